@@ -34,9 +34,9 @@ export interface RunningService {
   readonly managementUrl: string;
   /** Null for a node that joined others; the credentials are on the node that was started first. */
   readonly credentials: Credentials | null;
-  /** Start time on the server's clock in Unix ms, before it continued pending work. */
+  /** Time on the server's clock when it started, before it continued pending work, Unix ms. */
   readonly startedAt: number;
-  /** Whether the credentials were created now. */
+  /** Result of the start, for example that the credentials were created. */
   readonly start: (StartedInstallation | JoinedStore)['kind'];
   /** New path of credentials of another store that were in the data directory. */
   readonly setAside: string | null;
@@ -70,10 +70,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const canceled = () => {
     throw new StartError('The server was stopped before its store was available.');
   };
-  const waits = { log, pause: (ms: number) => pause(ms, options.signal).catch(canceled) };
+  const waitOptions = { log, pause: (ms: number) => pause(ms, options.signal).catch(canceled) };
   try {
     const parts = await untilAvailable(() => openParts(prepared, closers), {
-      ...waits,
+      ...waitOptions,
       async onUnavailable(reason) {
         await closers.close();
         await waiting.respond(reason);
@@ -82,7 +82,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     await waiting.close();
     const { credentials } = parts.account.started;
     if (credentials) await options.beforeWork?.(credentials);
-    return await startParts(parts, waits);
+    return await startParts(parts, waitOptions);
   } catch (error) {
     await waiting.close();
     await closers.close();
@@ -100,7 +100,7 @@ async function openParts(prepared: PreparedStart, closers: Closers) {
   const addresses = new Addresses(config);
   const writes = new StoreWrites({ store, clock: upkeepClock, random, log });
   const { limits, refusals } = await openLimits(base, account, {
-    onSpending: (instanceId) => budgetAlerts.spent(instanceId),
+    onSpending: (instanceId) => budgetAlerts.scheduleCheck(instanceId),
     documentBytes: (accountId) => search.storedBytes(accountId),
   });
   const outgoing = openOutgoing(base, account, limits, () => addresses.listeners);
@@ -138,7 +138,7 @@ async function openParts(prepared: PreparedStart, closers: Closers) {
 }
 
 /** Listens, continues pending work, and accepts requests. */
-async function startParts(parts: Parts, waits: Pick<AvailabilityOptions, 'log' | 'pause'>): Promise<RunningService> {
+async function startParts(parts: Parts, waitOptions: Pick<AvailabilityOptions, 'log' | 'pause'>): Promise<RunningService> {
   const {
     base,
     account,
@@ -157,14 +157,14 @@ async function startParts(parts: Parts, waits: Pick<AvailabilityOptions, 'log' |
   const { config, closers, log, logLevel, tls, clock, secrets } = base;
   const { audit, budgetAlerts } = reports;
   let [starting, stopping] = [true, false];
-  /** Why the pending work cannot be read yet. */
-  let fault: string | null = null;
+  /** Reason why the pending work cannot be read yet. */
+  let startFault: string | null = null;
   const dependencies = await apiDependencies(base, outgoing, addresses, {
     ...{ service: runtime, authority: accessFiles.authority, accounts: parts.accountService, signIn, loginLinks, search, limits },
     audit: audit.records,
-    isStarting: () => starting && fault === null,
+    isStarting: () => starting && startFault === null,
     isStopping: () => stopping,
-    storeRefusal: () => fault ?? writes.refusal,
+    storeRefusal: () => startFault ?? writes.refusal,
   });
   const served = await serve(config, dependencies);
   addresses.set(served);
@@ -185,18 +185,18 @@ async function startParts(parts: Parts, waits: Pick<AvailabilityOptions, 'log' |
   await startMetrics(base, outgoing, { runtime, writes });
   const startedAt = clock.now();
   await untilAvailable(() => runtime.start(), {
-    ...waits,
+    ...waitOptions,
     onUnavailable(reason) {
-      fault = reason;
+      startFault = reason;
     },
   });
-  fault = null;
+  startFault = null;
   await outgoing.clusterWorkers?.start();
   budgetAlerts.start();
   audit.start();
   search.start();
-  const stopKeeping = keepIdleMemoryLow();
-  closers.add(async () => stopKeeping());
+  const stopReleasing = keepIdleMemoryLow();
+  closers.add(async () => stopReleasing());
 
   const { credentials, kind, setAside } = account.started;
   const { url, managementUrl } = served;

@@ -3,7 +3,7 @@
  * changes between the check of a right and the write.
  * Keeps invariant 37.
  */
-import { ofThisRequest } from '../audit/audited-request.js';
+import { markWithRequest } from '../audit/audited-request.js';
 import { newKey } from '../engine/ids.js';
 import type { Random } from '../ports/random.js';
 import type { AccountId, AccountStore, AuditEntry, Role } from '../ports/stores/account-store.js';
@@ -11,7 +11,7 @@ import { type Outcome, type Principal, RIGHTS, type Right } from './account-serv
 import { Turns } from './quotas/turns.js';
 
 const SECRET_BYTES = 32;
-/** Account id for the turn of something that does not exist or has no owner yet. */
+/** Account id for the turn of an object that does not exist or has no owner yet. */
 const NO_OWNER = '';
 
 export type Refusal = Exclude<Outcome<never>, { readonly kind: 'done' }>;
@@ -25,8 +25,8 @@ export const refuse = <Kind extends Refusal['kind']>(
   message,
 });
 /** Returns the error for an id that does not exist. An id of another user has the same error. */
-export const notFound = (what: string): Refusal =>
-  refuse('not-found', `there is no ${what} with this id, or you do not have access to it`);
+export const notFound = (objectKind: string): Refusal =>
+  refuse('not-found', `there is no ${objectKind} with this id, or you do not have access to it`);
 
 const RIGHT_TEXTS: Readonly<Record<Right, string>> = {
   see: 'see this',
@@ -72,14 +72,14 @@ export class AccountRules {
 
   audit({ user, address }: Principal, change: Change): AuditEntry {
     const { action, subject, details = {}, accountIds } = change;
-    const who = { actor: user.email, address, accountIds };
-    return ofThisRequest({ auditId: this.newId('aud'), at: this.now(), action, subject, details, ...who });
+    const author = { actor: user.email, address, accountIds };
+    return markWithRequest({ auditId: this.newId('aud'), at: this.now(), action, subject, details, ...author });
   }
 
-  /** Checks a right of a user in an account. `what` is the kind of thing that the id identifies, such as `team`. */
-  async allowed({ user }: Principal, accountId: string | undefined, right: Right, what: string): Promise<RightCheck> {
+  /** Checks a right of a user in an account. `objectKind` is the kind of object that the id identifies, such as `team`. */
+  async checkRight({ user }: Principal, accountId: string | undefined, right: Right, objectKind: string): Promise<RightCheck> {
     const role = accountId === undefined ? null : await this.accounts.roleOf({ accountId, userId: user.userId });
-    if (role === null || !RIGHTS[role].includes('see')) return notFound(what);
+    if (role === null || !RIGHTS[role].includes('see')) return notFound(objectKind);
     if (RIGHTS[role].includes(right)) return { kind: 'allowed', role };
     return refuse('forbidden', `the role ${role} cannot ${RIGHT_TEXTS[right]}`);
   }
@@ -95,14 +95,14 @@ export class AccountRules {
     return turns.take(accountIds, () => (exclusively ? exclusively(change, accountIds) : change()));
   }
 
-  /** Runs a change of something that an account owns in the turn of that account. */
+  /** Runs a change of an object that an account owns in the turn of that account. */
   async inTurnOfOwner<Value>(ownerOf: () => Promise<string | null>, change: () => Promise<Value>): Promise<Value> {
     for (;;) {
       const owner = await ownerOf();
       // The owner may have changed while this waited for its turn.
       const inTurn = async () => ((await ownerOf()) === owner ? { value: await change() } : null);
-      const made = await this.inTurn(inTurn, [owner ?? NO_OWNER]);
-      if (made) return made.value;
+      const result = await this.inTurn(inTurn, [owner ?? NO_OWNER]);
+      if (result) return result.value;
     }
   }
 

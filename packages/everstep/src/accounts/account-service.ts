@@ -36,7 +36,7 @@ export interface OwnSession {
   readonly expiresAt: number;
 }
 
-/** Result of an operation, or why it failed. `message` is for the caller. */
+/** Result of an operation, or the reason why it failed. `message` is for the caller. */
 export type Outcome<Value> =
   | { readonly kind: 'done'; readonly value: Value }
   | { readonly kind: 'not-found'; readonly message: string }
@@ -143,7 +143,7 @@ export interface InstanceStats {
   readonly budgetDollars: number;
   readonly spentDollars: number;
   readonly storage: StorageUsage;
-  /** Messages about what is currently refused; empty if nothing is. */
+  /** Messages about work that is currently refused; empty if nothing is. */
   readonly refused: readonly string[];
   readonly requestsToday: number;
   /** Refusals on the UTC days within the period, by kind. */
@@ -187,7 +187,7 @@ export interface AccountService extends IdentityRules {
   /** Compares in constant time. Failures are counted by account and address. */
   logIn(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<Login>;
 
-  /** Returns how long every login from the address must wait, whatever the credentials; 0 for not at all. */
+  /** Returns the time that every login from the address must wait, whatever the credentials; 0 for no wait. */
   loginWaitMs(from: { readonly address: string }): number;
 
   /** Logs in and starts a session. It counts as a normal login. `isHttps`: the secret is only valid in the https cookie. */
@@ -311,10 +311,10 @@ export interface AccountService extends IdentityRules {
   /** The old token stays valid for `overlapMs`, but not beyond its own expiry. */
   rotateToken(
     principal: Principal,
-    which: { readonly instanceId: string; readonly tokenId: string; readonly overlapMs: number },
+    token: { readonly instanceId: string; readonly tokenId: string; readonly overlapMs: number },
   ): Promise<Outcome<NewToken>>;
   /** When it resolves, the token is rejected. */
-  revokeToken(principal: Principal, which: { readonly instanceId: string; readonly tokenId: string }): Promise<Outcome<null>>;
+  revokeToken(principal: Principal, token: { readonly instanceId: string; readonly tokenId: string }): Promise<Outcome<null>>;
   /** Moves an instance. Requires rights in both accounts. A personal account as target is `invalid`. */
   moveToTeam(principal: Principal, move: { readonly instanceId: string; readonly teamId: string }): Promise<Outcome<null>>;
   setBudget(principal: Principal, budget: { readonly instanceId: string; readonly dollars: number }): Promise<Outcome<null>>;
@@ -349,7 +349,7 @@ export interface AccountService extends IdentityRules {
   accountsOf(principal: Principal): Promise<readonly { readonly accountId: string; readonly role: Role }[]>;
 }
 
-/** What a role may do in an account. */
+/** Rights of a role in an account. */
 export type Right = 'see' | 'use' | 'change' | 'pay' | 'manage-members' | 'transfer';
 
 export const RIGHTS: Readonly<Record<Role, readonly Right[]>> = Object.freeze({

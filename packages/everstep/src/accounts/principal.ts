@@ -1,4 +1,4 @@
-/** Who sends a request: a user, with an API key or a session. */
+/** Senders of requests: users, with an API key or a session. */
 import type { UserRecord } from '../ports/stores/account-store.js';
 
 /** The user who sends a request, and the client's address. */

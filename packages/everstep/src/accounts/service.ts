@@ -24,7 +24,7 @@ import { createUserRules, isOperator } from './users/user-rules.js';
 
 export interface AccountServiceOptions {
   readonly accounts: AccountStore;
-  readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf' | 'revoke'>;
+  readonly authority: Pick<Authority, 'newToken' | 'dropRevoked' | 'tokenOf' | 'revoke'>;
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   readonly random: Random;
@@ -33,9 +33,9 @@ export interface AccountServiceOptions {
   readonly instanceChanged?: (instanceId: string) => unknown;
   /** Called after an instance was deleted, and awaited before the response is sent. */
   readonly instanceDeleted?: (instanceId: string) => unknown;
-  /** Returns messages about what the instance is currently refused. Default: none. */
+  /** Returns messages about work of the instance that is currently refused. Default: none. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
-  /** Returns what the account of an instance stores. Default: unknown. */
+  /** Returns the storage usage of the account of an instance. Default: unknown. */
   readonly storage?: (instanceId: string) => Promise<StorageUsage | null>;
   /** Logs failed logins that belong to no account. */
   readonly log?: Pick<Log, 'warn'>;
@@ -45,11 +45,11 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const { accounts, authority, now, random, plans } = options;
   const rules = new AccountRules({ accounts, now, random });
   const limitOf = createLimitOf({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
-  const own = createApiKeyRules(rules);
-  const failed = createFailedLogins();
-  const countFailure = ({ address }: { readonly address: string }) => failed.record({ email: '', address }, now());
+  const apiKeyRules = createApiKeyRules(rules);
+  const failedLogins = createFailedLogins();
+  const countFailure = ({ address }: { readonly address: string }) => failedLogins.record({ email: '', address }, now());
   const { invite, ...invitations } = createInvitations(rules);
-  const login = createLogin({ rules, failed, ...(options.log ? { log: options.log } : {}) });
+  const login = createLogin({ rules, failed: failedLogins, ...(options.log ? { log: options.log } : {}) });
   const { start: startSession, ...sessions } = createSessions(rules, login.logIn);
 
   return {
@@ -58,7 +58,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     ...createIdentityRules({ rules, startSession, countFailure }),
     ...createRecovery({ rules, countFailure }),
     ...createUserRules(rules),
-    ...own,
+    ...apiKeyRules,
     ...invitations,
     ...createInvitationReplies({ rules, limitOf, countFailure }),
     ...createTeamRules(rules, { invite }, limitOf),
@@ -67,7 +67,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
       rules,
       isOperator: (userId) => isOperator(rules, userId),
       instanceDeleted: options.instanceDeleted ?? (() => undefined),
-      accountsOf: own.accountsOf,
+      accountsOf: apiKeyRules.accountsOf,
       defaultPlan: plans.planOf({}),
     }),
     ...createInstanceRules({
@@ -79,7 +79,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
       instanceChanged: options.instanceChanged ?? (() => undefined),
       refusedNow: options.refusedNow ?? (async () => []),
       storage: options.storage ?? (async () => null),
-      accountsOf: own.accountsOf,
+      accountsOf: apiKeyRules.accountsOf,
     }),
   };
 }

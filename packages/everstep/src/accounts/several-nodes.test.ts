@@ -22,7 +22,11 @@ if (typeof schemas === 'string') {
     [1, 2].map(async () => {
       const { store } = await openPostgresNode({ url: schema.url, log, facts: { host: 'test', version: '0' } });
       const { accounts } = store;
-      const authority = await createAuthority({ store, now, sharing: { elapsedMs: () => performance.now(), changed: () => {} } });
+      const authority = await createAuthority({
+        store,
+        now,
+        sharing: { elapsedMs: () => performance.now(), notifyChanged: () => {} },
+      });
       return { store, authority, service: createAccountService({ accounts, authority, now, random, plans: BUILT_IN_PLANS }) };
     }),
   );

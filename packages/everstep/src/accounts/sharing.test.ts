@@ -54,7 +54,7 @@ async function open(t: TestContext, more: InstanceChange = {}) {
     createAuthority({
       store,
       now: () => harness.at,
-      sharing: { elapsedMs, changed: (instanceId) => changed.push(instanceId) },
+      sharing: { elapsedMs, notifyChanged: (instanceId) => changed.push(instanceId) },
     });
   const limits = () => createLimits({ accounts: store.accounts, plans, now: () => harness.at, elapsedMs, sharedDailyRuns: days });
   const pass = (ms: number) => {
@@ -99,7 +99,7 @@ test('a verification in progress during a change notification is not cached', as
       return found;
     },
   };
-  const sharing = { elapsedMs: () => 0, changed: () => {} };
+  const sharing = { elapsedMs: () => 0, notifyChanged: () => {} };
   const authority = await createAuthority({ store: { accounts }, now: () => at, sharing });
   const token = await authority.issueToken({ instanceId: INSTANCE, access: 'read-write' });
   whenRead = () => authority.forget(INSTANCE);

@@ -6,8 +6,8 @@ export interface Sharing {
   /** A monotonic clock in ms. */
   readonly elapsedMs: () => number;
   /** Notifies the other processes that tokens or signing keys of the instance have changed durably. */
-  readonly changed: (instanceId: string) => void;
+  readonly notifyChanged: (instanceId: string) => void;
 }
 
-/** Cache time: how long a change can go unnoticed if its notification is lost. */
+/** Cache time: the longest time for which a change can go unnoticed if its notification is lost. */
 export const CACHED_MS = 3_000;

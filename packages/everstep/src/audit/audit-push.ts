@@ -7,7 +7,7 @@ import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
 import { PeriodicLog } from '../ports/periodic-log.js';
 import type { AuditStore } from '../ports/stores/audit-store.js';
-import { exportedLines, NDJSON_TYPE } from './exported-entry.js';
+import { exportLines, NDJSON_TYPE } from './exported-entry.js';
 
 const TIMEOUT_MS = 30_000;
 /** Time for which a claim is valid after its process ended during a push. */
@@ -30,14 +30,14 @@ export interface AuditPushOptions {
 
 export class AuditPush {
   private readonly options: AuditPushOptions;
-  private readonly failed: PeriodicLog;
+  private readonly failureLog: PeriodicLog;
   private readonly stopped = new AbortController();
   private waitMs = 0;
   private notBefore = Number.NEGATIVE_INFINITY;
 
   constructor(options: AuditPushOptions) {
     this.options = options;
-    this.failed = new PeriodicLog(options.log, 'audit log push failed, retrying');
+    this.failureLog = new PeriodicLog(options.log, 'audit log push failed, retrying');
   }
 
   /** Pushes all new entries, unless the endpoint failed recently or another process pushes. Rejects if the store fails. */
@@ -48,11 +48,11 @@ export class AuditPush {
     if (seq === null) return;
     for (;;) {
       const batch = await audit.chained({ after: seq, limit: LIMITS.auditPushBatch, from: null, to: null });
-      const last = batch.at(-1);
-      const taken = last !== undefined && (await this.send(exportedLines(batch)));
+      const lastEntry = batch.at(-1);
+      const isAccepted = lastEntry !== undefined && (await this.send(exportLines(batch)));
       // Another process may continue immediately if this one has nothing to send.
-      if (!taken) return audit.movePush({ seq, until: now() });
-      seq = last.seq;
+      if (!isAccepted) return audit.movePush({ seq, until: now() });
+      seq = lastEntry.seq;
       await audit.movePush({ seq, until: now() + CLAIM_MS });
     }
   }
@@ -89,7 +89,7 @@ export class AuditPush {
     this.notBefore = now() + this.waitMs;
     const status = outcome.kind === 'answered' ? outcome.status : null;
     const cause = outcome.kind === 'answered' ? 'http' : outcome.failure.cause;
-    this.failed.warn({ cause, status, retryAfterMs: this.waitMs });
+    this.failureLog.warn({ cause, status, retryAfterMs: this.waitMs });
     return false;
   }
 }

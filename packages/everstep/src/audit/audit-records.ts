@@ -15,7 +15,7 @@ const LOGIN_AGAIN_MS = 3_600_000;
 /** Time within which repeated reads of a secret share one entry, because pages request it repeatedly. */
 const READ_AGAIN_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
-/** Audit actions of commands that a user gives on the machine, and how they are given. */
+/** Audit actions of commands that a user gives on the machine, and the channel of each command. */
 const COMMANDS = {
   backup: { action: 'backup.create', credential: 'control socket' },
   'rotate-secrets': { action: 'secrets.rotate', credential: 'control socket' },
@@ -71,17 +71,17 @@ export class AuditRecords {
   }
 
   /** Records a login with HTTP Basic, once an hour for each API key and network. */
-  async loggedIn(entry: NewEntry, network: string): Promise<void> {
-    await this.once(this.logins, `${entry.request?.credential} ${network}`, entry);
+  async recordLogin(entry: NewEntry, network: string): Promise<void> {
+    await this.writeOnce(this.logins, `${entry.request?.credential} ${network}`, entry);
   }
 
   /** Records a read of a secret, once a minute for each caller, object and network. */
-  async secretRead(entry: NewEntry, network: string): Promise<void> {
+  async recordSecretRead(entry: NewEntry, network: string): Promise<void> {
     const { subject, request } = entry;
-    await this.once(this.reads, JSON.stringify([request?.credential, request?.operation, subject, network]), entry);
+    await this.writeOnce(this.reads, JSON.stringify([request?.credential, request?.operation, subject, network]), entry);
   }
 
-  private async once(times: RecentTimes, key: string, entry: NewEntry): Promise<void> {
+  private async writeOnce(times: RecentTimes, key: string, entry: NewEntry): Promise<void> {
     if (!times.isDue(key, this.options.clock.now())) return;
     try {
       await this.write(this.entry(entry));
@@ -92,7 +92,7 @@ export class AuditRecords {
   }
 
   /** Counts a refused request. Counts are written within a minute, combined by kind. A crash loses them. */
-  refuse(request: RefusedRequest): void {
+  countRefusal(request: RefusedRequest): void {
     this.refused.count(request);
     if (this.cancelTimer) return;
     const { clock } = this.options;
@@ -103,9 +103,9 @@ export class AuditRecords {
   async writeRefused(): Promise<void> {
     this.cancelTimer?.();
     this.cancelTimer = null;
-    const counted = this.refused.take();
+    const counts = this.refused.take();
     this.writing = this.writing.then(async () => {
-      for (const { request, count } of counted) await this.writeCount(request, count);
+      for (const { request, count } of counts) await this.writeCount(request, count);
     });
     await this.writing;
   }
@@ -114,7 +114,7 @@ export class AuditRecords {
     const { operation, credential, instanceId, actor, network, code, userId } = request;
     try {
       const owners = instanceId === null ? [] : await this.ownersOf(instanceId);
-      const of: AuditRequest = { operation, credential, userAgent: '', instanceId, outcome: 'refused' };
+      const auditRequest: AuditRequest = { operation, credential, userAgent: '', instanceId, outcome: 'refused' };
       await this.write(
         this.entry({
           actor,
@@ -123,7 +123,7 @@ export class AuditRecords {
           details: { code, count },
           address: network,
           accountIds: userId === null ? owners : [...owners, userId],
-          request: of,
+          request: auditRequest,
         }),
       );
     } catch (error) {

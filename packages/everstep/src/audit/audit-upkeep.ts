@@ -26,7 +26,7 @@ export interface AuditUpkeepOptions {
   readonly log: Log;
   /** No work is done while this is closed. Absent: always open. */
   readonly writes?: StoreWritesState;
-  /** How long entries are kept; null: forever. */
+  /** Retention of entries; null: forever. */
   readonly retentionMs: number | null;
   /** Pushes new entries; null: entries are not pushed. */
   readonly push: AuditPush | null;
@@ -36,14 +36,14 @@ export interface AuditUpkeepOptions {
 
 export class AuditUpkeep {
   private readonly options: AuditUpkeepOptions;
-  private readonly failed: PeriodicLog;
+  private readonly failureLog: PeriodicLog;
   private readonly cancels = new Map<string, () => void>();
   private readonly inProgress = new Set<Promise<void>>();
   private stopped = false;
 
   constructor(options: AuditUpkeepOptions) {
     this.options = options;
-    this.failed = new PeriodicLog(options.log, 'audit log maintenance failed, retrying');
+    this.failureLog = new PeriodicLog(options.log, 'audit log maintenance failed, retrying');
   }
 
   /** Starts all work now and repeats it regularly. */
@@ -68,27 +68,27 @@ export class AuditUpkeep {
   }
 
   /** Repeats work. `everyMs` null: runs it once, and again only after a failure. */
-  private repeat(what: string, work: () => Promise<void>, everyMs: number | null): void {
+  private repeat(task: string, work: () => Promise<void>, everyMs: number | null): void {
     if (this.stopped) return;
     const { clock, writes = ALWAYS_OPEN } = this.options;
-    const again = (delayMs: number) => {
+    const repeatAfter = (delayMs: number) => {
       // A new timer would keep the process alive.
       if (this.stopped) return;
-      const cancel = clock.setTimer(clock.now() + delayMs, () => this.repeat(what, work, everyMs));
-      this.cancels.set(what, cancel);
+      const cancel = clock.setTimer(clock.now() + delayMs, () => this.repeat(task, work, everyMs));
+      this.cancels.set(task, cancel);
     };
-    const done: Promise<void> = (writes.isOpen ? work() : Promise.resolve())
+    const run: Promise<void> = (writes.isOpen ? work() : Promise.resolve())
       .then(
         () => {
-          if (everyMs !== null || !writes.isOpen) again(everyMs ?? SEAL_EVERY_MS);
+          if (everyMs !== null || !writes.isOpen) repeatAfter(everyMs ?? SEAL_EVERY_MS);
         },
         (error: unknown) => {
-          if (!writes.failed(error)) this.failed.warn({ task: what, error: String(error) });
-          again(Math.max(everyMs ?? 0, SEAL_EVERY_MS));
+          if (!writes.noteFailure(error)) this.failureLog.warn({ task, error: String(error) });
+          repeatAfter(Math.max(everyMs ?? 0, SEAL_EVERY_MS));
         },
       )
-      .finally(() => this.inProgress.delete(done));
-    this.inProgress.add(done);
+      .finally(() => this.inProgress.delete(run));
+    this.inProgress.add(run);
   }
 
   private async seal(): Promise<void> {

@@ -9,7 +9,7 @@ import { openSqliteStore } from '../stores/sqlite/index.js';
 import { AuditPush } from './audit-push.js';
 import { AuditRecords } from './audit-records.js';
 import { AuditUpkeep } from './audit-upkeep.js';
-import { AuditedRequest, ofThisRequest, runAudited, withEntry } from './audited-request.js';
+import { AuditedRequest, addRequestEntry, markWithRequest, runAudited } from './audited-request.js';
 import { GENESIS, hashOf } from './chain.js';
 import { verifyLinks } from './verification.js';
 
@@ -44,39 +44,39 @@ describe('the entry of a request', () => {
   const unit = { guards: [], writes: [{ kind: 'delete-queue', instanceId: 'qi', name: 'q' }] } as const;
   const confirmation = { guards: [], writes: [] };
   const audited = (withChange = true) => new AuditedRequest({ entry, request, withChange });
-  const kinds = ({ unit: { writes } }: ReturnType<typeof withEntry>) => writes.map(({ kind }) => kind);
+  const kinds = ({ unit: { writes } }: ReturnType<typeof addRequestEntry>) => writes.map(({ kind }) => kind);
 
   test('is in the first unit that writes something, and in no other', async () => {
     const of = audited();
     await runAudited(of, async () => {
-      assert.deepEqual(kinds(withEntry(confirmation)), []);
+      assert.deepEqual(kinds(addRequestEntry(confirmation)), []);
       await Promise.resolve();
-      const first = withEntry(unit);
-      assert.deepEqual([kinds(first), kinds(withEntry(unit))], [['delete-queue', 'add-audit'], ['delete-queue']]);
+      const first = addRequestEntry(unit);
+      assert.deepEqual([kinds(first), kinds(addRequestEntry(unit))], [['delete-queue', 'add-audit'], ['delete-queue']]);
       first.settle(true);
     });
     assert.equal(of.close(), null);
-    assert.deepEqual(kinds(withEntry(unit)), ['delete-queue'], 'outside of a request');
+    assert.deepEqual(kinds(addRequestEntry(unit)), ['delete-queue'], 'outside of a request');
   });
 
   test('is in the next unit after a refused one, and remains if there is no unit', () => {
     const of = audited();
     runAudited(of, () => {
-      withEntry(unit).settle(false);
-      assert.deepEqual(kinds(withEntry(unit)), ['delete-queue', 'add-audit']);
+      addRequestEntry(unit).settle(false);
+      assert.deepEqual(kinds(addRequestEntry(unit)), ['delete-queue', 'add-audit']);
     });
     const bulk = audited(false);
-    runAudited(bulk, () => assert.deepEqual(kinds(withEntry(unit)), ['delete-queue']));
+    runAudited(bulk, () => assert.deepEqual(kinds(addRequestEntry(unit)), ['delete-queue']));
     assert.equal(bulk.close(), entry);
-    runAudited(bulk, () => assert.deepEqual(kinds(withEntry(unit)), ['delete-queue'], 'after the response'));
+    runAudited(bulk, () => assert.deepEqual(kinds(addRequestEntry(unit)), ['delete-queue'], 'after the response'));
   });
 
   test('is the entry that a part of the service makes itself, marked with the request', () => {
     const of = audited();
-    const own = runAudited(of, () => ofThisRequest({ ...entry, action: 'own' }));
+    const own = runAudited(of, () => markWithRequest({ ...entry, action: 'own' }));
     assert.deepEqual([own.action, own.request], ['own', request]);
     assert.equal(of.close(), null);
-    assert.equal(ofThisRequest(entry), entry);
+    assert.equal(markWithRequest(entry), entry);
   });
 });
 
@@ -91,8 +91,8 @@ describe('refused requests', () => {
     const records = new AuditRecords({ accounts, now: clock.now, clock, random, log });
     const anonymous = { operation: 'createSession', code: 'bad-credential', actor: 'anonymous', credential: 'none' };
     const of = (network: string) => ({ ...anonymous, instanceId: null, userId: null, network });
-    for (let n = 0; n < 1_000; n++) records.refuse(of('192.0.2.1'));
-    for (let n = 0; n < 1_000; n++) records.refuse(of(`198.51.100.${n}`));
+    for (let n = 0; n < 1_000; n++) records.countRefusal(of('192.0.2.1'));
+    for (let n = 0; n < 1_000; n++) records.countRefusal(of(`198.51.100.${n}`));
     clock.pass(59_999);
     assert.equal(written.length, 0);
     clock.pass(1);

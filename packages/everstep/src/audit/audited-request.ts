@@ -66,7 +66,7 @@ const requests = new AsyncLocalStorage<AuditedRequest>();
 export const runAudited = <Result>(request: AuditedRequest, work: () => Result): Result => requests.run(request, work);
 
 /** Marks the entry with the request being handled, if there is one. */
-export const ofThisRequest = (entry: AuditNote): AuditNote => requests.getStore()?.mark(entry) ?? entry;
+export const markWithRequest = (entry: AuditNote): AuditNote => requests.getStore()?.mark(entry) ?? entry;
 
 /** A unit with the entry of the request that submits it. */
 export interface AuditedUnit {
@@ -74,13 +74,13 @@ export interface AuditedUnit {
   readonly settle: (applied: boolean) => void;
 }
 
-const nothingToSettle = (): void => {};
+const noop = (): void => {};
 
 /** Adds the entry of the request being handled, if there is one that no unit includes yet. */
-export function withEntry(unit: CommitUnit): AuditedUnit {
+export function addRequestEntry(unit: CommitUnit): AuditedUnit {
   const request = requests.getStore();
   const entry = request?.take(unit);
-  if (!request || !entry) return { unit, settle: nothingToSettle };
+  if (!request || !entry) return { unit, settle: noop };
   const writes: readonly StoreWrite[] = [...unit.writes, { kind: 'add-audit', entry }];
   return { unit: { ...unit, writes }, settle: (applied) => request.settle(applied) };
 }

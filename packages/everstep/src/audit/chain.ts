@@ -12,8 +12,14 @@ export const GENESIS = '0'.repeat(64);
 /** Returns the SHA-256 hash, in hexadecimal, of a JSON list: the previous hash, and the fields of the entry in this order. */
 export function hashOf(previous: string, entry: AuditNote): string {
   const { auditId, at, actor, action, subject, address, accountIds, details, request } = entry;
-  const of = request && [request.operation, request.credential, request.userAgent, request.instanceId, request.outcome];
-  const fields = [previous, auditId, at, actor, action, subject, address, accountIds, details, of ?? null];
+  const requestFields = request && [
+    request.operation,
+    request.credential,
+    request.userAgent,
+    request.instanceId,
+    request.outcome,
+  ];
+  const fields = [previous, auditId, at, actor, action, subject, address, accountIds, details, requestFields ?? null];
   return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
 }
 

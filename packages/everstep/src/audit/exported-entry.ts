@@ -7,9 +7,9 @@ export const NDJSON_TYPE = 'application/x-ndjson';
  * Returns the entry as a line. Its hash can be computed from this line and the hash of the previous line; see
  * `docs/operations/audit.md`.
  */
-export function exportedLine({ seq, hash, entry }: ChainedEntry): string {
+export function exportLine({ seq, hash, entry }: ChainedEntry): string {
   const { auditId, at, actor, action, subject, address, accountIds, details, request } = entry;
-  const of = request && {
+  const requestFields = request && {
     operation: request.operation,
     credential: request.credential,
     user_agent: request.userAgent,
@@ -17,8 +17,8 @@ export function exportedLine({ seq, hash, entry }: ChainedEntry): string {
     outcome: request.outcome,
   };
   const fields = { seq, hash, id: auditId, at, actor, action, subject, address, account_ids: accountIds, details };
-  return `${JSON.stringify({ ...fields, request: of ?? null })}\n`;
+  return `${JSON.stringify({ ...fields, request: requestFields ?? null })}\n`;
 }
 
 /** Returns the entries as NDJSON. */
-export const exportedLines = (entries: readonly ChainedEntry[]): Buffer => Buffer.from(entries.map(exportedLine).join(''));
+export const exportLines = (entries: readonly ChainedEntry[]): Buffer => Buffer.from(entries.map(exportLine).join(''));

@@ -25,7 +25,7 @@ const VARIOUS = 'various';
 
 export class RefusedRequests {
   private readonly counts = new Map<string, { readonly request: RefusedRequest; count: number }>();
-  private known = 0;
+  private identified = 0;
   private anonymous = 0;
 
   count(request: RefusedRequest): void {
@@ -36,29 +36,29 @@ export class RefusedRequests {
 
   /** Returns the counts and resets them. */
   take(): readonly { readonly request: RefusedRequest; readonly count: number }[] {
-    const taken = [...this.counts.values()];
+    const counts = [...this.counts.values()];
     this.counts.clear();
-    [this.known, this.anonymous] = [0, 0];
-    return taken;
+    [this.identified, this.anonymous] = [0, 0];
+    return counts;
   }
 
   private isBelowLimit({ credential }: RefusedRequest): boolean {
-    return credential === NO_CREDENTIAL ? this.anonymous < MAX_ANONYMOUS : this.known < MAX_KNOWN;
+    return credential === NO_CREDENTIAL ? this.anonymous < MAX_ANONYMOUS : this.identified < MAX_KNOWN;
   }
 
   /** Adds to a count. Returns false if there is no count of this kind and none may be added. */
   private add(request: RefusedRequest, canAdd: boolean): boolean {
     const { operation, code, credential, instanceId, network } = request;
     // Anonymous callers may try every operation, so only the first one is recorded.
-    const tried = credential === NO_CREDENTIAL ? '' : operation;
-    const key = JSON.stringify([tried, code, credential, instanceId, network]);
-    const known = this.counts.get(key);
-    if (known) known.count++;
+    const operationKey = credential === NO_CREDENTIAL ? '' : operation;
+    const key = JSON.stringify([operationKey, code, credential, instanceId, network]);
+    const entry = this.counts.get(key);
+    if (entry) entry.count++;
     else if (!canAdd) return false;
     else {
       this.counts.set(key, { request, count: 1 });
       if (credential === NO_CREDENTIAL) this.anonymous++;
-      else this.known++;
+      else this.identified++;
     }
     return true;
   }

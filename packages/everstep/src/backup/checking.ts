@@ -5,7 +5,7 @@ import { BackupError, type Manifest, readManifest, STORE_FILE, sealedText } from
 import { assertSame } from './encryption/backed-up-files.js';
 import { type BackupCipher, type BackupSecret, cipherFor, isSameSeal } from './encryption/backup-cipher.js';
 
-export interface FoundInFiles {
+export interface InspectedFiles {
   readonly schema: number;
   readonly counts: StoreCounts & { readonly documents: number };
 }
@@ -18,15 +18,15 @@ export function assertSound(path: string, problems: readonly string[]): void {
 }
 
 /** Reads every database completely. Rejects with BackupError or StoreOpenError if one is damaged. */
-export async function inspectFiles(directory: string, paths: readonly string[]): Promise<FoundInFiles> {
+export async function inspectFiles(directory: string, paths: readonly string[]): Promise<InspectedFiles> {
   const store = inspectStore(locate(directory, STORE_FILE));
   assertSound(STORE_FILE, store.problems);
   let documents = 0;
   for (const path of paths) {
     if (!isDatabase(path) || path === STORE_FILE) continue;
-    const found = inspectDocuments(locate(directory, path));
-    assertSound(path, found.problems);
-    documents += found.documents;
+    const index = inspectDocuments(locate(directory, path));
+    assertSound(path, index.problems);
+    documents += index.documents;
   }
   return { schema: store.schema, counts: { ...store.counts, documents } };
 }
@@ -55,9 +55,9 @@ export async function verifyBackup(directory: string, secret: BackupSecret | nul
   const paths = manifest.files.map(({ path }) => path);
   const { schema, counts } = await inspectFiles(directory, paths);
   const manifestCounts = new Map<string, number>(Object.entries(manifest.counts));
-  for (const [what, count] of Object.entries({ ...counts }))
-    if (manifestCounts.get(what) !== count)
-      throw new BackupError(`The backup has ${count} ${what}, but its manifest states ${manifestCounts.get(what)}.`);
+  for (const [countName, count] of Object.entries({ ...counts }))
+    if (manifestCounts.get(countName) !== count)
+      throw new BackupError(`The backup has ${count} ${countName}, but its manifest states ${manifestCounts.get(countName)}.`);
   if (schema !== manifest.schema)
     throw new BackupError(`The store has schema ${schema}, but the manifest states ${manifest.schema}.`);
   return { manifest, cipher };

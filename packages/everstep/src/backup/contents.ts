@@ -36,14 +36,14 @@ export interface BackedUpFile {
   readonly sha256: string;
 }
 
-/** How the files of a backup are encrypted. A salt is in base64url. */
+/** Encryption of the files of a backup. A salt is in base64url. */
 export type Encryption =
   | { readonly method: 'key'; readonly keyId: string; readonly salt: string }
   | { readonly method: 'passphrase'; readonly salt: string };
 
 export interface Manifest {
   readonly format: typeof FORMAT | typeof ENCRYPTED_FORMAT;
-  /** How the files are encrypted. Absent: the files are plain. Sizes and checksums refer to the plain files. */
+  /** Encryption of the files. Absent: the files are plain. Sizes and checksums refer to the plain files. */
   readonly encryption?: Encryption;
   /** Authenticates all other fields of an encrypted backup. */
   readonly seal?: string;
@@ -67,8 +67,8 @@ export const sealedText = ({ seal: _, ...rest }: Manifest): string => JSON.strin
 /** Returns the manifest as text. `sealOf` seals the manifest of an encrypted backup. */
 export function manifestText(facts: Omit<Manifest, 'format' | 'seal'>, sealOf?: (text: string) => string): string {
   const manifest: Manifest = { format: facts.encryption ? ENCRYPTED_FORMAT : FORMAT, ...facts };
-  const whole = sealOf ? { ...manifest, seal: sealOf(sealedText(manifest)) } : manifest;
-  return `${JSON.stringify(whole, null, 2)}\n`;
+  const sealedManifest = sealOf ? { ...manifest, seal: sealOf(sealedText(manifest)) } : manifest;
+  return `${JSON.stringify(sealedManifest, null, 2)}\n`;
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
@@ -105,13 +105,13 @@ function isManifest(value: unknown): value is Manifest {
 /** Reads the manifest. Rejects with BackupError if it is missing or invalid. */
 export async function readManifest(directory: string): Promise<Manifest> {
   const file = join(directory, MANIFEST_FILE);
-  const written = await readFile(file, 'utf8').catch((error) => {
+  const text = await readFile(file, 'utf8').catch((error) => {
     if (codeOf(error) !== 'ENOENT') throw error;
     throw new BackupError(`${directory} does not contain a backup, or an unfinished one: ${MANIFEST_FILE} is missing.`);
   });
   const value: unknown = (() => {
     try {
-      return parseJson(written);
+      return parseJson(text);
     } catch {
       return null;
     }

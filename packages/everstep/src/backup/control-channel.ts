@@ -109,10 +109,10 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
   const path = await socketIn(dataDir);
   const stopping = new AbortController();
   const sockets = new Set<Socket>();
-  const answering = new Set<Promise<unknown>>();
+  const pendingResponses = new Set<Promise<unknown>>();
   let isBusy = false;
 
-  async function perform(line: string, gone: AbortSignal): Promise<CommandResult> {
+  async function perform(line: string, disconnected: AbortSignal): Promise<CommandResult> {
     const request = parseRequest(line);
     if (!request)
       return {
@@ -123,7 +123,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
     isBusy = true;
     try {
       if (request.kind === 'rotate-secrets') return { kind: 'rotated', rotation: await rotate(request.rotate) };
-      return { kind: 'done', written: await backUp(request.backup, AbortSignal.any([gone, stopping.signal])) };
+      return { kind: 'done', written: await backUp(request.backup, AbortSignal.any([disconnected, stopping.signal])) };
     } catch (error) {
       return { kind: 'refused', message: stopping.signal.aborted ? 'The service stopped in the meantime.' : messageOf(error) };
     } finally {
@@ -132,28 +132,28 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
   }
 
   const server: Server = createServer((socket) => {
-    const gone = new AbortController();
+    const disconnected = new AbortController();
     sockets.add(socket);
     socket.on('error', () => {});
     socket.once('close', () => {
       sockets.delete(socket);
-      gone.abort(new Error('the client disconnected'));
+      disconnected.abort(new Error('the client disconnected'));
     });
     let line = '';
-    const take = (chunk: string): void => {
+    const readChunk = (chunk: string): void => {
       line += chunk;
       if (line.length > MAX_REQUEST_BYTES) socket.destroy();
       if (!line.includes('\n')) return;
-      socket.off('data', take);
+      socket.off('data', readChunk);
       // Further data is read and ignored, so that the end of the connection is noticed.
       socket.resume();
-      const answered = perform(line, gone.signal).then((result) => {
+      const answered = perform(line, disconnected.signal).then((result) => {
         socket.end(`${JSON.stringify(result)}\n`);
-        answering.delete(answered);
+        pendingResponses.delete(answered);
       });
-      answering.add(answered);
+      pendingResponses.add(answered);
     };
-    socket.setEncoding('utf8').on('data', take);
+    socket.setEncoding('utf8').on('data', readChunk);
   });
   // Removes a socket left by a crash. The store's lock ensures that no service listens on it.
   if (process.platform !== 'win32') await rm(path, { force: true });
@@ -163,7 +163,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
     async close() {
       stopping.abort(new Error('the service is stopping'));
       const closed = new Promise((resolve) => server.close(resolve));
-      await Promise.all(answering);
+      await Promise.all(pendingResponses);
       for (const socket of sockets) socket.destroySoon();
       await closed;
       await rm(join(dataDir, ADDRESS_FILE), { force: true });
@@ -176,8 +176,8 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
 async function socketOf(dataDir: string): Promise<string | null> {
   try {
     const value: unknown = JSON.parse(await readFile(join(dataDir, ADDRESS_FILE), 'utf8'));
-    const named = typeof value === 'object' && value !== null && 'socket' in value ? value.socket : null;
-    return typeof named === 'string' ? named : null;
+    const socketPath = typeof value === 'object' && value !== null && 'socket' in value ? value.socket : null;
+    return typeof socketPath === 'string' ? socketPath : null;
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || error instanceof SyntaxError) return null;
     throw error;

@@ -58,22 +58,22 @@ async function copyText(from: string, to: string): Promise<boolean> {
 /** Copies everything. Resolves with the paths written, relative to `to`. A failed or aborted copy leaves nothing behind. */
 export async function copyEverything(source: BackupSource, options: CopyingOptions): Promise<readonly string[]> {
   const { to, signal } = options;
-  const made = await claimDirectory(to);
+  const isNew = await claimDirectory(to);
   const written: string[] = [];
   const begin = (path: string): string => {
     signal?.throwIfAborted();
     written.push(path);
     return join(to, ...path.split('/'));
   };
-  const ending = signal ? { signal } : {};
+  const signalOption = signal ? { signal } : {};
   try {
-    await source.copyStore({ file: begin(STORE_FILE), ...ending });
+    await source.copyStore({ file: begin(STORE_FILE), ...signalOption });
     // Indexes are copied after the store, so that every index in the copied store has its documents.
     for (const indexId of await source.searchIndexIds()) {
       await mkdir(join(to, SEARCH_DIRECTORY), { recursive: true, mode: OWNER_ONLY });
       const path = `${SEARCH_DIRECTORY}/${indexId}.db`;
       const file = begin(path);
-      if (await source.copyDocuments({ indexId, file, ...ending })) continue;
+      if (await source.copyDocuments({ indexId, file, ...signalOption })) continue;
       await rm(file, { force: true });
       written.pop();
     }
@@ -83,12 +83,12 @@ export async function copyEverything(source: BackupSource, options: CopyingOptio
       [SECRETS_KEY_FILE, secretsKeyFile(dataDir), options.secretsKey],
     ] as const)
       if (isWanted && !(await copyText(from, begin(path)))) written.pop();
-    if (made) await chmod(to, OWNER_ONLY);
+    if (isNew) await chmod(to, OWNER_ONLY);
     return written;
   } catch (error) {
     for (const path of written) for (const suffix of ['', '-journal', '-wal']) await rm(join(to, path) + suffix, { force: true });
     await rmdir(join(to, SEARCH_DIRECTORY)).catch(() => {});
-    if (made) await rmdir(to).catch(() => {});
+    if (isNew) await rmdir(to).catch(() => {});
     throw error;
   }
 }

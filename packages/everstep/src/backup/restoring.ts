@@ -21,12 +21,12 @@ export interface RestoringOptions {
 }
 
 async function claimEmpty(dataDir: string): Promise<void> {
-  const present = await readdir(dataDir).catch((error) => {
+  const entries = await readdir(dataDir).catch((error) => {
     if (codeOf(error) === 'ENOENT') return [];
     throw fileError(`The directory ${dataDir} cannot be used`, error);
   });
   // A newly formatted disk contains this directory.
-  if (present.some((name) => name !== 'lost+found'))
+  if (entries.some((name) => name !== 'lost+found'))
     throw new BackupError(`${dataDir} is not empty. A backup can only be restored into an empty directory. Nothing was changed.`);
   await mkdir(dataDir, { recursive: true, mode: DIRECTORY_MODE }).catch((error) => {
     throw fileError(`The directory ${dataDir} cannot be created`, error);
@@ -40,11 +40,11 @@ async function claimEmpty(dataDir: string): Promise<void> {
 export async function restoreBackup({ from, dataDir, secret }: RestoringOptions): Promise<Manifest> {
   const { manifest, cipher } = await verifyBackup(from, secret);
   await claimEmpty(dataDir);
-  const put: string[] = [];
+  const restoredFiles: string[] = [];
   try {
     for (const { path, sha256 } of manifest.files) {
       const file = join(dataDir, ...(path === STORE_FILE ? UNFINISHED : path).split('/'));
-      put.push(file);
+      restoredFiles.push(file);
       await mkdir(dirname(file), { recursive: true, mode: DIRECTORY_MODE });
       await copyOut(from, path, file, cipher);
       if ((await digestOf(file)) !== sha256)
@@ -53,7 +53,7 @@ export async function restoreBackup({ from, dataDir, secret }: RestoringOptions)
     await rename(join(dataDir, UNFINISHED), join(dataDir, STORE_FILE));
     return manifest;
   } catch (error) {
-    for (const file of put) await rm(file, { force: true });
+    for (const file of restoredFiles) await rm(file, { force: true });
     throw error;
   }
 }

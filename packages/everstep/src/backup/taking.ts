@@ -67,22 +67,22 @@ interface CopiedFiles {
 async function copyChecked(options: TakingOptions): Promise<CopiedFiles> {
   const { dataDir, to, credentials, secretsKey, version } = options;
   const beganAt = new Date().toISOString();
-  const copied = await askForBackup(dataDir, { to, credentials, secretsKey });
-  const written = copied ?? (await copyAtRest(options));
+  const serviceCopy = await askForBackup(dataDir, { to, credentials, secretsKey });
+  const written = serviceCopy ?? (await copyAtRest(options));
   const endedAt = new Date().toISOString();
-  const located = (path: string) => join(to, ...path.split('/'));
+  const locate = (path: string) => join(to, ...path.split('/'));
   try {
     const { schema, counts } = await inspectFiles(to, written);
     const files: BackedUpFile[] = [];
     for (const path of written) {
-      await sync(located(path));
-      files.push({ path, bytes: (await stat(located(path))).size, sha256: await digestOf(located(path)) });
+      await sync(locate(path));
+      files.push({ path, bytes: (await stat(locate(path))).size, sha256: await digestOf(locate(path)) });
     }
-    return { files, online: copied !== null, facts: { version, beganAt, endedAt, schema, counts } };
+    return { files, online: serviceCopy !== null, facts: { version, beganAt, endedAt, schema, counts } };
   } catch (error) {
     // Removes an unsound copy, so that no one mistakes it for a backup, and the next attempt finds an empty
     // directory.
-    for (const path of written) await rm(located(path), { force: true });
+    for (const path of written) await rm(locate(path), { force: true });
     throw error;
   }
 }
@@ -90,36 +90,36 @@ async function copyChecked(options: TakingOptions): Promise<CopiedFiles> {
 /** Copies everything within the data directory, where it is stored as plain text anyway, and encrypts it from there. */
 async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Promise<CopiedFiles> {
   const { dataDir, to } = options;
-  const made = await claimDirectory(to);
-  const work = join(dataDir, `backup.${randomUUID()}.tmp`);
+  const isNew = await claimDirectory(to);
+  const workDirectory = join(dataDir, `backup.${randomUUID()}.tmp`);
   const cipher = newCipher(secret);
   const written: string[] = [];
   try {
-    const copied = await copyChecked({ ...options, to: work });
-    const { files, facts } = copied;
+    const serviceCopy = await copyChecked({ ...options, to: workDirectory });
+    const { files, facts: manifestFields } = serviceCopy;
     for (const { path } of files) {
       const target = pathInBackup(to, path, cipher);
       await mkdir(dirname(target), { recursive: true, mode: OWNER_ONLY });
       written.push(target);
-      await encryptInto(to, path, join(work, ...path.split('/')), cipher);
+      await encryptInto(to, path, join(workDirectory, ...path.split('/')), cipher);
     }
-    const text = manifestText({ ...facts, encryption: cipher.encryption, files }, cipher.sealOf);
+    const text = manifestText({ ...manifestFields, encryption: cipher.encryption, files }, cipher.sealOf);
     await writePrivately(join(to, MANIFEST_FILE), text);
-    return copied;
+    return serviceCopy;
   } catch (error) {
     for (const target of written) await rm(target, { force: true });
     await rmdir(join(to, SEARCH_DIRECTORY)).catch(() => {});
-    if (made) await rmdir(to).catch(() => {});
+    if (isNew) await rmdir(to).catch(() => {});
     throw error;
   } finally {
-    await rm(work, { recursive: true, force: true });
+    await rm(workDirectory, { recursive: true, force: true });
   }
 }
 
 async function takePlain(options: TakingOptions): Promise<CopiedFiles> {
-  const copied = await copyChecked(options);
-  await writePrivately(join(options.to, MANIFEST_FILE), manifestText({ ...copied.facts, files: copied.files }));
-  return copied;
+  const serviceCopy = await copyChecked(options);
+  await writePrivately(join(options.to, MANIFEST_FILE), manifestText({ ...serviceCopy.facts, files: serviceCopy.files }));
+  return serviceCopy;
 }
 
 /**

@@ -6,7 +6,7 @@ import { credentialsFile } from '../bootstrap/credentials.js';
 import { codeOf } from '../bootstrap/start-error.js';
 import type { CheckResult } from '../stores/shared/consistency/checks.js';
 import { checkStore, inspectDocuments, inspectLiveStore } from '../stores/sqlite/connection/store-at-rest.js';
-import { assertSound, type FoundInFiles, inspectFiles } from './checking.js';
+import { assertSound, type InspectedFiles, inspectFiles } from './checking.js';
 import { BackupError, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
 import { askForBackup } from './control-channel.js';
 
@@ -16,7 +16,7 @@ export interface VerifyingOptions {
   readonly storeFile: string;
 }
 
-export interface StoreVerification extends FoundInFiles {
+export interface StoreVerification extends InspectedFiles {
   /** Whether a running service made a copy for the check; otherwise the files themselves were checked. */
   readonly online: boolean;
   /** Results of the checks of the invariants; null if the store has the schema of an older version. */
@@ -31,8 +31,8 @@ async function verifyRunning(dataDir: string): Promise<StoreVerification | null>
   try {
     const written = await askForBackup(dataDir, { to, credentials: false, secretsKey: false });
     if (!written) return null;
-    const found = await inspectFiles(to, written);
-    return { ...found, checks: checkStore(join(to, STORE_FILE)), online: true, doubts: [] };
+    const inspected = await inspectFiles(to, written);
+    return { ...inspected, checks: checkStore(join(to, STORE_FILE)), online: true, doubts: [] };
   } finally {
     await rm(to, { recursive: true, force: true });
   }
@@ -55,17 +55,17 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<S
   let documents = 0;
   for (const name of await namesIn(directory)) {
     if (!name.endsWith('.db')) continue;
-    const found = inspectDocuments(join(directory, name));
-    assertSound(`${SEARCH_DIRECTORY}/${name}`, found.problems);
-    documents += found.documents;
+    const inspected = inspectDocuments(join(directory, name));
+    assertSound(`${SEARCH_DIRECTORY}/${name}`, inspected.problems);
+    documents += inspected.documents;
   }
   const checks = checkStore(storeFile);
   return { schema, counts: { ...counts, documents }, checks, online: false, doubts: doubts.map(({ event }) => event) };
 }
 
 /**
- * Verifies the store by reading every database completely. Rejects with BackupError or StoreOpenError, which report what is
- * damaged or lost.
+ * Verifies the store by reading every database completely. Rejects with BackupError or StoreOpenError, which report damaged
+ * and lost data.
  */
 export async function verifyStore(options: VerifyingOptions): Promise<StoreVerification> {
   return (await verifyRunning(options.dataDir)) ?? verifyAtRest(options);

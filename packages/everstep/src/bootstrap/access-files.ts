@@ -5,11 +5,11 @@
 import type { SigningKeys } from '../accounts/instances/instance-signatures.js';
 import type { Authority } from '../accounts/tokens/authority.js';
 import type { Log } from '../ports/log.js';
-import { keepCredentials } from './credentials.js';
+import { storeCredentials } from './credentials.js';
 import { type ServiceAccess, writeEnvFile } from './env-file.js';
 import { fileError } from './start-error.js';
 
-export interface KeptAccessOptions {
+export interface AccessFilesOptions {
   readonly dataDir: string;
   /** Path of the env file; null when none is configured. */
   readonly envFile: string | null;
@@ -18,14 +18,14 @@ export interface KeptAccessOptions {
 }
 
 export class AccessFiles {
-  private readonly options: KeptAccessOptions;
+  private readonly options: AccessFilesOptions;
   /** Access to the service; null until the server is listening. */
   private access: ServiceAccess | null = null;
   /** Keys that the files contain. */
   private written: SigningKeys | null = null;
-  private last: Promise<void> = Promise.resolve();
+  private lastWrite: Promise<void> = Promise.resolve();
 
-  constructor(options: KeptAccessOptions) {
+  constructor(options: AccessFilesOptions) {
     this.options = options;
   }
 
@@ -42,7 +42,7 @@ export class AccessFiles {
       ...authority,
       rotateSigningKeys: async (instanceId, by) => {
         const keys = await authority.rotateSigningKeys(instanceId, by);
-        await this.rotated(instanceId);
+        await this.writeRotated(instanceId);
         return keys;
       },
     };
@@ -59,13 +59,13 @@ export class AccessFiles {
     if (this.options.authority.regionOf(access.instanceId) === null) return;
     const { current, next } = this.options.authority.signingKeys(access.instanceId);
     if (current === this.written?.current && next === this.written.next) return;
-    await this.rotated(access.instanceId);
+    await this.writeRotated(access.instanceId);
   }
 
   /** Writes one rotation after the other, so that the latest keys remain. */
-  private rotated(instanceId: string): Promise<void> {
+  private writeRotated(instanceId: string): Promise<void> {
     const { log } = this.options;
-    this.last = this.last.then(async () => {
+    this.lastWrite = this.lastWrite.then(async () => {
       const { access } = this;
       if (access?.instanceId !== instanceId) return;
       try {
@@ -75,15 +75,15 @@ export class AccessFiles {
         log.error({ error: String(error) }, 'could not write rotated signing keys to the credential files');
       }
     });
-    return this.last;
+    return this.lastWrite;
   }
 
   /** Writes the files with the current keys. */
-  private async writeFiles(known: ServiceAccess): Promise<void> {
+  private async writeFiles(serviceAccess: ServiceAccess): Promise<void> {
     const { dataDir, envFile, authority } = this.options;
-    const { current, next } = authority.signingKeys(known.instanceId);
-    const access = { ...known, currentSigningKey: current, nextSigningKey: next };
-    await keepCredentials(dataDir, access);
+    const { current, next } = authority.signingKeys(serviceAccess.instanceId);
+    const access = { ...serviceAccess, currentSigningKey: current, nextSigningKey: next };
+    await storeCredentials(dataDir, access);
     if (envFile !== null) {
       await writeEnvFile(envFile, access).catch((error) => {
         throw fileError(`The env file ${envFile} is not writable`, error);

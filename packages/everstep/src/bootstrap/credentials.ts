@@ -26,7 +26,7 @@ export interface ServiceAddresses {
   readonly managementUrl: string;
 }
 
-export type KeptCredentials = Credentials & Partial<ServiceAddresses>;
+export type StoredCredentials = Credentials & Partial<ServiceAddresses>;
 
 const FIELDS = [
   'instanceId',
@@ -41,7 +41,7 @@ const FIELDS = [
 
 export const credentialsFile = (dataDir: string): string => join(dataDir, 'credentials.json');
 
-function parse(text: string): KeptCredentials | null {
+function parse(text: string): StoredCredentials | null {
   let value: unknown;
   try {
     value = parseJson(text);
@@ -50,26 +50,28 @@ function parse(text: string): KeptCredentials | null {
   }
   if (typeof value !== 'object' || value === null) return null;
   const fields = new Map<string, unknown>(Object.entries(value));
-  const read = (name: string): string => {
+  const textField = (name: string): string => {
     const field = fields.get(name);
     return typeof field === 'string' ? field : '';
   };
-  if (FIELDS.some((name) => read(name) === '')) return null;
+  if (FIELDS.some((name) => textField(name) === '')) return null;
   return {
-    instanceId: read('instanceId'),
-    region: read('region'),
-    token: read('token'),
-    readOnlyToken: read('readOnlyToken'),
-    currentSigningKey: read('currentSigningKey'),
-    nextSigningKey: read('nextSigningKey'),
-    adminEmail: read('adminEmail'),
-    adminApiKey: read('adminApiKey'),
-    ...(read('url') && read('managementUrl') ? { url: read('url'), managementUrl: read('managementUrl') } : {}),
+    instanceId: textField('instanceId'),
+    region: textField('region'),
+    token: textField('token'),
+    readOnlyToken: textField('readOnlyToken'),
+    currentSigningKey: textField('currentSigningKey'),
+    nextSigningKey: textField('nextSigningKey'),
+    adminEmail: textField('adminEmail'),
+    adminApiKey: textField('adminApiKey'),
+    ...(textField('url') && textField('managementUrl')
+      ? { url: textField('url'), managementUrl: textField('managementUrl') }
+      : {}),
   };
 }
 
 /** Returns the stored credentials; null when the file is missing or invalid. */
-export async function readCredentials(dataDir: string): Promise<KeptCredentials | null> {
+export async function readCredentials(dataDir: string): Promise<StoredCredentials | null> {
   try {
     return parse(await readFile(credentialsFile(dataDir), 'utf8'));
   } catch (error) {
@@ -78,7 +80,7 @@ export async function readCredentials(dataDir: string): Promise<KeptCredentials 
   }
 }
 
-export function keepCredentials(dataDir: string, credentials: KeptCredentials): Promise<void> {
+export function storeCredentials(dataDir: string, credentials: StoredCredentials): Promise<void> {
   return writePrivately(credentialsFile(dataDir), `${JSON.stringify(credentials, null, 2)}\n`);
 }
 

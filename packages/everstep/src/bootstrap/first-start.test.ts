@@ -10,7 +10,7 @@ import { createSystemClock } from '../clock/system-clock.js';
 import { createSystemRandom } from '../clock/system-random.js';
 import type { AccountStore, QueueInstance } from '../ports/stores/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
-import { type Credentials, credentialsFile, keepCredentials, readCredentials } from './credentials.js';
+import { type Credentials, credentialsFile, readCredentials, storeCredentials } from './credentials.js';
 import { writeEnvFile } from './env-file.js';
 import { startAccounts } from './first-start.js';
 
@@ -194,7 +194,7 @@ test('a queue instance without an owner goes to the user of the stored key', asy
   const apiKey = { apiKeyId: 'key_2', userId: 'usr_2', name: 'first', keyHash: hashOfApiKey('ek_2'), createdAt: 1 };
   await meanwhile(file, (accounts) => accounts.createUser({ user, apiKey }));
   const kept = { ...first.credentials, adminEmail: 'Admin+2@localhost', adminApiKey: 'ek_2' };
-  await keepCredentials(directory, kept);
+  await storeCredentials(directory, kept);
   forgetOwners(file);
   const second = await start(directory, file);
   assert.deepEqual(owners(second.instances), ['usr_2']);

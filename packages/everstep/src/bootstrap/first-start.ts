@@ -1,13 +1,14 @@
 /**
- * The first start creates what no request can create: the first user with an API key, a queue instance owned by this user,
- * and its tokens. Later starts use them again, and issue new credentials to the existing user if the stored ones are lost.
+ * The first start creates the records that no request can create: the first user with an API key, a queue instance owned by
+ * this user, and its tokens. Later starts use them again, and issue new credentials to the existing user if the stored ones are
+ * lost.
  */
 import { hashOfApiKey } from '../accounts/users/api-key-hash.js';
 import { newKey } from '../engine/ids.js';
 import type { Clock } from '../ports/clock.js';
 import type { Random } from '../ports/random.js';
 import type { AccountStore, ApiKeyRecord, AuditEntry, QueueInstance, UserRecord } from '../ports/stores/store.js';
-import { type Credentials, keepCredentials, readCredentials, setCredentialsAside } from './credentials.js';
+import { type Credentials, readCredentials, setCredentialsAside, storeCredentials } from './credentials.js';
 
 const SECRET_BYTES = 32;
 /** Actor and address in audit log entries about a start, which no request caused. */
@@ -63,10 +64,10 @@ const CREDENTIALS_ISSUED = 'credentials-told';
 export function startSharedAccounts(options: SharedStartOptions): Promise<StartedInstallation | JoinedStore> {
   const { accounts, dataDir, clock } = options;
   return options.exclusively(async () => {
-    const kept = await readCredentials(dataDir);
-    const isOurs = kept !== null && (await accounts.findInstance({ instanceId: kept.instanceId })) !== null;
-    if (!isOurs && (await accounts.findSecret({ name: CREDENTIALS_ISSUED })) !== null) {
-      const setAside = kept ? await setCredentialsAside(dataDir, kept) : null;
+    const stored = await readCredentials(dataDir);
+    const isOfThisStore = stored !== null && (await accounts.findInstance({ instanceId: stored.instanceId })) !== null;
+    if (!isOfThisStore && (await accounts.findSecret({ name: CREDENTIALS_ISSUED })) !== null) {
+      const setAside = stored ? await setCredentialsAside(dataDir, stored) : null;
       return { kind: 'joined', credentials: null, setAside };
     }
     const started = await startAccounts(options);
@@ -76,16 +77,16 @@ export function startSharedAccounts(options: SharedStartOptions): Promise<Starte
 }
 
 /** A user with a new API key, which is available only now. */
-interface Keyed {
+interface UserWithKey {
   readonly user: UserRecord;
   readonly adminApiKey: string;
 }
 
 /** Issues tokens for the instance and stores them with the key of the user. */
-async function issue(
+async function issueCredentials(
   { authority, dataDir }: Pick<FirstStartOptions, 'authority' | 'dataDir'>,
   instance: QueueInstance,
-  { user, adminApiKey }: Keyed,
+  { user, adminApiKey }: UserWithKey,
 ): Promise<Credentials> {
   const { instanceId } = instance;
   const credentials: Credentials = {
@@ -98,7 +99,7 @@ async function issue(
     adminEmail: user.email,
     adminApiKey,
   };
-  await keepCredentials(dataDir, credentials);
+  await storeCredentials(dataDir, credentials);
   return credentials;
 }
 
@@ -133,7 +134,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     return { adminApiKey, apiKey: { apiKeyId: newId('key'), userId, name, keyHash, createdAt: clock.now() } };
   };
 
-  async function makeUser(): Promise<Keyed> {
+  async function makeUser(): Promise<UserWithKey> {
     const user: UserRecord = {
       userId: newId('usr'),
       email: options.adminEmail.toLowerCase(),
@@ -147,7 +148,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   }
 
   /** Creates another key for the user, whose other keys stay valid. Creates a new user if none exists. */
-  async function keyFor(user: UserRecord | undefined): Promise<Keyed> {
+  async function createKeyFor(user: UserRecord | undefined): Promise<UserWithKey> {
     if (!user) return makeUser();
     const { adminApiKey, apiKey } = newApiKey(user.userId, 'created at startup');
     const { apiKeyId: subject, name } = apiKey;
@@ -165,31 +166,31 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     }
   }
 
-  const kept = await readCredentials(dataDir);
-  const known = kept && (await accounts.findInstance({ instanceId: kept.instanceId }));
-  const setAside = kept && !known ? await setCredentialsAside(dataDir, kept) : null;
+  const stored = await readCredentials(dataDir);
+  const existing = stored && (await accounts.findInstance({ instanceId: stored.instanceId }));
+  const setAside = stored && !existing ? await setCredentialsAside(dataDir, stored) : null;
   const users = await accounts.listUsers();
   const firstOperator = users.find(({ isOperator, disabledAt }) => isOperator === true && disabledAt === undefined);
-  if (kept && known) {
+  if (stored && existing) {
     // Before accounts existed, lost credentials created another user. The user of the stored key is the one who can log in.
-    const user = users.find(({ email }) => email === kept.adminEmail.toLowerCase());
-    const keyed = user ? { user, adminApiKey: kept.adminApiKey } : await keyFor(firstOperator);
+    const user = users.find(({ email }) => email === stored.adminEmail.toLowerCase());
+    const keyed = user ? { user, adminApiKey: stored.adminApiKey } : await createKeyFor(firstOperator);
     await assignOwners(keyed.user);
-    const { instanceId, currentSigningKey, nextSigningKey } = known;
+    const { instanceId, currentSigningKey, nextSigningKey } = existing;
     const valid = (token: string) => authority.isValid(token, instanceId);
-    const token = (await valid(kept.token)) ? kept.token : await authority.issueToken({ instanceId, access: 'read-write' });
-    const readOnlyToken = (await valid(kept.readOnlyToken))
-      ? kept.readOnlyToken
+    const token = (await valid(stored.token)) ? stored.token : await authority.issueToken({ instanceId, access: 'read-write' });
+    const readOnlyToken = (await valid(stored.readOnlyToken))
+      ? stored.readOnlyToken
       : await authority.issueToken({ instanceId, access: 'read-only' });
     const login = { adminEmail: keyed.user.email, adminApiKey: keyed.adminApiKey };
-    const credentials = { ...kept, currentSigningKey, nextSigningKey, token, readOnlyToken, ...login };
-    await keepCredentials(dataDir, credentials);
-    const same = user && token === kept.token && readOnlyToken === kept.readOnlyToken;
-    return { credentials, kind: same ? 'known' : 'reissued', setAside };
+    const credentials = { ...stored, currentSigningKey, nextSigningKey, token, readOnlyToken, ...login };
+    await storeCredentials(dataDir, credentials);
+    const isUnchanged = user && token === stored.token && readOnlyToken === stored.readOnlyToken;
+    return { credentials, kind: isUnchanged ? 'known' : 'reissued', setAside };
   }
   const [oldest] = [...(await accounts.listInstances())].sort((a, b) => a.createdAt - b.createdAt);
-  const keyed = await keyFor(users.find(({ userId }) => userId === oldest?.accountId) ?? users[0]);
+  const keyed = await createKeyFor(users.find(({ userId }) => userId === oldest?.accountId) ?? users[0]);
   await assignOwners(keyed.user);
-  const credentials = await issue(options, oldest ?? (await makeInstance(keyed.user)), keyed);
+  const credentials = await issueCredentials(options, oldest ?? (await makeInstance(keyed.user)), keyed);
   return { credentials, kind: oldest ? 'reissued' : 'first', setAside };
 }

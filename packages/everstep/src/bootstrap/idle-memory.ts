@@ -5,11 +5,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-const LOOK_EVERY_MS = 5_000;
+const CHECK_EVERY_MS = 5_000;
 /** Share of a core below which a process is idle. */
 const IDLE_SHARE = 0.05;
 /** Amount of garbage below which a pause is not worthwhile. */
-const WORTH_BYTES = 32 * 1024 * 1024;
+const MIN_GARBAGE_BYTES = 32 * 1024 * 1024;
 
 /** Garbage collector of V8; undefined when this runtime does not expose it. */
 function collector(): (() => void) | undefined {
@@ -23,17 +23,17 @@ export function keepIdleMemoryLow(): () => void {
   const collect = collector();
   if (!collect) return () => {};
   let cpu = process.cpuUsage();
-  let heapAfter = process.memoryUsage().heapTotal;
+  let heapAfterCollection = process.memoryUsage().heapTotal;
   const timer = setInterval(() => {
     const { user, system } = process.cpuUsage(cpu);
     cpu = process.cpuUsage();
-    if (user + system > LOOK_EVERY_MS * 1000 * IDLE_SHARE) return;
+    if (user + system > CHECK_EVERY_MS * 1000 * IDLE_SHARE) return;
     const { heapTotal } = process.memoryUsage();
-    if (heapTotal < heapAfter + WORTH_BYTES) return;
+    if (heapTotal < heapAfterCollection + MIN_GARBAGE_BYTES) return;
     collect();
     cpu = process.cpuUsage();
-    heapAfter = process.memoryUsage().heapTotal;
-  }, LOOK_EVERY_MS);
+    heapAfterCollection = process.memoryUsage().heapTotal;
+  }, CHECK_EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);
 }

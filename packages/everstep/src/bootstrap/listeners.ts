@@ -35,7 +35,7 @@ export function addressesOf(address: string): readonly string[] {
  * Checks that the ports are free. Rejects with StartError if one is taken. Called before the store is opened, so that such a
  * start leaves no files. A port that is taken later is detected when the server starts listening.
  */
-export async function findPortsFree(listeners: readonly (Listener | null)[]): Promise<void> {
+export async function checkPortsFree(listeners: readonly (Listener | null)[]): Promise<void> {
   for (const listener of listeners) {
     if (!listener || listener.port === 0) continue;
     const { host, port, settings } = listener;

@@ -20,7 +20,7 @@ export class LogLevelSwitch {
     return this.current;
   }
 
-  /** Sets the level, which takes effect immediately. `by`: who changed it, for the log. */
+  /** Sets the level, which takes effect immediately. `by`: the user who changes it, for the log. */
   set(level: LogLevel, by: string): void {
     const { log, current: previous } = this;
     if (level === previous) return;
@@ -33,8 +33,8 @@ export class LogLevelSwitch {
 
   /** Switches to `debug`, or back to the configured level. Returns the new level. */
   toggleDebug(by: string): LogLevel {
-    const usual = this.configured === 'debug' ? 'info' : this.configured;
-    this.set(this.current === 'debug' ? usual : 'debug', by);
+    const otherLevel = this.configured === 'debug' ? 'info' : this.configured;
+    this.set(this.current === 'debug' ? otherLevel : 'debug', by);
     return this.current;
   }
 }

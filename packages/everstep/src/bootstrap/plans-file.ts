@@ -10,8 +10,8 @@ import { fileError, StartError } from './start-error.js';
 export async function readPlans(file: string | null, newInstancePlan: string | null): Promise<Plans> {
   const plans = await readFilePlans(file);
   if (newInstancePlan === null) return plans;
-  const chosen = withPlanOfNewInstances(plans, newInstancePlan);
-  if (chosen) return chosen;
+  const selectedPlans = withPlanOfNewInstances(plans, newInstancePlan);
+  if (selectedPlans) return selectedPlans;
   const names = plans.all.map(({ name }) => name).join(', ');
   throw new StartError(`EVERSTEP_NEW_INSTANCE_PLAN must be one of the plans (${names}); got ${JSON.stringify(newInstancePlan)}.`);
 }

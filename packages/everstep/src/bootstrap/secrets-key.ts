@@ -50,9 +50,9 @@ async function makeKeyFile(dataDir: string): Promise<SecretKeys> {
   } finally {
     await rm(draft, { force: true });
   }
-  const made = await readKeyFile(dataDir);
-  if (!made) throw new SecretsError('secrets-key-file', `The secrets key ${file} no longer exists.`);
-  return made;
+  const keys = await readKeyFile(dataDir);
+  if (!keys) throw new SecretsError('secrets-key-file', `The secrets key ${file} no longer exists.`);
+  return keys;
 }
 
 export type SecretsKeySettings = Pick<Config, 'dataDir' | 'secretsKeys' | 'mode' | 'store'>;
@@ -95,11 +95,11 @@ export interface OpenedSecrets {
 export async function openSecrets(accounts: AccountStore, settings: SecretsKeySettings): Promise<OpenedSecrets> {
   try {
     const sealer = await findSealer(accounts, settings);
-    const sealed = sealAccounts(accounts, sealer);
+    const sealedAccounts = sealAccounts(accounts, sealer);
     // All secrets are decrypted before the first one is written.
-    await Promise.all([sealed.listSecrets(), sealed.listInstances()]);
+    await Promise.all([sealedAccounts.listSecrets(), sealedAccounts.listInstances()]);
     if (sealer !== NO_KEY) await sealStored(accounts, sealer);
-    return { accounts: sealed, sealer, areEncrypted: sealer !== NO_KEY };
+    return { accounts: sealedAccounts, sealer, areEncrypted: sealer !== NO_KEY };
   } catch (error) {
     if (error instanceof SecretsError) throw new StartError(error.message, { cause: error });
     throw error;

@@ -16,14 +16,14 @@ const QUIET_FIELDS = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 const NAMED_ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-const onOneLine = (text: string): string =>
+const escapeControls = (text: string): string =>
   text.replace(
     CONTROLS,
     (character) => NAMED_ESCAPES[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
 /** Formats one line of JSON as `12:00:01 WARN message key=value`. */
-export function readable(line: string): string {
+export function formatLine(line: string): string {
   let entry: Record<string, unknown>;
   try {
     entry = JSON.parse(line);
@@ -35,10 +35,10 @@ export function readable(line: string): string {
   const details = Object.entries(entry)
     .filter(([key]) => !QUIET_FIELDS.has(key))
     .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  return `${onOneLine([time, level.toUpperCase(), String(entry.msg ?? ''), ...details].join(' '))}\n`;
+  return `${escapeControls([time, level.toUpperCase(), String(entry.msg ?? ''), ...details].join(' '))}\n`;
 }
 
 export function createServiceLog({ level, format, write }: ServiceLogOptions): Logger {
-  const out = write ?? ((line: string) => void process.stderr.write(line));
-  return pino({ level, base: null }, { write: format === 'json' ? out : (line: string) => out(readable(line)) });
+  const writeLine = write ?? ((line: string) => void process.stderr.write(line));
+  return pino({ level, base: null }, { write: format === 'json' ? writeLine : (line: string) => writeLine(formatLine(line)) });
 }

@@ -10,7 +10,7 @@ import { createSystemClock } from '../clock/system-clock.js';
 import { createSystemRandom } from '../clock/system-random.js';
 import { type OpenedNode, openPostgresNode } from '../stores/postgres/index.js';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
-import { credentialsFile, keepCredentials, readCredentials } from './credentials.js';
+import { credentialsFile, readCredentials, storeCredentials } from './credentials.js';
 import { startSharedAccounts } from './first-start.js';
 
 const schemas = await openTestSchemas();
@@ -105,7 +105,7 @@ if (typeof schemas === 'string') {
       const [first, second] = [await newDataDir(), await newDataDir()];
       const { credentials } = await start(first);
       assert.ok(credentials);
-      await keepCredentials(second, { ...credentials, instanceId: 'qi_elsewhere' });
+      await storeCredentials(second, { ...credentials, instanceId: 'qi_elsewhere' });
       const joined = await start(second);
       assert.equal(joined.kind, 'joined');
       assert.ok(joined.setAside?.includes('qi_elsewhere'));

@@ -18,9 +18,9 @@ export const codeOf = (error: unknown): string =>
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns the error for a file. `what` starts the sentence: "The data directory /x is not usable". */
-export function fileError(what: string, error: unknown): StartError {
-  return new StartError(`${what}: ${FILE_REASONS[codeOf(error)] ?? messageOf(error)}.`, { cause: error });
+/** Returns the error for a file. `problem` starts the sentence: "The data directory /x is not usable". */
+export function fileError(problem: string, error: unknown): StartError {
+  return new StartError(`${problem}: ${FILE_REASONS[codeOf(error)] ?? messageOf(error)}.`, { cause: error });
 }
 
 /** The settings to change when an address is not available. */

@@ -10,7 +10,7 @@ import { StartError } from './start-error.js';
  * Interval of the checks. Files are watched by path, so that replaced symbolic links are detected, as container platforms use
  * them.
  */
-const LOOK_EVERY_MS = 5_000;
+const CHECK_EVERY_MS = 5_000;
 
 export interface TlsFiles {
   readonly cert: string;
@@ -25,8 +25,8 @@ export async function readTlsFiles(paths: TlsPaths): Promise<TlsFiles> {
     return { cert, key };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    const what = `The TLS certificate ${paths.cert} (EVERSTEP_TLS_CERT) and the key ${paths.key} (EVERSTEP_TLS_KEY) are not usable`;
-    throw new StartError(`${what}: ${reason}.`, { cause: error });
+    const problem = `The TLS certificate ${paths.cert} (EVERSTEP_TLS_CERT) and the key ${paths.key} (EVERSTEP_TLS_KEY) are not usable`;
+    throw new StartError(`${problem}: ${reason}.`, { cause: error });
   }
 }
 
@@ -53,15 +53,15 @@ export function watchTlsFiles(
     });
     return latest;
   };
-  const look = () => void reload();
+  const onFileChange = () => void reload();
   const files = [paths.cert, paths.key];
-  for (const file of files) watchFile(file, { persistent: false, interval: LOOK_EVERY_MS }, look);
-  process.on('SIGHUP', look);
+  for (const file of files) watchFile(file, { persistent: false, interval: CHECK_EVERY_MS }, onFileChange);
+  process.on('SIGHUP', onFileChange);
   return {
     reload,
     close() {
-      for (const file of files) unwatchFile(file, look);
-      process.off('SIGHUP', look);
+      for (const file of files) unwatchFile(file, onFileChange);
+      process.off('SIGHUP', onFileChange);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Measures how long the event loop of this process was busy. */
+/** Measures the time for which the event loop of this process was busy. */
 import { performance } from 'node:perf_hooks';
 import type { LoopTime } from '../ports/loop-time.js';
 

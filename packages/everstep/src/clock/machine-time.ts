@@ -1,4 +1,4 @@
-/** The clocks of the machine, for what is compared with other machines or measured within this process. */
+/** The clocks of the machine, for times that are compared with other machines or measured within this process. */
 
 /**
  * Returns the time of the machine, Unix ms. It is for tokens and signatures, whose verifiers use the clocks of their machines.

@@ -16,7 +16,7 @@ export interface SystemClockOptions {
 
 export function createSystemClock({ notBefore = 0, wall = Date.now }: SystemClockOptions = {}): Clock {
   let latest = notBefore;
-  /** How far this clock is ahead of a machine whose time was set back. Time continues from its last value. */
+  /** Milliseconds by which this clock is ahead of a machine whose time was set back. Time continues from its last value. */
   let aheadMs = 0;
 
   function now(): number {

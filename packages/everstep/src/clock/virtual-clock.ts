@@ -6,7 +6,7 @@ import type { Clock } from '../ports/clock.js';
 import type { MoveOutcome, MoveTarget, VirtualTime } from '../ports/virtual-time.js';
 import { Timetable } from './timetable.js';
 
-/** What a virtual clock depends on. */
+/** Dependencies of a virtual clock. */
 export interface VirtualClockOptions {
   /** The clock that it runs with. */
   readonly base: Clock;
@@ -76,7 +76,7 @@ async function untilQuiet(
 
 export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   const { base, maxInstants, quietTimeoutMs } = options;
-  /** How far this clock is ahead of the base. */
+  /** Milliseconds by which this clock is ahead of the base. */
   let aheadMs = 0;
   const timers = new Timetable();
   const upkeepTimers = new Timetable();
@@ -107,7 +107,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
     arm();
   }
 
-  const stopped = (pause: Exclude<Pause, 'quiet'>): MoveOutcome =>
+  const stoppedOutcome = (pause: Exclude<Pause, 'quiet'>): MoveOutcome =>
     pause === 'late'
       ? { kind: 'not-quiet', now: now(), fired, waitedMs: quietTimeoutMs }
       : { kind: 'given-up', now: now(), fired };
@@ -115,7 +115,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   async function moveTo(toMs: number, signal: AbortSignal | undefined): Promise<MoveOutcome> {
     for (let instants = 0; ; instants++) {
       const paused = await untilQuiet(options, signal);
-      if (paused !== 'quiet') return stopped(paused);
+      if (paused !== 'quiet') return stoppedOutcome(paused);
       const at = timers.nextAt;
       if (at > toMs) break;
       if (instants === maxInstants) return { kind: 'too-many-instants', now: now(), fired, instants };
@@ -127,7 +127,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
     upkeepTimers.fireUntil(now());
     arm();
     const paused = await untilQuiet(options, signal);
-    return paused === 'quiet' ? { kind: 'moved', now: now(), fired } : stopped(paused);
+    return paused === 'quiet' ? { kind: 'moved', now: now(), fired } : stoppedOutcome(paused);
   }
 
   async function startMove(target: MoveTarget, signal: AbortSignal | undefined): Promise<MoveOutcome> {

@@ -1,4 +1,4 @@
-/** Limits of alerts, of what users decide about error groups, and of lifecycle webhooks, as a part of `LIMITS`. */
+/** Limits of alerts, of the triage of error groups, and of lifecycle webhooks, as a part of `LIMITS`. */
 const KiB = 1024;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;

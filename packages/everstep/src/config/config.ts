@@ -140,7 +140,7 @@ function distance(a: string, b: string): number {
 
 function nearest(name: string): string | null {
   const ranked = [...OWN_VARIABLES, ...CLIENT_VARIABLES]
-    .map((known) => ({ known, edits: distance(name.slice(PREFIX.length), known.slice(PREFIX.length)) }))
+    .map((candidate) => ({ known: candidate, edits: distance(name.slice(PREFIX.length), candidate.slice(PREFIX.length)) }))
     .sort((a, b) => a.edits - b.edits);
   const best = ranked[0];
   return best && best.edits <= Math.max(2, Math.floor((name.length - PREFIX.length) / 3)) ? best.known : null;
@@ -158,8 +158,8 @@ function unknownVariables(env: ConfigSources['env']): readonly string[] {
 }
 
 /** Hides credentials in a URL. */
-function shown(given: string): string {
-  const text = given.replace(/:\/\/[^/?#]*@/, '://...@');
+function redactUrl(url: string): string {
+  const text = url.replace(/:\/\/[^/?#]*@/, '://...@');
   return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}...` : text;
 }
 const flagName = (flag: string): string => flag.split(' ')[0] ?? flag;
@@ -172,18 +172,18 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
   function read<Value>(setting: Setting<Value>): Value {
     const context = { mode, cwd };
     const flag = flags[setting.option];
-    const given =
+    const source =
       flag !== undefined
         ? { text: String(flag), from: flagName(setting.flag) }
         : { text: env[setting.env]?.trim() ?? '', from: setting.env };
     // An empty variable counts as unset; an empty flag is an error.
-    if (given.text === '' && flag === undefined) return setting.fallback(context);
+    if (source.text === '' && flag === undefined) return setting.fallback(context);
     try {
-      if (given.text === '') throw new Error('requires a value');
-      return setting.parse(given.text, context);
+      if (source.text === '') throw new Error('requires a value');
+      return setting.parse(source.text, context);
     } catch (error) {
-      const found = setting.isSecret ? '' : `; got "${shown(given.text)}"`;
-      problems.push(`${given.from} ${error instanceof Error ? error.message : String(error)}${found}`);
+      const receivedText = setting.isSecret ? '' : `; got "${redactUrl(source.text)}"`;
+      problems.push(`${source.from} ${error instanceof Error ? error.message : String(error)}${receivedText}`);
       return setting.fallback(context);
     }
   }

@@ -13,7 +13,7 @@ function parseRetention(text: string): number {
   return hours * HOUR_MS;
 }
 
-const setting = <Value>(one: Setting<Value>): Setting<Value> => one;
+const setting = <Value>(row: Setting<Value>): Setting<Value> => row;
 
 export const INSIGHT_SETTINGS = {
   insightMinutes: setting<number>({

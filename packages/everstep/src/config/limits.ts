@@ -82,7 +82,7 @@ export const LIMITS = Object.freeze({
   maxJournalBytes: 256 * MiB,
   maxStepResultBytes: 10 * MiB,
   maxPlannedAtOnce: 10_000,
-  /** Maximum number of results in one reply, and the number of characters after which no result may follow in it. */
+  /** Maximum number of results in one reply, and of characters before the last of them. */
   maxCheckpointSteps: 1_000,
   maxCheckpointChars: MiB,
   /** A longer response of an endpoint is cut off and counts as a failed attempt. */
@@ -445,5 +445,5 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxPageBytes <= limits.maxReadBytesOfInstance, 'maxPageBytes <= maxReadBytesOfInstance'],
     [limits.maxReadBytesOfInstance <= limits.maxReadBytes, 'maxReadBytesOfInstance <= maxReadBytes'],
   ];
-  for (const [holds, text] of relations) if (!holds) throw new Error(`limits contradict each other: ${text} must hold`);
+  for (const [isMet, text] of relations) if (!isMet) throw new Error(`limits contradict each other: ${text} must hold`);
 }

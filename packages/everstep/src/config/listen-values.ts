@@ -20,9 +20,9 @@ export interface ListenAddress {
 }
 
 export function parseListenAddress(text: string): ListenAddress {
-  const found = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(text);
-  if (!found) throw new Error('must be a port, or an address and a port such as 127.0.0.1:8081 or [::1]:8081');
-  const [, inBrackets, name, port = ''] = found;
+  const groups = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(text);
+  if (!groups) throw new Error('must be a port, or an address and a port such as 127.0.0.1:8081 or [::1]:8081');
+  const [, inBrackets, name, port = ''] = groups;
   const host = inBrackets ?? name ?? null;
   return { host: host === null ? null : parseHost(host), port: parsePort(port) };
 }

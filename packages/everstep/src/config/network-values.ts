@@ -8,7 +8,7 @@ function isCidr(text: string): boolean {
   return rest.length === 0 && version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
 }
 
-const partsOf = (text: string): readonly string[] =>
+const splitList = (text: string): readonly string[] =>
   Object.freeze(
     text
       .split(',')
@@ -17,14 +17,14 @@ const partsOf = (text: string): readonly string[] =>
   );
 
 export function parseAddresses(text: string): readonly string[] {
-  const addresses = partsOf(text);
+  const addresses = splitList(text);
   for (const address of addresses)
     if (!parseDestinationRule(address)) throw new Error(`must be ${RULE_FORMS}, separated by commas; "${address}" is invalid`);
   return addresses;
 }
 
 export function parsePorts(text: string): readonly number[] {
-  const ports = partsOf(text).map((part) => (/^\d{1,5}$/.test(part) ? Number(part) : 0));
+  const ports = splitList(text).map((part) => (/^\d{1,5}$/.test(part) ? Number(part) : 0));
   if (ports.some((port) => port < 1 || port > 65_535)) throw new Error('must be ports from 1 to 65535, separated by commas');
   return Object.freeze(ports);
 }
@@ -33,7 +33,7 @@ export function parsePorts(text: string): readonly number[] {
 const NAT64_LENGTHS = ['32', '40', '48', '56', '64', '96'];
 
 export function parseNat64Prefixes(text: string): readonly string[] {
-  const prefixes = partsOf(text);
+  const prefixes = splitList(text);
   for (const prefix of prefixes) {
     const [address = '', length = ''] = prefix.split('/');
     if (isCidr(prefix) && isIP(address) === 6 && NAT64_LENGTHS.includes(length)) continue;
@@ -52,7 +52,7 @@ export function parseEgressProxy(text: string): string {
 }
 
 export function parseProxies(text: string): readonly string[] {
-  const proxies = partsOf(text);
+  const proxies = splitList(text);
   for (const proxy of proxies)
     if (!isCidr(proxy) && !isIP(proxy))
       throw new Error(`must be IP addresses or CIDRs, separated by commas; "${proxy}" is invalid`);

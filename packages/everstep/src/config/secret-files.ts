@@ -26,7 +26,7 @@ export const SECRET_FILE_VARIABLES: readonly string[] = Object.freeze(SECRET_VAR
 /** Larger than the longest secret, a URL. */
 const MAX_FILE_BYTES = 16 * 1024;
 
-export type SecretsRead =
+export type EnvironmentWithSecrets =
   | { readonly ok: true; readonly env: Environment }
   /** Sentences that name the variable. */
   | { readonly ok: false; readonly problems: readonly string[] };
@@ -40,8 +40,8 @@ function contentOf(path: string): string {
 }
 
 /** Returns the environment with the values from files. Never throws. */
-export function readSecretFiles(env: Environment): SecretsRead {
-  const read: Record<string, string> = {};
+export function readSecretFiles(env: Environment): EnvironmentWithSecrets {
+  const fileValues: Record<string, string> = {};
   const problems: string[] = [];
   for (const name of SECRET_VARIABLES) {
     const path = env[`${name}_FILE`]?.trim() ?? '';
@@ -51,10 +51,10 @@ export function readSecretFiles(env: Environment): SecretsRead {
       continue;
     }
     try {
-      read[name] = contentOf(path);
+      fileValues[name] = contentOf(path);
     } catch (error) {
       problems.push(`${name}_FILE: the file ${path} is not usable: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, env: { ...env, ...read } };
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, env: { ...env, ...fileValues } };
 }

@@ -10,13 +10,13 @@ const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /** Parses keys of 32 bytes in Base64, separated by commas or white space. Throws an Error with the allowed values. */
 export function parseSecretKeys(text: string): SecretKeys {
-  const words = text.split(/[\s,]+/).filter((word) => word !== '');
-  const keys = words.filter((word) => BASE64.test(word)).map((word) => Buffer.from(word, 'base64'));
-  const [current, ...others] = keys;
+  const encodedKeys = text.split(/[\s,]+/).filter((word) => word !== '');
+  const keys = encodedKeys.filter((word) => BASE64.test(word)).map((word) => Buffer.from(word, 'base64'));
+  const [current, ...otherKeys] = keys;
   const isDistinct = new Set(keys.map((key) => key.toString('hex'))).size === keys.length;
-  if (!current || keys.length !== words.length || keys.length > MAX_KEYS || !isDistinct || current.length !== KEY_BYTES)
+  if (!current || keys.length !== encodedKeys.length || keys.length > MAX_KEYS || !isDistinct || current.length !== KEY_BYTES)
     throw new Error(
       `must be 1 to ${MAX_KEYS} different keys of 32 random bytes in Base64, such as the output of \`openssl rand -base64 32\``,
     );
-  return [current, ...others];
+  return [current, ...otherKeys];
 }

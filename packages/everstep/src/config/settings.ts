@@ -34,9 +34,9 @@ export type { StoreSetting } from './store-setting.js';
 const oneOf =
   <Value extends string>(values: readonly Value[]) =>
   (text: string): Value => {
-    const found = values.find((value) => value === text);
-    if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`);
-    return found;
+    const match = values.find((value) => value === text);
+    if (match === undefined) throw new Error(`must be one of ${values.join(', ')}`);
+    return match;
   };
 
 /** Whether one database transaction may contain writes of several queue instances. */
@@ -54,9 +54,9 @@ function parseSwitch(text: string): boolean {
 }
 
 function parseVirtualClock(text: string, { mode }: SettingContext): boolean {
-  const wanted = parseSwitch(text);
-  if (wanted && mode === 'serve') throw new Error('is for tests and requires `everstep dev`');
-  return wanted;
+  const isVirtual = parseSwitch(text);
+  if (isVirtual && mode === 'serve') throw new Error('is for tests and requires `everstep dev`');
+  return isVirtual;
 }
 
 function parseEmail(text: string): string {

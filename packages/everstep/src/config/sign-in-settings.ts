@@ -72,7 +72,7 @@ const parseGrants = (text: string): readonly RoleGrant[] =>
   text.split(',').map((part) => {
     const { value = '', operator, team: teamId, role } = GRANT.exec(part.trim())?.groups ?? {};
     if (operator !== undefined) return { value, grants: 'operator' };
-    const grants = TEAM_ROLES.find((known) => known === role);
+    const grants = TEAM_ROLES.find((teamRole) => teamRole === role);
     if (teamId === undefined || grants === undefined)
       throw new Error('must be a list such as admins=operator,devs=team_01ABC:dev; roles are owner, admin, dev and finance');
     return { value, grants, teamId };
@@ -89,7 +89,7 @@ const text = (env: string, flag: string, option: string, help: string, parse = p
   defaultText: 'none',
   fallback: () => null,
 });
-const toggle = (env: string, flag: string, option: string, help: string): Setting<boolean> => ({
+const switchSetting = (env: string, flag: string, option: string, help: string): Setting<boolean> => ({
   ...{ env, flag, option, help },
   defaultText: 'off',
   fallback: () => false,
@@ -135,13 +135,13 @@ export const SIGN_IN_SETTINGS = {
     defaultText: 'any',
     fallback: () => Object.freeze([]),
   },
-  oidcCreateUsers: toggle(
+  oidcCreateUsers: switchSetting(
     'EVERSTEP_OIDC_CREATE_USERS',
     '--oidc-create-users <switch>',
     'oidcCreateUsers',
     'true: create a user at the first sign-in',
   ),
-  oidcLinkByEmail: toggle(
+  oidcLinkByEmail: switchSetting(
     'EVERSTEP_OIDC_LINK_BY_EMAIL',
     '--oidc-link-by-email <switch>',
     'oidcLinkByEmail',

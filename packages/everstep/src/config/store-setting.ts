@@ -16,8 +16,8 @@ export function parseStore(text: string, { cwd }: { readonly cwd: string }): Sto
       throw new Error(
         'must list hosts separated by commas, each with an optional port, such as postgres://user:password@one:5432,two:5432/everstep',
       );
-    const wanted = new URLSearchParams(query).get('target_session_attrs');
-    if (wanted !== null && !['read-write', 'primary', 'any'].includes(wanted))
+    const sessionAttrs = new URLSearchParams(query).get('target_session_attrs');
+    if (sessionAttrs !== null && !['read-write', 'primary', 'any'].includes(sessionAttrs))
       throw new Error('must not set this target_session_attrs; only read-write is supported, because Everstep uses the primary');
     return { kind: 'postgres', url: text };
   }

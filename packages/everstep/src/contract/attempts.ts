@@ -1,9 +1,9 @@
-/** Wire schemas of the attempts of a run: what was sent, what was received and how long it took. */
+/** Wire schemas of the attempts of a run, with their requests, responses and durations. */
 import Type, { type Static } from 'typebox';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { ThrownError } from './fields/thrown-error.js';
 import { FAILURE_CAUSES } from './runs.js';
 
-const CLOSED = { additionalProperties: false } as const;
 const orNull = <Schema extends Type.TSchema>(schema: Schema, description: string) =>
   Type.Union([schema, Type.Null()], { description });
 const unixMs = Type.Integer({ format: 'int64' });
@@ -26,7 +26,7 @@ const SentRequestSchema = Type.Object(
         'Whether the body is reconstructed from stored data. For a step, it contains the input of the run and the results recorded before the step. It is JSON, regardless of the format of the request.',
     }),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 const ReceivedResponse = Type.Object(
@@ -39,7 +39,7 @@ const ReceivedResponse = Type.Object(
     bodyEncoding: Type.Enum(['utf8', 'base64'], { type: 'string', description: '`base64` when the body is not UTF-8 text.' }),
     bodyBytes: Type.Integer({ description: 'Length of the whole body in bytes.' }),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 export const ATTEMPT_KINDS = ['workflow', 'step', 'call', 'message', 'callback'] as const;
@@ -72,7 +72,7 @@ export const RunAttempt = Type.Object(
     response: orNull(ReceivedResponse, 'The response. Null when none was received or it was not stored.'),
     retryAt: orNull(unixMs, 'Time of the next attempt, in Unix milliseconds. Null when this was the last attempt.'),
   },
-  { ...CLOSED, description: 'One attempt of a run. Fields are null when they are unknown or do not apply.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One attempt of a run. Fields are null when they are unknown or do not apply.' },
 );
 export type RunAttempt = Static<typeof RunAttempt>;
 
@@ -81,6 +81,6 @@ export const RunAttempts = Type.Object(
     cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
     attempts: Type.Array(RunAttempt, { description: 'Attempts in the order in which they ended, oldest first.' }),
   },
-  { ...CLOSED, description: 'One page of attempts of a run.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of attempts of a run.' },
 );
 export type RunAttempts = Static<typeof RunAttempts>;

@@ -1,8 +1,7 @@
 /** Wire schemas of the audit log. Field names are snake_case; times are Unix milliseconds unless the field says otherwise. */
 import Type, { type Static } from 'typebox';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { creationTime, customerId, id } from './fields/record-fields.js';
-
-const CLOSED = { additionalProperties: false } as const;
 
 const AuditedRequest = Type.Object(
   {
@@ -15,7 +14,7 @@ const AuditedRequest = Type.Object(
     outcome: Type.Union([Type.Literal('done'), Type.Literal('refused')]),
   },
   {
-    ...CLOSED,
+    ...NO_OTHER_PROPERTIES,
     description: 'Request that caused the entry. Absent when there was none, and in entries from earlier versions.',
   },
 );
@@ -32,7 +31,7 @@ export const AuditLogEntry = Type.Object(
     request: Type.Optional(AuditedRequest),
     creation_time: creationTime,
   },
-  { ...CLOSED, description: 'Entry of the audit log of an account.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Entry of the audit log of an account.' },
 );
 export type AuditLogEntry = Static<typeof AuditLogEntry>;
 export const AuditLogPage = Type.Object(
@@ -40,14 +39,14 @@ export const AuditLogPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     auditlogs: Type.Array(AuditLogEntry),
   },
-  { ...CLOSED, description: 'One page of the audit log.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of the audit log.' },
 );
 export type AuditLogPage = Static<typeof AuditLogPage>;
 
 const chainPosition = (description: string) =>
   Type.Object(
     { seq: Type.Integer(), hash: Type.String({ description: 'SHA-256 hash, hexadecimal.' }) },
-    { ...CLOSED, description },
+    { ...NO_OTHER_PROPERTIES, description },
   );
 
 export const AuditVerification = Type.Object(
@@ -63,7 +62,7 @@ export const AuditVerification = Type.Object(
               '`changed`: the entry was changed, or earlier entries are missing together with their hashes. `removed`: the entry is missing. `inserted`: the entry was added later.',
           }),
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
     ),
     next: Type.Union([Type.Integer(), Type.Null()], {
@@ -77,7 +76,7 @@ export const AuditVerification = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, description: 'Result of verifying the audit log against its hash chain.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Result of verifying the audit log against its hash chain.' },
 );
 export type AuditVerification = Static<typeof AuditVerification>;
 
@@ -96,6 +95,6 @@ export const AuditExportLine = Type.Object(
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),
     request: Type.Union([AuditedRequest, Type.Null()]),
   },
-  { ...CLOSED, description: 'Each line is one entry in JSON, oldest first.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Each line is one entry in JSON, oldest first.' },
 );
 export type AuditExportLine = Static<typeof AuditExportLine>;

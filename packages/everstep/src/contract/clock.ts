@@ -1,11 +1,10 @@
 /** Wire schemas of the virtual clock. */
 import Type from 'typebox';
-
-const CLOSED = { additionalProperties: false } as const;
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 
 const Now = Type.Integer({ description: 'Current time of the virtual clock, in Unix milliseconds.' });
 
-export const ClockState = Type.Object({ now: Now, virtual: Type.Literal(true) }, CLOSED);
+export const ClockState = Type.Object({ now: Now, virtual: Type.Literal(true) }, NO_OTHER_PROPERTIES);
 
 export const ClockMove = Type.Object(
   {
@@ -16,10 +15,10 @@ export const ClockMove = Type.Object(
     ),
     to: Type.Optional(Type.Integer({ description: 'Time to advance the clock to, in Unix milliseconds.' })),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 export const ClockMoved = Type.Object(
   { now: Now, fired: Type.Integer({ minimum: 0, description: 'Number of timers that became due while the clock advanced.' }) },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );

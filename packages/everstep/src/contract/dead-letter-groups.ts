@@ -4,11 +4,10 @@
  */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { ErrorSource } from './fields/thrown-error.js';
 import { unixMs } from './fields/unix-ms.js';
 import { like } from './patterns.js';
-
-const CLOSED = { additionalProperties: false } as const;
 
 export const GROUP_STATES = ['new', 'known', 'regressed'] as const;
 export const GroupStateSchema = Type.Enum([...GROUP_STATES], {
@@ -30,7 +29,7 @@ const decided = {
 
 export const DeadLetterGroupNote = Type.Object(
   { noteId: Type.String(), text: Type.String(), ...decided },
-  { ...CLOSED, description: 'A note on a group of dead letters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'A note on a group of dead letters.' },
 );
 export type DeadLetterGroupNote = Static<typeof DeadLetterGroupNote>;
 
@@ -67,7 +66,7 @@ export const DeadLetterGroup = Type.Object(
             stepName: Type.Union([Type.String(), Type.Null()], { description: 'Name of the step that failed.' }),
             source: Type.Union([ErrorSource, Type.Null()], { description: 'Null when the app did not report it.' }),
           },
-          CLOSED,
+          NO_OTHER_PROPERTIES,
         ),
         Type.Null(),
       ],
@@ -77,25 +76,31 @@ export const DeadLetterGroup = Type.Object(
     lastSeenAt: unixMs('Time of the last entry'),
     count: Type.Integer({ minimum: 0, description: 'Number of entries that are currently in the queue.' }),
     total: Type.Integer({ minimum: 0, description: 'Number of entries that have ever arrived.' }),
-    workflows: Type.Array(Type.Object({ workflowUrl: Type.String(), count: Type.Integer({ minimum: 1 }) }, CLOSED), {
+    workflows: Type.Array(Type.Object({ workflowUrl: Type.String(), count: Type.Integer({ minimum: 1 }) }, NO_OTHER_PROPERTIES), {
       description: 'Current entries by workflow URL, highest count first. At most 20 URLs.',
     }),
-    histogram: Type.Array(Type.Object({ at: unixMs('Start of the hour'), count: Type.Integer({ minimum: 0 }) }, CLOSED), {
-      description:
-        'Number of entries that arrived in each of the last 24 hours (UTC), oldest first. The last item is the current hour.',
-    }),
+    histogram: Type.Array(
+      Type.Object({ at: unixMs('Start of the hour'), count: Type.Integer({ minimum: 0 }) }, NO_OTHER_PROPERTIES),
+      {
+        description:
+          'Number of entries that arrived in each of the last 24 hours (UTC), oldest first. The last item is the current hour.',
+      },
+    ),
     acknowledgedAt: Type.Union([unixMs('Time when the group was last acknowledged'), Type.Null()]),
     acknowledgedBy: Type.Union([Type.String(), Type.Null()], { description: 'User or token that acknowledged the group.' }),
     resolvedAt: Type.Union([unixMs('Time when the group was resolved', 'Null after a new entry has arrived.'), Type.Null()]),
     regressedAt: Type.Union([unixMs('Time when an entry arrived after the group was resolved', 'Null otherwise.'), Type.Null()]),
     assignment: Type.Union(
       [
-        Type.Object({ assignee: Type.String({ description: 'Email of the user who works on the group.' }), ...decided }, CLOSED),
+        Type.Object(
+          { assignee: Type.String({ description: 'Email of the user who works on the group.' }), ...decided },
+          NO_OTHER_PROPERTIES,
+        ),
         Type.Null(),
       ],
       { description: 'Null when no user is assigned.' },
     ),
-    snooze: Type.Union([Type.Object({ until: unixMs('End of the snooze'), ...decided }, CLOSED), Type.Null()], {
+    snooze: Type.Union([Type.Object({ until: unixMs('End of the snooze'), ...decided }, NO_OTHER_PROPERTIES), Type.Null()], {
       description:
         'Until `until`, the group needs no attention and raises no alert. An ended snooze remains until the group is acknowledged, resolved or snoozed again. Null otherwise, and after the group regressed.',
     }),
@@ -104,7 +109,7 @@ export const DeadLetterGroup = Type.Object(
     }),
     noteCount: Type.Integer({ minimum: 0, description: 'Number of notes.' }),
   },
-  { ...CLOSED, description: 'Dead letters with the same step, status and normalized message.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Dead letters with the same step, status and normalized message.' },
 );
 export type DeadLetterGroup = Static<typeof DeadLetterGroup>;
 
@@ -118,10 +123,13 @@ export const DeadLetterGroupPage = Type.Object(
         groups: Type.Integer({ minimum: 0, description: 'Number of groups with entries.' }),
         needAttention: Type.Integer({ minimum: 0, description: 'Number of groups whose `needsAttention` is true.' }),
       },
-      { ...CLOSED, description: 'Counts of all dead letters and groups of this kind, regardless of the other filters.' },
+      {
+        ...NO_OTHER_PROPERTIES,
+        description: 'Counts of all dead letters and groups of this kind, regardless of the other filters.',
+      },
     ),
   },
-  { ...CLOSED, description: 'One page of groups of dead letters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of groups of dead letters.' },
 );
 export type DeadLetterGroupPage = Static<typeof DeadLetterGroupPage>;
 
@@ -131,7 +139,7 @@ export const AssignDeadLetterGroup = Type.Object(
       description: 'Email of a user with access to the queue instance. Null removes the assignment.',
     }),
   },
-  { ...CLOSED, description: 'Assignment of a group of dead letters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Assignment of a group of dead letters.' },
 );
 
 export const SnoozeDeadLetterGroup = Type.Object(
@@ -140,18 +148,18 @@ export const SnoozeDeadLetterGroup = Type.Object(
       description: 'End of the snooze in Unix milliseconds, at most 90 days from now. Null ends the snooze.',
     }),
   },
-  { ...CLOSED, description: 'Snooze of a group of dead letters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Snooze of a group of dead letters.' },
 );
 
 export const NoteText = Type.Object(
   {
     text: Type.String({ minLength: 1, maxLength: LIMITS.maxGroupNoteLength, ...like('note'), description: 'Text of the note.' }),
   },
-  { ...CLOSED, description: 'A new note on a group of dead letters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'A new note on a group of dead letters.' },
 );
 
 export const DeadLetterAssignees = Type.Object(
   { assignees: Type.Array(Type.String(), { description: 'Emails, sorted.' }) },
-  { ...CLOSED, description: 'Users who can be assigned to groups of dead letters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Users who can be assigned to groups of dead letters.' },
 );
 export type DeadLetterAssignees = Static<typeof DeadLetterAssignees>;

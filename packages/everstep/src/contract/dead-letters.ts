@@ -1,10 +1,9 @@
 /** Wire schemas of the dead letter queue. */
 import Type, { type Static } from 'typebox';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { ThrownError } from './fields/thrown-error.js';
 import { FailureFunctionInfo, RunReferenceSchema } from './runs.js';
 import { FAILURE_FUNCTION_STATES } from './states.js';
-
-const CLOSED = { additionalProperties: false } as const;
 
 export const FailureFunctionStateSchema = Type.Enum([...FAILURE_FUNCTION_STATES], {
   type: 'string',
@@ -54,7 +53,7 @@ export const DeadLetterEntry = Type.Object(
           message: Type.String({ description: 'Error message of the last attempt, without the name of the step.' }),
           thrown: Type.Optional(ThrownError),
         },
-        { ...CLOSED, description: 'How the last attempt failed. Absent when it was not stored.' },
+        { ...NO_OTHER_PROPERTIES, description: 'How the last attempt failed. Absent when it was not stored.' },
       ),
     ),
     fingerprint: Type.Optional(
@@ -73,7 +72,7 @@ export const DeadLetterEntry = Type.Object(
       Type.String({ description: 'Id of the repair that will delete the entry. Abort the repair to keep the entry.' }),
     ),
   },
-  { ...CLOSED, description: 'Entry of the dead letter queue: a failed run or message.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Entry of the dead letter queue: a failed run or message.' },
 );
 export type DeadLetterEntry = Static<typeof DeadLetterEntry>;
 
@@ -82,7 +81,7 @@ export const DeadLetterPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     messages: Type.Array(DeadLetterEntry),
   },
-  { ...CLOSED, description: 'One page of dead letters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of dead letters.' },
 );
 export type DeadLetterPage = Static<typeof DeadLetterPage>;
 
@@ -93,7 +92,7 @@ export const RecoveredRuns = Type.Object(
       description: 'Cursor for the next request with the same filters. Empty when all matching entries have been processed.',
     }),
   },
-  { ...CLOSED, description: 'Runs that a bulk resume or restart created.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Runs that a bulk resume or restart created.' },
 );
 
 export const DeletedDeadLetters = Type.Object(
@@ -103,13 +102,13 @@ export const DeletedDeadLetters = Type.Object(
       description: 'Cursor for the next request with the same filters. Empty when all matching entries have been processed.',
     }),
   },
-  { ...CLOSED, description: 'Result of a bulk deletion.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Result of a bulk deletion.' },
 );
 
-export const DeletedDeadLetter = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
+export const DeletedDeadLetter = Type.Object({ deleted: Type.Literal(1) }, NO_OTHER_PROPERTIES);
 
 /** Current state of a failure callback. */
 export const FailureFunctionChanged = Type.Object(
   { failureFunctionState: FailureFunctionStateSchema },
-  { ...CLOSED, description: 'New state of the failure callback or failure function.' },
+  { ...NO_OTHER_PROPERTIES, description: 'New state of the failure callback or failure function.' },
 );

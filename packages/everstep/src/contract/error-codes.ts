@@ -81,9 +81,9 @@ export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ErrorCode;
   readonly headers: Readonly<Record<string, string>>;
-  /** Why the server is not ready; null in all other errors. */
+  /** Reason why the server is not ready; null in all other errors. */
   readonly reason: NotReadyReason | null;
-  /** `message` says what is wrong and what to do. The caller sees it. */
+  /** `message` describes the problem and its solution. The caller sees it. */
   constructor(
     code: ErrorCode,
     message: string,

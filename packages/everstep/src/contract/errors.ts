@@ -1,7 +1,8 @@
 /** Body of every error response. */
 import Type from 'typebox';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 
-/** Why a server is not ready. The values are stable, so that programs can rely on them. */
+/** Reason why a server is not ready. The values are stable, so that programs can rely on them. */
 export const NOT_READY_REASONS = ['starting', 'stopping', 'store-unavailable', 'store-unreadable', 'no-lease'] as const;
 export type NotReadyReason = (typeof NOT_READY_REASONS)[number];
 
@@ -17,7 +18,7 @@ export const ErrorBody = Type.Object(
     ),
   },
   {
-    additionalProperties: false,
+    ...NO_OTHER_PROPERTIES,
     description: 'Body of every error response. The stable error code is in a response header.',
   },
 );

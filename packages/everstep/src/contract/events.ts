@@ -1,7 +1,6 @@
 /** Wire schemas of events and their waiters. */
 import Type, { type Static } from 'typebox';
-
-const CLOSED = { additionalProperties: false } as const;
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 
 export const Waiter = Type.Object(
   {
@@ -11,7 +10,7 @@ export const Waiter = Type.Object(
       description: 'Time when the wait times out, in Unix seconds. 0 when the event is stored for a later wait.',
     }),
   },
-  { ...CLOSED, description: 'Run that waits for an event.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Run that waits for an event.' },
 );
 export type Waiter = Static<typeof Waiter>;
 export const Waiters = Type.Array(Waiter);
@@ -29,7 +28,7 @@ export const EventWaiter = Type.Object(
     since: Type.Integer({ format: 'int64', description: 'Time when the run started to wait, in Unix milliseconds.' }),
     deadlineAt: Type.Integer({ format: 'int64', description: 'Time when the wait times out, in Unix milliseconds.' }),
   },
-  { ...CLOSED, description: 'Run that waits for an event, with the event and the step.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Run that waits for an event, with the event and the step.' },
 );
 export type EventWaiter = Static<typeof EventWaiter>;
 export const EventWaiterPage = Type.Object(
@@ -37,7 +36,7 @@ export const EventWaiterPage = Type.Object(
     cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
     waiters: Type.Array(EventWaiter, { description: 'Waiters ordered by event id, then by waiting time, longest first.' }),
   },
-  { ...CLOSED, description: 'One page of waiters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of waiters.' },
 );
 
 export const NotifiedWaiter = Type.Object(
@@ -48,9 +47,9 @@ export const NotifiedWaiter = Type.Object(
       Type.Literal(true, { description: 'The run does not wait for the event yet. The event is stored until it does.' }),
     ),
   },
-  { ...CLOSED, description: 'Run that was notified of an event.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Run that was notified of an event.' },
 );
 export type NotifiedWaiter = Static<typeof NotifiedWaiter>;
 export const NotifiedWaiters = Type.Array(NotifiedWaiter);
 
-export const WebhookTaken = Type.Object({ status: Type.Literal('taken') }, CLOSED);
+export const WebhookTaken = Type.Object({ status: Type.Literal('taken') }, NO_OTHER_PROPERTIES);

@@ -1,9 +1,8 @@
 /** Wire schemas of the explanation of why a run is waiting. */
 import Type, { type Static } from 'typebox';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { Reason } from './fields/wait-reason.js';
 import { RunStateSchema, ShownStepType } from './runs.js';
-
-const CLOSED = { additionalProperties: false } as const;
 
 export { Reason };
 
@@ -21,7 +20,7 @@ const ExplainedTask = Type.Object(
       description: 'What the task waits for. Each reason must be resolved before the next one applies.',
     }),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 export const ExplanationSchema = Type.Object(
@@ -35,6 +34,6 @@ export const ExplanationSchema = Type.Object(
       Type.Literal(true, { description: 'Present when the run has more pending tasks than fit into the response.' }),
     ),
   },
-  { ...CLOSED, description: 'Explains why a run is waiting.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Explains why a run is waiting.' },
 );
 export type ExplanationResponse = Static<typeof ExplanationSchema>;

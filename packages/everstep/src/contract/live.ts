@@ -1,7 +1,7 @@
 /** Wire schemas of live data: change hints and the nodes of the service. */
 import Type, { type Static } from 'typebox';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 
-const CLOSED = { additionalProperties: false } as const;
 const time = (description: string) => Type.Integer({ format: 'int64', description });
 
 /** Kinds of data that a change hint refers to. */
@@ -25,7 +25,7 @@ export const LiveChange = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, description: 'Data of an event named `change`: a hint to request the data again.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Data of an event named `change`: a hint to request the data again.' },
 );
 export type LiveChange = Static<typeof LiveChange>;
 
@@ -44,9 +44,9 @@ export const NodeEntry = Type.Object(
     runsClaimed: Type.Integer({ minimum: 0, description: 'Number of pending run deliveries that the node has claimed.' }),
     gates: Type.Integer({ minimum: 0, description: 'Number of queue instances whose gates the node holds.' }),
   },
-  { ...CLOSED, description: 'Node: one process of the service.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Node: one process of the service.' },
 );
 export type NodeEntry = Static<typeof NodeEntry>;
 
-export const Nodes = Type.Object({ nodes: Type.Array(NodeEntry) }, CLOSED);
+export const Nodes = Type.Object({ nodes: Type.Array(NodeEntry) }, NO_OTHER_PROPERTIES);
 export type Nodes = Static<typeof Nodes>;

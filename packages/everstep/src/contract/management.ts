@@ -1,10 +1,9 @@
 /** Wire schemas of the management API. Field names are snake_case; times are Unix seconds. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { creationTime, customerId, id } from './fields/record-fields.js';
 import { like } from './patterns.js';
-
-const CLOSED = { additionalProperties: false } as const;
 
 export const AccountName = (description: string) =>
   Type.String({ minLength: 1, maxLength: LIMITS.maxAccountNameLength, ...like('visible'), description });
@@ -52,7 +51,7 @@ export const PlanRecord = Type.Object(
     price_per_100k_messages: Type.Number({ description: 'Price of 100,000 messages in dollars.' }),
   },
   {
-    ...CLOSED,
+    ...NO_OTHER_PROPERTIES,
     description: 'Named set of limits. Limits of the account are the largest among the plans of its queue instances.',
   },
 );
@@ -86,7 +85,7 @@ export const InstanceRecord = Type.Object(
       Type.String({ description: 'Token that can only read. Only for users who may use the instance.' }),
     ),
   },
-  { ...CLOSED, description: 'Queue instance.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Queue instance.' },
 );
 export type InstanceRecord = Static<typeof InstanceRecord>;
 
@@ -128,7 +127,7 @@ export const TokenEntry = Type.Object(
     ),
     token: Type.Optional(Type.String({ description: 'The token itself. Only in the response that creates it.' })),
   },
-  { ...CLOSED, description: 'Token of a queue instance.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Token of a queue instance.' },
 );
 export type TokenEntry = Static<typeof TokenEntry>;
 const destinations = (description: string) =>
@@ -148,7 +147,10 @@ export const OnlyDestinations = Type.Union(
 
 export const OutboundRulesRecord = Type.Object(
   { id, allow: AllowedDestinations, deny: DeniedDestinations, only: OnlyDestinations },
-  { ...CLOSED, description: 'Destinations that a queue instance may call, in addition to the rules of the installation.' },
+  {
+    ...NO_OTHER_PROPERTIES,
+    description: 'Destinations that a queue instance may call, in addition to the rules of the installation.',
+  },
 );
 export type OutboundRulesRecord = Static<typeof OutboundRulesRecord>;
 
@@ -163,7 +165,7 @@ export const QueueStats = Type.Object(
           messages: Type.Integer(),
           dollars: Type.Number(),
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
       { description: 'Calendar months (UTC) that overlap the period, newest first, as billed to the current owner.' },
     ),
@@ -180,7 +182,7 @@ export const QueueStats = Type.Object(
         active_runs: Type.Integer({ description: 'Number of active runs and messages of the account.' }),
         max_active_runs: limit('Maximum number of active runs and messages of the account.'),
       },
-      CLOSED,
+      NO_OTHER_PROPERTIES,
     ),
     refused: Type.Array(Type.String(), {
       description: 'What is currently rejected, as sentences. Empty when nothing is rejected.',
@@ -198,12 +200,12 @@ export const QueueStats = Type.Object(
           count: Type.Integer(),
           last_time: Type.Integer({ format: 'int64', description: 'Time of the last rejection, in Unix seconds.' }),
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
       { description: 'Requests that were rejected on the days (UTC) of the period, by kind, most recent first.' },
     ),
   },
-  { ...CLOSED, description: 'Usage, limits and rejected requests of a queue instance.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Usage, limits and rejected requests of a queue instance.' },
 );
 
 export type QueueStats = Static<typeof QueueStats>;
@@ -219,14 +221,14 @@ export const InstanceUsage = Type.Object(
           messages: Type.Integer(),
           dollars: Type.Number(),
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
       { description: 'Every requested day, oldest first and today last, as billed to the current owner.' },
     ),
     budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0: no limit.' }),
     spent_this_month: Type.Number({ description: 'Amount spent this month, in dollars.' }),
   },
-  { ...CLOSED, description: 'Usage of a queue instance per day.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Usage of a queue instance per day.' },
 );
 export type InstanceUsage = Static<typeof InstanceUsage>;
 
@@ -240,7 +242,7 @@ export const TeamEntry = Type.Object(
     creation_time: creationTime,
     role,
   },
-  { ...CLOSED, description: 'Team, as one of its members sees it.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Team, as one of its members sees it.' },
 );
 export type TeamEntry = Static<typeof TeamEntry>;
 
@@ -263,7 +265,7 @@ export const TeamMember = Type.Object(
       Type.String({ description: 'Secret to pass on to the invited person. It is shown once and can be used once.' }),
     ),
   },
-  { ...CLOSED, description: 'Member of a team, or a pending invitation.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Member of a team, or a pending invitation.' },
 );
 export type TeamMember = Static<typeof TeamMember>;
 
@@ -284,7 +286,7 @@ export const JoinedTeam = Type.Object(
       Type.String({ description: 'First API key of the user, if accepting the invitation created the user. It is shown once.' }),
     ),
   },
-  { ...CLOSED, description: 'Result of accepting an invitation.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Result of accepting an invitation.' },
 );
 export type JoinedTeam = Static<typeof JoinedTeam>;
 
@@ -302,7 +304,7 @@ export const ApiKeyEntry = Type.Object(
     ),
     api_key: Type.Optional(Type.String({ description: 'The key itself. It is shown once.' })),
   },
-  { ...CLOSED, description: 'API key of a user.' },
+  { ...NO_OTHER_PROPERTIES, description: 'API key of a user.' },
 );
 export type ApiKeyEntry = Static<typeof ApiKeyEntry>;
 
@@ -311,7 +313,7 @@ export const RecoveryLink = Type.Object(
     recovery_secret: Type.String({ description: 'Secret that gives the user one API key. It is shown once.' }),
     expiration_time: Type.Integer({ format: 'int64', description: 'Time when the secret expires, in Unix seconds.' }),
   },
-  { ...CLOSED, description: 'Gives a user one API key. The page is `<dashboard>/login#<recovery_secret>`.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Gives a user one API key. The page is `<dashboard>/login#<recovery_secret>`.' },
 );
 export type RecoveryLink = Static<typeof RecoveryLink>;
 
@@ -321,7 +323,7 @@ export const Recovered = Type.Object(
     email: Type.String(),
     api_key: Type.String({ description: 'The key itself. It is shown once.' }),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type Recovered = Static<typeof Recovered>;
 
@@ -338,7 +340,7 @@ export const UserEntry = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, description: 'User of the installation.' },
+  { ...NO_OTHER_PROPERTIES, description: 'User of the installation.' },
 );
 export type UserEntry = Static<typeof UserEntry>;
 export const UserPage = Type.Object(
@@ -346,7 +348,7 @@ export const UserPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     users: Type.Array(UserEntry),
   },
-  { ...CLOSED, description: 'One page of users.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of users.' },
 );
 export type UserPage = Static<typeof UserPage>;
 
@@ -356,11 +358,11 @@ export const AccountEntry = Type.Object(
     customer_id: Type.String({ description: 'Same as `id`.' }),
     email: Type.String(),
     creation_time: creationTime,
-    accounts: Type.Array(Type.Object({ id: Type.String(), role }, CLOSED), {
+    accounts: Type.Array(Type.Object({ id: Type.String(), role }, NO_OTHER_PROPERTIES), {
       description: 'Accounts that the user can access, the personal account first.',
     }),
   },
-  { ...CLOSED, description: 'The user who sent the request.' },
+  { ...NO_OTHER_PROPERTIES, description: 'The user who sent the request.' },
 );
 
 export type AccountEntry = Static<typeof AccountEntry>;

@@ -6,43 +6,43 @@ const PATTERNS = {
   /** At least one visible character and no character that could disrupt a terminal. */
   visible: {
     pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]*$',
-    words: 'must contain a character other than whitespace, and no control characters',
+    requirement: 'must contain a character other than whitespace, and no control characters',
   },
   /** At least one visible character; lines and tabs are allowed. */
   note: {
     pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]*$',
-    words: 'must contain a character other than whitespace, and no control characters except line breaks and tabs',
+    requirement: 'must contain a character other than whitespace, and no control characters except line breaks and tabs',
   },
-  withoutControls: { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$', words: 'must not contain control characters' },
+  withoutControls: { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$', requirement: 'must not contain control characters' },
   /** Without a colon, because HTTP Basic ends the user name at the first colon. */
   email: {
     pattern: '^[^\\s@:\\u0000-\\u001f]+@[^\\s@:\\u0000-\\u001f]+$',
-    words: 'must be an email address such as ada@example.com, without whitespace and colons',
+    requirement: 'must be an email address such as ada@example.com, without whitespace and colons',
   },
   /** An email address without the quotes and comments that RFC 5322 allows. */
   mailAddress: {
     pattern: MAIL_ADDRESS,
-    words: "must be an email address such as ops@example.com: letters, digits and . _ + ' = & ~ - before the @",
+    requirement: "must be an email address such as ops@example.com: letters, digits and . _ + ' = & ~ - before the @",
   },
-  ascii: { pattern: '^[\\x20-\\x7e]+$', words: 'must contain only printable ASCII characters' },
-  label: { pattern: '^[^,\\u0000]*$', words: 'must not contain a comma or the character U+0000' },
+  ascii: { pattern: '^[\\x20-\\x7e]+$', requirement: 'must contain only printable ASCII characters' },
+  label: { pattern: '^[^,\\u0000]*$', requirement: 'must not contain a comma or the character U+0000' },
   /** Id that appears in URL paths. */
   id: {
     pattern: '^(?!\\.{1,2}$)[^\\u0000]*$',
-    words: 'must not be "." or "..", which URLs cannot represent, and must not contain the character U+0000',
+    requirement: 'must not be "." or "..", which URLs cannot represent, and must not contain the character U+0000',
   },
   connectScope: {
     pattern: `^connect:${WORKER_APP.source.slice(1)}`,
-    words:
+    requirement:
       'must be trigger, notify, read-metadata, read, write, connect, or connect: and the name of an app, such as connect:shop',
   },
   /** Name that appears in URL paths and on command lines. */
   name: {
     pattern: '^[A-Za-z0-9_-][A-Za-z0-9_.-]*$',
-    words: 'must contain only letters, digits, "-", "_" and ".", and must not start with "."',
+    requirement: 'must contain only letters, digits, "-", "_" and ".", and must not start with "."',
   },
-  timeOfDay: { pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$', words: 'must be a time such as 22:00' },
-  fingerprint: { pattern: '^[0-9a-f]{16}$', words: 'must be the fingerprint of a group: 16 hexadecimal digits' },
+  timeOfDay: { pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$', requirement: 'must be a time such as 22:00' },
+  fingerprint: { pattern: '^[0-9a-f]{16}$', requirement: 'must be the fingerprint of a group: 16 hexadecimal digits' },
 } as const;
 
 export type PatternName = keyof typeof PATTERNS;
@@ -50,7 +50,9 @@ export type PatternName = keyof typeof PATTERNS;
 /** Returns the schema options of a text format. */
 export const like = (name: PatternName): { readonly pattern: string } => ({ pattern: PATTERNS[name].pattern });
 
-const WORDS: ReadonlyMap<string, string> = new Map(Object.values(PATTERNS).map(({ pattern, words }) => [pattern, words]));
+const REQUIREMENTS: ReadonlyMap<string, string> = new Map(
+  Object.values(PATTERNS).map(({ pattern, requirement }) => [pattern, requirement]),
+);
 
 /** Returns the error message of a pattern, or null when the pattern is not one of these formats. */
-export const patternWords = (pattern: string): string | null => WORDS.get(pattern) ?? null;
+export const patternRequirement = (pattern: string): string | null => REQUIREMENTS.get(pattern) ?? null;

@@ -4,12 +4,12 @@
  */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { unixMs } from './fields/unix-ms.js';
 import { bodyFilters } from './filters/body-filters.js';
 import { REPAIR_FILTERS } from './filters/dead-letter-filters.js';
 import { like } from './patterns.js';
 
-const CLOSED = { additionalProperties: false } as const;
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
@@ -54,7 +54,7 @@ export const RepairItemState = Type.Enum([...REPAIR_ITEM_STATES], {
 
 /** Filters are combined with AND, the values of one filter with OR. */
 export const RepairFilter = Type.Object(bodyFilters(REPAIR_FILTERS), {
-  ...CLOSED,
+  ...NO_OTHER_PROPERTIES,
   description:
     'Selects entries of the dead letter queue. Without filters, all entries that are in the queue when the repair is planned.',
 });
@@ -93,17 +93,20 @@ export const RepairOverrides = Type.Object(
             }),
           ),
         },
-        { ...CLOSED, description: 'Flow control settings. Without `key`, the limits apply to the existing key of each run.' },
+        {
+          ...NO_OTHER_PROPERTIES,
+          description: 'Flow control settings. Without `key`, the limits apply to the existing key of each run.',
+        },
       ),
     ),
   },
-  { ...CLOSED, description: 'Settings of the new runs that differ from the failed runs. Not allowed for `delete`.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Settings of the new runs that differ from the failed runs. Not allowed for `delete`.' },
 );
 export type RepairOverrides = Static<typeof RepairOverrides>;
 
 export const PlanRepair = Type.Object(
   { action: RepairAction, filter: Type.Optional(RepairFilter), overrides: Type.Optional(RepairOverrides) },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type PlanRepair = Static<typeof PlanRepair>;
 
@@ -138,7 +141,7 @@ export const StartRepair = Type.Object(
             }),
           ),
         },
-        { ...CLOSED, description: 'Settings of a canary: a few entries that are tried first.' },
+        { ...NO_OTHER_PROPERTIES, description: 'Settings of a canary: a few entries that are tried first.' },
       ),
     ),
     undoMs: Type.Optional(
@@ -150,14 +153,14 @@ export const StartRepair = Type.Object(
     ),
   },
   {
-    ...CLOSED,
+    ...NO_OTHER_PROPERTIES,
     description:
       '`resume` and `restart` require `ratePerSecond`. `undoMs` is for `delete` only. `canary` is not allowed for `delete`.',
   },
 );
 export type StartRepair = Static<typeof StartRepair>;
 
-export const ContinueRepair = Type.Object({ ratePerSecond: Type.Optional(Rate) }, CLOSED);
+export const ContinueRepair = Type.Object({ ratePerSecond: Type.Optional(Rate) }, NO_OTHER_PROPERTIES);
 export type ContinueRepair = Static<typeof ContinueRepair>;
 
 const count = (description: string) => Type.Integer({ description });
@@ -198,12 +201,12 @@ export const RepairEntry = Type.Object(
                 ended: count('Number of entries that have ended in any state.'),
                 failed: count('Number of entries that failed again.'),
               },
-              CLOSED,
+              NO_OTHER_PROPERTIES,
             ),
             { description: 'Verdict on each failure group. Empty until the canary has started.' },
           ),
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
     ),
     counts: Type.Object(
@@ -216,16 +219,19 @@ export const RepairEntry = Type.Object(
         canceled: count('Entries whose new runs were canceled.'),
         gone: count('Entries that were handled in another way or removed before the repair reached them.'),
       },
-      CLOSED,
+      NO_OTHER_PROPERTIES,
     ),
     plan: Type.Object(
       {
-        workflows: Type.Array(Type.Object({ workflowUrl: Type.String(), count: Type.Integer() }, CLOSED), {
+        workflows: Type.Array(Type.Object({ workflowUrl: Type.String(), count: Type.Integer() }, NO_OTHER_PROPERTIES), {
           description: `Entries by workflow, highest count first. At most ${LIMITS.repairPlanRows} workflows.`,
         }),
-        groups: Type.Array(Type.Object({ fingerprint: Type.String(), message: Type.String(), count: Type.Integer() }, CLOSED), {
-          description: `Entries by error, highest count first, with the newest message of each error. At most ${LIMITS.repairPlanRows} errors.`,
-        }),
+        groups: Type.Array(
+          Type.Object({ fingerprint: Type.String(), message: Type.String(), count: Type.Integer() }, NO_OTHER_PROPERTIES),
+          {
+            description: `Entries by error, highest count first, with the newest message of each error. At most ${LIMITS.repairPlanRows} errors.`,
+          },
+        ),
         oldestAt: orNull(unixMs('Time of the oldest failure')),
         newestAt: orNull(unixMs('Time of the newest failure')),
         more: Type.Boolean({
@@ -235,14 +241,14 @@ export const RepairEntry = Type.Object(
         messagesAtLeast: count('Minimum number of billed messages: one for each run.'),
         expectedDurationMs: count('Expected duration at the set rate. Before a rate is set, at one entry per second.'),
       },
-      CLOSED,
+      NO_OTHER_PROPERTIES,
     ),
     stopReason: orNull(
       Type.Enum([...REPAIR_STOP_REASONS], { type: 'string', description: 'Why a repair is paused or stopped.' }),
     ),
     stopMessage: textOrNull('Why the repair stopped, as a sentence.'),
   },
-  { ...CLOSED, description: 'Repair: a bulk job over dead letters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Repair: a bulk job over dead letters.' },
 );
 export type RepairEntry = Static<typeof RepairEntry>;
 
@@ -251,7 +257,7 @@ export const RepairPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     repairs: Type.Array(RepairEntry),
   },
-  { ...CLOSED, description: 'One page of repairs.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of repairs.' },
 );
 export type RepairPage = Static<typeof RepairPage>;
 
@@ -268,7 +274,7 @@ export const RepairItem = Type.Object(
     error: textOrNull('Error message.'),
     at: orNull(unixMs('Time when the entry entered this state')),
   },
-  { ...CLOSED, description: 'Entry of a repair and its outcome.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Entry of a repair and its outcome.' },
 );
 export type RepairItem = Static<typeof RepairItem>;
 
@@ -277,6 +283,6 @@ export const RepairItemPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     items: Type.Array(RepairItem),
   },
-  { ...CLOSED, description: 'One page of entries of a repair.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of entries of a repair.' },
 );
 export type RepairItemPage = Static<typeof RepairItemPage>;

@@ -1,12 +1,12 @@
 /** Wire schemas of the tools for single runs: fork, compare, lineage and check. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { unixMs } from './fields/unix-ms.js';
 import { like } from './patterns.js';
 import { RepairFilter } from './repairs.js';
 import { RunReferenceSchema, RunStateSchema, ShownStepType } from './runs.js';
 
-const CLOSED = { additionalProperties: false } as const;
 const orNull = <Schema extends Type.TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
 export const ForkRequest = Type.Object(
@@ -32,7 +32,7 @@ export const ForkRequest = Type.Object(
             }),
           ),
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
     ),
     results: Type.Optional(
@@ -42,7 +42,7 @@ export const ForkRequest = Type.Object(
             stepId: Type.Integer({ minimum: 1, maximum: LIMITS.maxJournalSteps }),
             result: Type.Optional(Type.Unknown({ description: 'Any JSON value. Absent: the step has no result.' })),
           },
-          CLOSED,
+          NO_OTHER_PROPERTIES,
         ),
         {
           description:
@@ -66,13 +66,13 @@ export const ForkRequest = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, description: 'Options of a fork. Absent options keep the value of the original run.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Options of a fork. Absent options keep the value of the original run.' },
 );
 export type ForkRequest = Static<typeof ForkRequest>;
 
 export const ForkedRun = Type.Object(
   { workflowRunId: Type.String(), workflowCreatedAt: unixMs('Time when the new run was created') },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type ForkedRun = Static<typeof ForkedRun>;
 
@@ -84,7 +84,7 @@ const ComparedRun = Type.Object(
     workflowUrl: Type.String(),
     workflowState: RunStateSchema,
   },
-  { ...CLOSED, description: 'One of the two compared runs.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One of the two compared runs.' },
 );
 
 /** Recorded step of one of the runs. */
@@ -104,7 +104,7 @@ const ComparedStep = Type.Object(
     ),
     edited: Type.Optional(Type.Literal(true, { description: 'The result was edited in a fork.' })),
   },
-  { ...CLOSED, description: 'Recorded step of one of the compared runs.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Recorded step of one of the compared runs.' },
 );
 
 export const DIFFERENCE_KINDS = ['input', 'step', 'result', 'outcome', 'length'] as const;
@@ -121,7 +121,7 @@ const Difference = Type.Object(
     right: orNull(Type.String({ description: 'Value in the right run.' })),
     message: Type.String({ description: 'Description of the difference in one sentence.' }),
   },
-  { ...CLOSED, description: 'Difference between two runs.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Difference between two runs.' },
 );
 
 export const RunComparison = Type.Object(
@@ -143,7 +143,7 @@ export const RunComparison = Type.Object(
           right: orNull(ComparedStep),
           same: Type.Boolean({ description: 'Both runs have the step with the same result, as far as the result is shown.' }),
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
       { description: 'Recorded steps of both runs, in the order in which the code requested them.' },
     ),
@@ -153,7 +153,7 @@ export const RunComparison = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, description: 'Result of a comparison of two runs.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Result of a comparison of two runs.' },
 );
 export type RunComparison = Static<typeof RunComparison>;
 
@@ -174,12 +174,12 @@ const Relative = Type.Object(
     note: Type.Optional(Type.String({ description: 'Reason for the fork.' })),
     of: Type.Optional(
       Type.Object(RunReferenceSchema.properties, {
-        ...CLOSED,
+        ...NO_OTHER_PROPERTIES,
         description: 'For a descendant: the run from which it was created.',
       }),
     ),
   },
-  { ...CLOSED, description: 'Ancestor or descendant of a run.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Ancestor or descendant of a run.' },
 );
 export type Relative = Static<typeof Relative>;
 
@@ -191,7 +191,7 @@ export const RunLineage = Type.Object(
     }),
     complete: Type.Boolean({ description: '`false` when there are more related runs than the response contains.' }),
   },
-  { ...CLOSED, description: 'Ancestors and descendants of a run.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Ancestors and descendants of a run.' },
 );
 export type RunLineage = Static<typeof RunLineage>;
 
@@ -210,11 +210,11 @@ const RunCheck = Type.Object(
     stepName: orNull(Type.String({ description: 'Name of the recorded step that differs.' })),
     message: Type.String({ description: 'Result of the check as a sentence. For `cannot-tell`, the reason and what to do.' }),
   },
-  { ...CLOSED, description: 'Whether the current code of the endpoint of a run would replay the run.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Whether the current code of the endpoint of a run would replay the run.' },
 );
 export type RunCheck = Static<typeof RunCheck>;
 
-export const RunChecks = Type.Object({ checks: Type.Array(RunCheck) }, CLOSED);
+export const RunChecks = Type.Object({ checks: Type.Array(RunCheck) }, NO_OTHER_PROPERTIES);
 export const CheckDeadLetters = Type.Object(
   {
     filter: Type.Optional(RepairFilter),
@@ -232,7 +232,7 @@ export const CheckDeadLetters = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, description: 'Options of a check of dead letters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Options of a check of dead letters.' },
 );
 export const DeadLetterChecks = Type.Object(
   {
@@ -241,7 +241,7 @@ export const DeadLetterChecks = Type.Object(
     }),
     checks: Type.Array(RunCheck),
   },
-  { ...CLOSED, description: 'One page of checks of dead letters.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of checks of dead letters.' },
 );
 export type DeadLetterChecks = Static<typeof DeadLetterChecks>;
 export type RunChecks = Static<typeof RunChecks>;

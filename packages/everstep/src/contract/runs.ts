@@ -1,13 +1,12 @@
 /** Wire schemas of runs, their logs and their journals. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
 import Type, { type Static } from 'typebox';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { ThrownError } from './fields/thrown-error.js';
 import { unixMs } from './fields/unix-ms.js';
 import { Waiting } from './fields/wait-reason.js';
 import { FAILURE_FUNCTION_STATES, RUN_STATES, STEP_STATES } from './states.js';
 import { MissingWorker } from './workers/workers.js';
-
-const CLOSED = { additionalProperties: false } as const;
 
 /** Step types that the API shows: the initial step and the types of the step protocol. */
 export const SHOWN_STEP_TYPES = ['Initial', ...STEP_TYPES] as const;
@@ -35,7 +34,7 @@ const StepTypeSchema = Type.Enum([...STEP_TYPES], { type: 'string', description:
 /** Identifies a run. An id can be used again after its run has ended, so the creation time is part of the identity. */
 export const RunReferenceSchema = Type.Object(
   { workflowRunId: Type.String(), workflowCreatedAt: unixMs('Time when the run was created') },
-  { ...CLOSED, description: 'Identifies a run by its id and creation time.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Identifies a run by its id and creation time.' },
 );
 
 const deduplicated = Type.Optional(
@@ -49,7 +48,7 @@ export const TriggeredRun = Type.Object(
     deduplicated,
     noWorker: Type.Optional(MissingWorker),
   },
-  { ...CLOSED, description: 'Started run.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Started run.' },
 );
 export type TriggeredRun = Static<typeof TriggeredRun>;
 
@@ -63,7 +62,7 @@ const runIdentity = {
 };
 export const ActiveRun = Type.Object(
   { ...runIdentity, noWorker: Type.Optional(MissingWorker), workflowState: Type.Literal('RUN_STARTED') },
-  { ...CLOSED, description: 'The run has not ended yet.' },
+  { ...NO_OTHER_PROPERTIES, description: 'The run has not ended yet.' },
 );
 export const RunResult = Type.Object(
   {
@@ -72,7 +71,7 @@ export const RunResult = Type.Object(
     result: Type.Optional(ResultValue),
     error: Type.Optional(Type.String({ description: 'Why the run failed.' })),
   },
-  { ...CLOSED, description: 'Outcome of the run: a result, an error, or neither when it was canceled.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Outcome of the run: a result, an error, or neither when it was canceled.' },
 );
 export type RunResult = Static<typeof RunResult>;
 
@@ -85,14 +84,16 @@ export const AttemptError = Type.Object(
     retried: Type.Integer({ description: 'Number of failed attempts before this one.' }),
     thrown: Type.Optional(ThrownError),
   },
-  { ...CLOSED, description: 'Failed attempt, as logs show it.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Failed attempt, as logs show it.' },
 );
 export type AttemptError = Static<typeof AttemptError>;
 
 /** Size in bytes of a value that a response omits. */
-const leftOut = (what: string, where: string) =>
+const leftOut = (subject: string, source: string) =>
   Type.Optional(
-    Type.Integer({ description: `Size in bytes of ${what} that is omitted because the response would be too long. ${where}` }),
+    Type.Integer({
+      description: `Size in bytes of ${subject} that is omitted because the response would be too long. ${source}`,
+    }),
   );
 const outFields = {
   out: Type.Optional(Type.String({ description: 'Result of the step as JSON text. Absent when the step has no result.' })),
@@ -125,7 +126,7 @@ export const StepFields = Type.Object(
     invokedWorkflowCreatedAt: Type.Optional(unixMs('Time when that run was created')),
     invokedWorkflowUrl: Type.Optional(Type.String({ description: 'URL of the workflow that a pending `Invoke` step starts.' })),
   },
-  { ...CLOSED, description: 'Fields that depend on the type of the step.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Fields that depend on the type of the step.' },
 );
 
 export const LoggedStep = Type.Object(
@@ -149,7 +150,7 @@ export const LoggedStep = Type.Object(
       Type.Array(AttemptError, { description: 'Failed attempts, oldest first. Absent when there are none.' }),
     ),
   },
-  { ...CLOSED, description: 'Step as the run log shows it.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Step as the run log shows it.' },
 );
 export type LoggedStep = Static<typeof LoggedStep>;
 
@@ -161,7 +162,7 @@ export const StepGroup = Type.Object(
     }),
     steps: Type.Array(LoggedStep),
   },
-  { ...CLOSED, description: 'Steps that were planned together.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Steps that were planned together.' },
 );
 export type StepGroup = Static<typeof StepGroup>;
 
@@ -172,7 +173,7 @@ const RunSuccessor = Type.Object(
     workflowRunId: Type.String(),
     workflowCreatedAt: unixMs('Time when the run was created'),
   },
-  { ...CLOSED, description: 'Run that a failed run was resumed or restarted as.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Run that a failed run was resumed or restarted as.' },
 );
 
 /** Origin of a run that was not triggered directly. */
@@ -190,7 +191,7 @@ const RunOriginLink = Type.Object(
     note: Type.Optional(Type.String({ description: 'Reason for the fork.' })),
     inputEdited: Type.Optional(Type.Literal(true, { description: 'The payload differs from the payload of the original run.' })),
   },
-  { ...CLOSED, description: 'Origin of a run that was not started by a trigger.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Origin of a run that was not started by a trigger.' },
 );
 export type RunOriginLink = Static<typeof RunOriginLink>;
 
@@ -201,7 +202,7 @@ const InvokedRun = Type.Object(
     workflowCreatedAt: unixMs('Time when the run was created'),
     workflowState: RunStateSchema,
   },
-  { ...CLOSED, description: 'Run that a step invoked.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Run that a step invoked.' },
 );
 
 /** Attempts to report the failure of a run. */
@@ -219,7 +220,7 @@ export const FailureFunctionInfo = Type.Object(
     nextAttemptAt: Type.Optional(unixMs('Time of the next attempt')),
     errors: Type.Array(AttemptError, { description: 'Failed attempts, oldest first.' }),
   },
-  { ...CLOSED, description: 'Attempts to report the failure of a run to its failure callback or failure function.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Attempts to report the failure of a run to its failure callback or failure function.' },
 );
 export type FailureFunctionInfo = Static<typeof FailureFunctionInfo>;
 
@@ -246,7 +247,7 @@ const historyFields = {
 };
 export const RunFields = Type.Object(
   { ...runFields, ...historyFields },
-  { ...CLOSED, description: 'Fields of a run that the run log and its journal show.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Fields of a run that the run log and its journal show.' },
 );
 
 export const RunLogEntry = Type.Object(
@@ -262,7 +263,7 @@ export const RunLogEntry = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, description: 'Run as the run log shows it.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Run as the run log shows it.' },
 );
 export type RunLogEntry = Static<typeof RunLogEntry>;
 
@@ -271,12 +272,12 @@ export const RunLogPage = Type.Object(
     cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
     runs: Type.Array(RunLogEntry),
   },
-  { ...CLOSED, description: 'One page of the run log.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of the run log.' },
 );
 
 export const FoundRun = Type.Object(
   { ...runFields, workflowRunError: Type.Optional(Type.String({ description: 'Why the run failed.' })) },
-  { ...CLOSED, description: 'Run as in the run log, without its steps and its result.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Run as in the run log, without its steps and its result.' },
 );
 export type FoundRun = Static<typeof FoundRun>;
 
@@ -292,7 +293,7 @@ export const RunSearchPage = Type.Object(
     }),
     complete: Type.Boolean({ description: 'Whether all runs were searched.' }),
   },
-  { ...CLOSED, description: 'One page of a search over runs.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of a search over runs.' },
 );
 export type RunSearchPage = Static<typeof RunSearchPage>;
 
@@ -319,7 +320,7 @@ export const JournalStep = Type.Object(
     ),
     ...StepFields.properties,
   },
-  { ...CLOSED, description: 'Recorded step.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Recorded step.' },
 );
 
 export type JournalStep = Static<typeof JournalStep>;
@@ -340,7 +341,7 @@ const OpenTask = Type.Object(
     createdAt: unixMs('Time when the task was planned'),
     ...StepFields.properties,
   },
-  { ...CLOSED, description: 'Pending task of a run.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Pending task of a run.' },
 );
 
 const FailedAttemptSchema = Type.Object(
@@ -361,7 +362,7 @@ const FailedAttemptSchema = Type.Object(
     retryAt: Type.Optional(unixMs('Time of the next attempt', 'Absent when this was the last attempt.')),
     thrown: Type.Optional(ThrownError),
   },
-  { ...CLOSED, description: 'Failed attempt of a delivery.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Failed attempt of a delivery.' },
 );
 
 /** Payload and headers that the run was triggered with. */
@@ -371,7 +372,7 @@ export const RunInput = Type.Object(
     body: Type.Optional(Type.String({ description: 'Payload, when it is UTF-8 text.' })),
     bodyBase64: Type.Optional(Type.String({ description: 'Payload in base64, when it is not UTF-8 text.' })),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type RunInput = Static<typeof RunInput>;
 
@@ -390,9 +391,12 @@ export const RunJournal = Type.Object(
     tasks: Type.Array(OpenTask, { description: 'Pending tasks of the run.' }),
     attempts: Type.Array(FailedAttemptSchema, { description: 'Failed attempts, oldest first.' }),
     keptEvents: Type.Optional(
-      Type.Array(Type.Object({ eventId: Type.String(), receivedAt: unixMs('Time when the event arrived') }, CLOSED), {
-        description: 'Events that arrived before the run waited for them. Absent when there are none.',
-      }),
+      Type.Array(
+        Type.Object({ eventId: Type.String(), receivedAt: unixMs('Time when the event arrived') }, NO_OTHER_PROPERTIES),
+        {
+          description: 'Events that arrived before the run waited for them. Absent when there are none.',
+        },
+      ),
     ),
     cursor: Type.Optional(
       Type.String({
@@ -407,11 +411,11 @@ export const RunJournal = Type.Object(
       Type.Literal(true, { description: 'Only with `count`: the run has more pending tasks than the page shows.' }),
     ),
   },
-  { ...CLOSED, description: 'Run with its journal, pending tasks and failed attempts.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Run with its journal, pending tasks and failed attempts.' },
 );
 export type RunJournal = Static<typeof RunJournal>;
 
 export const CanceledRuns = Type.Object(
   { cancelled: Type.Integer({ description: 'Number of runs that this request canceled.' }) },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );

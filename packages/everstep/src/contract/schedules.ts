@@ -1,11 +1,10 @@
 /** Wire schemas of schedules. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { unixMs } from './fields/unix-ms.js';
 
-const CLOSED = { additionalProperties: false } as const;
-
-export const ScheduleReference = Type.Object({ scheduleId: Type.String() }, CLOSED);
+export const ScheduleReference = Type.Object({ scheduleId: Type.String() }, NO_OTHER_PROPERTIES);
 
 export const ScheduleEntry = Type.Object(
   {
@@ -39,11 +38,11 @@ export const ScheduleEntry = Type.Object(
     lastScheduleTime: Type.Optional(unixMs('Time when the schedule last started a run, automatically or manually')),
     lastScheduleRunId: Type.Optional(Type.String({ description: 'Id of the last run that the schedule started.' })),
   },
-  { ...CLOSED, description: 'Schedule.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Schedule.' },
 );
 export type ScheduleEntry = Static<typeof ScheduleEntry>;
 export const ScheduleList = Type.Array(ScheduleEntry);
-export const DeletedSchedule = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
+export const DeletedSchedule = Type.Object({ deleted: Type.Literal(1) }, NO_OTHER_PROPERTIES);
 
 export const ScheduleChange = Type.Object(
   {
@@ -71,7 +70,11 @@ export const ScheduleChange = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, minProperties: 1, description: 'Parts of a schedule to change. Fields that are absent keep their value.' },
+  {
+    ...NO_OTHER_PROPERTIES,
+    minProperties: 1,
+    description: 'Parts of a schedule to change. Fields that are absent keep their value.',
+  },
 );
 export type ScheduleChange = Static<typeof ScheduleChange>;
 
@@ -81,7 +84,7 @@ export const ScheduleTicks = Type.Object(
       description: 'The next run times, in Unix milliseconds, whether or not the schedule is paused.',
     }),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export const ScheduleRunStarted = Type.Object(
   {
@@ -91,5 +94,5 @@ export const ScheduleRunStarted = Type.Object(
       description: 'Number of runs or messages that were started. A message to a URL group starts several.',
     }),
   },
-  { ...CLOSED, description: 'Run that was started manually from a schedule.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Run that was started manually from a schedule.' },
 );

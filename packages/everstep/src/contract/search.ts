@@ -4,8 +4,8 @@
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 
-const CLOSED = { additionalProperties: false } as const;
 const id = Type.String({ description: 'Random id that sorts by creation time.' });
 const customerId = Type.String({ description: 'Account that owns the index: a user or a team.' });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
@@ -27,7 +27,7 @@ export const SearchIndexEntry = Type.Object(
       Type.String({ description: 'Token that can only read. Only in the response that creates it.' }),
     ),
   },
-  { ...CLOSED, description: 'Search index.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Search index.' },
 );
 export type SearchIndexEntry = Static<typeof SearchIndexEntry>;
 
@@ -40,7 +40,7 @@ export const SearchIndexStatsEntry = Type.Object(
     namespace_count: count('Number of namespaces.'),
     disk_size: count('Size of the index on disk in bytes.'),
   },
-  { ...CLOSED, description: 'Size of one search index.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Size of one search index.' },
 );
 export type SearchIndexStatsEntry = Static<typeof SearchIndexStatsEntry>;
 
@@ -51,7 +51,7 @@ export const SearchStats = Type.Object(
     disk_size: count('Size of these indexes on disk in bytes.'),
     indexes: Type.Array(SearchIndexStatsEntry),
   },
-  { ...CLOSED, description: 'Size of all search indexes, and of each one.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Size of all search indexes, and of each one.' },
 );
 
 // ---------------------------------------------------------------- documents
@@ -69,7 +69,7 @@ const metadata = JsonObject('Fields that can be filtered but not searched.');
 
 export const DocumentBody = Type.Object(
   { id: documentId, content, metadata: Type.Optional(Type.Union([metadata, Type.Null()])) },
-  { ...CLOSED, description: 'Document to store.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Document to store.' },
 );
 export const DocumentsBody = Type.Array(DocumentBody, { minItems: 1, maxItems: LIMITS.maxSearchDocumentsAtOnce });
 /** One document or several documents. */
@@ -109,7 +109,7 @@ export const SearchBody = Type.Object(
     inputEnrichment: Type.Optional(Type.Boolean(NO_EFFECT)),
     _appendOriginalInputToEnrichmentResult: Type.Optional(Type.Boolean(NO_EFFECT)),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 const ids = Type.Array(documentId, { maxItems: LIMITS.maxSearchDocumentsAtOnce });
@@ -117,12 +117,12 @@ const prefix = Type.String({ maxLength: LIMITS.maxSearchDocumentIdLength, descri
 
 export const FetchBody = Type.Object(
   { ids: Type.Optional(ids), prefix: Type.Optional(prefix), includeMetadata, includeData, includeVectors },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 export const DeleteBody = Type.Object(
   { ids: Type.Optional(ids), prefix: Type.Optional(prefix), filter: Type.Optional(filter) },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 export const RangeBody = Type.Object(
@@ -138,11 +138,15 @@ export const RangeBody = Type.Object(
     includeData,
     includeVectors,
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 /** Body of an operation without input. Clients send an empty array or an empty object. */
-export const NothingToSay = Type.Union([Type.Array(Type.Unknown(), { maxItems: 0 }), Type.Object({}, CLOSED), Type.Null()]);
+export const NothingToSay = Type.Union([
+  Type.Array(Type.Unknown(), { maxItems: 0 }),
+  Type.Object({}, NO_OTHER_PROPERTIES),
+  Type.Null(),
+]);
 
 const leftOut = Type.Optional(
   Type.Integer({ description: 'Size in bytes of content and metadata that are omitted because the response would be too long.' }),
@@ -150,7 +154,7 @@ const leftOut = Type.Optional(
 
 export const StoredDocument = Type.Object(
   { id: Type.String(), content: Type.Optional(content), metadata: Type.Optional(metadata), leftOut },
-  { ...CLOSED, description: 'Stored document. Parts that were not requested are absent.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Stored document. Parts that were not requested are absent.' },
 );
 export type StoredDocument = Static<typeof StoredDocument>;
 
@@ -164,10 +168,10 @@ export const ScoredDocument = Type.Object(
       description: 'BM25 score. A larger score is a better match. Scores can be compared within one response only.',
     }),
   },
-  { ...CLOSED, description: 'Document that a search found.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Document that a search found.' },
 );
 
-export const resultOf = <Result extends TSchema>(result: Result) => Type.Object({ result }, CLOSED);
+export const resultOf = <Result extends TSchema>(result: Result) => Type.Object({ result }, NO_OTHER_PROPERTIES);
 
 export const Success = Type.Literal('Success');
 export const DocumentPage = Type.Object(
@@ -175,14 +179,14 @@ export const DocumentPage = Type.Object(
     nextCursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     vectors: Type.Array(StoredDocument, { description: 'The documents. The name is the one that existing clients expect.' }),
   },
-  { ...CLOSED, description: 'One page of documents, ordered by id.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of documents, ordered by id.' },
 );
 const NamespaceCounts = Type.Object(
   {
     vectorCount: count('Number of documents.'),
     pendingVectorCount: count('Always 0. A document can be searched as soon as the upsert returns.'),
   },
-  { ...CLOSED, description: 'Number of documents of a namespace.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Number of documents of a namespace.' },
 );
 export const IndexInfo = Type.Object(
   {
@@ -193,5 +197,5 @@ export const IndexInfo = Type.Object(
     similarityFunction: Type.Literal('BM25'),
     namespaces: Type.Record(Type.String(), NamespaceCounts),
   },
-  { ...CLOSED, description: 'Size of an index, with its namespaces.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Size of an index, with its namespaces.' },
 );

@@ -1,9 +1,8 @@
 /** Wire schemas of the service and of queue instance settings. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { unixMs } from './fields/unix-ms.js';
-
-const CLOSED = { additionalProperties: false } as const;
 
 export const FlowControlEntry = Type.Object(
   {
@@ -27,10 +26,10 @@ export const FlowControlEntry = Type.Object(
     isPinnedParallelism: Type.Boolean({ description: 'Triggers do not change `parallelismMax`.' }),
     isPinnedRate: Type.Boolean({ description: 'Triggers do not change `rateMax` and `ratePeriod`.' }),
   },
-  { ...CLOSED, description: 'Limits and current state of a flow control key.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Limits and current state of a flow control key.' },
 );
 export type FlowControlEntry = Static<typeof FlowControlEntry>;
-export const FlowControls = Type.Object({ flowControls: Type.Array(FlowControlEntry) }, CLOSED);
+export const FlowControls = Type.Object({ flowControls: Type.Array(FlowControlEntry) }, NO_OTHER_PROPERTIES);
 
 const FlowControlWaiter = Type.Object(
   {
@@ -42,7 +41,7 @@ const FlowControlWaiter = Type.Object(
     since: Type.Integer({ format: 'int64', description: 'Time when the delivery became due, in Unix milliseconds.' }),
     place: Type.Integer({ description: 'Position in the wait list, starting at 1.' }),
   },
-  { ...CLOSED, description: 'Delivery that waits for a flow control key.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Delivery that waits for a flow control key.' },
 );
 export type FlowControlWaiter = Static<typeof FlowControlWaiter>;
 export const FlowControlWaitList = Type.Object(
@@ -50,7 +49,7 @@ export const FlowControlWaitList = Type.Object(
     waiting: Type.Array(FlowControlWaiter, { description: 'Waiting deliveries in the order in which they start.' }),
     waitListSize: Type.Integer({ description: 'Total number of waiting deliveries.' }),
   },
-  { ...CLOSED, description: 'Deliveries that wait for a flow control key.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Deliveries that wait for a flow control key.' },
 );
 export type FlowControlWaitList = Static<typeof FlowControlWaitList>;
 
@@ -59,7 +58,7 @@ export const GlobalParallelism = Type.Object(
     parallelismMax: Type.Integer({ description: 'Maximum number of deliveries in flight.' }),
     parallelismCount: Type.Integer({ description: 'Number of deliveries in flight.' }),
   },
-  { ...CLOSED, description: 'Limit and number of deliveries in flight, across all keys.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Limit and number of deliveries in flight, across all keys.' },
 );
 
 export const DestinationEntry = Type.Object(
@@ -84,13 +83,13 @@ export const DestinationEntry = Type.Object(
       Type.Integer({ format: 'int64', description: 'Time when the next probe delivery is sent, in Unix milliseconds.' }),
     ),
   },
-  { ...CLOSED, description: 'State of a destination.' },
+  { ...NO_OTHER_PROPERTIES, description: 'State of a destination.' },
 );
 export type DestinationEntry = Static<typeof DestinationEntry>;
-export const Destinations = Type.Object({ destinations: Type.Array(DestinationEntry) }, CLOSED);
+export const Destinations = Type.Object({ destinations: Type.Array(DestinationEntry) }, NO_OTHER_PROPERTIES);
 export const DestinationHeld = Type.Object(
   { origin: Type.String(), isHeld: Type.Boolean() },
-  { ...CLOSED, description: 'Whether a destination is held.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Whether a destination is held.' },
 );
 
 const BreakerFields = {
@@ -114,30 +113,33 @@ const RetentionFields = {
     description: 'Maximum number of runs that are kept; older runs are removed. Null: no limit.',
   }),
 };
-const RetentionRule = Type.Object(RetentionFields, { ...CLOSED, description: 'How long ended runs are kept.' });
+const RetentionRule = Type.Object(RetentionFields, { ...NO_OTHER_PROPERTIES, description: 'How long ended runs are kept.' });
 const RetentionRulePatch = Type.Partial(RetentionRule, {
-  ...CLOSED,
+  ...NO_OTHER_PROPERTIES,
   description: 'Retention to change. Absent settings keep their value.',
 });
 
 export const InstanceSettingsSchema = Type.Object(
   {
-    breaker: Type.Object(BreakerFields, { ...CLOSED, description: 'Settings of the circuit breaker for destinations.' }),
+    breaker: Type.Object(BreakerFields, {
+      ...NO_OTHER_PROPERTIES,
+      description: 'Settings of the circuit breaker for destinations.',
+    }),
     retention: Type.Object(
       { succeeded: RetentionRule, failed: RetentionRule, canceled: RetentionRule, deadLetter: RetentionRule },
       {
-        ...CLOSED,
+        ...NO_OTHER_PROPERTIES,
         description: 'Retention by outcome of the run. `deadLetter` applies to failed runs with an unhandled dead letter entry.',
       },
     ),
   },
-  { ...CLOSED, description: 'Settings of a queue instance.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Settings of a queue instance.' },
 );
 
 /** Fields that are absent keep their value. */
 export const InstanceSettingsPatch = Type.Object(
   {
-    breaker: Type.Optional(Type.Partial(Type.Object(BreakerFields, CLOSED), CLOSED)),
+    breaker: Type.Optional(Type.Partial(Type.Object(BreakerFields, NO_OTHER_PROPERTIES), NO_OTHER_PROPERTIES)),
     retention: Type.Optional(
       Type.Object(
         {
@@ -146,11 +148,11 @@ export const InstanceSettingsPatch = Type.Object(
           canceled: Type.Optional(RetentionRulePatch),
           deadLetter: Type.Optional(RetentionRulePatch),
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
     ),
   },
-  { ...CLOSED, description: 'Settings to change. Absent settings keep their value.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Settings to change. Absent settings keep their value.' },
 );
 export type InstanceSettingsPatch = Static<typeof InstanceSettingsPatch>;
 
@@ -159,8 +161,8 @@ export const SigningKeysSchema = Type.Object(
     current: Type.String({ description: 'Key that signs current requests.' }),
     next: Type.String({ description: 'Key that becomes current at the next rotation.' }),
   },
-  { ...CLOSED, description: 'Current signing key, and the key that replaces it at the next rotation.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Current signing key, and the key that replaces it at the next rotation.' },
 );
 
-export const Health = Type.Object({ status: Type.Literal('ok'), version: Type.String() }, CLOSED);
-export const Readiness = Type.Object({ status: Type.Literal('ready') }, CLOSED);
+export const Health = Type.Object({ status: Type.Literal('ok'), version: Type.String() }, NO_OTHER_PROPERTIES);
+export const Readiness = Type.Object({ status: Type.Literal('ready') }, NO_OTHER_PROPERTIES);

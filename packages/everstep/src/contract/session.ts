@@ -3,13 +3,12 @@
  * seconds.
  */
 import Type, { type Static } from 'typebox';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { Email } from './management.js';
-
-const CLOSED = { additionalProperties: false } as const;
 
 export const SessionEntry = Type.Object(
   {
-    user: Type.Object({ id: Type.String(), email: Type.String() }, CLOSED),
+    user: Type.Object({ id: Type.String(), email: Type.String() }, NO_OTHER_PROPERTIES),
     is_operator: Type.Boolean({ description: 'Whether the user is an operator of the installation.' }),
     csrf_token: Type.String({
       description: 'Token to send as the header `x-everstep-csrf` with every request of the session other than GET and HEAD.',
@@ -27,7 +26,7 @@ export const SessionEntry = Type.Object(
     }),
   },
   {
-    ...CLOSED,
+    ...NO_OTHER_PROPERTIES,
     description:
       'The login response sets the cookie `everstep_session` (over HTTPS: `__Host-everstep_session`). Scripts cannot read it.',
   },
@@ -36,7 +35,7 @@ export type SessionEntry = Static<typeof SessionEntry>;
 
 export const LoginLinkBody = Type.Object(
   { secret: Type.String({ minLength: 1, maxLength: 256, description: 'Secret of the login link.' }) },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 export const LoginBody = Type.Object(
@@ -44,7 +43,7 @@ export const LoginBody = Type.Object(
     email: Email('Email of the user.'),
     api_key: Type.String({ minLength: 1, maxLength: 256, description: 'Valid API key of the user.' }),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type LoginBody = Static<typeof LoginBody>;
 
@@ -64,9 +63,12 @@ export const OwnSession = Type.Object(
     }),
     current: Type.Boolean({ description: 'Whether this session made the request.' }),
   },
-  { ...CLOSED, description: 'Session of the user: a login in a browser.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Session of the user: a login in a browser.' },
 );
 export type OwnSession = Static<typeof OwnSession>;
 
-export const EndedSessions = Type.Object({ ended: Type.Integer({ description: 'Number of sessions that were ended.' }) }, CLOSED);
+export const EndedSessions = Type.Object(
+  { ended: Type.Integer({ description: 'Number of sessions that were ended.' }) },
+  NO_OTHER_PROPERTIES,
+);
 export type EndedSessions = Static<typeof EndedSessions>;

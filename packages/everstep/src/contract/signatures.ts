@@ -1,8 +1,7 @@
 /** Wire schemas of signature settings and public keys. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
-
-const CLOSED = { additionalProperties: false } as const;
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 
 const PublicKeyFields = {
   kty: Type.Literal('OKP'),
@@ -13,12 +12,12 @@ const PublicKeyFields = {
   alg: Type.Literal('EdDSA'),
 };
 export const PublicKeySchema = Type.Object(PublicKeyFields, {
-  ...CLOSED,
+  ...NO_OTHER_PROPERTIES,
   description: 'Public key of Ed25519 signatures, as a JSON Web Key.',
 });
 export const KeySetSchema = Type.Object(
   { keys: Type.Array(PublicKeySchema, { description: 'Current key and next key.' }) },
-  { ...CLOSED, description: 'JSON Web Key Set (RFC 7517).' },
+  { ...NO_OTHER_PROPERTIES, description: 'JSON Web Key Set (RFC 7517).' },
 );
 
 const Origins = Type.Array(Type.String({ maxLength: LIMITS.maxOriginLength }), {
@@ -40,7 +39,7 @@ export const SignatureSettingsSchema = Type.Object(
     messageKeys: Type.Object(
       { current: Type.String(), next: Type.String() },
       {
-        ...CLOSED,
+        ...NO_OTHER_PROPERTIES,
         description:
           'Keys that sign plain messages to all other origins. They are derived from the signing keys and rotate with them.',
       },
@@ -55,14 +54,14 @@ export const SignatureSettingsSchema = Type.Object(
             current: PublicKeySchema,
             next: PublicKeySchema,
           },
-          CLOSED,
+          NO_OTHER_PROPERTIES,
         ),
         Type.Null(),
       ],
       { description: 'Public keys of Ed25519 signatures. Null when requests have no Ed25519 signature.' },
     ),
   },
-  { ...CLOSED, description: 'Signature settings of a queue instance, other than its signing keys.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Signature settings of a queue instance, other than its signing keys.' },
 );
 
 /** Fields that are absent keep their value. */
@@ -76,6 +75,6 @@ export const SignatureSettingsPatch = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, description: 'Settings to change. Absent settings keep their value.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Settings to change. Absent settings keep their value.' },
 );
 export type SignatureSettingsPatch = Static<typeof SignatureSettingsPatch>;

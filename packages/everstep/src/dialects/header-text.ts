@@ -59,8 +59,8 @@ export function forwardedPairs(headers: Readonly<Record<string, string>>, dialec
 export function cacheForwarded(dialect: ReservedNames): (headers: Readonly<Record<string, string>>) => readonly string[] {
   const cache = new WeakMap<Readonly<Record<string, string>>, readonly string[]>();
   return (headers) => {
-    const known = cache.get(headers);
-    if (known) return known;
+    const cached = cache.get(headers);
+    if (cached) return cached;
     const pairs = forwardedPairs(headers, dialect);
     cache.set(headers, pairs);
     return pairs;

@@ -39,21 +39,21 @@ export interface MessageLimit {
 /** Returns a key of 26 characters: 10 for the time, 16 for randomness. */
 export function newKey(context: IdSource): string {
   let time = '';
-  let rest = context.now;
+  let remainingTime = context.now;
   for (let i = 0; i < TIME_CHARACTERS; i++) {
-    time = ALPHABET[rest % 32] + time;
-    rest = Math.floor(rest / 32);
+    time = ALPHABET[remainingTime % 32] + time;
+    remainingTime = Math.floor(remainingTime / 32);
   }
   const bytes = context.random.bytes(RANDOM_BYTES);
   let text = '';
   let bits = 0;
-  let held = 0;
+  let pendingBits = 0;
   for (const byte of bytes) {
-    held = ((held << 8) | byte) & 0xfff;
+    pendingBits = ((pendingBits << 8) | byte) & 0xfff;
     bits += 8;
     while (bits >= 5) {
       bits -= 5;
-      text += ALPHABET[(held >> bits) & 31];
+      text += ALPHABET[(pendingBits >> bits) & 31];
     }
   }
   return time + text;
@@ -74,9 +74,9 @@ const SPREAD_BYTES = 3;
  * the other process would appear to follow from the written one.
  */
 export function nextVersion(version: number, { random }: Pick<IdSource, 'random'>): number {
-  let lot = 0;
-  for (const byte of random.bytes(SPREAD_BYTES)) lot = lot * 256 + byte;
-  return (Math.floor(version / VERSION_SPREAD) + 1) * VERSION_SPREAD + lot;
+  let randomPart = 0;
+  for (const byte of random.bytes(SPREAD_BYTES)) randomPart = randomPart * 256 + byte;
+  return (Math.floor(version / VERSION_SPREAD) + 1) * VERSION_SPREAD + randomPart;
 }
 
 /** Returns the id of a plain message. It contains the key of its run, so that the run can be found without a lookup. */

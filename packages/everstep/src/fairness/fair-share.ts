@@ -15,8 +15,8 @@ interface AccountLoad {
 }
 
 /**
- * What an instance has taken. The instance stays assigned to the account that it had when it took something, until it
- * has returned everything.
+ * Amount that an instance has taken. From its first taken unit until it has returned all of them, the instance stays assigned
+ * to the same account.
  */
 interface InstanceLoad {
   readonly account: AccountLoad;
@@ -32,7 +32,7 @@ interface SlotsInUse {
 
 const allowedShare = (total: number, free: number): number => (2 * free * free) / total;
 
-/** Tracks what accounts and instances have taken of a resource. See the rule above. */
+/** Tracks the amounts of a resource that accounts and instances have taken. See the rule above. */
 export class FairShare {
   private readonly total: number;
   private readonly owners: InstanceOwners;
@@ -76,8 +76,8 @@ export class FairShare {
   /** Returns the largest amount that the instance could have if nothing else was taken. */
   ceilingOf(instanceId: string): number {
     const accountId = this.accountIdOf(instanceId);
-    const nothing = { free: this.total, byAccount: 0, byInstance: 0 };
-    return this.isLimited(accountId) ? this.countFrom(accountId, nothing) : this.total;
+    const unused = { free: this.total, byAccount: 0, byInstance: 0 };
+    return this.isLimited(accountId) ? this.countFrom(accountId, unused) : this.total;
   }
 
   /** Takes an amount, without checking whether it is allowed. */
@@ -111,10 +111,10 @@ export class FairShare {
 
   private mayTake(accountId: string, { free, byAccount, byInstance }: SlotsInUse, amount: number): boolean {
     const { isShared } = this.owners;
-    const ofAccount = isShared ? allowedShare(this.total, free) : Number.POSITIVE_INFINITY;
-    if (byAccount > 0 && byAccount + amount > ofAccount) return false;
+    const accountShare = isShared ? allowedShare(this.total, free) : Number.POSITIVE_INFINITY;
+    if (byAccount > 0 && byAccount + amount > accountShare) return false;
     if (byInstance === 0 || !this.owners.hasSeveralInstances(accountId)) return true;
-    const capacity = Math.min(ofAccount, byAccount + free);
+    const capacity = Math.min(accountShare, byAccount + free);
     return byInstance + amount <= allowedShare(capacity, capacity - byAccount);
   }
 
@@ -123,8 +123,8 @@ export class FairShare {
     let [min, max] = [0, free];
     while (min < max) {
       const count = Math.ceil((min + max) / 2);
-      const before = { free: free - count + 1, byAccount: byAccount + count - 1, byInstance: byInstance + count - 1 };
-      if (this.mayTake(accountId, before, 1)) min = count;
+      const amounts = { free: free - count + 1, byAccount: byAccount + count - 1, byInstance: byInstance + count - 1 };
+      if (this.mayTake(accountId, amounts, 1)) min = count;
       else max = count - 1;
     }
     return min;

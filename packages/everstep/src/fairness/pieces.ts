@@ -7,15 +7,15 @@ export async function processInSlices<Piece>(
   take: (piece: Piece) => number,
   inSlice: (work: () => Promise<boolean>) => Promise<boolean>,
 ): Promise<void> {
-  const rest = pieces[Symbol.iterator]();
+  const iterator = pieces[Symbol.iterator]();
   /** Resolves with false after the last piece. */
-  const takeSome = async (): Promise<boolean> => {
-    for (let taken = 0; taken < LONG_BYTES; ) {
-      const { done, value } = rest.next();
+  const takeSlice = async (): Promise<boolean> => {
+    for (let takenSize = 0; takenSize < LONG_BYTES; ) {
+      const { done, value } = iterator.next();
       if (done) return false;
-      taken += take(value);
+      takenSize += take(value);
     }
     return true;
   };
-  while (await inSlice(takeSome));
+  while (await inSlice(takeSlice));
 }

@@ -64,8 +64,8 @@ export class ReplyBudget {
       return true;
     }
     const accountId = this.owners.accountOf(waiter.reply.instanceId);
-    const others = this.waiting.get(accountId);
-    if (others) others.add(waiter);
+    const waiters = this.waiting.get(accountId);
+    if (waiters) waiters.add(waiter);
     else this.waiting.set(accountId, new Set([waiter]));
     return false;
   }
@@ -94,12 +94,12 @@ export class ReplyBudget {
 
   /** Returns the first waiter that fits. Replies that will finish take precedence over replies that start. */
   private nextOf(waiters: ReadonlySet<Waiter>): Waiter | null {
-    let first: Waiter | null = null;
+    let firstStarting: Waiter | null = null;
     for (const waiter of waiters) {
-      if (waiter.margin > 0) first ??= waiter;
+      if (waiter.margin > 0) firstStarting ??= waiter;
       else return this.fits(waiter) ? waiter : null;
     }
-    return first && this.fits(first) ? first : null;
+    return firstStarting && this.fits(firstStarting) ? firstStarting : null;
   }
 
   private fits({ reply, amount, margin }: Waiter): boolean {
@@ -132,14 +132,14 @@ export class ReplyBytes {
     if (received <= FREE_REPLY_BYTES + this.reserved || this.isReleased) return true;
     if (this.waiter) return false;
     const { budget, maxBytes } = this;
-    const wanted = Math.min(total ?? (this.reserved < FIRST_STEP_BYTES ? FIRST_STEP_BYTES : maxBytes), maxBytes);
-    if (wanted <= this.reserved) return true;
-    const isFirstStep = total === null && wanted < maxBytes;
-    const amount = wanted - this.reserved;
+    const target = Math.min(total ?? (this.reserved < FIRST_STEP_BYTES ? FIRST_STEP_BYTES : maxBytes), maxBytes);
+    if (target <= this.reserved) return true;
+    const isFirstStep = total === null && target < maxBytes;
+    const amount = target - this.reserved;
     const waiter: Waiter = {
       reply: this,
       amount,
-      // Even when several replies of an account start last, one of them must be able to finish.
+      // When several replies of an account start while little is free, one of them must still be able to finish.
       margin: isFirstStep ? 2 * budget.limits.maxReplyBytes : 0,
       granted: () => {
         this.waiter = null;

@@ -7,7 +7,7 @@ import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 /** Maximum number of remembered accounts and instances. Others count as never served. */
 const MAX_REMEMBERED = 10_000;
 
-interface OfInstance {
+interface InstanceItem {
   readonly instanceId: string;
 }
 
@@ -23,7 +23,7 @@ export class Turns {
   }
 
   /** Returns the item whose account, and then whose instance, was served longest ago; null if there is none. */
-  next<Item extends OfInstance>(items: Iterable<Item>): Item | null {
+  next<Item extends InstanceItem>(items: Iterable<Item>): Item | null {
     let next: { readonly item: Item; readonly accountAt: number; readonly at: number } | null = null;
     for (const item of items) {
       const accountAt = this.accounts.get(this.owners.accountOf(item.instanceId)) ?? 0;
@@ -46,12 +46,12 @@ export class Turns {
 }
 
 /** Returns the items in turns by account, then by instance. Items of one instance keep their order. */
-export function inTurns<Item extends OfInstance>(items: Iterable<Item>, owners: InstanceOwners): readonly Item[] {
-  return [...interleaved(byOwner(items, owners).map((instances) => [...interleaved(instances)]))];
+export function inTurns<Item extends InstanceItem>(items: Iterable<Item>, owners: InstanceOwners): readonly Item[] {
+  return [...interleave(byOwner(items, owners).map((instances) => [...interleave(instances)]))];
 }
 
 /** Groups items by account and then by instance, in the order in which they first occur. */
-export function byOwner<Item extends OfInstance>(
+export function byOwner<Item extends InstanceItem>(
   items: Iterable<Item>,
   owners: InstanceOwners,
 ): readonly (readonly (readonly Item[])[])[] {
@@ -69,10 +69,10 @@ export function byOwner<Item extends OfInstance>(
 }
 
 /** Yields the first item of each list, then the second of each, and so on. */
-export function* interleaved<Item>(lists: readonly (readonly Item[])[]): Generator<Item, undefined> {
-  for (let index = 0, left = lists; left.length > 0; index++) {
-    left = left.filter(({ length }) => length > index);
-    for (const list of left) {
+export function* interleave<Item>(lists: readonly (readonly Item[])[]): Generator<Item, undefined> {
+  for (let index = 0, remainingLists = lists; remainingLists.length > 0; index++) {
+    remainingLists = remainingLists.filter(({ length }) => length > index);
+    for (const list of remainingLists) {
       const item = list[index];
       if (item !== undefined) yield item;
     }

@@ -18,9 +18,9 @@ const MAX_UNPAUSED_MS = 2;
 /** Maximum time that a slice delays others while it waits for a database. */
 const MAX_ALONE_MS = 50;
 
-interface Waiting {
+interface WaitingSlice {
   readonly instanceId: string;
-  readonly unhurried: boolean;
+  readonly isUnhurried: boolean;
   readonly start: () => Promise<unknown>;
 }
 
@@ -32,7 +32,7 @@ export class WorkSlices {
   private readonly owners: InstanceOwners;
   private readonly time: LoopTime;
   private readonly turns: Turns;
-  private readonly waiting = new Set<Waiting>();
+  private readonly waiting = new Set<WaitingSlice>();
   private isWorking = false;
 
   constructor(owners: InstanceOwners, time: LoopTime) {
@@ -47,7 +47,7 @@ export class WorkSlices {
    */
   run<Result>(instanceId: string, work: () => Promise<Result>, { unhurried = false } = {}): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.waiting.add({ instanceId, unhurried, start: () => work().then(resolve, reject) });
+      this.waiting.add({ instanceId, isUnhurried: unhurried, start: () => work().then(resolve, reject) });
       if (!this.isWorking) void this.workThrough();
     });
   }
@@ -58,10 +58,10 @@ export class WorkSlices {
     let unpausedMs = 0;
     for (let next = this.turns.next(this.waiting); next; next = this.turns.next(this.waiting)) {
       this.waiting.delete(next);
-      const before = this.time.busyMs();
+      const busyBefore = this.time.busyMs();
       // The time limit starts after the first part of the work, which may itself take longer.
       await Promise.race([next.start(), this.time.wait(MAX_ALONE_MS)]);
-      if (next.unhurried || this.owners.othersAreActive(next.instanceId)) unpausedMs += this.time.busyMs() - before;
+      if (next.isUnhurried || this.owners.othersAreActive(next.instanceId)) unpausedMs += this.time.busyMs() - busyBefore;
       const isPaused = unpausedMs >= MAX_UNPAUSED_MS;
       await this.time.wait(isPaused ? Math.min(MAX_PAUSE_MS, unpausedMs * PAUSE_RATIO) : 0);
       if (isPaused) unpausedMs = 0;

@@ -54,7 +54,6 @@ export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
 export { RefusalDelays } from './server/refusal-delays.js';
 
-/** Node id of a single process. */
 /** A level that changes no log. */
 function detachedLogLevel(): LogLevelSetting {
   let level: LogLevel = 'info';
@@ -69,6 +68,7 @@ function detachedLogLevel(): LogLevelSetting {
   };
 }
 
+/** Node id of a single process. */
 const SINGLE_NODE_ID = 'n_alone';
 
 export interface HttpApiDependencies {
@@ -183,7 +183,7 @@ interface ServedOperations {
   readonly takesLogins: boolean;
 }
 
-function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDependencies): ServedOperations {
+function operationsServedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDependencies): ServedOperations {
   const runtime = [...OPERATIONS, ...SEARCH_OPERATIONS, ...(dialectOperations?.runtime ?? [])];
   const management = [...MANAGEMENT_OPERATIONS, ...(dialectOperations?.management ?? [])];
   const pages = dashboard === undefined ? [] : dashboardOperations(dashboard);
@@ -197,8 +197,8 @@ function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDepe
       return { operations: [...runtime, ...referenceOperations(runtimeReferences)], forSessions: [], takesLogins: false };
     case 'management': {
       const open = [getHealth, getReadiness];
-      const wanted = [...OPERATIONS, ...SEARCH_OPERATIONS].filter(({ access }) => access !== 'open');
-      const forSessions = dashboard === undefined ? [] : wanted;
+      const sessionOperations = [...OPERATIONS, ...SEARCH_OPERATIONS].filter(({ access }) => access !== 'open');
+      const forSessions = dashboard === undefined ? [] : sessionOperations;
       const reference = referenceOperations([MANAGEMENT_REFERENCE]);
       return { operations: [...management, ...open, ...forSessions, ...pages, ...reference], forSessions, takesLogins: true };
     }
@@ -206,7 +206,10 @@ function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDepe
 }
 
 /** Returns this process as the only node. */
-function aloneSince(service: Pick<WorkflowService, 'now' | 'workload'>, version: string): () => Promise<readonly NodeStatus[]> {
+function singleNodeSince(
+  service: Pick<WorkflowService, 'now' | 'workload'>,
+  version: string,
+): () => Promise<readonly NodeStatus[]> {
   const startedAt = service.now();
   return async () => {
     const { deliveries, instances } = service.workload();
@@ -230,7 +233,7 @@ function createAcceptor(dependencies: HttpApiDependencies, { maxHeld, within }: 
     ...{ authority, log, nodeId, ...workers },
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
     held: new HeldRequests({
-      what: 'connected workers',
+      requestName: 'connected workers',
       total: Math.min(LIMITS.maxWorkers, maxHeld),
       perInstance: LIMITS.maxWorkersOfInstance,
       ...{ owners, within },
@@ -248,8 +251,8 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const { service, store, authority, accounts, search, log, version } = dependencies;
   const owners = dependencies.limits?.owners ?? ONE_OWNER;
   // Keeps connections free for requests that do not wait.
-  const served = dependencies.connectionLimits?.served ?? Number.POSITIVE_INFINITY;
-  const maxHeld = Math.min(LIMITS.maxResultWaits + LIMITS.maxWorkers, Math.floor(served * HELD_CONNECTIONS_SHARE));
+  const maxConnections = dependencies.connectionLimits?.served ?? Number.POSITIVE_INFINITY;
+  const maxHeld = Math.min(LIMITS.maxResultWaits + LIMITS.maxWorkers, Math.floor(maxConnections * HELD_CONNECTIONS_SHARE));
   const within = new FairShare(maxHeld, owners);
   const { workers, nodeId = () => SINGLE_NODE_ID } = dependencies;
   const context: ApiContext = {
@@ -265,18 +268,18 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     version,
     cursors: createCursorSeal(store.accounts),
     liveStreams: new HeldRequests({
-      what: 'live streams',
+      requestName: 'live streams',
       total: LIMITS.maxLiveStreamsTotal,
       perInstance: LIMITS.maxLiveStreams,
       owners,
     }),
     resultWaits: new HeldRequests({
-      what: 'requests that wait for a result',
+      requestName: 'requests that wait for a result',
       total: Math.min(LIMITS.maxResultWaits, maxHeld),
       ...{ owners, within },
     }),
     slices: dependencies.slices ?? NO_SLICES,
-    nodes: dependencies.nodes ?? aloneSince(service, version),
+    nodes: dependencies.nodes ?? singleNodeSince(service, version),
     nodeId,
     logLevel: dependencies.logLevel ?? detachedLogLevel(),
     workers: workers ? (workers.cluster ?? localDirectory(workers.pools, nodeId)) : NO_WORKERS,
@@ -310,7 +313,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     accessLog: dependencies.accessLog ?? false,
     ...(dependencies.connectionLimits ? { connectionLimits: dependencies.connectionLimits } : {}),
     ...(dependencies.bodies ? { bodies: dependencies.bodies } : {}),
-    ...servedBy(dependencies),
+    ...operationsServedBy(dependencies),
   });
   return {
     routes,

@@ -26,13 +26,13 @@ export interface MailSenderOptions {
   readonly ca?: string;
 }
 
-function failed(
+function failureOutcome(
   cause: DeliveryFailure['cause'],
   message: string,
   retry: DeliveryFailure['retry'] = BACKOFF,
 ): Extract<MessageOutcome, { readonly kind: 'failure' }> {
-  const nothing = { status: null, responseHeaders: {}, responseBody: new Uint8Array() };
-  return { kind: 'failure', failure: { cause, message, retry, ...nothing } };
+  const noResponse = { status: null, responseHeaders: {}, responseBody: new Uint8Array() };
+  return { kind: 'failure', failure: { cause, message, retry, ...noResponse } };
 }
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
@@ -50,30 +50,33 @@ function contentOf({ body }: Message): MailContent | null {
  * destination is saved.
  */
 export class MailSender implements MessageSender, MailRecipients {
-  private readonly others: MessageSender;
+  private readonly otherMessages: MessageSender;
   private readonly options: MailSenderOptions;
   private transporter: Promise<Transporter> | null = null;
   /** Recipients in the current hour, by instance. */
-  private sent: { readonly hour: number; readonly recipients: Map<string, number> } = { hour: 0, recipients: new Map() };
+  private recipientCounts: { readonly hour: number; readonly recipients: Map<string, number> } = {
+    hour: 0,
+    recipients: new Map(),
+  };
 
   /** Creates the sender. `others` sends the messages that are not email. */
   constructor(others: MessageSender, options: MailSenderOptions) {
-    this.others = others;
+    this.otherMessages = others;
     this.options = options;
   }
 
   allows(address: string): boolean {
     const recipients = this.options.settings?.recipients ?? [];
-    const wanted = address.toLowerCase();
+    const lowerAddress = address.toLowerCase();
     return (
       recipients.length === 0 ||
-      recipients.some((pattern) => (pattern.startsWith('@') ? wanted.endsWith(pattern) : wanted === pattern))
+      recipients.some((pattern) => (pattern.startsWith('@') ? lowerAddress.endsWith(pattern) : lowerAddress === pattern))
     );
   }
 
   send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
     const { mail } = message;
-    return mail ? this.sendMail(message, mail, signal, onSent) : this.others.send(message, signal, onSent);
+    return mail ? this.sendMail(message, mail, signal, onSent) : this.otherMessages.send(message, signal, onSent);
   }
 
   private async sendMail(
@@ -84,13 +87,13 @@ export class MailSender implements MessageSender, MailRecipients {
   ): Promise<MessageOutcome> {
     const { settings } = this.options;
     const content = contentOf(message);
-    if (!settings) return failed('refused', 'no SMTP server is configured');
-    if (!content) return failed('refused', 'the notice was created for a destination of another kind', NEVER);
+    if (!settings) return failureOutcome('refused', 'no SMTP server is configured');
+    if (!content) return failureOutcome('refused', 'the notice was created for a destination of another kind', NEVER);
     if (!to.every((address) => this.allows(address)))
-      return failed('refused', 'a recipient is not allowed to receive email from this installation', NEVER);
+      return failureOutcome('refused', 'a recipient is not allowed to receive email from this installation', NEVER);
     const delayMs = this.waitFor(message.instanceId, to.length);
     if (delayMs > 0)
-      return failed(
+      return failureOutcome(
         'refused',
         `the queue instance sends email to at most ${LIMITS.maxMailRecipientsPerHour} recipients per hour`,
         {
@@ -126,12 +129,12 @@ export class MailSender implements MessageSender, MailRecipients {
         this.options.log.warn({ instanceId, code, responseCode: responseCode ?? null }, 'email could not be sent');
       // Only responses about the sender and the recipients concern the user; others are about the login or the server.
       if (code === 'EENVELOPE')
-        return failed(
+        return failureOutcome(
           'refused',
           `the SMTP server refused the email: ${response.slice(0, MAX_RESPONSE_LENGTH)}`,
           permanent ? NEVER : BACKOFF,
         );
-      return failed(code === 'ETIMEDOUT' ? 'timeout' : 'network', `the SMTP server did not accept the email (${code})`);
+      return failureOutcome(code === 'ETIMEDOUT' ? 'timeout' : 'network', `the SMTP server did not accept the email (${code})`);
     }
   }
 
@@ -139,8 +142,8 @@ export class MailSender implements MessageSender, MailRecipients {
   private waitFor(instanceId: string, count: number): number {
     const now = this.options.now();
     const hour = Math.floor(now / HOUR_MS);
-    if (hour !== this.sent.hour) this.sent = { hour, recipients: new Map() };
-    const { recipients } = this.sent;
+    if (hour !== this.recipientCounts.hour) this.recipientCounts = { hour, recipients: new Map() };
+    const { recipients } = this.recipientCounts;
     const total = (recipients.get(instanceId) ?? 0) + count;
     if (total > LIMITS.maxMailRecipientsPerHour) return (hour + 1) * HOUR_MS - now;
     recipients.set(instanceId, total);

@@ -8,19 +8,19 @@ export const OTHER = 'other';
 
 /** Number of names that are counted for each name with its own time series. */
 const CANDIDATES_PER_NAME = 8;
-/** How much more frequent a name must be to replace one that has its own time series. */
-const REPLACES_FROM = 2;
+/** Factor by which a name must be more frequent to replace a name that has its own time series. */
+const REPLACEMENT_FACTOR = 2;
 
 export class LabelValues {
   private readonly maxNames: number;
   /** Called with a name that loses its own time series. */
-  private readonly dropped: (name: string) => void;
+  private readonly onDropped: (name: string) => void;
   private readonly counts = new Map<string, number>();
   private readonly shown = new Set<string>();
 
-  constructor(maxNames: number, dropped: (name: string) => void = () => {}) {
+  constructor(maxNames: number, onDropped: (name: string) => void = () => {}) {
     this.maxNames = maxNames;
-    this.dropped = dropped;
+    this.onDropped = onDropped;
   }
 
   /** Counts a name, and returns the value for its label. */
@@ -34,18 +34,18 @@ export class LabelValues {
     // The rarest name is searched only when a count doubles, which is rare.
     if ((count & (count - 1)) !== 0) return OTHER;
     const rarest = this.rarestOf(this.shown);
-    if (rarest === null || count < REPLACES_FROM * (this.counts.get(rarest) ?? 0)) return OTHER;
+    if (rarest === null || count < REPLACEMENT_FACTOR * (this.counts.get(rarest) ?? 0)) return OTHER;
     this.shown.delete(rarest);
     this.shown.add(name);
-    this.dropped(rarest);
+    this.onDropped(rarest);
     return name;
   }
 
   private count(name: string): number {
-    const known = this.counts.get(name);
-    if (known !== undefined) {
-      this.counts.set(name, known + 1);
-      return known + 1;
+    const previous = this.counts.get(name);
+    if (previous !== undefined) {
+      this.counts.set(name, previous + 1);
+      return previous + 1;
     }
     let inherited = 0;
     if (this.counts.size >= this.maxNames * CANDIDATES_PER_NAME) {
@@ -77,6 +77,6 @@ const MAX_LENGTH = 200;
 /** Returns the label of a URL: without query, fragment and user, which may contain secrets, and at most 200 characters. */
 export function labelOfUrl(url: string): string {
   const end = url.search(/[?#]/);
-  const bare = (end === -1 ? url : url.slice(0, end)).replace(/^([a-z]+:\/\/)[^/@]*@/i, '$1');
-  return bare.slice(0, MAX_LENGTH);
+  const withoutUser = (end === -1 ? url : url.slice(0, end)).replace(/^([a-z]+:\/\/)[^/@]*@/i, '$1');
+  return withoutUser.slice(0, MAX_LENGTH);
 }

@@ -8,8 +8,8 @@ import { endOf, progress, ScriptedCaller, SETTINGS, settle, withRuntime } from '
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { openSearchDocuments } from '../stores/sqlite/search/index.js';
 import { createMetrics, type GaugeSources } from './index.js';
-import { observedCaller, observedSender } from './observed-calls.js';
-import { observedDocuments, observedStore } from './observed-store.js';
+import { observeCaller, observeSender } from './observed-calls.js';
+import { observeDocuments, observeStore } from './observed-store.js';
 
 const NOW = 1_800_000_000_000;
 const elapsedMs = () => 0;
@@ -65,13 +65,13 @@ test('runs, steps, attempts, deliveries and commits are counted', async () => {
       });
     });
     await withRuntime(
-      observedCaller(caller, observer, elapsedMs),
+      observeCaller(caller, observer, elapsedMs),
       async (bench) => {
         const { run } = await bench.trigger({ workflowUrl: 'http://user:secret@app/flow?token=secret', settings: SETTINGS });
         assert.equal((await endOf(bench, run))?.status, 'succeeded');
         await settle();
       },
-      { observer, wrap: (store) => observedStore(store, observer, elapsedMs) },
+      { observer, wrap: (store) => observeStore(store, observer, elapsedMs) },
     );
     const found = await series();
     assert.equal(found.get('everstep_runs_started_total{workflow="http://app/flow"}'), 1);
@@ -100,7 +100,7 @@ test('counters of rare failures start at 0, so that the first failure is an incr
 test('calls, messages, failure callbacks and notices are counted separately', async () => {
   await withMetrics(1, async ({ observer }, series) => {
     const hook = 'http://ops/hook';
-    const { send } = observedSender({ send: async () => accepted }, observer, elapsedMs);
+    const { send } = observeSender({ send: async () => accepted }, observer, elapsedMs);
     const signed = (kind: SignedKind) => ({ signed: { kind, isOwn: false } });
     const sent: readonly Partial<Message>[] = [
       {},
@@ -129,7 +129,7 @@ test('syncs, commits of a database, lost nodes, failed calls to the store and se
     observer.logSynced(2);
     observer.databaseCommitted(3);
     observer.nodesLost(2);
-    const { commit, loadRun } = observedStore(
+    const { commit, loadRun } = observeStore(
       { ...store, commit: () => Promise.reject(new Error('full')), loadRun: () => Promise.reject(new Error('gone')) },
       observer,
       elapsedMs,
@@ -138,7 +138,7 @@ test('syncs, commits of a database, lost nodes, failed calls to the store and se
     await assert.rejects(loadRun({ runKey: 'r' }), /gone/);
     await store.close();
     const documents = openSearchDocuments({ directory: null });
-    const { search } = observedDocuments(documents, observer, elapsedMs);
+    const { search } = observeDocuments(documents, observer, elapsedMs);
     await search({ indexId: 'i', namespace: '', text: 'a', limit: 1, filter: null, maxBytes: 100 });
     await documents.close();
     await settle();

@@ -1,4 +1,4 @@
-/** Turns what the service does into metrics. Never records ids, payloads, headers or queries of URLs. */
+/** Counts and measures the work of the service. Never records ids, payloads, headers or queries of URLs. */
 import type { Run } from '../engine/runs/run.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../engine/writes.js';
 import type { ObservedDelivery, Observer, SpanResult } from '../ports/observer.js';
@@ -33,7 +33,7 @@ export class Metrics implements Observer {
   }
 
   committed(units: readonly CommitUnit[], runOf: (runKey: string) => Run | null): void {
-    for (const { writes } of units) for (const write of writes) this.written(write, runOf);
+    for (const { writes } of units) for (const write of writes) this.countWrite(write, runOf);
   }
 
   batchWritten(units: number, results: readonly CommitResult[] | null, durationMs: number): void {
@@ -86,12 +86,12 @@ export class Metrics implements Observer {
   }
 
   answered({ method, route, status, durationMs }: Parameters<Observer['answered']>[0]): void {
-    const shown = route ?? UNKNOWN_ROUTE;
-    this.registry.count('everstep_http_requests_total', { method, route: shown, status: String(status) });
-    this.registry.observe('everstep_http_request_duration_seconds', { method, route: shown }, durationMs / SECOND_MS);
+    const routeLabel = route ?? UNKNOWN_ROUTE;
+    this.registry.count('everstep_http_requests_total', { method, route: routeLabel, status: String(status) });
+    this.registry.observe('everstep_http_request_duration_seconds', { method, route: routeLabel }, durationMs / SECOND_MS);
   }
 
-  private written(write: StoreWrite, runOf: (runKey: string) => Run | null): void {
+  private countWrite(write: StoreWrite, runOf: (runKey: string) => Run | null): void {
     const { registry } = this;
     switch (write.kind) {
       case 'create-run': {
@@ -101,7 +101,7 @@ export class Metrics implements Observer {
         return;
       }
       case 'end-run':
-        this.ended(write.outcome.status, write.completedAt, runOf(write.runKey));
+        this.countRunEnd(write.outcome.status, write.completedAt, runOf(write.runKey));
         return;
       case 'record-step':
         registry.count('everstep_steps_recorded_total', { type: write.step.type });
@@ -118,11 +118,11 @@ export class Metrics implements Observer {
         registry.count('everstep_dead_letters_removed_total', { action: write.became?.kind ?? 'delete' });
         return;
       case 'set-failure-function-state':
-        this.calledBack(write.state);
+        this.countCallbackResult(write.state);
     }
   }
 
-  private ended(state: string, completedAt: number, run: Run | null): void {
+  private countRunEnd(state: string, completedAt: number, run: Run | null): void {
     const { registry } = this;
     if (run?.settings.message) {
       registry.count('everstep_messages_ended_total', { state });
@@ -133,7 +133,7 @@ export class Metrics implements Observer {
     if (run) registry.observe('everstep_run_duration_seconds', { state }, Math.max(0, completedAt - run.createdAt) / SECOND_MS);
   }
 
-  private calledBack(state: string | null): void {
+  private countCallbackResult(state: string | null): void {
     const result = state === 'CALLBACK_SUCCESS' ? 'success' : state === 'CALLBACK_FAIL' ? 'failed' : null;
     if (result) this.registry.count('everstep_failure_callbacks_total', { result });
   }

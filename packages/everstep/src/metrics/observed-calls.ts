@@ -47,7 +47,7 @@ function isOfStep({ request: { target } }: StepCall, result: StepOutcome): boole
 }
 
 /** Returns a caller whose requests are observed. Only requests that were sent count: others never left the process. */
-export function observedCaller(caller: StepCaller, observer: Observer, elapsedMs: ElapsedMs): StepCaller {
+export function observeCaller(caller: StepCaller, observer: Observer, elapsedMs: ElapsedMs): StepCaller {
   if (observer === NO_OBSERVER) return caller;
   const observed: StepCaller = {
     async call(call, signal, onSent) {
@@ -75,7 +75,7 @@ export function observedCaller(caller: StepCaller, observer: Observer, elapsedMs
   return caller.check ? { ...observed, check: caller.check.bind(caller) } : observed;
 }
 
-export function observedSender(sender: MessageSender, observer: Observer, elapsedMs: ElapsedMs): MessageSender {
+export function observeSender(sender: MessageSender, observer: Observer, elapsedMs: ElapsedMs): MessageSender {
   if (observer === NO_OBSERVER) return sender;
   return {
     async send(message, signal, onSent) {
@@ -83,8 +83,8 @@ export function observedSender(sender: MessageSender, observer: Observer, elapse
       const result = await sender.send(message, signal, onSent);
       const outcome = outcomeOfMessage(result);
       const { url, method, trace } = message;
-      const sent = { kind: kindOf(message), url, method, durationMs: elapsedMs() - startedAt, outcome };
-      observer.delivered({ ...sent, isOfStep: !signal.aborted, ...(trace?.span ? { span: trace.span } : {}) });
+      const delivery = { kind: kindOf(message), url, method, durationMs: elapsedMs() - startedAt, outcome };
+      observer.delivered({ ...delivery, isOfStep: !signal.aborted, ...(trace?.span ? { span: trace.span } : {}) });
       return result;
     },
   };

@@ -4,8 +4,8 @@ import type { SearchDocuments } from '../ports/stores/search-store.js';
 import type { Store } from '../ports/stores/store.js';
 
 /** Returns a store that counts failed calls. Callers receive the same promises, and do not wait longer. */
-function countingFailures(store: Store, observer: Observer): Store {
-  const counting = Object.entries(store).flatMap(([name, method]) =>
+function countFailures(store: Store, observer: Observer): Store {
+  const counted = Object.entries(store).flatMap(([name, method]) =>
     typeof method === 'function'
       ? [
           [
@@ -19,17 +19,17 @@ function countingFailures(store: Store, observer: Observer): Store {
         ]
       : [],
   );
-  return { ...store, ...Object.fromEntries(counting) };
+  return { ...store, ...Object.fromEntries(counted) };
 }
 
-export function observedStore(store: Store, observer: Observer, elapsedMs: () => number): Store {
-  const counting = countingFailures(store, observer);
+export function observeStore(store: Store, observer: Observer, elapsedMs: () => number): Store {
+  const counted = countFailures(store, observer);
   return {
-    ...counting,
+    ...counted,
     async commit(units) {
       const startedAt = elapsedMs();
       try {
-        const results = await counting.commit(units);
+        const results = await counted.commit(units);
         observer.batchWritten(units.length, results, elapsedMs() - startedAt);
         return results;
       } catch (error) {
@@ -40,9 +40,9 @@ export function observedStore(store: Store, observer: Observer, elapsedMs: () =>
   };
 }
 
-export function observedDocuments(documents: SearchDocuments, observer: Observer, elapsedMs: () => number): SearchDocuments {
+export function observeDocuments(documents: SearchDocuments, observer: Observer, elapsedMs: () => number): SearchDocuments {
   /** Resolves with the result of `work`, and reports it with its duration. */
-  async function timed<Result>(operation: string, work: Promise<Result>): Promise<Result> {
+  async function timeOperation<Result>(operation: string, work: Promise<Result>): Promise<Result> {
     const startedAt = elapsedMs();
     try {
       const result = await work;
@@ -54,16 +54,16 @@ export function observedDocuments(documents: SearchDocuments, observer: Observer
     }
   }
   return {
-    upsert: (query) => timed('upsert', documents.upsert(query)),
-    fetch: (query) => timed('fetch', documents.fetch(query)),
-    range: (query) => timed('range', documents.range(query)),
-    search: (query) => timed('search', documents.search(query)),
-    remove: (query) => timed('remove', documents.remove(query)),
-    reset: (query) => timed('reset', documents.reset(query)),
-    removeNamespace: (query) => timed('remove-namespace', documents.removeNamespace(query)),
+    upsert: (query) => timeOperation('upsert', documents.upsert(query)),
+    fetch: (query) => timeOperation('fetch', documents.fetch(query)),
+    range: (query) => timeOperation('range', documents.range(query)),
+    search: (query) => timeOperation('search', documents.search(query)),
+    remove: (query) => timeOperation('remove', documents.remove(query)),
+    reset: (query) => timeOperation('reset', documents.reset(query)),
+    removeNamespace: (query) => timeOperation('remove-namespace', documents.removeNamespace(query)),
     storedBytes: (query) => documents.storedBytes(query),
-    info: (query) => timed('info', documents.info(query)),
-    drop: (query) => timed('drop', documents.drop(query)),
+    info: (query) => timeOperation('info', documents.info(query)),
+    drop: (query) => timeOperation('drop', documents.drop(query)),
     resume: (query) => documents.resume(query),
     close: () => documents.close(),
   };

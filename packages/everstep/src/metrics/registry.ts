@@ -74,13 +74,13 @@ export class MetricRegistry {
 
   /** Returns all time series. One format at a time, because the registry has one. */
   expose(format: Format): Promise<Exposition> {
-    const exposed = this.exposing.then(async () => {
+    const exposition = this.exposing.then(async () => {
       this.restoreNames();
       this.registry.setContentType(FORMATS[format] as OpenMetricsContentType);
       return { contentType: FORMATS[format], text: await this.registry.metrics() };
     });
-    this.exposing = exposed.catch(() => {});
-    return exposed;
+    this.exposing = exposition.catch(() => {});
+    return exposition;
   }
 
   /**

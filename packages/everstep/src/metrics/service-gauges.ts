@@ -12,7 +12,7 @@ export interface WorkerSlots {
   readonly inFlight: number;
 }
 
-/** Where the gauges come from. */
+/** Sources of the gauges. */
 export interface GaugeSources {
   /** Returns the time of the service's clock, Unix ms. */
   now(): number;
@@ -37,7 +37,7 @@ interface Sum {
   oldestSince: number | null;
 }
 
-const oldest = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b));
+const earlier = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b));
 
 /** Sums the counts by name: the names with the most deliveries, and all others as `other`. */
 function sumsOf(gates: readonly GateCounts[], maxNames: number): ReadonlyMap<string, Sum> {
@@ -47,7 +47,7 @@ function sumsOf(gates: readonly GateCounts[], maxNames: number): ReadonlyMap<str
     byName.set(name, {
       waiting: sum.waiting + waiting,
       inFlight: sum.inFlight + inFlight,
-      oldestSince: oldest(sum.oldestSince, oldestSince),
+      oldestSince: earlier(sum.oldestSince, oldestSince),
     });
   };
   for (const gate of gates) add(gate.name, gate);

@@ -26,7 +26,7 @@ export type SharedChange =
   | ({ readonly kind: 'live'; readonly instanceId: string } & LiveHint)
   /** The workers or the address of a node have changed, or a node has joined. */
   | { readonly kind: 'workers' }
-  /** What node `to` has lent to the sending node. */
+  /** State of the tasks that node `to` has lent to the sending node. */
   | ({ readonly kind: 'loans'; readonly to: string } & LoanReport)
   /** Any of the above: some notifications may have been lost. */
   | { readonly kind: 'everything' };

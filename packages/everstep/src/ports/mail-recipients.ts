@@ -1,4 +1,4 @@
-/** Which addresses may receive email. */
+/** Decides which addresses may receive email. */
 export interface MailRecipients {
   allows(address: string): boolean;
 }

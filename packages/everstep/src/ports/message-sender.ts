@@ -7,7 +7,7 @@ import type { SentRequest } from '../engine/runs/exchanges.js';
 import type { DeliveryFailure, DialectName } from '../engine/runs/run.js';
 import type { AttemptTrace } from './traces.js';
 
-/** How a message is signed. */
+/** Signature of a message. */
 export interface SignedMessage {
   readonly kind: SignedKind;
   /**
@@ -17,7 +17,7 @@ export interface SignedMessage {
   readonly isOwn: boolean;
 }
 
-/** How a webhook is signed. */
+/** Signature of a webhook. */
 export interface WebhookSignature {
   /** Id of the message, which is the same for all attempts. */
   readonly id: string;
@@ -50,7 +50,7 @@ export interface Message {
   readonly maxResponseBytes: number;
   /** Set if only the status matters. A longer body is truncated, and a body that cannot be decoded is kept as received. */
   readonly anyBody?: true;
-  /** How the message is signed; null if it is not signed, except as a webhook. */
+  /** Signature of the message; null if it is not signed, except as a webhook. */
   readonly signed: SignedMessage | null;
   /** Present if the message is signed by the rules of Standard Webhooks. */
   readonly webhook?: WebhookSignature;

@@ -6,7 +6,7 @@ import type { Run } from '../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { AttemptSpan } from './traces.js';
 
-/** What a delivery is for. `notice`: an alert, a lifecycle event, a budget alert or entries of the audit log. */
+/** Purpose of a delivery. `notice`: an alert, a lifecycle event, a budget alert or entries of the audit log. */
 export type DeliveryKind = 'step' | 'call' | 'message' | 'failure-callback' | 'notice';
 
 export interface ObservedDelivery {
@@ -24,10 +24,10 @@ export interface ObservedDelivery {
   readonly isOfStep: boolean;
 }
 
-/** What happened to spans: `dropped` did not fit in the queue, `failed` were not accepted by the receiver. */
+/** Result of spans: `dropped` did not fit in the queue, `failed` were not accepted by the receiver. */
 export type SpanResult = 'exported' | 'failed' | 'dropped';
 
-/** How many deliveries wait and are in flight. */
+/** Numbers of deliveries that wait and that are in flight. */
 export interface KeyCounts {
   readonly waiting: number;
   readonly inFlight: number;
@@ -91,12 +91,12 @@ export const NO_OBSERVER: Observer = {
   answered() {},
 };
 
-/** Returns an observer that also passes on what the second one observes. */
-export function observers(first: Observer, second: Pick<Observer, 'committed' | 'delivered'>): Observer {
-  const { committed, delivered, ...others } = NO_OBSERVER;
-  const names = Object.keys(others) as (keyof typeof others)[];
+/** Returns an observer that passes events to the first observer, and some of them to the second. */
+export function combineObservers(first: Observer, second: Pick<Observer, 'committed' | 'delivered'>): Observer {
+  const { committed, delivered, ...onlyFirst } = NO_OBSERVER;
+  const names = Object.keys(onlyFirst) as (keyof typeof onlyFirst)[];
   return {
-    ...others,
+    ...onlyFirst,
     ...Object.fromEntries(names.map((name) => [name, first[name].bind(first)])),
     committed(units, runOf) {
       first.committed(units, runOf);

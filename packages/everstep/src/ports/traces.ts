@@ -1,6 +1,6 @@
 /**
- * Trace contexts of what leaves the service. While traces are not exported, the context of the trigger is passed on unchanged, so
- * that an app finds the spans of its caller.
+ * Trace contexts of the requests that leave the service. While traces are not exported, the context of the trigger is passed
+ * on unchanged, so that an app finds the spans of its caller.
  */
 import type { SpanReference, TraceContext } from '@everstep/sdk/protocol';
 import type { AttemptedTask, Run, RunTrace } from '../engine/runs/run.js';
@@ -15,7 +15,7 @@ export interface AttemptSpan extends SpanReference {
   readonly retried: number;
 }
 
-/** What one attempt sends, and the span for it. */
+/** Trace context that one attempt sends, and the span for it. */
 export interface AttemptTrace {
   readonly context: TraceContext;
   /** Span of the attempt; absent if none is exported. */
@@ -24,21 +24,21 @@ export interface AttemptTrace {
 
 export interface Traces {
   /** Returns the trace of an attempt of a task of the run; undefined if nothing is sent. */
-  ofAttempt(run: Run, task: AttemptedTask): AttemptTrace | undefined;
+  traceOfAttempt(run: Run, task: AttemptedTask): AttemptTrace | undefined;
   /** Returns the trace of a run that a step of this run creates; `messageId` is the message id of the step. */
-  ofInvoked(run: Run, messageId: string): RunTrace | undefined;
+  contextOfInvokedRun(run: Run, messageId: string): RunTrace | undefined;
   /** Returns the trace of a notification that a step of this run makes; undefined if no span links to it. */
-  ofNotified(run: Run, messageId: string): TraceContext | undefined;
+  contextOfNotification(run: Run, messageId: string): TraceContext | undefined;
 }
 
-const passedOn = ({ settings: { trace } }: Run): RunTrace | undefined => (trace?.isLinked ? undefined : trace);
+const triggerTrace = ({ settings: { trace } }: Run): RunTrace | undefined => (trace?.isLinked ? undefined : trace);
 
 /** Traces that are not exported: the context of the trigger is passed on. */
 export const NO_TRACES: Traces = {
-  ofAttempt(run) {
-    const trace = passedOn(run);
+  traceOfAttempt(run) {
+    const trace = triggerTrace(run);
     return trace && { context: trace };
   },
-  ofInvoked: passedOn,
-  ofNotified: () => undefined,
+  contextOfInvokedRun: triggerTrace,
+  contextOfNotification: () => undefined,
 };

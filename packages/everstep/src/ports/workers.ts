@@ -5,17 +5,19 @@
 import { WORKER_SCHEME } from '@everstep/sdk/protocol';
 
 export interface WorkerPresence {
-  /** Returns since when (Unix ms) no worker serves the workflow; null if one does, or if the URL is not a worker URL. */
+  /**
+   * Returns the time (Unix ms) since which no worker serves the workflow; null if one does, or if the URL is not a worker URL.
+   */
   missingSince(instanceId: string, url: string): number | null;
   /** Returns how many requests the connections of a pool handle at the same time; 0 if there is none. */
   capacityOf(pool: string): number;
   /** Calls the listener when the connections of a pool have changed. */
   onChange(listener: (change: WorkerChange) => void): void;
-  /** Which nodes have workers; absent if no other process uses the store. */
+  /** Nodes with workers; absent if no other process uses the store. */
   readonly nodes?: WorkerNodes;
 }
 
-/** Several nodes: which of them have a worker. */
+/** Workers of several nodes. */
 export interface WorkerNodes {
   /** Whether a worker that is connected to this node serves the workflow. */
   isServedHere(instanceId: string, url: string): boolean;

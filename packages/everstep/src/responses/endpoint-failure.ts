@@ -4,7 +4,7 @@ import { describeRedirect, headerOf, type ResponseHeaders, retryAdviceOf, snippe
 
 const BACKOFF = { kind: 'backoff' } as const;
 
-const STATUS_WORDS: Readonly<Record<number, string>> = {
+const STATUS_HINTS: Readonly<Record<number, string>> = {
   400: 'something other than a workflow endpoint rejected the request as malformed; check the workflow URL',
   401: 'something in front of the workflow requires credentials; send them as Forward-Authorization',
   403: 'something in front of the workflow forbids the request; check that it is reachable from outside',
@@ -52,8 +52,8 @@ export function valuesOf(headers: ResponseHeaders): Record<string, readonly stri
 export function describeBody({ headers, body }: EndpointResponse, hidesData: boolean): string {
   if (hidesData) return snippetOf(body, hidesData);
   const encoding = headerOf(headers, 'content-encoding');
-  const encoded = encoding && encoding !== 'identity' ? `, content-encoding ${encoding} (which was not requested)` : '';
-  return `content-type ${headerOf(headers, 'content-type') ?? 'missing'}${encoded} and ${snippetOf(body, hidesData)}`;
+  const encodingText = encoding && encoding !== 'identity' ? `, content-encoding ${encoding} (which was not requested)` : '';
+  return `content-type ${headerOf(headers, 'content-type') ?? 'missing'}${encodingText} and ${snippetOf(body, hidesData)}`;
 }
 
 /** Describes an error response that was not produced by a workflow. */
@@ -67,9 +67,9 @@ export function endpointFailure(
       retry: BACKOFF,
     };
   }
-  const words = STATUS_WORDS[status];
+  const hint = STATUS_HINTS[status];
   return {
-    message: `the endpoint answered ${status}${words ? `: ${words}` : ''} (${snippetOf(body, hidesData)})`,
+    message: `the endpoint answered ${status}${hint ? `: ${hint}` : ''} (${snippetOf(body, hidesData)})`,
     retry: retryAdviceOf(status, headers, now),
   };
 }

@@ -40,16 +40,16 @@ function sourceOf(value: unknown): ErrorSource | undefined {
 
 /** Reads an error with this name and message. All parts are within ERROR_BOUNDS, and its message is shortened. */
 export function readError(name: string, message: string, { stack, code, causes, source }: Fields): ErrorFrame {
-  const read = Array.isArray(causes) ? causes.slice(0, ERROR_BOUNDS.causes).flatMap(causeOf) : [];
-  const where = sourceOf(source);
+  const readCauses = Array.isArray(causes) ? causes.slice(0, ERROR_BOUNDS.causes).flatMap(causeOf) : [];
+  const readSource = sourceOf(source);
   return {
     name: name.slice(0, ERROR_BOUNDS.nameLength),
     message: message.slice(0, LIMITS.maxKeptErrorLength),
     // A published SDK repeats the message before the frames.
     ...textUnder('stack', stack, ERROR_BOUNDS.stackLength + message.length + ERROR_BOUNDS.nameLength),
     ...textUnder('code', code, ERROR_BOUNDS.codeLength),
-    ...(read.length === 0 ? {} : { causes: read }),
-    ...(where ? { source: where } : {}),
+    ...(readCauses.length === 0 ? {} : { causes: readCauses }),
+    ...(readSource ? { source: readSource } : {}),
   };
 }
 
@@ -62,7 +62,9 @@ export function errorIn(body: Uint8Array): ErrorFrame | null {
     const error = isFields(value.error) ? value.error : value;
     if (typeof error.message !== 'string') return null;
     // The published SDK reports the name as `error`.
-    const name = [error.name, error.error].find((each): each is string => typeof each === 'string' && each !== '');
+    const name = [error.name, error.error].find(
+      (candidate): candidate is string => typeof candidate === 'string' && candidate !== '',
+    );
     return readError(name ?? 'Error', error.message, error);
   } catch {
     return null;

@@ -15,8 +15,8 @@ export type ResponseHeaders = Readonly<Record<string, string | readonly string[]
 /** Returns the first value of a header, shortened for display. */
 export function headerOf(headers: ResponseHeaders, name: string): string | undefined {
   const value = headers[name.toLowerCase()];
-  const first = typeof value === 'string' ? value : value?.[0];
-  return first?.slice(0, MAX_SHOWN_HEADER_LENGTH);
+  const firstValue = typeof value === 'string' ? value : value?.[0];
+  return firstValue?.slice(0, MAX_SHOWN_HEADER_LENGTH);
 }
 
 /**
@@ -68,6 +68,6 @@ export function snippetOf(body: Uint8Array, hidesData: boolean): string {
 }
 
 /** Returns the stored part of a body. It is copied if it would otherwise keep a longer body in memory. */
-export function keptOf(body: Uint8Array): Uint8Array {
+export function truncateBody(body: Uint8Array): Uint8Array {
   return body.byteLength <= LIMITS.maxKeptResponseBytes ? body : new Uint8Array(body.subarray(0, LIMITS.maxKeptResponseBytes));
 }

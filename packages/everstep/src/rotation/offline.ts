@@ -35,8 +35,8 @@ async function openStore(store: StoreSetting, log: Log): Promise<Store> {
 export async function rotateFromOutside(options: OfflineRotation): Promise<RotateResult> {
   const { dataDir, store: setting, secretsKeys, log, endTokens, onlyEncrypt } = options;
   const request = { endTokens, onlyEncrypt };
-  const answered = setting.kind === 'file' ? await askToRotate(dataDir, request) : null;
-  if (answered) return answered;
+  const serviceResult = setting.kind === 'file' ? await askToRotate(dataDir, request) : null;
+  if (serviceResult) return serviceResult;
   const store = await openStore(setting, log);
   try {
     const sealer = await findSealer(store.accounts, { dataDir, secretsKeys, mode: 'serve', store: setting });

@@ -29,7 +29,7 @@ async function openHarness(t: TestContext) {
   const accounts = sealAccounts(store.accounts, sealer);
   await accounts.createInstance(INSTANCE);
   let [now, elapsed] = [T0, 0];
-  const sharing = { elapsedMs: () => elapsed, changed: () => {} };
+  const sharing = { elapsedMs: () => elapsed, notifyChanged: () => {} };
   const node = () => createAuthority({ store: { accounts }, now: () => now, sharing });
   const request = { store, sealer, endTokens: false, onlyEncrypt: false };
   const rotate = (changed: Partial<typeof request> = {}) => rotateSecrets({ ...request, ...changed, now });
@@ -82,7 +82,7 @@ test('ended tokens are refused within seconds, and their records get new tokens'
 test('a cursor stays valid across one rotation but not two', async (t) => {
   const { accounts, rotate } = await openHarness(t);
   const scope = { operation: 'logs', instanceId: 'qi_1', filters: {} };
-  const state = { after: '1', horizon: null, left: null };
+  const state = { after: '1', horizon: null, remaining: null };
   const cursor = await createCursorSeal(accounts).seal(scope, state);
   await rotate();
   assert.deepEqual(await createCursorSeal(accounts).open(scope, cursor), state);

@@ -2,7 +2,7 @@
 import type { RotateRequest, RotateResult } from '../backup/control-channel.js';
 import type { Store } from '../ports/stores/store.js';
 import { endDerivedTokens } from '../search/search-tokens.js';
-import { KEY_RINGS, parseRing, rotated } from '../secrets/key-ring.js';
+import { KEY_RINGS, parseRing, rotateRing } from '../secrets/key-ring.js';
 import { sealAccounts, sealStored } from '../secrets/sealed-accounts.js';
 import type { Sealer } from '../secrets/sealed-values.js';
 
@@ -27,7 +27,7 @@ export async function rotateSecrets(options: RotatingOptions): Promise<RotateRes
   for (const { name, maxKeys } of Object.values(KEY_RINGS)) {
     for (let from = await accounts.findSecret({ name }); from !== null; from = await accounts.findSecret({ name })) {
       const end = endTokens && name === KEY_RINGS.tokens.name;
-      const to = JSON.stringify(rotated(parseRing(from), { now, maxKeys, end }));
+      const to = JSON.stringify(rotateRing(parseRing(from), { now, maxKeys, end }));
       if (!(await accounts.replaceSecret({ name, from, to }))) continue;
       replaced.push(name);
       break;

@@ -121,7 +121,7 @@ function createAlerts(
     dashboardUrl,
     log,
   });
-  const oneNode = cluster ? { tryExclusively: (work: () => Promise<void>) => cluster.tryExclusively('alerts', work) } : {};
+  const exclusivity = cluster ? { tryExclusively: (work: () => Promise<void>) => cluster.tryExclusively('alerts', work) } : {};
   const conditions = new ConditionReader({ store, flowControl, workers, budgetOf });
   const rounds = new AlertRounds({
     store,
@@ -133,7 +133,7 @@ function createAlerts(
     log,
     writes,
     changed,
-    ...oneNode,
+    ...exclusivity,
   });
   return { rounds, alerts: new Alerts({ store: store.alerts, settings, rounds, notices, context }) };
 }
@@ -151,9 +151,9 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     drive: ({ run }, payload) => driver.begin(run, payload),
   };
   const { commit } = starts;
-  const copying: RunStarts = { ...starts, commit: (unit) => commitInSlices({ store, commit, slices }, unit) };
-  const shares = options.owners ? { owners: options.owners } : {};
-  const deadLetters = new DeadLetters({ ...copying, store, changed });
+  const slicedStarts: RunStarts = { ...starts, commit: (unit) => commitInSlices({ store, commit, slices }, unit) };
+  const ownerOptions = options.owners ? { owners: options.owners } : {};
+  const deadLetters = new DeadLetters({ ...slicedStarts, store, changed });
   return {
     runs: new Runs({ store, clock, stepCaller: options.stepCaller, limits, driver, slices }),
     deadLetters,
@@ -162,14 +162,14 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     messages: new PublishedMessages({ ...starts, store, cancel, isInFlight: dispatcher.isInFlight.bind(dispatcher) }),
     queues: new Queues({ store, now, commit, gates, cluster, cancel }),
     urlGroups: new UrlGroups({ store, now, commit }),
-    schedules: new Schedules({ ...starts, store, clock, log, limits, ...shares, writes, observer }),
+    schedules: new Schedules({ ...starts, store, clock, log, limits, ...ownerOptions, writes, observer }),
     flowControl: new FlowControls({ store, clock, dispatcher, cluster }),
     destinations: new Destinations(gates, cluster),
     settings: gates,
     repairs: new Repairs({
-      ...copying,
+      ...slicedStarts,
       ...{ store, repairs: store.repairs, changed, clock, log, cluster, limits, writes },
-      ...shares,
+      ...ownerOptions,
       prepare: deadLetters.prepare.bind(deadLetters),
     }),
     live,

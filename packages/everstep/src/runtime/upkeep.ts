@@ -16,17 +16,17 @@ export function createUpkeep(options: RunDriverOptions, stopInstance: (instanceI
   const { store, clock: runClock, log, cluster, owners, limits = NO_LIMITS } = options;
   const clock = options.upkeepClock ?? runClock;
   const paced = { store, clock, paceClock: options.paceClock ?? runClock, log };
-  const oneNode = (name: Parameters<Cluster['tryExclusively']>[0]) =>
+  const exclusivity = (name: Parameters<Cluster['tryExclusively']>[0]) =>
     cluster ? { tryExclusively: (work: () => Promise<void>) => cluster.tryExclusively(name, work) } : {};
   return {
-    removal: new InstanceRemoval({ ...paced, stopInstance, ...oneNode('removal') }),
+    removal: new InstanceRemoval({ ...paced, stopInstance, ...exclusivity('removal') }),
     retention: new Retention({
       ...paced,
       bounds: (instanceId) => limits.retentionBounds(instanceId),
       ...(owners ? { owners } : {}),
       ...(options.insightRetention ? { insights: options.insightRetention } : {}),
-      ...oneNode('retention'),
+      ...exclusivity('retention'),
     }),
-    groups: new GroupUpkeep({ store, clock, now: () => runClock.now(), log, ...oneNode('groups') }),
+    groups: new GroupUpkeep({ store, clock, now: () => runClock.now(), log, ...exclusivity('groups') }),
   };
 }

@@ -80,89 +80,90 @@ class Reader {
     this.tokens = tokens;
   }
 
-  whole(): Filter {
-    const filter = this.any();
-    if (this.token().kind !== 'end') throw this.expected('AND, OR or the end');
+  readFilter(): Filter {
+    const filter = this.readOr();
+    if (this.token().kind !== 'end') throw this.expectedError('AND, OR or the end');
     return filter;
   }
 
-  private any(): Filter {
-    const parts = [this.all()];
-    while (this.takeWord('OR')) parts.push(this.all());
-    const [only] = parts;
-    return only && parts.length === 1 ? only : { kind: 'or', parts };
+  private readOr(): Filter {
+    const parts = [this.readAnd()];
+    while (this.takeWord('OR')) parts.push(this.readAnd());
+    const [first] = parts;
+    return first && parts.length === 1 ? first : { kind: 'or', parts };
   }
 
-  private all(): Filter {
-    const parts = [this.condition()];
-    while (this.takeWord('AND')) parts.push(this.condition());
-    const [only] = parts;
-    return only && parts.length === 1 ? only : { kind: 'and', parts };
+  private readAnd(): Filter {
+    const parts = [this.readCondition()];
+    while (this.takeWord('AND')) parts.push(this.readCondition());
+    const [first] = parts;
+    return first && parts.length === 1 ? first : { kind: 'and', parts };
   }
 
-  private condition(): Filter {
+  private readCondition(): Filter {
     if (this.takeSymbol('(')) {
       this.depth++;
       if (this.depth > LIMITS.maxSearchFilterDepth)
         throw new FilterSyntaxError(`parentheses can be nested to at most ${LIMITS.maxSearchFilterDepth} levels`);
-      const inner = this.any();
-      if (!this.takeSymbol(')')) throw this.expected('")", AND or OR');
+      const inner = this.readOr();
+      if (!this.takeSymbol(')')) throw this.expectedError('")", AND or OR');
       this.depth--;
       return inner;
     }
     this.countValue();
     if (this.isWord('HAS')) {
-      const behind = this.tokens[this.next + 1];
-      if (behind?.kind === 'name') {
+      const following = this.tokens[this.next + 1];
+      if (following?.kind === 'name') {
         this.next++;
         const not = this.takeWord('NOT');
-        if (!this.takeWord('FIELD')) throw this.expected('FIELD');
-        return { kind: 'has', not, field: this.field() };
+        if (!this.takeWord('FIELD')) throw this.expectedError('FIELD');
+        return { kind: 'has', not, field: this.readField() };
       }
     }
-    return this.comparison(this.field());
+    return this.readComparison(this.readField());
   }
 
-  private comparison(field: FieldPath): Filter {
+  private readComparison(field: FieldPath): Filter {
     const not = this.takeWord('NOT');
-    if (this.takeWord('GLOB')) return { kind: 'glob', field, not, pattern: this.pattern() };
-    if (this.takeWord('CONTAINS')) return { kind: 'contains', field, not, value: this.value() };
-    if (this.takeWord('IN')) return { kind: 'in', field, not, values: this.list() };
+    if (this.takeWord('GLOB')) return { kind: 'glob', field, not, pattern: this.readPattern() };
+    if (this.takeWord('CONTAINS')) return { kind: 'contains', field, not, value: this.readValue() };
+    if (this.takeWord('IN')) return { kind: 'in', field, not, values: this.readList() };
     const token = this.token();
-    const operator = token.kind === 'symbol' ? COMPARISONS.find((known) => known === token.text) : undefined;
-    if (not || operator === undefined) throw this.expected(not ? 'GLOB, IN or CONTAINS' : 'an operator such as =, IN or GLOB');
+    const operator = token.kind === 'symbol' ? COMPARISONS.find((comparison) => comparison === token.text) : undefined;
+    if (not || operator === undefined)
+      throw this.expectedError(not ? 'GLOB, IN or CONTAINS' : 'an operator such as =, IN or GLOB');
     this.next++;
-    return { kind: 'compare', field, operator, value: this.value() };
+    return { kind: 'compare', field, operator, value: this.readValue() };
   }
 
-  private list(): FilterValue[] {
-    if (!this.takeSymbol('(')) throw this.expected('"("');
-    const values = [this.value()];
+  private readList(): FilterValue[] {
+    if (!this.takeSymbol('(')) throw this.expectedError('"("');
+    const values = [this.readValue()];
     while (this.takeSymbol(',')) {
       this.countValue();
-      values.push(this.value());
+      values.push(this.readValue());
     }
-    if (!this.takeSymbol(')')) throw this.expected('"," or ")"');
+    if (!this.takeSymbol(')')) throw this.expectedError('"," or ")"');
     return values;
   }
 
-  private field(): FieldPath {
+  private readField(): FieldPath {
     const token = this.token();
-    if (token.kind !== 'name') throw this.expected('a field name');
+    if (token.kind !== 'name') throw this.expectedError('a field name');
     this.next++;
     return fieldOf(token.text, token.at);
   }
 
-  private value(): FilterValue {
+  private readValue(): FilterValue {
     const token = this.token();
-    if (token.kind !== 'value') throw this.expected('a number, a quoted string, true or false');
+    if (token.kind !== 'value') throw this.expectedError('a number, a quoted string, true or false');
     this.next++;
     return token.value;
   }
 
-  private pattern(): string {
+  private readPattern(): string {
     const { at } = this.token();
-    const value = this.value();
+    const value = this.readValue();
     if (typeof value !== 'string') throw new FilterSyntaxError(`at character ${at + 1}: the pattern must be a quoted string`);
     if (value.split('*').length - 1 > LIMITS.maxSearchGlobStars)
       throw new FilterSyntaxError(`at character ${at + 1}: a pattern can contain at most ${LIMITS.maxSearchGlobStars} asterisks`);
@@ -187,22 +188,24 @@ class Reader {
   }
 
   private takeWord(word: string): boolean {
-    const found = this.isWord(word);
-    if (found) this.next++;
-    return found;
+    const isMatch = this.isWord(word);
+    if (isMatch) this.next++;
+    return isMatch;
   }
 
   private takeSymbol(symbol: string): boolean {
     const token = this.token();
-    const found = token.kind === 'symbol' && token.text === symbol;
-    if (found) this.next++;
-    return found;
+    const isMatch = token.kind === 'symbol' && token.text === symbol;
+    if (isMatch) this.next++;
+    return isMatch;
   }
 
-  private expected(what: string): FilterSyntaxError {
+  private expectedError(expectation: string): FilterSyntaxError {
     const { at, kind } = this.token();
     return new FilterSyntaxError(
-      kind === 'end' ? `unexpected end of the filter: expected ${what}` : `at character ${at + 1}: expected ${what}`,
+      kind === 'end'
+        ? `unexpected end of the filter: expected ${expectation}`
+        : `at character ${at + 1}: expected ${expectation}`,
     );
   }
 }
@@ -211,7 +214,7 @@ export function parseFilter(source: string): ParsedFilter {
   if (source.length > LIMITS.maxSearchFilterLength)
     return { ok: false, message: `the filter can have at most ${LIMITS.maxSearchFilterLength} characters` };
   try {
-    return { ok: true, filter: new Reader(tokensOf(source)).whole() };
+    return { ok: true, filter: new Reader(tokensOf(source)).readFilter() };
   } catch (error) {
     if (error instanceof FilterSyntaxError) return { ok: false, message: `invalid filter: ${error.message}` };
     throw error;

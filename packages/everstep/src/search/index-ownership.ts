@@ -26,7 +26,7 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
   const { accounts } = rules;
 
   /** Returns null if the account may own another index. */
-  async function full({ user }: Principal, accountId: string) {
+  async function limitRefusal({ user }: Principal, accountId: string) {
     const limit = (await limitOf?.('maxSearchIndexes', accountId, user.userId)) ?? LIMITS.maxSearchIndexes;
     const max = Math.min(LIMITS.maxSearchIndexes, limit);
     const owned = await indexes.list({ accountIds: [accountId] });
@@ -39,9 +39,9 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
     create: (principal, { name, region, type, teamId }) =>
       rules.inTurn(async () => {
         const accountId = teamId ?? principal.user.userId;
-        const allowed = await rules.allowed(principal, accountId, 'change', 'team');
+        const allowed = await rules.checkRight(principal, accountId, 'change', 'team');
         if (allowed.kind !== 'allowed') return allowed;
-        const tooMany = await full(principal, accountId);
+        const tooMany = await limitRefusal(principal, accountId);
         if (tooMany) return tooMany;
         const indexId = rules.newId('idx');
         const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
@@ -59,8 +59,8 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
 
     transfer: (principal, { indexId, accountId }) =>
       rules.inTurn(async () => {
-        const seen = await visible.find(principal, indexId, 'transfer');
-        if (seen.kind !== 'seen') return seen;
+        const visibleIndex = await visible.find(principal, indexId, 'transfer');
+        if (visibleIndex.kind !== 'seen') return visibleIndex;
         // Checks only the format of the id, so that it does not reveal whether the account exists.
         if (accountId.startsWith('usr_') || accountId === principal.user.userId)
           return refuse(
@@ -68,13 +68,17 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
             'body.target_account is the id of a personal account; a transfer to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId: accountId }))) return notFound('team');
-        const allowed = await rules.allowed(principal, accountId, 'change', 'team');
+        const allowed = await rules.checkRight(principal, accountId, 'change', 'team');
         if (allowed.kind !== 'allowed') return allowed;
-        const from = seen.index.accountId;
-        if (from === accountId) return done(null);
-        const tooMany = await full(principal, accountId);
+        const previousOwner = visibleIndex.index.accountId;
+        if (previousOwner === accountId) return done(null);
+        const tooMany = await limitRefusal(principal, accountId);
         if (tooMany) return tooMany;
-        const entry = { action: 'search.transfer', details: { from, to: accountId }, accountIds: [from, accountId] };
+        const entry = {
+          action: 'search.transfer',
+          details: { from: previousOwner, to: accountId },
+          accountIds: [previousOwner, accountId],
+        };
         return (await visible.change(principal, indexId, { accountId }, entry)) ? done(null) : notFound(INDEX);
       }),
 
@@ -82,9 +86,9 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
       rules.inTurnOfOwner(
         () => visible.ownerOf(indexId),
         async () => {
-          const seen = await visible.find(principal, indexId, 'transfer');
-          if (seen.kind !== 'seen') return seen;
-          const { name, accountId } = seen.index;
+          const visibleIndex = await visible.find(principal, indexId, 'transfer');
+          if (visibleIndex.kind !== 'seen') return visibleIndex;
+          const { name, accountId } = visibleIndex.index;
           const entry = { action: 'search.delete', subject: indexId, details: { name }, accountIds: [accountId] };
           if (!(await indexes.markDeleted({ indexId, audit: rules.audit(principal, entry) }))) return notFound(INDEX);
           removals.start(indexId);

@@ -27,8 +27,8 @@ const hashesOf = (tokenOf: (access: SearchAccess) => string): SearchTokenHashes 
 });
 
 export function issueSearchTokens(): IssuedSearchTokens {
-  const made = (access: SearchAccess) => `${PREFIXES[access]}_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
-  const tokens = { 'read-write': made('read-write'), 'read-only': made('read-only') };
+  const newToken = (access: SearchAccess) => `${PREFIXES[access]}_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
+  const tokens = { 'read-write': newToken('read-write'), 'read-only': newToken('read-only') };
   return { token: tokens['read-write'], readOnlyToken: tokens['read-only'], hashes: hashesOf((access) => tokens[access]) };
 }
 
@@ -45,7 +45,8 @@ async function derivedHashes(
   });
 }
 
-const isSame = (hash: string, other: string): boolean => timingSafeEqual(Buffer.from(hash, 'hex'), Buffer.from(other, 'hex'));
+const hashesEqual = (hash: string, otherHash: string): boolean =>
+  timingSafeEqual(Buffer.from(hash, 'hex'), Buffer.from(otherHash, 'hex'));
 
 /** Returns the access of a token to the index; null: none. Takes the same time for every token. */
 export async function searchAccessOf(
@@ -55,8 +56,8 @@ export async function searchAccessOf(
 ): Promise<SearchAccess | null> {
   const hashes = index.tokenHashes ?? (await derivedHashes(accounts, index));
   if (!hashes) return null;
-  const given = hashOfToken(token);
-  const [mayWrite, mayRead] = [isSame(given, hashes.readWrite), isSame(given, hashes.readOnly)];
+  const tokenHash = hashOfToken(token);
+  const [mayWrite, mayRead] = [hashesEqual(tokenHash, hashes.readWrite), hashesEqual(tokenHash, hashes.readOnly)];
   if (mayWrite) return 'read-write';
   return mayRead ? 'read-only' : null;
 }

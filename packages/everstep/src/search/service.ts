@@ -22,18 +22,18 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
     list: async (principal) => (await visible.list(principal)).map(({ index, role }) => visible.view(index, role)),
 
     async find(principal, indexId) {
-      const seen = await visible.find(principal, indexId, 'see');
-      return seen.kind === 'seen' ? done(visible.view(seen.index, seen.role)) : seen;
+      const visibleIndex = await visible.find(principal, indexId, 'see');
+      return visibleIndex.kind === 'seen' ? done(visible.view(visibleIndex.index, visibleIndex.role)) : visibleIndex;
     },
 
     rename: (principal, { indexId, name }) =>
       rules.inTurnOfOwner(
         () => visible.ownerOf(indexId),
         async () => {
-          const seen = await visible.find(principal, indexId, 'change');
-          if (seen.kind !== 'seen') return seen;
-          const details = { from: seen.index.name, to: name };
-          const entry = { action: 'search.rename', details, accountIds: [seen.index.accountId] };
+          const visibleIndex = await visible.find(principal, indexId, 'change');
+          if (visibleIndex.kind !== 'seen') return visibleIndex;
+          const details = { from: visibleIndex.index.name, to: name };
+          const entry = { action: 'search.rename', details, accountIds: [visibleIndex.index.accountId] };
           return (await visible.change(principal, indexId, { name }, entry)) ? done(null) : notFound(INDEX);
         },
       ),
@@ -42,24 +42,24 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
       rules.inTurnOfOwner(
         () => visible.ownerOf(indexId),
         async () => {
-          const seen = await visible.find(principal, indexId, 'change');
-          if (seen.kind !== 'seen') return seen;
-          const entry = { action: 'search.reset-password', accountIds: [seen.index.accountId] };
+          const visibleIndex = await visible.find(principal, indexId, 'change');
+          if (visibleIndex.kind !== 'seen') return visibleIndex;
+          const entry = { action: 'search.reset-password', accountIds: [visibleIndex.index.accountId] };
           const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
-          const changed = await visible.change(principal, indexId, { tokenHashes }, entry);
-          return changed ? done({ ...visible.view(changed, seen.role), ...tokens }) : notFound(INDEX);
+          const changedIndex = await visible.change(principal, indexId, { tokenHashes }, entry);
+          return changedIndex ? done({ ...visible.view(changedIndex, visibleIndex.role), ...tokens }) : notFound(INDEX);
         },
       ),
 
     async stats(principal) {
-      const found = await visible.list(principal);
-      return Promise.all(found.map(async ({ index }) => ({ index, ...(await documents.info(index)) })));
+      const visibleIndexes = await visible.list(principal);
+      return Promise.all(visibleIndexes.map(async ({ index }) => ({ index, ...(await documents.info(index)) })));
     },
 
     async statsOf(principal, indexId) {
-      const seen = await visible.find(principal, indexId, 'see');
-      if (seen.kind !== 'seen') return seen;
-      return done({ index: seen.index, ...(await documents.info({ indexId })) });
+      const visibleIndex = await visible.find(principal, indexId, 'see');
+      if (visibleIndex.kind !== 'seen') return visibleIndex;
+      return done({ index: visibleIndex.index, ...(await documents.info({ indexId })) });
     },
 
     async admit({ indexId, token }) {
@@ -69,9 +69,9 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
     },
 
     async accessTo(principal, indexId) {
-      const seen = await visible.find(principal, indexId, 'see');
-      if (seen.kind !== 'seen') return seen;
-      return done({ indexId, accountId: seen.index.accountId, access: accessOf(seen.role) });
+      const visibleIndex = await visible.find(principal, indexId, 'see');
+      if (visibleIndex.kind !== 'seen') return visibleIndex;
+      return done({ indexId, accountId: visibleIndex.index.accountId, access: accessOf(visibleIndex.role) });
     },
 
     async storedBytes(accountId) {

@@ -50,14 +50,14 @@ export function createVisibleIndexes(options: {
     async find(principal, indexId, right) {
       const index = await indexes.find({ indexId });
       if (!index) return notFound(INDEX);
-      const allowed = await rules.allowed(principal, index.accountId, right, INDEX);
+      const allowed = await rules.checkRight(principal, index.accountId, right, INDEX);
       return allowed.kind === 'allowed' ? { kind: 'seen', index, role: allowed.role } : allowed;
     },
 
     async list(principal) {
       const roles = await rolesOf(principal);
-      const found = await indexes.list({ accountIds: [...roles.keys()] });
-      return found.flatMap((index) => {
+      const indexRecords = await indexes.list({ accountIds: [...roles.keys()] });
+      return indexRecords.flatMap((index) => {
         const role = roles.get(index.accountId);
         return role && RIGHTS[role].includes('see') ? [{ index, role }] : [];
       });

@@ -44,21 +44,24 @@ export function parseRing(value: string): Ring {
 
 /** Returns the key for values made at a time (Unix ms). */
 export function keyAt(ring: Ring, at: number): string {
-  const found = ring.find(({ until }) => until === null || at < until) ?? ring.at(-1);
-  if (!found) throw new Error('a ring has no key');
-  return found.key;
+  const ringKey = ring.find(({ until }) => until === null || at < until) ?? ring.at(-1);
+  if (!ringKey) throw new Error('a ring has no key');
+  return ringKey.key;
 }
 
 export const currentKey = (ring: Ring): string => keyAt(ring, Number.POSITIVE_INFINITY);
 
 /** Returns the ring with a new key. `end` drops the earlier keys, so that their values become invalid. */
-export function rotated(ring: Ring, rotation: { readonly now: number; readonly maxKeys: number; readonly end: boolean }): Ring {
+export function rotateRing(
+  ring: Ring,
+  rotation: { readonly now: number; readonly maxKeys: number; readonly end: boolean },
+): Ring {
   const { now, maxKeys, end } = rotation;
-  const fresh: RingKey = { key: newKey(), until: null };
-  if (end || maxKeys === 1) return [fresh];
+  const newRingKey: RingKey = { key: newKey(), until: null };
+  if (end || maxKeys === 1) return [newRingKey];
   const latest = Math.max(now, ...ring.map(({ until }) => until ?? 0));
-  const retired = ring.map(({ key, until }) => ({ key, until: until ?? latest + OVERLAP_MS }));
-  return [...retired, fresh].slice(-maxKeys);
+  const previousKeys = ring.map(({ key, until }) => ({ key, until: until ?? latest + OVERLAP_MS }));
+  return [...previousKeys, newRingKey].slice(-maxKeys);
 }
 
 export interface KeyRingOptions {
@@ -71,7 +74,7 @@ export interface KeyRingOptions {
 /** A cached ring that is read again every few seconds. */
 export class KeyRing {
   private readonly options: KeyRingOptions;
-  private known: { readonly ring: Ring; readonly readAt: number } | null = null;
+  private cached: { readonly ring: Ring; readonly readAt: number } | null = null;
   private reading: Promise<Ring> | null = null;
 
   constructor(options: KeyRingOptions) {
@@ -83,24 +86,24 @@ export class KeyRing {
    * cached ring is used.
    */
   async keys(): Promise<Ring> {
-    const { known } = this;
-    if (known && this.elapsedMs() - known.readAt < CACHED_MS) return known.ring;
+    const { cached } = this;
+    if (cached && this.elapsedMs() - cached.readAt < CACHED_MS) return cached.ring;
     this.reading ??= this.read().finally(() => {
       this.reading = null;
     });
-    return known ? this.reading.catch(() => known.ring) : this.reading;
+    return cached ? this.reading.catch(() => cached.ring) : this.reading;
   }
 
   /** Drops the cached ring after a change. */
   forget(): void {
-    if (this.known) this.known = { ...this.known, readAt: Number.NEGATIVE_INFINITY };
+    if (this.cached) this.cached = { ...this.cached, readAt: Number.NEGATIVE_INFINITY };
   }
 
   private async read(): Promise<Ring> {
     const { accounts, name } = this.options;
     const readAt = this.elapsedMs();
     const ring = parseRing(await accounts.secret({ name, value: newKey() }));
-    this.known = { ring, readAt };
+    this.cached = { ring, readAt };
     return ring;
   }
 

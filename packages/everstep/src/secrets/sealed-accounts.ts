@@ -13,24 +13,24 @@ const secretName = (name: string): string => `secret/${name}`;
 const signingKeyName = (instanceId: string): string => `queue_instance/${instanceId}/signing-key`;
 const keyPairName = (instanceId: string): string => `queue_instance/${instanceId}/key-pair`;
 
-const mapPairs = ({ current, next }: SigningKeyPairs, of: (key: string) => string): SigningKeyPairs => ({
-  current: of(current),
-  next: of(next),
+const mapPairs = ({ current, next }: SigningKeyPairs, map: (key: string) => string): SigningKeyPairs => ({
+  current: map(current),
+  next: map(next),
 });
 
-/** Returns the secrets of an instance, each mapped with `of`. */
+/** Returns the secrets of an instance, each mapped with `map`. */
 function mapSecrets<Secrets extends InstanceKeys>(
   instanceId: string,
   secrets: Secrets,
-  of: (name: string, value: string) => string,
+  map: (name: string, value: string) => string,
 ): Secrets {
   const { currentSigningKey, nextSigningKey, keyPairs } = secrets;
   const name = signingKeyName(instanceId);
   return {
     ...secrets,
-    currentSigningKey: of(name, currentSigningKey),
-    nextSigningKey: of(name, nextSigningKey),
-    ...(keyPairs ? { keyPairs: mapPairs(keyPairs, (key) => of(keyPairName(instanceId), key)) } : {}),
+    currentSigningKey: map(name, currentSigningKey),
+    nextSigningKey: map(name, nextSigningKey),
+    ...(keyPairs ? { keyPairs: mapPairs(keyPairs, (key) => map(keyPairName(instanceId), key)) } : {}),
   };
 }
 
@@ -54,8 +54,8 @@ export function sealAccounts(accounts: AccountStore, { seal, open }: Sealer): Ac
       return openSecret(name, await accounts.secret({ name, value: seal(secretName(name), value) }));
     },
     async findSecret({ name }) {
-      const found = await accounts.findSecret({ name });
-      return found === null ? null : openSecret(name, found);
+      const storedValue = await accounts.findSecret({ name });
+      return storedValue === null ? null : openSecret(name, storedValue);
     },
     listSecrets: async () => (await accounts.listSecrets()).map(({ name, value }) => ({ name, value: openSecret(name, value) })),
     async replaceSecret({ name, from, to }) {
@@ -70,9 +70,9 @@ export function sealAccounts(accounts: AccountStore, { seal, open }: Sealer): Ac
     listInstances: async () => (await accounts.listInstances()).map(openInstance),
     async changeInstance({ instanceId, change, ...rest }) {
       const { keyPairs } = change;
-      const sealed = keyPairs && mapPairs(keyPairs, (key) => seal(keyPairName(instanceId), key));
-      const wanted = sealed ? { ...change, keyPairs: sealed } : change;
-      return openOrNull(await accounts.changeInstance({ instanceId, change: wanted, ...rest }));
+      const sealedPairs = keyPairs && mapPairs(keyPairs, (key) => seal(keyPairName(instanceId), key));
+      const sealedChange = sealedPairs ? { ...change, keyPairs: sealedPairs } : change;
+      return openOrNull(await accounts.changeInstance({ instanceId, change: sealedChange, ...rest }));
     },
     setSigningKeys({ instanceId, current, next, ...rest }) {
       const name = signingKeyName(instanceId);

@@ -69,7 +69,7 @@ export function createSealer(keys: readonly [Uint8Array, ...Uint8Array[]]): Seal
   const byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const [current] = keys;
   const currentPrefix = `${PREFIX}.${keyIdOf(current)}.`;
-  const opened = (name: string, value: string): string => {
+  const openSealed = (name: string, value: string): string => {
     const [, id = '', text = ''] = value.split('.');
     const key = byId.get(id);
     if (!key)
@@ -97,7 +97,7 @@ export function createSealer(keys: readonly [Uint8Array, ...Uint8Array[]]): Seal
       const sealed = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
       return `${currentPrefix}${sealed.toString('base64url')}`;
     },
-    open: (name, value) => (isSealed(value) ? opened(name, value) : value),
+    open: (name, value) => (isSealed(value) ? openSealed(name, value) : value),
     isCurrent: (value) => value.startsWith(currentPrefix),
   };
 }

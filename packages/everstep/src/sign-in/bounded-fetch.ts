@@ -47,13 +47,13 @@ async function readBounded({ body }: ProviderResponse, maxBytes: number): Promis
 export const boundedFetch =
   ({ timeoutMs, maxBytes }: FetchBounds, send: ProviderFetch = fetch) =>
   async (url: string, { signal, body, method = 'GET', headers }: RequestInit): Promise<Response> => {
-    const late = AbortSignal.timeout(timeoutMs);
+    const timeoutSignal = AbortSignal.timeout(timeoutMs);
     const received = await send(url, {
       method,
       headers: Object.fromEntries(new Headers(headers)),
       body: body === null || body === undefined ? null : await new Response(body).text(),
       redirect: 'manual',
-      signal: signal ? AbortSignal.any([signal, late]) : late,
+      signal: signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal,
     });
     const { status, statusText } = received;
     const content = await readBounded(received, maxBytes);

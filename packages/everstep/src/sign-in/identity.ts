@@ -30,7 +30,7 @@ function valuesOf(claim: unknown): ReadonlySet<string> {
 }
 
 /** If a user has several roles in a team, the one with the most rights counts. */
-export function mappedRoles(values: ReadonlySet<string>, grants: readonly RoleGrant[]): MappedRoles {
+export function mapRoles(values: ReadonlySet<string>, grants: readonly RoleGrant[]): MappedRoles {
   const teams = new Map<string, TeamRole | null>();
   let isOperator: boolean | null = null;
   for (const grant of grants) {
@@ -39,9 +39,9 @@ export function mappedRoles(values: ReadonlySet<string>, grants: readonly RoleGr
       isOperator = isOperator === true || isGranted;
       continue;
     }
-    const before = teams.get(grant.teamId) ?? null;
-    const isMore = before === null || TEAM_ROLES.indexOf(grant.grants) < TEAM_ROLES.indexOf(before);
-    teams.set(grant.teamId, isGranted && isMore ? grant.grants : before);
+    const currentRole = teams.get(grant.teamId) ?? null;
+    const hasMoreRights = currentRole === null || TEAM_ROLES.indexOf(grant.grants) < TEAM_ROLES.indexOf(currentRole);
+    teams.set(grant.teamId, isGranted && hasMoreRights ? grant.grants : currentRole);
   }
   return { isOperator, teams };
 }
@@ -50,14 +50,14 @@ export function identityOf(
   claims: Claims,
   { issuer, roleClaim, grants, domains }: Pick<SignInSettings, 'issuer' | 'roleClaim' | 'grants' | 'domains'>,
 ): VerifiedIdentity | { readonly reason: SignInError } {
-  const { sub, email: given, email_verified: isVerified } = claims;
+  const { sub, email: rawEmail, email_verified: isVerified } = claims;
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) return { reason: 'sso-invalid' };
   // Some identity providers send it as text.
   if (isVerified !== true && isVerified !== 'true') return { reason: 'sso-email-unverified' };
-  const email = typeof given === 'string' ? given.toLowerCase() : '';
+  const email = typeof rawEmail === 'string' ? rawEmail.toLowerCase() : '';
   if (email.length > LIMITS.maxEmailLength || !EMAIL.test(email)) return { reason: 'sso-email-unverified' };
   const domain = email.slice(email.lastIndexOf('@') + 1);
   if (domains.length > 0 && !domains.includes(domain)) return { reason: 'sso-domain' };
   const values = roleClaim === null ? new Set<string>() : valuesOf(claimAt(claims, roleClaim));
-  return { issuer, subject: sub, email, roles: mappedRoles(values, grants) };
+  return { issuer, subject: sub, email, roles: mapRoles(values, grants) };
 }

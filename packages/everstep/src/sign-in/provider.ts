@@ -71,18 +71,18 @@ export class IdentityProvider {
   async claims(query: string, { state, nonce, verifier }: SignInChecks): Promise<Claims> {
     const { oidc, config } = await this.discover();
     const { redirectUri, settings } = this.options;
-    const answered = new URL(`${redirectUri()}?${query}`);
-    const tokens = await oidc.authorizationCodeGrant(config, answered, {
+    const responseUrl = new URL(`${redirectUri()}?${query}`);
+    const tokens = await oidc.authorizationCodeGrant(config, responseUrl, {
       expectedState: state,
       expectedNonce: nonce,
       pkceCodeVerifier: verifier,
       idTokenExpected: true,
     });
     const claims: Claims = tokens.claims() ?? {};
-    const lacks = claims.email === undefined || (settings.roleClaim !== null && !(settings.roleClaim in claims));
-    if (!lacks || config.serverMetadata().userinfo_endpoint === undefined) return claims;
-    const more = await oidc.fetchUserInfo(config, tokens.access_token, String(claims.sub));
-    return { ...more, ...claims };
+    const isIncomplete = claims.email === undefined || (settings.roleClaim !== null && !(settings.roleClaim in claims));
+    if (!isIncomplete || config.serverMetadata().userinfo_endpoint === undefined) return claims;
+    const userInfo = await oidc.fetchUserInfo(config, tokens.access_token, String(claims.sub));
+    return { ...userInfo, ...claims };
   }
 
   /** URL for signing out of the identity provider; null if the provider does not support it or is not known yet. */
@@ -93,8 +93,8 @@ export class IdentityProvider {
   }
 
   private async discover(): Promise<DiscoveredProvider> {
-    const known = await this.discovered?.catch(() => null);
-    if (known && this.options.elapsedMs() - known.readAt < FRESH_MS) return known;
+    const cached = await this.discovered?.catch(() => null);
+    if (cached && this.options.elapsedMs() - cached.readAt < FRESH_MS) return cached;
     this.discovered = this.read();
     try {
       this.latest = await this.discovered;
@@ -112,13 +112,13 @@ export class IdentityProvider {
     const { settings, send } = this.options;
     const { issuer, clientId, clientSecret } = settings;
     const bounds = { timeoutMs: LIMITS.identityProviderTimeoutMs, maxBytes: LIMITS.maxIdentityProviderBytes };
-    const bounded = boundedFetch(bounds, send);
+    const fetchBounded = boundedFetch(bounds, send);
     const authentication = clientSecret === null ? oidc.None() : oidc.ClientSecretPost(clientSecret);
     const config = await oidc.discovery(new URL(issuer), clientId, {}, authentication, {
       execute: issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [],
       timeout: LIMITS.identityProviderTimeoutMs / MS_PER_SECOND,
       // The body is text or parameters, which every fetch accepts.
-      [oidc.customFetch]: (url, options) => bounded(url, options as RequestInit),
+      [oidc.customFetch]: (url, options) => fetchBounded(url, options as RequestInit),
     });
     // Also verifies signatures of ID tokens, although they are received directly from the identity provider.
     oidc.enableNonRepudiationChecks(config);

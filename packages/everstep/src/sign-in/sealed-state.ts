@@ -37,13 +37,13 @@ export function seal(secret: string, state: SignInState): string {
 /** Returns null if no key of the ring sealed the text, or if the state has expired. */
 export function unseal(ring: Ring, text: string, now: number): SignInState | null {
   for (const { key } of ring) {
-    const state = opened(key, text);
+    const state = openState(key, text);
     if (state) return state.expiresAt > now ? state : null;
   }
   return null;
 }
 
-function opened(secret: string, text: string): SignInState | null {
+function openState(secret: string, text: string): SignInState | null {
   if (text.length > MAX_LENGTH) return null;
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length <= IV_BYTES + TAG_BYTES) return null;

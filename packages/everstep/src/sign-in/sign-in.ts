@@ -11,7 +11,7 @@ import { identityOf } from './identity.js';
 import { IdentityProvider, ProviderUnavailableError } from './provider.js';
 import { type SignInState, seal, unseal } from './sealed-state.js';
 
-export type Failed = { readonly kind: 'failed'; readonly error: SignInError };
+export type FailedSignIn = { readonly kind: 'failed'; readonly error: SignInError };
 
 export interface SignIn {
   /** Starts a sign-in. `cookie` is for the browser that is redirected to `url`. */
@@ -19,14 +19,14 @@ export interface SignIn {
     readonly returnTo: string;
     /** The user who links an identity; null for a sign-in. */
     readonly linkTo: string | null;
-  }): Promise<{ readonly kind: 'started'; readonly url: string; readonly cookie: string } | Failed>;
+  }): Promise<{ readonly kind: 'started'; readonly url: string; readonly cookie: string } | FailedSignIn>;
   /** Handles the return of the browser with `query`, and `cookie` if it has one. */
   finish(response: {
     readonly query: string;
     readonly cookie: string | null;
     readonly address: string;
     readonly isHttps: boolean;
-  }): Promise<({ readonly kind: 'in'; readonly returnTo: string } & StartedSession) | Failed>;
+  }): Promise<({ readonly kind: 'in'; readonly returnTo: string } & StartedSession) | FailedSignIn>;
   /** URL for signing out of the identity provider; null if the provider does not support it. */
   logoutUrl(): string | null;
 }
@@ -53,8 +53,8 @@ class UsedStates {
 
   /** Returns false if the state was used before. */
   use({ state, expiresAt }: SignInState, now: number): boolean {
-    for (const [each, until] of this.used)
-      if (until <= now || this.used.size > LIMITS.maxUsedSignInStates) this.used.delete(each);
+    for (const [usedState, expiry] of this.used)
+      if (expiry <= now || this.used.size > LIMITS.maxUsedSignInStates) this.used.delete(usedState);
     if (this.used.has(state)) return false;
     this.used.set(state, expiresAt);
     return true;
@@ -81,7 +81,7 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
   const provider = new IdentityProvider({ settings, redirectUri, elapsedMs, ...(send ? { send } : {}) });
   const usedStates = new UsedStates();
 
-  function fail(error: SignInError, cause?: unknown): Failed {
+  function fail(error: SignInError, cause?: unknown): FailedSignIn {
     log.warn({ issuer, code: error, ...(cause === undefined ? {} : { reason: reasonOf(cause) }) }, 'sign-in failed');
     return { kind: 'failed', error };
   }
@@ -110,8 +110,8 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
       try {
         const identity = identityOf(await provider.claims(query, state), settings);
         if ('reason' in identity) return fail(identity.reason);
-        const signed = await accounts.signIn({ identity, policy: settings, address, isHttps, linkTo });
-        return signed.kind === 'in' ? { ...signed, returnTo } : fail(signed.reason);
+        const result = await accounts.signIn({ identity, policy: settings, address, isHttps, linkTo });
+        return result.kind === 'in' ? { ...result, returnTo } : fail(result.reason);
       } catch (error) {
         if (error instanceof ProviderUnavailableError) return fail('sso-unavailable', error.cause);
         accounts.signInFailed({ address });

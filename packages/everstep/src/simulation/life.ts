@@ -48,7 +48,7 @@ export function startLife(options: LifeOptions): Life {
   const outages = new StoreOutages(clock, random, faults, onOutage);
   const door = acceptsWorkers ? new ServiceDoor(instanceId, ownClock) : null;
   const others = { stepCaller: caller, messageSender: caller };
-  const transport = door ? new WorkerStepCaller({ pools: door.pools, others, now: () => clock.now() }) : caller;
+  const transport = door ? new WorkerStepCaller({ pools: door.pools, otherTransports: others, now: () => clock.now() }) : caller;
   const watched = deliveries.watch(transport, () => !isDead && outages.isNoticed);
   const runtime = createRuntime({
     store: faultyStore(node?.viewOf(store) ?? store, random, faults, dead, { stalled, outages }),

@@ -3,7 +3,7 @@
 import type { DeliveryFailure } from '../engine/runs/run.js';
 import type { StepOutcome } from '../ports/step-caller.js';
 import { valuesOf } from '../responses/endpoint-failure.js';
-import { keptOf } from '../responses/retry-advice.js';
+import { truncateBody } from '../responses/retry-advice.js';
 import type { HttpResponse } from './exchanges/exchange.js';
 
 const BACKOFF = { kind: 'backoff' } as const;
@@ -26,7 +26,14 @@ export function failureWithoutResponse(
 export function unusableResponse({ status, headers, body }: HttpResponse, message: string): FailedOutcome {
   return {
     kind: 'failure',
-    failure: { cause: 'http', message, retry: BACKOFF, status, responseHeaders: valuesOf(headers), responseBody: keptOf(body) },
+    failure: {
+      cause: 'http',
+      message,
+      retry: BACKOFF,
+      status,
+      responseHeaders: valuesOf(headers),
+      responseBody: truncateBody(body),
+    },
   };
 }
 

@@ -7,7 +7,7 @@ import { NotAttemptedError } from '../ports/not-attempted.js';
 import { valuesOf } from '../responses/endpoint-failure.js';
 import { headerOf } from '../responses/retry-advice.js';
 import { decodeResponse } from './exchanges/content-decoding.js';
-import type { AskedOutcome, Destinations, Target } from './exchanges/destinations.js';
+import type { DestinationOutcome, Destinations, Target } from './exchanges/destinations.js';
 import { type HttpResponse, METHODS, type Method } from './exchanges/exchange.js';
 import { sentRequest, withSent } from './exchanges/sent-request.js';
 import { type FailedOutcome, failureWithoutResponse, responseTooLong, unusableResponse } from './failed-outcome.js';
@@ -24,9 +24,9 @@ const MAX_SHOWN_METHOD_LENGTH = 40;
 const methodOf = (text: string): Method | undefined => METHODS.find((method) => method === text.toUpperCase());
 
 /** Returns the failure for an invalid message, which is not retried. */
-const refused = (message: string): FailedOutcome => failureWithoutResponse('refused', message, NEVER);
+const invalidMessage = (message: string): FailedOutcome => failureWithoutResponse('refused', message, NEVER);
 
-const tooLong = (response: HttpResponse, maxBytes: number): FailedOutcome =>
+const tooLongOutcome = (response: HttpResponse, maxBytes: number): FailedOutcome =>
   responseTooLong(response, maxBytes, 'maxResponseBytes');
 
 export class HttpMessageSender implements MessageSender {
@@ -56,13 +56,13 @@ export class HttpMessageSender implements MessageSender {
     const { instanceId, timeoutMs, maxResponseBytes, body, outcomeRecorded: recorded } = message;
     const method = methodOf(message.method);
     if (method === undefined) {
-      const shown = JSON.stringify(message.method.slice(0, MAX_SHOWN_METHOD_LENGTH));
-      return refused(`the method must be ${METHODS.slice(0, -1).join(', ')} or ${METHODS.at(-1)}, but is ${shown}`);
+      const shownMethod = JSON.stringify(message.method.slice(0, MAX_SHOWN_METHOD_LENGTH));
+      return invalidMessage(`the method must be ${METHODS.slice(0, -1).join(', ')} or ${METHODS.at(-1)}, but is ${shownMethod}`);
     }
     const loading = this.options.prepare?.(instanceId);
     if (loading) await loading;
     const verdict = this.destinations.targetOf(instanceId, message.url);
-    if (!verdict.ok) return this.destinations.blocked(instanceId, verdict);
+    if (!verdict.ok) return this.destinations.blockedOutcome(instanceId, verdict);
     const { target } = verdict;
     const key = this.keyFor(message, target);
     const headers = messageHeaders({
@@ -78,7 +78,7 @@ export class HttpMessageSender implements MessageSender {
       headerMode: message.headerMode,
       trace: message.trace?.context,
     });
-    if (!headers.ok) return refused(headers.message);
+    if (!headers.ok) return invalidMessage(headers.message);
     const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxResponseBytes, onSent, recorded };
     const startedAt = this.options.now();
     const outcome = await this.destinations.send(instanceId, target, request, signal);
@@ -92,14 +92,14 @@ export class HttpMessageSender implements MessageSender {
     return signed === null || signed.isOwn ? null : this.signer.messageKeyFor(instanceId, origin);
   }
 
-  private async messageOutcomeOf(outcome: AskedOutcome, message: Message): Promise<MessageOutcome> {
+  private async messageOutcomeOf(outcome: DestinationOutcome, message: Message): Promise<MessageOutcome> {
     switch (outcome.kind) {
       case 'answered':
-        return answered(outcome.response, message);
+        return decodedOutcome(outcome.response, message);
       case 'too-long':
         return message.anyBody
           ? acceptedResponse(outcome.response, message)
-          : tooLong(outcome.response, message.maxResponseBytes);
+          : tooLongOutcome(outcome.response, message.maxResponseBytes);
       case 'failure':
         return outcome;
     }
@@ -122,7 +122,7 @@ export class HttpMessageSender implements MessageSender {
 }
 
 /** Returns whether the response looks like a rejected signature, from a message receiver or a workflow endpoint. */
-function refusesSignature(outcome: AskedOutcome): boolean {
+function refusesSignature(outcome: DestinationOutcome): boolean {
   if (outcome.kind === 'failure') return false;
   const { status, headers } = outcome.response;
   return status === 401 || status === 403 || (status === 500 && isWorkflowResponse(headers));
@@ -134,11 +134,11 @@ function acceptedResponse({ status, headers, body }: HttpResponse, { dialect }: 
   return { kind: 'answered', status, headers: valuesOf(headers), body, ...(unwanted ? { unwanted } : {}) };
 }
 
-async function answered(received: HttpResponse, message: Message): Promise<MessageOutcome> {
+async function decodedOutcome(received: HttpResponse, message: Message): Promise<MessageOutcome> {
   const decoded = await decodeResponse(received, message.maxResponseBytes);
   if (decoded.kind === 'decoded') return acceptedResponse(decoded.response, message);
   if (message.anyBody) return acceptedResponse(received, message);
-  if (decoded.kind === 'too-long') return tooLong(received, message.maxResponseBytes);
-  const { encoding, why } = decoded;
+  if (decoded.kind === 'too-long') return tooLongOutcome(received, message.maxResponseBytes);
+  const { encoding, reason: why } = decoded;
   return unusableResponse(received, `the endpoint answered ${received.status} with an invalid ${encoding} body (${why})`);
 }

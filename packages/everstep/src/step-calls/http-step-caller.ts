@@ -17,7 +17,7 @@ import { USER_AGENT } from './version.js';
 
 const unknownVerdict = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
 
-/** Options that everything that sends requests needs. */
+/** Options of all senders of requests. */
 export interface OutboundOptions extends DestinationsOptions, SignerOptions {
   /** Loads an instance before its data is needed. Returns null if it is already loaded. */
   readonly prepare?: (instanceId: string) => Promise<void> | null;
@@ -125,10 +125,10 @@ export class HttpStepCaller implements StepCaller {
     const loading = options.prepare?.(instanceId);
     if (loading) await loading;
     const verdict = destinations.targetOf(instanceId, call.workflowUrl);
-    if (!verdict.ok) return destinations.blocked(instanceId, verdict);
+    if (!verdict.ok) return destinations.blockedOutcome(instanceId, verdict);
     const { target } = verdict;
-    const unknown = signer.learnWorkflowOrigin(instanceId, target.origin);
-    if (unknown) await unknown;
+    const recording = signer.learnWorkflowOrigin(instanceId, target.origin);
+    if (recording) await recording;
     const { steps } = DIALECTS[dialect];
     const body = await this.bodyOf(call, steps);
     const signatures = signer.sign({ instanceId, dialect, url: target.url, kind: 'step', body, key: null });
@@ -136,18 +136,18 @@ export class HttpStepCaller implements StepCaller {
     const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signatures, region });
     const { timeoutMs, outcomeRecorded: recorded } = call;
     const { maxReplyBytes: maxResponseBytes = LIMITS.maxReplyBytes } = call;
-    const neededBytes = (given: ResponseHeaders) => (steps.isReply(given) ? maxResponseBytes : LIMITS.maxKeptResponseBytes);
-    const sending = { method: 'POST', path: target.path, headers, body, timeoutMs, onSent, recorded } as const;
-    const request = { ...sending, maxResponseBytes, neededBytes };
+    const neededBytes = (headers: ResponseHeaders) => (steps.isReply(headers) ? maxResponseBytes : LIMITS.maxKeptResponseBytes);
+    const baseRequest = { method: 'POST', path: target.path, headers, body, timeoutMs, onSent, recorded } as const;
+    const request = { ...baseRequest, maxResponseBytes, neededBytes };
     const startedAt = options.now();
     const outcome = await destinations.send(instanceId, target, request, signal);
     const endedAt = options.now();
     const sent = sentRequest(target.url, request, outcome, startedAt, endedAt, false);
     switch (outcome.kind) {
       case 'answered': {
-        const { response: received } = outcome;
-        const read = () => steps.read(received, call, endedAt);
-        const result = await this.inSlice(instanceId, received.body.length, read, recorded);
+        const { response: httpResponse } = outcome;
+        const readResponse = () => steps.read(httpResponse, call, endedAt);
+        const result = await this.inSlice(instanceId, httpResponse.body.length, readResponse, recorded);
         return result.kind === 'failure' ? withSent(result, sent) : { ...result, sent };
       }
       case 'too-long':

@@ -41,7 +41,7 @@ export interface MessageHeadersInput {
 /** Returns each header once, with case-insensitive names; the later of two wins. Values may be secret and are never shown. */
 export function messageHeaders(input: MessageHeadersInput): MessageHeaders {
   const { dialect, headerMode } = input;
-  const sent = new Map<string, readonly [name: string, value: string]>();
+  const sentHeaders = new Map<string, readonly [name: string, value: string]>();
   for (const [name, value] of Object.entries(input.headers)) {
     const key = name.toLowerCase();
     const problem = headerProblem(name, value);
@@ -52,18 +52,18 @@ export function messageHeaders(input: MessageHeadersInput): MessageHeaders {
           message: `the header ${JSON.stringify(name.slice(0, MAX_SHOWN_NAME_LENGTH))} cannot be sent: it ${problem}`,
         };
       }
-      if (!HOP_BY_HOP.has(key)) sent.set(key, [name, value]);
+      if (!HOP_BY_HOP.has(key)) sentHeaders.set(key, [name, value]);
     } else if (canForward(key, value, dialect) || (ALLOWED_FOR_MESSAGES.has(key) && problem === null))
-      sent.set(key, [name, value]);
+      sentHeaders.set(key, [name, value]);
   }
-  if (!sent.has('user-agent')) sent.set('user-agent', ['user-agent', input.userAgent]);
+  if (!sentHeaders.has('user-agent')) sentHeaders.set('user-agent', ['user-agent', input.userAgent]);
   // An encoded response must be decoded here, so it is only requested by messages that ask for it.
-  if (!sent.has('accept-encoding')) sent.set('accept-encoding', ['accept-encoding', 'identity']);
-  if (!sent.has('traceparent') && !sent.has('tracestate'))
-    for (const [name, value] of Object.entries(input.trace ?? {})) sent.set(name, [name, value]);
-  for (const [bare, value] of Object.entries(input.serviceHeaders)) {
-    const name = dialect.spell(bare);
-    sent.set(name.toLowerCase(), [name, bare === URL_HEADER ? headerValueOfUrl(value) : headerValue(value)]);
+  if (!sentHeaders.has('accept-encoding')) sentHeaders.set('accept-encoding', ['accept-encoding', 'identity']);
+  if (!sentHeaders.has('traceparent') && !sentHeaders.has('tracestate'))
+    for (const [name, value] of Object.entries(input.trace ?? {})) sentHeaders.set(name, [name, value]);
+  for (const [unprefixed, value] of Object.entries(input.serviceHeaders)) {
+    const name = dialect.spell(unprefixed);
+    sentHeaders.set(name.toLowerCase(), [name, unprefixed === URL_HEADER ? headerValueOfUrl(value) : headerValue(value)]);
   }
-  return { ok: true, pairs: [...sent.values()].flat() };
+  return { ok: true, pairs: [...sentHeaders.values()].flat() };
 }

@@ -1,4 +1,4 @@
-/** Describes how a table of the embedded store is read for PostgreSQL, with helpers that several tables share. */
+/** Descriptions of the tables of the embedded store as they are read for PostgreSQL, with helpers that several tables share. */
 import type { Columns, RowOf } from '../stores/postgres/connection/first-load.js';
 import { KEY } from '../stores/postgres/runs/tables.js';
 import { type SummedTable, UNSETTLED_SUMS } from '../stores/sqlite/commit/unsettled-sums.js';
@@ -14,7 +14,7 @@ export interface CopiedTable {
   /** The embedded table whose rows must all be returned by `select`; null: `select` returns a part. */
   readonly allOf: string | null;
   /** Selects further rows of the target, which are not rows of that table. */
-  readonly further?: string;
+  readonly furtherRows?: string;
   /** Converts a row to target rows. Absent: each row becomes one, with values taken by name. */
   rowsOf?(row: SourceRow): readonly Readonly<Record<string, unknown>>[];
 }
@@ -23,9 +23,9 @@ export interface CopiedTable {
 export const OF_RUN = 't.instance_id, r.key AS run_key';
 export const runOf = (alias: string) => `JOIN run r ON r.seq = ${alias}.run_seq JOIN tenant t ON t.seq = r.tenant`;
 export const IS_MESSAGE = `json_extract(r.settings, '$.message') IS NOT NULL AS message`;
-export const columnList = (columns: Columns, alias: string, ...but: readonly string[]) =>
+export const columnList = (columns: Columns, alias: string, ...excluded: readonly string[]) =>
   Object.keys(columns)
-    .filter((name) => !but.includes(name))
+    .filter((name) => !excluded.includes(name))
     .map((name) => `${alias}.${name}`)
     .join(', ');
 
@@ -56,14 +56,14 @@ export const ofRun = (table: string, columns: Columns, more = ''): CopiedTable =
   allOf: table,
 });
 /** Returns SQL for the sums of the embedded store that are not yet added to the table; `columns` are SQL on the fields of `x`. */
-export const unsettled = (table: SummedTable, columns: string): string =>
+export const unsettledSql = (table: SummedTable, columns: string): string =>
   `SELECT ${columns}, 1 AS shard FROM (${UNSETTLED_SUMS}) x WHERE x.summed = '${table}'`;
 
 /** Returns a table of counts, which has several rows per count in PostgreSQL, so that commits do not wait for each other. */
-export const counted = (table: SummedTable, columns: Columns, further: string): CopiedTable => ({
+export const countTable = (table: SummedTable, columns: Columns, furtherRows: string): CopiedTable => ({
   table,
   columns: { ...columns, shard: 'integer' },
   select: `SELECT ${columnList(columns, 'x')}, 0 AS shard FROM ${table} x`,
   allOf: table,
-  further: unsettled(table, further),
+  furtherRows: unsettledSql(table, furtherRows),
 });

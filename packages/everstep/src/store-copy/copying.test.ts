@@ -287,8 +287,8 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
   test('leaves nothing behind if interrupted, and succeeds at the next attempt', async () => {
     const other = await made();
     const ending = new AbortController();
-    const onProgress = ({ what }: { readonly what: string }) => {
-      if (what === 'task') ending.abort(new Error('enough'));
+    const onProgress = ({ item }: { readonly item: string }) => {
+      if (item === 'task') ending.abort(new Error('enough'));
     };
     await assert.rejects(copy(directory, other.url, { signal: ending.signal, onProgress }), /Interrupted: nothing was copied/);
     assert.equal((await copy(directory, other.url)).tables.find(({ what }) => what === 'task')?.rows, 10);

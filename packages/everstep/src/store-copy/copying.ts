@@ -23,11 +23,11 @@ const NUL_REPLACEMENT = '\uFFFD';
 
 /** Progress of a copy. `reading` refers to the verification of written rows. */
 export interface CopyProgress {
-  readonly doing: 'writing' | 'reading';
-  readonly what: string;
-  readonly done: number;
+  readonly phase: 'writing' | 'reading';
+  readonly item: string;
+  readonly count: number;
   /** Total number; null while it is unknown. */
-  readonly of: number | null;
+  readonly total: number | null;
 }
 
 export interface CopyOptions {
@@ -39,6 +39,7 @@ export interface CopyOptions {
 }
 
 export interface CopiedRows extends Sum {
+  /** The table or kind of rows. A field of the JSON output of the command. */
   readonly what: string;
 }
 
@@ -50,7 +51,7 @@ export interface CopyReport {
   readonly changedTexts: number;
 }
 
-interface Copying {
+interface CopyContext {
   readonly source: CopySource;
   readonly load: FirstLoad;
   readonly options: CopyOptions;
@@ -64,7 +65,7 @@ const sizeOf = (row: TargetRow): number => {
 };
 
 /** Converts a row. Throws if a value does not match its column type. */
-function targetRow(columns: Columns, row: Readonly<Record<string, unknown>>, copying: Copying): TargetRow {
+function targetRow(columns: Columns, row: Readonly<Record<string, unknown>>, copying: CopyContext): TargetRow {
   const target: Record<string, TargetRow[string]> = {};
   for (const [name, type] of Object.entries(columns)) {
     const value = row[name] ?? null;
@@ -79,7 +80,10 @@ function targetRow(columns: Columns, row: Readonly<Record<string, unknown>>, cop
   return target;
 }
 
-async function writeTable(copying: Copying, { table, columns, select, allOf, further, rowsOf }: CopiedTable): Promise<Sum> {
+async function writeTable(
+  copying: CopyContext,
+  { table, columns, select, allOf, furtherRows: further, rowsOf }: CopiedTable,
+): Promise<Sum> {
   const { source, load, options } = copying;
   const expected = allOf === null ? null : source.store.count(allOf);
   const sum = new RowSum(columns);
@@ -88,7 +92,7 @@ async function writeTable(copying: Copying, { table, columns, select, allOf, fur
     options.signal?.throwIfAborted();
     await load.insert(table, columns, rows);
     done += rows.length;
-    options.onProgress({ doing: 'writing', what: table, done, of: expected });
+    options.onProgress({ phase: 'writing', item: table, count: done, total: expected });
     [rows, size] = [[], 0];
   };
   const add = (row: SourceRow) => {
@@ -99,7 +103,7 @@ async function writeTable(copying: Copying, { table, columns, select, allOf, fur
   };
   for (const row of source.store.rows(select)) {
     read++;
-    for (const made of rowsOf ? rowsOf(row) : [row]) add(made);
+    for (const targetSource of rowsOf ? rowsOf(row) : [row]) add(targetSource);
     if (rows.length >= ROWS_AT_ONCE || size >= SIZE_AT_ONCE) await send();
   }
   for (const row of further === undefined ? [] : source.store.rows(further)) add(row);
@@ -113,8 +117,8 @@ async function writeTable(copying: Copying, { table, columns, select, allOf, fur
 
 /** Compares the rows in the database with the written ones. Rejects with CopyError if they differ. */
 async function assertSame(
-  { options }: Copying,
-  what: string,
+  { options }: CopyContext,
+  item: string,
   columns: Columns,
   batches: AsyncIterable<readonly Readonly<Record<string, unknown>>[]>,
   written: Sum,
@@ -125,12 +129,12 @@ async function assertSame(
     options.signal?.throwIfAborted();
     for (const row of rows) sum.add(row);
     done += rows.length;
-    options.onProgress({ doing: 'reading', what, done, of: written.rows });
+    options.onProgress({ phase: 'reading', item, count: done, total: written.rows });
   }
-  const found = sum.get();
-  if (found.rows !== written.rows || found.checksum !== written.checksum)
+  const readSum = sum.get();
+  if (readSum.rows !== written.rows || readSum.checksum !== written.checksum)
     throw new CopyError(
-      `The database has ${found.rows} rows of ${what} with the checksum ${found.checksum}, but ${written.rows} with the checksum ` +
+      `The database has ${readSum.rows} rows of ${item} with the checksum ${readSum.checksum}, but ${written.rows} with the checksum ` +
         `${written.checksum}. Nothing was copied.`,
     );
 }
@@ -139,15 +143,15 @@ const indexIdsOf = (store: WholeFile): readonly string[] =>
   [...store.rows('SELECT index_id FROM search_index WHERE deleted = 0 ORDER BY seq')].map((row) => String(row.index_id));
 
 /** Writes and verifies all documents of all indexes. */
-async function copyDocuments(copying: Copying): Promise<number> {
+async function copyDocuments(copying: CopyContext): Promise<number> {
   const { source, load, options } = copying;
-  let all = 0;
+  let copiedCount = 0;
   for (const indexId of indexIdsOf(source.store)) {
     const index = source.openIndex(indexId);
     if (!index) continue;
     try {
       for (const { name, documents, count } of index.namespaces) {
-        const what = `search index ${indexId}, namespace ${JSON.stringify(name)}`;
+        const item = `search index ${indexId}, namespace ${JSON.stringify(name)}`;
         const target = await load.namespace(indexId, name);
         const sum = new RowSum(DOCUMENT);
         let batch: { readonly id: string; readonly content: string; readonly metadata: string | null }[] = [];
@@ -156,7 +160,7 @@ async function copyDocuments(copying: Copying): Promise<number> {
           options.signal?.throwIfAborted();
           if (batch.length > 0) await target.add(batch);
           done += batch.length;
-          options.onProgress({ doing: 'writing', what, done, of: count });
+          options.onProgress({ phase: 'writing', item, count: done, total: count });
           [batch, size] = [[], 0];
         };
         for (const row of index.rows(documents)) {
@@ -169,24 +173,24 @@ async function copyDocuments(copying: Copying): Promise<number> {
         }
         await send();
         if (done !== count)
-          throw new CopyError(`The ${what} has ${done} documents, but its count is ${count}. Nothing was copied.`);
-        await assertSame(copying, what, DOCUMENT, target.read(), sum.get());
-        all += done;
+          throw new CopyError(`The ${item} has ${done} documents, but its count is ${count}. Nothing was copied.`);
+        await assertSame(copying, item, DOCUMENT, target.read(), sum.get());
+        copiedCount += done;
       }
     } finally {
       index.close();
     }
   }
-  return all;
+  return copiedCount;
 }
 
-async function copyAll(copying: Copying): Promise<CopyReport> {
+async function copyAll(copying: CopyContext): Promise<CopyReport> {
   const { source, load } = copying;
   const tables: CopiedRows[] = [];
-  for (const copied of COPIED_TABLES) {
-    const written = await writeTable(copying, copied);
-    await assertSame(copying, copied.table, copied.columns, load.read(copied.table, copied.columns), written);
-    tables.push({ what: copied.table, ...written });
+  for (const table of COPIED_TABLES) {
+    const written = await writeTable(copying, table);
+    await assertSame(copying, table.table, table.columns, load.read(table.table, table.columns), written);
+    tables.push({ what: table.table, ...written });
   }
   const documents = await copyDocuments(copying);
   tables.push({ what: 'documents', rows: documents, checksum: '' });
@@ -204,7 +208,7 @@ export async function copyStore(options: CopyOptions): Promise<CopyReport> {
     signal?.throwIfAborted();
     const load = await beginFirstLoad(to);
     try {
-      const copied = await copyAll({ source, load, options, changedTexts: 0 });
+      const table = await copyAll({ source, load, options, changedTexts: 0 });
       signal?.throwIfAborted();
       await load.commit().catch((error) => {
         throw new CopyError(
@@ -213,7 +217,7 @@ export async function copyStore(options: CopyOptions): Promise<CopyReport> {
           { cause: error },
         );
       });
-      return copied;
+      return table;
     } finally {
       await load.close();
     }

@@ -20,16 +20,16 @@ export interface CopySource {
  */
 export async function openCopySource(from: string): Promise<CopySource> {
   const isDirectory = existsSync(from) && statSync(from).isDirectory();
-  const unwritten = isDirectory && existsSync(join(from, MANIFEST_FILE));
-  if (unwritten) await verifyBackup(from);
+  const isBackup = isDirectory && existsSync(join(from, MANIFEST_FILE));
+  if (isBackup) await verifyBackup(from);
   const file = isDirectory ? join(from, STORE_FILE) : from;
-  const store = openWholeStore({ file, unwritten });
+  const store = openWholeStore({ file, unwritten: isBackup });
   if (!store) throw new CopyError(`There is no store at ${file}. Set --from to a data directory, a backup or a store file.`);
   const search = join(dirname(file), SEARCH_DIRECTORY);
   return {
     store,
-    openIndex: (indexId) => openWholeIndex({ file: join(search, `${indexId}.db`), unwritten }),
-    kind: unwritten ? 'back-up' : 'stopped-service',
+    openIndex: (indexId) => openWholeIndex({ file: join(search, `${indexId}.db`), unwritten: isBackup }),
+    kind: isBackup ? 'back-up' : 'stopped-service',
     close: () => store.close(),
   };
 }

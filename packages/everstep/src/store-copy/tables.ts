@@ -11,14 +11,14 @@ import { ACCOUNTS } from './account-tables.js';
 import {
   type CopiedTable,
   columnList,
-  counted,
+  countTable,
   IS_MESSAGE,
   OF_RUN,
   ofInstance,
   ofRun,
   runOf,
   type SourceRow,
-  unsettled,
+  unsettledSql,
 } from './copied-table.js';
 import { REPAIRS } from './repair-tables.js';
 
@@ -29,7 +29,7 @@ interface KnownSettings {
 const settingsOf = ({ settings }: SourceRow) => JSON.parse(String(settings)) as KnownSettings;
 const labelsOf = (row: SourceRow): readonly SourceRow[] =>
   [...new Set(settingsOf(row).labels ?? [])].map((label) => ({ ...row, label }));
-const asked = (row: SourceRow): readonly SourceRow[] => {
+const withMessageFields = (row: SourceRow): readonly SourceRow[] => {
   const { message } = settingsOf(row);
   return [{ ...row, url_group: message?.urlGroup ?? null, schedule_id: message?.scheduleId ?? null }];
 };
@@ -44,7 +44,7 @@ const RUNS: readonly CopiedTable[] = [
       r.invoked_by_run_key, r.forked_from_run_key, ${IS_MESSAGE}, r.queue, r.origin, r.settings
       FROM run r JOIN tenant t ON t.seq = r.tenant ORDER BY r.seq`,
     allOf: 'run',
-    rowsOf: (row) => asked(row).map((known) => ({ ...known, ...urlColumns(String(row.workflow_url)) })),
+    rowsOf: (row) => withMessageFields(row).map((runRow) => ({ ...runRow, ...urlColumns(String(row.workflow_url)) })),
   },
   {
     table: 'run_directory',
@@ -140,7 +140,7 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
       d.failed_by, d.rules, d.fingerprint, d.response_headers, d.error, d.response_body
       FROM dead_letter d ${runOf('d')} ORDER BY d.seq`,
     allOf: 'dead_letter',
-    rowsOf: asked,
+    rowsOf: withMessageFields,
   },
   {
     table: 'dead_letter_label',
@@ -198,8 +198,8 @@ const CONTROLS: readonly CopiedTable[] = [
     columns: { instance_id: 'text', shard: 'integer', bytes: 'bigint', active_runs: 'bigint' },
     select: 'SELECT t.instance_id, 0 AS shard, x.bytes, x.active_runs FROM instance_totals x JOIN tenant t ON t.seq = x.tenant',
     allOf: 'instance_totals',
-    further: `SELECT t.instance_id, s.shard, s.bytes, s.active_runs
-      FROM (${unsettled('instance_totals', 'x.key ->> 0 AS tenant, x.amounts ->> 0 AS bytes, x.amounts ->> 1 AS active_runs')}) s
+    furtherRows: `SELECT t.instance_id, s.shard, s.bytes, s.active_runs
+      FROM (${unsettledSql('instance_totals', 'x.key ->> 0 AS tenant, x.amounts ->> 0 AS bytes, x.amounts ->> 1 AS active_runs')}) s
       JOIN tenant t ON t.seq = s.tenant`,
   },
   ofInstance('flow_control', {
@@ -242,13 +242,13 @@ const CONTROLS: readonly CopiedTable[] = [
     updated_at: 'bigint',
   }),
   ofInstance('url_group', { name: 'text', created_at: 'bigint', updated_at: 'bigint', endpoints: 'text' }),
-  counted(
+  countTable(
     'usage',
     { instance_id: 'text', month: 'text', account_id: 'text', price: 'double precision', messages: 'bigint' },
     `x.key ->> 0 AS instance_id, x.key ->> 1 AS month, x.key ->> 2 AS account_id, x.key ->> 3 AS price,
       x.amounts ->> 0 AS messages`,
   ),
-  counted(
+  countTable(
     'day_count',
     { instance_id: 'text', day: 'integer', what: 'text', count: 'bigint', last_at: 'bigint' },
     'x.key ->> 0 AS instance_id, x.key ->> 1 AS day, x.key ->> 2 AS what, x.amounts ->> 0 AS count, x.last_at',

@@ -1,6 +1,6 @@
 /** Traces of one process: the trace contexts that it sends, and the observer that creates and exports spans. */
 import type { TracingSettings } from '../config/telemetry/tracing-settings.js';
-import { type Observer, observers } from '../ports/observer.js';
+import { combineObservers, type Observer } from '../ports/observer.js';
 import { NO_TRACES, type Traces } from '../ports/traces.js';
 import { SERVICE_VERSION } from '../step-calls/version.js';
 import { RunTraces } from './run-traces.js';
@@ -26,8 +26,8 @@ export interface TracingOptions extends Pick<SpanExporterOptions, 'clock' | 'log
 export function createTracing(settings: TracingSettings | null, { clock, log, now, observer }: TracingOptions): Tracing {
   if (!settings) return { traces: NO_TRACES, observer, close: async () => {} };
   const traces = new RunTraces(createSampler(settings.sampler, settings.ratio));
-  const exported = observer.spansExported.bind(observer);
+  const onExported = observer.spansExported.bind(observer);
   const resource = { 'service.version': SERVICE_VERSION, ...settings.resource };
-  const exporter = new SpanExporter({ settings: { ...settings, resource }, clock, log, exported });
-  return { traces, observer: observers(observer, observeSpans(traces, exporter, now)), close: () => exporter.close() };
+  const exporter = new SpanExporter({ settings: { ...settings, resource }, clock, log, onResult: onExported });
+  return { traces, observer: combineObservers(observer, observeSpans(traces, exporter, now)), close: () => exporter.close() };
 }

@@ -9,8 +9,8 @@ const FRACTION_DIGITS = 3;
 
 /** Returns the decimal text of a time in nanoseconds. A number cannot represent it exactly. */
 function nanoseconds(ms: number): string {
-  const [whole = '0', fraction = ''] = ms.toFixed(FRACTION_DIGITS).split('.');
-  return whole + fraction.padEnd(NANOS_OF_MS, '0');
+  const [integerPart = '0', fraction = ''] = ms.toFixed(FRACTION_DIGITS).split('.');
+  return integerPart + fraction.padEnd(NANOS_OF_MS, '0');
 }
 
 const anyValue = (value: string | number) =>
@@ -19,7 +19,7 @@ const anyValue = (value: string | number) =>
 const attributesOf = (attributes: SpanAttributes) =>
   Object.entries(attributes).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value: anyValue(value) }]));
 
-const encoded = ({ traceId, spanId, parentSpanId, name, kind, startMs, endMs, ...span }: Span) => ({
+const encodeSpan = ({ traceId, spanId, parentSpanId, name, kind, startMs, endMs, ...span }: Span) => ({
   traceId,
   spanId,
   ...(parentSpanId === null ? {} : { parentSpanId }),
@@ -41,7 +41,7 @@ export const encodeSpans = (spans: readonly Span[], resource: Readonly<Record<st
     resourceSpans: [
       {
         resource: { attributes: attributesOf(resource) },
-        scopeSpans: [{ scope: { name: 'everstep' }, spans: spans.map(encoded) }],
+        scopeSpans: [{ scope: { name: 'everstep' }, spans: spans.map(encodeSpan) }],
       },
     ],
   });

@@ -1,8 +1,8 @@
 /** The spans of a run whose process is replaced while the run sleeps. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { observedCaller } from '../metrics/observed-calls.js';
-import { NO_OBSERVER, observers } from '../ports/observer.js';
+import { observeCaller } from '../metrics/observed-calls.js';
+import { combineObservers, NO_OBSERVER } from '../ports/observer.js';
 import type { Store } from '../ports/stores/store.js';
 import { ManualClock, noMessages, publicUrl, quiet, random, SETTINGS, settle } from '../runtime/runtime.fixture.js';
 import { createRuntime } from '../runtime/runtime.js';
@@ -17,7 +17,7 @@ import { TracedApp, treeOf } from './span-tree.fixture.js';
 async function startProcess(store: Store, clock: ManualClock, spans: Span[]) {
   const now = () => clock.now();
   const traces = new RunTraces(createSampler('parentbased_traceidratio', 1));
-  const observer = observers(NO_OBSERVER, observeSpans(traces, { add: (span) => spans.push(span) }, now));
+  const observer = combineObservers(NO_OBSERVER, observeSpans(traces, { add: (span) => spans.push(span) }, now));
   const app = new TracedApp({
     '/flow': async (context) => {
       await context.run('first', () => 1);
@@ -25,7 +25,7 @@ async function startProcess(store: Store, clock: ManualClock, spans: Span[]) {
       await context.run('last', () => 2);
     },
   });
-  const stepCaller = observedCaller(app, observer, now);
+  const stepCaller = observeCaller(app, observer, now);
   const runtime = createRuntime({
     ...{ store, clock, random, stepCaller, publicUrl, observer, traces },
     messageSender: noMessages,

@@ -1,4 +1,4 @@
-/** The position of runs in traces, derived from what is stored with them. */
+/** The position of runs in traces, derived from data that is stored with them. */
 import { formatTraceparent, parseTraceparent } from '@everstep/sdk/protocol';
 import type { AttemptedTask, Run } from '../engine/runs/run.js';
 import type { AttemptTrace, Traces } from '../ports/traces.js';
@@ -29,22 +29,26 @@ export class RunTraces implements Traces {
 
   positionOf(run: TracedRun): RunPosition {
     const { trace } = run.settings;
-    const reported = reportedKey(run);
+    const reportedRunKey = reportedKey(run);
     const parent = trace && !trace.isLinked ? parseTraceparent(trace.traceparent) : null;
-    const traceId = parent?.traceId ?? traceIdOf(reported ?? run.key);
+    const traceId = parent?.traceId ?? traceIdOf(reportedRunKey ?? run.key);
     return {
       traceId,
       isSampled: this.sampler(traceId, parent?.isSampled ?? null),
-      parentSpanId: reported === null ? (parent?.spanId ?? null) : runSpanId(reported),
+      parentSpanId: reportedRunKey === null ? (parent?.spanId ?? null) : runSpanId(reportedRunKey),
     };
   }
 
   /** Returns the links of a run: to the run that it continues, and to the request that created its schedule. */
   linksOf({ origin, settings }: TracedRun): readonly SpanLink[] {
     const links: SpanLink[] = [];
-    const linked = settings.trace?.isLinked ? parseTraceparent(settings.trace.traceparent) : null;
-    if (linked)
-      links.push({ traceId: linked.traceId, spanId: linked.spanId, attributes: { 'everstep.link': 'schedule-created-by' } });
+    const linkedSpan = settings.trace?.isLinked ? parseTraceparent(settings.trace.traceparent) : null;
+    if (linkedSpan)
+      links.push({
+        traceId: linkedSpan.traceId,
+        spanId: linkedSpan.spanId,
+        attributes: { 'everstep.link': 'schedule-created-by' },
+      });
     if (origin?.kind === 'resume' || origin?.kind === 'restart' || origin?.kind === 'fork') {
       // The run has the trace setting of the run that it continues.
       const { traceId } = this.positionOf({ key: origin.runKey, origin: null, settings });
@@ -54,22 +58,22 @@ export class RunTraces implements Traces {
     return links;
   }
 
-  ofAttempt(run: Run, { kind, messageId, retried }: AttemptedTask): AttemptTrace {
+  traceOfAttempt(run: Run, { kind, messageId, retried }: AttemptedTask): AttemptTrace {
     const { traceId, isSampled } = this.positionOf(run);
     const spanId = attemptSpanId(messageId, retried);
     const context = this.contextOf(run, { traceId, spanId, isSampled });
     if (!isSampled) return { context };
-    const ofStep = kind === 'message' || kind === 'callback' ? null : stepSpanId(messageId);
-    return { context, span: { traceId, spanId, isSampled, runSpanId: runSpanId(run.key), stepSpanId: ofStep, retried } };
+    const stepSpan = kind === 'message' || kind === 'callback' ? null : stepSpanId(messageId);
+    return { context, span: { traceId, spanId, isSampled, runSpanId: runSpanId(run.key), stepSpanId: stepSpan, retried } };
   }
 
-  ofInvoked(run: Run, messageId: string): AttemptTrace['context'] {
+  contextOfInvokedRun(run: Run, messageId: string): AttemptTrace['context'] {
     const { traceId, isSampled } = this.positionOf(run);
     return this.contextOf(run, { traceId, spanId: stepSpanId(messageId), isSampled });
   }
 
-  ofNotified(run: Run, messageId: string): AttemptTrace['context'] {
-    return this.ofInvoked(run, messageId);
+  contextOfNotification(run: Run, messageId: string): AttemptTrace['context'] {
+    return this.contextOfInvokedRun(run, messageId);
   }
 
   private contextOf({ settings: { trace } }: Run, span: Parameters<typeof formatTraceparent>[0]): AttemptTrace['context'] {

@@ -80,7 +80,7 @@ async function withExporter(changes: Partial<TracingSettings>, work: (harness: H
   const exporter = new SpanExporter({
     ...{ settings: settings(changes), clock },
     log: { ...quiet, warn: (details) => warnings.push(details) },
-    exported: (result, count) => {
+    onResult: (result, count) => {
       counts[result] = (counts[result] ?? 0) + count;
     },
   });

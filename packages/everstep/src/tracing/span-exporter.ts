@@ -13,14 +13,14 @@ import { PeriodicLog } from '../ports/periodic-log.js';
 import { encodeSpans } from './otlp-json.js';
 import type { Span, SpanSink } from './span.js';
 
-const compressed = promisify(gzip);
+const compress = promisify(gzip);
 
 /** Statuses after which the same request can succeed when it is repeated. */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const FIRST_DELAY_MS = 1_000;
 const SECOND_MS = 1_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** How long the end of the process waits for the last export. */
+/** Time for which the end of the process waits for the last export. */
 const CLOSE_MS = 3_000;
 
 export interface SpanExporterOptions {
@@ -29,7 +29,7 @@ export interface SpanExporterOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Called with each result. */
-  readonly exported: (result: SpanResult, count: number) => void;
+  readonly onResult: (result: SpanResult, count: number) => void;
 }
 
 type ExportResponse =
@@ -62,9 +62,9 @@ export class SpanExporter implements SpanSink {
   }
 
   add(span: Span): void {
-    const { settings, exported } = this.options;
+    const { settings, onResult } = this.options;
     if (this.queue.length >= settings.maxQueuedSpans || this.closing.signal.aborted) {
-      exported('dropped', 1);
+      onResult('dropped', 1);
       return;
     }
     this.queue.push(span);
@@ -72,7 +72,7 @@ export class SpanExporter implements SpanSink {
     else this.exportSoon(settings.delayMs);
   }
 
-  /** Exports what is queued, for a limited time. */
+  /** Exports the queued spans, for a limited time. */
   async close(): Promise<void> {
     const { clock } = this.options;
     this.cancelTimer?.();
@@ -81,7 +81,7 @@ export class SpanExporter implements SpanSink {
     while (this.exporting || (this.queue.length > 0 && !this.closing.signal.aborted)) await (this.exporting ?? this.exportNow());
     cancel();
     this.closing.abort();
-    if (this.queue.length > 0) this.options.exported('dropped', this.queue.length);
+    if (this.queue.length > 0) this.options.onResult('dropped', this.queue.length);
     await this.agent.destroy();
   }
 
@@ -113,20 +113,20 @@ export class SpanExporter implements SpanSink {
   }
 
   private async exportBatch(batch: readonly Span[]): Promise<void> {
-    const { settings, clock, exported } = this.options;
+    const { settings, clock, onResult } = this.options;
     const deadline = clock.now() + settings.timeoutMs;
     const body = await this.encode(batch);
     for (let delayMs = FIRST_DELAY_MS; ; delayMs *= 2) {
       const received = await this.send(body, Math.max(1, deadline - clock.now()));
       if (received.kind === 'accepted') {
         const rejected = Math.min(batch.length, received.rejected);
-        exported('exported', batch.length - rejected);
-        if (rejected > 0) exported('failed', rejected);
+        onResult('exported', batch.length - rejected);
+        if (rejected > 0) onResult('failed', rejected);
         return;
       }
       const waitMs = received.retryAfterMs === null ? null : Math.max(delayMs, received.retryAfterMs);
       if (waitMs === null || clock.now() + waitMs >= deadline || this.closing.signal.aborted) {
-        exported('failed', batch.length);
+        onResult('failed', batch.length);
         this.failures.warn({ url: settings.url, spans: batch.length, reason: received.reason });
         return;
       }
@@ -151,7 +151,7 @@ export class SpanExporter implements SpanSink {
   private async encode(batch: readonly Span[]): Promise<string | Buffer> {
     const { settings } = this.options;
     const text = encodeSpans(batch, settings.resource);
-    return settings.isCompressed ? compressed(text) : text;
+    return settings.isCompressed ? compress(text) : text;
   }
 
   private async send(body: string | Buffer, timeoutMs: number): Promise<ExportResponse> {

@@ -7,20 +7,20 @@ import { hash } from 'node:crypto';
 const TRACE_ID_LENGTH = 32;
 const SPAN_ID_LENGTH = 16;
 
-const derived = (from: string, length: number): string => hash('sha256', from, 'hex').slice(0, length);
+const deriveId = (source: string, length: number): string => hash('sha256', source, 'hex').slice(0, length);
 
 /** Returns the id of the trace that starts with a run. */
-export const traceIdOf = (runKey: string): string => derived(`trace ${runKey}`, TRACE_ID_LENGTH);
+export const traceIdOf = (runKey: string): string => deriveId(`trace ${runKey}`, TRACE_ID_LENGTH);
 
 /** Returns the id of the span of a trigger: from the decision to create the run until the run is durable. */
-export const triggerSpanId = (runKey: string): string => derived(`trigger ${runKey}`, SPAN_ID_LENGTH);
+export const triggerSpanId = (runKey: string): string => deriveId(`trigger ${runKey}`, SPAN_ID_LENGTH);
 
 /** Returns the id of the span of a run. */
-export const runSpanId = (runKey: string): string => derived(`run ${runKey}`, SPAN_ID_LENGTH);
+export const runSpanId = (runKey: string): string => deriveId(`run ${runKey}`, SPAN_ID_LENGTH);
 
 /** Returns the id of the span of a step. A step keeps the id of its message in all attempts. */
-export const stepSpanId = (messageId: string): string => derived(`step ${messageId}`, SPAN_ID_LENGTH);
+export const stepSpanId = (messageId: string): string => deriveId(`step ${messageId}`, SPAN_ID_LENGTH);
 
 /** Returns the id of the span of an attempt. An attempt that is repeated after a crash has the same id. */
 export const attemptSpanId = (messageId: string, retried: number): string =>
-  derived(`attempt ${messageId} ${retried}`, SPAN_ID_LENGTH);
+  deriveId(`attempt ${messageId} ${retried}`, SPAN_ID_LENGTH);

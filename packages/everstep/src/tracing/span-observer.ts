@@ -1,6 +1,6 @@
 /**
- * Creates spans of what the service does, at the same points at which metrics count it. A span is created when it ends: its start is
- * stored with the run, so it is correct after a restart too.
+ * Creates spans of the work of the service, at the same points at which metrics count it. A span is created when it ends: its
+ * start is stored with the run, so it is correct after a restart too.
  */
 import { parseTraceparent, parseWorkerUrl, type SpanReference, type TraceContext } from '@everstep/sdk/protocol';
 import type { RecordedStep, Run, StepTask, Task } from '../engine/runs/run.js';
@@ -32,11 +32,11 @@ const TASK_VERBS: Readonly<Record<StepTask['kind'], string>> = {
   invoke: 'invoke',
 };
 
-const short = (text: string): string => text.slice(0, MAX_NAME_LENGTH);
+const shorten = (text: string): string => text.slice(0, MAX_NAME_LENGTH);
 const isStepTask = (task: Task): task is StepTask => 'name' in task;
 
 /** Returns the URL without user, query and fragment, which may contain secrets. */
-function bareUrl(url: string): { readonly text: string; readonly path: string } {
+function withoutSecrets(url: string): { readonly text: string; readonly path: string } {
   const worker = parseWorkerUrl(url);
   if (worker) return { text: url, path: `${worker.app}/${worker.workflow}` };
   if (!URL.canParse(url)) return { text: '', path: '' };
@@ -67,10 +67,10 @@ function attributesOf(run: Run): SpanAttributes {
   const { instanceId, workflowRunId, settings, workflowUrl } = run;
   const common = { 'everstep.instance.id': instanceId };
   if (settings.message) return { ...common, ...messageAttributes(run) };
-  return { ...common, 'everstep.run.id': workflowRunId, 'everstep.workflow.url': short(bareUrl(workflowUrl).text) };
+  return { ...common, 'everstep.run.id': workflowRunId, 'everstep.workflow.url': shorten(withoutSecrets(workflowUrl).text) };
 }
 
-/** What is known about a step that has ended. */
+/** Data of a step that has ended. */
 interface EndedStep {
   readonly stepId: number;
   readonly name: string;
@@ -101,7 +101,7 @@ class SpanObserver implements SpanPoints {
   }
 
   committed(units: readonly CommitUnit[], runOf: (runKey: string) => Run | null): void {
-    for (const { writes } of units) for (const write of writes) this.written(write, writes, runOf);
+    for (const { writes } of units) for (const write of writes) this.handleWrite(write, writes, runOf);
   }
 
   delivered({ span, isOfStep, url, method, kind, durationMs, outcome }: ObservedDelivery): void {
@@ -130,25 +130,25 @@ class SpanObserver implements SpanPoints {
     });
   }
 
-  private written(write: StoreWrite, unit: readonly StoreWrite[], runOf: (runKey: string) => Run | null): void {
+  private handleWrite(write: StoreWrite, unit: readonly StoreWrite[], runOf: (runKey: string) => Run | null): void {
     switch (write.kind) {
       case 'create-run':
-        this.created(write.run);
+        this.addTriggerSpan(write.run);
         return;
       case 'record-step': {
         const run = runOf(write.runKey);
         // The result of an edited step was supplied with a fork.
-        if (run && !write.step.edited) this.recorded(run, write.step);
+        if (run && !write.step.edited) this.addRecordedStep(run, write.step);
         return;
       }
       case 'end-run': {
         const run = runOf(write.runKey);
-        if (run) this.ended(run, write.outcome.status, write.completedAt, unit);
+        if (run) this.addRunSpans(run, write.outcome.status, write.completedAt, unit);
       }
     }
   }
 
-  private created(run: Run): void {
+  private addTriggerSpan(run: Run): void {
     const position = this.traces.positionOf(run);
     if (!position.isSampled) return;
     this.add(run, position, {
@@ -162,35 +162,44 @@ class SpanObserver implements SpanPoints {
     });
   }
 
-  private recorded(run: Run, step: RecordedStep): void {
+  private addRecordedStep(run: Run, step: RecordedStep): void {
     const position = this.traces.positionOf(run);
     if (!position.isSampled) return;
     const { stepId, name, type, messageId, createdAt, completedAt, notifiedBy } = step;
     const verb = STEP_VERBS[type] ?? 'step';
-    this.step(run, position, {
+    this.addStepSpan(run, position, {
       ...{ stepId, name, verb, type, messageId },
       ...{ startMs: createdAt, endMs: completedAt, outcome: undefined, notifiedBy },
     });
   }
 
-  private ended(run: Run, state: Run['status'], endMs: number, unit: readonly StoreWrite[]): void {
+  private addRunSpans(run: Run, state: Run['status'], endMs: number, unit: readonly StoreWrite[]): void {
     const position = this.traces.positionOf(run);
     if (!position.isSampled) return;
-    const failed = unit.find(
+    const failedWrite = unit.find(
       (write) => write.kind === 'record-attempt' && write.runKey === run.key && write.attempt.retryAt === null,
     );
-    const attempt = failed?.kind === 'record-attempt' ? failed.attempt : null;
+    const attempt = failedWrite?.kind === 'record-attempt' ? failedWrite.attempt : null;
     for (const task of run.tasks.values()) {
       if (!isStepTask(task)) continue;
       const { slot: stepId, name, kind, messageId, createdAt: startMs } = task;
       const outcome = messageId === attempt?.messageId ? 'failed' : 'canceled';
-      this.step(run, position, { stepId, name, verb: TASK_VERBS[kind], type: undefined, messageId, startMs, endMs, outcome });
+      this.addStepSpan(run, position, {
+        stepId,
+        name,
+        verb: TASK_VERBS[kind],
+        type: undefined,
+        messageId,
+        startMs,
+        endMs,
+        outcome,
+      });
     }
     const { message } = run.settings;
     this.add(run, position, {
       spanId: runSpanId(run.key),
       parentSpanId: triggerSpanId(run.key),
-      name: message ? 'message' : short(`run ${bareUrl(run.workflowUrl).path}`),
+      name: message ? 'message' : shorten(`run ${withoutSecrets(run.workflowUrl).path}`),
       kind: 'internal',
       startMs: run.createdAt,
       endMs,
@@ -205,13 +214,13 @@ class SpanObserver implements SpanPoints {
     });
   }
 
-  private step(run: Run, position: RunPosition, step: EndedStep): void {
+  private addStepSpan(run: Run, position: RunPosition, step: EndedStep): void {
     const { stepId, name, verb, type, messageId, startMs, endMs, outcome, notifiedBy } = step;
     const notifier = notifiedBy && parseTraceparent(notifiedBy.traceparent);
     this.add(run, position, {
       spanId: stepSpanId(messageId),
       parentSpanId: runSpanId(run.key),
-      name: short(`${verb} ${name}`),
+      name: shorten(`${verb} ${name}`),
       kind: 'internal',
       // A resumed run continues steps that were planned before it was created.
       startMs: Math.max(run.createdAt, startMs),
@@ -221,7 +230,7 @@ class SpanObserver implements SpanPoints {
       attributes: {
         'everstep.run.id': run.workflowRunId,
         'everstep.step.id': stepId,
-        'everstep.step.name': short(name),
+        'everstep.step.name': shorten(name),
         'everstep.step.type': type,
         'everstep.step.outcome': outcome,
       },

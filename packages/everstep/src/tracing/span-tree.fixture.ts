@@ -1,8 +1,8 @@
 /** Spans of a runtime in memory with simulated time, and the workflows of an app that run in the same process. */
 import { createEndpoint, type Endpoint, type Workflow } from '@everstep/sdk';
-import { observedCaller, observedSender } from '../metrics/observed-calls.js';
+import { observeCaller, observeSender } from '../metrics/observed-calls.js';
 import type { MessageOutcome } from '../ports/message-sender.js';
-import { NO_OBSERVER, observers } from '../ports/observer.js';
+import { combineObservers, NO_OBSERVER } from '../ports/observer.js';
 import type { StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
 import { type Bench, ScriptedSender, settle, withRuntime } from '../runtime/runtime.fixture.js';
 import { RunTraces } from './run-traces.js';
@@ -63,14 +63,14 @@ export async function withSpans(
   let now = () => 0;
   const spans: Span[] = [];
   const traces = new RunTraces(sampler);
-  const observer = observers(
+  const observer = combineObservers(
     NO_OBSERVER,
     observeSpans(traces, { add: (span) => spans.push(span) }, () => now()),
   );
   const app = new TracedApp(workflows);
   const sender = new ScriptedSender(respond);
   await withRuntime(
-    observedCaller(app, observer, () => now()),
+    observeCaller(app, observer, () => now()),
     async (bench) => {
       now = () => bench.clock.now();
       const pass = async (ms: number) => {
@@ -80,7 +80,7 @@ export async function withSpans(
       };
       await work({ ...bench, app, sender, spans, pass });
     },
-    { observer, traces, sender: observedSender(sender, observer, () => now()) },
+    { observer, traces, sender: observeSender(sender, observer, () => now()) },
   );
 }
 

@@ -6,10 +6,10 @@ import { createAudit } from '../audit/index.js';
 import type { RotateRequest, RotateResult } from '../backup/control-channel.js';
 import type { AccessFiles } from '../bootstrap/access-files.js';
 import { elapsedMs, machineTime } from '../clock/machine-time.js';
-import { observedDocuments } from '../metrics/observed-store.js';
+import { observeDocuments } from '../metrics/observed-store.js';
 import type { SharedChange } from '../ports/cluster.js';
 import { rotateSecrets } from '../rotation/rotating.js';
-import { type StoreWrites, sendingWhileOpen } from '../runtime/commits/store-writes.js';
+import { refuseMessagesWhileClosed, type StoreWrites } from '../runtime/commits/store-writes.js';
 import type { Runtime } from '../runtime/runtime.js';
 import { createSearchService } from '../search/service.js';
 import { createSignIn } from '../sign-in/sign-in.js';
@@ -20,14 +20,14 @@ import type { Outgoing } from './outgoing.js';
 
 export type AccountReports = ReturnType<typeof createAccountReports>;
 
-/** What the service reports about accounts while it runs. */
+/** Creates the reports about accounts that the service sends while it runs. */
 export function createAccountReports(
   { config, accounts, store, upkeepClock, now, random, log, node }: Foundation,
   limits: Limits,
   { messageSender }: Outgoing,
   writes: StoreWrites,
 ) {
-  const sender = sendingWhileOpen(messageSender, writes);
+  const sender = refuseMessagesWhileClosed(messageSender, writes);
   const budgetAlerts = new BudgetAlerts({
     ...{ accounts, sender, writes, clock: upkeepClock, log, shared: node !== null },
     status: (instanceId) => limits.budgets.storedStatus(instanceId),
@@ -40,7 +40,7 @@ export function createAccountReports(
   return { budgetAlerts, audit };
 }
 
-/** Returns what reloads cached accounts after a change on another node. */
+/** Returns a function that reloads cached accounts after a change on another node. */
 export function createReload(
   { authority }: AccountParts,
   limits: Limits,
@@ -80,12 +80,12 @@ export async function openSearch(
   closers.add(async () => control?.close());
   return createSearchService({
     ...{ accounts, indexes: store.searchIndexes, plans, now, random, log },
-    documents: metrics ? observedDocuments(documents, observer, elapsedMs) : documents,
+    documents: metrics ? observeDocuments(documents, observer, elapsedMs) : documents,
     publicUrl: () => addresses.publicUrl,
   });
 }
 
-/** The accounts as the management API uses them, and the login. */
+/** Opens the account services of the management API, and the login. */
 export async function openAccountServices(
   { config, accounts, now, random, plans, log }: Foundation,
   { authority, accountChanged }: AccountParts,

@@ -14,12 +14,12 @@ export type Limits = Awaited<ReturnType<typeof openLimits>>['limits'];
 /** Opens the accounts of the store, and creates the first ones if it is new. */
 export async function openAccounts({ config, store, accounts, node, cluster, clock, random }: Foundation) {
   const accountChanged = (instanceId: string): void => cluster?.notify({ kind: 'account', instanceId });
-  const sharing = cluster ? { sharing: { elapsedMs, changed: accountChanged } } : {};
+  const sharing = cluster ? { sharing: { elapsedMs, notifyChanged: accountChanged } } : {};
   const authority = await createAuthority({ store, now: machineTime, ...sharing });
   const { dataDir, region, adminEmail } = config;
-  const first = { dataDir, region, adminEmail, accounts, authority, clock, random };
+  const startOptions = { dataDir, region, adminEmail, accounts, authority, clock, random };
   const exclusively: OpenedNode['exclusively'] = (work) => (node ? node.exclusively(work) : work());
-  const started = node ? await startSharedAccounts({ ...first, exclusively }) : await startAccounts(first);
+  const started = node ? await startSharedAccounts({ ...startOptions, exclusively }) : await startAccounts(startOptions);
   return { authority, started, exclusively, accountChanged };
 }
 

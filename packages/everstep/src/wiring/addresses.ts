@@ -6,7 +6,7 @@ import { localUrl } from '../bootstrap/listeners.js';
 import type { Config } from '../config/config.js';
 import type { OwnListener } from '../step-calls/addresses/address-policy.js';
 
-/** Where the service listens. */
+/** Addresses on which the service listens. */
 export interface Listening {
   /** URL of the runtime API, as this machine reaches it. */
   readonly url: string;

@@ -1,4 +1,4 @@
-/** The HTTP APIs of the service: what they depend on, and the addresses on which they listen. */
+/** The HTTP APIs of the service: their dependencies, and the addresses on which they listen. */
 import { fileURLToPath } from 'node:url';
 import { addressesOf, type Listener, localUrl, managementListener } from '../bootstrap/listeners.js';
 import { listenError } from '../bootstrap/start-error.js';
@@ -44,11 +44,11 @@ export async function apiDependencies(
   { config, store, log, logLevel, metrics, observer, steadyClock, virtualClock, tls, cluster }: Foundation,
   { slices, replies, pools, clusterWorkers, addressPolicyOf, mailRecipients }: Outgoing,
   addresses: Addresses,
-  own: OwnDependencies,
+  ownDependencies: OwnDependencies,
 ): Promise<HttpApiDependencies> {
   const descriptors = connectionLimits();
   return {
-    ...own,
+    ...ownDependencies,
     ...{ store, slices, log, logLevel, observer, version: SERVICE_VERSION, reads: new ReadBudget() },
     refusalDelays: new RefusalDelays(LOOP_TIME, elapsedMs),
     publicUrl: () => addresses.publicUrl,

@@ -1,7 +1,7 @@
 /** The parts on which all others depend: the log, metrics, the store with its secrets, clocks and randomness. */
 import type { Logger } from 'pino';
 import { openDataDir } from '../bootstrap/data-dir.js';
-import { findPortsFree, managementListener } from '../bootstrap/listeners.js';
+import { checkPortsFree, managementListener } from '../bootstrap/listeners.js';
 import { LogLevelSwitch } from '../bootstrap/log-level-switch.js';
 import { readPlans } from '../bootstrap/plans-file.js';
 import { openSecrets } from '../bootstrap/secrets-key.js';
@@ -15,7 +15,7 @@ import type { Config } from '../config/config.js';
 import { LIMITS } from '../config/limits.js';
 import { TlsListener } from '../http-api/tls/tls-listener.js';
 import { createMetrics } from '../metrics/index.js';
-import { observedStore } from '../metrics/observed-store.js';
+import { observeStore } from '../metrics/observed-store.js';
 import { NO_OBSERVER } from '../ports/observer.js';
 import type { Store } from '../ports/stores/store.js';
 import { createTracing } from '../tracing/index.js';
@@ -32,11 +32,11 @@ export interface FoundationOptions {
 }
 
 /** Creates everything that does not need the store. Rejects with StartError if a file or a port is not available. */
-export async function prepare(config: Config, given: Logger | undefined) {
-  const log = given ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
+export async function prepare(config: Config, logger: Logger | undefined) {
+  const log = logger ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
   const plans = await readPlans(config.plansFile, config.newInstancePlan);
   const tls = config.tls && new TlsListener(await readTlsFiles(config.tls));
-  await findPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
+  await checkPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
   await openDataDir(config.dataDir);
   return { config, log, logLevel: new LogLevelSwitch(log, config.logLevel), plans, tls };
 }
@@ -63,7 +63,7 @@ export async function openFoundation(prepared: PreparedStart, options: Foundatio
   return {
     ...{ ...prepared, closers: options.closers },
     ...{ metrics, observer, tracing, openedStore, node, cluster, secrets, accounts },
-    store: metrics ? observedStore(unobserved, observer, elapsedMs) : unobserved,
+    store: metrics ? observeStore(unobserved, observer, elapsedMs) : unobserved,
     random: createSystemRandom(),
     ...clocks,
   };

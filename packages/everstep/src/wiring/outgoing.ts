@@ -6,7 +6,7 @@ import { LIMITS } from '../config/limits.js';
 import { ReplyBudget } from '../fairness/reply-budget.js';
 import { WorkSlices } from '../fairness/work-slices.js';
 import { MailSender } from '../mail/mail-sender.js';
-import { observedCaller, observedSender } from '../metrics/observed-calls.js';
+import { observeCaller, observeSender } from '../metrics/observed-calls.js';
 import { createAddressPolicies } from '../step-calls/addresses/address-policies.js';
 import type { OwnListener } from '../step-calls/addresses/address-policy.js';
 import { createNameResolver } from '../step-calls/names/index.js';
@@ -42,26 +42,26 @@ export function openOutgoing(
     names: createNameResolver({ source: config.nameSource, owners }),
     rulesOf: (instanceId) => authority.outboundRulesOf(instanceId),
   });
-  const { signingKeys, learnWorkflowOrigin, regionOf, prepare } = authority;
+  const { signingKeys, recordWorkflowOrigin: learnWorkflowOrigin, regionOf, prepare } = authority;
   const keys = { signingKeys, ...withAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
   const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
   const replies = new ReplyBudget({ maxBytes, maxReplyBytes }, owners);
   const egressProxy = config.egressProxy === null ? null : { url: config.egressProxy };
-  const sending = { ...keys, ...(egressProxy ? { egressProxy } : {}), addressPolicyOf, owners, replies, slices };
-  const outbound = createOutbound({ ...sending, now: machineTime, random, log });
+  const outboundOptions = { ...keys, ...(egressProxy ? { egressProxy } : {}), addressPolicyOf, owners, replies, slices };
+  const outbound = createOutbound({ ...outboundOptions, now: machineTime, random, log });
   closers.add(() => outbound.close());
   const proxied = egressProxy && createProxiedFetch({ egressProxy, allow: config.allowAddresses, log });
   if (proxied) closers.add(() => proxied.close());
 
   const pools = new WorkerPools(steadyClock);
   const clusterWorkers = cluster && new ClusterWorkers({ local: pools, board: cluster, clock: steadyClock, log });
-  const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime, slices });
-  const mail = new MailSender(overConnections, { settings: config.mail, now: machineTime, log });
+  const workerCaller = new WorkerStepCaller({ pools, otherTransports: outbound, now: machineTime, slices });
+  const mail = new MailSender(workerCaller, { settings: config.mail, now: machineTime, log });
   return {
     ...{ slices, replies, addressPolicyOf, pools, clusterWorkers },
     mailRecipients: config.mail ? mail : null,
-    stepCaller: observedCaller(overConnections, tracing.observer, elapsedMs),
-    messageSender: observedSender(mail, tracing.observer, elapsedMs),
+    stepCaller: observeCaller(workerCaller, tracing.observer, elapsedMs),
+    messageSender: observeSender(mail, tracing.observer, elapsedMs),
     /** `fetch` through the egress proxy; absent without one. */
     proxiedFetch: proxied?.fetch,
   };

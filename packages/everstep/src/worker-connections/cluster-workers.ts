@@ -51,9 +51,9 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private readonly listeners: ((change: WorkerChange) => void)[] = [];
   private readonly nodeListeners: (() => void)[] = [];
   private members: readonly ClusterMember[] = [];
-  private others = new Map<string, OtherNode>();
+  private otherNodes = new Map<string, OtherNode>();
   /** The pools of other nodes by their name. */
-  private elsewhere = new Map<string, readonly NodePool[]>();
+  private remotePools = new Map<string, readonly NodePool[]>();
   /** Times when the last worker of a pool on another node was lost, Unix ms. */
   private readonly endedAt = new Map<string, number>();
   private readonly published = new Map<string, PublishedPoolState>();
@@ -110,9 +110,9 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
 
   missingSince(instanceId: string, url: string): number | null {
     const here = this.options.local.missingSince(instanceId, url);
-    const named = parseWorkerUrl(url);
-    if (here === null || !named || this.candidates(instanceId, named).length > 0) return null;
-    return Math.max(here, this.endedAt.get(poolName(instanceId, named.app)) ?? 0);
+    const workerUrl = parseWorkerUrl(url);
+    if (here === null || !workerUrl || this.candidates(instanceId, workerUrl).length > 0) return null;
+    return Math.max(here, this.endedAt.get(poolName(instanceId, workerUrl.app)) ?? 0);
   }
 
   /**
@@ -122,7 +122,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   capacityOf(pool: string): number {
     const here = this.options.local.capacityOf(pool);
     if (here > 0) return here;
-    return (this.elsewhere.get(pool) ?? []).reduce((sum, { slots }) => sum + slots, 0);
+    return (this.remotePools.get(pool) ?? []).reduce((sum, { slots }) => sum + slots, 0);
   }
 
   isServedHere(instanceId: string, url: string): boolean {
@@ -130,8 +130,8 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   }
 
   nodeFor(instanceId: string, url: string, runKey: string): string | null {
-    const named = parseWorkerUrl(url);
-    return named && chooseNode(this.candidates(instanceId, named), runKey);
+    const workerUrl = parseWorkerUrl(url);
+    return workerUrl && chooseNode(this.candidates(instanceId, workerUrl), runKey);
   }
 
   /**
@@ -157,7 +157,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     instanceId: string,
     { app, workflow }: { readonly app: string; readonly workflow: string },
   ): readonly NodePool[] {
-    const pools = this.elsewhere.get(poolName(instanceId, app));
+    const pools = this.remotePools.get(poolName(instanceId, app));
     return pools?.filter(({ workflows }) => workflows.includes(workflow)) ?? [];
   }
 
@@ -190,14 +190,16 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private async readOnce(): Promise<void> {
     const { board } = this.options;
     const members = await board.members();
-    const others = members.filter(({ nodeId }) => nodeId !== board.nodeId);
-    const changed = others.filter(({ nodeId, workersVersion }) => this.others.get(nodeId)?.workersVersion !== workersVersion);
-    const pools = changed.length === 0 ? [] : await board.poolsOf(changed.map(({ nodeId }) => nodeId));
+    const otherMembers = members.filter(({ nodeId }) => nodeId !== board.nodeId);
+    const changedMembers = otherMembers.filter(
+      ({ nodeId, workersVersion }) => this.otherNodes.get(nodeId)?.workersVersion !== workersVersion,
+    );
+    const pools = changedMembers.length === 0 ? [] : await board.poolsOf(changedMembers.map(({ nodeId }) => nodeId));
     const next = new Map<string, OtherNode>();
-    for (const { nodeId, workersVersion } of others) {
-      const known = this.others.get(nodeId);
-      const isSame = known?.workersVersion === workersVersion;
-      next.set(nodeId, isSame ? known : { workersVersion, pools: pools.filter((pool) => pool.nodeId === nodeId) });
+    for (const { nodeId, workersVersion } of otherMembers) {
+      const previous = this.otherNodes.get(nodeId);
+      const isSame = previous?.workersVersion === workersVersion;
+      next.set(nodeId, isSame ? previous : { workersVersion, pools: pools.filter((pool) => pool.nodeId === nodeId) });
     }
     this.apply(next);
     const before = JSON.stringify(this.connectionNodes);
@@ -206,26 +208,26 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   }
 
   private apply(next: ReadonlyMap<string, OtherNode>): void {
-    const touched = new Map<string, PoolName>();
-    const touch = (node: OtherNode): void => {
-      for (const pool of node.pools) touched.set(poolName(pool.instanceId, pool.app), pool);
+    const changedPools = new Map<string, PoolName>();
+    const addPools = (node: OtherNode): void => {
+      for (const pool of node.pools) changedPools.set(poolName(pool.instanceId, pool.app), pool);
     };
-    for (const [nodeId, node] of this.others) if (next.get(nodeId) !== node) touch(node);
-    for (const [nodeId, node] of next) if (this.others.get(nodeId) !== node) touch(node);
-    this.others = new Map(next);
-    if (touched.size === 0) return;
-    const elsewhere = new Map<string, NodePool[]>();
+    for (const [nodeId, node] of this.otherNodes) if (next.get(nodeId) !== node) addPools(node);
+    for (const [nodeId, node] of next) if (this.otherNodes.get(nodeId) !== node) addPools(node);
+    this.otherNodes = new Map(next);
+    if (changedPools.size === 0) return;
+    const remotePools = new Map<string, NodePool[]>();
     for (const { pools } of next.values())
       for (const pool of pools) {
         const name = poolName(pool.instanceId, pool.app);
-        const known = elsewhere.get(name);
-        if (known) known.push(pool);
-        else elsewhere.set(name, [pool]);
+        const poolsOfName = remotePools.get(name);
+        if (poolsOfName) poolsOfName.push(pool);
+        else remotePools.set(name, [pool]);
       }
-    const before = this.elsewhere;
-    this.elsewhere = elsewhere;
-    for (const [name, change] of touched) {
-      if (before.has(name) && !elsewhere.has(name)) this.noteEnd(name);
+    const before = this.remotePools;
+    this.remotePools = remotePools;
+    for (const [name, change] of changedPools) {
+      if (before.has(name) && !remotePools.has(name)) this.noteEnd(name);
       this.notify(change);
     }
   }
@@ -271,26 +273,31 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const written = new Map<string, PublishedPoolState | null>();
     for (const [name, { instanceId, app }] of pending) {
       const pool = this.poolToPublish({ instanceId, app });
-      const known = this.published.get(name);
+      const previous = this.published.get(name);
       if (!pool) {
-        if (!known) continue;
+        if (!previous) continue;
         removed.push({ instanceId, app });
         written.set(name, null);
         isVisible = true;
         continue;
       }
       const { slots, workflows, connections } = pool;
-      const now = { instanceId, app, visible: JSON.stringify({ slots, workflows }), connections: JSON.stringify(connections) };
-      if (known?.visible === now.visible && known.connections === now.connections) continue;
-      isVisible ||= known?.visible !== now.visible;
+      const newState = {
+        instanceId,
+        app,
+        visible: JSON.stringify({ slots, workflows }),
+        connections: JSON.stringify(connections),
+      };
+      if (previous?.visible === newState.visible && previous.connections === newState.connections) continue;
+      isVisible ||= previous?.visible !== newState.visible;
       put.push(pool);
-      written.set(name, now);
+      written.set(name, newState);
     }
     if (written.size === 0) return;
     try {
       await board.publishPools({ put, removed, isVisible });
-      for (const [name, now] of written) {
-        if (now) this.published.set(name, now);
+      for (const [name, state] of written) {
+        if (state) this.published.set(name, state);
         else this.published.delete(name);
       }
       if (isVisible) board.notify({ kind: 'workers' });

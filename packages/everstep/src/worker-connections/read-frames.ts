@@ -87,7 +87,7 @@ export type ReadHello =
   | { readonly ok: true; readonly hello: HelloFrame }
   | { readonly ok: false; readonly code: RejectionCode; readonly message: string };
 
-const bad = (message: string): ReadHello => ({ ok: false, code: 'bad-request', message });
+const badRequest = (message: string): ReadHello => ({ ok: false, code: 'bad-request', message });
 
 const shownVersion = (version: unknown): string => (typeof version === 'number' ? String(version) : 'unknown');
 
@@ -99,35 +99,36 @@ function versionProblem({ connection, protocol }: Fields): string | null {
   return null;
 }
 
-const isAbove = (version: unknown, own: number): boolean => typeof version === 'number' && version > own;
-const newerOf = ({ connection, protocol }: Fields): boolean =>
+const isAbove = (version: unknown, ownVersion: number): boolean => typeof version === 'number' && version > ownVersion;
+const isNewerWorker = ({ connection, protocol }: Fields): boolean =>
   isAbove(connection, CONNECTION_VERSION) || (connection === CONNECTION_VERSION && isAbove(protocol, PROTOCOL_VERSION));
 
 /** Reads the first message of a worker. */
 export function readHello(text: string): ReadHello {
   const message = parseMessage(text);
-  if (typeof message === 'string') return bad(message);
+  if (typeof message === 'string') return badRequest(message);
   const [frame] = message;
-  if (!frame || message.length > 1 || frame.kind !== 'hello') return bad('the first message must be one frame "hello"');
+  if (!frame || message.length > 1 || frame.kind !== 'hello') return badRequest('the first message must be one frame "hello"');
   const problem = versionProblem(frame);
   if (problem !== null) {
-    const which = newerOf(frame) ? 'Everstep' : '@everstep/sdk in this app';
-    return { ok: false, code: 'unsupported-version', message: `${problem}: upgrade ${which}` };
+    const outdated = isNewerWorker(frame) ? 'Everstep' : '@everstep/sdk in this app';
+    return { ok: false, code: 'unsupported-version', message: `${problem}: upgrade ${outdated}` };
   }
   const { token, app, workflows, maxConcurrency, workerId, host, version, sdk } = frame;
-  if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH) return bad('"token" must be the token of a queue instance');
+  if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH)
+    return badRequest('"token" must be the token of a queue instance');
   if (typeof app !== 'string' || !WORKER_APP.test(app))
-    return bad('"app" must consist of lower-case letters, digits, "-", "_" and ".", and be at most 63 characters long');
+    return badRequest('"app" must consist of lower-case letters, digits, "-", "_" and ".", and be at most 63 characters long');
   if (!Array.isArray(workflows) || workflows.length === 0 || workflows.length > MAX_WORKFLOWS)
-    return bad(`"workflows" must name 1 to ${MAX_WORKFLOWS} workflows`);
+    return badRequest(`"workflows" must name 1 to ${MAX_WORKFLOWS} workflows`);
   const names = workflows.filter((name): name is string => typeof name === 'string' && WORKER_WORKFLOW.test(name));
-  if (names.length !== workflows.length) return bad('"workflows" contains an invalid name');
+  if (names.length !== workflows.length) return badRequest('"workflows" contains an invalid name');
   if (!isCount(maxConcurrency) || maxConcurrency < 1 || maxConcurrency > MAX_CONCURRENCY)
-    return bad(`"maxConcurrency" must be a whole number from 1 to ${MAX_CONCURRENCY}`);
+    return badRequest(`"maxConcurrency" must be a whole number from 1 to ${MAX_CONCURRENCY}`);
   if (!isText(workerId) || workerId === '' || !isText(sdk))
-    return bad(`"workerId" and "sdk" must be strings of at most ${MAX_TEXT_LENGTH} characters without control characters`);
+    return badRequest(`"workerId" and "sdk" must be strings of at most ${MAX_TEXT_LENGTH} characters without control characters`);
   if ((host !== undefined && !isText(host)) || (version !== undefined && !isText(version)))
-    return bad(`"host" and "version" must be strings of at most ${MAX_TEXT_LENGTH} characters without control characters`);
+    return badRequest(`"host" and "version" must be strings of at most ${MAX_TEXT_LENGTH} characters without control characters`);
   return {
     ok: true,
     hello: {

@@ -65,7 +65,7 @@ suite('workers and several nodes', {
     const workers = new ClusterWorkers({ local: pools, board: cluster, clock, log: quiet });
     const stepCaller = new WorkerStepCaller({
       ...{ pools, now: clock.now },
-      others: { stepCaller: noEndpoint, messageSender: noMessages },
+      otherTransports: { stepCaller: noEndpoint, messageSender: noMessages },
     });
     const changed = ({ kind }: SharedChange): void => {
       if (kind === 'workers' || kind === 'everything') void workers.refresh();

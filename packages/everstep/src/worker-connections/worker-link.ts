@@ -23,7 +23,7 @@ export interface FrameSocket {
   isPaused?(): boolean;
 }
 
-/** What a worker reported about itself, without its token. */
+/** Details that a worker reported about itself, without its token. */
 export type WorkerProfile = Omit<HelloFrame, 'kind' | 'token' | 'connection' | 'protocol'>;
 
 /** A `step` frame whose request is JSON text in parts, because it is long. */
@@ -96,7 +96,7 @@ export const CLOSE = { normal: 1000, goingAway: 1001, policy: 1008 } as const;
 const MAX_REASON_LENGTH = 120;
 /** Frames are joined until a message has this length. */
 const MESSAGE_LENGTH = 1024 * 1024;
-const nothing = (): void => {};
+const noop = (): void => {};
 const READS_TOO_SLOWLY = 'the worker reads too slowly';
 
 function textOf(request: WorkerRequest, id: number): string | readonly string[] {
@@ -129,7 +129,7 @@ export class WorkerLink {
   private cancelHeartbeat: () => void;
   /** Time when the deadlines are checked next. One timer is enough for all requests, because most of them end long before. */
   private deadlinesAt = Number.POSITIVE_INFINITY;
-  private cancelDeadlines = nothing;
+  private cancelDeadlines = noop;
   private workerDrains = false;
   private serviceDrains = false;
   private closed = false;
@@ -190,7 +190,7 @@ export class WorkerLink {
       const exchange: Exchange = {
         recorded,
         deadline: clock.now() + timeoutMs,
-        unsent: onSent ?? nothing,
+        unsent: onSent ?? noop,
         cancel,
         finish: (outcome) => {
           this.exchanges.delete(id);

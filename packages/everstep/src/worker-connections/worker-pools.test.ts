@@ -49,18 +49,18 @@ it('picks the connection that holds the run, until it is full, drains or has end
   const target = { ...TARGET, runKey: 'r1' };
   const send = () => sendTo(harness, target);
   occupy(b.link);
-  harness.pools.answered(b.link, 'r1', true);
+  harness.pools.recordReply(b.link, 'r1', true);
   assert.equal(send(), b.link);
   assert.equal(send(), a.link, 'it is full');
   b.respond(1);
   b.respond(2);
   assert.equal(b.link.inFlight, 0);
   assert.equal(harness.pools.pick(target), b.link);
-  harness.pools.answered(b.link, 'r1', false);
+  harness.pools.recordReply(b.link, 'r1', false);
   occupy(b.link);
   occupy(b.link);
   assert.equal(harness.pools.pick(target), a.link, 'no connection holds it any longer');
-  harness.pools.answered(a.link, 'r1', true);
+  harness.pools.recordReply(a.link, 'r1', true);
   a.send({ kind: 'drain' });
   assert.equal(harness.pools.pick(target), 'busy');
   b.respond(3);
@@ -72,7 +72,7 @@ it('picks the connection that holds the run, until it is full, drains or has end
 it('ignores that an ended connection held a run', () => {
   const harness = new ConnectedWorkers();
   const [a, b] = [harness.connect(), harness.connect()];
-  harness.pools.answered(a.link, 'r1', true);
+  harness.pools.recordReply(a.link, 'r1', true);
   a.lose();
   assert.equal(harness.pools.pick({ ...TARGET, runKey: 'r1' }), b.link);
   b.lose();

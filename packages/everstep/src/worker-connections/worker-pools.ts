@@ -19,7 +19,7 @@ export interface WorkerTarget {
 }
 
 /** A request that waits for a free connection. */
-interface Waiting {
+interface WaitingRequest {
   readonly target: WorkerTarget;
   /** Assigns a connection, or null, and removes the request from the list. */
   readonly assign: (link: WorkerLink | null) => void;
@@ -34,7 +34,7 @@ interface Pool extends WorkerChange {
    */
   readonly holders: Map<string, string>;
   /** Requests that wait for a free connection that serves their workflow, in order. */
-  readonly waiting: Set<Waiting>;
+  readonly waiting: Set<WaitingRequest>;
 }
 
 export class WorkerPools implements WorkerPresence {
@@ -115,11 +115,11 @@ export class WorkerPools implements WorkerPresence {
   }
 
   missingSince(instanceId: string, url: string): number | null {
-    const named = parseWorkerUrl(url);
-    if (!named) return null;
-    const name = poolName(instanceId, named.app);
+    const workerUrl = parseWorkerUrl(url);
+    if (!workerUrl) return null;
+    const name = poolName(instanceId, workerUrl.app);
     const pool = this.pools.get(name);
-    for (const link of pool?.links.values() ?? []) if (link.isOpen && link.serves(named.workflow)) return null;
+    for (const link of pool?.links.values() ?? []) if (link.isOpen && link.serves(workerUrl.workflow)) return null;
     return this.endedAt.get(name) ?? this.startedAt;
   }
 
@@ -161,7 +161,7 @@ export class WorkerPools implements WorkerPresence {
       return;
     }
     const onAborted = () => waiting.assign(null);
-    const waiting: Waiting = {
+    const waiting: WaitingRequest = {
       target,
       assign: (link) => {
         pool.waiting.delete(waiting);
@@ -174,7 +174,7 @@ export class WorkerPools implements WorkerPresence {
   }
 
   /** Called when the connection has replied to a request of the run; `holds`: it keeps the run in memory. */
-  answered(link: WorkerLink, runKey: string, holds: boolean): void {
+  recordReply(link: WorkerLink, runKey: string, holds: boolean): void {
     const holders = this.poolOf.get(link)?.holders;
     if (!holders) return;
     holders.delete(runKey);

@@ -27,7 +27,7 @@ const DONE: StepReply = {
 class Harness extends ConnectedWorkers {
   readonly caller = new WorkerStepCaller({
     pools: this.pools,
-    others: {
+    otherTransports: {
       stepCaller: { call: () => assert.fail('not a worker URL'), close: async () => {} },
       messageSender: { send: () => assert.fail('not a worker URL') },
     },

@@ -17,7 +17,7 @@ import type { Message, MessageOutcome, MessageSender } from '../ports/message-se
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { ReplayCheck, ReplayVerdict, StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
 import { isWorkerUrl } from '../ports/workers.js';
-import { keptOf } from '../responses/retry-advice.js';
+import { truncateBody } from '../responses/retry-advice.js';
 import { readNotice, readNoticeReply } from './notices.js';
 import type { ExchangeOptions, ExchangeOutcome, LongStepRequest, WorkerLink, WorkerRequest } from './worker-link.js';
 import type { WorkerPools, WorkerTarget } from './worker-pools.js';
@@ -40,11 +40,11 @@ function failureOf(
   sent?: SentRequest,
   retry: DeliveryFailure['retry'] = BACKOFF,
 ): Failed {
-  const nothing = { status: null, responseHeaders: {}, responseBody: NO_BODY };
-  return { kind: 'failure', failure: { cause, message, retry, ...nothing, ...(sent ? { sent } : {}) } };
+  const noResponse = { status: null, responseHeaders: {}, responseBody: NO_BODY };
+  return { kind: 'failure', failure: { cause, message, retry, ...noResponse, ...(sent ? { sent } : {}) } };
 }
 
-/** Where a request goes. */
+/** Destination of a request. */
 interface Destination {
   readonly instanceId: string;
   readonly url: string;
@@ -85,7 +85,7 @@ function statusOf(reply: StepReply): number {
 export interface WorkerCallerOptions {
   readonly pools: WorkerPools;
   /** Transports of all URLs that are not worker URLs. */
-  readonly others: { readonly stepCaller: StepCaller; readonly messageSender: MessageSender };
+  readonly otherTransports: { readonly stepCaller: StepCaller; readonly messageSender: MessageSender };
   /** Returns the current time, Unix ms. */
   readonly now: () => number;
   /** Encodes long requests in slices. If absent, they are encoded in one piece. */
@@ -105,33 +105,34 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 
   call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
-    if (!isWorkerUrl(call.workflowUrl)) return this.options.others.stepCaller.call(call, signal, onSent);
+    if (!isWorkerUrl(call.workflowUrl)) return this.options.otherTransports.stepCaller.call(call, signal, onSent);
     return this.callWorker(call, signal, onSent);
   }
 
   async check(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
-    const { stepCaller } = this.options.others;
+    const { stepCaller } = this.options.otherTransports;
     const { instanceId, workflowUrl: url, request, timeoutMs } = check;
-    const unknown = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
-    if (!isWorkerUrl(url)) return stepCaller.check?.(check, signal) ?? unknown('this transport does not support replay checks');
+    const cannotTell = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
+    if (!isWorkerUrl(url))
+      return stepCaller.check?.(check, signal) ?? cannotTell('this transport does not support replay checks');
     try {
       const workflow = parseWorkerUrl(url)?.workflow ?? '';
       const destination = { instanceId, url, runKey: '', requestKey: `check ${request.run.key}` };
       const asked = await this.exchange(destination, { kind: 'check', workflow, request }, { timeoutMs, signal });
-      if (!('outcome' in asked)) return unknown(asked.failure.message);
+      if (!('outcome' in asked)) return cannotTell(asked.failure.message);
       const { outcome } = asked;
       const verdict = outcome.kind === 'replied' ? readVerdict(fields(outcome.reply, 'the reply'), check) : null;
-      return verdict ?? unknown('the worker did not respond to the replay check');
+      return verdict ?? cannotTell('the worker did not respond to the replay check');
     } catch (error) {
-      if (error instanceof Problem) return unknown(`the worker answered with an invalid frame: ${error.summary}`);
-      if (error instanceof NotAttemptedError) return unknown(error.message);
+      if (error instanceof Problem) return cannotTell(`the worker answered with an invalid frame: ${error.summary}`);
+      if (error instanceof NotAttemptedError) return cannotTell(error.message);
       throw error;
     }
   }
 
   async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
     const { url, instanceId, timeoutMs, signed, outcomeRecorded: recorded } = message;
-    if (!isWorkerUrl(url)) return this.options.others.messageSender.send(message, signal, onSent);
+    if (!isWorkerUrl(url)) return this.options.otherTransports.messageSender.send(message, signal, onSent);
     const isNotice = signed?.kind === 'failure-function' || signed?.kind === 'failure-callback';
     if (!isNotice || message.body === null)
       return failureOf('refused', 'a worker URL accepts workflow runs and failure callbacks only', undefined, NEVER);
@@ -142,7 +143,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const asked = await this.exchange(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent, recorded });
     if (!('outcome' in asked)) return asked;
     const { outcome, sent, link } = asked;
-    if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, { link, sent });
+    if (outcome.kind === 'timed-out') return this.timeoutFailure(timeoutMs, { link, sent });
     const result = outcome.kind === 'noticed' ? readNoticeReply(outcome.outcome) : null;
     if (!result) {
       link.lastError = INVALID_REPLY;
@@ -153,7 +154,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 
   close(): Promise<void> {
-    return this.options.others.stepCaller.close();
+    return this.options.otherTransports.stepCaller.close();
   }
 
   private async longFrameOf(
@@ -189,7 +190,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     );
     if (!('outcome' in asked)) return asked;
     const { outcome, link, sent } = asked;
-    if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, { link, sent });
+    if (outcome.kind === 'timed-out') return this.timeoutFailure(timeoutMs, { link, sent });
     if (outcome.kind === 'too-long') {
       link.lastError = 'reply too long';
       const limit = `${LIMITS.maxReplyBytes} bytes (maxReplyBytes)`;
@@ -205,10 +206,10 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const isFailed = reply.kind === 'failed' || reply.kind === 'refused';
     if (reply.kind === 'failed') link.lastError = reply.error.name;
     const holds = (reply.kind === 'progress' || reply.kind === 'failed') && reply.hold !== undefined;
-    this.options.pools.answered(link, request.run.key, holds);
+    this.options.pools.recordReply(link, request.run.key, holds);
     // Only a failure is shown with its response. The reply itself contains everything else.
     const responseBody = isFailed
-      ? keptOf(Buffer.from(JSON.stringify(outcome.kind === 'replied' ? outcome.reply : null)))
+      ? truncateBody(Buffer.from(JSON.stringify(outcome.kind === 'replied' ? outcome.reply : null)))
       : NO_BODY;
     return { kind: 'reply', reply, status: statusOf(reply), responseHeaders: {}, responseBody, sent };
   }
@@ -224,13 +225,14 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   ): Promise<ExchangeResult | Failed> {
     const { pools } = this.options;
     const { url, requestKey } = destination;
-    const named = parseWorkerUrl(url);
-    if (!named) return failureOf('refused', 'the worker URL is invalid', undefined, NEVER);
-    const target = { ...destination, ...named };
+    const workerUrl = parseWorkerUrl(url);
+    if (!workerUrl) return failureOf('refused', 'the worker URL is invalid', undefined, NEVER);
+    const target = { ...destination, ...workerUrl };
     for (;;) {
       if (options.signal.aborted) return failureOf('network', 'the request was aborted');
       const picked = pools.pick(target);
-      const exchange = picked === 'busy' ? await this.whenFree(target, request, options) : this.over(picked, request, options);
+      const exchange =
+        picked === 'busy' ? await this.whenFree(target, request, options) : this.sendOver(picked, request, options);
       if (!exchange) {
         if (options.signal.aborted) return failureOf('network', 'the request was aborted');
         throw new NotAttemptedError(`no worker that serves ${url} is connected`);
@@ -246,13 +248,13 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     }
   }
 
-  private over(link: WorkerLink | null, request: WorkerRequest, options: ExchangeOptions): Exchange | null {
+  private sendOver(link: WorkerLink | null, request: WorkerRequest, options: ExchangeOptions): Exchange | null {
     return link && { link, startedAt: this.options.now(), outcome: link.exchange(request, options) };
   }
 
   private whenFree(target: WorkerTarget, request: WorkerRequest, options: ExchangeOptions): Promise<Exchange | null> {
     return new Promise((resolve) => {
-      this.options.pools.waitForFree(target, options.signal, (link) => resolve(this.over(link, request, options)));
+      this.options.pools.waitForFree(target, options.signal, (link) => resolve(this.sendOver(link, request, options)));
     });
   }
 
@@ -270,7 +272,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     return false;
   }
 
-  private timedOut(timeoutMs: number, { link, sent }: Pick<ExchangeResult, 'link' | 'sent'>): Failed {
+  private timeoutFailure(timeoutMs: number, { link, sent }: Pick<ExchangeResult, 'link' | 'sent'>): Failed {
     link.lastError = 'timeout';
     return failureOf('timeout', `the worker did not answer within ${timeoutMs} ms`, sent);
   }

@@ -2,7 +2,7 @@
 import { endOfMonth, monthOf } from './months.js';
 
 /** A message costs a fraction of a cent. Further digits are only floating-point noise. */
-const PLACES = 1e9;
+const DECIMAL_FACTOR = 1e9;
 
 /** Returns the months that overlap the period, newest first. Times are in Unix ms. */
 export function monthsBetween(from: number, to: number): readonly string[] {
@@ -11,4 +11,4 @@ export function monthsBetween(from: number, to: number): readonly string[] {
   return months;
 }
 
-export const roundedDollars = (dollars: number): number => Math.round(dollars * PLACES) / PLACES;
+export const roundDollars = (dollars: number): number => Math.round(dollars * DECIMAL_FACTOR) / DECIMAL_FACTOR;

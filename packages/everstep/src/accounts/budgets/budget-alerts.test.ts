@@ -79,7 +79,7 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
     /** Counts messages and advances the time until they are checked. */
     async spend(messages: number) {
       await harness.send(messages);
-      alerts.spent(INSTANCE);
+      alerts.scheduleCheck(INSTANCE);
       clock.move(1_000);
       await settle();
     },
@@ -294,7 +294,7 @@ test('only one of several processes sends an alert', async (t) => {
   const others = [await harness.join(), await harness.join()];
   harness.hang(true);
   await harness.send(2_000_000);
-  for (const other of others) other.spent(INSTANCE);
+  for (const other of others) other.scheduleCheck(INSTANCE);
   await harness.spend(0);
   for (const other of others) other.start();
   await harness.pass(10_000);

@@ -65,7 +65,7 @@ export class BudgetAlerts {
   }
 
   /** Schedules a check of the instance's budget after messages were counted. */
-  spent(instanceId: string): void {
+  scheduleCheck(instanceId: string): void {
     this.spending.add(instanceId);
     if (this.cancelCheck || this.stopped.signal.aborted) return;
     const { clock } = this.options;
@@ -74,7 +74,8 @@ export class BudgetAlerts {
       const instances = [...this.spending];
       this.spending.clear();
       // The store may be available again by then.
-      for (const instanceId of instances) this.track(this.checkBudget(instanceId), { instanceId }, () => this.spent(instanceId));
+      for (const instanceId of instances)
+        this.track(this.checkBudget(instanceId), { instanceId }, () => this.scheduleCheck(instanceId));
     });
   }
 
@@ -122,8 +123,8 @@ export class BudgetAlerts {
       const key = keyOf(alert);
       if (this.sending.has(key) || this.stopped.signal.aborted) continue;
       this.sending.add(key);
-      const sent = this.deliver(alert).finally(() => this.sending.delete(key));
-      this.track(sent, { instanceId: alert.instanceId }, () => this.wake(clock.now() + RETRY_AFTER_FAULT_MS));
+      const delivery = this.deliver(alert).finally(() => this.sending.delete(key));
+      this.track(delivery, { instanceId: alert.instanceId }, () => this.wake(clock.now() + RETRY_AFTER_FAULT_MS));
     }
     const nextAt = await accounts.nextBudgetAlertAt({ after: now });
     if (nextAt !== null) this.wake(nextAt);
@@ -138,12 +139,12 @@ export class BudgetAlerts {
     const { instanceId, retried } = alert;
     // Reads the current URL: it may have been changed because the previous one did not work.
     const url = (await accounts.findInstance({ instanceId }))?.budgetAlertUrl;
-    const taken = url === undefined || (await this.send(alert, url));
+    const isDone = url === undefined || (await this.send(alert, url));
     if (this.stopped.signal.aborted) {
       if (shared) await accounts.rescheduleBudgetAlert({ alert, retried, dueAt: pending.dueAt });
       return;
     }
-    const delayMs = taken ? null : (RETRY_AFTER_MS[retried] ?? null);
+    const delayMs = isDone ? null : (RETRY_AFTER_MS[retried] ?? null);
     const dueAt = delayMs === null ? null : clock.now() + delayMs;
     await accounts.rescheduleBudgetAlert({ alert, retried: retried + 1, dueAt });
     // Further alerts may wait for a free slot.
@@ -177,12 +178,12 @@ export class BudgetAlerts {
     return false;
   }
 
-  private track(work: Promise<void>, about: { readonly instanceId?: string }, again: () => void): void {
+  private track(work: Promise<void>, logFields: { readonly instanceId?: string }, retry: () => void): void {
     const settled: Promise<void> = work
       .catch((error: unknown) => {
         const { writes = ALWAYS_OPEN, log } = this.options;
-        if (!writes.failed(error)) log.error({ ...about, error: String(error) }, 'budget alert check failed, retrying');
-        again();
+        if (!writes.noteFailure(error)) log.error({ ...logFields, error: String(error) }, 'budget alert check failed, retrying');
+        retry();
       })
       .finally(() => this.inProgress.delete(settled));
     this.inProgress.add(settled);

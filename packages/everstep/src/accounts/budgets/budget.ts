@@ -71,7 +71,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
   const { accounts, plans, now } = options;
   const elapsedMs = options.elapsedMs ?? now;
   const instances = options.instances ?? new InstanceCache({ accounts, elapsedMs });
-  const counted = new Map<string, UsageOfMonth>();
+  const usageByInstance = new Map<string, UsageOfMonth>();
 
   async function read(instanceId: string, accountId: string | null, month: string): Promise<readonly UsageRecord[]> {
     const records = await accounts.usage({ instanceId, fromMonth: month });
@@ -81,15 +81,15 @@ export function createBudgets(options: BudgetsOptions): Budgets {
   function usageOf(instance: QueueInstance, month: string): Promise<readonly UsageRecord[]> {
     const { instanceId } = instance;
     const accountId = instance.accountId ?? null;
-    const known = counted.get(instanceId);
-    const fresh = known && elapsedMs() - known.readAt < FRESH_MS;
-    if (fresh && known.month === month && known.accountId === accountId) return known.usage;
+    const cached = usageByInstance.get(instanceId);
+    const isFresh = cached && elapsedMs() - cached.readAt < FRESH_MS;
+    if (isFresh && cached.month === month && cached.accountId === accountId) return cached.usage;
     const usage = read(instanceId, accountId, month);
     const entry: UsageOfMonth = { month, accountId, readAt: elapsedMs(), usage };
-    counted.set(instanceId, entry);
+    usageByInstance.set(instanceId, entry);
     // A failure is only reported to those waiting for this read. The next caller reads again.
     usage.catch(() => {
-      if (counted.get(instanceId) === entry) counted.delete(instanceId);
+      if (usageByInstance.get(instanceId) === entry) usageByInstance.delete(instanceId);
     });
     return usage;
   }
@@ -113,7 +113,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
   }
 
   function forget(instanceId: string): Promise<void> {
-    counted.delete(instanceId);
+    usageByInstance.delete(instanceId);
     return instances.forget(instanceId);
   }
 
@@ -135,6 +135,6 @@ export function createBudgets(options: BudgetsOptions): Budgets {
       return (await status(instanceId))?.spent ?? 0;
     },
     forget,
-    forgetCounts: () => counted.clear(),
+    forgetCounts: () => usageByInstance.clear(),
   };
 }

@@ -22,14 +22,14 @@ export async function dailyUsage(
 ): Promise<DailyUsage> {
   const { instanceId, budgetDollars = 0 } = instance;
   const today = dayOf(now);
-  const names = Array.from({ length: days }, (_, index) => dayNameOf(startOfDay(today - days + 1 + index)));
-  const counted = await accounts.usageByDay({ instanceId, fromDay: names[0] ?? dayNameOf(now) });
+  const dayNames = Array.from({ length: days }, (_, index) => dayNameOf(startOfDay(today - days + 1 + index)));
+  const dailyRecords = await accounts.usageByDay({ instanceId, fromDay: dayNames[0] ?? dayNameOf(now) });
   const month = monthOf(now);
   const billed = (await accounts.usage({ instanceId, fromMonth: month })).filter(
     (record) => record.month === month && record.accountId === owner,
   );
-  const points = names.map((day): DayPoint => {
-    const records = counted.filter((record) => record.day === day && record.accountId === owner);
+  const points = dayNames.map((day): DayPoint => {
+    const records = dailyRecords.filter((record) => record.day === day && record.accountId === owner);
     return { day, messages: records.reduce((sum, { messages }) => sum + messages, 0), dollars: costOf(records, price) };
   });
   return { days: points, budgetDollars, spentDollars: costOf(billed, price) };

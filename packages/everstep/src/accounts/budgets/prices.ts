@@ -7,7 +7,7 @@ import { newKey } from '../../engine/ids.js';
 import type { Random } from '../../ports/random.js';
 import type { AccountStore, AuditEntry, QueueInstance, UsageRecord } from '../../ports/stores/account-store.js';
 import type { Plans } from '../plans/plans.js';
-import { roundedDollars } from './billed-months.js';
+import { roundDollars } from './billed-months.js';
 
 const MESSAGES_PER_PRICE = 100_000;
 /** Number of instances whose prices are written concurrently, which the store combines into a few commits. */
@@ -15,9 +15,9 @@ const MAX_CONCURRENT = 100;
 
 /** Returns dollars. `price` applies to messages counted while no price was recorded. */
 export function costOf(usage: readonly Pick<UsageRecord, 'price' | 'messages'>[], price: number): number {
-  const dollars = usage.reduce((sum, each) => sum + (each.messages * (each.price ?? price)) / MESSAGES_PER_PRICE, 0);
+  const dollars = usage.reduce((sum, record) => sum + (record.messages * (record.price ?? price)) / MESSAGES_PER_PRICE, 0);
   // Without rounding, a sum of fractions can be slightly below the budget that it should reach.
-  return roundedDollars(dollars);
+  return roundDollars(dollars);
 }
 
 export interface RecordPricesOptions {
@@ -52,9 +52,9 @@ export async function recordPrices({ accounts, plans, now, random }: RecordPrice
   }
 
   const stale = (await accounts.listInstances()).filter((instance) => instance.price !== priceOf(instance));
-  for (let first = 0; first < stale.length; first += MAX_CONCURRENT) {
+  for (let start = 0; start < stale.length; start += MAX_CONCURRENT) {
     await Promise.all(
-      stale.slice(first, first + MAX_CONCURRENT).map((instance) => {
+      stale.slice(start, start + MAX_CONCURRENT).map((instance) => {
         const audit = auditOf(instance);
         const change = { price: priceOf(instance) };
         return accounts.changeInstance({ instanceId: instance.instanceId, change, ...(audit ? { audit } : {}) });

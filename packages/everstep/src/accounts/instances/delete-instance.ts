@@ -28,8 +28,8 @@ export function createDeletion({
     deleteInstance: (principal, { instanceId, confirm }) =>
       rules.inTurnOfInstance(instanceId, async () => {
         const { userId } = principal.user;
-        const seen = await findVisibleInstance(rules, principal, instanceId, 'transfer');
-        if (seen.kind !== 'seen' && !(await isOperator(userId))) return seen;
+        const visible = await findVisibleInstance(rules, principal, instanceId, 'transfer');
+        if (visible.kind !== 'seen' && !(await isOperator(userId))) return visible;
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);
         if (confirm !== instance.name)

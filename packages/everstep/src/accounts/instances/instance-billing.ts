@@ -22,8 +22,8 @@ export function createInstanceBilling(
   return {
     setBudget: (principal, { instanceId, dollars }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const seen = await find(principal, instanceId, 'pay');
-        if (seen.kind !== 'seen') return seen;
+        const visible = await find(principal, instanceId, 'pay');
+        if (visible.kind !== 'seen') return visible;
         const { minBudgetDollars, maxBudgetDollars } = LIMITS;
         const isBudget =
           Number.isInteger(dollars) && (dollars === 0 || (dollars >= minBudgetDollars && dollars <= maxBudgetDollars));
@@ -32,39 +32,39 @@ export function createInstanceBilling(
             'invalid',
             `body.budget must be 0 (no limit) or a whole number from ${minBudgetDollars} to ${maxBudgetDollars} dollars, not ${dollars}`,
           );
-        const details = { from: seen.instance.budgetDollars ?? 0, to: dollars };
-        const entry = { action: 'queue.update-budget', details, accountIds: [seen.owner] };
+        const details = { from: visible.instance.budgetDollars ?? 0, to: dollars };
+        const entry = { action: 'queue.update-budget', details, accountIds: [visible.owner] };
         // Replaces -0.
         return change(principal, instanceId, { budgetDollars: dollars === 0 ? 0 : dollars }, entry);
       }),
 
     setBudgetAlert: (principal, { instanceId, url }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const seen = await find(principal, instanceId, 'pay');
-        if (seen.kind !== 'seen') return seen;
+        const visible = await find(principal, instanceId, 'pay');
+        if (visible.kind !== 'seen') return visible;
         if (url !== null && !URL.canParse(url)) return refuse('invalid', 'body.url must be an absolute http or https URL');
         // Paths and queries of such URLs often contain secrets, so only the host is logged.
         const details = { host: url === null ? null : new URL(url).host };
-        const entry = { action: 'queue.set-budget-alert', details, accountIds: [seen.owner] };
+        const entry = { action: 'queue.set-budget-alert', details, accountIds: [visible.owner] };
         return change(principal, instanceId, { budgetAlertUrl: url }, entry);
       }),
 
     setPlan: (principal, { instanceId, plan }) =>
       rules.inTurnOfInstance(instanceId, async () => {
         const isOperator = await options.isOperator(principal.user.userId);
-        const seen = await find(principal, instanceId, 'see');
-        if (seen.kind !== 'seen' && !isOperator) return seen;
+        const visible = await find(principal, instanceId, 'see');
+        if (visible.kind !== 'seen' && !isOperator) return visible;
         if (!isOperator) return refuse('forbidden', 'only an operator of this installation can set plans');
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);
-        const found = plans.find(plan);
+        const newPlan = plans.find(plan);
         const names = plans.all.map(({ name }) => name);
-        if (!found) return refuse('invalid', `body.plan_name must be one of ${names.join(', ')}`);
+        if (!newPlan) return refuse('invalid', `body.plan_name must be one of ${names.join(', ')}`);
         const details = { from: plans.planOf(instance).name, to: plan };
         const accountIds = [...new Set([instance.accountId ?? principal.user.userId, principal.user.userId])];
         // Usage already counted keeps its price.
-        const made = { plan, price: found.pricePer100kMessages };
-        return change(principal, instanceId, made, { action: 'queue.set-plan', details, accountIds });
+        const instanceChange = { plan, price: newPlan.pricePer100kMessages };
+        return change(principal, instanceId, instanceChange, { action: 'queue.set-plan', details, accountIds });
       }),
   };
 }

@@ -5,9 +5,9 @@
 import type { AccountStore, QueueInstance } from '../../ports/stores/account-store.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
-/** Cache time: how long a change made elsewhere can go unnoticed. */
+/** Cache time: the longest time for which a change made elsewhere can go unnoticed. */
 export const FRESH_MS = 500;
-/** How long an account counts as active after an entry of it was read. Entries in use are read every 500 ms. */
+/** Time for which an account counts as active after an entry of it was read. Entries in use are read every 500 ms. */
 const ACTIVE_MS = 10_000;
 
 interface CachedInstance {
@@ -31,11 +31,11 @@ const isSame = (a: QueueInstance, b: QueueInstance): boolean =>
 
 export class InstanceCache implements InstanceOwners {
   private readonly options: InstanceCacheOptions;
-  private readonly known = new Map<string, CachedInstance>();
+  private readonly cached = new Map<string, CachedInstance>();
   /** Number of cached instances by account. */
-  private readonly owned = new Map<string, number>();
+  private readonly instanceCounts = new Map<string, number>();
   private readonly reading = new Map<string, Promise<QueueInstance | null>>();
-  /** When an instance of each account was last used, except accounts that have been inactive for long. */
+  /** Times when an instance of each account was last used, except accounts that have been inactive for long. */
   private readonly usedAt = new Map<string, number>();
 
   constructor(options: InstanceCacheOptions) {
@@ -43,23 +43,23 @@ export class InstanceCache implements InstanceOwners {
   }
 
   /** Adds instances that were just read from the store. */
-  learn(instances: readonly QueueInstance[]): void {
+  addAll(instances: readonly QueueInstance[]): void {
     const readAt = this.options.elapsedMs();
     for (const instance of instances) this.note(instance.instanceId, { instance, readAt });
   }
 
   /** Returns the cached instance or null, and refreshes an expired entry in the background. */
   recall(instanceId: string): QueueInstance | null {
-    const known = this.known.get(instanceId);
+    const entry = this.cached.get(instanceId);
     // An error is ignored here: it occurs again, and is reported, where a caller waits for the read.
-    if (!known || this.isOld(known)) this.read(instanceId).catch(() => {});
-    return known?.instance ?? null;
+    if (!entry || this.isOld(entry)) this.read(instanceId).catch(() => {});
+    return entry?.instance ?? null;
   }
 
   /** Returns null if there is none. Rejects if the store fails. */
   async find(instanceId: string): Promise<QueueInstance | null> {
-    const known = this.known.get(instanceId);
-    return known && !this.isOld(known) ? known.instance : this.read(instanceId);
+    const entry = this.cached.get(instanceId);
+    return entry && !this.isOld(entry) ? entry.instance : this.read(instanceId);
   }
 
   /**
@@ -68,43 +68,43 @@ export class InstanceCache implements InstanceOwners {
    * `find` reads again.
    */
   async forget(instanceId: string): Promise<void> {
-    const known = this.known.get(instanceId);
-    if (known) this.note(instanceId, { ...known, readAt: Number.NEGATIVE_INFINITY });
+    const entry = this.cached.get(instanceId);
+    if (entry) this.note(instanceId, { ...entry, readAt: Number.NEGATIVE_INFINITY });
     this.reading.delete(instanceId);
     await this.read(instanceId).catch(() => {});
   }
 
   /** Returns the ids of all cached instances. */
   ids(): readonly string[] {
-    return [...this.known.keys()];
+    return [...this.cached.keys()];
   }
 
   accountOf(instanceId: string): string {
-    return this.known.get(instanceId)?.instance?.accountId ?? instanceId;
+    return this.cached.get(instanceId)?.instance?.accountId ?? instanceId;
   }
 
   get isShared(): boolean {
-    return this.owned.size > 1;
+    return this.instanceCounts.size > 1;
   }
 
   othersAreActive(instanceId: string): boolean {
     const now = this.options.elapsedMs();
     const accountId = this.accountOf(instanceId);
-    for (const [other, at] of this.usedAt) {
-      if (now - at >= ACTIVE_MS) this.usedAt.delete(other);
-      else if (other !== accountId) return true;
+    for (const [otherAccountId, at] of this.usedAt) {
+      if (now - at >= ACTIVE_MS) this.usedAt.delete(otherAccountId);
+      else if (otherAccountId !== accountId) return true;
     }
     return false;
   }
 
   hasSeveralInstances(accountId: string): boolean {
-    return (this.owned.get(accountId) ?? 0) > 1;
+    return (this.instanceCounts.get(accountId) ?? 0) > 1;
   }
 
-  private note(instanceId: string, known: CachedInstance): void {
-    const before = this.known.get(instanceId)?.instance?.accountId;
-    const after = known.instance?.accountId;
-    this.known.set(instanceId, known);
+  private note(instanceId: string, entry: CachedInstance): void {
+    const before = this.cached.get(instanceId)?.instance?.accountId;
+    const after = entry.instance?.accountId;
+    this.cached.set(instanceId, entry);
     if (before === after) return;
     this.count(before, -1);
     this.count(after, 1);
@@ -112,9 +112,9 @@ export class InstanceCache implements InstanceOwners {
 
   private count(accountId: string | undefined, change: number): void {
     if (accountId === undefined) return;
-    const owned = (this.owned.get(accountId) ?? 0) + change;
-    if (owned > 0) this.owned.set(accountId, owned);
-    else this.owned.delete(accountId);
+    const instanceCount = (this.instanceCounts.get(accountId) ?? 0) + change;
+    if (instanceCount > 0) this.instanceCounts.set(accountId, instanceCount);
+    else this.instanceCounts.delete(accountId);
   }
 
   private isOld({ readAt }: CachedInstance): boolean {
@@ -129,7 +129,7 @@ export class InstanceCache implements InstanceOwners {
       (instance) => {
         if (this.reading.get(instanceId) === reading) {
           this.reading.delete(instanceId);
-          const before = this.known.get(instanceId)?.instance;
+          const before = this.cached.get(instanceId)?.instance;
           this.note(instanceId, { instance, readAt });
           if (instance?.accountId) this.usedAt.set(instance.accountId, readAt);
           if (before && instance && !isSame(before, instance)) this.options.onChangedElsewhere?.(instanceId);

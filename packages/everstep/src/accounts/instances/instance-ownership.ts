@@ -32,7 +32,7 @@ export function createInstanceOwnership(
   const { accounts, now } = rules;
 
   /** Returns null if the account may own another instance. */
-  async function full({ user }: Principal, accountId: string) {
+  async function limitRefusal({ user }: Principal, accountId: string) {
     const max = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
     const owned = await accounts.instancesOf({ accountIds: [accountId] });
     return owned.length < max ? null : refuse('conflict', `this account can own at most ${max} queue instances (maxInstances)`);
@@ -44,9 +44,9 @@ export function createInstanceOwnership(
         if (!REGIONS.some((allowed) => allowed === region))
           return refuse('invalid', `region must be one of ${REGIONS.join(', ')}`);
         const accountId = teamId ?? principal.user.userId;
-        const allowed = await rules.allowed(principal, accountId, 'change', 'team');
+        const allowed = await rules.checkRight(principal, accountId, 'change', 'team');
         if (allowed.kind !== 'allowed') return allowed;
-        const tooMany = await full(principal, accountId);
+        const tooMany = await limitRefusal(principal, accountId);
         if (tooMany) return tooMany;
         const isOperator = await options.isOperator(principal.user.userId);
         const plan = isOperator ? plans.planOf({}) : plans.ofNewInstances;
@@ -70,8 +70,8 @@ export function createInstanceOwnership(
 
     moveToTeam: (principal, { instanceId, teamId }) =>
       rules.inTurn(async () => {
-        const seen = await find(principal, instanceId, 'transfer');
-        if (seen.kind !== 'seen') return seen;
+        const visible = await find(principal, instanceId, 'transfer');
+        if (visible.kind !== 'seen') return visible;
         // Checks only the format of the id, so that it does not reveal whether the account exists.
         if (PERSONAL_ID.test(teamId) || teamId === principal.user.userId)
           return refuse(
@@ -79,13 +79,13 @@ export function createInstanceOwnership(
             'body.target_team_id is the id of a personal account; moving to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-        const allowed = await rules.allowed(principal, teamId, 'change', 'team');
+        const allowed = await rules.checkRight(principal, teamId, 'change', 'team');
         if (allowed.kind !== 'allowed') return allowed;
-        if (seen.owner === teamId) return done(null);
-        const tooMany = await full(principal, teamId);
+        if (visible.owner === teamId) return done(null);
+        const tooMany = await limitRefusal(principal, teamId);
         if (tooMany) return tooMany;
-        const details = { from: seen.owner, to: teamId };
-        const entry = { action: 'queue.move-to-team', details, accountIds: [seen.owner, teamId] };
+        const details = { from: visible.owner, to: teamId };
+        const entry = { action: 'queue.move-to-team', details, accountIds: [visible.owner, teamId] };
         return change(principal, instanceId, { accountId: teamId }, entry);
       }),
   };

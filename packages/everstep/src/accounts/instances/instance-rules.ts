@@ -15,13 +15,13 @@ import { type ChangeInstance, type FindInstance, findVisibleInstance, INSTANCE }
 
 export interface InstanceRulesOptions {
   readonly rules: AccountRules;
-  readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf'>;
+  readonly authority: Pick<Authority, 'newToken' | 'dropRevoked' | 'tokenOf'>;
   readonly plans: Plans;
   readonly limitOf: LimitOf;
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Called after an instance has changed, so that no outdated state remains in use. */
   readonly instanceChanged: (instanceId: string) => unknown;
-  /** Returns messages about what the instance is currently refused. */
+  /** Returns messages about work of the instance that is currently refused. */
   readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
   readonly storage: (instanceId: string) => Promise<StorageUsage | null>;
   readonly accountsOf: AccountService['accountsOf'];
@@ -59,11 +59,11 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     authority.newToken({ instanceId, access: 'read-only' }),
   ];
 
-  const change: ChangeInstance = async (principal, instanceId, made, entry) => {
+  const change: ChangeInstance = async (principal, instanceId, instanceChange, entry) => {
     const audit = rules.audit(principal, { ...entry, subject: instanceId });
-    const changed = await accounts.changeInstance({ instanceId, change: made, audit });
+    const changedInstance = await accounts.changeInstance({ instanceId, change: instanceChange, audit });
     await options.instanceChanged(instanceId);
-    return changed ? done(null) : notFound(INSTANCE);
+    return changedInstance ? done(null) : notFound(INSTANCE);
   };
 
   return {
@@ -84,28 +84,28 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     },
 
     async findInstance(principal, instanceId) {
-      const seen = await find(principal, instanceId, 'see');
-      return seen.kind === 'seen' ? done(await view(seen.instance, seen.role)) : seen;
+      const visible = await find(principal, instanceId, 'see');
+      return visible.kind === 'seen' ? done(await view(visible.instance, visible.role)) : visible;
     },
 
     async accessTo(principal, instanceId) {
-      const seen = await find(principal, instanceId, 'see');
-      if (seen.kind !== 'seen') return seen;
-      const access = RIGHTS[seen.role].includes('use') ? 'read-write' : 'read-only';
-      return done({ instance: seen.instance, access });
+      const visible = await find(principal, instanceId, 'see');
+      if (visible.kind !== 'seen') return visible;
+      const access = RIGHTS[visible.role].includes('use') ? 'read-write' : 'read-only';
+      return done({ instance: visible.instance, access });
     },
 
     usersOf: (instanceId) => usersOf(accounts, instanceId),
 
     rotateTokens: (principal, instanceId) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const seen = await find(principal, instanceId, 'change');
-        if (seen.kind !== 'seen') return seen;
-        const entry = { action: 'queue.rotate-token', subject: instanceId, accountIds: [seen.owner] };
+        const visible = await find(principal, instanceId, 'change');
+        if (visible.kind !== 'seen') return visible;
+        const entry = { action: 'queue.rotate-token', subject: instanceId, accountIds: [visible.owner] };
         const audit = rules.audit(principal, entry);
         const tokens = newTokens(instanceId);
-        authority.revoked(instanceId, await accounts.replaceTokens({ instanceId, tokens, at: now(), audit }));
-        return done(await view(seen.instance, seen.role));
+        authority.dropRevoked(instanceId, await accounts.replaceTokens({ instanceId, tokens, at: now(), audit }));
+        return done(await view(visible.instance, visible.role));
       }),
   };
 }

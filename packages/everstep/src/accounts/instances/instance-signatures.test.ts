@@ -35,7 +35,7 @@ test('from the first step on, messages to other origins are signed with the mess
   const { authority } = await open(t);
   const one = await authority();
   assert.equal(one.messageKeyFor(ID, CUSTOMER), null);
-  await one.learnWorkflowOrigin(ID, APP);
+  await one.recordWorkflowOrigin(ID, APP);
   const { messageKeys, workflowOrigins } = (await one.signatureSettings(ID)) ?? {};
   assert.deepEqual(workflowOrigins, [APP]);
   assert.equal(one.messageKeyFor(ID, APP), null);
@@ -58,10 +58,10 @@ test('an origin is written once, whatever the number of steps, and the number of
     },
   };
   const one = await createAuthority({ store: { ...store, accounts: counting }, now: () => NOW });
-  await Promise.all(Array.from({ length: 20 }, () => one.learnWorkflowOrigin(ID, APP)));
-  assert.deepEqual([writes, one.learnWorkflowOrigin(ID, APP)], [1, null]);
-  for (let n = 1; n < LIMITS.maxWorkflowOrigins; n++) await one.learnWorkflowOrigin(ID, `https://${n}.test`);
-  assert.equal(one.learnWorkflowOrigin(ID, 'https://one-more.test'), null);
+  await Promise.all(Array.from({ length: 20 }, () => one.recordWorkflowOrigin(ID, APP)));
+  assert.deepEqual([writes, one.recordWorkflowOrigin(ID, APP)], [1, null]);
+  for (let n = 1; n < LIMITS.maxWorkflowOrigins; n++) await one.recordWorkflowOrigin(ID, `https://${n}.test`);
+  assert.equal(one.recordWorkflowOrigin(ID, 'https://one-more.test'), null);
   assert.equal(writes, LIMITS.maxWorkflowOrigins);
 });
 
@@ -70,9 +70,9 @@ test('concurrent changes are all kept', async (t) => {
   const one = await authority();
   await Promise.all([
     one.rotateSigningKeys(ID),
-    one.learnWorkflowOrigin(ID, APP),
+    one.recordWorkflowOrigin(ID, APP),
     one.changeSignatureSettings(ID, { ed25519: true }, BY),
-    one.learnWorkflowOrigin(ID, CUSTOMER),
+    one.recordWorkflowOrigin(ID, CUSTOMER),
     one.changeSignatureSettings(ID, { origins: [] }, BY),
   ]);
   const settings = await one.signatureSettings(ID);
@@ -101,9 +101,9 @@ test('another process learns of a workflow origin through a notification, or aft
   const { authority } = await open(t);
   let elapsed = 0;
   const changed: string[] = [];
-  const sharing = { elapsedMs: () => elapsed, changed: (instanceId: string) => void changed.push(instanceId) };
+  const sharing = { elapsedMs: () => elapsed, notifyChanged: (instanceId: string) => void changed.push(instanceId) };
   const [one, two] = [await authority(sharing), await authority(sharing)];
-  await one.learnWorkflowOrigin(ID, APP);
+  await one.recordWorkflowOrigin(ID, APP);
   assert.deepEqual(changed, [ID]);
   assert.equal(two.messageKeyFor(ID, CUSTOMER), null);
   await two.forget(ID);

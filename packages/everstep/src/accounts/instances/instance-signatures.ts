@@ -1,7 +1,7 @@
 /** Signature settings of queue instances: origins and key pairs. */
 import { LIMITS } from '../../config/limits.js';
 import type { AccountStore, AuditEntry, InstanceChange, QueueInstance } from '../../ports/stores/account-store.js';
-import { newKeyPairs, type PublicKey, publicKeyOf, rotatedKeyPairs } from './key-pairs.js';
+import { newKeyPairs, type PublicKey, publicKeyOf, rotateKeyPairs } from './key-pairs.js';
 import { messageKeyOf } from './message-keys.js';
 import { isSignedOrigin } from './signed-origins.js';
 
@@ -10,7 +10,7 @@ export interface SigningKeys {
   readonly next: string;
 }
 
-/** Who rotated signing keys and from which address, for the audit log. */
+/** User who rotated signing keys, and the address, for the audit log. */
 export interface KeyRotation {
   readonly actor: string;
   readonly address: string;
@@ -49,7 +49,7 @@ export interface InstanceSignatures {
   /** Returns the key for plain messages to this origin; null: the signing key. Throws if the instance is unknown. */
   messageKeyFor(instanceId: string, origin: string): string | null;
   /** Records that steps are sent to this origin. Returns null if it is already recorded, else resolves when it is durable. */
-  learnWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null;
+  recordWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null;
   /** Returns null if the instance does not exist. */
   signatureSettings(instanceId: string): Promise<SignatureSettings | null>;
   /** Changes the settings. `by` is in the audit log. Rejects if the instance does not exist. */
@@ -86,7 +86,7 @@ const settingsOf = (instance: QueueInstance): SignatureSettings => {
 export function createInstanceSignatures(options: InstanceSignaturesOptions): InstanceSignatures {
   const { accounts, recall, find, read, auditOf, inTurn } = options;
   /** Writes of origins in progress. */
-  const learning = new Map<string, Promise<void>>();
+  const writes = new Map<string, Promise<void>>();
 
   async function addWorkflowOrigin(instanceId: string, origin: string): Promise<void> {
     await accounts.addWorkflowOrigin({ instanceId, origin, limit: LIMITS.maxWorkflowOrigins });
@@ -95,9 +95,9 @@ export function createInstanceSignatures(options: InstanceSignaturesOptions): In
     options.changed(instanceId);
   }
 
-  async function change(instanceId: string, by: NotedAction, made: InstanceChange): Promise<SignatureSettings> {
+  async function change(instanceId: string, by: NotedAction, instanceChange: InstanceChange): Promise<SignatureSettings> {
     const audit = await auditOf(instanceId, by);
-    await accounts.changeInstance({ instanceId, change: made, audit });
+    await accounts.changeInstance({ instanceId, change: instanceChange, audit });
     const instance = await read(instanceId);
     if (!instance) throw new Error(`queue instance ${instanceId} does not exist`);
     return settingsOf(instance);
@@ -112,15 +112,15 @@ export function createInstanceSignatures(options: InstanceSignaturesOptions): In
       const instance = recall(instanceId);
       return isSignedOrigin(instance, origin) ? null : messageKeyOf(instance.currentSigningKey);
     },
-    learnWorkflowOrigin(instanceId, origin) {
+    recordWorkflowOrigin(instanceId, origin) {
       const { workflowOrigins = [] } = recall(instanceId);
       if (workflowOrigins.includes(origin) || workflowOrigins.length >= LIMITS.maxWorkflowOrigins) return null;
       const key = `${instanceId} ${origin}`;
-      const known = learning.get(key);
-      if (known) return known;
-      const added = addWorkflowOrigin(instanceId, origin).finally(() => learning.delete(key));
-      learning.set(key, added);
-      return added;
+      const inProgress = writes.get(key);
+      if (inProgress) return inProgress;
+      const write = addWorkflowOrigin(instanceId, origin).finally(() => writes.delete(key));
+      writes.set(key, write);
+      return write;
     },
     async signatureSettings(instanceId) {
       const instance = await find(instanceId);
@@ -148,7 +148,7 @@ export function createInstanceSignatures(options: InstanceSignaturesOptions): In
         const keyPairs = (await read(instanceId))?.keyPairs;
         if (!keyPairs) return null;
         const action = { action: 'queue.rotate-key-pairs', subject: instanceId, details: {} };
-        return change(instanceId, { ...by, ...action }, { keyPairs: rotatedKeyPairs(keyPairs) });
+        return change(instanceId, { ...by, ...action }, { keyPairs: rotateKeyPairs(keyPairs) });
       }),
   };
 }

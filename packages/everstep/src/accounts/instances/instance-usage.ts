@@ -21,13 +21,13 @@ export interface InstanceUsageOptions {
   readonly rules: AccountRules;
   readonly find: FindInstance;
   readonly plans: Plans;
-  /** Returns messages about what the instance is currently refused. */
+  /** Returns messages about work of the instance that is currently refused. */
   readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
   readonly storage: (instanceId: string) => Promise<StorageUsage | null>;
 }
 
 /** Counts runs and refusals on the UTC days since `from` (Unix ms). */
-export async function countedSince(
+export async function countsSince(
   { accounts, now }: AccountRules,
   instanceId: string,
   from: number,
@@ -39,8 +39,8 @@ export async function countedSince(
   for (const { day, what, count, lastAt } of counts) {
     if (what === 'run') requestsToday += day === today ? count : 0;
     else if (what !== 'unknown-login') {
-      const known = refusals.get(what);
-      refusals.set(what, { kind: what, count: count + (known?.count ?? 0), lastAt: Math.max(lastAt, known?.lastAt ?? 0) });
+      const earlier = refusals.get(what);
+      refusals.set(what, { kind: what, count: count + (earlier?.count ?? 0), lastAt: Math.max(lastAt, earlier?.lastAt ?? 0) });
     }
   }
   // The latest refusal comes first.
@@ -53,9 +53,9 @@ export function createInstanceUsage(options: InstanceUsageOptions): Pick<Account
 
   return {
     async stats(principal, { instanceId, periodMs }) {
-      const seen = await find(principal, instanceId, 'see');
-      if (seen.kind !== 'seen') return seen;
-      const { instance, owner } = seen;
+      const visible = await find(principal, instanceId, 'see');
+      if (visible.kind !== 'seen') return visible;
+      const { instance, owner } = visible;
       const { pricePer100kMessages } = plans.planOf(instance);
       const at = now();
       const months = monthsBetween(at - periodMs, at);
@@ -69,15 +69,15 @@ export function createInstanceUsage(options: InstanceUsageOptions): Pick<Account
       const budgetDollars = instance.budgetDollars ?? 0;
       const spentDollars = costOf(usageOf(monthOf(at)), pricePer100kMessages);
       const refused = await options.refusedNow(instanceId);
-      const counted = await countedSince(rules, instanceId, at - periodMs);
+      const dayCounts = await countsSince(rules, instanceId, at - periodMs);
       const storage = (await options.storage(instanceId)) ?? NOTHING_STORED;
-      return done({ storage, months: points, budgetDollars, spentDollars, refused, ...counted });
+      return done({ storage, months: points, budgetDollars, spentDollars, refused, ...dayCounts });
     },
 
     async usage(principal, { instanceId, days }) {
-      const seen = await find(principal, instanceId, 'see');
-      if (seen.kind !== 'seen') return seen;
-      const { instance, owner } = seen;
+      const visible = await find(principal, instanceId, 'see');
+      if (visible.kind !== 'seen') return visible;
+      const { instance, owner } = visible;
       const price = plans.planOf(instance).pricePer100kMessages;
       return done(await dailyUsage(accounts, { instance, owner, days, now: now(), price }));
     },

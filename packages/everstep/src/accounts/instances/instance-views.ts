@@ -5,7 +5,7 @@ import { type InstanceView, RIGHTS } from '../account-service.js';
 import type { Plans } from '../plans/plans.js';
 import type { Authority } from '../tokens/authority.js';
 import type { Access } from '../tokens/caller.js';
-import { countedSince } from './instance-usage.js';
+import { countsSince } from './instance-usage.js';
 
 export type ViewInstance = (instance: QueueInstance, role: Role) => Promise<InstanceView>;
 
@@ -33,7 +33,7 @@ export function createInstanceViews(options: {
 
   return async (instance, role) => {
     const tokens = RIGHTS[role].includes('use') ? await tokensOf(instance.instanceId) : {};
-    const { requestsToday } = await countedSince(rules, instance.instanceId, now());
+    const { requestsToday } = await countsSince(rules, instance.instanceId, now());
     return { instance, role, plan: plans.planOf(instance), requestsToday, ...tokens };
   };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
-import { newKeyPairs, publicKeyOf, rotatedKeyPairs } from './key-pairs.js';
+import { newKeyPairs, publicKeyOf, rotateKeyPairs } from './key-pairs.js';
 
 /** Key pair from RFC 8037, appendix A. */
 const D = 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A';
@@ -20,7 +20,7 @@ test('the public key and its thumbprint match RFC 8037', () => {
 
 test('all new keys differ, and rotation makes the next key the current one', async () => {
   const first = newKeyPairs();
-  const second = rotatedKeyPairs(first);
+  const second = rotateKeyPairs(first);
   assert.equal(second.current, first.next);
   const kids = [first.current, first.next, second.next].map((key) => publicKeyOf(key).kid);
   assert.equal(new Set(kids).size, 3);

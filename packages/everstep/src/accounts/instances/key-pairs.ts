@@ -19,20 +19,20 @@ const newPrivateKey = (): string => {
 };
 
 export const newKeyPairs = (): SigningKeyPairs => ({ current: newPrivateKey(), next: newPrivateKey() });
-export const rotatedKeyPairs = ({ next }: SigningKeyPairs): SigningKeyPairs => ({ current: next, next: newPrivateKey() });
+export const rotateKeyPairs = ({ next }: SigningKeyPairs): SigningKeyPairs => ({ current: next, next: newPrivateKey() });
 
 const MAX_KEYS = 1_000;
 const publicKeys = new Map<string, PublicKey>();
 
 /** Returns the public key of a private key (PKCS #8, base64url). Throws if the key is invalid. */
 export function publicKeyOf(privateKey: string): PublicKey {
-  const known = publicKeys.get(privateKey);
-  if (known) return known;
+  const cached = publicKeys.get(privateKey);
+  if (cached) return cached;
   const secret = createPrivateKey({ key: Buffer.from(privateKey, 'base64url'), format: 'der', type: 'pkcs8' });
   const { x = '' } = createPublicKey(secret).export({ format: 'jwk' });
   const kid = createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url');
-  const made: PublicKey = { kty: 'OKP', crv: 'Ed25519', x, kid, use: 'sig', alg: 'EdDSA' };
+  const publicKey: PublicKey = { kty: 'OKP', crv: 'Ed25519', x, kid, use: 'sig', alg: 'EdDSA' };
   if (publicKeys.size >= MAX_KEYS) publicKeys.clear();
-  publicKeys.set(privateKey, made);
-  return made;
+  publicKeys.set(privateKey, publicKey);
+  return publicKey;
 }

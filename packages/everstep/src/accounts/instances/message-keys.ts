@@ -3,13 +3,13 @@ import { createHmac } from 'node:crypto';
 import { MESSAGE_KEY_CONTEXT, SIGNING_KEY_PREFIX } from '@everstep/sdk/protocol';
 
 const MAX_KEYS = 1_000;
-const derived = new Map<string, string>();
+const derivedKeys = new Map<string, string>();
 
 export function messageKeyOf(signingKey: string): string {
-  const known = derived.get(signingKey);
-  if (known !== undefined) return known;
-  const made = SIGNING_KEY_PREFIX + createHmac('sha256', signingKey).update(MESSAGE_KEY_CONTEXT).digest('base64url');
-  if (derived.size >= MAX_KEYS) derived.clear();
-  derived.set(signingKey, made);
-  return made;
+  const cached = derivedKeys.get(signingKey);
+  if (cached !== undefined) return cached;
+  const messageKey = SIGNING_KEY_PREFIX + createHmac('sha256', signingKey).update(MESSAGE_KEY_CONTEXT).digest('base64url');
+  if (derivedKeys.size >= MAX_KEYS) derivedKeys.clear();
+  derivedKeys.set(signingKey, messageKey);
+  return messageKey;
 }

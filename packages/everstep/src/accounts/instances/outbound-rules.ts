@@ -33,48 +33,48 @@ function problemIn(field: string, entries: readonly string[]): Outcome<never> | 
     return refuse('invalid', `body.${field} must have at most ${LIMITS.maxOutboundRules} entries, but has ${entries.length}`);
   const index = entries.findIndex((entry) => entry.length > LIMITS.maxOutboundRuleLength || !parseDestinationRule(entry));
   if (index === -1) return null;
-  const shown = JSON.stringify(entries[index]?.slice(0, 100));
-  return refuse('invalid', `body.${field}[${index}] ${shown} is invalid; use ${RULE_FORMS}`);
+  const entryText = JSON.stringify(entries[index]?.slice(0, 100));
+  return refuse('invalid', `body.${field}[${index}] ${entryText} is invalid; use ${RULE_FORMS}`);
 }
 
 export function createOutboundRules({ rules, find, change, isOperator }: OutboundOptions): OutboundPart {
   return {
     async outboundRules(principal, instanceId) {
-      const seen = await find(principal, instanceId, 'see');
-      if (seen.kind === 'seen') return done(seen.instance.outboundRules ?? NO_RULES);
+      const visible = await find(principal, instanceId, 'see');
+      if (visible.kind === 'seen') return done(visible.instance.outboundRules ?? NO_RULES);
       const instance = (await isOperator(principal.user.userId)) && (await rules.accounts.findInstance({ instanceId }));
-      return instance ? done(instance.outboundRules ?? NO_RULES) : seen;
+      return instance ? done(instance.outboundRules ?? NO_RULES) : visible;
     },
 
     setOutboundRules: (principal, { instanceId, deny, only }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const seen = await find(principal, instanceId, 'change');
-        if (seen.kind !== 'seen') return seen;
-        const fault = problemIn('deny', deny) ?? problemIn('only', only ?? []);
-        if (fault) return fault;
-        const made = { ...(seen.instance.outboundRules ?? NO_RULES), deny, only };
+        const visible = await find(principal, instanceId, 'change');
+        if (visible.kind !== 'seen') return visible;
+        const refusal = problemIn('deny', deny) ?? problemIn('only', only ?? []);
+        if (refusal) return refusal;
+        const newRules = { ...(visible.instance.outboundRules ?? NO_RULES), deny, only };
         const details = { deny: listForAudit(deny), only: only && listForAudit(only) };
-        const action = { action: 'queue.set-outbound-rules', details, accountIds: [seen.owner] };
-        return change(principal, instanceId, { outboundRules: isEmpty(made) ? null : made }, action);
+        const action = { action: 'queue.set-outbound-rules', details, accountIds: [visible.owner] };
+        return change(principal, instanceId, { outboundRules: isEmpty(newRules) ? null : newRules }, action);
       }),
 
     setAllowedDestinations: (principal, { instanceId, allow }) =>
       rules.inTurnOfInstance(instanceId, async () => {
         const { userId } = principal.user;
-        const seen = await find(principal, instanceId, 'see');
+        const visible = await find(principal, instanceId, 'see');
         const isCallerOperator = await isOperator(userId);
         if (!isCallerOperator) {
-          if (seen.kind !== 'seen') return seen;
+          if (visible.kind !== 'seen') return visible;
           return refuse('forbidden', 'only the operator of this installation can allow private destinations');
         }
         const instance = await rules.accounts.findInstance({ instanceId });
         if (!instance) return notFound('queue instance');
-        const fault = problemIn('allow', allow);
-        if (fault) return fault;
-        const made = { ...(instance.outboundRules ?? NO_RULES), allow };
+        const refusal = problemIn('allow', allow);
+        if (refusal) return refusal;
+        const newRules = { ...(instance.outboundRules ?? NO_RULES), allow };
         const accountIds = [...new Set([instance.accountId ?? userId, userId])];
         const action = { action: 'queue.set-allowed-destinations', details: { allow: listForAudit(allow) }, accountIds };
-        return change(principal, instanceId, { outboundRules: isEmpty(made) ? null : made }, action);
+        return change(principal, instanceId, { outboundRules: isEmpty(newRules) ? null : newRules }, action);
       }),
   };
 }

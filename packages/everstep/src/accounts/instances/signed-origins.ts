@@ -17,8 +17,8 @@ export function readSignedOrigin(text: string): string | null {
   if (text === EVERYWHERE) return text;
   const [, scheme = '', anySubdomain = '', host = ''] = ORIGIN.exec(text) ?? [];
   if (!URL.canParse(scheme + host)) return null;
-  const { protocol, host: normal } = new URL(scheme + host);
-  return normal === '' ? null : `${protocol}//${anySubdomain}${normal}`;
+  const { protocol, host: normalizedHost } = new URL(scheme + host);
+  return normalizedHost === '' ? null : `${protocol}//${anySubdomain}${normalizedHost}`;
 }
 
 interface OriginSet {
@@ -35,20 +35,20 @@ function hostOf(origin: string): string {
   return `${protocol}//${isLoopback ? 'localhost' : hostname}`;
 }
 
-const sets = new WeakMap<QueueInstance, OriginSet>();
+const originSets = new WeakMap<QueueInstance, OriginSet>();
 
 function setOf(instance: QueueInstance): OriginSet {
-  const known = sets.get(instance);
-  if (known) return known;
+  const cached = originSets.get(instance);
+  if (cached) return cached;
   const { signedOrigins, workflowOrigins = [] } = instance;
   const origins = new Set([...(signedOrigins ?? []), ...workflowOrigins]);
   // Without a workflow there is no endpoint to protect, and receivers with the published SDK expect the signing keys.
   const isUnrestricted = signedOrigins === undefined && workflowOrigins.length === 0;
   // A host that runs workflows belongs to the owner on every port, unless the owner has set origins.
   const hosts = new Set(signedOrigins === undefined ? workflowOrigins.map(hostOf) : []);
-  const made = { all: isUnrestricted || origins.has(EVERYWHERE), origins, hosts };
-  sets.set(instance, made);
-  return made;
+  const originSet = { all: isUnrestricted || origins.has(EVERYWHERE), origins, hosts };
+  originSets.set(instance, originSet);
+  return originSet;
 }
 
 /** Yields the patterns that match an origin. */

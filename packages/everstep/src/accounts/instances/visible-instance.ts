@@ -14,7 +14,7 @@ export type FindInstance = (principal: Principal, instanceId: string, right: Rig
 export type ChangeInstance = (
   principal: Principal,
   instanceId: string,
-  made: InstanceChange,
+  instanceChange: InstanceChange,
   entry: Omit<Change, 'subject'>,
 ) => Promise<Outcome<null>>;
 
@@ -28,6 +28,6 @@ export async function findVisibleInstance(
   const instance = await rules.accounts.findInstance({ instanceId });
   const owner = instance?.accountId;
   if (!instance || owner === undefined) return notFound(INSTANCE);
-  const allowed = await rules.allowed(principal, owner, right, INSTANCE);
+  const allowed = await rules.checkRight(principal, owner, right, INSTANCE);
   return allowed.kind === 'allowed' ? { kind: 'seen', instance, owner, role: allowed.role } : allowed;
 }

@@ -46,8 +46,8 @@ export class DailyStarts {
 
   /** Subtracts runs that were admitted at `at` (Unix ms) but not started. */
   release(instanceId: string, runs: number, at: number): void {
-    const known = this.days.get(instanceId);
-    if (known?.day === dayOf(at)) known.runs = Math.max(0, known.runs - runs);
+    const cachedDay = this.days.get(instanceId);
+    if (cachedDay?.day === dayOf(at)) cachedDay.runs = Math.max(0, cachedDay.runs - runs);
   }
 
   async startedToday(instanceId: string): Promise<number> {
@@ -62,8 +62,8 @@ export class DailyStarts {
   /** Callers must not wait between the last check and the use of the result. */
   private async today(instanceId: string): Promise<Day> {
     for (;;) {
-      const known = this.days.get(instanceId);
-      if (known?.day === dayOf(this.options.now())) return known;
+      const cachedDay = this.days.get(instanceId);
+      if (cachedDay?.day === dayOf(this.options.now())) return cachedDay;
       let reading = this.reading.get(instanceId);
       if (!reading) {
         reading = this.read(instanceId).finally(() => this.reading.delete(instanceId));

@@ -53,10 +53,10 @@ export interface Limits extends InstanceLimits {
   refuseDocuments(accountId: string, bytes: number): Promise<Refusal | null>;
   /** Returns null if the instance does not exist or has no owner. */
   storage(instanceId: string): Promise<StorageUsage | null>;
-  /** Returns messages about what is currently refused; empty if nothing is. */
+  /** Returns messages about work that is currently refused; empty if nothing is. */
   refusedNow(instanceId: string): Promise<readonly string[]>;
   /** Counts a refusal, for the owner to see. */
-  refused(instanceId: string, kind: RefusalKind): void;
+  countRefusal(instanceId: string, kind: RefusalKind): void;
   /** Drops an instance from the caches. Call it after a change to the instance; the change is in effect when it resolves. */
   forget(instanceId: string): Promise<void>;
   /** Clears the caches. Call it when other processes may have changed any instance. */
@@ -118,15 +118,15 @@ async function admitToday(
     starts.forget(instanceId);
     return UNBOUNDED;
   }
-  const decided = await starts.admit(instanceId, runs, plan.maxRequestsPerDay);
-  if (decided.kind === 'admitted') return decided;
-  const { at, startedToday } = decided;
+  const decision = await starts.admit(instanceId, runs, plan.maxRequestsPerDay);
+  if (decision.kind === 'admitted') return decision;
+  const { at, startedToday } = decision;
   const resetAt = endOfDay(at);
   const message = dailyLimitMessage(plan, startedToday, at);
   return { kind: 'daily-limit', message, retryAfterMs: resetAt - at, limit: plan.maxRequestsPerDay, startedToday, resetAt };
 }
 
-/** Limits that the plan of an instance sets, whatever has happened in it. */
+/** Limits that depend only on the plan of an instance. */
 function limitsOfPlan(
   planOf: Limits['plan'],
   maxTimeoutMs: number,
@@ -170,7 +170,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     notifyListeners(instanceId);
   };
   const instances = new InstanceCache({ accounts, elapsedMs, ...(sharedDailyRuns ? { onChangedElsewhere } : {}) });
-  instances.learn(await accounts.listInstances());
+  instances.addAll(await accounts.listInstances());
   const budgets = createBudgets({ accounts, plans, now, elapsedMs, instances });
   const rates = new CallRates(elapsedMs);
   const starts = sharedDailyRuns ? new SharedDailyStarts({ days: sharedDailyRuns, now }) : new DailyStarts({ accounts, now });
@@ -186,8 +186,8 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   }
 
   async function admitRuns(instanceId: string, runs: number): Promise<RunAdmission | Refusal> {
-    const refused = (await refuseSpending(instanceId)) ?? (await quotas.refuseActive(instanceId, runs));
-    if (refused) return refused;
+    const refusal = (await refuseSpending(instanceId)) ?? (await quotas.refuseActive(instanceId, runs));
+    if (refusal) return refusal;
     return admitToday(starts, instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
   }
 
@@ -206,28 +206,28 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     },
     admitCall: (instanceId) => rates.admit(instanceId, planOf(instanceId).apiCallsPerSecond),
     async refusedNow(instanceId) {
-      const refused: string[] = [];
+      const messages: string[] = [];
       const spending = await refuseSpending(instanceId);
-      if (spending) refused.push(spending.message);
+      if (spending) messages.push(spending.message);
       const tooMany = await quotas.refuseActive(instanceId, 1);
-      if (tooMany) refused.push(tooMany.message);
+      if (tooMany) messages.push(tooMany.message);
       const plan = plans.planOf((await instances.find(instanceId)) ?? {});
-      return [...refused, ...(await refusedToday(starts, instanceId, plan, now()))];
+      return [...messages, ...(await refusedToday(starts, instanceId, plan, now()))];
     },
-    refused: (instanceId, kind) => options.refusals?.count(instanceId, kind),
+    countRefusal: (instanceId, kind) => options.refusals?.count(instanceId, kind),
     async forget(instanceId) {
-      const known = budgets.forget(instanceId);
+      const instanceRead = budgets.forget(instanceId);
       storedTotals.forget();
       // Lowering a budget can exceed it.
       onSpending?.(instanceId);
-      await known;
+      await instanceRead;
       notifyListeners(instanceId);
     },
     async forgetEverything() {
       budgets.forgetCounts();
       storedTotals.forget();
-      const found = await accounts.listInstances().catch(() => null);
-      if (found) instances.learn(found);
+      const storedInstances = await accounts.listInstances().catch(() => null);
+      if (storedInstances) instances.addAll(storedInstances);
       for (const instanceId of instances.ids()) onChangedElsewhere(instanceId);
     },
     onChange: (changed) => listeners.push(changed),
@@ -240,8 +240,8 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       const { name, maxMessageBytes } = plans.planOf((await instances.find(instanceId)) ?? {});
       if (maxMessageBytes !== null && bodyBytes > maxMessageBytes)
         return { kind: 'tick-body-too-large', message: sizeMessage(name, maxMessageBytes, bodyBytes) };
-      const decided = await admitRuns(instanceId, 1);
-      return decided.kind === 'admitted' ? decided : { kind: TICK_KINDS[decided.kind], message: decided.message };
+      const decision = await admitRuns(instanceId, 1);
+      return decision.kind === 'admitted' ? decision : { kind: TICK_KINDS[decision.kind], message: decision.message };
     },
     messagesCounted(instanceId) {
       if (!onSpending) return;

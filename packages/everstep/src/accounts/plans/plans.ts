@@ -102,13 +102,13 @@ export interface Plans {
 
 export type LoadedPlans =
   | { readonly ok: true; readonly plans: Plans }
-  /** Sentences that explain to the operator what is wrong. */
+  /** Sentences that explain the problems to the operator. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
 function plansOf(list: readonly Plan[]): Plans {
   const byName = new Map([UNLIMITED, STANDARD, ...list].map((plan) => [plan.name, plan]));
   const fallback = byName.get(DEFAULT_PLAN_NAME) ?? UNLIMITED;
-  const hasOwn = (wanted: string) => list.some(({ name }) => name === wanted);
+  const hasOwn = (planName: string) => list.some(({ name }) => name === planName);
   // An operator's own default plan also applies to new instances.
   const ofNew = hasOwn(DEFAULT_PLAN_NAME) && !hasOwn(STANDARD_PLAN_NAME) ? DEFAULT_PLAN_NAME : STANDARD_PLAN_NAME;
   return {
@@ -158,7 +158,7 @@ function readPlan(entry: unknown, problem: (text: string) => void): Plan | null 
     return null;
   }
   for (const key of Object.keys(entry)) if (!(key in UNLIMITED)) problem(`${key} is not a known field of a plan`);
-  const limit = (which: LimitName): number | null => readLimit(entry, which, problem);
+  const limit = (limitName: LimitName): number | null => readLimit(entry, limitName, problem);
   return Object.freeze({
     name,
     maxMessageBytes: limit('maxMessageBytes'),

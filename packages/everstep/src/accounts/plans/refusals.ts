@@ -56,13 +56,13 @@ export class Refusals {
       await this.options.accounts.countOfDay(counts);
     } catch (error) {
       this.options.log.warn({ error: String(error) }, 'could not store counts of refused requests, retrying with the next write');
-      for (const counted of counts) this.add(counted);
+      for (const count of counts) this.add(count);
     }
   }
 
   private add({ instanceId, what, count, at }: Count): void {
     const key = `${instanceId}\n${what} ${dayOf(at)}`;
-    const known = this.unwritten.get(key);
-    this.unwritten.set(key, { instanceId, what, count: count + (known?.count ?? 0), at: Math.max(at, known?.at ?? 0) });
+    const previous = this.unwritten.get(key);
+    this.unwritten.set(key, { instanceId, what, count: count + (previous?.count ?? 0), at: Math.max(at, previous?.at ?? 0) });
   }
 }

@@ -13,7 +13,7 @@ export interface SharedDailyStartsOptions {
   readonly now: () => number;
 }
 
-interface Waiting {
+interface WaitingRuns {
   readonly runs: number;
   readonly max: number;
   readonly decide: (decision: DayDecision) => void;
@@ -22,7 +22,7 @@ interface Waiting {
 
 export class SharedDailyStarts {
   private readonly options: SharedDailyStartsOptions;
-  private readonly waiting = new Map<string, Waiting[]>();
+  private readonly waiting = new Map<string, WaitingRuns[]>();
 
   constructor(options: SharedDailyStartsOptions) {
     this.options = options;
@@ -31,14 +31,14 @@ export class SharedDailyStarts {
   /** Counts the runs unless the total would exceed `max`. */
   admit(instanceId: string, runs: number, max: number): Promise<DayDecision> {
     return new Promise((decide, fail) => {
-      const one = { runs, max, decide, fail };
+      const request = { runs, max, decide, fail };
       const waiting = this.waiting.get(instanceId);
       if (waiting) {
-        waiting.push(one);
+        waiting.push(request);
         return;
       }
       this.waiting.set(instanceId, []);
-      void this.decideAll(instanceId, [one]);
+      void this.decideAll(instanceId, [request]);
     });
   }
 
@@ -54,24 +54,24 @@ export class SharedDailyStarts {
   /** Does nothing, because no count is cached. */
   forget(_instanceId: string): void {}
 
-  private async decideAll(instanceId: string, first: readonly Waiting[]): Promise<void> {
-    for (let batch = first; batch.length > 0; batch = this.next(instanceId)) {
-      const max = Math.min(...batch.map((one) => one.max));
-      const runs = batch.reduce((sum, one) => sum + one.runs, 0);
+  private async decideAll(instanceId: string, firstBatch: readonly WaitingRuns[]): Promise<void> {
+    for (let batch = firstBatch; batch.length > 0; batch = this.takeWaiting(instanceId)) {
+      const max = Math.min(...batch.map((request) => request.max));
+      const runs = batch.reduce((sum, request) => sum + request.runs, 0);
       if (await this.tryCount(instanceId, batch, runs, max)) continue;
       // The batch exceeds the limit, so the runs are admitted one by one in their order.
-      for (const one of batch) await this.tryCount(instanceId, [one], one.runs, one.max);
+      for (const single of batch) await this.tryCount(instanceId, [single], single.runs, single.max);
     }
     this.waiting.delete(instanceId);
   }
 
-  private next(instanceId: string): readonly Waiting[] {
+  private takeWaiting(instanceId: string): readonly WaitingRuns[] {
     const waiting = this.waiting.get(instanceId) ?? [];
     return waiting.splice(0);
   }
 
   /** Returns false, without a decision, if a batch of several exceeds the limit. */
-  private async tryCount(instanceId: string, batch: readonly Waiting[], runs: number, max: number): Promise<boolean> {
+  private async tryCount(instanceId: string, batch: readonly WaitingRuns[], runs: number, max: number): Promise<boolean> {
     const at = this.options.now();
     try {
       const { taken, used } = await this.options.days.take({ instanceId, day: dayOf(at), runs, max });

@@ -12,9 +12,9 @@ export type AccountLimit =
 export function limitOfAccount(
   { ofNewInstances }: Pick<Plans, 'ofNewInstances'>,
   plans: readonly Plan[],
-  which: AccountLimit,
+  limitName: AccountLimit,
 ): number | null {
-  const limits = (plans.length === 0 ? [ofNewInstances] : plans).map((plan) => plan[which]);
+  const limits = (plans.length === 0 ? [ofNewInstances] : plans).map((plan) => plan[limitName]);
   return limits.includes(null) ? null : Math.max(...limits.map(Number));
 }
 
@@ -25,17 +25,17 @@ export interface AccountLimitsOptions {
 }
 
 /** Returns the account's limit, or `Infinity` if its plans have none. `userId` is the user who creates another item. */
-export type LimitOf = (which: AccountLimit, accountId: string, userId: string) => Promise<number>;
+export type LimitOf = (limitName: AccountLimit, accountId: string, userId: string) => Promise<number>;
 
 export const createLimitOf =
   ({ accounts, plans, isOperator }: AccountLimitsOptions): LimitOf =>
-  async (which, accountId, userId) => {
+  async (limitName, accountId, userId) => {
     const instances = await accounts.instancesOf({ accountIds: [accountId] });
     if (instances.length === 0 && (await isOperator(userId))) return Number.POSITIVE_INFINITY;
     const limit = limitOfAccount(
       plans,
       instances.map((instance) => plans.planOf(instance)),
-      which,
+      limitName,
     );
     return limit ?? Number.POSITIVE_INFINITY;
   };

@@ -43,9 +43,9 @@ export class AccountTotalsCache {
   }
 
   of(accountId: string): Promise<AccountTotals> {
-    const known = this.readings.get(accountId);
+    const cached = this.readings.get(accountId);
     const readAt = this.options.elapsedMs();
-    if (known && readAt - known.readAt < FRESH_MS) return known.totals;
+    if (cached && readAt - cached.readAt < FRESH_MS) return cached.totals;
     const totals = this.read(accountId);
     const reading = { readAt, totals };
     this.readings.delete(accountId);
@@ -66,8 +66,8 @@ export class AccountTotalsCache {
     this.readings.clear();
   }
 
-  limit(totals: AccountTotals, which: AccountLimit): number | null {
-    return limitOfAccount(this.options.plans, totals.plans, which);
+  limit(totals: AccountTotals, limitName: AccountLimit): number | null {
+    return limitOfAccount(this.options.plans, totals.plans, limitName);
   }
 
   private async read(accountId: string): Promise<AccountTotals> {

@@ -53,21 +53,21 @@ export class Quotas {
     const accountId = (await this.options.instances.find(instanceId))?.accountId;
     if (accountId === undefined) return null;
     const { totals } = this.options;
-    const known = await totals.of(accountId);
+    const accountTotals = await totals.of(accountId);
     return {
-      instanceBytes: known.bytesOf.get(instanceId) ?? 0,
-      accountBytes: known.storedBytes,
-      maxBytes: totals.limit(known, 'maxStoredBytes'),
-      activeRuns: known.activeRuns,
-      maxActiveRuns: totals.limit(known, 'maxActiveRuns'),
+      instanceBytes: accountTotals.bytesOf.get(instanceId) ?? 0,
+      accountBytes: accountTotals.storedBytes,
+      maxBytes: totals.limit(accountTotals, 'maxStoredBytes'),
+      activeRuns: accountTotals.activeRuns,
+      maxActiveRuns: totals.limit(accountTotals, 'maxActiveRuns'),
     };
   }
 
   /** Returns null if the account has no such limit. One instance whose plan has no limit makes the account unlimited. */
-  private async limitedTotals(instanceId: string, which: 'maxStoredBytes' | 'maxActiveRuns'): Promise<AccountTotals | null> {
+  private async limitedTotals(instanceId: string, limitName: 'maxStoredBytes' | 'maxActiveRuns'): Promise<AccountTotals | null> {
     const { instances, plans, totals } = this.options;
     const instance = await instances.find(instanceId);
-    if (instance?.accountId === undefined || plans.planOf(instance)[which] === null) return null;
+    if (instance?.accountId === undefined || plans.planOf(instance)[limitName] === null) return null;
     return totals.of(instance.accountId);
   }
 
@@ -75,8 +75,8 @@ export class Quotas {
     const limit = this.options.totals.limit(totals, 'maxStoredBytes');
     const { storedBytes } = totals;
     if (limit === null || (storedBytes < limit && storedBytes + bytes <= limit)) return null;
-    const more = bytes === 0 || storedBytes >= limit ? '' : `, and this requires ${bytesText(bytes)}`;
-    const message = `the account stores ${bytesText(storedBytes)} of the ${bytesText(limit)} that its plan allows (maxStoredBytes)${more}; delete dead letters, documents or schedules, or shorten the retention of runs. Active runs continue`;
+    const required = bytes === 0 || storedBytes >= limit ? '' : `, and this requires ${bytesText(bytes)}`;
+    const message = `the account stores ${bytesText(storedBytes)} of the ${bytesText(limit)} that its plan allows (maxStoredBytes)${required}; delete dead letters, documents or schedules, or shorten the retention of runs. Active runs continue`;
     return { kind: 'storage-quota-exceeded', message };
   }
 }

@@ -1,4 +1,4 @@
-/** What sign-in with an identity provider needs from the accounts. */
+/** Operations on accounts that sign-in with an identity provider needs. */
 import type { Role } from '../../ports/stores/account-store.js';
 import type { Identity } from '../../ports/stores/accounts/sign-in.js';
 import type { StartedSession } from '../principal.js';

@@ -11,7 +11,7 @@ import type { Principal, StartedSession } from '../principal.js';
 import { isOperator } from '../users/user-rules.js';
 import type { IdentityRules, IdentitySignIn, SignInRefusal } from './identity-rules.js';
 
-type Found = { readonly user: UserRecord } | { readonly reason: SignInRefusal };
+type UserResult = { readonly user: UserRecord } | { readonly reason: SignInRefusal };
 
 export interface IdentityRulesOptions {
   readonly rules: AccountRules;
@@ -26,7 +26,7 @@ export interface IdentityRulesOptions {
 export function createIdentityRules({ rules, startSession, countFailure }: IdentityRulesOptions): IdentityRules {
   const { accounts, now } = rules;
 
-  async function link(user: UserRecord, { identity, address }: IdentitySignIn): Promise<Found> {
+  async function link(user: UserRecord, { identity, address }: IdentitySignIn): Promise<UserResult> {
     const { issuer, subject } = identity;
     const change = { action: 'user.link-identity', subject: user.userId, details: { issuer }, accountIds: [user.userId] };
     const audit = rules.audit({ user, address }, change);
@@ -34,7 +34,7 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
     return linked ? { user } : { reason: 'sso-identity-taken' };
   }
 
-  async function create({ identity, address }: IdentitySignIn): Promise<Found> {
+  async function create({ identity, address }: IdentitySignIn): Promise<UserResult> {
     const { issuer, subject, email } = identity;
     const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
     const change = { action: 'user.create', subject: user.userId, details: { email, issuer }, accountIds: [user.userId] };
@@ -43,16 +43,16 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
     return created ? { user } : { reason: 'sso-email-taken' };
   }
 
-  async function userOf(request: IdentitySignIn): Promise<Found> {
+  async function userOf(request: IdentitySignIn): Promise<UserResult> {
     const { identity, policy, linkTo } = request;
     const { issuer, subject, email } = identity;
-    const known = await accounts.findByIdentity({ issuer, subject });
+    const linkedUser = await accounts.findByIdentity({ issuer, subject });
     if (linkTo !== null) {
-      if (known) return known.userId === linkTo ? { user: known } : { reason: 'sso-identity-taken' };
-      const linking = await accounts.findUser({ userId: linkTo });
-      return linking ? link(linking, request) : { reason: 'sso-unknown-user' };
+      if (linkedUser) return linkedUser.userId === linkTo ? { user: linkedUser } : { reason: 'sso-identity-taken' };
+      const linkingUser = await accounts.findUser({ userId: linkTo });
+      return linkingUser ? link(linkingUser, request) : { reason: 'sso-unknown-user' };
     }
-    if (known) return { user: known };
+    if (linkedUser) return { user: linkedUser };
     const sameEmail = await accounts.findUserByEmail({ email });
     if (sameEmail) return policy.linkByEmail ? link(sameEmail, request) : { reason: 'sso-email-taken' };
     return policy.createUsers ? create(request) : { reason: 'sso-unknown-user' };
@@ -102,15 +102,15 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
 
     signIn: (request) =>
       rules.inTurn(async () => {
-        const found = await userOf(request);
-        if (!('user' in found)) return { kind: 'refused', reason: found.reason };
-        const { userId } = found.user;
-        if (found.user.disabledAt !== undefined) {
-          await noteRefused(found.user, request);
+        const result = await userOf(request);
+        if (!('user' in result)) return { kind: 'refused', reason: result.reason };
+        const { userId } = result.user;
+        if (result.user.disabledAt !== undefined) {
+          await noteRefused(result.user, request);
           return { kind: 'refused', reason: 'sso-user-disabled' };
         }
-        await applyRoles(found.user, request);
-        const user = (await accounts.findUser({ userId })) ?? found.user;
+        await applyRoles(result.user, request);
+        const user = (await accounts.findUser({ userId })) ?? result.user;
         const started = await startSession(
           { user, address: request.address },
           { issuer: request.identity.issuer },

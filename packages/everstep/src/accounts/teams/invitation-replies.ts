@@ -20,10 +20,15 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
   const teamOfSecret = (secret: string) => async () =>
     (await accounts.findInvitation({ secretHash: hashOfInvitation(secret) }))?.teamId ?? null;
 
-  const joinedAudit = (who: Principal, { teamId, userId, email, role }: MemberRecord, invitedBy: string, isNew: boolean) => {
+  const auditOfJoining = (
+    principal: Principal,
+    { teamId, userId, email, role }: MemberRecord,
+    invitedBy: string,
+    isNew: boolean,
+  ) => {
     const details = { email, role, invitedBy, newUser: isNew };
     const accountIds = [teamId, userId];
-    return rules.audit(who, { action: 'team.accept-invitation', subject: teamId, details, accountIds });
+    return rules.audit(principal, { action: 'team.accept-invitation', subject: teamId, details, accountIds });
   };
 
   return {
@@ -38,13 +43,13 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
         }
         const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
         const { userId, createdAt } = user;
-        const room = await pending.checkCapacity(invitation, userId);
-        if (room.kind !== 'room') return room;
-        const { joined } = room;
+        const capacity = await pending.checkCapacity(invitation, userId);
+        if (capacity.kind !== 'room') return capacity;
+        const { joined } = capacity;
         const secretKey = rules.newSecret('ek');
         const keyHash = hashOfApiKey(secretKey);
         const apiKey: ApiKeyRecord = { apiKeyId: rules.newId('key'), userId, name: 'first', keyHash, createdAt };
-        const audit = joinedAudit({ user, address }, joined.member, invitedBy, true);
+        const audit = auditOfJoining({ user, address }, joined.member, invitedBy, true);
         const accepted = await accounts.acceptInvitation({
           invitationId,
           member: joined.member,
@@ -63,11 +68,11 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
           return refuse('forbidden', 'this invitation is for a different email; log in as that user');
         if ((await accounts.listTeams({ userId: user.userId })).length >= LIMITS.maxTeams)
           return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
-        const room = await pending.checkCapacity(invitation, user.userId);
-        if (room.kind !== 'room') return room;
-        const { joined } = room;
+        const capacity = await pending.checkCapacity(invitation, user.userId);
+        if (capacity.kind !== 'room') return capacity;
+        const { joined } = capacity;
         const { invitationId, invitedBy } = invitation;
-        const audit = joinedAudit(principal, joined.member, invitedBy, false);
+        const audit = auditOfJoining(principal, joined.member, invitedBy, false);
         const accepted = await accounts.acceptInvitation({ invitationId, member: joined.member, audit });
         return accepted === 'done' ? done(joined) : NO_INVITATION;
       }),
@@ -78,9 +83,9 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
         if (!invitation) return NO_INVITATION;
         const { invitationId, teamId, email } = invitation;
         // Anyone with the secret may decline, without a login.
-        const invited: Principal = { user: { userId: '', email, createdAt: 0 }, address };
+        const invitee: Principal = { user: { userId: '', email, createdAt: 0 }, address };
         const change = { action: 'team.decline-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
-        const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(invited, change) });
+        const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(invitee, change) });
         return deleted ? done(null) : NO_INVITATION;
       }),
   };

@@ -1,4 +1,4 @@
-/** Invitations to a team, for those who manage its members: create, list and revoke them. */
+/** Creates, lists and revokes invitations to a team, for users who manage its members. */
 import { LIMITS } from '../../config/limits.js';
 import type { InvitationRecord, Role } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
@@ -15,20 +15,21 @@ export interface Invitations extends Pick<AccountService, 'listInvitations' | 'r
 
 export function createInvitations(rules: AccountRules): Invitations {
   const { accounts, now } = rules;
-  const pending = (invitations: readonly InvitationRecord[]) => invitations.filter((invitation) => isPending(invitation, now()));
+  const pendingOnly = (invitations: readonly InvitationRecord[]) =>
+    invitations.filter((invitation) => isPending(invitation, now()));
 
   return {
     async invite(principal, { teamId, email, role }) {
       const { userId } = principal.user;
-      const ofTeam = pending(await accounts.listInvitations({ teamId }));
-      const isRepeated = ofTeam.some((invitation) => invitation.email === email);
-      if (!isRepeated && ofTeam.length >= LIMITS.maxTeamInvitations)
+      const teamInvitations = pendingOnly(await accounts.listInvitations({ teamId }));
+      const isRepeated = teamInvitations.some((invitation) => invitation.email === email);
+      if (!isRepeated && teamInvitations.length >= LIMITS.maxTeamInvitations)
         return refuse(
           'conflict',
           `a team can have at most ${LIMITS.maxTeamInvitations} pending invitations; revoke one or wait until one is accepted`,
         );
-      const made = pending(await accounts.listInvitations({ invitedBy: userId }));
-      if (!isRepeated && made.length >= LIMITS.maxInvitationsOfUser)
+      const ownInvitations = pendingOnly(await accounts.listInvitations({ invitedBy: userId }));
+      if (!isRepeated && ownInvitations.length >= LIMITS.maxInvitationsOfUser)
         return refuse(
           'conflict',
           `a user can have at most ${LIMITS.maxInvitationsOfUser} pending invitations; revoke one or wait until one is accepted`,
@@ -52,17 +53,17 @@ export function createInvitations(rules: AccountRules): Invitations {
 
     async listInvitations(principal, teamId) {
       if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-      const allowed = await rules.allowed(principal, teamId, 'manage-members', 'team');
-      return allowed.kind === 'allowed' ? done(pending(await accounts.listInvitations({ teamId }))) : allowed;
+      const allowed = await rules.checkRight(principal, teamId, 'manage-members', 'team');
+      return allowed.kind === 'allowed' ? done(pendingOnly(await accounts.listInvitations({ teamId }))) : allowed;
     },
 
     revokeInvitation: (principal, invitationId) =>
       rules.inTurnOfOwner(
         async () => (await accounts.findInvitation({ invitationId }))?.teamId ?? null,
         async () => {
-          const found = await accounts.findInvitation({ invitationId });
-          const { teamId, email } = found ?? {};
-          const allowed = await rules.allowed(principal, teamId, 'manage-members', 'invitation');
+          const invitation = await accounts.findInvitation({ invitationId });
+          const { teamId, email } = invitation ?? {};
+          const allowed = await rules.checkRight(principal, teamId, 'manage-members', 'invitation');
           if (allowed.kind !== 'allowed') return allowed;
           if (teamId === undefined || email === undefined) return notFound('invitation');
           const change = { action: 'team.revoke-invitation', subject: teamId, details: { email }, accountIds: [teamId] };

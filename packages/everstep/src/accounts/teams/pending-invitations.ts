@@ -38,13 +38,15 @@ export function createPendingInvitations({ rules, limitOf, countFailure }: Invit
 
   /** An invitation is valid only while the inviter may still create it. */
   async function inviterCanInvite({ teamId, invitedBy, role }: InvitationRecord): Promise<boolean> {
-    const own = await accounts.roleOf({ accountId: teamId, userId: invitedBy });
-    return own !== null && RIGHTS[own].includes('manage-members') && (role !== 'owner' || own === 'owner');
+    const inviterRole = await accounts.roleOf({ accountId: teamId, userId: invitedBy });
+    return (
+      inviterRole !== null && RIGHTS[inviterRole].includes('manage-members') && (role !== 'owner' || inviterRole === 'owner')
+    );
   }
 
   async function find(secret: string, address: string): Promise<InvitationRecord | null> {
-    const found = SECRET.test(secret) ? await accounts.findInvitation({ secretHash: hashOfInvitation(secret) }) : null;
-    if (found && isPending(found, now()) && (await inviterCanInvite(found))) return found;
+    const invitation = SECRET.test(secret) ? await accounts.findInvitation({ secretHash: hashOfInvitation(secret) }) : null;
+    if (invitation && isPending(invitation, now()) && (await inviterCanInvite(invitation))) return invitation;
     countFailure({ address });
     return null;
   }

@@ -11,16 +11,17 @@ type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' |
 const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; make another member an owner first');
 
 /** Only an owner changes owners. Otherwise an admin could take over the team. */
-const changesOwner = (own: Role, ...roles: (Role | undefined)[]): boolean => own !== 'owner' && roles.includes('owner');
+const changesOwner = (callerRole: Role, ...roles: (Role | undefined)[]): boolean =>
+  callerRole !== 'owner' && roles.includes('owner');
 
-function tooManyTeams(teams: readonly { readonly role: Role }[], max: number): Refusal | null {
+function teamLimitRefusal(teams: readonly { readonly role: Role }[], max: number): Refusal | null {
   if (teams.length >= LIMITS.maxTeams)
     return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
   if (teams.filter(({ role }) => role === 'owner').length < max) return null;
   return refuse('conflict', `a user can own at most ${max} teams (maxTeams of its plan); delete one first`);
 }
 
-function fullTeam(members: number, max: number): Refusal | null {
+function fullRefusal(members: number, max: number): Refusal | null {
   if (members >= LIMITS.maxTeamMembers)
     return refuse('conflict', `a team can have at most ${LIMITS.maxTeamMembers} members; remove one first`);
   if (members < max) return null;
@@ -31,9 +32,9 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
   const { accounts, now } = rules;
 
   /** A personal account is not a team, not even the user's own. */
-  async function inTeam(principal: Principal, teamId: string, right: Right): Promise<RightCheck> {
+  async function checkTeamRight(principal: Principal, teamId: string, right: Right): Promise<RightCheck> {
     if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-    return rules.allowed(principal, teamId, right, 'team');
+    return rules.checkRight(principal, teamId, right, 'team');
   }
 
   return {
@@ -42,7 +43,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
     createTeam: (principal, name) =>
       rules.inTurn(async () => {
         const { userId, email } = principal.user;
-        const tooMany = tooManyTeams(await accounts.listTeams({ userId }), await limitOf('maxTeams', userId, userId));
+        const tooMany = teamLimitRefusal(await accounts.listTeams({ userId }), await limitOf('maxTeams', userId, userId));
         if (tooMany) return tooMany;
         const team: TeamRecord = { teamId: rules.newId('team'), name, createdAt: now() };
         const { teamId } = team;
@@ -54,7 +55,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
 
     deleteTeam: (principal, teamId) =>
       rules.inTurn(async () => {
-        const allowed = await inTeam(principal, teamId, 'transfer');
+        const allowed = await checkTeamRight(principal, teamId, 'transfer');
         if (allowed.kind !== 'allowed') return allowed;
         // The deleted account has no members, so the entry also belongs to the user who deleted it.
         const accountIds = [teamId, principal.user.userId];
@@ -70,20 +71,20 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
       }, [teamId]),
 
     async listMembers(principal, teamId) {
-      const allowed = await inTeam(principal, teamId, 'see');
+      const allowed = await checkTeamRight(principal, teamId, 'see');
       return allowed.kind === 'allowed' ? done(await accounts.listMembers({ teamId })) : allowed;
     },
 
-    putMember: (principal, { teamId, email: given, role }) =>
+    putMember: (principal, { teamId, email: rawEmail, role }) =>
       rules.inTurn(async () => {
-        const email = given.toLowerCase();
-        const allowed = await inTeam(principal, teamId, 'manage-members');
+        const email = rawEmail.toLowerCase();
+        const allowed = await checkTeamRight(principal, teamId, 'manage-members');
         if (allowed.kind !== 'allowed') return allowed;
         const members = await accounts.listMembers({ teamId });
         const before = members.find((member) => member.email === email);
         if (changesOwner(allowed.role, before?.role, role))
           return refuse('forbidden', 'only an owner of the team can make another member an owner, or change an owner');
-        const full = before ? null : fullTeam(members.length, await limitOf('maxTeamMembers', teamId, principal.user.userId));
+        const full = before ? null : fullRefusal(members.length, await limitOf('maxTeamMembers', teamId, principal.user.userId));
         if (full) return full;
         if (before?.role === 'owner' && role !== 'owner' && members.filter((member) => member.role === 'owner').length === 1)
           return LAST_OWNER;
@@ -92,16 +93,16 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
         const member: MemberRecord = { ...before, role };
         const details = { email, from: before.role, to: role };
         const change = { action: 'team.put-member', subject: teamId, details, accountIds: [teamId, userId] };
-        const put = await accounts.putMember({ member, audit: rules.audit(principal, change) });
-        return put === 'done' ? done({ kind: 'member', member }) : LAST_OWNER;
+        const result = await accounts.putMember({ member, audit: rules.audit(principal, change) });
+        return result === 'done' ? done({ kind: 'member', member }) : LAST_OWNER;
       }, [teamId]),
 
-    removeMember: (principal, { teamId, email: given }) =>
+    removeMember: (principal, { teamId, email: rawEmail }) =>
       rules.inTurn(async () => {
-        const email = given.toLowerCase();
-        const allowed = await inTeam(principal, teamId, email === principal.user.email ? 'see' : 'manage-members');
+        const email = rawEmail.toLowerCase();
+        const allowed = await checkTeamRight(principal, teamId, email === principal.user.email ? 'see' : 'manage-members');
         if (allowed.kind !== 'allowed') return allowed;
-        const member = (await accounts.listMembers({ teamId })).find((one) => one.email === email);
+        const member = (await accounts.listMembers({ teamId })).find((candidate) => candidate.email === email);
         if (!member) return refuse('not-found', 'the team has no member with this email');
         if (changesOwner(allowed.role, member.role)) return refuse('forbidden', 'only an owner of the team can remove an owner');
         const { userId } = member;

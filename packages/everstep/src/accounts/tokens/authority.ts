@@ -5,7 +5,7 @@
  * process that makes a change notifies the others.
  */
 import { randomBytes } from 'node:crypto';
-import { ofThisRequest } from '../../audit/audited-request.js';
+import { markWithRequest } from '../../audit/audited-request.js';
 import { newKey } from '../../engine/ids.js';
 import type { OutboundRules } from '../../ports/stores/account-store.js';
 import type { AuditEntry, Store, TokenRecord } from '../../ports/stores/store.js';
@@ -39,7 +39,7 @@ export interface Authority extends InstanceSignatures {
   /** Rebuilds the token of a record. Rejects if the instance does not exist. */
   tokenOf(record: TokenRecord): Promise<string>;
   /** Drops tokens that were revoked in the store from the cache, so that they are refused. */
-  revoked(instanceId: string, tokenIds: readonly string[]): void;
+  dropRevoked(instanceId: string, tokenIds: readonly string[]): void;
   /** Calls the listener when tokens may have become invalid, after they are refused. Null: tokens of any instance. */
   onTokensChanged(listener: (instanceId: string | null) => void): void;
   /** When it resolves, the token is refused. An unknown or revoked token stays refused. */
@@ -109,7 +109,7 @@ function createAuditEntries({ store: { accounts }, now }: AuthorityOptions): Aut
   return async (instanceId, action) => {
     const at = now();
     const owner = (await accounts.findInstance({ instanceId }))?.accountId;
-    return ofThisRequest({
+    return markWithRequest({
       auditId: `aud_${newKey({ now: at, random: { bytes: randomBytes } })}`,
       at,
       ...action,
@@ -118,7 +118,7 @@ function createAuditEntries({ store: { accounts }, now }: AuthorityOptions): Aut
   };
 }
 
-type Revocations = Pick<Authority, 'revoked' | 'revoke' | 'forget' | 'onTokensChanged'>;
+type Revocations = Pick<Authority, 'dropRevoked' | 'revoke' | 'forget' | 'onTokensChanged'>;
 
 /** Returns the parts of the authority that drop tokens from the cache. */
 function createRevocations({
@@ -134,12 +134,12 @@ function createRevocations({
     for (const listener of listeners) listener(instanceId);
   };
   const changed = (instanceId: string): void => {
-    sharing?.changed(instanceId);
+    sharing?.notifyChanged(instanceId);
     notify(instanceId);
   };
   return {
     onTokensChanged: (listener) => void listeners.push(listener),
-    revoked(instanceId, tokenIds) {
+    dropRevoked(instanceId, tokenIds) {
       callers.forgetTokens(tokenIds);
       changed(instanceId);
     },
@@ -168,7 +168,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
   const instances = createKnownInstances(accounts, sharing);
   await instances.readAll();
   const callers = createTokenCallers({ accounts, ring, instances, now, sharing });
-  const auditOf = createAuditEntries(options);
+  const auditEntryOf = createAuditEntries(options);
 
   const sign = async (record: TokenRecord): Promise<string> => {
     const { region } = await instances.require(record.instanceId);
@@ -179,17 +179,17 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     const instance = (sharing && (await instances.read(instanceId))) ?? (await instances.require(instanceId));
     const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };
     const action = { action: 'queue.rotate-signing-keys', subject: instanceId, details: {} };
-    const audit = by && (await auditOf(instanceId, { ...by, ...action }));
+    const audit = by && (await auditEntryOf(instanceId, { ...by, ...action }));
     await accounts.setSigningKeys({ instanceId, ...keys, ...(audit ? { audit } : {}) });
     const latest = instances.peek(instanceId) ?? instance;
-    instances.learnWritten({ ...latest, currentSigningKey: keys.current, nextSigningKey: keys.next });
+    instances.putWritten({ ...latest, currentSigningKey: keys.current, nextSigningKey: keys.next });
     return keys;
   }
 
   /** Runs changes one at a time on the current state, because another process may just have changed it. */
   async function inTurn<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
     const result = await (accounts.exclusively?.(work, [instanceId]) ?? work());
-    sharing?.changed(instanceId);
+    sharing?.notifyChanged(instanceId);
     return result;
   }
 
@@ -198,9 +198,9 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     recall: instances.recallExisting,
     find: instances.find,
     read: instances.read,
-    auditOf,
+    auditOf: auditEntryOf,
     inTurn,
-    changed: (instanceId) => sharing?.changed(instanceId),
+    changed: (instanceId) => sharing?.notifyChanged(instanceId),
   });
 
   return {
@@ -233,9 +233,9 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     outboundRulesOf: (instanceId) => instances.recall(instanceId)?.outboundRules ?? null,
     regionOf: (instanceId) => instances.peek(instanceId)?.region ?? null,
     rotateSigningKeys: (instanceId, by) => inTurn(instanceId, () => rotate(instanceId, by)),
-    auditEntry: auditOf,
+    auditEntry: auditEntryOf,
     async note(instanceId, action) {
-      await accounts.addAudit(await auditOf(instanceId, action));
+      await accounts.addAudit(await auditEntryOf(instanceId, action));
     },
   };
 }

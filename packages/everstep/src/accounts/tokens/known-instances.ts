@@ -7,7 +7,7 @@ import { CACHED_MS, type Sharing } from '../sharing.js';
 
 interface CachedInstance {
   readonly instance: QueueInstance;
-  /** Age of the entry, and the order in which reads started, so that an earlier read does not replace a later one. */
+  /** Time of the read, and its number in the order of the reads, so that an earlier read does not replace a later one. */
   readonly readAt: number;
   readonly reading: number;
 }
@@ -27,10 +27,10 @@ export interface KnownInstances {
   read(instanceId: string): Promise<QueueInstance | null>;
   readAll(): Promise<void>;
   /** Caches an instance that this process has just written. */
-  learnWritten(instance: QueueInstance): void;
+  putWritten(instance: QueueInstance): void;
 }
 
-const missing = (instanceId: string): Error => new Error(`queue instance ${instanceId} does not exist`);
+const missingInstance = (instanceId: string): Error => new Error(`queue instance ${instanceId} does not exist`);
 
 /** Creates the cache. `sharing` is absent if no other process uses the store. */
 export function createKnownInstances(
@@ -43,41 +43,41 @@ export function createKnownInstances(
 
   const beginReading = () => ({ readAt: elapsedMs(), reading: ++readings });
 
-  function learn(instance: QueueInstance, when: Omit<CachedInstance, 'instance'>): void {
-    const known = instances.get(instance.instanceId);
-    if (!known || known.reading <= when.reading) instances.set(instance.instanceId, { instance, ...when });
+  function put(instance: QueueInstance, readStart: Omit<CachedInstance, 'instance'>): void {
+    const cached = instances.get(instance.instanceId);
+    if (!cached || cached.reading <= readStart.reading) instances.set(instance.instanceId, { instance, ...readStart });
   }
 
   /** Removes a deleted instance. */
-  function unlearn(instanceId: string, { reading }: Omit<CachedInstance, 'instance'>): void {
-    const known = instances.get(instanceId);
-    if (known && known.reading <= reading) instances.delete(instanceId);
+  function remove(instanceId: string, { reading }: Omit<CachedInstance, 'instance'>): void {
+    const cached = instances.get(instanceId);
+    if (cached && cached.reading <= reading) instances.delete(instanceId);
   }
 
   async function readAll(): Promise<void> {
-    const when = beginReading();
-    const found = await accounts.listInstances();
-    for (const instance of found) learn(instance, when);
-    const ids = new Set(found.map(({ instanceId }) => instanceId));
-    for (const instanceId of instances.keys()) if (!ids.has(instanceId)) unlearn(instanceId, when);
+    const readStart = beginReading();
+    const stored = await accounts.listInstances();
+    for (const instance of stored) put(instance, readStart);
+    const ids = new Set(stored.map(({ instanceId }) => instanceId));
+    for (const instanceId of instances.keys()) if (!ids.has(instanceId)) remove(instanceId, readStart);
   }
 
   async function read(instanceId: string): Promise<QueueInstance | null> {
-    const when = beginReading();
-    const found = await accounts.findInstance({ instanceId });
-    if (found) learn(found, when);
-    else unlearn(instanceId, when);
-    return found;
+    const readStart = beginReading();
+    const instance = await accounts.findInstance({ instanceId });
+    if (instance) put(instance, readStart);
+    else remove(instanceId, readStart);
+    return instance;
   }
 
   function recall(instanceId: string): QueueInstance | null {
-    const known = instances.get(instanceId);
-    if (sharing && known && elapsedMs() - known.readAt >= CACHED_MS) {
+    const cached = instances.get(instanceId);
+    if (sharing && cached && elapsedMs() - cached.readAt >= CACHED_MS) {
       // Prevents concurrent refreshes. A failed one is repeated later.
-      learn(known.instance, { ...known, readAt: elapsedMs() });
+      put(cached.instance, { ...cached, readAt: elapsedMs() });
       read(instanceId).catch(() => {});
     }
-    return known?.instance ?? null;
+    return cached?.instance ?? null;
   }
 
   const find = async (instanceId: string): Promise<QueueInstance | null> => recall(instanceId) ?? read(instanceId);
@@ -87,17 +87,17 @@ export function createKnownInstances(
     peek: (instanceId) => instances.get(instanceId)?.instance ?? null,
     recallExisting(instanceId) {
       const instance = recall(instanceId);
-      if (!instance) throw missing(instanceId);
+      if (!instance) throw missingInstance(instanceId);
       return instance;
     },
     find,
     async require(instanceId) {
       const instance = await find(instanceId);
-      if (!instance) throw missing(instanceId);
+      if (!instance) throw missingInstance(instanceId);
       return instance;
     },
     read,
     readAll,
-    learnWritten: (instance) => learn(instance, beginReading()),
+    putWritten: (instance) => put(instance, beginReading()),
   };
 }

@@ -28,8 +28,8 @@ export class RecentTokens<Value extends { readonly tokenId: string }> {
     this.forgetAll((value) => value.tokenId === tokenId);
   }
 
-  forgetAll(which: (value: Value) => boolean): void {
-    for (const [token, value] of this.entries) if (which(value)) this.entries.delete(token);
+  forgetAll(matches: (value: Value) => boolean): void {
+    for (const [token, value] of this.entries) if (matches(value)) this.entries.delete(token);
   }
 
   get size(): number {

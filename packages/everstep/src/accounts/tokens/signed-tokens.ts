@@ -38,24 +38,24 @@ export interface SignedClaims {
 const isAccess = (value: unknown): value is Access => value === 'read-write' || value === 'read-only';
 
 /** Returns the claims and the key that signed them; null if no key did. */
-async function verifiedBy(
+async function verifyWithRing(
   token: string,
   keys: Ring,
   now: number,
 ): Promise<{ readonly payload: JWTPayload; readonly key: string } | null> {
   const options = { issuer: ISSUER, algorithms: [ALGORITHM], currentDate: new Date(now) };
   for (const { key } of keys.toReversed()) {
-    const read = await jwtVerify(token, bytesOf(key), options).catch(() => null);
-    if (read) return { payload: read.payload, key };
+    const verification = await jwtVerify(token, bytesOf(key), options).catch(() => null);
+    if (verification) return { payload: verification.payload, key };
   }
   return null;
 }
 
 /** Returns null if no key of the ring signed the token, or if its claims are not those of a token. `now` in Unix ms. */
 export async function readSignedToken(token: string, keys: Ring, now: number): Promise<SignedClaims | null> {
-  const read = await verifiedBy(token, keys, now);
-  if (!read) return null;
-  const { sub, jti, region, access } = read.payload;
+  const verification = await verifyWithRing(token, keys, now);
+  if (!verification) return null;
+  const { sub, jti, region, access } = verification.payload;
   if (typeof sub !== 'string' || typeof jti !== 'string' || typeof region !== 'string' || !isAccess(access)) return null;
-  return { instanceId: sub, tokenId: jti, region, access, key: read.key };
+  return { instanceId: sub, tokenId: jti, region, access, key: verification.key };
 }

@@ -75,14 +75,14 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
   const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean => expiresAt !== null && expiresAt <= now();
 
   function recall(token: string): Caller | undefined {
-    const known = verified.get(token);
-    if (!known || (sharing && elapsedMs() >= known.until) || hasExpired(known)) return undefined;
-    if (isNamed(token)) noteUse(known.tokenId);
-    return known.caller;
+    const cached = verified.get(token);
+    if (!cached || (sharing && elapsedMs() >= cached.until) || hasExpired(cached)) return undefined;
+    if (isNamed(token)) noteUse(cached.tokenId);
+    return cached.caller;
   }
 
   async function readNamedToken(token: string): Promise<Caller | null> {
-    const [before, until] = [changes, elapsedMs() + CACHED_MS];
+    const [changesBefore, until] = [changes, elapsedMs() + CACHED_MS];
     const record = await accounts.findNamedToken({ tokenHash: hashOfToken(token) });
     if (!record || record.revokedAt !== null || hasExpired(record)) return null;
     const { tokenId, instanceId, name, scopes, expiresAt } = record;
@@ -90,7 +90,7 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
     if (!instance) return null;
     const actor = tokenActor(tokenId, name);
     const caller: Caller = Object.freeze({ actor, instanceId, region: instance.region, access: accessOf(scopes), scopes });
-    if (before === changes) verified.set(token, { tokenId, caller, until, expiresAt });
+    if (changesBefore === changes) verified.set(token, { tokenId, caller, until, expiresAt });
     noteUse(tokenId);
     return caller;
   }
@@ -99,20 +99,20 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
     if (token.length > LIMITS.maxTokenLength) return null;
     if (isNamed(token)) return readNamedToken(token);
     const keys = await ring.keys();
-    const read = await readSignedToken(token, keys, now());
-    if (!read) return null;
-    const { instanceId, tokenId, region, access } = read;
-    const [before, until] = [changes, elapsedMs() + CACHED_MS];
+    const claims = await readSignedToken(token, keys, now());
+    if (!claims) return null;
+    const { instanceId, tokenId, region, access } = claims;
+    const [changesBefore, until] = [changes, elapsedMs() + CACHED_MS];
     const record = await accounts.findToken({ tokenId });
     const instance = await instances.find(instanceId);
     if (!record || record.revokedAt !== null || record.instanceId !== instanceId || record.access !== access) return null;
     // An earlier key is only valid for tokens of its time, so a leaked key cannot sign later tokens.
-    if (keyAt(keys, record.createdAt) !== read.key) return null;
+    if (keyAt(keys, record.createdAt) !== claims.key) return null;
     if (instance?.region !== region) return null;
     const scopes = scopesOf(access);
     const actor = tokenActor(tokenId, permanentTokenName(access));
     const caller: Caller = Object.freeze({ actor, instanceId, region, access, scopes });
-    if (before === changes) verified.set(token, { tokenId, caller, until, expiresAt: null });
+    if (changesBefore === changes) verified.set(token, { tokenId, caller, until, expiresAt: null });
     return caller;
   }
 

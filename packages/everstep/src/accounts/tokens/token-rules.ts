@@ -12,7 +12,7 @@ type TokenPart = Pick<AccountService, 'listTokens' | 'createToken' | 'rotateToke
 
 export interface TokenRulesOptions {
   readonly rules: AccountRules;
-  readonly authority: Pick<Authority, 'revoke' | 'revoked'>;
+  readonly authority: Pick<Authority, 'revoke' | 'dropRevoked'>;
 }
 
 async function viewsOf({ accounts }: AccountRules, instanceId: string): Promise<readonly TokenView[]> {
@@ -26,17 +26,17 @@ async function viewsOf({ accounts }: AccountRules, instanceId: string): Promise<
   return [...views, ...named.map(({ tokenHash: _hidden, ...token }): TokenView => ({ ...token, isPermanent: false }))];
 }
 
-interface Issue {
+interface TokenIssue {
   readonly instanceId: string;
   readonly owner: string;
   readonly token: Pick<NamedToken, 'name' | 'scopes' | 'expiresAt'>;
   readonly replaces?: { readonly tokenId: string; readonly expiresAt: number };
 }
 
-async function issue(
+async function issueToken(
   rules: AccountRules,
   principal: Principal,
-  { instanceId, owner, token: request, replaces }: Issue,
+  { instanceId, owner, token: request, replaces }: TokenIssue,
 ): Promise<NewToken | null> {
   const token = rules.newSecret(NAMED_TOKEN_PREFIX);
   const record: NamedToken = {
@@ -53,8 +53,8 @@ async function issue(
   const action = replaces ? 'queue.rotate-named-token' : 'queue.create-named-token';
   const audit = rules.audit(principal, { action, subject: instanceId, details, accountIds: [owner] });
   if (!(await rules.accounts.createNamedToken({ token: record, ...(replaces ? { replaces } : {}), audit }))) return null;
-  const { tokenHash: _hidden, ...shown } = record;
-  return { token, view: { ...shown, isPermanent: false } };
+  const { tokenHash: _hidden, ...visibleFields } = record;
+  return { token, view: { ...visibleFields, isPermanent: false } };
 }
 
 export function createTokenRules({ rules, authority }: TokenRulesOptions): TokenPart {
@@ -65,14 +65,14 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
 
   return {
     async listTokens(principal, instanceId) {
-      const seen = await findVisibleInstance(rules, principal, instanceId, 'use');
-      return seen.kind === 'seen' ? done(await viewsOf(rules, instanceId)) : seen;
+      const visible = await findVisibleInstance(rules, principal, instanceId, 'use');
+      return visible.kind === 'seen' ? done(await viewsOf(rules, instanceId)) : visible;
     },
 
     createToken: (principal, { instanceId, name, scopes, lifetimeMs }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
-        if (seen.kind !== 'seen') return seen;
+        const visible = await findVisibleInstance(rules, principal, instanceId, 'change');
+        if (visible.kind !== 'seen') return visible;
         const valid = (await viewsOf(rules, instanceId)).filter((token) => !token.isPermanent && isValid(token));
         if (valid.length >= LIMITS.maxNamedTokens)
           return refuse(
@@ -80,51 +80,55 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
             `a queue instance can have at most ${LIMITS.maxNamedTokens} valid named tokens; revoke one first`,
           );
         const expiresAt = lifetimeMs === null ? null : now() + lifetimeMs;
-        const made = await issue(rules, principal, { instanceId, owner: seen.owner, token: { name, scopes, expiresAt } });
-        if (!made) throw new Error('a new token was not created');
-        return done(made);
+        const issued = await issueToken(rules, principal, {
+          instanceId,
+          owner: visible.owner,
+          token: { name, scopes, expiresAt },
+        });
+        if (!issued) throw new Error('a new token was not created');
+        return done(issued);
       }),
 
     rotateToken: (principal, { instanceId, tokenId, overlapMs }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
-        if (seen.kind !== 'seen') return seen;
-        const old = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
-        if (!old || !isValid(old)) return notFound('valid token');
-        if (old.isPermanent)
+        const visible = await findVisibleInstance(rules, principal, instanceId, 'change');
+        if (visible.kind !== 'seen') return visible;
+        const existing = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
+        if (!existing || !isValid(existing)) return notFound('valid token');
+        if (existing.isPermanent)
           return refuse(
             'conflict',
             'this token has no name and cannot be rotated; create a named token, use it, and then revoke this one',
           );
-        const { name, scopes, createdAt, expiresAt } = old;
+        const { name, scopes, createdAt, expiresAt } = existing;
         const token = { name, scopes, expiresAt: expiresAt === null ? null : now() + (expiresAt - createdAt) };
         const replaces = { tokenId, expiresAt: now() + overlapMs };
-        const made = await issue(rules, principal, { instanceId, owner: seen.owner, token, replaces });
+        const issued = await issueToken(rules, principal, { instanceId, owner: visible.owner, token, replaces });
         // The cached token has the old expiry.
-        authority.revoked(instanceId, [tokenId]);
-        return made ? done(made) : notFound('valid token');
+        authority.dropRevoked(instanceId, [tokenId]);
+        return issued ? done(issued) : notFound('valid token');
       }),
 
     revokeToken: (principal, { instanceId, tokenId }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
-        if (seen.kind !== 'seen') return seen;
-        const old = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
-        if (!old || old.revokedAt !== null) return notFound('token');
-        const details = { tokenId, name: old.name };
+        const visible = await findVisibleInstance(rules, principal, instanceId, 'change');
+        if (visible.kind !== 'seen') return visible;
+        const existing = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
+        if (!existing || existing.revokedAt !== null) return notFound('token');
+        const details = { tokenId, name: existing.name };
         const audit = rules.audit(principal, {
           action: 'queue.revoke-token',
           subject: instanceId,
           details,
-          accountIds: [seen.owner],
+          accountIds: [visible.owner],
         });
-        if (old.isPermanent) {
+        if (existing.isPermanent) {
           await authority.revoke(tokenId);
           await accounts.addAudit(audit);
           return done(null);
         }
         const revoked = await accounts.revokeNamedToken({ instanceId, tokenId, at: now(), audit });
-        authority.revoked(instanceId, [tokenId]);
+        authority.dropRevoked(instanceId, [tokenId]);
         return revoked ? done(null) : notFound('token');
       }),
   };

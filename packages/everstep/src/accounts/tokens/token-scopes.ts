@@ -11,7 +11,7 @@ export function permits(scopes: readonly TokenScope[], need: TokenNeed): boolean
   return need === 'read-metadata' && scopes.includes('read');
 }
 
-/** Returns why a token with these scopes must not connect a worker of the app, for the worker; null if it may. */
+/** Returns the reason why a token with these scopes must not connect a worker of the app, for the worker; null if it may. */
 export function connectProblem(scopes: readonly TokenScope[], app: string): string | null {
   if (scopes.includes('write') || scopes.includes('connect') || scopes.includes(`connect:${app}`)) return null;
   const required = `"connect:${app}", "connect" or "write"`;

@@ -41,8 +41,8 @@ export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = (address.toLowerCase().split('%', 1)[0] ?? '').split('::');
   const [first, last] = [groupsOf(head), groupsOf(tail)];
-  const left = Math.max(0, GROUPS - first.length - last.length);
-  return [...first, ...Array.from({ length: left }, () => '0'), ...last]
+  const missingGroups = Math.max(0, GROUPS - first.length - last.length);
+  return [...first, ...Array.from({ length: missingGroups }, () => '0'), ...last]
     .slice(0, NETWORK_GROUPS)
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':');

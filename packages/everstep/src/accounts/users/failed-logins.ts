@@ -40,21 +40,20 @@ export class FailedLogins {
   }
 
   /**
-   * Returns how long to wait before another attempt; 0 for none. `known`: the account has logged in from this address
-   * before.
+   * Returns the wait before another attempt; 0 for none. `isKnownPlace`: the account has logged in from this address before.
    */
-  waitMs(attempt: LoginAttempt, known: boolean, now: number): number {
+  waitMs(attempt: LoginAttempt, isKnownPlace: boolean, now: number): number {
     const { perAccountAndAddress, perAccountOrAddress } = this.limits;
-    const { account, network, both } = keysOf(attempt);
-    if (known) return this.waitOf(both, perAccountAndAddress, now);
+    const { account, network, both: accountAndNetwork } = keysOf(attempt);
+    if (isKnownPlace) return this.waitOf(accountAndNetwork, perAccountAndAddress, now);
     return Math.max(
-      this.waitOf(both, perAccountAndAddress, now),
+      this.waitOf(accountAndNetwork, perAccountAndAddress, now),
       this.waitOf(account, perAccountOrAddress, now),
       this.isShared(attempt) ? 0 : this.waitOf(network, perAccountOrAddress, now),
     );
   }
 
-  /** Returns how long every attempt from the address must wait; 0 if this depends on the account. */
+  /** Returns the time that every attempt from the address must wait; 0 if this depends on the account. */
   waitMsOfAddress(address: string, now: number): number {
     const { network } = keysOf({ email: '', address });
     if (isPrivateAddress(address) || this.successfulUsers.has(network)) return 0;
@@ -72,15 +71,15 @@ export class FailedLogins {
 
   record(attempt: LoginAttempt, now: number): void {
     const { perAccountAndAddress, perAccountOrAddress } = this.limits;
-    const { account, network, both } = keysOf(attempt);
+    const { account, network, both: accountAndNetwork } = keysOf(attempt);
     for (const [key, limit] of [
-      [both, perAccountAndAddress] as const,
+      [accountAndNetwork, perAccountAndAddress] as const,
       [account, perAccountOrAddress] as const,
       [network, perAccountOrAddress] as const,
     ]) {
-      const kept = [...(this.failures.get(key) ?? []), now].slice(-limit);
+      const times = [...(this.failures.get(key) ?? []), now].slice(-limit);
       this.failures.delete(key);
-      this.failures.set(key, kept);
+      this.failures.set(key, times);
     }
     forgetOldest(this.failures, this.limits.remembered);
   }
@@ -96,9 +95,9 @@ export class FailedLogins {
 
   private waitOf(key: string, limit: number, now: number): number {
     const times = this.failures.get(key) ?? [];
-    const first = times.at(-limit);
-    if (times.length < limit || first === undefined) return 0;
-    return Math.max(0, first + this.limits.windowMs - now);
+    const oldestCounted = times.at(-limit);
+    if (times.length < limit || oldestCounted === undefined) return 0;
+    return Math.max(0, oldestCounted + this.limits.windowMs - now);
   }
 }
 

@@ -14,12 +14,12 @@ const UNKNOWN_USER = 'usr_nobody';
 const NO_HASH = '0'.repeat(64);
 
 /** Returns whether one of the hashes matches. All are compared in any case. */
-function oneOf(hashes: readonly string[], hash: string): boolean {
-  const given = Buffer.from(hash, 'hex');
+function includesHash(hashes: readonly string[], hash: string): boolean {
+  const hashBytes = Buffer.from(hash, 'hex');
   let equal = 0;
   for (const hash of [NO_HASH, ...hashes]) {
-    const kept = Buffer.from(hash, 'hex');
-    equal += kept.length === given.length && timingSafeEqual(kept, given) ? 1 : 0;
+    const storedHash = Buffer.from(hash, 'hex');
+    equal += storedHash.length === hashBytes.length && timingSafeEqual(storedHash, hashBytes) ? 1 : 0;
   }
   return equal > 0;
 }
@@ -35,7 +35,7 @@ export interface LoginOptions {
   readonly log?: Pick<Log, 'warn'>;
 }
 
-export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountService, 'logIn' | 'loginWaitMs'> {
+export function createLogin({ rules, failed: failedLogins, log }: LoginOptions): Pick<AccountService, 'logIn' | 'loginWaitMs'> {
   const { accounts, now } = rules;
   const places = new LoginPlaces({ accounts });
   let unknown = { failures: 0, loggedAt: Number.NEGATIVE_INFINITY };
@@ -51,32 +51,32 @@ export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountS
     await accounts.countOfDay([{ instanceId: INSTALLATION, what: 'unknown-login', count: 1, at }]);
   }
 
-  async function logIn({ email: asGiven, apiKey, address }: Parameters<AccountService['logIn']>[0]): Promise<Login> {
+  async function logIn({ email: rawEmail, apiKey, address }: Parameters<AccountService['logIn']>[0]): Promise<Login> {
     // One character over the limit, so a longer email never matches a user.
-    const email = asGiven.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
+    const email = rawEmail.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
     const user = await accounts.findUserByEmail({ email });
     const place = { userId: user?.userId ?? UNKNOWN_USER, address };
     const [keys, notedAt] = await Promise.all([accounts.listApiKeys({ userId: place.userId }), places.notedAt(place)]);
     // No wait may occur from here to the count, so that concurrent attempts are counted one by one.
-    const retryAfterMs = failed.waitMs({ email, address }, notedAt !== null, now());
+    const retryAfterMs = failedLogins.waitMs({ email, address }, notedAt !== null, now());
     if (retryAfterMs > 0) return { kind: 'wait', retryAfterMs };
     const mayLogIn = user !== null && user.disabledAt === undefined;
     const valid = keys.filter(({ revokedAt }) => mayLogIn && revokedAt === undefined);
-    const given = hashOfApiKey(apiKey);
-    const isKnown = oneOf(
+    const hashBytes = hashOfApiKey(apiKey);
+    const isKnown = includesHash(
       valid.map(({ keyHash }) => keyHash),
-      given,
+      hashBytes,
     );
     // The time may reveal the matching key, but only to a caller who has it.
-    const used = isKnown ? valid.find(({ keyHash }) => keyHash === given) : undefined;
-    if (user && used) {
+    const matchingKey = isKnown ? valid.find(({ keyHash }) => keyHash === hashBytes) : undefined;
+    if (user && matchingKey) {
       // The login succeeds even if it cannot be recorded. The next login tries again.
       await places.note(place, notedAt, now()).catch(() => {});
-      failed.recordSuccess({ email, address });
-      const { apiKeyId } = used;
+      failedLogins.recordSuccess({ email, address });
+      const { apiKeyId } = matchingKey;
       return { kind: 'in', principal: { user, address, apiKeyId }, apiKeyId };
     }
-    failed.record({ email, address }, now());
+    failedLogins.record({ email, address }, now());
     // A submitted email is only stored if a user has it: some users enter their key there.
     if (user) {
       const { userId } = user;
@@ -86,5 +86,5 @@ export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountS
     return { kind: 'refused' };
   }
 
-  return { logIn, loginWaitMs: ({ address }) => failed.waitMsOfAddress(address, now()) };
+  return { logIn, loginWaitMs: ({ address }) => failedLogins.waitMsOfAddress(address, now()) };
 }

@@ -15,8 +15,8 @@ const hashOf = (secret: string): string => createHash('sha256').update(secret).d
 const csrfTokenOf = (secret: string): string => createHmac('sha256', secret).update('everstep csrf token').digest('base64url');
 
 /** Returns whether the request contains the CSRF token of the session. */
-export function isCsrfToken(session: Session, given: string | undefined): boolean {
-  const [expected, sent] = [Buffer.from(session.csrfToken), Buffer.from(given ?? '')];
+export function isCsrfToken(session: Session, token: string | undefined): boolean {
+  const [expected, sent] = [Buffer.from(session.csrfToken), Buffer.from(token ?? '')];
   return expected.length === sent.length && timingSafeEqual(expected, sent);
 }
 
@@ -29,7 +29,7 @@ const SESSION_ID_LENGTH = 32;
 /** The id does not reveal the secret, which has more bits. */
 const idOf = (sessionHash: string): string => `ses_${sessionHash.slice(0, SESSION_ID_LENGTH)}`;
 
-/** How a session was started: with an API key or an identity provider. */
+/** Way in which a session was started: with an API key or an identity provider. */
 export type SessionOrigin = { readonly apiKeyId: string } | { readonly issuer: string };
 
 export interface Sessions extends SessionPart {
@@ -42,7 +42,7 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
 
   const endAt = (createdAt: number): number => Math.min(now() + LIMITS.sessionIdleMs, createdAt + LIMITS.sessionMaxMs);
 
-  const shown = (
+  const toSession = (
     secret: string,
     { user, address }: Principal,
     { apiKeyId, expiresAt }: Pick<SessionRecord, 'apiKeyId' | 'expiresAt'>,
@@ -68,7 +68,7 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
     const change = { action: 'session.begin', subject: userId, details: by, accountIds: [userId] };
     const audit = rules.audit({ user, address }, change);
     if (!(await accounts.createSession({ session, audit }))) return null;
-    return { secret, session: shown(secret, { user, address }, session) };
+    return { secret, session: toSession(secret, { user, address }, session) };
   }
 
   return {
@@ -84,17 +84,17 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
     async findSession({ secret, address }) {
       if (!SECRET.test(secret)) return null;
       const sessionHash = hashOf(secret);
-      const found = await accounts.findSession({ sessionHash });
-      if (!found) return null;
-      const { session, user } = found;
+      const stored = await accounts.findSession({ sessionHash });
+      if (!stored) return null;
+      const { session, user } = stored;
       if (session.expiresAt <= now() || user.disabledAt !== undefined) {
         await accounts.deleteSession({ sessionHash });
         return null;
       }
       const expiresAt = endAt(session.createdAt);
-      if (expiresAt - session.expiresAt < MOVE_AFTER_MS) return shown(secret, { user, address }, session);
+      if (expiresAt - session.expiresAt < MOVE_AFTER_MS) return toSession(secret, { user, address }, session);
       await accounts.extendSession({ sessionHash, expiresAt });
-      return shown(secret, { user, address }, { ...session, expiresAt });
+      return toSession(secret, { user, address }, { ...session, expiresAt });
     },
 
     async endSession({ principal, sessionHash }) {
@@ -118,10 +118,10 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
 
     async endOwnSession(principal, sessionId) {
       const { userId } = principal.user;
-      const found = (await accounts.listSessions({ userId })).find(({ sessionHash }) => idOf(sessionHash) === sessionId);
+      const session = (await accounts.listSessions({ userId })).find(({ sessionHash }) => idOf(sessionHash) === sessionId);
       const change = { action: 'session.end', subject: userId, details: { sessionId }, accountIds: [userId] };
       const audit = rules.audit(principal, change);
-      const ended = found && (await accounts.deleteSession({ sessionHash: found.sessionHash, audit }));
+      const ended = session && (await accounts.deleteSession({ sessionHash: session.sessionHash, audit }));
       return ended ? done(null) : notFound('session');
     },
 

@@ -46,11 +46,11 @@ export function createUserRules(rules: AccountRules): UserPart {
 
   /** Finds the user for an operator or, with `self`, for the user itself. Other callers get not-found. */
   async function find(
-    { user: asking }: Principal,
+    { user: caller }: Principal,
     userId: string,
     self: 'self' | 'operator',
   ): Promise<{ readonly kind: 'found'; readonly user: UserRecord } | Refusal> {
-    const isAllowed = (self === 'self' && asking.userId === userId) || (await isOperator(rules, asking.userId));
+    const isAllowed = (self === 'self' && caller.userId === userId) || (await isOperator(rules, caller.userId));
     const user = isAllowed ? await accounts.findUser({ userId }) : null;
     return user ? { kind: 'found', user } : notFound(USER);
   }
@@ -66,17 +66,17 @@ export function createUserRules(rules: AccountRules): UserPart {
 
     setUserDisabled: (principal, { userId, disabled }) =>
       rules.inTurn(async () => {
-        const found = await find(principal, userId, 'operator');
-        if (found.kind !== 'found') return found;
-        const entry = auditOf(rules, principal, disabled ? 'user.disable' : 'user.enable', found.user);
+        const target = await find(principal, userId, 'operator');
+        if (target.kind !== 'found') return target;
+        const entry = auditOf(rules, principal, disabled ? 'user.disable' : 'user.enable', target.user);
         return outcomeOf(await accounts.setUserDisabled({ userId, at: disabled ? now() : null, audit: entry }));
       }),
 
     deleteUser: (principal, { userId, successorId }) =>
       rules.inTurn(async () => {
-        const found = await find(principal, userId, 'self');
-        if (found.kind !== 'found') return found;
-        const entry = auditOf(rules, principal, 'user.delete', found.user, { handedOverTo: successorId });
+        const target = await find(principal, userId, 'self');
+        if (target.kind !== 'found') return target;
+        const entry = auditOf(rules, principal, 'user.delete', target.user, { handedOverTo: successorId });
         const result = await accounts.deleteUser({ userId, successorId, audit: entry });
         switch (result) {
           case 'owns-something':
@@ -91,43 +91,43 @@ export function createUserRules(rules: AccountRules): UserPart {
         }
       }),
 
-    setOperator: (principal, { userId, isOperator: wanted }) =>
+    setOperator: (principal, { userId, isOperator: isGranted }) =>
       rules.inTurn(async () => {
-        const found = await find(principal, userId, 'operator');
-        if (found.kind !== 'found') return found;
-        if (wanted && found.user.disabledAt !== undefined)
+        const target = await find(principal, userId, 'operator');
+        if (target.kind !== 'found') return target;
+        if (isGranted && target.user.disabledAt !== undefined)
           return refuse('conflict', 'the user is disabled; enable the user first');
-        const entry = auditOf(rules, principal, wanted ? 'user.grant-operator' : 'user.revoke-operator', found.user);
-        return outcomeOf(await accounts.setOperator({ userId, isOperator: wanted, audit: entry }));
+        const entry = auditOf(rules, principal, isGranted ? 'user.grant-operator' : 'user.revoke-operator', target.user);
+        return outcomeOf(await accounts.setOperator({ userId, isOperator: isGranted, audit: entry }));
       }),
 
     async listApiKeysOf(principal, userId) {
-      const found = await find(principal, userId, 'self');
-      return found.kind === 'found' ? done(await accounts.listApiKeys({ userId })) : found;
+      const target = await find(principal, userId, 'self');
+      return target.kind === 'found' ? done(await accounts.listApiKeys({ userId })) : target;
     },
 
     revokeApiKeyOf: (principal, { userId, apiKeyId }) =>
       rules.inTurn(async () => {
-        const found = await find(principal, userId, 'operator');
-        if (found.kind !== 'found') return found;
-        const entry = { ...auditOf(rules, principal, 'api-key.revoke', found.user), subject: apiKeyId };
+        const target = await find(principal, userId, 'operator');
+        if (target.kind !== 'found') return target;
+        const entry = { ...auditOf(rules, principal, 'api-key.revoke', target.user), subject: apiKeyId };
         const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit: entry });
         return revoked ? done(null) : notFound('valid API key');
       }),
 
     revokeApiKeysOf: (principal, userId) =>
       rules.inTurn(async () => {
-        const found = await find(principal, userId, 'operator');
-        if (found.kind !== 'found') return found;
-        await accounts.revokeApiKeys({ userId, at: now(), audit: auditOf(rules, principal, 'api-key.revoke-all', found.user) });
+        const target = await find(principal, userId, 'operator');
+        if (target.kind !== 'found') return target;
+        await accounts.revokeApiKeys({ userId, at: now(), audit: auditOf(rules, principal, 'api-key.revoke-all', target.user) });
         return done(null);
       }),
 
     endSessionsOf: (principal, userId) =>
       rules.inTurn(async () => {
-        const found = await find(principal, userId, 'self');
-        if (found.kind !== 'found') return found;
-        await accounts.deleteSessions({ userId, audit: auditOf(rules, principal, 'session.end-all', found.user) });
+        const target = await find(principal, userId, 'self');
+        if (target.kind !== 'found') return target;
+        await accounts.deleteSessions({ userId, audit: auditOf(rules, principal, 'session.end-all', target.user) });
         return done(null);
       }),
   };

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { codeOf } from '../../bootstrap/start-error.js';
 import { type BackedUpFile, BackupError } from '../contents.js';
 import type { BackupCipher } from './backup-cipher.js';
-import { decrypted, encrypted } from './encrypted-stream.js';
+import { decryptStream, encryptStream } from './encrypted-stream.js';
 
 /** Suffix of an encrypted file. */
 const SUFFIX = '.enc';
@@ -29,28 +29,28 @@ async function writeDurably(source: AsyncIterable<Uint8Array>, to: string): Prom
 
 /** Encrypts `from` into a backup. */
 export const encryptInto = (directory: string, path: string, from: string, cipher: BackupCipher): Promise<void> =>
-  writeDurably(encrypted(createReadStream(from), cipher.keyOf(path)), pathInBackup(directory, path, cipher));
+  writeDurably(encryptStream(createReadStream(from), cipher.keyOf(path)), pathInBackup(directory, path, cipher));
 
 /** Copies a file out of a backup. Rejects if it was altered. */
 export function copyOut(directory: string, path: string, to: string, cipher: BackupCipher | null): Promise<void> {
   const source = createReadStream(pathInBackup(directory, path, cipher));
-  return writeDurably(cipher ? decrypted(source, cipher.keyOf(path)) : source, to);
+  return writeDurably(cipher ? decryptStream(source, cipher.keyOf(path)) : source, to);
 }
 
 /** Compares a file with the manifest. Rejects with BackupError if it does not match. */
 export async function assertSame(directory: string, file: BackedUpFile, cipher: BackupCipher | null): Promise<void> {
   const { path, bytes, sha256 } = file;
   const target = pathInBackup(directory, path, cipher);
-  const found = await stat(target).catch((error) => {
+  const fileStat = await stat(target).catch((error) => {
     if (codeOf(error) === 'ENOENT') throw new BackupError(`${path} is missing from the backup.`);
     throw error;
   });
-  if (!cipher && found.size !== bytes)
-    throw new BackupError(`${path} has ${found.size} bytes, but had ${bytes} when the backup was made.`);
+  if (!cipher && fileStat.size !== bytes)
+    throw new BackupError(`${path} has ${fileStat.size} bytes, but had ${bytes} when the backup was made.`);
   const source = createReadStream(target);
   const hash = createHash('sha256');
   try {
-    for await (const chunk of cipher ? decrypted(source, cipher.keyOf(path)) : source) hash.update(chunk);
+    for await (const chunk of cipher ? decryptStream(source, cipher.keyOf(path)) : source) hash.update(chunk);
   } catch (error) {
     if (!cipher || codeOf(error) === 'EIO') throw error;
     throw new BackupError(`${path} has changed since the backup was made.`, { cause: error });

@@ -38,13 +38,13 @@ function cipherOf(encryption: Encryption, main: Uint8Array): BackupCipher {
   };
 }
 
-const stretched = (passphrase: string, salt: Uint8Array): Uint8Array => scryptSync(passphrase, salt, KEY_BYTES, SCRYPT);
+const stretch = (passphrase: string, salt: Uint8Array): Uint8Array => scryptSync(passphrase, salt, KEY_BYTES, SCRYPT);
 
 /** Creates the cipher of a new backup. Each backup has different keys. */
 export function newCipher(secret: BackupSecret): BackupCipher {
   const salt = randomBytes(SALT_BYTES);
   const text = salt.toString('base64url');
-  if (secret.kind === 'passphrase') return cipherOf({ method: 'passphrase', salt: text }, stretched(secret.passphrase, salt));
+  if (secret.kind === 'passphrase') return cipherOf({ method: 'passphrase', salt: text }, stretch(secret.passphrase, salt));
   const [key] = secret.keys;
   return cipherOf({ method: 'key', keyId: keyIdOf(key), salt: text }, key);
 }
@@ -54,7 +54,7 @@ export function cipherFor(encryption: Encryption, secret: BackupSecret | null): 
   if (encryption.method === 'passphrase') {
     if (secret?.kind !== 'passphrase')
       throw new BackupError('The backup is encrypted with a passphrase. Provide it with --passphrase-file.');
-    return cipherOf(encryption, stretched(secret.passphrase, Buffer.from(encryption.salt, 'base64url')));
+    return cipherOf(encryption, stretch(secret.passphrase, Buffer.from(encryption.salt, 'base64url')));
   }
   const keys = secret?.kind === 'key' ? secret.keys : [];
   const key = keys.find((candidate) => keyIdOf(candidate) === encryption.keyId);
@@ -65,7 +65,7 @@ export function cipherFor(encryption: Encryption, secret: BackupSecret | null): 
   return cipherOf(encryption, key);
 }
 
-export const isSameSeal = (seal: string, other: string): boolean => {
-  const [one, two] = [Buffer.from(seal), Buffer.from(other)];
-  return one.length === two.length && timingSafeEqual(one, two);
+export const isSameSeal = (seal: string, otherSeal: string): boolean => {
+  const [sealBytes, otherBytes] = [Buffer.from(seal), Buffer.from(otherSeal)];
+  return sealBytes.length === otherBytes.length && timingSafeEqual(sealBytes, otherBytes);
 };

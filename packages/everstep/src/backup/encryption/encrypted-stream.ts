@@ -24,19 +24,20 @@ interface Piece {
 
 /** Yields pieces of equal size. The last one may be shorter or empty. */
 async function* piecesOf(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Piece> {
-  let rest = Buffer.alloc(0);
+  let pending = Buffer.alloc(0);
   for await (const part of source) {
-    rest = rest.length === 0 ? Buffer.from(part) : Buffer.concat([rest, part]);
-    let at = 0;
+    pending = pending.length === 0 ? Buffer.from(part) : Buffer.concat([pending, part]);
+    let offset = 0;
     // A potential last piece waits for the next part.
-    for (; rest.length - at > size; at += size) yield { bytes: rest.subarray(at, at + size), isLast: false };
-    rest = rest.subarray(at);
+    for (; pending.length - offset > size; offset += size)
+      yield { bytes: pending.subarray(offset, offset + size), isLast: false };
+    pending = pending.subarray(offset);
   }
-  yield { bytes: rest, isLast: true };
+  yield { bytes: pending, isLast: true };
 }
 
 /** Encrypts a stream. `key` has 32 bytes and must be used for this stream only. */
-export async function* encrypted(source: AsyncIterable<Uint8Array>, key: Uint8Array): AsyncGenerator<Uint8Array> {
+export async function* encryptStream(source: AsyncIterable<Uint8Array>, key: Uint8Array): AsyncGenerator<Uint8Array> {
   let chunk = 0;
   for await (const { bytes, isLast } of piecesOf(source, CHUNK_BYTES)) {
     const cipher = createCipheriv(ALGORITHM, key, nonceOf(chunk++, isLast), { authTagLength: TAG_BYTES });
@@ -45,7 +46,7 @@ export async function* encrypted(source: AsyncIterable<Uint8Array>, key: Uint8Ar
 }
 
 /** Decrypts a stream. Throws if it was altered. Chunks that were already yielded are authentic. */
-export async function* decrypted(source: AsyncIterable<Uint8Array>, key: Uint8Array): AsyncGenerator<Uint8Array> {
+export async function* decryptStream(source: AsyncIterable<Uint8Array>, key: Uint8Array): AsyncGenerator<Uint8Array> {
   let chunk = 0;
   for await (const { bytes, isLast } of piecesOf(source, CHUNK_BYTES + TAG_BYTES)) {
     if (bytes.length < TAG_BYTES) throw new Error('the encrypted file is truncated');

@@ -26,7 +26,7 @@ const DOMAIN = /^[a-z0-9-]+(\.[a-z0-9-]+)*$/;
 
 const ADDRESS = new RegExp(MAIL_ADDRESS);
 
-const decoded = (text: string): string | null => {
+const decodeOrNull = (text: string): string | null => {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -40,7 +40,7 @@ function parseSmtpUrl(text: string): SmtpUrl {
   const isSecure = url?.protocol === 'smtps:';
   if (!url || (url.protocol !== 'smtp:' && !isSecure) || url.hostname === '') throw new Error(problem);
   if (!['', '/'].includes(url.pathname) || url.search !== '' || url.hash !== '') throw new Error(`${problem}, without a path`);
-  const [user, password] = [decoded(url.username), decoded(url.password)];
+  const [user, password] = [decodeOrNull(url.username), decodeOrNull(url.password)];
   if (user === null || password === null) throw new Error('has a user or password that is not percent-encoded correctly');
   const defaultPort = isSecure ? SMTPS_PORT : SMTP_PORT;
   return {
@@ -74,7 +74,7 @@ function parseRecipients(text: string): readonly string[] {
   return Object.freeze(entries.map((entry) => (entry.includes('@') ? entry : `@${entry}`)));
 }
 
-const setting = <Value>(one: Setting<Value>): Setting<Value> => one;
+const setting = <Value>(row: Setting<Value>): Setting<Value> => row;
 
 export const MAIL_SETTINGS = {
   smtpUrl: setting<SmtpUrl | null>({

@@ -20,7 +20,7 @@ function parseLongSecret(text: string): string {
   return text;
 }
 
-const setting = <Value>(one: Setting<Value>): Setting<Value> => one;
+const setting = <Value>(row: Setting<Value>): Setting<Value> => row;
 
 export const METRICS_SETTINGS = {
   metricsAddress: setting<ListenAddress | null>({

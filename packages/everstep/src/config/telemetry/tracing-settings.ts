@@ -10,7 +10,7 @@ export const SAMPLERS = [
 ] as const;
 export type SamplerName = (typeof SAMPLERS)[number];
 
-/** Where and how spans are exported. */
+/** Destination and options of the export of spans. */
 export interface TracingSettings {
   /** URL that receives the spans (OTLP over HTTP, as JSON). */
   readonly url: string;
@@ -61,12 +61,12 @@ class Reader {
 
   /** Reads a variable. `parse` throws an Error with the allowed values. Values are not shown, because some contain secrets. */
   read<Value>(names: readonly string[], fallback: Value, parse: (text: string) => Value): Value {
-    const given = this.text(...names);
-    if (!given) return fallback;
+    const variable = this.text(...names);
+    if (!variable) return fallback;
     try {
-      return parse(given.text);
+      return parse(variable.text);
     } catch (error) {
-      this.problem(`${given.name} ${error instanceof Error ? error.message : String(error)}`);
+      this.problem(`${variable.name} ${error instanceof Error ? error.message : String(error)}`);
       return fallback;
     }
   }
@@ -83,9 +83,9 @@ const wholeNumber =
 const oneOf =
   <Value extends string>(values: readonly Value[]) =>
   (text: string): Value => {
-    const found = values.find((value) => value === text);
-    if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`);
-    return found;
+    const match = values.find((value) => value === text);
+    if (match === undefined) throw new Error(`must be one of ${values.join(', ')}`);
+    return match;
   };
 
 function parseRatio(text: string): number {
@@ -121,7 +121,7 @@ function parseHeaders(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-const isOn = (text: string | undefined): boolean => text?.toLowerCase() === 'true';
+const isTrue = (text: string | undefined): boolean => text?.toLowerCase() === 'true';
 
 function urlOf(reader: Reader): string {
   const general = reader.read(['OTEL_EXPORTER_OTLP_ENDPOINT'], DEFAULT_ENDPOINT, parseUrl);
@@ -134,13 +134,13 @@ function urlOf(reader: Reader): string {
  */
 export function readTracing(env: Environment, problem: (sentence: string) => void): TracingSettings | null {
   const reader = new Reader(env, problem);
-  if (isOn(reader.text('OTEL_SDK_DISABLED')?.text)) return null;
+  if (isTrue(reader.text('OTEL_SDK_DISABLED')?.text)) return null;
   const hasEndpoint = reader.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT') !== null;
   const exporter = reader.read(['OTEL_TRACES_EXPORTER'], hasEndpoint ? 'otlp' : 'none', oneOf(['otlp', 'none']));
   if (exporter === 'none') return null;
   reader.read(['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'], PROTOCOL, oneOf([PROTOCOL]));
-  const named = reader.read(['OTEL_RESOURCE_ATTRIBUTES'], {}, parseList);
-  const serviceName = reader.text('OTEL_SERVICE_NAME')?.text ?? named['service.name'] ?? DEFAULT_SERVICE_NAME;
+  const attributes = reader.read(['OTEL_RESOURCE_ATTRIBUTES'], {}, parseList);
+  const serviceName = reader.text('OTEL_SERVICE_NAME')?.text ?? attributes['service.name'] ?? DEFAULT_SERVICE_NAME;
   const maxQueuedSpans = reader.read(['OTEL_BSP_MAX_QUEUE_SIZE'], 2_048, wholeNumber(1, 1_000_000));
   const max = wholeNumber(1, 10_000);
   return {
@@ -156,7 +156,7 @@ export function readTracing(env: Environment, problem: (sentence: string) => voi
         'none',
         oneOf(['gzip', 'none']),
       ) === 'gzip',
-    resource: { ...named, 'service.name': serviceName },
+    resource: { ...attributes, 'service.name': serviceName },
     sampler: reader.read(['OTEL_TRACES_SAMPLER'], 'parentbased_always_on', oneOf(SAMPLERS)),
     ratio: reader.read(['OTEL_TRACES_SAMPLER_ARG'], 1, parseRatio),
     maxQueuedSpans,

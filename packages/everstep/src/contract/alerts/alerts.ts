@@ -1,10 +1,9 @@
 /** Wire schemas of alerts: destinations, rules, lifecycle webhooks, and the alerts themselves. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
+import { NO_OTHER_PROPERTIES } from '../fields/no-other-properties.js';
 import { unixMs } from '../fields/unix-ms.js';
 import { like } from '../patterns.js';
-
-const CLOSED = { additionalProperties: false } as const;
 
 const name = Type.String({ description: 'Unique name.' });
 const enabled = Type.Boolean({ description: 'A disabled object is kept, but has no effect.' });
@@ -29,7 +28,7 @@ export const AlertDestinationEntry = Type.Object(
     ),
     createdAt: unixMs('Time when the destination was created'),
   },
-  { ...CLOSED, description: 'Destination that receives notices.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Destination that receives notices.' },
 );
 export type AlertDestinationEntry = Static<typeof AlertDestinationEntry>;
 export const AlertDestinations = Type.Object(
@@ -39,7 +38,7 @@ export const AlertDestinations = Type.Object(
       description: 'Whether the installation has an SMTP server. Without one, destinations of the kind `email` cannot be saved.',
     }),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 export const PutAlertDestination = Type.Object(
@@ -63,7 +62,7 @@ export const PutAlertDestination = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, description: 'Destination to create or replace.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Destination to create or replace.' },
 );
 export type PutAlertDestination = Static<typeof PutAlertDestination>;
 
@@ -137,7 +136,7 @@ export const AlertConditionSchema = Type.Object(
     maxAgeMs: time('For `pending-age` and `run-age`: the age in milliseconds.'),
     forMs: time('For `schedule-missed` and `no-worker`: how long the condition must hold, in milliseconds.'),
   },
-  { ...CLOSED, description: 'Condition of an alert rule. Fields that the kind does not use are rejected.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Condition of an alert rule. Fields that the kind does not use are rejected.' },
 );
 export type AlertConditionBody = Static<typeof AlertConditionSchema>;
 
@@ -153,7 +152,7 @@ export const QuietHoursSchema = Type.Object(
     }),
   },
   {
-    ...CLOSED,
+    ...NO_OTHER_PROPERTIES,
     description:
       'Time of day during which notices are delayed. No notice is sent for an alert that opens and ends during this time.',
   },
@@ -170,10 +169,10 @@ export const AlertRuleEntry = Type.Object(
     quietHours: Type.Optional(QuietHoursSchema),
     createdAt: unixMs('Time when the rule was created'),
   },
-  { ...CLOSED, description: 'Alert rule.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Alert rule.' },
 );
 export type AlertRuleEntry = Static<typeof AlertRuleEntry>;
-export const AlertRules = Type.Object({ rules: Type.Array(AlertRuleEntry) }, CLOSED);
+export const AlertRules = Type.Object({ rules: Type.Array(AlertRuleEntry) }, NO_OTHER_PROPERTIES);
 
 export const PutAlertRule = Type.Object(
   {
@@ -184,7 +183,7 @@ export const PutAlertRule = Type.Object(
     }),
     quietHours: Type.Optional(QuietHoursSchema),
   },
-  { ...CLOSED, description: 'Alert rule to create or replace.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Alert rule to create or replace.' },
 );
 export type PutAlertRule = Static<typeof PutAlertRule>;
 
@@ -201,10 +200,10 @@ export const LifecycleWebhookEntry = Type.Object(
     destination: Type.String({ description: 'Name of a destination of the kind `webhook`.' }),
     createdAt: unixMs('Time when the webhook was created'),
   },
-  { ...CLOSED, description: 'Lifecycle webhook.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Lifecycle webhook.' },
 );
 export type LifecycleWebhookEntry = Static<typeof LifecycleWebhookEntry>;
-export const LifecycleWebhooks = Type.Object({ webhooks: Type.Array(LifecycleWebhookEntry) }, CLOSED);
+export const LifecycleWebhooks = Type.Object({ webhooks: Type.Array(LifecycleWebhookEntry) }, NO_OTHER_PROPERTIES);
 
 export const PutLifecycleWebhook = Type.Object(
   {
@@ -214,7 +213,7 @@ export const PutLifecycleWebhook = Type.Object(
     label: Type.Optional(label),
     destination: DestinationName,
   },
-  { ...CLOSED, description: 'Lifecycle webhook to create or replace.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Lifecycle webhook to create or replace.' },
 );
 export type PutLifecycleWebhook = Static<typeof PutLifecycleWebhook>;
 
@@ -238,7 +237,7 @@ export const AlertEntry = Type.Object(
     notifiedAt: Type.Optional(unixMs('Time when the last notice was created')),
     notifyAt: Type.Optional(unixMs('Time when the next notice is due')),
   },
-  { ...CLOSED, description: 'Alert.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Alert.' },
 );
 export type AlertEntry = Static<typeof AlertEntry>;
 
@@ -248,11 +247,11 @@ export const AlertPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     alerts: Type.Array(AlertEntry),
   },
-  { ...CLOSED, description: 'One page of alerts.' },
+  { ...NO_OTHER_PROPERTIES, description: 'One page of alerts.' },
 );
 
-export const DeletedAlertObject = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
+export const DeletedAlertObject = Type.Object({ deleted: Type.Literal(1) }, NO_OTHER_PROPERTIES);
 export const AlertTest = Type.Object(
   { messageId: Type.String({ description: 'Id of the message. The message log shows its delivery.' }) },
-  { ...CLOSED, description: 'Test notice that was sent.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Test notice that was sent.' },
 );

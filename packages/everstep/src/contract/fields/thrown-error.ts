@@ -1,9 +1,8 @@
 /** Wire schemas of errors that the code of an app throws. */
 import Type, { type Static } from 'typebox';
+import { NO_OTHER_PROPERTIES } from './no-other-properties.js';
 
-const CLOSED = { additionalProperties: false } as const;
-
-/** The place in the user's own code where an error was thrown. */
+/** Location in the user's own code where an error was thrown. */
 export const ErrorSource = Type.Object(
   {
     file: Type.String({
@@ -15,7 +14,10 @@ export const ErrorSource = Type.Object(
     function: Type.Optional(Type.String({ description: 'Name of the function. Absent when it has none.' })),
     code: Type.Optional(Type.String({ description: 'The line of source code. Absent when the app did not report it.' })),
   },
-  { ...CLOSED, description: 'First frame of the stack in your own code: not in Node, the SDK or an installed package.' },
+  {
+    ...NO_OTHER_PROPERTIES,
+    description: 'First frame of the stack in your own code: not in Node, the SDK or an installed package.',
+  },
 );
 export type ErrorSource = Static<typeof ErrorSource>;
 
@@ -24,7 +26,7 @@ export const StackLine = Type.Object(
     text: Type.String({ description: 'Frame as the runtime writes it, such as `at charge (file:///app/charge.js:7:13)`.' }),
     own: Type.Boolean({ description: 'Whether the frame is in your own code.' }),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type StackLine = Static<typeof StackLine>;
 
@@ -45,12 +47,12 @@ export const ThrownError = Type.Object(
             code: Type.Optional(Code),
             stack: Type.Optional(Stack),
           },
-          CLOSED,
+          NO_OTHER_PROPERTIES,
         ),
         { description: 'Errors that caused this error, starting with `error.cause`. At most 5. Absent when there are none.' },
       ),
     ),
   },
-  { ...CLOSED, description: 'Details of the error that the app reported. Absent when it reported none.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Details of the error that the app reported. Absent when it reported none.' },
 );
 export type ThrownError = Static<typeof ThrownError>;

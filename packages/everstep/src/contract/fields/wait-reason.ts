@@ -1,8 +1,8 @@
-/** Wire schemas of what a run waits for. */
+/** Wire schemas of the reasons why a run is waiting. */
 import Type, { type Static } from 'typebox';
 import { WAIT_KINDS } from '../states.js';
+import { NO_OTHER_PROPERTIES } from './no-other-properties.js';
 
-const CLOSED = { additionalProperties: false } as const;
 const unixMs = (description: string, kind = '') =>
   Type.Optional(
     Type.Integer({ format: 'int64', description: `${kind === '' ? '' : `For ${kind}: `}${description}, in Unix milliseconds.` }),
@@ -43,7 +43,7 @@ export const Reason = Type.Object(
     since: unixMs('time since which no worker that serves the workflow has been connected', '`no-worker`'),
     url: Type.Optional(Type.String({ description: 'For `in-flight` and `no-worker`: URL of the request.' })),
   },
-  { ...CLOSED, description: 'Reason why a run is waiting. `kind` determines which other fields are present.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Reason why a run is waiting. `kind` determines which other fields are present.' },
 );
 export type Reason = Static<typeof Reason>;
 
@@ -58,7 +58,7 @@ export const Waiting = Type.Object(
     ),
   },
   {
-    ...CLOSED,
+    ...NO_OTHER_PROPERTIES,
     description:
       'What an active run waits for: the reason that applies now to its first pending task. Absent while a request of the run is in flight or about to be sent, and when the run has ended.',
   },

@@ -19,7 +19,10 @@ export type CommaRule = 'separates' | 'may-be-inside' | 'before-a-url' | 'before
 
 type LimitName = keyof typeof LIMITS;
 
-/** What a filter accepts. Except for `time`, `duration` and `text`, the store filter has a list, of which any value matches. */
+/**
+ * Values that a filter accepts. Except for `time`, `duration` and `text`, the store filter has a list, of which any value
+ * matches.
+ */
 type Values =
   /** A time in Unix milliseconds, inclusive. */
   | { readonly kind: 'time' }

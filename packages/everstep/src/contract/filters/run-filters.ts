@@ -98,7 +98,7 @@ export const INDEXED_RUN_FILTERS = {
   ...CANCEL_FILTERS,
 } as const satisfies FilterTable<keyof RunFilter>;
 
-/** Values of the filter for what runs wait for. */
+/** Values of the filter by the reason why runs are waiting. */
 export const WAITS = ['anything', ...WAIT_KINDS] as const;
 export type Wait = (typeof WAITS)[number];
 

@@ -1,8 +1,8 @@
-/** Wire schemas of insights: counters of runs over time, and what needs attention. */
+/** Wire schemas of insights: counters of runs over time, and items that need attention. */
 import Type, { type Static } from 'typebox';
+import { NO_OTHER_PROPERTIES } from '../fields/no-other-properties.js';
 import { unixMs } from '../fields/unix-ms.js';
 
-const CLOSED = { additionalProperties: false } as const;
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const duration = (description: string) => Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description });
 
@@ -29,13 +29,16 @@ const DURATIONS = {
 
 export const InsightPoint = Type.Object(
   { at: unixMs('Start of the interval'), ...COUNTS, ...DURATIONS },
-  { ...CLOSED, description: 'Counters of one interval. Runs count as started at their creation, and as ended at their end.' },
+  {
+    ...NO_OTHER_PROPERTIES,
+    description: 'Counters of one interval. Runs count as started at their creation, and as ended at their end.',
+  },
 );
 export type InsightPoint = Static<typeof InsightPoint>;
 
 export const InsightTotals = Type.Object(
   { ...COUNTS, ...DURATIONS },
-  { ...CLOSED, description: 'Counters of the whole window.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Counters of the whole window.' },
 );
 export type InsightTotals = Static<typeof InsightTotals>;
 
@@ -70,7 +73,7 @@ export const AttentionItem = Type.Object(
     count: Type.Integer({ minimum: 0, description: 'Number of dead letters or waiting deliveries.' }),
     since: Type.Union([unixMs('Time when it started to need attention'), Type.Null()]),
   },
-  { ...CLOSED, description: 'Something that needs attention now.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Something that needs attention now.' },
 );
 export type AttentionItem = Static<typeof AttentionItem>;
 
@@ -86,7 +89,7 @@ export const InstanceInsights = Type.Object(
           }),
           ...COUNTS,
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
       { description: 'Workflows with the most started runs. At most 20.' },
     ),
@@ -97,11 +100,11 @@ export const InstanceInsights = Type.Object(
         workers: count('Number of connected workers.'),
         errors: count('Number of error groups that need attention. `attention` has at most 8 of them.'),
       },
-      { ...CLOSED, description: 'The current state.' },
+      { ...NO_OTHER_PROPERTIES, description: 'The current state.' },
     ),
     attention: Type.Array(AttentionItem, { description: 'What needs attention now, most urgent first. At most 20.' }),
   },
-  { ...CLOSED, description: 'Counters of the runs of a queue instance over time, and its current state.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Counters of the runs of a queue instance over time, and its current state.' },
 );
 export type InstanceInsights = Static<typeof InstanceInsights>;
 
@@ -121,7 +124,7 @@ export const WorkflowInsights = Type.Object(
           p50Ms: duration('Median duration in milliseconds.'),
           p95Ms: duration('Duration in milliseconds that 95% of the steps do not exceed.'),
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
       {
         description:
@@ -136,14 +139,17 @@ export const WorkflowInsights = Type.Object(
           failedAt: unixMs('Time of the failure'),
           error: Type.String({ description: 'Start of the error message.' }),
         },
-        CLOSED,
+        NO_OTHER_PROPERTIES,
       ),
       { description: 'Dead letters of the workflow, newest first. At most 10.' },
     ),
-    versions: Type.Array(Type.Object({ version: Type.String(), workers: count('Number of connected workers.') }, CLOSED), {
-      description: 'Versions of the connected workers that serve the workflow. Empty for an HTTP endpoint.',
-    }),
+    versions: Type.Array(
+      Type.Object({ version: Type.String(), workers: count('Number of connected workers.') }, NO_OTHER_PROPERTIES),
+      {
+        description: 'Versions of the connected workers that serve the workflow. Empty for an HTTP endpoint.',
+      },
+    ),
   },
-  { ...CLOSED, description: 'Counters of the runs and steps of a workflow over time.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Counters of the runs and steps of a workflow over time.' },
 );
 export type WorkflowInsights = Static<typeof WorkflowInsights>;

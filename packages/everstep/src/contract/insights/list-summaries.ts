@@ -1,8 +1,8 @@
-/** Wire schemas of summaries of lists: how many entries there are over time, and the most frequent values of a field. */
+/** Wire schemas of summaries of lists: the number of entries over time, and the most frequent values of a field. */
 import Type, { type Static } from 'typebox';
+import { NO_OTHER_PROPERTIES } from '../fields/no-other-properties.js';
 import { unixMs } from '../fields/unix-ms.js';
 
-const CLOSED = { additionalProperties: false } as const;
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 const field = <const Names extends readonly string[]>(names: Names, description: string) =>
@@ -28,13 +28,16 @@ export const ENDED_MESSAGE_STATES = ['DELIVERED', 'FAILED', 'CANCELED'] as const
 
 export const TopValues = Type.Object(
   {
-    values: Type.Array(Type.Object({ value: Type.String(), count: count('Number of entries with the value.') }, CLOSED), {
-      description: 'Values with the most entries first. At most 20.',
-    }),
+    values: Type.Array(
+      Type.Object({ value: Type.String(), count: count('Number of entries with the value.') }, NO_OTHER_PROPERTIES),
+      {
+        description: 'Values with the most entries first. At most 20.',
+      },
+    ),
     examined: count('Number of entries that were examined, newest first.'),
     complete: Type.Boolean({ description: 'Whether all entries were examined.' }),
   },
-  { ...CLOSED, description: 'The most frequent values of a field.' },
+  { ...NO_OTHER_PROPERTIES, description: 'The most frequent values of a field.' },
 );
 export type TopValues = Static<typeof TopValues>;
 
@@ -63,6 +66,6 @@ export const ListSummary = Type.Object(
     ),
     topValues: Type.Union([TopValues, Type.Null()], { description: 'Null if no field was requested.' }),
   },
-  { ...CLOSED, description: 'Number of entries of a list over time, with the same filters as the list.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Number of entries of a list over time, with the same filters as the list.' },
 );
 export type ListSummary = Static<typeof ListSummary>;

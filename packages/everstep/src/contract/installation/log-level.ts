@@ -1,8 +1,7 @@
 /** Wire schemas of the log level of a server. */
 import Type, { type Static } from 'typebox';
 import { LOG_LEVELS } from '../../config/log-levels.js';
-
-const CLOSED = { additionalProperties: false } as const;
+import { NO_OTHER_PROPERTIES } from '../fields/no-other-properties.js';
 
 export const LogLevelName = Type.Enum([...LOG_LEVELS], { type: 'string', description: 'Lowest level that is logged.' });
 
@@ -15,6 +14,6 @@ export const LogLevelEntry = Type.Object(
     }),
     node_id: Type.String({ description: 'Node that responded. Other nodes have their own level.' }),
   },
-  { ...CLOSED, description: 'Log level of one server.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Log level of one server.' },
 );
 export type LogLevelEntry = Static<typeof LogLevelEntry>;

@@ -1,14 +1,13 @@
 /** Wire schemas of connected workers. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
+import { NO_OTHER_PROPERTIES } from '../fields/no-other-properties.js';
 import { unixMs } from '../fields/unix-ms.js';
-
-const CLOSED = { additionalProperties: false } as const;
 
 export const MissingWorker = Type.Object(
   { app: Type.String(), since: unixMs('Time since which no connected worker has served the workflow') },
   {
-    ...CLOSED,
+    ...NO_OTHER_PROPERTIES,
     description:
       'No connected worker serves the workflow of a worker URL. The run waits until a worker of the app connects, and does not use up an attempt.',
   },
@@ -40,7 +39,7 @@ export const WorkerEntry = Type.Object(
       }),
     ),
   },
-  { ...CLOSED, description: 'Connection of a worker.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Connection of a worker.' },
 );
 export type WorkerEntry = Static<typeof WorkerEntry>;
 
@@ -54,7 +53,7 @@ export const UnservedWorkflow = Type.Object(
       description: 'Number of deliveries that wait for a worker. With several nodes: those of the node that sent the response.',
     }),
   },
-  { ...CLOSED, description: 'Workflow that deliveries wait for, because no connected worker serves it.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Workflow that deliveries wait for, because no connected worker serves it.' },
 );
 export type UnservedWorkflow = Static<typeof UnservedWorkflow>;
 
@@ -67,6 +66,6 @@ export const WorkerPage = Type.Object(
     }),
     cursor: Type.Optional(Type.String({ description: 'Cursor for the next page. Absent on the last page.' })),
   },
-  { ...CLOSED, description: 'Page of connected workers, and the workflows without one.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Page of connected workers, and the workflows without one.' },
 );
 export type WorkerPage = Static<typeof WorkerPage>;

@@ -15,11 +15,11 @@ import { type Fields, fields, id, integer, list, milliseconds, optional, Problem
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 function body(value: unknown, where: string, max: number): EncodedBody {
-  const given = fields(value, where);
-  const { encoding } = given;
+  const properties = fields(value, where);
+  const { encoding } = properties;
   if (encoding !== 'utf8' && encoding !== 'base64')
     throw new Problem(`${where}.encoding must be "utf8" or "base64"`, shown(encoding));
-  const data = text(given.data, `${where}.data`);
+  const data = text(properties.data, `${where}.data`);
   const bytes = Buffer.byteLength(data, encoding);
   if (bytes > max) throw new Problem(`${where} has ${bytes} bytes, over the limit of ${max}`);
   return { encoding, data };
@@ -39,24 +39,24 @@ function workflowUrl(value: unknown, where: string, max: number): string {
 
 function headers(value: unknown, where: string): Readonly<Record<string, string>> {
   if (value === undefined) return {};
-  const given = Object.entries(fields(value, where));
-  if (given.length > LIMITS.maxHeaderCount)
-    throw new Problem(`${where} has ${given.length} headers, over the limit of ${LIMITS.maxHeaderCount} (maxHeaderCount)`);
-  const read = Object.fromEntries(given.map(([name, text_]) => [name, text(text_, `${where}.${name}`)]));
-  const size = given.reduce((sum, [name]) => sum + name.length + (read[name]?.length ?? 0), 0);
+  const entries = Object.entries(fields(value, where));
+  if (entries.length > LIMITS.maxHeaderCount)
+    throw new Problem(`${where} has ${entries.length} headers, over the limit of ${LIMITS.maxHeaderCount} (maxHeaderCount)`);
+  const read = Object.fromEntries(entries.map(([name, text_]) => [name, text(text_, `${where}.${name}`)]));
+  const size = entries.reduce((sum, [name]) => sum + name.length + (read[name]?.length ?? 0), 0);
   if (size > LIMITS.maxHeaderBytes)
     throw new Problem(`${where} has ${size} characters, over the limit of ${LIMITS.maxHeaderBytes} (maxHeaderBytes)`);
   return read;
 }
 
 function flowControl(value: unknown, where: string): FlowControlSpec {
-  const given = fields(value, where);
-  const key = id(given.key, `${where}.key`, LIMITS.maxFlowControlKeyLength);
-  const parallelism = optional(given.parallelism, `${where}.parallelism`, (item, at) =>
+  const properties = fields(value, where);
+  const key = id(properties.key, `${where}.key`, LIMITS.maxFlowControlKeyLength);
+  const parallelism = optional(properties.parallelism, `${where}.parallelism`, (item, at) =>
     integer(item, at, 1, LIMITS.maxParallelism),
   );
-  const rate = optional(given.rate, `${where}.rate`, (item, at) => integer(item, at, 1, LIMITS.maxRate));
-  if (rate === undefined && given.periodMs !== undefined)
+  const rate = optional(properties.rate, `${where}.rate`, (item, at) => integer(item, at, 1, LIMITS.maxRate));
+  if (rate === undefined && properties.periodMs !== undefined)
     throw new Problem(`${where}.periodMs requires ${where}.rate, which is missing`);
   return {
     key,
@@ -66,21 +66,23 @@ function flowControl(value: unknown, where: string): FlowControlSpec {
       : {
           rate,
           periodMs:
-            given.periodMs === undefined ? 1_000 : integer(given.periodMs, `${where}.periodMs`, 1_000, LIMITS.maxPeriodMs),
+            properties.periodMs === undefined
+              ? 1_000
+              : integer(properties.periodMs, `${where}.periodMs`, 1_000, LIMITS.maxPeriodMs),
         }),
   };
 }
 
 /** Settings that calls and invocations share. */
-function deliverySettings(given: Fields, where: string) {
-  const retries = optional(given.retries, `${where}.retries`, (item, at) => integer(item, at, 0, LIMITS.maxRetries));
-  const retryDelay = optional(given.retryDelay, `${where}.retryDelay`, (item, at) =>
+function deliverySettings(properties: Fields, where: string) {
+  const retries = optional(properties.retries, `${where}.retries`, (item, at) => integer(item, at, 0, LIMITS.maxRetries));
+  const retryDelay = optional(properties.retryDelay, `${where}.retryDelay`, (item, at) =>
     word(item, at, LIMITS.maxRetryExpressionLength),
   );
-  const timeoutMs = optional(given.timeoutMs, `${where}.timeoutMs`, (item, at) =>
+  const timeoutMs = optional(properties.timeoutMs, `${where}.timeoutMs`, (item, at) =>
     milliseconds(item, at, 1, LIMITS.maxDeliveryTimeoutMs),
   );
-  const limits = optional(given.flowControl, `${where}.flowControl`, flowControl);
+  const limits = optional(properties.flowControl, `${where}.flowControl`, flowControl);
   return {
     ...(retries === undefined ? {} : { retries }),
     ...(retryDelay === undefined ? {} : { retryDelay }),
@@ -90,61 +92,63 @@ function deliverySettings(given: Fields, where: string) {
 }
 
 function callSpec(value: unknown, where: string): CallSpec {
-  const given = fields(value, where);
-  const method = text(given.method, `${where}.method`);
+  const properties = fields(value, where);
+  const method = text(properties.method, `${where}.method`);
   if (!METHODS.includes(method)) throw new Problem(`${where}.method must be one of ${METHODS.join(', ')}`, shown(method));
-  const sent = optional(given.body, `${where}.body`, (item, at) => body(item, at, LIMITS.maxCallBodyBytes));
+  const sent = optional(properties.body, `${where}.body`, (item, at) => body(item, at, LIMITS.maxCallBodyBytes));
   return {
-    url: httpUrl(given.url, `${where}.url`, LIMITS.maxCallUrlLength),
+    url: httpUrl(properties.url, `${where}.url`, LIMITS.maxCallUrlLength),
     method,
-    headers: headers(given.headers, `${where}.headers`),
+    headers: headers(properties.headers, `${where}.headers`),
     ...(sent ? { body: sent } : {}),
-    ...deliverySettings(given, where),
+    ...deliverySettings(properties, where),
   };
 }
 
 function labels(value: unknown, where: string): readonly string[] {
-  const given = list(value, where);
-  if (given.length > LIMITS.maxLabels)
-    throw new Problem(`${where} has ${given.length} labels, over the limit of ${LIMITS.maxLabels} (maxLabels)`);
-  return given.map((label, index) => word(label, `${where}[${index}]`, LIMITS.maxLabelLength));
+  const elements = list(value, where);
+  if (elements.length > LIMITS.maxLabels)
+    throw new Problem(`${where} has ${elements.length} labels, over the limit of ${LIMITS.maxLabels} (maxLabels)`);
+  return elements.map((label, index) => word(label, `${where}[${index}]`, LIMITS.maxLabelLength));
 }
 
 function invokeSpec(value: unknown, where: string): InvokeSpec {
-  const given = fields(value, where);
-  const sent = optional(given.body, `${where}.body`, (item, at) => body(item, at, LIMITS.maxBodyBytes));
-  const contentType = optional(given.contentType, `${where}.contentType`, (item, at) => word(item, at, LIMITS.maxUrlLength));
-  const workflowRunId = optional(given.workflowRunId, `${where}.workflowRunId`, (item, at) =>
+  const properties = fields(value, where);
+  const sent = optional(properties.body, `${where}.body`, (item, at) => body(item, at, LIMITS.maxBodyBytes));
+  const contentType = optional(properties.contentType, `${where}.contentType`, (item, at) => word(item, at, LIMITS.maxUrlLength));
+  const workflowRunId = optional(properties.workflowRunId, `${where}.workflowRunId`, (item, at) =>
     id(item, at, LIMITS.maxRunIdLength),
   );
-  const named = optional(given.labels, `${where}.labels`, labels);
-  const forwarded = headers(given.headers, `${where}.headers`);
+  const named = optional(properties.labels, `${where}.labels`, labels);
+  const forwarded = headers(properties.headers, `${where}.headers`);
   return {
-    workflowUrl: workflowUrl(given.workflowUrl, `${where}.workflowUrl`, LIMITS.maxWorkflowUrlLength),
+    workflowUrl: workflowUrl(properties.workflowUrl, `${where}.workflowUrl`, LIMITS.maxWorkflowUrlLength),
     headers: Object.fromEntries(Object.entries(forwarded).map(([name, text_]) => [name.toLowerCase(), text_])),
     ...(sent ? { body: sent } : {}),
     ...(contentType === undefined ? {} : { contentType }),
     ...(workflowRunId === undefined ? {} : { workflowRunId }),
     ...(named ? { labels: named } : {}),
-    ...deliverySettings(given, where),
+    ...deliverySettings(properties, where),
   };
 }
 
 const eventId = (value: unknown, where: string): string => id(value, where, LIMITS.maxEventIdLength);
 
 function eventIds(value: unknown, where: string): readonly string[] {
-  const given = list(value, where);
-  if (given.length === 0 || given.length > LIMITS.maxEventsPerWait)
-    throw new Problem(`${where} must list 1 to ${LIMITS.maxEventsPerWait} events (maxEventsPerWait), but lists ${given.length}`);
-  return [...new Set(given.map((item, index) => eventId(item, `${where}[${index}]`)))];
+  const elements = list(value, where);
+  if (elements.length === 0 || elements.length > LIMITS.maxEventsPerWait)
+    throw new Problem(
+      `${where} must list 1 to ${LIMITS.maxEventsPerWait} events (maxEventsPerWait), but lists ${elements.length}`,
+    );
+  return [...new Set(elements.map((item, index) => eventId(item, `${where}[${index}]`)))];
 }
 
 function eventData(value: unknown, where: string): Extract<EventContent, { kind: 'data' }> {
-  const given = fields(value, where);
-  const contentType = optional(given.contentType, `${where}.contentType`, (item, at) => word(item, at, LIMITS.maxUrlLength));
+  const properties = fields(value, where);
+  const contentType = optional(properties.contentType, `${where}.contentType`, (item, at) => word(item, at, LIMITS.maxUrlLength));
   return {
     kind: 'data',
-    body: body(given.body, `${where}.body`, LIMITS.maxEventBytes),
+    body: body(properties.body, `${where}.body`, LIMITS.maxEventBytes),
     ...(contentType === undefined ? {} : { contentType }),
   };
 }

@@ -38,27 +38,27 @@ const NO_JSON = 'the body is not JSON';
 const ONE_RESULT: CheckpointLimits = { maxSteps: 1, maxChars: 0 };
 const MAX_WORKER_LENGTH = 128;
 
-function stepType(value: unknown, where: string): StepType {
+function stepType(value: unknown, path: string): StepType {
   const type = KNOWN_STEP_TYPES.get(value);
-  if (type === undefined) throw new Problem(`${where} must be a step type (${STEP_TYPES.join(', ')})`, shown(value));
+  if (type === undefined) throw new Problem(`${path} must be a step type (${STEP_TYPES.join(', ')})`, shown(value));
   return type;
 }
 
-function stepName(value: unknown, where: string): string {
-  const name = text(value, where);
+function stepName(value: unknown, path: string): string {
+  const name = text(value, path);
   // Stores cannot return such text unchanged, so the journal would not match.
   if (name.includes('\u0000') || /\p{Surrogate}/u.test(name)) {
-    throw new Problem(`${where} must not contain U+0000 or an unpaired surrogate`, shown(name));
+    throw new Problem(`${path} must not contain U+0000 or an unpaired surrogate`, shown(name));
   }
   if (name.length > 0 && name.length <= LIMITS.maxStepNameLength) return name;
-  throw new Problem(`${where} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), but has ${name.length}`);
+  throw new Problem(`${path} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), but has ${name.length}`);
 }
 
-function stepHead(step: Fields, where: string): { stepId: number; name: string; type: StepType } {
+function stepHead(step: Fields, path: string): { stepId: number; name: string; type: StepType } {
   return {
-    stepId: integer(step.stepId, `${where}.stepId`, 1, LIMITS.maxJournalSteps + LIMITS.maxPlannedAtOnce),
-    name: stepName(step.name, `${where}.name`),
-    type: stepType(step.type, `${where}.type`),
+    stepId: integer(step.stepId, `${path}.stepId`, 1, LIMITS.maxJournalSteps + LIMITS.maxPlannedAtOnce),
+    name: stepName(step.name, `${path}.name`),
+    type: stepType(step.type, `${path}.type`),
   };
 }
 
@@ -70,43 +70,43 @@ function freeFrom(from: number, { ahead }: StepRequest): number {
 }
 
 /** Reads when a step ran, relative to the start of the request. */
-function ranMsOf(value: unknown, where: string): StepResult['ranMs'] {
+function ranMsOf(value: unknown, path: string): StepResult['ranMs'] {
   if (value === undefined) return undefined;
-  const times = list(value, where);
-  if (times.length !== 2) throw new Problem(`${where} must contain the start and the end of the step`, shown(value));
-  const from = integer(times[0], `${where}[0]`, 0, Number.MAX_SAFE_INTEGER);
-  return [from, integer(times[1], `${where}[1]`, from, Number.MAX_SAFE_INTEGER)];
+  const times = list(value, path);
+  if (times.length !== 2) throw new Problem(`${path} must contain the start and the end of the step`, shown(value));
+  const from = integer(times[0], `${path}[0]`, 0, Number.MAX_SAFE_INTEGER);
+  return [from, integer(times[1], `${path}[1]`, from, Number.MAX_SAFE_INTEGER)];
 }
 
 /**
  * Reads completed steps. New step ids must follow `known` without gaps. Results after the first belong to new steps that the
  * code requested during this request, and only as many as the request allows.
  */
-function stepsDone(value: unknown, request: StepRequest): { readonly done: readonly StepResult[]; readonly next: number } {
+function readDone(value: unknown, request: StepRequest): { readonly done: readonly StepResult[]; readonly next: number } {
   const { maxSteps, maxChars } = request.checkpoint ?? ONE_RESULT;
   const items = list(value, 'done');
   if (items.length > maxSteps)
     throw new Problem(`done has ${items.length} results, but the limit is ${maxSteps} (maxCheckpointSteps)`);
-  const seen = new Set<number>();
+  const stepIds = new Set<number>();
   let next = request.known;
   let chars = 0;
   const done = items.map((item, index): StepResult => {
-    const where = `done[${index}]`;
+    const path = `done[${index}]`;
     if (index > 0 && chars >= maxChars)
-      throw new Problem(`${where} follows results of ${chars} characters, but the limit is ${maxChars} (maxCheckpointChars)`);
-    const step = fields(item, where);
-    const head = stepHead(step, where);
+      throw new Problem(`${path} follows results of ${chars} characters, but the limit is ${maxChars} (maxCheckpointChars)`);
+    const step = fields(item, path);
+    const head = stepHead(step, path);
     const { stepId, type } = head;
-    const out = jsonText(step.out, `${where}.out`);
-    const ranMs = ranMsOf(step.ranMs, `${where}.ranMs`);
-    if (seen.has(stepId)) throw new Problem(`${where} reports step ${stepId} a second time`);
-    seen.add(stepId);
-    if (stepId > next) throw new Problem(`${where} reports step ${stepId}, but the next new step is ${next}`);
+    const out = jsonText(step.out, `${path}.out`);
+    const ranMs = ranMsOf(step.ranMs, `${path}.ranMs`);
+    if (stepIds.has(stepId)) throw new Problem(`${path} reports step ${stepId} a second time`);
+    stepIds.add(stepId);
+    if (stepId > next) throw new Problem(`${path} reports step ${stepId}, but the next new step is ${next}`);
     if (index > 0 && stepId < next)
-      throw new Problem(`${where} reports step ${stepId}, which was planned before, but only new steps can follow`);
+      throw new Problem(`${path} reports step ${stepId}, which was planned before, but only new steps can follow`);
     if (index === 0 && items.length > 1 && stepId < next && stepId !== request.target)
-      throw new Problem(`${where} reports step ${stepId}, which the request did not ask for, and steps after it`);
-    if (index > 0 && type !== 'Run') throw new Problem(`${where} has the type ${type}, but only Run steps can follow`);
+      throw new Problem(`${path} reports step ${stepId}, which the request did not ask for, and steps after it`);
+    if (index > 0 && type !== 'Run') throw new Problem(`${path} has the type ${type}, but only Run steps can follow`);
     if (stepId === next) next = freeFrom(next + 1, request);
     chars += head.name.length + (out?.length ?? 0);
     return { ...head, ...(out === undefined ? {} : { out }), ...(ranMs ? { ranMs } : {}) };
@@ -114,7 +114,7 @@ function stepsDone(value: unknown, request: StepRequest): { readonly done: reado
   return { done, next };
 }
 
-function runEnd(value: unknown): RunEnd | undefined {
+function readEnd(value: unknown): RunEnd | undefined {
   if (value === undefined) return undefined;
   const end = fields(value, 'end');
   if (end.kind === 'canceled') return { kind: 'canceled' };
@@ -139,22 +139,22 @@ function holdOf(value: unknown): Hold | undefined {
 const failureFunctionOf = (frame: Fields): { readonly failureFunction?: true } =>
   frame.failureFunction === true ? { failureFunction: true } : {};
 
-function progress(frame: Fields, request: StepRequest, now: number): ProgressReply {
+function readProgress(frame: Fields, request: StepRequest, now: number): ProgressReply {
   const base = integer(frame.base, 'base', request.journal.length, request.journal.length);
-  const { done, next } = stepsDone(frame.done, request);
+  const { done, next } = readDone(frame.done, request);
   if (typeof frame.advanced !== 'boolean') throw new Problem('advanced must be true or false', shown(frame.advanced));
   let expected = next;
   const planned = list(frame.planned, 'planned').map((item, index) => {
-    const where = `planned[${index}]`;
-    const step = fields(item, where);
-    const head = stepHead(step, where);
+    const path = `planned[${index}]`;
+    const step = fields(item, path);
+    const head = stepHead(step, path);
     if (head.stepId !== expected) {
-      throw new Problem(`${where} plans step ${head.stepId}, but the next planned step must be ${expected}`);
+      throw new Problem(`${path} plans step ${head.stepId}, but the next planned step must be ${expected}`);
     }
     expected = freeFrom(expected + 1, request);
-    return plannedStep(head, step, where, now);
+    return plannedStep(head, step, path, now);
   });
-  const end = runEnd(frame.end);
+  const end = readEnd(frame.end);
   const hold = holdOf(frame.hold);
   return {
     protocol: PROTOCOL_VERSION,
@@ -185,14 +185,14 @@ function retryOf(value: unknown): FailedReply['retry'] {
   }
 }
 
-function failed(frame: Fields, request: StepRequest): FailedReply {
-  const { done } = stepsDone(frame.done, request);
+function readFailed(frame: Fields, request: StepRequest): FailedReply {
+  const { done } = readDone(frame.done, request);
   const step = frame.step === undefined ? undefined : stepHead(fields(frame.step, 'step'), 'step');
   // An endpoint that could not read or verify the request does not know the base. Without a step the base is not
   // used.
-  const bound = done.length > 0 || step !== undefined;
+  const usesBase = done.length > 0 || step !== undefined;
   const { length } = request.journal;
-  const base = integer(frame.base, 'base', bound ? length : 0, bound ? length : Number.MAX_SAFE_INTEGER);
+  const base = integer(frame.base, 'base', usesBase ? length : 0, usesBase ? length : Number.MAX_SAFE_INTEGER);
   const error = fields(frame.error, 'error');
   const hold = holdOf(frame.hold);
   return {
@@ -208,7 +208,7 @@ function failed(frame: Fields, request: StepRequest): FailedReply {
   };
 }
 
-function refused(frame: Fields): RefusedReply {
+function readRefused(frame: Fields): RefusedReply {
   const code = REFUSALS.get(frame.code);
   if (code === undefined) throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}`, shown(frame.code));
   const message = text(frame.message, 'message').slice(0, LIMITS.maxKeptErrorLength);
@@ -219,11 +219,11 @@ function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
   if (frame.protocol !== PROTOCOL_VERSION) throw new Problem(`protocol must be ${PROTOCOL_VERSION}`, shown(frame.protocol));
   switch (frame.kind) {
     case 'progress':
-      return progress(frame, request, now);
+      return readProgress(frame, request, now);
     case 'failed':
-      return failed(frame, request);
+      return readFailed(frame, request);
     case 'refused':
-      return refused(frame);
+      return readRefused(frame);
     case 'journal-needed':
       return { protocol: PROTOCOL_VERSION, kind: 'journal-needed' };
     default:

@@ -3,7 +3,7 @@ import { NATIVE_PREFIX, NON_RETRYABLE_STATUS, PROTOCOL_HEADER, PROTOCOL_VERSION,
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { StepCall, StepOutcome } from '../../ports/step-caller.js';
 import { describeBody, type EndpointResponse, endpointFailure, valuesOf } from '../../responses/endpoint-failure.js';
-import { headerOf, keptOf } from '../../responses/retry-advice.js';
+import { headerOf, truncateBody } from '../../responses/retry-advice.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
 import { cacheForwarded, headerValue, tracePairs } from '../header-text.js';
 import { otherSdkProblem } from '../other-sdk.js';
@@ -43,39 +43,39 @@ function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signat
 
 function read(response: EndpointResponse, { request, hidesData }: StepCall, now: number): StepOutcome {
   const { status, headers, body } = response;
-  const envelope = { status, responseHeaders: valuesOf(headers), responseBody: keptOf(body) };
+  const envelope = { status, responseHeaders: valuesOf(headers), responseBody: truncateBody(body) };
   const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepOutcome => ({
     kind: 'failure',
     failure: { cause, message, retry, ...envelope },
   });
   const header = NATIVE_PREFIX + PROTOCOL_HEADER;
   const version = headerOf(headers, header);
-  const ok = status >= 200 && status < 300;
+  const isSuccess = status >= 200 && status < 300;
 
   if (version !== undefined && version !== String(PROTOCOL_VERSION)) {
-    const older = Number(version) < PROTOCOL_VERSION;
+    const isOlder = Number(version) < PROTOCOL_VERSION;
     return failure(
       'refused',
-      `the endpoint uses version ${version} of the step protocol, but Everstep uses version ${PROTOCOL_VERSION}: upgrade ${older ? 'the SDK at the endpoint' : 'Everstep'}`,
+      `the endpoint uses version ${version} of the step protocol, but Everstep uses version ${PROTOCOL_VERSION}: upgrade ${isOlder ? 'the SDK at the endpoint' : 'Everstep'}`,
       NEVER,
     );
   }
-  const other = otherSdkProblem(headers, 'native');
-  if (other !== null) return failure('refused', other, NEVER);
+  const otherSdk = otherSdkProblem(headers, 'native');
+  if (otherSdk !== null) return failure('refused', otherSdk, NEVER);
   let problem: string | undefined;
   if (version !== undefined) {
     const parsed = parseReply(body.toString('utf8'), request, now);
     if (parsed.ok) return { kind: 'reply', reply: parsed.reply, ...envelope };
     problem = hidesData ? parsed.summary : parsed.problem;
   }
-  if (problem !== undefined && (ok || status === NON_RETRYABLE_STATUS)) {
+  if (problem !== undefined && (isSuccess || status === NON_RETRYABLE_STATUS)) {
     return failure(
       'not-protocol',
       `the endpoint answered ${status} with ${header}: ${version}, but the body is not a valid reply: ${problem} (${describeBody(response, hidesData)}). Check that Everstep supports the SDK version at the endpoint`,
       NEVER,
     );
   }
-  if (ok) {
+  if (isSuccess) {
     return failure(
       'not-protocol',
       `the endpoint answered ${status} without the header ${header}, so it is not a workflow endpoint: ${describeBody(response, hidesData)}. Serve the workflow with the SDK at exactly this URL, and make sure that no proxy answers in its place`,

@@ -26,4 +26,4 @@ const NAMES: ReadonlySet<string> = new Set([
   'nonretryable-error',
 ]);
 
-export const isIgnoredHeader = (name: string): boolean => NAMES.has(name) || FAMILIES.some((start) => name.startsWith(start));
+export const isIgnoredHeader = (name: string): boolean => NAMES.has(name) || FAMILIES.some((prefix) => name.startsWith(prefix));

@@ -34,7 +34,7 @@ export const firstMessageId = (runKey: string): string => `msg_${runKey}`;
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
-const entry = (messageId: string, body: object): WireEntry => ({
+const encodeEntry = (messageId: string, body: object): WireEntry => ({
   messageId,
   body: Buffer.from(JSON.stringify(body)).toString('base64'),
   callType: 'step',
@@ -48,12 +48,12 @@ export const firstEntry = (runKey: string, { body }: RunPayload): WireEntry => (
 });
 
 function planEntry(messageId: string, { stepId, name, type, concurrent }: Planned): WireEntry {
-  return entry(messageId, { stepId: 0, stepName: name, stepType: type, concurrent, targetStep: stepId });
+  return encodeEntry(messageId, { stepId: 0, stepName: name, stepType: type, concurrent, targetStep: stepId });
 }
 
 export function stepEntry(step: RecordedStep, owner: WebhookOwner): WireEntry {
   const { stepId, name, type, concurrent, out } = step;
-  return entry(step.messageId, {
+  return encodeEntry(step.messageId, {
     stepId,
     stepName: name,
     stepType: type,
@@ -88,15 +88,15 @@ export const openEntry = (task: StepTask): WireEntry =>
 export function wireJournal(source: JournalSource): readonly WireEntry[] {
   const { recorded, payload } = source;
   const entries: WireEntry[] = [firstEntry(source.runKey, payload)];
-  for (let at = 0; at < recorded.length; ) {
-    const first = recorded[at];
+  for (let start = 0; start < recorded.length; ) {
+    const first = recorded[start];
     if (!first) break;
-    let end = at + 1;
+    let end = start + 1;
     while (recorded[end]?.group === first.group) end++;
-    const group = recorded.slice(at, end);
+    const group = recorded.slice(start, end);
     if (first.concurrent > 1) entries.push(...group.map(planEntryOf));
     entries.push(...group.map((step) => stepEntry(step, source)));
-    at = end;
+    start = end;
   }
   entries.push(...source.open.map(openEntry));
   return entries;

@@ -9,7 +9,7 @@ import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { StepCall, StepOutcome } from '../../ports/step-caller.js';
 import { describeBody, type EndpointResponse, endpointFailure, valuesOf } from '../../responses/endpoint-failure.js';
 import { errorIn } from '../../responses/reported-error.js';
-import { headerOf, keptOf, retryAdviceOf } from '../../responses/retry-advice.js';
+import { headerOf, retryAdviceOf, truncateBody } from '../../responses/retry-advice.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
 import { cacheForwarded, headerValue, tracePairs } from '../header-text.js';
 import { otherSdkProblem } from '../other-sdk.js';
@@ -17,7 +17,7 @@ import { firstMessageId, wireJournal } from './journal.js';
 import { HEADERS, PREFIX, reserves, STEP_PROTOCOL_VERSION, versionMismatch } from './wire.js';
 
 const NEVER = { kind: 'never' } as const;
-const NOTHING = new Uint8Array(0);
+const NO_BODY = new Uint8Array(0);
 
 const forwardedOf = cacheForwarded({ reserves });
 
@@ -28,7 +28,7 @@ function messageIdOf({ request, recorded }: StepCall): string {
 }
 
 /** Returns the size of results and payload in base64, without the surrounding JSON. */
-function leastBytes({ payload, recorded }: StepCall): number {
+function minBytes({ payload, recorded }: StepCall): number {
   const bytes = recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), payload?.body.byteLength ?? 0);
   return (bytes * 4) / 3;
 }
@@ -37,7 +37,7 @@ function leastBytes({ payload, recorded }: StepCall): number {
 function body(call: StepCall): Uint8Array {
   const { request, recorded, payload, instanceId, open } = call;
   if (payload === undefined) throw new Error(`a delivery of run ${request.run.key} has no payload`);
-  if (leastBytes(call) > LIMITS.maxDeliveredJournalBytes) return NOTHING;
+  if (minBytes(call) > LIMITS.maxDeliveredJournalBytes) return NO_BODY;
   const target = open.find(({ slot }) => slot === request.target);
   const entries = wireJournal({
     runKey: request.run.key,
@@ -48,12 +48,12 @@ function body(call: StepCall): Uint8Array {
     open: target ? [target] : [],
   });
   const text = Buffer.from(JSON.stringify(entries));
-  return text.byteLength > LIMITS.maxDeliveredJournalBytes ? NOTHING : text;
+  return text.byteLength > LIMITS.maxDeliveredJournalBytes ? NO_BODY : text;
 }
 
 function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnvelope): string[] {
   const { run, retried } = call.request;
-  const own: readonly (readonly [name: string, value: string])[] = [
+  const serviceHeaders: readonly (readonly [name: string, value: string])[] = [
     call.introduced ? [HEADERS.protocol, STEP_PROTOCOL_VERSION] : [HEADERS.unknownSdk, 'true'],
     [HEADERS.runId, headerValue(run.id)],
     [HEADERS.createdAt, String(run.createdAt)],
@@ -73,7 +73,7 @@ function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnv
     'user-agent',
     userAgent,
     ...tracePairs(call.request.trace, call.forwardHeaders),
-    ...own.flatMap(([name, value]) => [PREFIX + name, value]),
+    ...serviceHeaders.flatMap(([name, value]) => [PREFIX + name, value]),
   ];
 }
 
@@ -81,9 +81,9 @@ function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnv
  * Returns the body to store for a response that reports an error. If the body is too long, each field is truncated and
  * the result is still JSON, because a failure function reads the error from it.
  */
-function keptError(body: Buffer): Uint8Array {
+function storedErrorBody(body: Buffer): Uint8Array {
   const reported = body.byteLength > LIMITS.maxKeptResponseBytes ? errorIn(body) : null;
-  if (reported === null) return keptOf(body);
+  if (reported === null) return truncateBody(body);
   const { name: error, message, stack } = reported;
   return Buffer.from(JSON.stringify({ error, message, stack }));
 }
@@ -94,11 +94,11 @@ function workflowFailure(
   { hidesData }: StepCall,
   now: number,
 ): Omit<DeliveryFailure, 'status' | 'responseHeaders' | 'responseBody'> {
-  const { status, headers: given } = response;
-  const stepName = headerOf(given, PREFIX + HEADERS.errorStepName);
-  const where = stepName === undefined ? '' : `step "${stepName}": `;
+  const { status, headers: responseHeaders } = response;
+  const stepName = headerOf(responseHeaders, PREFIX + HEADERS.errorStepName);
+  const location = stepName === undefined ? '' : `step "${stepName}": `;
   const reported = errorIn(response.body);
-  const retry = retryAdviceOf(status, given, now);
+  const retry = retryAdviceOf(status, responseHeaders, now);
   const cause = stepName === undefined ? 'workflow' : 'step';
   const thrown = reported === null ? undefined : detailsOf(reported);
   if (hidesData || reported === null) {
@@ -107,33 +107,33 @@ function workflowFailure(
     return {
       ...(thrown?.source ? { thrown: { source } } : {}),
       cause,
-      message: `${where}the workflow answered ${status} (${describeBody(response, hidesData)})`,
+      message: `${location}the workflow answered ${status} (${describeBody(response, hidesData)})`,
       retry,
     };
   }
-  return { cause, message: `${where}${reported.name}: ${reported.message}`, retry, ...(thrown ? { thrown } : {}) };
+  return { cause, message: `${location}${reported.name}: ${reported.message}`, retry, ...(thrown ? { thrown } : {}) };
 }
 
 function read(received: EndpointResponse, call: StepCall, now: number): StepOutcome {
-  const { status, headers: given } = received;
+  const { status, headers: responseHeaders } = received;
   const { hidesData } = call;
-  const envelope = { status, responseHeaders: valuesOf(given), responseBody: keptOf(received.body) };
+  const envelope = { status, responseHeaders: valuesOf(responseHeaders), responseBody: truncateBody(received.body) };
   const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepOutcome => ({
     kind: 'failure',
     failure: { cause, message, retry, ...envelope },
   });
-  const version = headerOf(given, PREFIX + HEADERS.protocol);
-  const ok = status >= 200 && status < 300;
+  const version = headerOf(responseHeaders, PREFIX + HEADERS.protocol);
+  const isSuccess = status >= 200 && status < 300;
   if (version !== undefined && version !== STEP_PROTOCOL_VERSION)
     return failure('refused', versionMismatch('the endpoint', version), NEVER);
-  const other = otherSdkProblem(given, 'upstash');
-  if (other !== null) return failure('refused', other, NEVER);
-  if (version !== undefined && ok) return { kind: 'silent', ...envelope };
+  const otherSdk = otherSdkProblem(responseHeaders, 'upstash');
+  if (otherSdk !== null) return failure('refused', otherSdk, NEVER);
+  if (version !== undefined && isSuccess) return { kind: 'silent', ...envelope };
   if (version !== undefined || status === NON_RETRYABLE_STATUS) {
-    const responseBody = keptError(received.body);
+    const responseBody = storedErrorBody(received.body);
     return { kind: 'failure', failure: { ...workflowFailure(received, call, now), ...envelope, responseBody } };
   }
-  if (ok) {
+  if (isSuccess) {
     return failure(
       'not-protocol',
       `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(received, hidesData)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy answers in its place`,
@@ -147,6 +147,6 @@ function read(received: EndpointResponse, call: StepCall, now: number): StepOutc
 export const upstashSteps: StepCodec = {
   body,
   headers,
-  isReply: (given) => headerOf(given, PREFIX + HEADERS.protocol) !== undefined,
+  isReply: (responseHeaders) => headerOf(responseHeaders, PREFIX + HEADERS.protocol) !== undefined,
   read,
 };

@@ -45,17 +45,17 @@ const OWN_HEADERS: ReadonlySet<string> = new Set(
 export const reserves = (name: string): boolean => OWN_HEADERS.has(name);
 
 /** Returns an error text for an endpoint or client with another version of the step protocol. */
-export function versionMismatch(who: string, version: string): string {
-  const older = Number(version) < Number(STEP_PROTOCOL_VERSION);
-  const todo = older ? 'upgrade @upstash/workflow there to 1.x' : 'upgrade Everstep, or use @upstash/workflow 1.x there';
-  return `${who} uses version ${JSON.stringify(version.slice(0, 40))} of the step protocol, but Everstep uses version ${STEP_PROTOCOL_VERSION}: ${todo}`;
+export function versionMismatch(sender: string, version: string): string {
+  const isOlder = Number(version) < Number(STEP_PROTOCOL_VERSION);
+  const solution = isOlder ? 'upgrade @upstash/workflow there to 1.x' : 'upgrade Everstep, or use @upstash/workflow 1.x there';
+  return `${sender} uses version ${JSON.stringify(version.slice(0, 40))} of the step protocol, but Everstep uses version ${STEP_PROTOCOL_VERSION}: ${solution}`;
 }
 
 // The published SDK does not encode the id in paths and headers, and headers carry only Latin-1.
 const SENDABLE_RUN_ID = /^[ -~\xa0-\xff]*$/;
 const PART_OF_URL = /[/?#%\\]/;
 
-/** Returns why endpoints with the published SDK could not refer to the run, or null if they can. */
+/** Returns the reason why endpoints with the published SDK could not refer to the run, or null if they can. */
 export function runIdProblem(workflowRunId: string): string | null {
   if (SENDABLE_RUN_ID.test(workflowRunId) && !PART_OF_URL.test(workflowRunId)) return null;
   return 'must not contain / ? # % \\ or characters outside Latin-1, because @upstash/workflow sends it unencoded in paths and headers';

@@ -19,7 +19,7 @@ export type AlertDestination = {
   | { readonly kind: 'email'; readonly to: readonly string[] }
 );
 
-/** What a rule watches. */
+/** The condition that a rule watches. */
 export type AlertCondition =
   /** A run or message failed after all retries. Absent filters match every run. */
   | {
@@ -106,7 +106,7 @@ export interface AlertSettings {
 
 export const NO_ALERT_SETTINGS: AlertSettings = Object.freeze({ destinations: [], rules: [], webhooks: [] });
 
-/** Returns what a person may see of the URL of a destination. For a Slack URL, this is the host. */
+/** Returns the part of the URL of a destination that a person may see. For a Slack URL, this is the host. */
 export function shownUrl(destination: AlertDestination): string {
   if (destination.kind === 'webhook') return destination.url;
   if (destination.kind === 'email') return `mailto:${destination.to.join(',')}`;

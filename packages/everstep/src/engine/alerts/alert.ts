@@ -1,7 +1,7 @@
 /** Alerts: opened and ended by the rules. At most one alert is open for a rule and a subject. */
 import type { AlertKind } from './alert-settings.js';
 
-/** What an alert is about. Values depend on the kind of the rule. */
+/** Details of an alert. Their values depend on the kind of the rule. */
 export interface AlertDetails {
   /** One human-readable sentence. */
   readonly summary: string;
@@ -19,7 +19,7 @@ export interface Alert {
   /** Name of the rule. */
   readonly rule: string;
   readonly kind: AlertKind;
-  /** What the rule found, such as the URL of a workflow. */
+  /** The object that the rule found, such as the URL of a workflow. */
   readonly subject: string;
   readonly openedAt: number;
   /** When the condition was last met. */

@@ -17,7 +17,7 @@ const RULE: AlertRule = {
 function after(open: readonly Alert[], outageEndedAt: number | null, now: number): readonly Alert[] {
   const findings: readonly Finding[] =
     outageEndedAt === null ? [] : [{ subject: 'store', at: outageEndedAt, details: { summary: 'outage' } }];
-  const input = { rules: [RULE], open, events: [], groups: new Map(), found: new Map([['r', findings]]) };
+  const input = { rules: [RULE], open, events: [], groups: new Map(), findings: new Map([['r', findings]]) };
   const changes = evaluate(input, { now, random: RANDOM });
   return changes.length === 0 ? open : changes.map(({ alert }) => alert);
 }
@@ -34,7 +34,7 @@ test('the alert of an outage ends at the same time, whichever node does the roun
 
 test('the alerts of a rule that was not read stay as they are', () => {
   const open = after([], MINUTE, 2 * MINUTE);
-  const input = { rules: [RULE], open, events: [], groups: new Map(), found: new Map() };
+  const input = { rules: [RULE], open, events: [], groups: new Map(), findings: new Map() };
   assert.deepEqual(evaluate(input, { now: 60 * MINUTE, random: RANDOM }), []);
 });
 
@@ -47,7 +47,7 @@ describe('the rule about groups of errors', () => {
   const SNOOZED: GroupTriage = { ...NO_TRIAGE, snooze: { at: MINUTE, by: 'ann', until: 10 * MINUTE } };
   const round = (open: readonly Alert[], events: readonly AlertEvent[], triage: GroupTriage, now: number) => {
     const group = { firstSeenAt: 0, acknowledgedAt: null, regressedAt: null, entries: 1, triage };
-    const input = { rules: [GROUP_RULE], open, events, groups: new Map([['f', group]]), found: new Map() };
+    const input = { rules: [GROUP_RULE], open, events, groups: new Map([['f', group]]), findings: new Map() };
     return evaluate(input, { now, random: RANDOM }).map(({ alert }) => alert);
   };
 

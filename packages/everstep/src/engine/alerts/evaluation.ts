@@ -22,8 +22,8 @@ export interface RoundInput {
   readonly events: readonly AlertEvent[];
   /** The groups of the events and of the open alerts, by fingerprint. A missing group was removed. */
   readonly groups: ReadonlyMap<string, WatchedGroup>;
-  /** What rules that are not evaluated from events have found, by name. A rule that was not read is missing. */
-  readonly found: ReadonlyMap<string, readonly Finding[]>;
+  /** Findings of the rules that are not evaluated from events, by name of the rule. A rule that was not read is missing. */
+  readonly findings: ReadonlyMap<string, readonly Finding[]>;
 }
 
 /** Something that a rule found. */
@@ -57,9 +57,9 @@ function findingsOf(condition: EventCondition, { events, groups }: RoundInput, n
     .filter((event) => matches(condition, event))
     .flatMap((event) => {
       const { at, fingerprint, workflowUrl } = event;
-      const what = event.run === 'message' ? 'A message to' : 'A run of';
+      const subjectText = event.run === 'message' ? 'A message to' : 'A run of';
       if (condition.kind === 'run-failed')
-        return [{ subject: workflowUrl, at, details: detailsOf(event, `${what} ${workflowUrl} failed.`) }];
+        return [{ subject: workflowUrl, at, details: detailsOf(event, `${subjectText} ${workflowUrl} failed.`) }];
       const group = groups.get(fingerprint);
       const reason = group ? attentionFor(group, now) : null;
       if (reason === null) return [];
@@ -78,7 +78,7 @@ function isOver(condition: EventCondition, { subject, lastAt }: Alert, { groups 
 }
 
 /** Returns the alert after it has ended. A notice about its end follows only a notice about its start. */
-const ended = (alert: Alert, { quietHours }: AlertRule, now: number): Alert => ({
+const endAlert = (alert: Alert, { quietHours }: AlertRule, now: number): Alert => ({
   ...alert,
   endedAt: now,
   ...(alert.notifiedAt === null
@@ -86,7 +86,7 @@ const ended = (alert: Alert, { quietHours }: AlertRule, now: number): Alert => (
     : { notice: 'ended', notifyAt: afterQuietHours(quietHours, now) }),
 });
 
-const opened = ({ name, condition, quietHours }: AlertRule, { subject, at, details }: Finding, source: IdSource): Alert => ({
+const openAlert = ({ name, condition, quietHours }: AlertRule, { subject, at, details }: Finding, source: IdSource): Alert => ({
   alertId: newId('alr', source),
   rule: name,
   kind: condition.kind,
@@ -117,30 +117,30 @@ function changesOf(
   const isEvents = isAboutEvents(condition);
   // Only the nodes that noticed an outage find it, so the alert ends by its time.
   const isOutage = condition.kind === 'store-trouble';
-  const findings = isEvents ? findingsOf(condition, input, now) : input.found.get(rule.name);
+  const findings = isEvents ? findingsOf(condition, input, now) : input.findings.get(rule.name);
   if (!findings) return [];
   const current = new Map<string, AlertChange>(open.map((alert) => [alert.subject, { isNew: false, alert }]));
-  const found = new Set<string>();
+  const foundSubjects = new Set<string>();
   const changed = new Set<string>();
   const isGone = ({ subject, lastAt }: Alert): boolean =>
-    isOutage ? now - lastAt >= LIMITS.defaultAlertEndAfterMs : !found.has(subject);
+    isOutage ? now - lastAt >= LIMITS.defaultAlertEndAfterMs : !foundSubjects.has(subject);
   for (const finding of findings) {
     const { subject, at, details } = finding;
-    found.add(subject);
-    const known = current.get(subject);
-    if (known && !isEvents && !isOutage) continue;
-    if (known) {
-      const { alert } = known;
+    foundSubjects.add(subject);
+    const existing = current.get(subject);
+    if (existing && !isEvents && !isOutage) continue;
+    if (existing) {
+      const { alert } = existing;
       if (isOutage && at <= alert.lastAt) continue;
       const lastAt = Math.max(alert.lastAt, at);
-      current.set(subject, { ...known, alert: { ...alert, occurrences: alert.occurrences + 1, lastAt, details } });
-    } else if (mayOpen()) current.set(subject, { isNew: true, alert: opened(rule, finding, source) });
+      current.set(subject, { ...existing, alert: { ...alert, occurrences: alert.occurrences + 1, lastAt, details } });
+    } else if (mayOpen()) current.set(subject, { isNew: true, alert: openAlert(rule, finding, source) });
     else continue;
     changed.add(subject);
   }
   return [...current].flatMap(([subject, change]) => {
     if (isEvents ? isOver(condition, change.alert, input, now) : isGone(change.alert))
-      return [{ ...change, alert: ended(change.alert, rule, now) }];
+      return [{ ...change, alert: endAlert(change.alert, rule, now) }];
     return change.isNew || changed.has(subject) ? [change] : [];
   });
 }
@@ -150,8 +150,8 @@ export function evaluate(input: RoundInput, source: IdSource): readonly AlertCha
   const { rules, open } = input;
   const ofRule = ({ name, condition }: AlertRule) => open.filter((alert) => alert.rule === name && alert.kind === condition.kind);
   const enabled = rules.filter(({ isEnabled }) => isEnabled);
-  const kept = new Set(enabled.flatMap(ofRule));
-  const orphans = open.filter((alert) => !kept.has(alert));
+  const ruleAlerts = new Set(enabled.flatMap(ofRule));
+  const orphans = open.filter((alert) => !ruleAlerts.has(alert));
   let openCount = open.length;
   const mayOpen = (): boolean => openCount++ < LIMITS.maxOpenAlerts;
   return [

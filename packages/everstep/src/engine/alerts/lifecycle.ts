@@ -98,8 +98,8 @@ export function lifecycleNotices(
   const event: LifecycleEvent = outcome === null ? 'run.started' : `run.${outcome.status}`;
   return webhooks
     .filter((webhook) => matches(webhook, run, event))
-    .flatMap(({ destination: wanted }) => {
-      const destination = destinations.find(({ name, kind }) => name === wanted && kind === 'webhook');
+    .flatMap(({ destination: destinationName }) => {
+      const destination = destinations.find(({ name, kind }) => name === destinationName && kind === 'webhook');
       if (!destination) return [];
       const {
         run: created,

@@ -10,7 +10,7 @@ export interface NoticeOrigin {
   readonly instanceId: string;
   /** Time of the notice, Unix ms. */
   readonly at: number;
-  /** URL of the page of the dashboard that shows what the notice is about. */
+  /** URL of the page of the dashboard that shows the subject of the notice. */
   readonly dashboardUrl: string;
 }
 
@@ -27,7 +27,7 @@ const HEADINGS = { opened: 'Alert', ended: 'Ended', test: 'Test' } as const;
 const summaryOf = (notice: AlertNotice): string => (notice.kind === 'test' ? TEST_SUMMARY : notice.alert.details.summary);
 
 /** Returns the text with the three characters escaped for which Slack requires it. */
-const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+const escapeSlackText = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 /** Returns the text of a notice, with one fact per line. */
 export function noticeText(notice: AlertNotice, { dashboardUrl }: Pick<NoticeOrigin, 'dashboardUrl'>): readonly string[] {
@@ -56,7 +56,7 @@ function mailContent(notice: AlertNotice, origin: NoticeOrigin): MailContent {
 /** Returns the JSON body for the destination. */
 export function noticeContent(notice: AlertNotice, { kind }: Pick<AlertDestination, 'kind'>, origin: NoticeOrigin): object {
   const { instanceId, at, dashboardUrl } = origin;
-  if (kind === 'slack') return { text: noticeText(notice, origin).map(escaped).join('\n') };
+  if (kind === 'slack') return { text: noticeText(notice, origin).map(escapeSlackText).join('\n') };
   if (kind === 'email') return mailContent(notice, origin);
   const type = `alert.${notice.kind}`;
   if (notice.kind === 'test') return { type, at, instanceId, dashboardUrl, summary: TEST_SUMMARY };

@@ -43,8 +43,8 @@ export function afterQuietHours(quiet: QuietHours | undefined, at: number): numb
     const minute = minuteOf(format.format(time));
     const isQuiet = from <= to ? minute >= from && minute < to : minute >= from || minute < to;
     if (!isQuiet) return time;
-    const left = (to - minute + DAY_MINUTES) % DAY_MINUTES;
-    time += Math.min(left, HOUR_MINUTES) * MINUTE_MS - (time % MINUTE_MS);
+    const remainingMinutes = (to - minute + DAY_MINUTES) % DAY_MINUTES;
+    time += Math.min(remainingMinutes, HOUR_MINUTES) * MINUTE_MS - (time % MINUTE_MS);
   }
   return time;
 }

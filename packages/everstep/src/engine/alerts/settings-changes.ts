@@ -19,21 +19,21 @@ interface NamedSetting {
   readonly name: string;
 }
 
-function put<Item extends NamedSetting>(items: readonly Item[], item: Item, max: number): readonly Item[] | 'too-many' {
+function putNamed<Item extends NamedSetting>(items: readonly Item[], item: Item, max: number): readonly Item[] | 'too-many' {
   const index = items.findIndex(({ name }) => name === item.name);
   if (index >= 0) return items.with(index, item);
   return items.length >= max ? 'too-many' : [...items, item];
 }
 
-function without<Item extends NamedSetting>(items: readonly Item[], name: string): readonly Item[] | 'not-found' {
-  const left = items.filter((item) => item.name !== name);
-  return left.length === items.length ? 'not-found' : left;
+function removeNamed<Item extends NamedSetting>(items: readonly Item[], name: string): readonly Item[] | 'not-found' {
+  const remaining = items.filter((item) => item.name !== name);
+  return remaining.length === items.length ? 'not-found' : remaining;
 }
 
 export function putDestination(settings: AlertSettings, destination: AlertDestination): AlertSettings | SettingsRefusal {
   if (destination.kind !== 'webhook' && settings.webhooks.some((webhook) => webhook.destination === destination.name))
     return 'in-use';
-  const destinations = put(settings.destinations, destination, LIMITS.maxAlertDestinations);
+  const destinations = putNamed(settings.destinations, destination, LIMITS.maxAlertDestinations);
   return typeof destinations === 'string' ? destinations : { ...settings, destinations };
 }
 
@@ -42,19 +42,19 @@ export function deleteDestination(settings: AlertSettings, name: string): AlertS
   const isUsed =
     rules.some((rule) => rule.destinations.includes(name)) || webhooks.some(({ destination }) => destination === name);
   if (isUsed) return 'in-use';
-  const destinations = without(settings.destinations, name);
+  const destinations = removeNamed(settings.destinations, name);
   return typeof destinations === 'string' ? destinations : { ...settings, destinations };
 }
 
 export function putRule(settings: AlertSettings, rule: AlertRule): AlertSettings | SettingsRefusal {
   const names = new Set(settings.destinations.map(({ name }) => name));
   if (!rule.destinations.every((name) => names.has(name))) return 'no-destination';
-  const rules = put(settings.rules, rule, LIMITS.maxAlertRules);
+  const rules = putNamed(settings.rules, rule, LIMITS.maxAlertRules);
   return typeof rules === 'string' ? rules : { ...settings, rules };
 }
 
 export function deleteRule(settings: AlertSettings, name: string): AlertSettings | SettingsRefusal {
-  const rules = without(settings.rules, name);
+  const rules = removeNamed(settings.rules, name);
   return typeof rules === 'string' ? rules : { ...settings, rules };
 }
 
@@ -62,11 +62,11 @@ export function putWebhook(settings: AlertSettings, webhook: LifecycleWebhook): 
   const destination = settings.destinations.find(({ name }) => name === webhook.destination);
   if (!destination) return 'no-destination';
   if (destination.kind !== 'webhook') return 'not-a-webhook';
-  const webhooks = put(settings.webhooks, webhook, LIMITS.maxLifecycleWebhooks);
+  const webhooks = putNamed(settings.webhooks, webhook, LIMITS.maxLifecycleWebhooks);
   return typeof webhooks === 'string' ? webhooks : { ...settings, webhooks };
 }
 
 export function deleteWebhook(settings: AlertSettings, name: string): AlertSettings | SettingsRefusal {
-  const webhooks = without(settings.webhooks, name);
+  const webhooks = removeNamed(settings.webhooks, name);
   return typeof webhooks === 'string' ? webhooks : { ...settings, webhooks };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type FailureDescription, groupOf } from './fingerprint.js';
-import { normalizedMessage } from './normalized-text.js';
+import { normalizeMessage } from './normalized-text.js';
 
 const FAILED: FailureDescription = {
   ...{ kind: 'workflow', workflowUrl: 'https://app.test/order', stepName: 'charge', status: 500, cause: 'step' },
@@ -29,7 +29,7 @@ describe('failures with different causes are in different groups', () => {
   ];
   for (const [what, one, other] of cases)
     test(`by ${what}`, () => {
-      assert.notEqual(fingerprintOf({ message: one }), fingerprintOf({ message: other }), normalizedMessage(one));
+      assert.notEqual(fingerprintOf({ message: one }), fingerprintOf({ message: other }), normalizeMessage(one));
     });
 });
 
@@ -44,7 +44,7 @@ describe('values stay masked', () => {
   ];
   for (const [message, normalized] of cases)
     test(message, () => {
-      assert.equal(normalizedMessage(message), normalized);
+      assert.equal(normalizeMessage(message), normalized);
     });
 });
 

@@ -53,7 +53,7 @@ describe('the changes of a batch', () => {
 
   test('are summed by group, workflow and hour, and returned in a fixed order', () => {
     const changes = new GroupChanges();
-    assert.equal(changes.any, false);
+    assert.equal(changes.hasChanges, false);
     for (const instanceId of ['b', 'a'])
       for (const message of ['one', 'two', 'one']) changes.entryAdded(instanceId, group(message), 500, T0 + HOUR_MS);
     changes.entryAdded('a', group('one', 'https://app.test/b'), 500, T0);
@@ -78,7 +78,7 @@ describe('the changes of a batch', () => {
         [hourOf(T0) + 1, 2],
       ],
     );
-    assert.equal(changes.any, false);
+    assert.equal(changes.hasChanges, false);
   });
 
   test('report how the last entry was removed, and omit entries that were added and removed in the batch', () => {

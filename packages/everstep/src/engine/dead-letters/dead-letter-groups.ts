@@ -114,7 +114,7 @@ export class GroupChanges {
   private readonly workflows = new Map<string, Mutable<WorkflowChange>>();
   private readonly hours = new Map<string, Mutable<HourChange>>();
 
-  get any(): boolean {
+  get hasChanges(): boolean {
     return this.groups.size > 0;
   }
 
@@ -131,19 +131,19 @@ export class GroupChanges {
   }
 
   /** Removes an entry. `recoveredAt`: when it was resumed or restarted; null if it was deleted. */
-  entryRemoved(instanceId: string, left: Pick<FailureGroup, 'fingerprint' | 'workflowUrl'>, recoveredAt: number | null): void {
-    const change = this.groupOf(instanceId, left.fingerprint);
+  entryRemoved(instanceId: string, entry: Pick<FailureGroup, 'fingerprint' | 'workflowUrl'>, recoveredAt: number | null): void {
+    const change = this.groupOf(instanceId, entry.fingerprint);
     change.removed++;
     change.recoveredAt = recoveredAt;
-    this.workflowOf(instanceId, left.fingerprint, left.workflowUrl).entries--;
+    this.workflowOf(instanceId, entry.fingerprint, entry.workflowUrl).entries--;
   }
 
   /** Moves an entry that failed at this time from a group of earlier rules to the group that it has now. */
   entryMoved(instanceId: string, from: string, to: FailureGroup, responseStatus: number | null, at: number): void {
-    const left = this.groupOf(instanceId, from);
-    left.removed++;
-    left.moved++;
-    left.successor = left.successor === null || left.successor === to.fingerprint ? to.fingerprint : SEVERAL;
+    const source = this.groupOf(instanceId, from);
+    source.removed++;
+    source.moved++;
+    source.successor = source.successor === null || source.successor === to.fingerprint ? to.fingerprint : SEVERAL;
     this.workflowOf(instanceId, from, to.workflowUrl).entries--;
     this.hourOf(instanceId, from, hourOf(at)).added--;
     this.entryAdded(instanceId, to, responseStatus, at);
@@ -155,13 +155,13 @@ export class GroupChanges {
     readonly workflows: readonly WorkflowChange[];
     readonly hours: readonly HourChange[];
   } {
-    const taken = {
+    const changes = {
       groups: inOrder(this.groups),
       workflows: inOrder(this.workflows).filter(({ entries }) => entries !== 0),
       hours: inOrder(this.hours),
     };
     this.forget();
-    return taken;
+    return changes;
   }
 
   forget(): void {
@@ -171,7 +171,7 @@ export class GroupChanges {
   }
 
   private groupOf(instanceId: string, fingerprint: string): Mutable<GroupChange> {
-    return found(this.groups, [instanceId, fingerprint], () => ({
+    return findOrAdd(this.groups, [instanceId, fingerprint], () => ({
       instanceId,
       fingerprint,
       properties: null,
@@ -187,21 +187,21 @@ export class GroupChanges {
 
   private workflowOf(instanceId: string, fingerprint: string, workflowUrl: string): Mutable<WorkflowChange> {
     const ids = [instanceId, fingerprint, workflowUrl];
-    return found(this.workflows, ids, () => ({ instanceId, fingerprint, workflowUrl, entries: 0 }));
+    return findOrAdd(this.workflows, ids, () => ({ instanceId, fingerprint, workflowUrl, entries: 0 }));
   }
 
   private hourOf(instanceId: string, fingerprint: string, hour: number): Mutable<HourChange> {
-    return found(this.hours, [instanceId, fingerprint, String(hour)], () => ({ instanceId, fingerprint, hour, added: 0 }));
+    return findOrAdd(this.hours, [instanceId, fingerprint, String(hour)], () => ({ instanceId, fingerprint, hour, added: 0 }));
   }
 }
 
-function found<Change>(changes: Map<string, Change>, ids: readonly string[], make: () => Change): Change {
+function findOrAdd<Change>(changes: Map<string, Change>, ids: readonly string[], make: () => Change): Change {
   const key = ids.join('\n');
-  const known = changes.get(key);
-  if (known !== undefined) return known;
-  const made = make();
-  changes.set(key, made);
-  return made;
+  const existing = changes.get(key);
+  if (existing !== undefined) return existing;
+  const created = make();
+  changes.set(key, created);
+  return created;
 }
 
 const inOrder = <Change>(changes: ReadonlyMap<string, Change>): readonly Change[] =>

@@ -3,7 +3,7 @@
 import type { ErrorSource } from '@everstep/sdk/protocol';
 import type { DeliveryFailure } from '../runs/run.js';
 import type { FailureGroup } from './dead-letter-groups.js';
-import { normalizedMessage, normalizedStepName } from './normalized-text.js';
+import { normalizeMessage, normalizeStepName } from './normalized-text.js';
 import { sha256 } from './sha256.js';
 
 /**
@@ -37,9 +37,9 @@ const MAX_COLUMN = 200;
  * the column distinguishes several locations.
  */
 function locationOf({ file, function: name, column = 0 }: ErrorSource): string {
-  const own = file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1);
-  const within = name === undefined ? (column > 0 && column <= MAX_COLUMN ? `:${column}` : '') : `#${normalizedStepName(name)}`;
-  return normalizedStepName(own) + within;
+  const fileName = file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1);
+  const suffix = name === undefined ? (column > 0 && column <= MAX_COLUMN ? `:${column}` : '') : `#${normalizeStepName(name)}`;
+  return normalizeStepName(fileName) + suffix;
 }
 
 /** Some endpoints name the step only in the message; see `dialects/upstash/step-codec.ts`. */
@@ -53,9 +53,16 @@ export function groupOf(failure: FailureDescription): FailureGroup {
   const { kind, workflowUrl, stepName, status, cause, message, source } = failure;
   const match = STEP_IN_MESSAGE.exec(message);
   const name = stepName ?? match?.[1] ?? null;
-  const step = name === null ? null : normalizedStepName(name);
-  const words = normalizedMessage(match?.[2] ?? message);
+  const step = name === null ? null : normalizeStepName(name);
+  const normalizedText = normalizeMessage(match?.[2] ?? message);
   const location = source ? locationOf(source) : null;
-  const digest = sha256(JSON.stringify([RULES, kind, step, status ?? cause, words, location]));
-  return { fingerprint: digest.slice(0, FINGERPRINT_DIGITS), rules: RULES, kind, stepName: step, message: words, workflowUrl };
+  const digest = sha256(JSON.stringify([RULES, kind, step, status ?? cause, normalizedText, location]));
+  return {
+    fingerprint: digest.slice(0, FINGERPRINT_DIGITS),
+    rules: RULES,
+    kind,
+    stepName: step,
+    message: normalizedText,
+    workflowUrl,
+  };
 }

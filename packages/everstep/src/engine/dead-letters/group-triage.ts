@@ -1,4 +1,4 @@
-/** What users decide about a group of dead letters: who works on it, until when it is snoozed, and their notes. */
+/** Decisions of users about a group of dead letters: who works on it, until when it is snoozed, and their notes. */
 import { LIMITS } from '../../config/limits.js';
 import { type GroupState, type GroupTimes, groupState } from './dead-letter-groups.js';
 
@@ -52,8 +52,8 @@ export function triaged(triage: GroupTriage, mark: GroupMark): GroupTriage | Tri
       if (notes.length >= LIMITS.maxGroupNotes) return 'too-many-notes';
       return { ...triage, notes: [...notes, { noteId: mark.noteId, at, by, text: mark.text }] };
     case 'delete-note': {
-      const kept = notes.filter(({ noteId }) => noteId !== mark.noteId);
-      return kept.length === notes.length ? 'no-such-note' : { ...triage, notes: kept };
+      const remaining = notes.filter(({ noteId }) => noteId !== mark.noteId);
+      return remaining.length === notes.length ? 'no-such-note' : { ...triage, notes: remaining };
     }
   }
 }
@@ -84,15 +84,15 @@ export function attentionFor(group: TriagedGroup, now: number): Exclude<GroupSta
 export type GroupCounts = Readonly<Record<Exclude<GroupState, 'known'> | 'snooze-ended' | 'snoozed', number>>;
 
 /**
- * Returns the numbers of groups at `now` (Unix ms). `counted` are numbers of groups by their state alone, which an index has;
- * `triaged` are at least those of them, and of the known ones, that have a snooze.
+ * Returns the numbers of groups at `now` (Unix ms). `countsByState` are numbers of groups by their state alone, which an
+ * index has; `triaged` are at least those of them, and of the known ones, that have a snooze.
  */
 export function countsWithTriage(
-  counted: Pick<GroupCounts, 'new' | 'regressed'>,
+  countsByState: Pick<GroupCounts, 'new' | 'regressed'>,
   triaged: Iterable<TriagedGroup>,
   now: number,
 ): GroupCounts {
-  const counts = { ...counted, 'snooze-ended': 0, snoozed: 0 };
+  const counts = { ...countsByState, 'snooze-ended': 0, snoozed: 0 };
   for (const group of triaged) {
     if (snoozeOf(group) === null) continue;
     const state = groupState(group, now);

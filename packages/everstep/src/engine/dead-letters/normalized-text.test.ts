@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { snippetOf } from '../../responses/retry-advice.js';
-import { normalizedMessage, normalizedStepName, shortened } from './normalized-text.js';
+import { normalizeMessage, normalizeStepName, shorten } from './normalized-text.js';
 
 describe('a message keeps its words, and has placeholders for', () => {
   const cases: readonly (readonly [what: string, message: string, normalized: string])[] = [
@@ -33,21 +33,21 @@ describe('a message keeps its words, and has placeholders for', () => {
   ];
   for (const [what, message, normalized] of cases)
     test(what, () => {
-      assert.equal(normalizedMessage(message), normalized);
+      assert.equal(normalizeMessage(message), normalized);
     });
 });
 
 test('an apostrophe does not start a quotation', () => {
-  assert.equal(normalizedMessage("it can't be the user's or o'neil's"), "it can't be the user's or o'neil's");
+  assert.equal(normalizeMessage("it can't be the user's or o'neil's"), "it can't be the user's or o'neil's");
 });
 
 test('a quotation without an end is read literally', () => {
-  assert.equal(normalizedMessage('unexpected " in line 7'), 'unexpected " in line #');
+  assert.equal(normalizeMessage('unexpected " in line 7'), 'unexpected " in line #');
 });
 
 describe('the quoted body of a response', () => {
   const about = (body: string) =>
-    normalizedMessage(`the endpoint answered 500 (${snippetOf(new TextEncoder().encode(body), false)}); look there`);
+    normalizeMessage(`the endpoint answered 500 (${snippetOf(new TextEncoder().encode(body), false)}); look there`);
 
   test('is normalized', () => {
     assert.equal(about('order 77 is gone'), 'the endpoint answered 500 (a body that begins with "order # is gone")');
@@ -68,7 +68,7 @@ test('messages that differ only in ids and numbers are equal', () => {
   for (const each of changing)
     fc.assert(
       fc.property(words, each, each, (around, one, other) => {
-        const about = (value: string) => normalizedMessage(around.map((word) => `${word} ${value}`).join(' '));
+        const about = (value: string) => normalizeMessage(around.map((word) => `${word} ${value}`).join(' '));
         assert.equal(about(one), about(other));
       }),
     );
@@ -78,7 +78,7 @@ describe('any text', () => {
   test('becomes a short, well-formed one that does not change when it is normalized again', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => {
-        const normalized = normalizedMessage(text);
+        const normalized = normalizeMessage(text);
         assert.ok(normalized.length <= 300);
         assert.doesNotMatch(normalized, /\p{Cs}|\0/u);
       }),
@@ -86,9 +86,9 @@ describe('any text', () => {
   });
 
   test('is cut between characters, even with unpaired surrogates', () => {
-    assert.equal(normalizedMessage('\ud83d bad'), '\ufffd bad');
-    assert.doesNotMatch(normalizedMessage('x'.repeat(299) + '😀'.repeat(9)), /\p{Cs}/u);
-    assert.equal(shortened('ab😀cd', 4), 'ab…');
+    assert.equal(normalizeMessage('\ud83d bad'), '\ufffd bad');
+    assert.doesNotMatch(normalizeMessage('x'.repeat(299) + '😀'.repeat(9)), /\p{Cs}/u);
+    assert.equal(shorten('ab😀cd', 4), 'ab…');
   });
 
   test('is read in constant time, whatever it contains', () => {
@@ -114,8 +114,8 @@ describe('any text', () => {
     ];
     const started = performance.now();
     for (const piece of hostile) {
-      normalizedMessage(piece.repeat(1_000_000 / piece.length));
-      normalizedStepName(piece.repeat(100_000 / piece.length));
+      normalizeMessage(piece.repeat(1_000_000 / piece.length));
+      normalizeStepName(piece.repeat(100_000 / piece.length));
     }
     // Each text takes well below 10 ms. A quadratic pass would take minutes.
     assert.ok(performance.now() - started < 5_000);
@@ -135,6 +135,6 @@ describe('the name of a step', () => {
   ];
   for (const [name, normalized] of cases)
     test(`normalizes ${name} to ${normalized}`, () => {
-      assert.equal(normalizedStepName(name), normalized);
+      assert.equal(normalizeStepName(name), normalized);
     });
 });

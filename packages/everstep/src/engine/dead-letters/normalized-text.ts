@@ -8,7 +8,7 @@ import { isCode, isIdentifier } from './identifying-parts.js';
 const READ_LENGTH = 4_000;
 const KEPT_LENGTH = 300;
 /** Number of UTF-16 units after a word that are examined to classify it. */
-const LOOKED_AHEAD = 32;
+const LOOK_AHEAD = 32;
 
 /** Closing quotation marks by their opening mark. */
 const CLOSING: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '‘': '’', '«': '»', '„': '“' };
@@ -80,11 +80,11 @@ function plainWord(word: string): string {
   return word.replace(PART, (part) => (isOpaquePart(part) ? '<id>' : part.replace(DIGITS, '#')));
 }
 
-function normalizedUrl(scheme: string, rest: string): string {
-  const path = rest.search(/[/?#]/);
-  const authority = path < 0 ? rest : rest.slice(0, path);
+function normalizeUrl(scheme: string, afterScheme: string): string {
+  const path = afterScheme.search(/[/?#]/);
+  const authority = path < 0 ? afterScheme : afterScheme.slice(0, path);
   const host = authority.slice(authority.lastIndexOf('@') + 1);
-  const tail = path < 0 ? '' : rest.slice(path);
+  const tail = path < 0 ? '' : afterScheme.slice(path);
   const shownHost = IPV4.test(host) || host.startsWith('[') ? '<address>' : plainWord(host);
   const shown = tail.replace(/[?#].*$/su, '');
   const steps = shown.split('/').map((step) => (UUID.test(step) || JWT.test(step) ? '<id>' : plainWord(step)));
@@ -96,9 +96,9 @@ function isEmail(word: string): boolean {
   return sign > 0 && word.indexOf('@', sign + 1) < 0 && word.indexOf('.', sign + 2) > 0 && isOfWord(word.charAt(sign + 1));
 }
 
-function normalizedWord(word: string): string {
+function normalizeWord(word: string): string {
   const url = word.includes('://') ? URL.exec(word) : null;
-  if (url) return normalizedUrl(url[1] ?? '', url[2] ?? '');
+  if (url) return normalizeUrl(url[1] ?? '', url[2] ?? '');
   const prefix = ID_PREFIX.exec(word)?.[0] ?? '';
   if (UUID.test(word) || JWT.test(word) || isOpaque(word.slice(prefix.length))) return `${prefix}<id>`;
   if (isEmail(word)) return '<email>';
@@ -158,10 +158,10 @@ class Reader {
       return false;
     }
     const inside = text.slice(at + 1, end);
-    const after = text.slice(end + 1, end + 1 + LOOKED_AHEAD);
+    const after = text.slice(end + 1, end + 1 + LOOK_AHEAD);
     // The name of a field identifies the problem, but its value does not.
-    const names = (/^\s{0,3}:/.test(after) && KEY.test(inside)) || isIdentifier(inside, this.out, after);
-    const shown = isCode(inside, this.out, after) ? inside : names ? plainWord(inside) : '…';
+    const isName = (/^\s{0,3}:/.test(after) && KEY.test(inside)) || isIdentifier(inside, this.out, after);
+    const shown = isCode(inside, this.out, after) ? inside : isName ? plainWord(inside) : '…';
     this.out += `${open}${shown}${close}`;
     this.at = end + 1;
     return true;
@@ -189,8 +189,8 @@ class Reader {
     // The value of `status=503` is preceded by its name.
     const value = word.slice(1 + Math.max(word.lastIndexOf('='), word.lastIndexOf(':')));
     const name = word.slice(0, word.length - value.length);
-    const isKept = isCode(value, this.out + name, this.text.slice(end, end + LOOKED_AHEAD));
-    return isKept ? plainWord(name) + value : normalizedWord(word);
+    const isKept = isCode(value, this.out + name, this.text.slice(end, end + LOOK_AHEAD));
+    return isKept ? plainWord(name) + value : normalizeWord(word);
   }
 
   /** Returns whether the character ends the word. An apostrophe inside a word does not. */
@@ -202,16 +202,16 @@ class Reader {
 }
 
 /** Replaces unpaired surrogates and U+0000, which not every store supports. */
-const wellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\u{fffd}').replaceAll('\0', ' ');
+const toWellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\u{fffd}').replaceAll('\0', ' ');
 
 /** Shortens a text to `max` characters, without splitting one. */
-export function shortened(text: string, max: number): string {
+export function shorten(text: string, max: number): string {
   if (text.length <= max) return text;
   const cut = text.slice(0, max - 1);
   return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
 }
 
-const normalized = (text: string): string => new Reader(wellFormed(text.slice(0, READ_LENGTH))).read().replace(REPEATED, '$1');
+const normalize = (text: string): string => new Reader(toWellFormed(text.slice(0, READ_LENGTH))).read().replace(REPEATED, '$1');
 
 /** How messages about responses quote a body; see `responses/retry-advice.ts`, which shortens the quotation. */
 const QUOTED_BODY = /^(.*?a body that begins with ")(.*)("(?:[);].*)?)$/su;
@@ -220,22 +220,22 @@ const WHOLE_BODY_LENGTH = 90;
 const KEPT_OF_CUT_BODY = 40;
 
 /** Normalizes an error message: at most 300 UTF-16 units, well-formed, on one line. */
-export function normalizedMessage(message: string): string {
+export function normalizeMessage(message: string): string {
   const read = message.slice(0, READ_LENGTH);
   const quoted = QUOTED_BODY.exec(read);
-  if (!quoted) return shortened(normalized(read), KEPT_LENGTH);
+  if (!quoted) return shorten(normalize(read), KEPT_LENGTH);
   const [, before = '', body = '', after = ''] = quoted;
-  const words = normalized(body);
-  const kept = body.length < WHOLE_BODY_LENGTH ? words : shortened(words, KEPT_OF_CUT_BODY);
-  return shortened(`${normalized(before)}${kept}${after.slice(0, 2)}`, KEPT_LENGTH);
+  const normalizedBody = normalize(body);
+  const kept = body.length < WHOLE_BODY_LENGTH ? normalizedBody : shorten(normalizedBody, KEPT_OF_CUT_BODY);
+  return shorten(`${normalize(before)}${kept}${after.slice(0, 2)}`, KEPT_LENGTH);
 }
 
 /** Normalizes a step name: `#` replaces numbers and ids. At most 300 UTF-16 units. */
-export function normalizedStepName(name: string): string {
-  const read = wellFormed(name.slice(0, READ_LENGTH))
+export function normalizeStepName(name: string): string {
+  const read = toWellFormed(name.slice(0, READ_LENGTH))
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();
   const uuids = read.replace(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/gi, '#');
   const parts = uuids.replace(PART, (part) => (isOpaquePart(part) ? '#' : part.replace(DIGITS, '#')));
-  return shortened(parts.replace(/#(?:[-_.:]#)+/g, '#'), KEPT_LENGTH);
+  return shorten(parts.replace(/#(?:[-_.:]#)+/g, '#'), KEPT_LENGTH);
 }

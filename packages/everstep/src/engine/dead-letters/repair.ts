@@ -198,14 +198,14 @@ export type CanaryVerdict = 'open' | 'passed' | 'failed' | 'untried';
 const ONE_MAY_FAIL_FROM = 3;
 
 /** Returns how many of the tried entries may fail again. With 0%, none. */
-const mayFail = (tried: number, maxFailurePercent: number): number =>
+const maxFailures = (tried: number, maxFailurePercent: number): number =>
   Math.max(Math.floor((tried * maxFailurePercent) / 100), tried >= ONE_MAY_FAIL_FROM && maxFailurePercent > 0 ? 1 : 0);
 
 /** Returns the verdict on entries of a canary: those of one group, or all. */
 export function verdictOn(counts: RepairCounts, maxFailurePercent: number): CanaryVerdict {
   // Entries that were not tried or were canceled do not count. All others may still succeed.
   const finished = totalOf(counts) - counts.gone - counts.canceled;
-  if (counts.failed > mayFail(finished, maxFailurePercent)) return 'failed';
+  if (counts.failed > maxFailures(finished, maxFailurePercent)) return 'failed';
   if (counts.pending + counts.started > 0) return 'open';
   return finished === 0 ? 'untried' : 'passed';
 }
@@ -254,21 +254,21 @@ export function decideRepair(repair: Repair, event: RepairEvent, now: number): R
         : refused(repair, 'finish the planning of', 'is being planned');
     case 'started':
       if (repair.phase !== 'planned') return refused(repair, 'start', 'is planned but not started');
-      return decided(started(repair, event.settings, now));
+      return decided(startRepair(repair, event.settings, now));
     case 'items-moved':
-      return decided(moved(repair, event.moves));
+      return decided(applyMoves(repair, event.moves));
     case 'paused':
-      return pausedBy(repair, 'paused-by-hand', null);
+      return pauseRepair(repair, 'paused-by-hand', null);
     case 'held':
-      return pausedBy(repair, event.reason, event.message);
+      return pauseRepair(repair, event.reason, event.message);
     case 'continued':
-      return continued(repair, event.ratePerSecond, now);
+      return continueRepair(repair, event.ratePerSecond, now);
     case 'aborted':
-      return aborted(repair, now);
+      return abortRepair(repair, now);
   }
 }
 
-function started(repair: Repair, { ratePerSecond, canary, undoMs }: StartSettings, now: number): Repair {
+function startRepair(repair: Repair, { ratePerSecond, canary, undoMs }: StartSettings, now: number): Repair {
   const startedRepair = { ...repair, startedAt: now, ratePerSecond, nextStartAt: now };
   if (repair.action === 'delete' && undoMs > 0) return { ...startedRepair, phase: 'undo-window', undoUntil: now + undoMs };
   if (canary === null) return { ...startedRepair, phase: 'running' };
@@ -276,26 +276,26 @@ function started(repair: Repair, { ratePerSecond, canary, undoMs }: StartSetting
   return { ...startedRepair, phase: 'canary', canary: { ...canary, counts: { ...NO_COUNTS, pending } } };
 }
 
-const shifted = (counts: RepairCounts, { from, to }: ItemMove): RepairCounts =>
+const moveCount = (counts: RepairCounts, { from, to }: ItemMove): RepairCounts =>
   from === to ? counts : { ...counts, [from]: counts[from] - 1, [to]: counts[to] + 1 };
 
-function moved(repair: Repair, moves: readonly ItemMove[]): Repair {
+function applyMoves(repair: Repair, moves: readonly ItemMove[]): Repair {
   let { counts, canary } = repair;
   for (const move of moves) {
-    counts = shifted(counts, move);
-    if (canary && move.canary) canary = { ...canary, counts: shifted(canary.counts, move) };
+    counts = moveCount(counts, move);
+    if (canary && move.canary) canary = { ...canary, counts: moveCount(canary.counts, move) };
   }
   return { ...repair, counts, canary };
 }
 
-function pausedBy(repair: Repair, stopReason: RepairStopReason, stopMessage: string | null): RepairOutcome {
+function pauseRepair(repair: Repair, stopReason: RepairStopReason, stopMessage: string | null): RepairOutcome {
   const { phase } = repair;
   if (phase !== 'canary' && phase !== 'running' && phase !== 'undo-window')
     return refused(repair, 'pause', 'is running, runs its canary, or is in its undo window');
   return decided({ ...repair, phase: 'paused', paused: phase, stopReason, stopMessage });
 }
 
-function continued(repair: Repair, rate: number | undefined, now: number): RepairOutcome {
+function continueRepair(repair: Repair, rate: number | undefined, now: number): RepairOutcome {
   const { phase, paused } = repair;
   if (phase !== 'paused' && phase !== 'canary-passed') return refused(repair, 'continue', 'is paused, or waits after its canary');
   return decided({
@@ -315,7 +315,7 @@ function nextStartAtRate({ ratePerSecond, nextStartAt }: Repair, rate: number | 
   return Math.min(nextStartAt, nextStartAt - 1000 / ratePerSecond + 1000 / rate);
 }
 
-function aborted(repair: Repair, now: number): RepairOutcome {
+function abortRepair(repair: Repair, now: number): RepairOutcome {
   const { phase, action, counts, startedAt } = repair;
   if (phase === 'aborted' || phase === 'done' || phase === 'stopped') return refused(repair, 'abort', 'is not over');
   const undone = action === 'delete' && startedAt !== null && counts.succeeded === 0;
@@ -330,8 +330,8 @@ function aborted(repair: Repair, now: number): RepairOutcome {
 }
 
 /** Advances the repair to the current time and state. Starts that it admits count toward the rate, whatever their outcome. */
-export function tickRepair(given: Repair, now: number): RepairTick {
-  const repair = advanced(given, now);
+export function tickRepair(current: Repair, now: number): RepairTick {
+  const repair = advance(current, now);
   const { phase } = repair;
   if (phase === 'planning') return { repair, begin: null, wakeAt: now };
   if (phase === 'undo-window') return { repair, begin: null, wakeAt: repair.undoUntil };
@@ -357,8 +357,8 @@ function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pending: number,
 }
 
 /** Returns the repair in its current phase. */
-function advanced(given: Repair, now: number): Repair {
-  let repair = given;
+function advance(current: Repair, now: number): Repair {
+  let repair = current;
   if (repair.phase === 'undo-window' && now >= (repair.undoUntil ?? 0)) repair = { ...repair, phase: 'running' };
   if (repair.phase === 'canary' && repair.canary) repair = decideCanary(repair, repair.canary, now);
   const { phase, counts } = repair;
@@ -373,8 +373,8 @@ function decideCanary(repair: Repair, canary: RepairCanary, now: number): Repair
       return repair;
     case 'failed': {
       const { failed } = canary.counts;
-      const whole = `${failed} of the first ${totalOf(canary.counts)} failed again, which is more than ${canary.maxFailurePercent}%`;
-      const stopMessage = `${whole}${groupsText(repair.plan, canary)}; ${endedOf(canary.counts)} had ended`;
+      const summary = `${failed} of the first ${totalOf(canary.counts)} failed again, which is more than ${canary.maxFailurePercent}%`;
+      const stopMessage = `${summary}${groupsText(repair.plan, canary)}; ${endedOf(canary.counts)} had ended`;
       return { ...repair, phase: 'stopped', endedAt: now, stopReason: 'canary-failed', stopMessage };
     }
     case 'passed':
@@ -407,6 +407,6 @@ export const messagesAtLeast = ({ action, counts }: Repair): number => (action =
 
 /** Returns the expected duration in ms: at its rate, or at one entry per second if it has none. */
 export function expectedDurationMs({ action, counts, ratePerSecond }: Repair): number {
-  const unset = action === 'delete' ? UNPACED_PER_SECOND : 1;
-  return Math.ceil((totalOf(counts) / (ratePerSecond ?? unset)) * 1000);
+  const defaultRate = action === 'delete' ? UNPACED_PER_SECOND : 1;
+  return Math.ceil((totalOf(counts) / (ratePerSecond ?? defaultRate)) * 1000);
 }

@@ -2,26 +2,26 @@
 
 /** Returns the first 32 bits of the fractional parts of square (n = 2) or cube (n = 3) roots of the first primes. */
 function rootsOfPrimes(count: number, n: 2 | 3): Uint32Array {
-  const found = new Uint32Array(count);
+  const roots = new Uint32Array(count);
   const primes: number[] = [];
   for (let candidate = 2; primes.length < count; candidate++) {
     if (primes.some((prime) => candidate % prime === 0)) continue;
     const root = n === 2 ? Math.sqrt(candidate) : Math.cbrt(candidate);
-    found[primes.length] = Math.floor((root - Math.floor(root)) * 2 ** 32);
+    roots[primes.length] = Math.floor((root - Math.floor(root)) * 2 ** 32);
     primes.push(candidate);
   }
-  return found;
+  return roots;
 }
 
 const ROUND_WORDS = rootsOfPrimes(64, 3);
 const FIRST_STATE = rootsOfPrimes(8, 2);
 const BLOCK_BYTES = 64;
 
-const rotated = (word: number, by: number): number => (word >>> by) | (word << (32 - by));
+const rotate = (word: number, by: number): number => (word >>> by) | (word << (32 - by));
 const at = (words: Uint32Array, index: number): number => words[index] ?? 0;
 
 /** Returns the text in UTF-8 with the padding of SHA-256: a one bit, zeros, and the number of bits. */
-function padded(text: string): DataView {
+function padMessage(text: string): DataView {
   const bytes = new TextEncoder().encode(text);
   const blocks = Math.ceil((bytes.length + 9) / BLOCK_BYTES);
   const filled = new Uint8Array(blocks * BLOCK_BYTES);
@@ -37,15 +37,15 @@ function mix(state: Uint32Array, words: Uint32Array): void {
   for (let i = 16; i < 64; i++) {
     const early = at(words, i - 15);
     const late = at(words, i - 2);
-    const small0 = rotated(early, 7) ^ rotated(early, 18) ^ (early >>> 3);
-    const small1 = rotated(late, 17) ^ rotated(late, 19) ^ (late >>> 10);
+    const small0 = rotate(early, 7) ^ rotate(early, 18) ^ (early >>> 3);
+    const small1 = rotate(late, 17) ^ rotate(late, 19) ^ (late >>> 10);
     words[i] = at(words, i - 16) + small0 + at(words, i - 7) + small1;
   }
   let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
   for (let i = 0; i < 64; i++) {
-    const big1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25);
+    const big1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
     const first = (h + big1 + ((e & f) ^ (~e & g)) + at(ROUND_WORDS, i) + at(words, i)) | 0;
-    const big0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22);
+    const big0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
     const second = (big0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
     h = g;
     g = f;
@@ -62,7 +62,7 @@ function mix(state: Uint32Array, words: Uint32Array): void {
 
 /** Returns the digest of the text in UTF-8, as 64 lower-case hexadecimal digits. */
 export function sha256(text: string): string {
-  const view = padded(text);
+  const view = padMessage(text);
   const state = Uint32Array.from(FIRST_STATE);
   const words = new Uint32Array(64);
   for (let block = 0; block < view.byteLength; block += BLOCK_BYTES) {

@@ -1,4 +1,4 @@
-/** What is known about a thrown error in addition to its message: its causes, its stack and the place that threw it. */
+/** Details of a thrown error in addition to its message: its causes, its stack and the location that threw it. */
 import { type ErrorCause, type ErrorFrame, type ErrorSource, frameLines, ownFrame, sourceOf } from '@everstep/sdk/protocol';
 
 /** Details of a thrown error, within ERROR_BOUNDS. */
@@ -26,10 +26,10 @@ export interface FailedBy {
  * Returns the details of a reported error; undefined if there are none. An SDK that reports no source has only its stack,
  * whose first own frame is the source.
  */
-export function detailsOf({ message, code, stack, causes, source: given }: ErrorFrame): ErrorDetails | undefined {
+export function detailsOf({ message, code, stack, causes, source: reportedSource }: ErrorFrame): ErrorDetails | undefined {
   const { lines } = frameLines(stack ?? '', message);
-  const frame = given ? null : ownFrame(lines);
-  const source = given ?? (frame ? sourceOf(frame) : undefined);
+  const frame = reportedSource ? null : ownFrame(lines);
+  const source = reportedSource ?? (frame ? sourceOf(frame) : undefined);
   const details: ErrorDetails = {
     ...(code === undefined ? {} : { code }),
     ...(lines.length === 0 ? {} : { stack: lines.join('\n') }),

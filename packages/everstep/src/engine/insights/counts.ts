@@ -48,7 +48,7 @@ export interface CountedStep {
   readonly durationMs: number | null;
 }
 
-/** What one decision adds to the counters of a workflow in the minute of `at`. */
+/** The counts that one decision adds to the counters of a workflow in the minute of `at`. */
 export interface InsightCounts {
   readonly kind: 'count-insights';
   readonly instanceId: string;
@@ -95,7 +95,7 @@ export function stepCounts({ steps }: RunCounts, name: string | null): StepCount
   return counts;
 }
 
-/** Adds what a decision counts. */
+/** Adds the counts of a decision. */
 export function count(counts: RunCounts, { started, ended, steps }: InsightCounts): void {
   if (started) counts.started++;
   if (ended) {

@@ -1,7 +1,7 @@
 /**
- * What an instance is billed for: messages, that is, deliveries. A message is counted in the unit that creates it, whatever its
- * outcome; its retries are included. If one delivery executes several steps, each is a message. This module also counts started
- * runs, which plans limit per day. Keeps invariant 17.
+ * Counts billed messages, that is, deliveries. A message is counted in the unit that creates it, whatever its outcome; its
+ * retries are included. If one delivery executes several steps, each is a message. This module also counts started runs, which
+ * plans limit per day. Keeps invariant 17.
  */
 import type { DecisionContext } from '../ids.js';
 import type { Run, Task } from '../runs/run.js';
@@ -33,11 +33,11 @@ export function countStart(
   let messages = 0;
   for (const task of run.tasks.values()) if (isMessage(task)) messages++;
   const { instanceId, settings } = run;
-  const counted: readonly StoreWrite[] = [...countMessages(instanceId, messages, context), startOf(run, context)];
+  const writes: readonly StoreWrite[] = [...countMessages(instanceId, messages, context), startOf(run, context)];
   const { callbackOf, destination } = settings.message ?? {};
   return callbackOf !== undefined || destination !== undefined
-    ? counted
-    : [...counted, countOfDay(instanceId, 'run', { now: admittedAt ?? context.now })];
+    ? writes
+    : [...writes, countOfDay(instanceId, 'run', { now: admittedAt ?? context.now })];
 }
 
 /** Returns the write that counts the start for the insights. */

@@ -19,10 +19,10 @@ export class Violation extends Error {}
 /** The error of a valid reply that requests or returns something that the service does not allow. */
 export class PlanRefused extends Error {
   /** Counter of rejected requests, for the owner of the instance. */
-  readonly counted: DayCountKind | null;
+  readonly counter: DayCountKind | null;
   constructor(message: string, counted: DayCountKind | null = null) {
     super(message);
-    this.counted = counted;
+    this.counter = counted;
   }
 }
 
@@ -159,7 +159,7 @@ function createWebhook(step: PlannedStep, group: number, concurrent: number, dra
 }
 
 /** Replaces a step that was planned by name only, now that the endpoint has specified what it needs. */
-function carryOut(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, draft: Draft): void {
+function completeStep(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, draft: Draft): void {
   const { group, concurrent } = open;
   checkSize(step, draft);
   draft.deleteTask(open.slot);
@@ -195,7 +195,7 @@ export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
       if (open && 'name' in open && open.name !== step.name) {
         throw new Violation(`it plans step ${step.stepId} as "${step.name}", but planned it before as "${open.name}"`);
       }
-      if (open?.kind === 'step' && open.stepType !== undefined && open.stepType === step.type) carryOut(step, open, draft);
+      if (open?.kind === 'step' && open.stepType !== undefined && open.stepType === step.type) completeStep(step, open, draft);
       continue;
     }
     if (step.stepId !== draft.known) throw new Violation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);

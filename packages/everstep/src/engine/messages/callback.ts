@@ -34,7 +34,7 @@ export function callbackRetryRule({ failureCallback, maxRetries, retryDelay }: R
 }
 
 /**
- * Decides what an attempt of the message leads to. `failure` null: the message was accepted. `unwanted`: the endpoint
+ * Decides the consequences of an attempt of the message. `failure` null: the message was accepted. `unwanted`: the endpoint
  * has no failure function, so nothing is reported.
  */
 export function decideCallback(
@@ -48,8 +48,8 @@ export function decideCallback(
   const close = { kind: 'delete-task', runKey, slot: CALLBACK_SLOT } as const;
   const state = { kind: 'set-failure-function-state', instanceId, dlqId: task.dlqId } as const;
   if (failure === null || failure === 'unwanted') {
-    const reached = failure === null ? 'CALLBACK_SUCCESS' : null;
-    return { unit: { guards, writes: [close, { ...state, state: reached }] }, next: null };
+    const newState = failure === null ? 'CALLBACK_SUCCESS' : null;
+    return { unit: { guards, writes: [close, { ...state, state: newState }] }, next: null };
   }
   const delayMs = nextDelayMs(callbackRetryRule(run.settings), task.retried, failure);
   const attempt = { kind: 'record-attempt', runKey, attempt: attemptOf(task, failure, context.now, delayMs) } as const;

@@ -67,8 +67,8 @@ function positionsAfter(stepId: number, { known: before, ahead }: Run): Pick<Run
   let known = Math.max(before, stepId + 1);
   if (!ahead) return { known };
   while (ahead.includes(known)) known++;
-  const left = ahead.filter((position) => position > known);
-  return left.length > 0 ? { known, ahead: left } : { known, ahead: undefined };
+  const remaining = ahead.filter((position) => position > known);
+  return remaining.length > 0 ? { known, ahead: remaining } : { known, ahead: undefined };
 }
 
 /** Returns whether the duration of a step of this type is that of work, unlike the duration of a sleep or a wait. */
@@ -144,7 +144,7 @@ export class Draft {
   }
 
   /** Counts a message that has no task, because its step is already done. Returns its id. */
-  countedMessage(): string {
+  countMessage(): string {
     this.messages++;
     return this.newMessageId();
   }
@@ -153,8 +153,8 @@ export class Draft {
   putTask(task: Task): void {
     const { messageId } = task;
     // A message with a known id is not new: it only moves to another slot.
-    const known = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosed === messageId;
-    if (!known && isMessage(task)) this.messages++;
+    const isKnown = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosed === messageId;
+    if (!isKnown && isMessage(task)) this.messages++;
     this.tasks.put(task);
     if (task.slot >= this.run.known) this.run = { ...this.run, ...positionsAfter(task.slot, this.run) };
     this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
@@ -180,15 +180,15 @@ export class Draft {
     from: Pick<Task, 'messageId' | 'createdAt'>,
     { startedAt, completedAt, sent, notifiedBy }: ResultDetails = {},
   ): void {
-    const own = this.tasks.get(result.stepId);
-    const planned = own && 'name' in own ? own : null;
+    const openTask = this.tasks.get(result.stepId);
+    const planned = openTask && 'name' in openTask ? openTask : null;
     const createdAt = planned?.createdAt ?? from.createdAt;
     // The clocks of other nodes and of endpoints may differ, so times are limited to this range.
-    const within = (time: number): number => Math.min(this.now, Math.max(createdAt, time));
-    const ended = completedAt === undefined ? this.now : within(completedAt);
+    const limitTime = (time: number): number => Math.min(this.now, Math.max(createdAt, time));
+    const endedAt = completedAt === undefined ? this.now : limitTime(completedAt);
     if (isTimed(result.type)) {
-      const since = startedAt === undefined ? createdAt : within(startedAt);
-      this.countStep({ name: result.name, outcome: 'finished', durationMs: Math.max(0, ended - since) });
+      const since = startedAt === undefined ? createdAt : limitTime(startedAt);
+      this.countStep({ name: result.name, outcome: 'finished', durationMs: Math.max(0, endedAt - since) });
     }
     this.deleteTask(result.stepId);
     this.appendStep(result, {
@@ -196,8 +196,8 @@ export class Draft {
       group: planned?.group ?? result.stepId,
       concurrent: planned?.concurrent ?? 1,
       createdAt,
-      ...(startedAt === undefined ? {} : { startedAt: within(startedAt) }),
-      completedAt: ended,
+      ...(startedAt === undefined ? {} : { startedAt: limitTime(startedAt) }),
+      completedAt: endedAt,
       sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
       wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
       ...(sent ? { sent } : {}),
@@ -357,17 +357,17 @@ export class Draft {
     if (this.outcome !== null) return;
     const waiting = this.tasks.get(ADVANCE_SLOT);
     if (this.run.journalLength <= this.run.quietAt) return;
-    let othersOut = false;
+    let hasStepsInFlight = false;
     const joined = this.run.settings.steps?.joined === true;
     for (const task of this.tasks.values()) {
       // Code that joins the steps it planned together cannot continue before the last of them is recorded.
       if (joined && task.slot > ADVANCE_SLOT) return;
       if (task.kind === 'step' && task.dueAt !== null && task.dueAt <= this.now) {
-        othersOut = true;
+        hasStepsInFlight = true;
         break;
       }
     }
-    const dueAt = othersOut ? this.now + advanceCoalesceMs : this.now;
+    const dueAt = hasStepsInFlight ? this.now + advanceCoalesceMs : this.now;
     if (waiting?.kind === 'advance' && waiting.dueAt !== null && (waiting.dueAt <= dueAt || waiting.retried > 0)) return;
     this.putTask({
       kind: 'advance',

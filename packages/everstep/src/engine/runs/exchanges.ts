@@ -66,12 +66,12 @@ export const mayBeSecret = (name: string): boolean => MAY_BE_SECRET.test(name);
 function keptHeaders(pairs: Iterable<readonly [name: string, values: readonly string[]]>): HeaderMap {
   const kept = new Map<string, readonly string[]>();
   let length = 0;
-  for (const [given, values] of pairs) {
-    const name = given.toLowerCase();
-    const shown = mayBeSecret(name) ? [NOT_KEPT] : values;
-    length += name.length + shown.reduce((sum, value) => sum + value.length, 0);
+  for (const [rawName, values] of pairs) {
+    const name = rawName.toLowerCase();
+    const shownValues = mayBeSecret(name) ? [NOT_KEPT] : values;
+    length += name.length + shownValues.reduce((sum, value) => sum + value.length, 0);
     if (length > LIMITS.maxKeptAttemptHeadersLength) break;
-    if (name !== '__proto__') kept.set(name, [...(kept.get(name) ?? []), ...shown]);
+    if (name !== '__proto__') kept.set(name, [...(kept.get(name) ?? []), ...shownValues]);
   }
   return Object.fromEntries(kept);
 }
@@ -83,8 +83,8 @@ function* inPairs(headers: readonly string[]): Generator<readonly [string, reado
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Returns the start of a body: as text if it is valid UTF-8, without splitting a character, otherwise as base64. */
-export function beginningOf(body: Uint8Array, mostBytes: number = LIMITS.maxKeptAttemptBodyBytes): EncodedBody {
-  let end = Math.min(body.byteLength, mostBytes);
+export function beginningOf(body: Uint8Array, maxBytes: number = LIMITS.maxKeptAttemptBodyBytes): EncodedBody {
+  let end = Math.min(body.byteLength, maxBytes);
   if (end < body.byteLength) {
     // At most three bytes follow the first byte of a character.
     for (let back = 0; back < 3 && end > 0 && ((body[end] ?? 0) & 0xc0) === 0x80; back++) end--;
@@ -93,7 +93,7 @@ export function beginningOf(body: Uint8Array, mostBytes: number = LIMITS.maxKept
   try {
     return { encoding: 'utf8', data: strictUtf8.decode(beginning) };
   } catch {
-    const cut = body.subarray(0, Math.min(body.byteLength, mostBytes));
+    const cut = body.subarray(0, Math.min(body.byteLength, maxBytes));
     return { encoding: 'base64', data: Buffer.from(cut.buffer, cut.byteOffset, cut.byteLength).toString('base64') };
   }
 }

@@ -44,11 +44,11 @@ export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: nu
 }
 
 function describeFailure(task: AttemptTask, failure: DeliveryFailure): string {
-  const what = task.kind === 'step' ? `step "${task.name}" (${task.slot})` : NOT_STEPS[task.kind];
+  const subject = task.kind === 'step' ? `step "${task.name}" (${task.slot})` : NOT_STEPS[task.kind];
   const attempts = task.retried + 1;
-  const how =
+  const outcome =
     failure.retry.kind === 'never' ? 'failed and is not retried' : `failed after ${attempts} attempt${attempts === 1 ? '' : 's'}`;
-  return `${what} ${how}: ${failure.message}`.slice(0, LIMITS.maxKeptErrorLength);
+  return `${subject} ${outcome}: ${failure.message}`.slice(0, LIMITS.maxKeptErrorLength);
 }
 
 /** Applies a failed attempt of `task`, which must be the task in its slot. */

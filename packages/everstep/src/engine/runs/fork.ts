@@ -58,7 +58,7 @@ function knownStep(run: Run, journal: readonly JournalEntry[], stepId: number): 
 
 /** Returns the last position that the code is known to have requested. */
 function lastPosition(run: Run, journal: readonly JournalEntry[]): number {
-  return journal.reduce((last, { stepId }) => Math.max(last, stepId), run.known - 1);
+  return journal.reduce((lastStepId, { stepId }) => Math.max(lastStepId, stepId), run.known - 1);
 }
 
 /** Returns the number of kept entries. */
@@ -66,9 +66,9 @@ function keptLength(run: Run, journal: readonly JournalEntry[], fromStep: number
   const recordedAt = journal.findIndex(({ stepId }) => stepId === fromStep);
   let length = recordedAt < 0 ? journal.length : recordedAt;
   if (!run.settings.steps?.joined) return length;
-  const kept = new Map<number, number>();
-  for (const { group } of journal.slice(0, length)) kept.set(group, (kept.get(group) ?? 0) + 1);
-  const partial = journal.slice(0, length).findIndex(({ group, concurrent }) => (kept.get(group) ?? 0) < concurrent);
+  const keptPerGroup = new Map<number, number>();
+  for (const { group } of journal.slice(0, length)) keptPerGroup.set(group, (keptPerGroup.get(group) ?? 0) + 1);
+  const partial = journal.slice(0, length).findIndex(({ group, concurrent }) => (keptPerGroup.get(group) ?? 0) < concurrent);
   if (partial >= 0) length = partial;
   return length;
 }
@@ -113,10 +113,10 @@ const editedStep = ({ outLeftOut: _, ...entry }: JournalEntry, out: string | nul
 
 const suppliedStep = (
   known: KnownStep,
-  { now, ...given }: { readonly stepId: number; readonly out: string | null; readonly index: number; readonly now: number },
+  { now, ...fields }: { readonly stepId: number; readonly out: string | null; readonly index: number; readonly now: number },
 ): RecordedStep => {
   const { name, type, messageId, group, concurrent, createdAt, sleepMs, wakeAt } = known;
-  return { ...given, name, type, messageId, group, concurrent, createdAt, completedAt: now, sleepMs, wakeAt, edited: true };
+  return { ...fields, name, type, messageId, group, concurrent, createdAt, completedAt: now, sleepMs, wakeAt, edited: true };
 };
 
 /** Forks `original`. `journal` contains all its recorded steps, possibly without results; `payload` is its input. */
@@ -129,25 +129,25 @@ export function forkRun(
 ): ForkDecision {
   if (original.settings.message)
     return refused('run', 'a plain message has no steps, so it cannot be forked; restart it instead');
-  const last = lastPosition(original, journal);
+  const lastStepId = lastPosition(original, journal);
   const { fromStep, note, input } = request;
-  if (fromStep > last + 1) {
+  if (fromStep > lastStepId + 1) {
     return refused(
       'request',
-      `fromStep must be a step of the run or the position after its last step, so at most ${last + 1}, not ${fromStep}`,
+      `fromStep must be a step of the run or the position after its last step, so at most ${lastStepId + 1}, not ${fromStep}`,
     );
   }
-  const kept = edit(original, journal, request, context.now);
-  if (typeof kept === 'string') return refused('request', kept);
-  const editedAt = new Map(kept.edited.map((step) => [step.index, step]));
-  const steps: JournalEntry[] = journal.slice(0, kept.length).map((step) => editedAt.get(step.index) ?? step);
-  const supplied = editedAt.get(kept.length);
+  const keptJournal = edit(original, journal, request, context.now);
+  if (typeof keptJournal === 'string') return refused('request', keptJournal);
+  const editedAt = new Map(keptJournal.edited.map((step) => [step.index, step]));
+  const steps: JournalEntry[] = journal.slice(0, keptJournal.length).map((step) => editedAt.get(step.index) ?? step);
+  const supplied = editedAt.get(keptJournal.length);
   if (supplied) steps.push(supplied);
   const journalBytes = steps.reduce((sum, { out, outLeftOut }) => sum + (outLeftOut ?? out?.length ?? 0), 0);
   if (journalBytes > LIMITS.maxJournalBytes)
     return refused('request', `the results exceed ${LIMITS.maxJournalBytes} bytes in total (maxJournalBytes)`);
 
-  const edited: RunPayload =
+  const newPayload: RunPayload =
     input === null ? payload : { ...payload, body: input.body, contentType: input.contentType ?? payload.contentType };
   const origin: RunOrigin = {
     kind: 'fork',
@@ -159,7 +159,7 @@ export function forkRun(
     ...(input === null ? {} : { input: 'edited' }),
   };
   const { instanceId, dialect, workflowUrl, settings, callerIp } = original;
-  const common = { instanceId, dialect, workflowUrl, settings, callerIp, payload: edited, origin };
+  const common = { instanceId, dialect, workflowUrl, settings, callerIp, payload: newPayload, origin };
   const started = startRun(
     { ...common, workflowRunId: request.workflowRunId, notBefore: null, deduplicationId: null, admittedAt: request.admittedAt },
     context,
@@ -171,19 +171,25 @@ export function forkRun(
     journalBytes,
     failureFunction: original.failureFunction,
   };
-  const [, ...others] = started.unit.writes;
+  const [, ...otherWrites] = started.unit.writes;
   const writes: StoreWrite[] = [
-    { kind: 'create-run', run, input: input === null ? { copyOf: original.key } : edited },
-    { kind: 'copy-journal', fromRunKey: original.key, toRunKey: run.key, length: kept.length, without: [...editedAt.keys()] },
-    ...kept.edited.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
+    { kind: 'create-run', run, input: input === null ? { copyOf: original.key } : newPayload },
+    {
+      kind: 'copy-journal',
+      fromRunKey: original.key,
+      toRunKey: run.key,
+      length: keptJournal.length,
+      without: [...editedAt.keys()],
+    },
+    ...keptJournal.edited.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
     ...(run.failureFunction ? [{ kind: 'note-failure-function', runKey: run.key } as const] : []),
-    ...others,
+    ...otherWrites,
   ];
   return {
     kind: 'forked',
     run,
-    payload: edited,
-    edited: kept.edited.map(({ stepId }) => stepId),
+    payload: newPayload,
+    edited: keptJournal.edited.map(({ stepId }) => stepId),
     unit: { guards: [{ kind: 'run-present', runKey: original.key }, ...started.unit.guards], writes },
   };
 }

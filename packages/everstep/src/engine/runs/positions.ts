@@ -3,14 +3,14 @@ import type { Run } from './run.js';
 
 /** Returns the first position that is not recorded, and the recorded positions after it. */
 export function positionsIn(recorded: readonly number[]): Pick<Run, 'known' | 'ahead'> {
-  const taken = new Set(recorded);
+  const recordedPositions = new Set(recorded);
   let known = 1;
-  while (taken.has(known)) known++;
+  while (recordedPositions.has(known)) known++;
   const ahead = recorded.filter((stepId) => stepId > known);
   return ahead.length > 0 ? { known, ahead } : { known };
 }
 
-/** What a store knows about positions without reading the journal. */
+/** Positions as a store knows them without reading the journal. */
 export interface TakenPositions {
   /** Number of journal entries. */
   readonly entries: number;

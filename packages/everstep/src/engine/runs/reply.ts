@@ -58,7 +58,7 @@ function onProgress(draft: Draft, task: AttemptTask, reply: ProgressReply, envel
   }
   draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
   if (!draft.ended && draft.openTasks.size === 0) {
-    const stuck = failureOf(
+    const failure = failureOf(
       envelope,
       'not-protocol',
       'the endpoint replied that the workflow is neither finished nor waiting for a step',
@@ -66,7 +66,7 @@ function onProgress(draft: Draft, task: AttemptTask, reply: ProgressReply, envel
         kind: 'never',
       },
     );
-    draft.fail(stuck.message, stuck, null);
+    draft.fail(failure.message, failure, null);
   }
 }
 
@@ -105,15 +105,22 @@ function onFailed(draft: Draft, task: AttemptTask, reply: FailedReply, envelope:
   else if (step && task.kind === 'advance' && step.stepId === draft.known) {
     // The attempt found the step and failed in it. From now on the step is a separate task.
     draft.deleteTask(ADVANCE_SLOT);
-    const found: AttemptTask = { ...task, kind: 'step', slot: step.stepId, name: step.name, group: step.stepId, concurrent: 1 };
+    const failedStep: AttemptTask = {
+      ...task,
+      kind: 'step',
+      slot: step.stepId,
+      name: step.name,
+      group: step.stepId,
+      concurrent: 1,
+    };
     draft.markQuietAt(reply.base);
-    draft.putTask(found);
+    draft.putTask(failedStep);
     // Scheduled before the failure, which may end the run, so that a resume finds the advance among the parked tasks.
     draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
-    failAttempt(draft, found, failure);
+    failAttempt(draft, failedStep, failure);
   } else if (step) {
-    const own = draft.task(step.stepId);
-    if (own?.kind === 'step' && own.slot === task.slot) failAttempt(draft, own, failure);
+    const openStep = draft.task(step.stepId);
+    if (openStep?.kind === 'step' && openStep.slot === task.slot) failAttempt(draft, openStep, failure);
     else throw new Violation(`it reports a failure of step ${step.stepId}, which was not requested`);
   } else if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
     // The code failed before it reached the step. The attempt therefore counts as failed, because nothing else would
@@ -147,7 +154,7 @@ function refusePlan(
   task: AttemptTask,
   reply: StepReply,
   envelope: ReplyEnvelope,
-  { message, counted }: PlanRefused,
+  { message, counter: counted }: PlanRefused,
 ): Draft {
   const draft = base();
   if (counted) draft.countRejection(counted);
@@ -185,12 +192,12 @@ export function applyReply(base: () => Draft, task: AttemptTask, reply: StepRepl
     if (!draft.ended && draft.task(task.slot) === task) throw new Violation('its reply contains nothing that was requested');
     return draft;
   } catch (violation) {
-    const fresh = base();
+    const newDraft = base();
     if (violation instanceof PlanRefused) return refusePlan(base, task, reply, envelope, violation);
     if (!(violation instanceof Violation)) throw violation;
     // A reply that violates the protocol has no other effect.
     const message = `the endpoint violated the step protocol: ${violation.message}`;
-    failAttempt(fresh, task, failureOf(envelope, 'not-protocol', message, { kind: 'never' }));
-    return fresh;
+    failAttempt(newDraft, task, failureOf(envelope, 'not-protocol', message, { kind: 'never' }));
+    return newDraft;
   }
 }

@@ -137,11 +137,11 @@ export type Overrides = { readonly [Name in Overridable]?: NonNullable<RunSettin
   readonly flowControlLimits?: Omit<FlowControl, 'key'>;
 };
 
-function overriddenFlowControl(was: FlowControl | null, overrides: Overrides): FlowControl | null | 'no-key' {
+function overriddenFlowControl(original: FlowControl | null, overrides: Overrides): FlowControl | null | 'no-key' {
   const { flowControlKey: key, flowControlLimits: limits } = overrides;
-  if (key === undefined && limits === undefined) return was;
-  if (key === undefined && was === null) return 'no-key';
-  const { key: originalKey = '', ...originalLimits } = was ?? {};
+  if (key === undefined && limits === undefined) return original;
+  if (key === undefined && original === null) return 'no-key';
+  const { key: originalKey = '', ...originalLimits } = original ?? {};
   return { key: key ?? originalKey, ...(limits ?? originalLimits) };
 }
 

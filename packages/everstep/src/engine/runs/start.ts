@@ -135,7 +135,7 @@ export interface RecoverRequest {
  * Returns an open task of a failed run, due again. Attempts start over; sleeps and waits keep their time. An
  * invocation is due immediately, because its run may have ended in the meantime.
  */
-function reopened(task: Task, now: number, delayMs: number, context: DecisionContext): Task {
+function reopenTask(task: Task, now: number, delayMs: number, context: DecisionContext): Task {
   const messageId = newId('msg', context);
   switch (task.kind) {
     case 'sleep':
@@ -157,9 +157,9 @@ function reopened(task: Task, now: number, delayMs: number, context: DecisionCon
  */
 export function recoverRun(failed: Run, request: RecoverRequest, context: DecisionContext): StartedRun | 'no-flow-control-key' {
   const { overrides, dlqId } = request;
-  const { message: sent } = failed.settings;
+  const { message: messageSettings } = failed.settings;
   // A message has no journal to resume from.
-  const kind = sent ? 'restart' : request.kind;
+  const kind = messageSettings ? 'restart' : request.kind;
   const settings = recoveredSettings(failed.settings, overrides);
   if (settings === 'no-flow-control-key') return settings;
   const delayMs = overrides.delayMs ?? 0;
@@ -177,9 +177,9 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
     },
     context,
   );
-  const open = [...failed.tasks.values()]
+  const openTasks = [...failed.tasks.values()]
     .filter(({ slot }) => slot !== CALLBACK_SLOT)
-    .map((task) => reopened(task, context.now, delayMs, context));
+    .map((task) => reopenTask(task, context.now, delayMs, context));
   const resumed: Partial<Run> =
     kind === 'restart'
       ? {}
@@ -189,8 +189,8 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
           journalLength: failed.journalLength,
           journalBytes: failed.journalBytes,
           // Without open tasks, the code must still be called. The first task of a new run does that.
-          quietAt: open.length === 0 || failed.tasks.has(ADVANCE_SLOT) ? -1 : failed.journalLength,
-          tasks: open.length === 0 ? started.run.tasks : new Map(open.map((task) => [task.slot, task])),
+          quietAt: openTasks.length === 0 || failed.tasks.has(ADVANCE_SLOT) ? -1 : failed.journalLength,
+          tasks: openTasks.length === 0 ? started.run.tasks : new Map(openTasks.map((task) => [task.slot, task])),
           keptEvents: failed.keptEvents,
           failureFunction: failed.failureFunction,
         };
@@ -206,7 +206,7 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
     },
   };
   const guards: StoreGuard[] = [{ kind: 'dead-letters-present', instanceId: run.instanceId, dlqIds: [dlqId] }];
-  if (request.workflowRunId !== null && !sent) guards.push(freeRunId(run));
+  if (request.workflowRunId !== null && !messageSettings) guards.push(freeRunId(run));
   const writes: StoreWrite[] = [{ kind: 'create-run', run, input: { copyOf: failed.key } }];
   if (kind === 'resume') {
     writes.push({ kind: 'copy-journal', fromRunKey: failed.key, toRunKey: run.key });

@@ -112,10 +112,10 @@ export class TaskTable implements ReadonlyMap<number, Task> {
       this.chunks = [...this.chunks];
       this.shared = false;
     }
-    const known = this.chunks[index];
-    if (known?.owner === this.owner) return known;
-    const own: Chunk = { owner: this.owner, tasks: known ? [...known.tasks] : [], count: known?.count ?? 0 };
-    this.chunks[index] = own;
-    return own;
+    const existing = this.chunks[index];
+    if (existing?.owner === this.owner) return existing;
+    const copy: Chunk = { owner: this.owner, tasks: existing ? [...existing.tasks] : [], count: existing?.count ?? 0 };
+    this.chunks[index] = copy;
+    return copy;
   }
 }

@@ -24,10 +24,10 @@ export function timeOutWait(draft: Draft, task: WaitTask): void {
 
 /** Ends a new wait with the first event that arrived before it, if there is one. */
 export function takeKeptEvent(draft: Draft, task: WaitTask): void {
-  const kept = draft.state.keptEvents.find(({ eventId }) => task.eventIds.includes(eventId));
-  if (!kept) return;
-  draft.dropEvent(kept);
-  notifyWait(draft, task, kept.eventId, kept.content);
+  const keptEvent = draft.state.keptEvents.find(({ eventId }) => task.eventIds.includes(eventId));
+  if (!keptEvent) return;
+  draft.dropEvent(keptEvent);
+  notifyWait(draft, task, keptEvent.eventId, keptEvent.content);
 }
 
 /** Returns whether the run stores more events than allowed. Bodies count in their stored form: text or base64. */
@@ -38,12 +38,12 @@ export function exceedsEventLimits(events: readonly KeptEvent[]): boolean {
 
 /** Handles an event for this run only. All waits for it receive it; if there is none, it is stored. */
 export function receiveEvent(draft: Draft, event: KeptEvent): void {
-  let taken = false;
+  let isDelivered = false;
   for (const task of [...draft.openTasks.values()]) {
     if (task.kind !== 'wait' || task.dueAt === null || !task.eventIds.includes(event.eventId)) continue;
     notifyWait(draft, task, event.eventId, event.content);
-    taken = true;
+    isDelivered = true;
   }
-  if (taken) draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
+  if (isDelivered) draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
   else draft.keepEvent(event);
 }

@@ -82,8 +82,8 @@ function explain(parts: readonly string[], problem: string): string {
   const fields = parts.length === FIELDS.length ? FIELDS : [SECOND, ...FIELDS];
   for (const [index, { name, takes }] of fields.entries()) {
     const part = parts[index] ?? '';
-    const alone = cronerError(fields.map((_, other) => (other === index ? part : '*')).join(' '));
-    if (alone !== null) return `"${part}" is not a valid ${name}: use ${takes}; ${IN_GENERAL}`;
+    const fieldError = cronerError(fields.map((_, otherIndex) => (otherIndex === index ? part : '*')).join(' '));
+    if (fieldError !== null) return `"${part}" is not a valid ${name}: use ${takes}; ${IN_GENERAL}`;
   }
   return problem;
 }
@@ -99,10 +99,10 @@ export function parseCron(source: string, timeZone: string): ParsedCron {
     return refused(`the expression is longer than ${LIMITS.maxCronLength} characters`);
   }
   const trimmed = source.trim();
-  const [prefix = '', zoneInFront] = WITH_TIME_ZONE.exec(trimmed) ?? [];
-  const zone = zoneInFront ?? timeZone;
-  const known = knownTimeZone(zone);
-  if (known === null) return refused(`unknown time zone "${zone}": use an IANA name such as Europe/Berlin or UTC`);
+  const [prefix = '', prefixZone] = WITH_TIME_ZONE.exec(trimmed) ?? [];
+  const zone = prefixZone ?? timeZone;
+  const canonicalZone = knownTimeZone(zone);
+  if (canonicalZone === null) return refused(`unknown time zone "${zone}": use an IANA name such as Europe/Berlin or UTC`);
   const parts = trimmed.slice(prefix.length).match(/\S+/g) ?? [];
   const cron = parts.join(' ');
   if (cron.startsWith('@')) {
@@ -117,12 +117,12 @@ export function parseCron(source: string, timeZone: string): ParsedCron {
     const problem = cronerError(cron);
     if (problem !== null) return refused(explain(parts, problem));
   }
-  if (croner(cron, known).nextRun(new Date(SEARCH_FROM)) === null) {
+  if (croner(cron, canonicalZone).nextRun(new Date(SEARCH_FROM)) === null) {
     return refused('the expression never matches: there is no such day');
   }
   // Uses the runtime's spelling of the zone, unless the runtime knows it by another name. A caller that specifies
   // Asia/Kolkata reads Asia/Kolkata back.
-  return { ok: true, cron, timeZone: known.toLowerCase() === zone.toLowerCase() ? known : zone };
+  return { ok: true, cron, timeZone: canonicalZone.toLowerCase() === zone.toLowerCase() ? canonicalZone : zone };
 }
 
 /**
@@ -130,7 +130,7 @@ export function parseCron(source: string, timeZone: string): ParsedCron {
  * runtime cannot parse the expression or does not know the zone. Another version may have accepted it.
  */
 export function nextTickMs(cron: string, timeZone: string, afterMs: number): number | null {
-  const known = knownTimeZone(timeZone);
-  if (known === null || cronerError(cron) !== null) return null;
-  return croner(cron, known).nextRun(new Date(afterMs))?.getTime() ?? null;
+  const canonicalZone = knownTimeZone(timeZone);
+  if (canonicalZone === null || cronerError(cron) !== null) return null;
+  return croner(cron, canonicalZone).nextRun(new Date(afterMs))?.getTime() ?? null;
 }

@@ -26,16 +26,20 @@ export interface ScheduleDecision {
 }
 
 /** Guards against changes since the schedule was read. */
-const unchanged = ({ instanceId, scheduleId }: Schedule, was: Schedule | null): StoreGuard => ({
+const unchanged = ({ instanceId, scheduleId }: Schedule, previous: Schedule | null): StoreGuard => ({
   kind: 'schedule-unchanged',
   instanceId,
   scheduleId,
-  was,
+  was: previous,
 });
 
-const putting = (schedule: Schedule, was: Schedule | null, more: readonly StoreGuard[] = []): ScheduleDecision => ({
+const putDecision = (
+  schedule: Schedule,
+  previous: Schedule | null,
+  otherGuards: readonly StoreGuard[] = [],
+): ScheduleDecision => ({
   schedule,
-  unit: { guards: [unchanged(schedule, was), ...more], writes: [{ kind: 'put-schedule', schedule }] },
+  unit: { guards: [unchanged(schedule, previous), ...otherGuards], writes: [{ kind: 'put-schedule', schedule }] },
 });
 
 const sameTimes = (a: Pick<Schedule, 'cron' | 'timeZone'>, b: Pick<Schedule, 'cron' | 'timeZone'>): boolean =>
@@ -67,8 +71,9 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
     lastFiredAt: existing?.lastFiredAt ?? null,
     lastRunId: existing?.lastRunId ?? null,
   };
-  const below = existing || max === undefined ? [] : [{ kind: 'schedules-below', instanceId: request.instanceId, max } as const];
-  return putting(schedule, existing, below);
+  const limitGuards =
+    existing || max === undefined ? [] : [{ kind: 'schedules-below', instanceId: request.instanceId, max } as const];
+  return putDecision(schedule, existing, limitGuards);
 }
 
 /** The parts of a schedule that a change replaces; absent parts do not change. */
@@ -97,7 +102,7 @@ export function editSchedule(schedule: Schedule, edit: ScheduleEdit, context: De
       ...(labels === undefined ? {} : { labels }),
     },
   };
-  return putting(edited, schedule);
+  return putDecision(edited, schedule);
 }
 
 /**
@@ -107,21 +112,21 @@ export function editSchedule(schedule: Schedule, edit: ScheduleEdit, context: De
 export function pauseSchedule(schedule: Schedule, paused: boolean, context: DecisionContext): ScheduleDecision | null {
   if (schedule.paused === paused) return null;
   const nextAt = paused ? null : nextTickMs(schedule.cron, schedule.timeZone, context.now);
-  return putting({ ...schedule, paused, nextAt }, schedule);
+  return putDecision({ ...schedule, paused, nextAt }, schedule);
 }
 
 /** Skips the due tick without starting anything, and counts the reason if there is one. Returns null if no tick is due. */
 export function skipTick(schedule: Schedule, because: DayCountKind | null, context: DecisionContext): ScheduleDecision | null {
   const { instanceId, scheduleId, nextAt: tickAt, cron, timeZone } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
-  const moved: Schedule = { ...schedule, nextAt: nextTickMs(cron, timeZone, context.now) };
+  const movedSchedule: Schedule = { ...schedule, nextAt: nextTickMs(cron, timeZone, context.now) };
   const guards: CommitUnit['guards'] = [
     { kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt },
     unchanged(schedule, schedule),
   ];
-  const put = { kind: 'put-schedule', schedule: moved } as const;
+  const put = { kind: 'put-schedule', schedule: movedSchedule } as const;
   const writes: CommitUnit['writes'] = because === null ? [put] : [put, countOfDay(instanceId, because, context)];
-  return { schedule: moved, unit: { guards, writes } };
+  return { schedule: movedSchedule, unit: { guards, writes } };
 }
 
 /** A schedule whose tick has started runs. */
@@ -139,7 +144,7 @@ export interface TickFacts {
 }
 
 /** Returns the runs that a tick starts. A message to a group starts one for each endpoint. */
-function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
+function startRuns(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
   const { endpoints, admittedAt } = facts;
   const { instanceId, scheduleId, settings } = schedule;
   const start = (workflowUrl: string, message: RunSettings['message']): StartedRun =>
@@ -175,8 +180,8 @@ export function fireSchedule(
 ): FiredSchedule | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
-  const started = startedBy(schedule, tickAt, { endpoints, admittedAt }, context);
-  const moved: Schedule = {
+  const started = startRuns(schedule, tickAt, { endpoints, admittedAt }, context);
+  const movedSchedule: Schedule = {
     ...schedule,
     nextAt: nextTickMs(schedule.cron, schedule.timeZone, context.now),
     lastFiredAt: context.now,
@@ -188,9 +193,9 @@ export function fireSchedule(
       unchanged(schedule, schedule),
       ...started.flatMap(({ unit }) => unit.guards),
     ],
-    writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: moved }],
+    writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: movedSchedule }],
   };
-  return { schedule: moved, started, unit };
+  return { schedule: movedSchedule, started, unit };
 }
 
 /** Starts a run now, as a tick would, even if the schedule is paused. The next tick does not change. */
@@ -200,7 +205,7 @@ export function runSchedule(
   { endpoints = null, admittedAt = null }: TickFacts = {},
 ): FiredSchedule {
   const { instanceId, scheduleId, nextAt } = schedule;
-  const started = startedBy(schedule, context.now, { endpoints, admittedAt }, context);
+  const started = startRuns(schedule, context.now, { endpoints, admittedAt }, context);
   const run: Schedule = {
     ...schedule,
     lastFiredAt: context.now,

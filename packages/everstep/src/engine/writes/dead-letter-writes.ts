@@ -3,7 +3,7 @@ import type { FailureGroup } from '../dead-letters/dead-letter-groups.js';
 import type { RepairItemState } from '../dead-letters/repair.js';
 import type { DeadLetter, FailureFunctionState } from '../runs/run.js';
 import { no, OF_INSTANCE, SMALL, type WriteFactsOf, yes, zero } from './facts.js';
-import { contentBytes, RECORD_BYTES, stringified } from './stored-size.js';
+import { contentBytes, RECORD_BYTES, toJson } from './stored-size.js';
 
 export type DeadLetterWrite =
   /** Adds a dead letter. `group` null: created by a version without groups; it is grouped later. */
@@ -59,7 +59,7 @@ export const DEAD_LETTER_WRITE_FACTS = {
     isSelfContained: yes,
     time: ({ entry }) => entry.createdAt,
     weight: ({ entry }) => entry.responseBody.length,
-    storedBytes: ({ entry }) => RECORD_BYTES + contentBytes(entry.responseBody, stringified(entry.failedBy)),
+    storedBytes: ({ entry }) => RECORD_BYTES + contentBytes(entry.responseBody, toJson(entry.failedBy)),
     conflicts: ({ entry }, keys) => keys.object('dead-letter', entry.instanceId, entry.dlqId),
   },
   'set-failure-function-state': {

@@ -1,5 +1,5 @@
 /**
- * What the runtime and the stores must know about a write or a guard without applying it. Each kind declares its facts
+ * Facts that the runtime and the stores need about a write or a guard without applying it. Each kind declares its facts
  * beside its type, so a new kind needs no further entry anywhere except its application in each store.
  */
 
@@ -24,7 +24,7 @@ export type Aggregate =
   | 'audit'
   | 'alert';
 
-/** What a write changes for clients with an open live stream. */
+/** The topic of a change, for clients with an open live stream. */
 export type ChangedTopic = 'runs' | 'dlq' | 'repairs' | 'flow-control' | 'schedules' | 'queues' | 'settings';
 
 /** Objects other than runs that two units cannot change at the same time. */

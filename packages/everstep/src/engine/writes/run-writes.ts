@@ -1,7 +1,7 @@
 /** Writes to runs: their state, journal, tasks and events. */
 import type { FailedAttempt, KeptEvent, RecordedStep, Run, RunOutcome, RunPayload, Task } from '../runs/run.js';
 import { no, OF_RUN, SMALL, type WriteFactsOf, yes, zero } from './facts.js';
-import { contentBytes, RECORD_BYTES, stringified } from './stored-size.js';
+import { contentBytes, RECORD_BYTES, toJson } from './stored-size.js';
 
 export type RunWrite =
   /** Inserts the run row and its input. Tasks and journal rows are separate writes. */
@@ -102,7 +102,7 @@ export const RUN_WRITE_FACTS = {
     isSelfContained: yes,
     time: ({ step }) => step.completedAt,
     weight: ({ step }) => step.out?.length ?? 0,
-    storedBytes: ({ step }) => RECORD_BYTES + contentBytes(step.out, stringified(step.sent)),
+    storedBytes: ({ step }) => RECORD_BYTES + contentBytes(step.out, toJson(step.sent)),
   },
   'record-attempt': {
     ...OF_RUN,
@@ -111,7 +111,7 @@ export const RUN_WRITE_FACTS = {
     isSelfContained: yes,
     time: ({ attempt }) => attempt.at,
     weight: zero,
-    storedBytes: ({ attempt }) => RECORD_BYTES + contentBytes(stringified(attempt.exchange), stringified(attempt.thrown)),
+    storedBytes: ({ attempt }) => RECORD_BYTES + contentBytes(toJson(attempt.exchange), toJson(attempt.thrown)),
   },
   'copy-journal': {
     ...OF_RUN,

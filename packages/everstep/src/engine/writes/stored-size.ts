@@ -14,4 +14,4 @@ export function contentBytes(...contents: readonly (string | Uint8Array | null)[
 }
 
 /** Returns the JSON text that a store writes; null for an empty column. */
-export const stringified = (value: object | null | undefined): string | null => (value ? JSON.stringify(value) : null);
+export const toJson = (value: object | null | undefined): string | null => (value ? JSON.stringify(value) : null);

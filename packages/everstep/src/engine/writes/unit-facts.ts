@@ -12,18 +12,18 @@ const ROW_BYTES = 200;
 export function instanceOf({ guards, writes }: CommitUnit, ofRun?: (runKey: string) => string | null): string | null {
   for (const write of writes) {
     const facts = writeFacts(write);
-    const instanceId = facts.instanceId(write) ?? ofRunOf(facts.runKey(write), ofRun);
+    const instanceId = facts.instanceId(write) ?? instanceOfRun(facts.runKey(write), ofRun);
     if (instanceId !== null) return instanceId;
   }
   for (const guard of guards) {
     const facts = guardFacts(guard);
-    const instanceId = facts.instanceId(guard) ?? ofRunOf(facts.runKey(guard), ofRun);
+    const instanceId = facts.instanceId(guard) ?? instanceOfRun(facts.runKey(guard), ofRun);
     if (instanceId !== null) return instanceId;
   }
   return null;
 }
 
-const ofRunOf = (runKey: string | null, ofRun?: (runKey: string) => string | null): string | null =>
+const instanceOfRun = (runKey: string | null, ofRun?: (runKey: string) => string | null): string | null =>
   runKey === null || !ofRun ? null : ofRun(runKey);
 
 /** Returns approximately how many bytes the unit makes the store write. */
@@ -32,16 +32,16 @@ export const weightOf = ({ writes }: CommitUnit): number =>
 
 /** Returns each conflict key once. Units without a common key can be written in any order, and at the same time. */
 export function conflictKeysOf({ guards, writes }: CommitUnit): readonly string[] {
-  const found = new Set<string>();
-  const addRun = (runKey: string): void => void found.add(`run ${runKey}`);
+  const conflictKeys = new Set<string>();
+  const addRun = (runKey: string): void => void conflictKeys.add(`run ${runKey}`);
   const keys: ConflictKeys = {
     run: addRun,
     namedRun: addRun,
-    object: (object, instanceId, id) => void found.add(`${object} ${instanceId}\n${id}`),
+    object: (object, instanceId, id) => void conflictKeys.add(`${object} ${instanceId}\n${id}`),
   };
   for (const guard of guards) reportConflicts(guardFacts(guard), guard, keys);
   for (const write of writes) reportConflicts(writeFacts(write), write, keys);
-  return [...found];
+  return [...conflictKeys];
 }
 
 /** Reports the run of a guard or write, and everything else that it conflicts with. */

@@ -30,7 +30,7 @@ const INSTANCE_HEADER = 'x-everstep-queue';
 const INSTANCE_PARAMETER = 'everstep-queue';
 
 /** Operation and dialect of a request. */
-export interface ChosenOperation {
+export interface RoutedOperation {
   readonly operation: Operation;
   readonly dialect: Dialect;
 }
@@ -86,7 +86,10 @@ const needOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): To
  * Returns the access if the role of the user permits it. An id of another account and an id that does not exist give the
  * same error.
  */
-function allowed<Value extends { readonly access: InstanceAccess['access'] }>(outcome: Outcome<Value>, need: TokenNeed): Value {
+function requireAccess<Value extends { readonly access: InstanceAccess['access'] }>(
+  outcome: Outcome<Value>,
+  need: TokenNeed,
+): Value {
   if (outcome.kind !== 'done') {
     const code = outcome.kind === 'not-found' ? 'not-found' : 'forbidden';
     throw new ApiError(code, outcome.message);
@@ -108,18 +111,18 @@ interface NamedInstance {
 function instanceOf(request: FastifyRequest, operation: Operation, target: Target): NamedInstance | null {
   const instanceId = headerOf(request, INSTANCE_HEADER);
   if (instanceId !== undefined) return { instanceId, target };
-  const found = operation.streams ? takeToken(target.query, INSTANCE_PARAMETER) : null;
-  return found && { instanceId: found.token, target: { path: target.path, query: found.rest } };
+  const parameter = operation.streams ? takeToken(target.query, INSTANCE_PARAMETER) : null;
+  return parameter && { instanceId: parameter.token, target: { path: target.path, query: parameter.remainingQuery } };
 }
 
 function callerBySession({ principal }: Session, { instance, access }: InstanceAccess): Caller {
   const { instanceId, region } = instance;
   const { user, sessionId } = principal;
-  const who = { actor: user.email, user: { userId: user.userId, sessionId } };
-  return { ...who, instanceId, region, access, scopes: scopesOf(access) };
+  const identity = { actor: user.email, user: { userId: user.userId, sessionId } };
+  return { ...identity, instanceId, region, access, scopes: scopesOf(access) };
 }
 
-async function admitUser(accounts: AccountService, request: FastifyRequest, chosen: ChosenOperation): Promise<Admission> {
+async function admitUser(accounts: AccountService, request: FastifyRequest, chosen: RoutedOperation): Promise<Admission> {
   const { authorization } = request.headers;
   const target = splitTarget(request.originalUrl);
   if (authorization === undefined && (secretOf(request.headers) !== null || isOfPage(request))) {
@@ -130,7 +133,7 @@ async function admitUser(accounts: AccountService, request: FastifyRequest, chos
   return { ...chosen, admitted: { access: 'account', principal }, target };
 }
 
-async function admitSession(accounts: AccountService, request: FastifyRequest, chosen: ChosenOperation): Promise<Admission> {
+async function admitSession(accounts: AccountService, request: FastifyRequest, chosen: RoutedOperation): Promise<Admission> {
   // A request with another kind of credential does not use the session.
   if (request.headers.authorization !== undefined) throw noSession();
   const session = await sessionOf(request, accounts);
@@ -144,33 +147,33 @@ async function admitSession(accounts: AccountService, request: FastifyRequest, c
 export function createAdmission({ context, defaultRegion, isClosing, forSessions, takesLogins, queryTokens }: AdmissionOptions) {
   const { accounts, authority, search } = context;
 
-  async function admitSessionToInstance(request: FastifyRequest, chosen: ChosenOperation, target: Target): Promise<Admission> {
+  async function admitSessionToInstance(request: FastifyRequest, chosen: RoutedOperation, target: Target): Promise<Admission> {
     const { operation } = chosen;
     const session = await sessionOf(request, accounts);
-    const named = instanceOf(request, operation, target);
-    if (!named)
+    const namedInstance = instanceOf(request, operation, target);
+    if (!namedInstance)
       throw new ApiError(
         'bad-header',
         `requests with a session require the header ${INSTANCE_HEADER} with the id of a queue instance`,
       );
-    const access = allowed(await accounts.accessTo(session.principal, named.instanceId), needOf(operation));
+    const access = requireAccess(await accounts.accessTo(session.principal, namedInstance.instanceId), needOf(operation));
     // Another node may have created the instance.
-    await authority.prepare(named.instanceId);
-    if (!operation.countsCalls) allowCall(context, named.instanceId);
-    return { ...chosen, admitted: { access: 'token', caller: callerBySession(session, access) }, target: named.target };
+    await authority.prepare(namedInstance.instanceId);
+    if (!operation.countsCalls) allowCall(context, namedInstance.instanceId);
+    return { ...chosen, admitted: { access: 'token', caller: callerBySession(session, access) }, target: namedInstance.target };
   }
 
-  function admitToken(request: FastifyRequest, chosen: ChosenOperation): Admission | Promise<Admission> {
+  function admitToken(request: FastifyRequest, chosen: RoutedOperation): Admission | Promise<Admission> {
     const { operation, dialect } = chosen;
-    const whole = splitTarget(request.originalUrl);
+    const fullTarget = splitTarget(request.originalUrl);
     const { authorization, host } = request.headers;
     if (hasOnlySession(request)) {
-      const isNamed = instanceOf(request, operation, whole) !== null;
-      const hasToken = queryTokens && !forSessions.has(operation) && takeToken(whole.query, dialect.tokenParameter) !== null;
-      if (isNamed || !hasToken) return admitSessionToInstance(request, chosen, whole);
+      const isNamed = instanceOf(request, operation, fullTarget) !== null;
+      const hasToken = queryTokens && !forSessions.has(operation) && takeToken(fullTarget.query, dialect.tokenParameter) !== null;
+      if (isNamed || !hasToken) return admitSessionToInstance(request, chosen, fullTarget);
     }
     const region = regionOf(host, defaultRegion);
-    const { token, target } = credentialOf(authorization, whole, dialect, queryTokens);
+    const { token, target } = credentialOf(authorization, fullTarget, dialect, queryTokens);
     const caller = authenticate(authority, token, region, needOf(operation));
     const admit = (verified: Caller): Admission => {
       if (!operation.countsCalls) allowCall(context, verified.instanceId);
@@ -179,7 +182,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return caller instanceof Promise ? caller.then(admit) : admit(caller);
   }
 
-  function admitOpen(request: FastifyRequest, chosen: ChosenOperation): Admission | Promise<Admission> {
+  function admitOpen(request: FastifyRequest, chosen: RoutedOperation): Admission | Promise<Admission> {
     const { operation } = chosen;
     const admission: Admission = { ...chosen, admitted: OPEN_ACCESS, target: splitTarget(request.originalUrl) };
     const { headers, host } = request;
@@ -196,11 +199,11 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     const principal = isLogin
       ? await logIn(accounts, authorization, callerIpOf(request))
       : (await sessionOf(request, accounts)).principal;
-    const caller = allowed(await search.accessTo(principal, indexId), need === 'read' ? 'read' : 'write');
+    const caller = requireAccess(await search.accessTo(principal, indexId), need === 'read' ? 'read' : 'write');
     return { ...caller, principal };
   }
 
-  async function admitIndexCaller(request: FastifyRequest, chosen: ChosenOperation): Promise<Admission> {
+  async function admitIndexCaller(request: FastifyRequest, chosen: RoutedOperation): Promise<Admission> {
     const { operation } = chosen;
     const indexId = String(readPath(operation, request.params).indexId ?? '');
     const caller = await searchCaller(request, indexId, operation.needs ?? 'read-write');
@@ -208,7 +211,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return { ...chosen, admitted: { access: 'index', caller }, target: splitTarget(request.originalUrl) };
   }
 
-  return (request: FastifyRequest, chosen: ChosenOperation): Admission | Promise<Admission> => {
+  return (request: FastifyRequest, chosen: RoutedOperation): Admission | Promise<Admission> => {
     checkLimits(request);
     const { access, whileStopping } = chosen.operation;
     const isForUsers = chosen.operation.access === 'index' && isBasic(request.headers.authorization);

@@ -28,14 +28,14 @@ const limitHeaders = (family: string, limit: number, remaining: number, resetAt:
 });
 
 /** Counts the refusal for the owner and returns the API error. */
-function refused(
+function refusalError(
   { limits }: LimitsContext,
   instanceId: string,
   kind: RefusalKind & ErrorCode,
   message: string,
   headers: Headers = {},
 ): ApiError {
-  limits?.refused(instanceId, kind);
+  limits?.countRefusal(instanceId, kind);
   return new ApiError(kind, message, headers);
 }
 
@@ -44,9 +44,9 @@ function errorOf(context: LimitsContext, instanceId: string, refusal: Refusal): 
     case 'budget-exceeded':
     case 'storage-quota-exceeded':
     case 'too-many-active-runs':
-      return refused(context, instanceId, refusal.kind, refusal.message);
+      return refusalError(context, instanceId, refusal.kind, refusal.message);
     case 'daily-limit':
-      return refused(context, instanceId, 'daily-limit-reached', refusal.message, {
+      return refusalError(context, instanceId, 'daily-limit-reached', refusal.message, {
         ...retryAfter(refusal.retryAfterMs),
         ...limitHeaders('ratelimit', refusal.limit, refusal.limit - refusal.startedToday, refusal.resetAt),
       });
@@ -61,7 +61,7 @@ export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, insta
   const { name, apiCallsPerSecond } = limits.plan(instanceId);
   const message = `the plan ${name} allows ${apiCallsPerSecond} API calls per second; retry after the number of seconds in Retry-After`;
   const resetAt = context.service.now() + waitMs;
-  throw refused(context, instanceId, 'rate-limited', message, {
+  throw refusalError(context, instanceId, 'rate-limited', message, {
     ...retryAfter(waitMs),
     ...limitHeaders('burst-ratelimit', apiCallsPerSecond ?? 0, 0, resetAt),
   });
@@ -78,9 +78,9 @@ export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limi
 
 /** Counts the runs. Throws ApiError when the instance may not start them. */
 export async function allowRuns({ limits }: LimitsContext, instanceId: string, runs = 1): Promise<RunAdmission> {
-  const decided = limits === null ? UNBOUNDED : await limits.admitRuns(instanceId, runs);
-  if (decided.kind !== 'admitted') throw errorOf({ limits }, instanceId, decided);
-  return decided;
+  const admission = limits === null ? UNBOUNDED : await limits.admitRuns(instanceId, runs);
+  if (admission.kind !== 'admitted') throw errorOf({ limits }, instanceId, admission);
+  return admission;
 }
 
 /** Runs that an instance may start. */
@@ -89,7 +89,7 @@ export interface AllowedRuns {
   readonly runAdmission: RunAdmission;
 }
 
-/** Starts runs that were allowed one by one. Like `startAllowed`, with one outcome for each, in the same order. */
+/** Like `startAllowed`, for runs that were allowed separately. The outcomes are in the same order. */
 export async function startAllAllowed<Outcome>(
   { limits }: LimitsContext,
   instanceId: string,
@@ -99,8 +99,8 @@ export async function startAllAllowed<Outcome>(
 ): Promise<readonly Outcome[]> {
   try {
     const outcomes = await start();
-    for (const [at, { runs, runAdmission }] of allowed.entries())
-      limits?.releaseRuns(instanceId, runs - startedBy(outcomes[at]), runAdmission);
+    for (const [index, { runs, runAdmission }] of allowed.entries())
+      limits?.releaseRuns(instanceId, runs - startedBy(outcomes[index]), runAdmission);
     return outcomes;
   } catch (error) {
     limits?.recount(instanceId);
@@ -136,11 +136,11 @@ export async function allowSpending({ limits }: LimitsContext, instanceId: strin
 
 /** Returns the error for exceeding the schedule limit of the plan. */
 export const tooManySchedules = (context: LimitsContext, instanceId: string, message: string): ApiError =>
-  refused(context, instanceId, 'too-many-schedules', message);
+  refusalError(context, instanceId, 'too-many-schedules', message);
 
 /** Returns the error for exceeding the storage quota of the account. */
 export const overQuota = (context: LimitsContext, instanceId: string, message: string): ApiError =>
-  refused(context, instanceId, 'storage-quota-exceeded', message);
+  refusalError(context, instanceId, 'storage-quota-exceeded', message);
 
 /** Checks the timeout of a request. Throws ApiError when a header requests a longer timeout than the instance may use. */
 export function allowTimeout({ limits }: LimitsContext, instanceId: string, header: string, timeoutMs: number | undefined): void {
@@ -148,15 +148,15 @@ export function allowTimeout({ limits }: LimitsContext, instanceId: string, head
   const max = limits.maxTimeoutMs(instanceId);
   if (timeoutMs <= max) return;
   const { name, maxTimeoutMs } = limits.plan(instanceId);
-  const whose = maxTimeoutMs === max ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
-  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(max)}, the limit of ${whose}`);
+  const limitedBy = maxTimeoutMs === max ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
+  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(max)}, the limit of ${limitedBy}`);
 }
 
 /** Checks the size of a message. Throws ApiError when the message is larger than the plan allows. */
 export function allowSize({ limits }: LimitsContext, instanceId: string, bytes: Uint8Array): void {
   const limit = limits?.messageLimit(instanceId) ?? null;
   if (limit === null || bytes.length <= limit.maxBytes) return;
-  throw refused({ limits }, instanceId, 'body-too-large', sizeMessage(limit.plan, limit.maxBytes, bytes.length));
+  throw refusalError({ limits }, instanceId, 'body-too-large', sizeMessage(limit.plan, limit.maxBytes, bytes.length));
 }
 
 /** Returns the size limit of a request body, so that a larger one is rejected before it is received. */
@@ -170,6 +170,6 @@ export function bodySizeLimit(
   const { plan, maxBytes: maxMessageBytes } = limit;
   return {
     maxBytes: maxBodyBytesOf(operation, maxMessageBytes),
-    refuseSize: (maxBytes, bytes) => refused(context, instanceId, 'body-too-large', sizeMessage(plan, maxBytes, bytes)),
+    refuseSize: (maxBytes, bytes) => refusalError(context, instanceId, 'body-too-large', sizeMessage(plan, maxBytes, bytes)),
   };
 }

@@ -43,8 +43,9 @@ export function credentialOf(
       'the request has no token; send "Authorization: Bearer <token>" (this server does not accept tokens in URLs)',
       CHALLENGE,
     );
-  const found = takeToken(target.query, dialect.tokenParameter);
-  if (found && found.token !== '') return { token: bareToken(found.token), target: { path: target.path, query: found.rest } };
+  const parameter = takeToken(target.query, dialect.tokenParameter);
+  if (parameter && parameter.token !== '')
+    return { token: bareToken(parameter.token), target: { path: target.path, query: parameter.remainingQuery } };
   throw new ApiError(
     'missing-token',
     `the request has no token; send "Authorization: Bearer <token>" or the query parameter ${dialect.tokenParameter}`,
@@ -66,8 +67,8 @@ export function requireScope(caller: Pick<Caller, 'scopes'>, need: TokenNeed): v
   if (permits(caller.scopes, need)) return;
   if (caller.scopes.includes('read'))
     throw new ApiError('read-only-token', 'this token can only read; use a read-write token for this operation');
-  const has = caller.scopes.join(', ');
-  throw new ApiError('missing-scope', `this operation requires a token with the scope "${need}"; this token has: ${has}`);
+  const scopeList = caller.scopes.join(', ');
+  throw new ApiError('missing-scope', `this operation requires a token with the scope "${need}"; this token has: ${scopeList}`);
 }
 
 /** Returns the caller of the token. Throws or rejects with ApiError. Synchronous when the token is cached. */

@@ -31,8 +31,9 @@ export function basicCredentialOf(authorization: string | undefined): BasicCrede
   const encoded = BASIC.exec(authorization)?.[1];
   if (encoded === undefined) {
     const scheme = authorization.split(' ', 1)[0] ?? '';
-    const why = scheme.toLowerCase() === 'basic' ? 'the value after "Basic" is not base64' : `not the scheme ${shown(scheme)}`;
-    throw new ApiError('bad-credential', `the management API requires HTTP Basic: ${why}; ${FORM}`, CHALLENGE);
+    const problem =
+      scheme.toLowerCase() === 'basic' ? 'the value after "Basic" is not base64' : `not the scheme ${shown(scheme)}`;
+    throw new ApiError('bad-credential', `the management API requires HTTP Basic: ${problem}; ${FORM}`, CHALLENGE);
   }
   const credential = decode(encoded);
   if (credential) return credential;

@@ -14,10 +14,10 @@ export interface ReadLimits {
   readonly waitMs: number;
 }
 
-interface Waiting {
+interface WaitingRead {
   readonly owner: string;
   readonly bytes: number;
-  readonly granted: () => void;
+  readonly grant: () => void;
 }
 
 const DEFAULT_LIMITS: ReadLimits = {
@@ -38,8 +38,8 @@ const busy = (): ApiError =>
 export class ReadBudget {
   private readonly limits: ReadLimits;
   private readonly byOwner = new Map<string, number>();
-  private readonly waiting = new Set<Waiting>();
-  private taken = 0;
+  private readonly waiting = new Set<WaitingRead>();
+  private usedBytes = 0;
 
   constructor(limits: Partial<ReadLimits> = {}) {
     this.limits = { ...DEFAULT_LIMITS, ...limits };
@@ -47,7 +47,7 @@ export class ReadBudget {
 
   /** Number of bytes in use. */
   get bytes(): number {
-    return this.taken;
+    return this.usedBytes;
   }
 
   /**
@@ -55,14 +55,14 @@ export class ReadBudget {
    * Rejects with ApiError `unavailable` when no memory becomes free in time or `signal` aborts.
    */
   async take(owner: string, bytes: number, signal: AbortSignal, waitMs = this.limits.waitMs): Promise<() => void> {
-    const wanted = Math.min(bytes, this.limits.maxBytesOfOwner);
-    if (this.waiting.size > 0 || !this.fits(owner, wanted)) await this.wait(owner, wanted, signal, waitMs);
-    else this.add(owner, wanted);
-    let held = true;
+    const granted = Math.min(bytes, this.limits.maxBytesOfOwner);
+    if (this.waiting.size > 0 || !this.fits(owner, granted)) await this.wait(owner, granted, signal, waitMs);
+    else this.add(owner, granted);
+    let isHeld = true;
     return () => {
-      if (!held) return;
-      held = false;
-      this.add(owner, -wanted);
+      if (!isHeld) return;
+      isHeld = false;
+      this.add(owner, -granted);
       this.grant();
     };
   }
@@ -80,10 +80,10 @@ export class ReadBudget {
         reject(busy());
         this.grant();
       };
-      const waiting: Waiting = {
+      const waiting: WaitingRead = {
         owner,
         bytes,
-        granted: () => {
+        grant: () => {
           end();
           this.add(owner, bytes);
           resolve();
@@ -99,21 +99,21 @@ export class ReadBudget {
   /** Grants waiting requests in order. A request that waits for its own owner does not block other owners. */
   private grant(): void {
     for (const next of [...this.waiting]) {
-      if (this.taken + next.bytes > this.limits.maxBytes) return;
-      if (this.fits(next.owner, next.bytes)) next.granted();
+      if (this.usedBytes + next.bytes > this.limits.maxBytes) return;
+      if (this.fits(next.owner, next.bytes)) next.grant();
     }
   }
 
   private fits(owner: string, bytes: number): boolean {
     const { maxBytes, maxBytesOfOwner } = this.limits;
-    return this.taken + bytes <= maxBytes && (this.byOwner.get(owner) ?? 0) + bytes <= maxBytesOfOwner;
+    return this.usedBytes + bytes <= maxBytes && (this.byOwner.get(owner) ?? 0) + bytes <= maxBytesOfOwner;
   }
 
   private add(owner: string, bytes: number): void {
-    this.taken += bytes;
-    const left = (this.byOwner.get(owner) ?? 0) + bytes;
-    if (left === 0) this.byOwner.delete(owner);
-    else this.byOwner.set(owner, left);
+    this.usedBytes += bytes;
+    const ownerBytes = (this.byOwner.get(owner) ?? 0) + bytes;
+    if (ownerBytes === 0) this.byOwner.delete(owner);
+    else this.byOwner.set(owner, ownerBytes);
   }
 }
 
@@ -133,7 +133,7 @@ function endInTime({ raw }: FastifyReply): void {
 }
 
 export function reserveFor(budget: ReadBudget, reply: FastifyReply, owner: string, signal: () => AbortSignal): Reserve {
-  let watched = false;
+  let isTimed = false;
   return async (bytes, options = {}) => {
     if (bytes <= LIMITS.maxInlineBytes) return;
     const release = await budget.take(owner, bytes, signal(), options.waitMs);
@@ -144,7 +144,7 @@ export function reserveFor(budget: ReadBudget, reply: FastifyReply, owner: strin
     }
     raw.once('finish', release);
     raw.once('close', release);
-    if (!watched) endInTime(reply);
-    watched = true;
+    if (!isTimed) endInTime(reply);
+    isTimed = true;
   };
 }

@@ -16,7 +16,7 @@ const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !Buffer.isBuffer(value);
 
 const fieldsOf = (value: unknown): readonly (readonly [string, unknown])[] =>
-  isObject(value) ? Object.entries(value).filter(([, each]) => each !== undefined) : [];
+  isObject(value) ? Object.entries(value).filter(([, field]) => field !== undefined) : [];
 
 /** Removes the query, because URLs often have secrets there. */
 const withoutQuery = (text: string): string => text.replace(/[?#].*$/s, '').slice(0, MAX_TEXT_LENGTH);
@@ -35,9 +35,9 @@ export function subjectIn(input: Partial<Pick<OperationInput, 'path' | 'query' |
  * fields.
  */
 export function inputDetails({ query, body }: Pick<OperationInput, 'query' | 'body'>, rule: ChangeRule): Details {
-  const given = [...fieldsOf(query), ...fieldsOf(body)];
-  if (rule.bulk) return Object.fromEntries(given.slice(0, MAX_FIELDS).map(([name, value]) => [name, filterValue(value)]));
-  const names = given.map(([name]) => name).filter((name) => name !== rule.subject);
+  const fields = [...fieldsOf(query), ...fieldsOf(body)];
+  if (rule.bulk) return Object.fromEntries(fields.slice(0, MAX_FIELDS).map(([name, value]) => [name, filterValue(value)]));
+  const names = fields.map(([name]) => name).filter((name) => name !== rule.subject);
   return names.length === 0 ? {} : { fields: names.slice(0, MAX_FIELDS).join(',') };
 }
 
@@ -45,9 +45,9 @@ function filterValue(value: unknown): string | number | boolean | null {
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
   if (typeof value === 'string') return withoutQuery(value);
   if (!Array.isArray(value)) return 'given';
-  const texts = value.filter((each) => typeof each === 'string').map(withoutQuery);
-  const [first = ''] = texts;
-  return texts.length <= 1 ? first : `${value.length} values`;
+  const texts = value.filter((field) => typeof field === 'string').map(withoutQuery);
+  const [firstText = ''] = texts;
+  return texts.length <= 1 ? firstText : `${value.length} values`;
 }
 
 /** Returns the numbers of a response and the lengths of its lists. */

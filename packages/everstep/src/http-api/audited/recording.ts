@@ -54,7 +54,7 @@ function identityOf(admitted: Admitted | undefined): Identity {
 }
 
 /** Returns whether the rule applies to this request. */
-function holds(rule: AuditRule | undefined, input: OperationInput, admitted: Admitted): boolean {
+function appliesTo(rule: AuditRule | undefined, input: OperationInput, admitted: Admitted): boolean {
   if (rule?.kind !== 'change') return rule?.kind === 'secret-read' || rule?.kind === 'own-entry';
   if (rule.onlyUsers && !(admitted.access === 'index' && admitted.caller.principal)) return false;
   return rule.when?.(input) ?? true;
@@ -90,13 +90,13 @@ export class Recording {
     const { operation, admitted, input } = recorded;
     const { audit: rule } = operation;
     await this.noteLogin(recorded);
-    if (!rule || !holds(rule, input, admitted)) return perform();
+    if (!rule || !appliesTo(rule, input, admitted)) return perform();
     const entry = rule.kind === 'change' ? await this.changeEntry(recorded) : null;
     const isBulk = rule.kind === 'change' && rule.bulk === true;
     const request = new AuditedRequest({ entry, request: this.requestOf(recorded), withChange: !isBulk });
     const response = await runAudited(request, perform);
-    const left = request.close();
-    if (left) await this.records.write(this.withResponse(left, rule, response));
+    const unwrittenEntry = request.close();
+    if (unwrittenEntry) await this.records.write(this.withResponse(unwrittenEntry, rule, response));
     if (rule.kind === 'secret-read') await this.noteSecret(recorded, response);
     return response;
   }
@@ -108,7 +108,7 @@ export class Recording {
     if (!isAudited && !COUNTED_ERRORS.includes(code)) return;
     const { actor, credential, instanceId, userId } = identityOf(admitted);
     const network = networkOf(address);
-    this.records.refuse({ operation: operation.operationId, code, actor, credential, instanceId, userId, network });
+    this.records.countRefusal({ operation: operation.operationId, code, actor, credential, instanceId, userId, network });
   }
 
   private requestOf({ operation: { operationId }, admitted, input }: RecordedRequest): AuditRequest {
@@ -135,8 +135,8 @@ export class Recording {
   private withResponse(entry: AuditNote, rule: AuditRule, { body }: OperationResponse): AuditNote {
     if (rule.kind !== 'change') return entry;
     const details = rule.bulk ? { ...entry.details, ...responseCounts(body) } : entry.details;
-    const named = rule.subject === undefined || entry.subject !== '' ? entry.subject : subjectIn({ body }, rule.subject);
-    return { ...entry, subject: named, details };
+    const subject = rule.subject === undefined || entry.subject !== '' ? entry.subject : subjectIn({ body }, rule.subject);
+    return { ...entry, subject, details };
   }
 
   private async noteSecret(recorded: RecordedRequest, { body }: OperationResponse): Promise<void> {
@@ -148,7 +148,7 @@ export class Recording {
     const common = await this.common(recorded);
     const subject = rule.subject === undefined ? defaultSubject(recorded) : subjectIn(input, rule.subject);
     const owners = shown.flatMap(({ customer_id: owner }) => (typeof owner === 'string' ? [owner] : []));
-    await this.records.secretRead(
+    await this.records.recordSecretRead(
       {
         ...common,
         action: rule.action,
@@ -169,7 +169,7 @@ export class Recording {
     const { userId } = principal.user;
     const common = await this.common(recorded);
     const entry = { ...common, action: 'login.basic', subject: userId, details: {}, accountIds: [userId] };
-    await this.records.loggedIn(entry, networkOf(common.address));
+    await this.records.recordLogin(entry, networkOf(common.address));
   }
 }
 

@@ -28,7 +28,7 @@ const PAGE_HEADERS: ResponseHeaders = {
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 const REVALIDATED = 'no-cache';
 
-const isKnown = (ifNoneMatch: string, tag: string): boolean =>
+const isCachedByClient = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch.split(',').some((entityTag) => ['*', tag].includes(entityTag.trim().replace(/^W\//, '')));
 
 /** `immutable` is for files whose name depends on their content. */
@@ -42,7 +42,7 @@ export async function fileResponse(file: StaticFile, caching: 'immutable' | 'rev
     etag: tag,
     vary: 'accept-encoding',
   };
-  if (isKnown(headerText(headers['if-none-match']), tag)) return respond(304, undefined, common);
+  if (isCachedByClient(headerText(headers['if-none-match']), tag)) return respond(304, undefined, common);
   const bytes = encoding === null ? file.bytes : await file.encodedAs(encoding);
   const encoded: ResponseHeaders = encoding === null ? {} : { 'content-encoding': encoding };
   return respond(200, new RawBody(file.contentType, bytes), { ...common, ...encoded });

@@ -13,7 +13,7 @@ export { type DashboardFiles, readDashboard } from './static-files.js';
 
 const MAX_NAME_LENGTH = 200;
 const RESPONSES = { 200: Type.Unknown(), 304: Empty, 404: Type.Unknown() };
-const ABOUT = {
+const SHARED = {
   tag: 'Dashboard',
   method: 'GET',
   unknownQuery: 'ignore',
@@ -26,7 +26,7 @@ const ABOUT = {
 export function dashboardOperations(files: DashboardFiles | null): readonly Operation[] {
   const page = (operationId: string, path: string, more: { readonly unknownQuery?: 'part-of-path' } = {}): Operation =>
     openOperation({
-      ...ABOUT,
+      ...SHARED,
       operationId,
       summary: 'Get a page of the dashboard',
       path,
@@ -36,7 +36,7 @@ export function dashboardOperations(files: DashboardFiles | null): readonly Oper
       handle: ({ request }) => (files ? fileResponse(files.index, 'revalidate', request) : notBuiltResponse()),
     });
   const asset = openOperation({
-    ...ABOUT,
+    ...SHARED,
     operationId: 'getDashboardAsset',
     summary: 'Get a script, style, font or image of the dashboard',
     path: '/assets/{file}',
@@ -48,9 +48,9 @@ export function dashboardOperations(files: DashboardFiles | null): readonly Oper
       return fileResponse(file, 'immutable', request);
     },
   });
-  const beside = [...(files?.beside ?? [])].map(([name, file]) =>
+  const fileOperations = [...(files?.beside ?? [])].map(([name, file]) =>
     openOperation({
-      ...ABOUT,
+      ...SHARED,
       operationId: `getDashboardFile:${name}`,
       summary: 'Get a file of the dashboard',
       path: `/${name}`,
@@ -62,6 +62,6 @@ export function dashboardOperations(files: DashboardFiles | null): readonly Oper
     page('getDashboardLogin', '/login'),
     page('getDashboardPage', `${PAGES_PATH}{page}`, { unknownQuery: 'part-of-path' }),
     asset,
-    ...beside,
+    ...fileOperations,
   ];
 }

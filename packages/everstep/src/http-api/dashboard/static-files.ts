@@ -29,7 +29,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
   '.woff2': 'font/woff2',
 };
-const COMPRESSED_ALREADY: readonly string[] = ['.png', '.woff2'];
+const UNCOMPRESSIBLE: readonly string[] = ['.png', '.woff2'];
 
 const COMPRESS: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
   br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
@@ -44,15 +44,15 @@ export class StaticFile {
   private readonly isCompressible: boolean;
   private readonly encoded = new Map<Encoding, Promise<Buffer>>();
 
-  constructor(name: string, bytes: Buffer, built: Readonly<Partial<Record<Encoding, Buffer>>> = {}) {
+  constructor(name: string, bytes: Buffer, precompressed: Readonly<Partial<Record<Encoding, Buffer>>> = {}) {
     const extension = extname(name);
     this.contentType = TYPES[extension] ?? 'application/octet-stream';
     this.bytes = bytes;
     this.tag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
-    this.isCompressible = bytes.length >= MIN_COMPRESSED_BYTES && !COMPRESSED_ALREADY.includes(extension);
+    this.isCompressible = bytes.length >= MIN_COMPRESSED_BYTES && !UNCOMPRESSIBLE.includes(extension);
     for (const encoding of ENCODINGS) {
-      const made = built[encoding];
-      if (made) this.encoded.set(encoding, Promise.resolve(made));
+      const compressed = precompressed[encoding];
+      if (compressed) this.encoded.set(encoding, Promise.resolve(compressed));
     }
   }
 
@@ -62,9 +62,9 @@ export class StaticFile {
 
   /** Returns the compressed content. Compressed on first use, unless the build has done so. */
   encodedAs(encoding: Encoding): Promise<Buffer> {
-    const known = this.encoded.get(encoding) ?? COMPRESS[encoding](this.bytes);
-    this.encoded.set(encoding, known);
-    return known;
+    const compressed = this.encoded.get(encoding) ?? COMPRESS[encoding](this.bytes);
+    this.encoded.set(encoding, compressed);
+    return compressed;
   }
 }
 
@@ -91,23 +91,23 @@ async function readFolder(directory: string): Promise<ReadonlyMap<string, Buffer
 function filesOf(folder: ReadonlyMap<string, Buffer>): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>();
   for (const [name, bytes] of folder) {
-    const isOfAnother = ENCODINGS.some(
+    const isCompressedCopy = ENCODINGS.some(
       (encoding) => name.endsWith(SUFFIX[encoding]) && folder.has(name.slice(0, -SUFFIX[encoding].length)),
     );
-    if (isOfAnother) continue;
-    const built = ENCODINGS.flatMap((encoding) => {
-      const made = folder.get(name + SUFFIX[encoding]);
-      return made ? [[encoding, made] as const] : [];
+    if (isCompressedCopy) continue;
+    const precompressed = ENCODINGS.flatMap((encoding) => {
+      const compressed = folder.get(name + SUFFIX[encoding]);
+      return compressed ? [[encoding, compressed] as const] : [];
     });
-    files.set(name, new StaticFile(name, bytes, Object.fromEntries(built)));
+    files.set(name, new StaticFile(name, bytes, Object.fromEntries(precompressed)));
   }
   return files;
 }
 
 /** Returns null when the dashboard was not built. Rejects when the files cannot be read. */
 export async function readDashboard(directory: string): Promise<DashboardFiles | null> {
-  const [top, assets] = await Promise.all([readFolder(directory), readFolder(join(directory, ASSETS))]);
-  const beside = new Map(filesOf(top));
+  const [folder, assets] = await Promise.all([readFolder(directory), readFolder(join(directory, ASSETS))]);
+  const beside = new Map(filesOf(folder));
   const index = beside.get('index.html');
   if (!index) return null;
   beside.delete('index.html');

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { AccountEntry, AccountName, ApiKeyEntry, Ok, RecordId } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
-import { BODY_ERRORS, done, given, jsonBody, OK } from './outcome.js';
+import { BODY_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { presentApiKey, toSeconds } from './presenters.js';
 
 const getAccount = accountOperation({
@@ -19,13 +19,13 @@ const getAccount = accountOperation({
   errors: [],
   async handle(_input, { accounts }, principal) {
     const { userId, email, createdAt } = principal.user;
-    const seen = await accounts.accountsOf(principal);
+    const visibleAccounts = await accounts.accountsOf(principal);
     return respond(200, {
       id: userId,
       customer_id: userId,
       email,
       creation_time: toSeconds(createdAt),
-      accounts: seen.map(({ accountId, role }) => ({ id: accountId, role })),
+      accounts: visibleAccounts.map(({ accountId, role }) => ({ id: accountId, role })),
     });
   },
 });
@@ -62,7 +62,7 @@ const createApiKey = accountOperation({
   responses: { 200: ApiKeyEntry },
   errors: ['bad-parameter', ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
-    const { apiKey, record } = done(await accounts.createApiKey(principal, given(body).name));
+    const { apiKey, record } = valueOrThrow(await accounts.createApiKey(principal, requiredBody(body).name));
     return respond(200, presentApiKey(record, apiKey));
   },
 });
@@ -80,7 +80,7 @@ const revokeApiKey = accountOperation({
   responses: { 200: Ok },
   errors: ['bad-parameter', 'not-found', 'conflict'],
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.revokeApiKey(principal, path.id));
+    valueOrThrow(await accounts.revokeApiKey(principal, path.id));
     return OK;
   },
 });

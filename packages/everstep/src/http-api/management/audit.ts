@@ -4,7 +4,7 @@
  */
 import Type from 'typebox';
 import type { Principal } from '../../accounts/account-service.js';
-import { exportedLines, NDJSON_TYPE } from '../../audit/exported-entry.js';
+import { exportLines, NDJSON_TYPE } from '../../audit/exported-entry.js';
 import { verifyLinks } from '../../audit/verification.js';
 import { LIMITS } from '../../config/limits.js';
 import { AuditExportLine, AuditLogPage, AuditVerification } from '../../contract/audit.js';
@@ -90,7 +90,7 @@ const listAuditLogs = accountOperation({
     };
     const { entries, next } = await matchingAudit(search, { after, limit });
     return respond(200, {
-      cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null }),
+      cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, remaining: null }),
       auditlogs: entries.map((entry) => presentAudit(entry, visible)),
     });
   },
@@ -123,14 +123,14 @@ const exportAuditLog = accountOperation({
     await requireOperator(context, principal);
     const { after = 0, count: limit = LIMITS.auditExportMax, from = null, to = null } = query;
     const entries = await context.reads.audit.chained({ after, limit, from, to });
-    return respond(200, new RawBody(NDJSON_TYPE, exportedLines(entries)));
+    return respond(200, new RawBody(NDJSON_TYPE, exportLines(entries)));
   },
 });
 
 /** Format of the parameter `known`: the sequence number of an entry, a colon and its hash. */
 const KNOWN_HEAD = /^(\d{1,15}):([0-9a-f]{64})$/;
 
-async function isKnown(audit: Reads['audit'], anchorSeq: number, known: string): Promise<'found' | 'missing' | 'expired'> {
+async function checkHash(audit: Reads['audit'], anchorSeq: number, known: string): Promise<'found' | 'missing' | 'expired'> {
   const [, seqText = '', hash] = KNOWN_HEAD.exec(known) ?? [];
   const seq = Number(seqText);
   if (seq < anchorSeq) return 'expired';
@@ -180,11 +180,11 @@ const verifyAuditLog = accountOperation({
       );
     const links = await audit.links({ after, limit: LIMITS.auditVerifyMax });
     const { faults } = verifyLinks(previous, links);
-    const known = query.known === undefined ? {} : { known: await isKnown(audit, anchor.seq, query.known) };
-    const last = links.findLast(({ hash }) => hash !== null);
-    const next = links.length === LIMITS.auditVerifyMax && last ? last.seq : null;
-    const shown = faults.map(({ seq, auditId: id, kind }) => ({ seq, id, kind }));
-    return respond(200, { checked: links.length, faults: shown, next, anchor, head: await audit.head(), ...known });
+    const known = query.known === undefined ? {} : { known: await checkHash(audit, anchor.seq, query.known) };
+    const lastLink = links.findLast(({ hash }) => hash !== null);
+    const next = links.length === LIMITS.auditVerifyMax && lastLink ? lastLink.seq : null;
+    const presentedFaults = faults.map(({ seq, auditId: id, kind }) => ({ seq, id, kind }));
+    return respond(200, { checked: links.length, faults: presentedFaults, next, anchor, head: await audit.head(), ...known });
   },
 });
 

@@ -10,7 +10,7 @@ import { accountOperation, type Operation, respond } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
 import { Unacceptable } from '../parameters/value-errors.js';
 import { Duration } from '../parameters/values.js';
-import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
+import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { presentDeleted, presentInstance, presentPlan, toSeconds } from './presenters.js';
 
 const TAG = 'Queue instances';
@@ -51,9 +51,9 @@ const createInstance = accountOperation({
   responses: { 200: InstanceRecord },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
-    const { name, region, team_id: teamId } = given(body);
+    const { name, region, team_id: teamId } = requiredBody(body);
     const outcome = await accounts.createInstance(principal, { name, region, ...(teamId === undefined ? {} : { teamId }) });
-    return respond(200, presentInstance(done(outcome)));
+    return respond(200, presentInstance(valueOrThrow(outcome)));
   },
 });
 
@@ -70,7 +70,7 @@ const getInstance = accountOperation({
   responses: { 200: InstanceRecord },
   errors: ['bad-parameter', 'not-found'],
   handle: async ({ path }, { accounts }, principal) =>
-    respond(200, presentInstance(done(await accounts.findInstance(principal, path.id)))),
+    respond(200, presentInstance(valueOrThrow(await accounts.findInstance(principal, path.id)))),
 });
 
 const deleteInstance = accountOperation({
@@ -88,7 +88,7 @@ const deleteInstance = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path, query }, { accounts }, principal) {
-    done(await accounts.deleteInstance(principal, { instanceId: path.id, confirm: query.confirm }));
+    valueOrThrow(await accounts.deleteInstance(principal, { instanceId: path.id, confirm: query.confirm }));
     return OK;
   },
 });
@@ -106,7 +106,7 @@ const rotateInstanceTokens = accountOperation({
   responses: { 200: InstanceRecord },
   errors: CHANGE_ERRORS,
   handle: async ({ path }, { accounts }, principal) =>
-    respond(200, presentInstance(done(await accounts.rotateTokens(principal, path.id)))),
+    respond(200, presentInstance(valueOrThrow(await accounts.rotateTokens(principal, path.id)))),
 });
 
 const moveInstanceToTeam = accountOperation({
@@ -123,8 +123,8 @@ const moveInstanceToTeam = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
-    const { queue_id, target_team_id } = given(body);
-    done(await accounts.moveToTeam(principal, { instanceId: queue_id, teamId: target_team_id }));
+    const { queue_id, target_team_id } = requiredBody(body);
+    valueOrThrow(await accounts.moveToTeam(principal, { instanceId: queue_id, teamId: target_team_id }));
     return OK;
   },
 });
@@ -149,7 +149,7 @@ const updateInstanceBudget = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS],
   async handle({ path, body }, { accounts }, principal) {
-    done(await accounts.setBudget(principal, { instanceId: path.id, dollars: given(body).budget }));
+    valueOrThrow(await accounts.setBudget(principal, { instanceId: path.id, dollars: requiredBody(body).budget }));
     return OK;
   },
 });
@@ -172,11 +172,11 @@ const setInstanceBudgetAlert = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'bad-url', 'blocked-address'],
   async handle({ path, body }, { accounts, addressPolicy }, principal) {
-    const { url } = given(body);
+    const { url } = requiredBody(body);
     const alertUrl = url === null ? null : readAlertUrl(url);
     const allowed = alertUrl === null ? null : addressPolicy?.check(alertUrl, path.id);
     if (allowed && !allowed.ok) throw new ApiError('blocked-address', `body.url is not allowed: ${allowed.message}`);
-    done(await accounts.setBudgetAlert(principal, { instanceId: path.id, url: alertUrl }));
+    valueOrThrow(await accounts.setBudgetAlert(principal, { instanceId: path.id, url: alertUrl }));
     return OK;
   },
 });
@@ -195,7 +195,7 @@ const setInstancePlan = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS],
   async handle({ path, body }, { accounts }, principal) {
-    done(await accounts.setPlan(principal, { instanceId: path.id, plan: given(body).plan_name }));
+    valueOrThrow(await accounts.setPlan(principal, { instanceId: path.id, plan: requiredBody(body).plan_name }));
     return OK;
   },
 });
@@ -223,9 +223,9 @@ const getInstanceStats = accountOperation({
   responses: { 200: QueueStats },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path, query }, { accounts }, principal) {
-    const { instance } = done(await accounts.findInstance(principal, path.id));
+    const { instance } = valueOrThrow(await accounts.findInstance(principal, path.id));
     const periodMs = query.period ?? LIMITS.maxStatsPeriodMs;
-    const stats = done(await accounts.stats(principal, { instanceId: path.id, periodMs }));
+    const stats = valueOrThrow(await accounts.stats(principal, { instanceId: path.id, periodMs }));
     return respond(200, {
       id: instance.instanceId,
       customer_id: instance.accountId ?? '',
@@ -269,9 +269,9 @@ const getInstanceUsage = accountOperation({
   responses: { 200: InstanceUsage },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path, query }, { accounts }, principal) {
-    const { instance } = done(await accounts.findInstance(principal, path.id));
+    const { instance } = valueOrThrow(await accounts.findInstance(principal, path.id));
     const days = query.days ?? LIMITS.usageDaysDefault;
-    const usage = done(await accounts.usage(principal, { instanceId: path.id, days }));
+    const usage = valueOrThrow(await accounts.usage(principal, { instanceId: path.id, days }));
     return respond(200, {
       id: instance.instanceId,
       customer_id: instance.accountId ?? '',

@@ -6,7 +6,7 @@ import { InvitationSecret, JoinedTeam, Ok, RecordId, TeamMember } from '../../co
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, openOperation, respond } from '../operation.js';
 import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
-import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED, OK } from './outcome.js';
+import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, NOT_CACHED, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { presentInvitation, presentJoined } from './presenters.js';
 
 const TAG = 'Invitations';
@@ -25,7 +25,7 @@ const listInvitations = accountOperation({
   responses: { 200: Type.Array(TeamMember) },
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
-    const pending = done(await accounts.listInvitations(principal, path.team_id));
+    const pending = valueOrThrow(await accounts.listInvitations(principal, path.team_id));
     return respond(
       200,
       pending.map((invitation) => presentInvitation(invitation)),
@@ -46,7 +46,7 @@ const revokeInvitation = accountOperation({
   responses: { 200: Ok },
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.revokeInvitation(principal, path.id));
+    valueOrThrow(await accounts.revokeInvitation(principal, path.id));
     return OK;
   },
 });
@@ -67,8 +67,8 @@ const acceptInvitation = openOperation({
   errors: [...SECRET_ERRORS, 'conflict'],
   admit: admitSecret,
   async handle({ body, request }, { accounts }) {
-    const { secret } = given(body);
-    const joined = done(await accounts.acceptInvitation({ secret, address: request.callerIp }));
+    const { secret } = requiredBody(body);
+    const joined = valueOrThrow(await accounts.acceptInvitation({ secret, address: request.callerIp }));
     return respond(200, presentJoined(joined, joined.apiKey), NOT_CACHED);
   },
 });
@@ -86,7 +86,7 @@ const joinTeam = accountOperation({
   responses: { 200: JoinedTeam },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
-    return respond(200, presentJoined(done(await accounts.joinTeam(principal, given(body).secret))));
+    return respond(200, presentJoined(valueOrThrow(await accounts.joinTeam(principal, requiredBody(body).secret))));
   },
 });
 
@@ -105,7 +105,7 @@ const declineInvitation = openOperation({
   errors: SECRET_ERRORS,
   admit: admitSecret,
   async handle({ body, request }, { accounts }) {
-    done(await accounts.declineInvitation({ secret: given(body).secret, address: request.callerIp }));
+    valueOrThrow(await accounts.declineInvitation({ secret: requiredBody(body).secret, address: request.callerIp }));
     return OK;
   },
 });

@@ -4,7 +4,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { LogLevelEntry, LogLevelName } from '../../contract/installation/log-level.js';
 import { change } from '../audited/audit-rule.js';
 import { type ApiContext, accountOperation, type Operation, respond } from '../operation.js';
-import { BODY_ERRORS, given, jsonBody } from './outcome.js';
+import { BODY_ERRORS, jsonBody, requiredBody } from './outcome.js';
 
 const TAG = 'Service';
 const ABOUT = 'Only for operators. Every node has its own level; the request applies to the node that receives it.';
@@ -50,7 +50,7 @@ const setLogLevel = accountOperation({
   errors: ['forbidden', 'bad-parameter', ...BODY_ERRORS],
   async handle({ body }, context, principal) {
     await requireOperator(context, principal);
-    context.logLevel.set(given(body).level, principal.user.email);
+    context.logLevel.set(requiredBody(body).level, principal.user.email);
     return respond(200, entryOf(context));
   },
 });

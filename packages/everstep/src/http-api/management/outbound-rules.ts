@@ -11,7 +11,7 @@ import {
 } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
-import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
+import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
 
 const TAG = 'Queue instances';
 const pathParameters = Type.Object({ id: RecordId('Id of the queue instance.') });
@@ -29,7 +29,7 @@ const getOutboundRules = accountOperation({
   responses: { 200: OutboundRulesRecord },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { accounts }, principal) {
-    const { allow, deny, only } = done(await accounts.outboundRules(principal, path.id));
+    const { allow, deny, only } = valueOrThrow(await accounts.outboundRules(principal, path.id));
     return respond(200, { id: path.id, allow: [...allow], deny: [...deny], only: only && [...only] });
   },
 });
@@ -49,8 +49,8 @@ const setOutboundRules = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS],
   async handle({ path, body }, { accounts }, principal) {
-    const { deny, only } = given(body);
-    done(await accounts.setOutboundRules(principal, { instanceId: path.id, deny, only }));
+    const { deny, only } = requiredBody(body);
+    valueOrThrow(await accounts.setOutboundRules(principal, { instanceId: path.id, deny, only }));
     return OK;
   },
 });
@@ -70,7 +70,7 @@ const setAllowedDestinations = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS],
   async handle({ path, body }, { accounts }, principal) {
-    done(await accounts.setAllowedDestinations(principal, { instanceId: path.id, allow: given(body).allow }));
+    valueOrThrow(await accounts.setAllowedDestinations(principal, { instanceId: path.id, allow: requiredBody(body).allow }));
     return OK;
   },
 });

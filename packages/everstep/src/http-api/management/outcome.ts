@@ -2,6 +2,7 @@
 import Type, { type TProperties } from 'typebox';
 import type { Outcome } from '../../accounts/account-service.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../contract/fields/no-other-properties.js';
 import { respond } from '../operation.js';
 
 const CODES = { 'not-found': 'not-found', forbidden: 'forbidden', invalid: 'bad-body', conflict: 'conflict' } as const;
@@ -11,7 +12,7 @@ export const CHANGE_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'not-found'
 export const BODY_ERRORS: readonly ErrorCode[] = ['bad-body', 'unsupported-media-type'];
 
 /** Returns the value of a successful outcome. Throws ApiError for other outcomes. */
-export function done<Value>(outcome: Outcome<Value>): Value {
+export function valueOrThrow<Value>(outcome: Outcome<Value>): Value {
   if (outcome.kind === 'done') return outcome.value;
   throw new ApiError(CODES[outcome.kind], outcome.message);
 }
@@ -24,10 +25,10 @@ export const NOT_CACHED = { 'cache-control': 'no-store' } as const;
 
 /** Returns the body specification of a required JSON object without additional fields. */
 export const jsonBody = <Properties extends TProperties>(properties: Properties) =>
-  ({ kind: 'json', required: true, schema: Type.Object(properties, { additionalProperties: false }) }) as const;
+  ({ kind: 'json', required: true, schema: Type.Object(properties, NO_OTHER_PROPERTIES) }) as const;
 
 /** Returns the body of an operation that requires one. */
-export function given<Body>(body: Body | undefined): Body {
+export function requiredBody<Body>(body: Body | undefined): Body {
   if (body === undefined)
     throw new ApiError('bad-body', 'the request body is missing; send a JSON object with Content-Type: application/json');
   return body;

@@ -5,7 +5,7 @@ import { RecordId, Recovered, RecoveryLink } from '../../contract/management.js'
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, openOperation, respond } from '../operation.js';
 import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
-import { CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED } from './outcome.js';
+import { CHANGE_ERRORS, jsonBody, NOT_CACHED, requiredBody, valueOrThrow } from './outcome.js';
 import { toSeconds } from './presenters.js';
 
 const TAG = 'Users';
@@ -24,7 +24,7 @@ const createRecoveryLink = accountOperation({
   responses: { 200: RecoveryLink },
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path }, { accounts }, principal) {
-    const { secret, expiresAt } = done(await accounts.createRecoveryLink(principal, path.id));
+    const { secret, expiresAt } = valueOrThrow(await accounts.createRecoveryLink(principal, path.id));
     return respond(200, { recovery_secret: secret, expiration_time: toSeconds(expiresAt) }, NOT_CACHED);
   },
 });
@@ -49,7 +49,9 @@ const recoverUser = openOperation({
   errors: SECRET_ERRORS,
   admit: admitSecret,
   async handle({ body, request }, { accounts }) {
-    const { email, apiKey, record } = done(await accounts.recover({ secret: given(body).secret, address: request.callerIp }));
+    const { email, apiKey, record } = valueOrThrow(
+      await accounts.recover({ secret: requiredBody(body).secret, address: request.callerIp }),
+    );
     return respond(200, { id: record.apiKeyId, email, api_key: apiKey }, NOT_CACHED);
   },
 });

@@ -8,7 +8,7 @@ import { SEARCH_TYPES } from '../../ports/stores/search-store.js';
 import type { IssuedSearchIndex, SearchIndexStats, SearchIndexView } from '../../search/search-service.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
-import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
+import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { toSeconds } from './presenters.js';
 
 const TAG = 'Search indexes';
@@ -75,9 +75,9 @@ const createSearchIndex = accountOperation({
   responses: { 200: SearchIndexEntry },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { search }, principal) {
-    const { name, region, type, team_id: teamId } = given(body);
+    const { name, region, type, team_id: teamId } = requiredBody(body);
     const request = { name, region, type, ...(teamId === undefined ? {} : { teamId }) };
-    return respond(200, presentIssued(done(await search.create(principal, request))));
+    return respond(200, presentIssued(valueOrThrow(await search.create(principal, request))));
   },
 });
 
@@ -113,7 +113,8 @@ const getSearchIndex = accountOperation({
   pathParameters,
   responses: { 200: SearchIndexEntry },
   errors: ['bad-parameter', 'not-found'],
-  handle: async ({ path }, { search }, principal) => respond(200, presentIndex(done(await search.find(principal, path.id)))),
+  handle: async ({ path }, { search }, principal) =>
+    respond(200, presentIndex(valueOrThrow(await search.find(principal, path.id)))),
 });
 
 const getSearchIndexStats = accountOperation({
@@ -127,7 +128,8 @@ const getSearchIndexStats = accountOperation({
   pathParameters,
   responses: { 200: SearchIndexStatsEntry },
   errors: ['bad-parameter', 'not-found'],
-  handle: async ({ path }, { search }, principal) => respond(200, presentStats(done(await search.statsOf(principal, path.id)))),
+  handle: async ({ path }, { search }, principal) =>
+    respond(200, presentStats(valueOrThrow(await search.statsOf(principal, path.id)))),
 });
 
 const renameSearchIndex = accountOperation({
@@ -144,7 +146,7 @@ const renameSearchIndex = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS],
   async handle({ path, body }, { search }, principal) {
-    done(await search.rename(principal, { indexId: path.id, name: given(body).name }));
+    valueOrThrow(await search.rename(principal, { indexId: path.id, name: requiredBody(body).name }));
     return OK;
   },
 });
@@ -164,7 +166,7 @@ const transferSearchIndex = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ path, body }, { search }, principal) {
-    done(await search.transfer(principal, { indexId: path.id, accountId: given(body).target_account }));
+    valueOrThrow(await search.transfer(principal, { indexId: path.id, accountId: requiredBody(body).target_account }));
     return OK;
   },
 });
@@ -182,7 +184,7 @@ const resetSearchIndexTokens = accountOperation({
   responses: { 200: SearchIndexEntry },
   errors: CHANGE_ERRORS,
   handle: async ({ path }, { search }, principal) =>
-    respond(200, presentIssued(done(await search.resetPassword(principal, path.id)))),
+    respond(200, presentIssued(valueOrThrow(await search.resetPassword(principal, path.id)))),
 });
 
 const deleteSearchIndex = accountOperation({
@@ -198,7 +200,7 @@ const deleteSearchIndex = accountOperation({
   responses: { 200: Ok },
   errors: CHANGE_ERRORS,
   async handle({ path }, { search }, principal) {
-    done(await search.remove(principal, path.id));
+    valueOrThrow(await search.remove(principal, path.id));
     return OK;
   },
 });

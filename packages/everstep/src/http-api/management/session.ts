@@ -12,7 +12,7 @@ import { type ApiContext, accountOperation, type Operation, openOperation, respo
 import { forgetCookie, setCookie } from '../sessions/cookie.js';
 import { checkOrigin } from '../sessions/same-origin.js';
 import { admitSecret } from './open-secrets.js';
-import { BODY_ERRORS, done, given, OK } from './outcome.js';
+import { BODY_ERRORS, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { toSeconds } from './presenters.js';
 
 const present = (
@@ -28,7 +28,7 @@ const present = (
 });
 
 /** Sends the response to a login. Throws ApiError `bad-credential` with the text `refused`, or `rate-limited`. */
-async function loggedIn(
+async function loginResponse(
   login: SessionLogin,
   { isHttps }: { readonly isHttps: boolean },
   accounts: ApiContext['accounts'],
@@ -66,9 +66,9 @@ const createSession = openOperation({
     if (retryAfterMs > 0) throw tooManyLogins(retryAfterMs);
   },
   async handle({ body, request }, { accounts }) {
-    const { email, api_key: apiKey } = given(body);
+    const { email, api_key: apiKey } = requiredBody(body);
     const { callerIp: address, isHttps } = request;
-    return loggedIn(await accounts.beginSession({ email, apiKey, address, isHttps }), request, accounts, {
+    return loginResponse(await accounts.beginSession({ email, apiKey, address, isHttps }), request, accounts, {
       refused: 'no user has this email and API key, or the key was revoked; check both, or ask an operator for a recovery link',
     });
   },
@@ -90,11 +90,11 @@ const createSessionWithLink = openOperation({
   errors: ['bad-parameter', ...BODY_ERRORS, 'body-too-large', 'bad-credential', 'csrf-refused', 'rate-limited'],
   admit: admitSecret,
   async handle({ body, request }, { accounts, loginLinks }) {
-    const { secret } = given(body);
+    const { secret } = requiredBody(body);
     const { callerIp: address, isHttps } = request;
     // An invalid secret is counted and limited like an unknown API key.
     const credential = loginLinks?.use(secret) ?? { email: '', apiKey: secret };
-    return loggedIn(await accounts.beginSession({ ...credential, address, isHttps }), request, accounts, {
+    return loginResponse(await accounts.beginSession({ ...credential, address, isHttps }), request, accounts, {
       refused:
         'the login link was already used, has expired, or belongs to an earlier start of the server; log in with an API key',
     });
@@ -172,7 +172,7 @@ const revokeSession = accountOperation({
   responses: { 200: Ok },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.endOwnSession(principal, path.id));
+    valueOrThrow(await accounts.endOwnSession(principal, path.id));
     return OK;
   },
 });

@@ -18,10 +18,10 @@ const redirectTo = (location: string, cookies: string) =>
 
 const pageOf = (error: SignInError): string => `/login?${ERROR_PARAMETER}=${error}`;
 
-const ownPath = (given: string | null): string =>
-  given !== null && given.length <= LIMITS.maxReturnPathLength && OWN_PATH.test(given) ? given : '/';
+const ownPath = (path: string | null): string =>
+  path !== null && path.length <= LIMITS.maxReturnPathLength && OWN_PATH.test(path) ? path : '/';
 
-function required({ signIn }: ApiContext): SignIn {
+function requireSignIn({ signIn }: ApiContext): SignIn {
   if (signIn) return signIn;
   throw new ApiError(
     'not-found',
@@ -57,7 +57,7 @@ const startSignIn = openOperation({
   responses: { 303: Redirected },
   errors: ['not-found'],
   async handle({ request }, context) {
-    const signIn = required(context);
+    const signIn = requireSignIn(context);
     const returnTo = ownPath(new URLSearchParams(request.target.query).get('return'));
     const started = await signIn.begin({ returnTo, linkTo: null });
     if (started.kind === 'failed') return redirectTo(pageOf(started.error), forgetSignInCookie(request.isHttps));
@@ -80,7 +80,7 @@ const completeSignIn = openOperation({
   errors: ['not-found'],
   async handle({ request }, context) {
     const { isHttps, callerIp, target, headers } = request;
-    const signIn = required(context);
+    const signIn = requireSignIn(context);
     const cookie = signInCookieOf(headers, isHttps);
     const finished = await signIn.finish({ query: target.query, cookie, address: callerIp, isHttps });
     // The result of a failed sign-in is final, so its cookie is useless.
@@ -102,7 +102,7 @@ const linkIdentity = sessionOperation({
   responses: { 200: Redirected },
   errors: ['bad-parameter', 'not-found', 'unavailable'],
   async handle({ request }, context, { principal }) {
-    const started = await required(context).begin({ returnTo: '/', linkTo: principal.user.userId });
+    const started = await requireSignIn(context).begin({ returnTo: '/', linkTo: principal.user.userId });
     if (started.kind === 'failed') throw new ApiError('unavailable', 'the identity provider cannot be reached; try again later');
     return respond(200, { location: started.url }, { 'set-cookie': setSignInCookie(started.cookie, request.isHttps) });
   },

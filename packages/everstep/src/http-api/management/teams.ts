@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { AccountName, Email, Ok, RecordId, TeamEntry, TeamMember } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
-import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED, OK } from './outcome.js';
+import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, NOT_CACHED, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { presentInvitation, presentMember, presentTeam } from './presenters.js';
 
 const TAG = 'Teams';
@@ -37,7 +37,7 @@ const createTeam = accountOperation({
   responses: { 200: TeamEntry },
   errors: ['bad-parameter', ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
-    const team = done(await accounts.createTeam(principal, given(body).team_name));
+    const team = valueOrThrow(await accounts.createTeam(principal, requiredBody(body).team_name));
     return respond(200, presentTeam({ ...team, role: 'owner' }));
   },
 });
@@ -55,7 +55,7 @@ const deleteTeam = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.deleteTeam(principal, path.id));
+    valueOrThrow(await accounts.deleteTeam(principal, path.id));
     return OK;
   },
 });
@@ -72,7 +72,7 @@ const listMembers = accountOperation({
   responses: { 200: Type.Array(TeamMember) },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { accounts }, principal) {
-    const members = done(await accounts.listMembers(principal, path.team_id));
+    const members = valueOrThrow(await accounts.listMembers(principal, path.team_id));
     return respond(200, members.map(presentMember));
   },
 });
@@ -99,10 +99,10 @@ const putMember = accountOperation({
   responses: { 200: TeamMember },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
-    const { team_id, member_email: email, member_role: role } = given(body);
-    const put = done(await accounts.putMember(principal, { teamId: team_id, email, role }));
-    if (put.kind === 'member') return respond(200, presentMember(put.member));
-    return respond(200, presentInvitation(put.invitation, put.secret), NOT_CACHED);
+    const { team_id, member_email: email, member_role: role } = requiredBody(body);
+    const outcome = valueOrThrow(await accounts.putMember(principal, { teamId: team_id, email, role }));
+    if (outcome.kind === 'member') return respond(200, presentMember(outcome.member));
+    return respond(200, presentInvitation(outcome.invitation, outcome.secret), NOT_CACHED);
   },
 });
 
@@ -119,8 +119,8 @@ const removeMember = accountOperation({
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
-    const { team_id, member_email: email } = given(body);
-    done(await accounts.removeMember(principal, { teamId: team_id, email }));
+    const { team_id, member_email: email } = requiredBody(body);
+    valueOrThrow(await accounts.removeMember(principal, { teamId: team_id, email }));
     return OK;
   },
 });

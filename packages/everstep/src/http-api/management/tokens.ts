@@ -5,7 +5,7 @@ import { LIMITS } from '../../config/limits.js';
 import { AccountName, Ok, RecordId, TokenEntry, TokenScopes } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
-import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
+import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { presentToken } from './presenters.js';
 
 const TAG = 'Tokens';
@@ -25,7 +25,7 @@ const listTokens = accountOperation({
   responses: { 200: Type.Array(TokenEntry) },
   errors: ['bad-parameter', 'not-found', 'forbidden'],
   async handle({ path }, { accounts }, principal) {
-    const tokens = done(await accounts.listTokens(principal, path.id));
+    const tokens = valueOrThrow(await accounts.listTokens(principal, path.id));
     return respond(
       200,
       tokens.map((token) => presentToken(token)),
@@ -57,9 +57,11 @@ const createToken = accountOperation({
   responses: { 200: TokenEntry },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ path, body }, { accounts }, principal) {
-    const { name, scopes, expires_in_seconds: seconds } = given(body);
+    const { name, scopes, expires_in_seconds: seconds } = requiredBody(body);
     const lifetimeMs = seconds === undefined ? null : seconds * 1_000;
-    const { token, view } = done(await accounts.createToken(principal, { instanceId: path.id, name, scopes, lifetimeMs }));
+    const { token, view } = valueOrThrow(
+      await accounts.createToken(principal, { instanceId: path.id, name, scopes, lifetimeMs }),
+    );
     return respond(200, presentToken(view, token));
   },
 });
@@ -85,9 +87,9 @@ const rotateToken = accountOperation({
   responses: { 200: TokenEntry },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ path, body }, { accounts }, principal) {
-    const overlapMs = given(body).overlap_seconds * 1_000;
+    const overlapMs = requiredBody(body).overlap_seconds * 1_000;
     const outcome = await accounts.rotateToken(principal, { instanceId: path.id, tokenId: path.token_id, overlapMs });
-    const { token, view } = done(outcome);
+    const { token, view } = valueOrThrow(outcome);
     return respond(200, presentToken(view, token));
   },
 });
@@ -105,7 +107,7 @@ const revokeToken = accountOperation({
   responses: { 200: Ok },
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.revokeToken(principal, { instanceId: path.id, tokenId: path.token_id }));
+    valueOrThrow(await accounts.revokeToken(principal, { instanceId: path.id, tokenId: path.token_id }));
     return OK;
   },
 });

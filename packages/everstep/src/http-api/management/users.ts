@@ -6,7 +6,7 @@ import { ApiKeyEntry, Ok, RecordId, UserPage } from '../../contract/management.j
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
 import { Cursor } from '../parameters/values.js';
-import { CHANGE_ERRORS, done, OK } from './outcome.js';
+import { CHANGE_ERRORS, OK, valueOrThrow } from './outcome.js';
 import { presentApiKey, toSeconds } from './presenters.js';
 
 const TAG = 'Users';
@@ -40,13 +40,13 @@ const listUsers = accountOperation({
     const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
     const limit = query.count ?? LIMITS.userPageDefault;
     // One user more than shown reveals whether there is a next page.
-    const found = done(await accounts.listUsers(principal, { after, limit: limit + 1 }));
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
+    const users = valueOrThrow(await accounts.listUsers(principal, { after, limit: limit + 1 }));
+    const page = users.slice(0, limit);
+    const lastUser = page.at(-1);
     return respond(200, {
       cursor:
-        last !== undefined && found.length > limit
-          ? await cursors.seal(scope, { after: last.userId, horizon: null, left: null })
+        lastUser !== undefined && users.length > limit
+          ? await cursors.seal(scope, { after: lastUser.userId, horizon: null, remaining: null })
           : '',
       users: page.map(({ userId: id, email, createdAt, isOperator, disabledAt }) => ({
         id,
@@ -70,7 +70,7 @@ const disableUser = accountOperation({
   pathParameters,
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.setUserDisabled(principal, { userId: path.id, disabled: true }));
+    valueOrThrow(await accounts.setUserDisabled(principal, { userId: path.id, disabled: true }));
     return OK;
   },
 });
@@ -86,7 +86,7 @@ const enableUser = accountOperation({
   pathParameters,
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.setUserDisabled(principal, { userId: path.id, disabled: false }));
+    valueOrThrow(await accounts.setUserDisabled(principal, { userId: path.id, disabled: false }));
     return OK;
   },
 });
@@ -110,7 +110,7 @@ const deleteUser = accountOperation({
   }),
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path, query }, { accounts }, principal) {
-    done(await accounts.deleteUser(principal, { userId: path.id, successorId: query.hand_over_to ?? null }));
+    valueOrThrow(await accounts.deleteUser(principal, { userId: path.id, successorId: query.hand_over_to ?? null }));
     return OK;
   },
 });
@@ -126,7 +126,7 @@ const grantOperator = accountOperation({
   pathParameters,
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.setOperator(principal, { userId: path.id, isOperator: true }));
+    valueOrThrow(await accounts.setOperator(principal, { userId: path.id, isOperator: true }));
     return OK;
   },
 });
@@ -142,7 +142,7 @@ const revokeOperator = accountOperation({
   pathParameters,
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.setOperator(principal, { userId: path.id, isOperator: false }));
+    valueOrThrow(await accounts.setOperator(principal, { userId: path.id, isOperator: false }));
     return OK;
   },
 });
@@ -160,7 +160,7 @@ const listUserApiKeys = accountOperation({
   responses: { 200: Type.Array(ApiKeyEntry) },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { accounts }, principal) {
-    const keys = done(await accounts.listApiKeysOf(principal, path.id));
+    const keys = valueOrThrow(await accounts.listApiKeysOf(principal, path.id));
     return respond(
       200,
       keys.map((key) => presentApiKey(key)),
@@ -179,7 +179,7 @@ const revokeUserApiKey = accountOperation({
   pathParameters: Type.Object({ id: userId, key_id: RecordId('Id of the API key.') }),
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.revokeApiKeyOf(principal, { userId: path.id, apiKeyId: path.key_id }));
+    valueOrThrow(await accounts.revokeApiKeyOf(principal, { userId: path.id, apiKeyId: path.key_id }));
     return OK;
   },
 });
@@ -195,7 +195,7 @@ const revokeUserApiKeys = accountOperation({
   pathParameters,
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.revokeApiKeysOf(principal, path.id));
+    valueOrThrow(await accounts.revokeApiKeysOf(principal, path.id));
     return OK;
   },
 });
@@ -211,7 +211,7 @@ const revokeUserSessions = accountOperation({
   pathParameters,
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
-    done(await accounts.endSessionsOf(principal, path.id));
+    valueOrThrow(await accounts.endSessionsOf(principal, path.id));
     return OK;
   },
 });

@@ -7,10 +7,11 @@ import { RawBody } from '../requests/raw-body.js';
 import { JSON_TYPE } from '../responses/error-replies.js';
 
 /** Returns the document of a version. Only the last version is cached, because a process has one. */
-export function documentOnce(make: (serviceVersion: string) => object): (serviceVersion: string) => RawBody {
-  let made: { readonly version: string; readonly body: RawBody } | null = null;
+export function documentOnce(createDocument: (serviceVersion: string) => object): (serviceVersion: string) => RawBody {
+  let cached: { readonly version: string; readonly body: RawBody } | null = null;
   return (version) => {
-    if (made?.version !== version) made = { version, body: new RawBody(JSON_TYPE, Buffer.from(JSON.stringify(make(version)))) };
-    return made.body;
+    if (cached?.version !== version)
+      cached = { version, body: new RawBody(JSON_TYPE, Buffer.from(JSON.stringify(createDocument(version)))) };
+    return cached.body;
   };
 }

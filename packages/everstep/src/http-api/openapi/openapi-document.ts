@@ -53,37 +53,37 @@ export const SESSION_SECURITY = {
 /**
  * Returns a copy of a schema in which named schemas are replaced by references. The `top` schema itself is copied in full.
  */
-type Show = (schema: unknown, top?: boolean) => unknown;
+type SchemaConverter = (schema: unknown, top?: boolean) => unknown;
 
 /** Context that the parts of a document share. */
-interface Writing {
-  readonly show: Show;
+interface DocumentContext {
+  readonly convert: SchemaConverter;
   readonly dialect: Dialect;
   readonly security: DocumentParts['securityOf'];
 }
 
-function showBy(named: Readonly<Record<string, TSchema>>): Show {
+function schemaConverter(named: Readonly<Record<string, TSchema>>): SchemaConverter {
   const names = new Map<unknown, string>(Object.entries(named).map(([name, schema]) => [schema, name]));
-  const show: Show = (schema, top = false) => {
+  const convert: SchemaConverter = (schema, top = false) => {
     const name = top ? undefined : names.get(schema);
     if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
-    if (Array.isArray(schema)) return schema.map((each) => show(each));
+    if (Array.isArray(schema)) return schema.map((element) => convert(element));
     if (typeof schema !== 'object' || schema === null) return schema;
-    return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, show(value)]));
+    return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, convert(value)]));
   };
-  return show;
+  return convert;
 }
 
-function parametersOf(show: Show, where: 'path' | 'query', schema: TObject | undefined) {
+function parametersOf(convert: SchemaConverter, location: 'path' | 'query', schema: TObject | undefined) {
   if (!schema) return [];
   const required = new Set<string>(schema.required ?? []);
   return Object.entries(schema.properties).map(([name, property]) => ({
     name,
-    in: where,
-    required: where === 'path' || required.has(name),
+    in: location,
+    required: location === 'path' || required.has(name),
     ...describe(property),
-    ...(where === 'query' && Type.IsArray(property) ? { style: 'form', explode: true } : {}),
-    schema: show(property),
+    ...(location === 'query' && Type.IsArray(property) ? { style: 'form', explode: true } : {}),
+    schema: convert(property),
   }));
 }
 
@@ -92,14 +92,14 @@ function describe(schema: TSchema): { description?: string } {
   return typeof description === 'string' ? { description } : {};
 }
 
-function headersOf({ show, dialect }: Writing, operation: Operation) {
+function headersOf({ convert, dialect }: DocumentContext, operation: Operation) {
   const required = new Set<string>(operation.headers?.required ?? []);
-  const own = Object.entries(operation.headers?.properties ?? {}).map(([name, property]) => ({
+  const headers = Object.entries(operation.headers?.properties ?? {}).map(([name, property]) => ({
     name: dialect.spell(name),
     in: 'header',
     required: required.has(name),
     ...describe(property),
-    schema: show(property),
+    schema: convert(property),
   }));
   // OpenAPI cannot describe a family of headers, so a placeholder represents it.
   const families = Object.entries(operation.headerFamilies ?? {}).map(([name, description]) => ({
@@ -109,32 +109,32 @@ function headersOf({ show, dialect }: Writing, operation: Operation) {
     description: `Any header with this prefix. ${description}`,
     schema: { type: 'string' },
   }));
-  return [...own, ...families];
+  return [...headers, ...families];
 }
 
-function bodyOf(show: Show, { body }: Operation) {
+function bodyOf(convert: SchemaConverter, { body }: Operation) {
   if (!body) return {};
   const content =
     body.kind === 'json'
-      ? { 'application/json': { schema: show(body.schema) } }
+      ? { 'application/json': { schema: convert(body.schema) } }
       : { '*/*': { schema: { description: body.description } } };
   return { requestBody: { required: body.kind === 'json' && body.required, content } };
 }
 
 /** Returns all error codes that an operation declares: its own, and those of admission and of reading the request. */
 export function errorsOf(operation: Operation): readonly ErrorCode[] {
-  const reads = operation.method === 'GET';
-  const writing: readonly ErrorCode[] =
-    (operation.access === 'token' && (!reads || operation.needsReadWrite)) || operation.needs === 'read-write'
+  const isRead = operation.method === 'GET';
+  const context: readonly ErrorCode[] =
+    (operation.access === 'token' && (!isRead || operation.needsReadWrite)) || operation.needs === 'read-write'
       ? ['read-only-token', 'forbidden']
       : [];
-  const unsafe: readonly ErrorCode[] = reads || operation.access === 'open' ? [] : ['csrf-refused'];
-  const body = reads ? [] : BODY_ERRORS;
+  const unsafe: readonly ErrorCode[] = isRead || operation.access === 'open' ? [] : ['csrf-refused'];
+  const body = isRead ? [] : BODY_ERRORS;
   return [
     ...new Set<ErrorCode>([
       ...operation.errors,
       ...ADMISSION_ERRORS[operation.access],
-      ...writing,
+      ...context,
       ...unsafe,
       ...body,
       ...COMMON_ERRORS,
@@ -142,13 +142,13 @@ export function errorsOf(operation: Operation): readonly ErrorCode[] {
   ];
 }
 
-function responsesOf({ show, dialect }: Writing, operation: Operation) {
+function responsesOf({ convert, dialect }: DocumentContext, operation: Operation) {
   const responses: Record<string, unknown> = {};
   for (const [status, schema] of Object.entries(operation.responses)) {
     const description =
       describe(schema).description ?? (status === '202' ? 'The operation has not finished yet.' : 'The operation succeeded.');
     const type = operation.streams ? EVENT_STREAM : operation.sendsLines ? NDJSON_TYPE : 'application/json';
-    const content = Type.IsUndefined(schema) ? {} : { content: { [type]: { schema: show(schema) } } };
+    const content = Type.IsUndefined(schema) ? {} : { content: { [type]: { schema: convert(schema) } } };
     responses[status] = { description, ...content };
   }
   const errors = errorsOf(operation);
@@ -158,15 +158,15 @@ function responsesOf({ show, dialect }: Writing, operation: Operation) {
     responses[String(status)] = {
       description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].about}`).join('\n'),
       headers: { [dialect.spell(ERROR_CODE_HEADER)]: { description: 'Stable error code.', schema: { enum: codes } } },
-      content: { 'application/json': { schema: show(ErrorBody) } },
+      content: { 'application/json': { schema: convert(ErrorBody) } },
     };
   }
   return responses;
 }
 
-function operationObject(writing: Writing, operation: Operation, path: string) {
-  const { show } = writing;
-  const security = operation.access === 'open' ? [] : writing.security?.(operation);
+function operationObject(context: DocumentContext, operation: Operation, path: string) {
+  const { convert } = context;
+  const security = operation.access === 'open' ? [] : context.security?.(operation);
   const alternative = pathsOf(operation).indexOf(path);
   return {
     operationId: alternative === 0 ? operation.operationId : `${operation.operationId}AtPath${alternative + 1}`,
@@ -176,12 +176,12 @@ function operationObject(writing: Writing, operation: Operation, path: string) {
     ...(security ? { security } : {}),
     parameters: [
       // An alternative path of an operation may lack some of the parameters.
-      ...parametersOf(show, 'path', operation.pathParameters).filter(({ name }) => path.includes(`{${name}}`)),
-      ...parametersOf(show, 'query', operation.query),
-      ...headersOf(writing, operation),
+      ...parametersOf(convert, 'path', operation.pathParameters).filter(({ name }) => path.includes(`{${name}}`)),
+      ...parametersOf(convert, 'query', operation.query),
+      ...headersOf(context, operation),
     ],
-    ...bodyOf(show, operation),
-    responses: responsesOf(writing, operation),
+    ...bodyOf(convert, operation),
+    responses: responsesOf(context, operation),
   };
 }
 
@@ -201,13 +201,13 @@ export interface DocumentParts {
 
 export function openApiOf(parts: DocumentParts): object {
   const { info, servers, security, securitySchemes, operations, named } = parts;
-  const show = showBy(named);
-  const writing: Writing = { show, dialect: parts.dialect ?? DEFAULT_DIALECT, security: parts.securityOf };
+  const convert = schemaConverter(named);
+  const context: DocumentContext = { convert, dialect: parts.dialect ?? DEFAULT_DIALECT, security: parts.securityOf };
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
     for (const path of pathsOf(operation)) {
       const item = paths[path] ?? {};
-      item[operation.method.toLowerCase()] = operationObject(writing, operation, path);
+      item[operation.method.toLowerCase()] = operationObject(context, operation, path);
       paths[path] = item;
     }
   }
@@ -220,7 +220,7 @@ export function openApiOf(parts: DocumentParts): object {
     paths,
     components: {
       securitySchemes,
-      schemas: Object.fromEntries(Object.entries(named).map(([name, schema]) => [name, show(schema, true)])),
+      schemas: Object.fromEntries(Object.entries(named).map(([name, schema]) => [name, convert(schema, true)])),
     },
   };
 }

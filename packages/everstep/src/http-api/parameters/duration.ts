@@ -2,7 +2,7 @@
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const PART = /(\d{1,12})([smhd])/gy;
 
-export const DURATION_WORDS = 'a duration such as 30s, 5m, 12h or 1d10h (a number without a unit is in seconds)';
+export const DURATION_FORM = 'a duration such as 30s, 5m, 12h or 1d10h (a number without a unit is in seconds)';
 
 /** Returns the duration in milliseconds, or null when the text is not a duration. */
 export function parseDuration(text: string): number | null {
@@ -21,13 +21,13 @@ export function parseDuration(text: string): number | null {
 
 /** Formats a duration for messages, with the largest units first: `1d10h`. */
 export function formatDuration(ms: number): string {
-  let rest = ms;
+  let remainingMs = ms;
   let text = '';
   for (const unit of ['d', 'h', 'm', 's'] as const) {
     const size = UNIT_MS[unit] ?? 1;
-    const count = Math.floor(rest / size);
+    const count = Math.floor(remainingMs / size);
     if (count > 0) text += `${count}${unit}`;
-    rest -= count * size;
+    remainingMs -= count * size;
   }
   return text === '' ? '0s' : text;
 }

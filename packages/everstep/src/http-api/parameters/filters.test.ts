@@ -6,7 +6,7 @@ import type { Filter, RequestFilters } from '../../contract/filters/filter.js';
 import { MESSAGE_FILTERS } from '../../contract/filters/message-filters.js';
 import { RUN_FILTERS } from '../../contract/filters/run-filters.js';
 import { ApiHarness } from '../testing/api-harness.js';
-import { askedFiltersOf, storeFilterOf } from './filters.js';
+import { requestFiltersOf, storeFilterOf } from './filters.js';
 
 function sampleOf(filter: Filter): unknown {
   switch (filter.kind) {
@@ -29,7 +29,7 @@ test('every filter of a repair is converted to the store filter and back', () =>
   );
   const stored = storeFilterOf(REPAIR_FILTERS, asked);
   assert.equal(Object.keys(stored).length, Object.keys(REPAIR_FILTERS).length);
-  assert.deepEqual(askedFiltersOf(REPAIR_FILTERS, stored), asked);
+  assert.deepEqual(requestFiltersOf(REPAIR_FILTERS, stored), asked);
 });
 
 test('one value becomes a list, a state becomes a status, and of two names of a field the first one applies', () => {

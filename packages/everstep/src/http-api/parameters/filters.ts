@@ -22,9 +22,9 @@ const querySchema = (filter: Filter): TSchema => {
 export const queryFilters = <Table extends FilterTable>(table: Table): FilterProperties<RequestFilters<Table>> =>
   propertiesOf<RequestFilters<Table>>(table, querySchema);
 
-function storedValue(filter: Filter, asked: unknown): unknown {
-  if (isSingle(filter)) return asked;
-  const values: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
+function storedValue(filter: Filter, value: unknown): unknown {
+  if (isSingle(filter)) return value;
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   const stored = filter.kind === 'choices' ? filter.stored : undefined;
   return stored === undefined ? values : values.map((value) => stored[String(value)]);
 }
@@ -33,10 +33,13 @@ function storedValue(filter: Filter, asked: unknown): unknown {
  * Returns the store filter. Filters that are not given are absent. If two filters have the same field, the first one that
  * is given applies.
  */
-export function storeFilterOf<Table extends FilterTable>(table: Table, asked: OneOrMoreFilters<Table>): StoredFilters<Table> {
+export function storeFilterOf<Table extends FilterTable>(
+  table: Table,
+  requestFilters: OneOrMoreFilters<Table>,
+): StoredFilters<Table> {
   const filter: Record<string, unknown> = {};
   for (const [name, declared] of Object.entries(table)) {
-    const value = asked[name];
+    const value = requestFilters[name];
     if (value !== undefined && filter[declared.field] === undefined) filter[declared.field] = storedValue(declared, value);
   }
   // The schemas have checked each value, and its kind says what is stored.
@@ -44,13 +47,13 @@ export function storeFilterOf<Table extends FilterTable>(table: Table, asked: On
 }
 
 /** Returns the filters of the request that a store filter was made from. The table has no filter with `stored` or `one`. */
-export function askedFiltersOf<Table extends FilterTable>(table: Table, filter: StoredFilters<Table>): RequestFilters<Table> {
+export function requestFiltersOf<Table extends FilterTable>(table: Table, filter: StoredFilters<Table>): RequestFilters<Table> {
   const stored: Readonly<Record<string, unknown>> = filter;
-  const asked: Record<string, unknown> = {};
+  const requestFilters: Record<string, unknown> = {};
   for (const [name, { field }] of Object.entries(table)) {
     const value = stored[field];
-    if (value !== undefined) asked[name] = Array.isArray(value) ? [...value] : value;
+    if (value !== undefined) requestFilters[name] = Array.isArray(value) ? [...value] : value;
   }
-  // As above, the other way.
-  return asked as RequestFilters<Table>;
+  // Each value was stored from a request that the schemas had checked.
+  return requestFilters as RequestFilters<Table>;
 }

@@ -1,6 +1,6 @@
 /** Parses `parallelism=<n>, rate=<n>, period=<duration>`, in any order. Requires parallelism, rate or both. */
 import { LIMITS } from '../../config/limits.js';
-import { DURATION_WORDS, formatDuration, parseDuration } from './duration.js';
+import { DURATION_FORM, formatDuration, parseDuration } from './duration.js';
 import { shown, Unacceptable } from './value-errors.js';
 
 export interface FlowControlLimits {
@@ -24,7 +24,7 @@ function period(text: string): number {
   const ms = parseDuration(text);
   if (ms !== null && ms >= 1_000 && ms <= LIMITS.maxPeriodMs) return ms;
   const range = `from 1s to ${formatDuration(LIMITS.maxPeriodMs)}`;
-  throw new Unacceptable(`must have a period ${range}: ${DURATION_WORDS}, not ${shown(text)}`);
+  throw new Unacceptable(`must have a period ${range}: ${DURATION_FORM}, not ${shown(text)}`);
 }
 
 /** Parses the value. Throws Unacceptable. */

@@ -3,7 +3,7 @@ import { JsonBoundsError, parseJson } from '@everstep/sdk/protocol';
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { ApiError } from '../../contract/error-codes.js';
-import { patternWords } from '../../contract/patterns.js';
+import { patternRequirement } from '../../contract/patterns.js';
 import { findJsonFault } from './json-fault.js';
 import { shown } from './value-errors.js';
 
@@ -13,11 +13,11 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 const validators = new WeakMap<TSchema, Validator>();
 
 function validatorOf(schema: TSchema): Validator {
-  const known = validators.get(schema);
-  if (known) return known;
-  const made = Compile(schema);
-  validators.set(schema, made);
-  return made;
+  const cached = validators.get(schema);
+  if (cached) return cached;
+  const validator = Compile(schema);
+  validators.set(schema, validator);
+  return validator;
 }
 
 /** Formats a path of names and positions for messages: `.items.0.id`. */
@@ -34,16 +34,17 @@ const pointerText = (pointer: string): string =>
   );
 
 /** Names a value or a part of it: `the body`, `body.items.0.id`. */
-const nameOf = (what: string, part: string): string => (part === '' ? what : `${what.replace(/^the /, '')}${part}`);
+const nameOf = (valueName: string, part: string): string =>
+  part === '' ? valueName : `${valueName.replace(/^the /, '')}${part}`;
 
 type Problem = ReturnType<Validator['Errors']>[number];
 
-/** Returns what the value must be. The validator's own messages for patterns and choices do not say what to do. */
-function wordsOf(problem: Problem, there: readonly Problem[]): string {
-  if (problem.keyword === 'pattern') return patternWords(String(problem.params.pattern)) ?? problem.message;
-  const choices = there.flatMap((each): unknown[] => {
-    if (each.keyword === 'enum') return each.params.allowedValues;
-    return each.keyword === 'const' ? [each.params.allowedValue] : [];
+/** Returns the requirement that the value violates. The validator's own messages for patterns and choices are not helpful. */
+function requirementOf(problem: Problem, samePlace: readonly Problem[]): string {
+  if (problem.keyword === 'pattern') return patternRequirement(String(problem.params.pattern)) ?? problem.message;
+  const choices = samePlace.flatMap((choice): unknown[] => {
+    if (choice.keyword === 'enum') return choice.params.allowedValues;
+    return choice.keyword === 'const' ? [choice.params.allowedValue] : [];
   });
   const isChoice = problem.keyword === 'enum' || problem.keyword === 'const';
   return isChoice ? `must be ${choices.length > 1 ? 'one of ' : ''}${choices.map(String).join(', ')}` : problem.message;
@@ -56,13 +57,13 @@ function wordsOf(problem: Problem, there: readonly Problem[]): string {
 function unknownFields(problems: readonly Problem[]): { readonly pointer: string; readonly names: readonly string[] } | null {
   const all = problems.find(({ keyword }) => keyword === 'additionalProperties');
   if (all?.keyword === 'additionalProperties') return { pointer: all.instancePath, names: all.params.additionalProperties };
-  const [first, ...others] = problems.filter(({ keyword }) => keyword === 'boolean').map(({ instancePath }) => instancePath);
+  const [first, ...otherPaths] = problems.filter(({ keyword }) => keyword === 'boolean').map(({ instancePath }) => instancePath);
   if (first === undefined) return null;
   const pointer = first.slice(0, first.lastIndexOf('/'));
-  const there = [first, ...others].filter((path) => path.lastIndexOf('/') === pointer.length && path.startsWith(pointer));
+  const samePlace = [first, ...otherPaths].filter((path) => path.lastIndexOf('/') === pointer.length && path.startsWith(pointer));
   return {
     pointer,
-    names: there.map((path) =>
+    names: samePlace.map((path) =>
       path
         .slice(pointer.length + 1)
         .replaceAll('~1', '/')
@@ -75,17 +76,17 @@ function unknownFields(problems: readonly Problem[]): { readonly pointer: string
  * Describes the problem. For a choice between schemas, uses the one that the value matches best; for a choice between
  * types, names all of them.
  */
-function describeProblem(problems: readonly Problem[], what: string): string {
+function describeProblem(problems: readonly Problem[], valueName: string): string {
   const [first] = problems;
-  if (!first) return `${what} does not have the expected form`;
+  if (!first) return `${valueName} does not have the expected form`;
   const within = problems.filter(({ instancePath }) => instancePath.startsWith(first.instancePath));
   const deepest = within.reduce((a, b) => (b.instancePath.split('/').length > a.instancePath.split('/').length ? b : a));
-  const there = within.filter(({ instancePath, keyword }) => instancePath === deepest.instancePath && keyword !== 'anyOf');
-  const where = nameOf(what, pointerText(deepest.instancePath));
-  const precise = there.find(({ keyword }) => keyword !== 'type');
-  if (precise) return `${where} ${wordsOf(precise, there)}`;
-  const types = there.flatMap((problem) => (problem.keyword === 'type' ? [problem.params.type].flat() : []));
-  return `${where} must be ${[...new Set(types)].join(' or ')}`;
+  const samePlace = within.filter(({ instancePath, keyword }) => instancePath === deepest.instancePath && keyword !== 'anyOf');
+  const place = nameOf(valueName, pointerText(deepest.instancePath));
+  const specific = samePlace.find(({ keyword }) => keyword !== 'type');
+  if (specific) return `${place} ${requirementOf(specific, samePlace)}`;
+  const types = samePlace.flatMap((problem) => (problem.keyword === 'type' ? [problem.params.type].flat() : []));
+  return `${place} must be ${[...new Set(types)].join(' or ')}`;
 }
 
 /** Unknown fields that an error names; a client chooses how many it sends. */
@@ -114,8 +115,8 @@ function findLongList(
     if (limit !== undefined && value.length > limit) return { pointer, limit };
     if (!items) return null;
     for (const [index, item] of value.entries()) {
-      const found = findLongList(items, item, `${pointer}/${index}`);
-      if (found) return found;
+      const longList = findLongList(items, item, `${pointer}/${index}`);
+      if (longList) return longList;
     }
   } else if (schema.properties && isRecord(value)) {
     for (const [name, property] of Object.entries(schema.properties)) {
@@ -127,23 +128,29 @@ function findLongList(
 }
 
 /**
- * Returns the value when it matches the schema. Throws ApiError `bad-body`; `what` is the name of the value in the message.
+ * Returns the value when it matches the schema. Throws ApiError `bad-body`; `valueName` is the name of the value in the message.
  */
-export function validate<Schema extends TSchema>(schema: Schema, value: unknown, what: string): Static<Schema> {
-  const long = findLongList(schema, value);
-  if (long)
-    throw new ApiError('bad-body', `${nameOf(what, pointerText(long.pointer))} must not have more than ${long.limit} items`);
+export function validate<Schema extends TSchema>(schema: Schema, value: unknown, valueName: string): Static<Schema> {
+  const longList = findLongList(schema, value);
+  if (longList)
+    throw new ApiError(
+      'bad-body',
+      `${nameOf(valueName, pointerText(longList.pointer))} must not have more than ${longList.limit} items`,
+    );
   const validator = validatorOf(schema);
   // The value is valid by its schema, so it has the type of the schema.
   if (validator.Check(value)) return value as Static<Schema>;
   const problems = validator.Errors(value);
   const unknown = unknownFields(problems);
   if (unknown) {
-    const named = unknown.names.slice(0, NAMED_FIELDS).map(shown).join(', ');
-    const others = unknown.names.length > NAMED_FIELDS ? ' and others' : '';
-    throw new ApiError('bad-body', `${nameOf(what, pointerText(unknown.pointer))} has an unknown field: ${named}${others}`);
+    const shownNames = unknown.names.slice(0, NAMED_FIELDS).map(shown).join(', ');
+    const otherPaths = unknown.names.length > NAMED_FIELDS ? ' and others' : '';
+    throw new ApiError(
+      'bad-body',
+      `${nameOf(valueName, pointerText(unknown.pointer))} has an unknown field: ${shownNames}${otherPaths}`,
+    );
   }
-  throw new ApiError('bad-body', describeProblem(problems, what));
+  throw new ApiError('bad-body', describeProblem(problems, valueName));
 }
 
 function refusal(text: string, isJson: boolean): ApiError | null {

@@ -5,7 +5,7 @@ import type { CommaRule } from '../../contract/filters/filter.js';
 const KEYWORD = 'x-comma';
 
 const REPEAT = 'repeat the parameter or separate the values with commas';
-const WORDS: Readonly<Record<CommaRule, string>> = {
+const DESCRIPTIONS: Readonly<Record<CommaRule, string>> = {
   separates: `Matches any of several values: ${REPEAT}.`,
   'may-be-inside': `Matches any of several values: ${REPEAT}. A value can contain a comma, so a parameter that is given once matches both as a whole and split at its commas. Repeat the parameter to match only whole values.`,
   'before-a-url': `Matches any of several values: ${REPEAT}. A comma separates values only if a URL follows it.`,
@@ -14,7 +14,7 @@ const WORDS: Readonly<Record<CommaRule, string>> = {
 
 /** Schema of a query parameter that matches any of several values. `description` is a noun phrase without a period. */
 export const AnyOf = <Item extends TSchema>(item: Item, description: string, comma: CommaRule = 'separates') =>
-  Type.Array(item, { description: `${description}. ${WORDS[comma]}`, [KEYWORD]: comma });
+  Type.Array(item, { description: `${description}. ${DESCRIPTIONS[comma]}`, [KEYWORD]: comma });
 
 interface Splitting {
   readonly separator: string | RegExp;

@@ -124,7 +124,7 @@ const Query = Type.Object({
   cursor: Type.Optional(Type.String()),
 });
 const read = (query: string, unknown: 'ignore' | 'refuse' = 'ignore') =>
-  readQuery(Query, splitQuery(query), { unknown, besides: ['svc_token'] });
+  readQuery(Query, splitQuery(query), { unknown, otherNames: ['svc_token'] });
 
 test('accepts several values repeated or separated by commas, and removes duplicates', () => {
   assert.deepEqual(read('label=a&label=b').label, ['a', 'b']);
@@ -184,7 +184,7 @@ test('parses numbers, booleans and strings strictly', () => {
 test('rejects U+0000 in stored text, because not every store can keep it', () => {
   const schema = Type.Object({ id: KeptText(5, {}) });
   const readId = (id: string) =>
-    readQuery(schema, splitQuery(`id=${encodeURIComponent(id)}`), { unknown: 'refuse', besides: [] }).id;
+    readQuery(schema, splitQuery(`id=${encodeURIComponent(id)}`), { unknown: 'refuse', otherNames: [] }).id;
   assert.equal(readId('a/b'), 'a/b');
   assert.throws(() => readId('a\u0000b'), refused('bad-parameter', /^id must not contain the character U\+0000/));
   assert.throws(() => readId('abcdef'), refused('bad-parameter', /^id must be a string of 1 to 5 characters, not "abcdef"/));

@@ -11,7 +11,7 @@ const NON_ASCII = /[\x80-\xff]/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Node reads header bytes as Latin-1, but most clients that send more than ASCII send UTF-8. */
-export function asText(value: string): string {
+export function toUtf8(value: string): string {
   if (!NON_ASCII.test(value)) return value;
   try {
     return utf8.decode(Buffer.from(value, 'latin1'));
@@ -58,25 +58,27 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
   const { receivedPrefix } = dialect;
   for (const received in headers) {
     if (!received.startsWith(receivedPrefix)) continue;
-    const given = headers[received];
-    if (given === undefined) continue;
-    const text = typeof given === 'string' ? given : given.join(', ');
-    const bare = received.slice(receivedPrefix.length);
-    const name = names.get(bare);
+    const value = headers[received];
+    if (value === undefined) continue;
+    const text = typeof value === 'string' ? value : value.join(', ');
+    const unprefixed = received.slice(receivedPrefix.length);
+    const name = names.get(unprefixed);
     const property = name === undefined ? undefined : schema.properties[name];
     if (name === undefined || property === undefined) {
-      const family = families.find((candidate) => bare.startsWith(candidate.toLowerCase()) && bare.length > candidate.length);
+      const family = families.find(
+        (candidate) => unprefixed.startsWith(candidate.toLowerCase()) && unprefixed.length > candidate.length,
+      );
       if (family === undefined) {
-        if (dialect.ignores(bare) && !isMisspelt(bare, names)) continue;
+        if (dialect.ignores(unprefixed) && !isMisspelled(unprefixed, names)) continue;
         throw unknownHeader(received, [...names.values()], families, dialect);
       }
-      const name = bare.slice(family.length);
+      const name = unprefixed.slice(family.length);
       // The published SDK forwards the headers of the request that starts a run. Its signature must not be forwarded.
       if (!dialect.isSignature(name)) carried.get(family)?.push([name, text]);
       continue;
     }
     try {
-      values[name] = readValue(property, asText(text));
+      values[name] = readValue(property, toUtf8(text));
     } catch (error) {
       if (error instanceof Unacceptable)
         throw new ApiError(error.code ?? 'bad-header', `${dialect.spell(name)} ${error.message}`);
@@ -86,21 +88,21 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
   for (const name of schema.required ?? []) {
     if (!Object.hasOwn(values, name)) throw new ApiError('bad-header', `the header ${dialect.spell(name)} is missing`);
   }
-  const read: Record<string, Readonly<Record<string, string>>> = {};
-  for (const [family, pairs] of carried) read[family] = Object.fromEntries(pairs);
+  const familyHeaders: Record<string, Readonly<Record<string, string>>> = {};
+  for (const [family, pairs] of carried) familyHeaders[family] = Object.fromEntries(pairs);
   // Each property was read with its own schema above, and each family has an entry.
-  return { values: values as StaticDecode<Schema>, families: read as ReadHeaders<Schema, Family>['families'] };
+  return { values: values as StaticDecode<Schema>, families: familyHeaders as ReadHeaders<Schema, Family>['families'] };
 }
 
 const withoutHyphens = (name: string): string => name.replaceAll('-', '');
 
 /** Returns whether the name differs from a known name only in its hyphens. */
-function isMisspelt(bare: string, names: ReadonlyMap<string, string>): boolean {
-  const letters = withoutHyphens(bare);
+function isMisspelled(unprefixed: string, names: ReadonlyMap<string, string>): boolean {
+  const letters = withoutHyphens(unprefixed);
   return [...names.keys()].some((name) => withoutHyphens(name) === letters);
 }
 
 function unknownHeader(received: string, names: readonly string[], families: readonly string[], dialect: Dialect): ApiError {
-  const known = [...names, ...families.map((family) => `${family}*`)].map((name) => dialect.spell(name)).join(', ');
-  return new ApiError('bad-header', `unknown header ${shown(received)}; this operation supports ${known}`);
+  const supported = [...names, ...families.map((family) => `${family}*`)].map((name) => dialect.spell(name)).join(', ');
+  return new ApiError('bad-header', `unknown header ${shown(received)}; this operation supports ${supported}`);
 }

@@ -15,11 +15,11 @@ export type RawQuery = ReadonlyMap<string, readonly string[]>;
 
 const EMPTY: RawQuery = new Map();
 
-export function decodeText(text: string, what: string): string {
+export function decodeText(text: string, subject: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    throw new ApiError('bad-parameter', `${what} is not correctly percent-encoded: ${shown(text)}`);
+    throw new ApiError('bad-parameter', `${subject} is not correctly percent-encoded: ${shown(text)}`);
   }
 }
 
@@ -42,24 +42,24 @@ export function splitQuery(query: string): RawQuery {
 export interface QueryRules {
   /** `refuse`: a misspelled filter must not match more than intended. */
   readonly unknown: 'ignore' | 'refuse';
-  /** Parameters that do not belong to the operation, such as the token. */
-  readonly besides: readonly string[];
+  /** Names of parameters that do not belong to the operation, such as the token. */
+  readonly otherNames: readonly string[];
 }
 
 interface GivenValues {
   /** Values to read. Each must be valid. */
   readonly parts: readonly string[];
   /** The text before it was split, if it can be a value itself; otherwise null. */
-  readonly whole: string | null;
+  readonly unsplit: string | null;
 }
 
 function valuesIn(schema: TArray, texts: readonly string[]): GivenValues {
   const { separator, keepsWhole } = commaRuleOf(schema);
-  const [text = '', ...more] = texts;
-  if (!keepsWhole) return { parts: texts.flatMap((each) => each.split(separator)), whole: null };
-  if (more.length > 0 || !text.includes(',')) return { parts: texts, whole: null };
+  const [text = '', ...otherTexts] = texts;
+  if (!keepsWhole) return { parts: texts.flatMap((value) => value.split(separator)), unsplit: null };
+  if (otherTexts.length > 0 || !text.includes(',')) return { parts: texts, unsplit: null };
   // Two consecutive commas separate nothing in a value that may contain commas.
-  return { parts: text.split(separator).filter((part) => part !== ''), whole: text };
+  return { parts: text.split(separator).filter((part) => part !== ''), unsplit: text };
 }
 
 function isReadable(schema: TSchema, text: string): boolean {
@@ -73,20 +73,20 @@ function isReadable(schema: TSchema, text: string): boolean {
 }
 
 function readSeveral(schema: TArray, texts: readonly string[]): unknown[] {
-  const { parts, whole } = valuesIn(schema, texts);
+  const { parts, unsplit } = valuesIn(schema, texts);
   const values = new Set(parts.map((text) => readValue(schema.items, text)));
   if (values.size > LIMITS.maxFilterValues)
     throw new Unacceptable(`must not have more than ${LIMITS.maxFilterValues} values; ${values.size} are given`);
   // A list of values may be longer than a single value.
-  if (whole !== null && isReadable(schema.items, whole)) values.add(readValue(schema.items, whole));
+  if (unsplit !== null && isReadable(schema.items, unsplit)) values.add(readValue(schema.items, unsplit));
   return [...values];
 }
 
-function readParameter(schema: TSchema, name: string, given: readonly string[]): unknown {
-  const texts = given.map((text) => decodeText(text, `the query parameter ${name}`));
+function readParameter(schema: TSchema, name: string, rawValues: readonly string[]): unknown {
+  const texts = rawValues.map((text) => decodeText(text, `the query parameter ${name}`));
   if (Type.IsArray(schema)) return readSeveral(schema, texts);
   const [first = '', second] = texts;
-  if (second !== undefined) throw new Unacceptable(`must have one value; ${given.length} are given`);
+  if (second !== undefined) throw new Unacceptable(`must have one value; ${rawValues.length} are given`);
   return readValue(schema, first);
 }
 
@@ -94,16 +94,16 @@ function readParameter(schema: TSchema, name: string, given: readonly string[]):
 export function readQuery<Schema extends TObject>(schema: Schema, query: RawQuery, rules: QueryRules): StaticDecode<Schema> {
   const { properties } = schema;
   const values: Record<string, unknown> = {};
-  for (const [name, given] of query) {
+  for (const [name, rawValues] of query) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (property === undefined) {
-      if (rules.unknown === 'ignore' || rules.besides.includes(name)) continue;
-      const known = Object.keys(properties);
-      const takes = known.length === 0 ? 'it supports none' : `it supports ${known.join(', ')}`;
-      throw new ApiError('bad-parameter', `unknown query parameter ${shown(name)} for this operation; ${takes}`);
+      if (rules.unknown === 'ignore' || rules.otherNames.includes(name)) continue;
+      const names = Object.keys(properties);
+      const support = names.length === 0 ? 'it supports none' : `it supports ${names.join(', ')}`;
+      throw new ApiError('bad-parameter', `unknown query parameter ${shown(name)} for this operation; ${support}`);
     }
     try {
-      values[name] = readParameter(property, name, given);
+      values[name] = readParameter(property, name, rawValues);
     } catch (error) {
       if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `${name} ${error.message}`);
       throw error;

@@ -21,7 +21,7 @@ function bound(schema: TSchema, keyword: 'minimum' | 'maximum' | 'minLength' | '
 }
 
 /** Returns what the schema allows, as the end of a sentence that starts with "must be". */
-export function allowedBy(schema: TSchema): string {
+export function requirementOf(schema: TSchema): string {
   if (Type.IsEnum(schema)) return `one of ${schema.enum.join(', ')}`;
   if (Type.IsBoolean(schema)) return 'true or false';
   if (Type.IsInteger(schema)) {
@@ -60,8 +60,8 @@ export function readValue(schema: TSchema, text: string): unknown {
     return schema['~codec'].decode(value);
   }
   if (value === undefined || !isValid(schema, value)) {
-    const given = text.length > 200 ? `${shown(text)} (${text.length} characters)` : shown(text);
-    throw new Unacceptable(`must be ${allowedBy(schema)}, not ${given}`);
+    const shownText = text.length > 200 ? `${shown(text)} (${text.length} characters)` : shown(text);
+    throw new Unacceptable(`must be ${requirementOf(schema)}, not ${shownText}`);
   }
   return value;
 }

@@ -24,9 +24,9 @@ export function parseRedactFields(text: string): Redaction {
   for (const part of parts) {
     const header = HEADER_NAME.exec(part)?.[1];
     const field = BODY_FIELD.exec(part)?.[1];
-    const meant = Object.hasOwn(MISSPELLED, part) ? MISSPELLED[part] : undefined;
-    if (meant !== undefined) {
-      throw new Unacceptable(`must not contain ${shown(part)}; use ${meant}, or body[${part}] for a field with that name`);
+    const correction = Object.hasOwn(MISSPELLED, part) ? MISSPELLED[part] : undefined;
+    if (correction !== undefined) {
+      throw new Unacceptable(`must not contain ${shown(part)}; use ${correction}, or body[${part}] for a field with that name`);
     }
     if (part === 'body') body = true;
     else if (part === 'header') allHeaders = true;

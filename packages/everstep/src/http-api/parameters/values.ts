@@ -7,13 +7,13 @@ import { LIMITS } from '../../config/limits.js';
 import { fitsInPaths, NOT_IN_PATHS } from '../../dialects/ids-in-paths.js';
 import { parseRetryDelay } from '../../engine/schedules/retry-delay.js';
 import { parseDestination, parseWorkflowUrl } from './destination.js';
-import { DURATION_WORDS, formatDuration, parseDuration } from './duration.js';
+import { DURATION_FORM, formatDuration, parseDuration } from './duration.js';
 import { parseFlowControlValue } from './flow-control-value.js';
 import { parseRedactFields } from './redact-fields.js';
 import { shown, Unacceptable } from './value-errors.js';
 
 /** Values are only read, never written. */
-function notWritten(): never {
+function refuseEncoding(): never {
   throw new Error('parameter values cannot be encoded');
 }
 
@@ -23,11 +23,11 @@ export const UnixMs = (description: string) => Type.Integer({ minimum: 0, format
 export const Duration = (bounds: { readonly leastMs: number; readonly mostMs: number }, options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, pattern: '^(\\d+|(\\d+[smhd])+)$', ...options }))
     .Decode((text) => readDuration(text, bounds))
-    .Encode(notWritten);
+    .Encode(refuseEncoding);
 
 export function readDuration(text: string, { leastMs, mostMs }: { readonly leastMs: number; readonly mostMs: number }): number {
   const ms = parseDuration(text);
-  if (ms === null) throw new Unacceptable(`must be ${DURATION_WORDS}, not ${shown(text)}`);
+  if (ms === null) throw new Unacceptable(`must be ${DURATION_FORM}, not ${shown(text)}`);
   if (ms >= leastMs && ms <= mostMs) return ms;
   throw new Unacceptable(`must be from ${formatDuration(leastMs)} to ${formatDuration(mostMs)}, not ${shown(text)}`);
 }
@@ -40,7 +40,7 @@ export const ResultWait = (options: TSchemaOptions) =>
       if (text === 'true') return LIMITS.defaultResultWaitMs;
       return readDuration(text, { leastMs: 0, mostMs: LIMITS.maxResultWaitMs });
     })
-    .Encode(notWritten);
+    .Encode(refuseEncoding);
 
 /** One label or several labels separated by commas. Duplicates are removed. */
 export const Labels = (options: TSchemaOptions) =>
@@ -50,14 +50,14 @@ export const Labels = (options: TSchemaOptions) =>
       if (labels.includes('')) throw new Unacceptable(`must be non-empty labels separated by commas, not ${shown(text)}`);
       if (labels.length > LIMITS.maxLabels)
         throw new Unacceptable(`must not contain more than ${LIMITS.maxLabels} labels; ${labels.length} are given`);
-      const long = labels.find((label) => label.length > LIMITS.maxLabelLength);
-      if (long !== undefined)
+      const tooLong = labels.find((label) => label.length > LIMITS.maxLabelLength);
+      if (tooLong !== undefined)
         throw new Unacceptable(
-          `must not contain a label longer than ${LIMITS.maxLabelLength} characters, such as ${shown(long)}`,
+          `must not contain a label longer than ${LIMITS.maxLabelLength} characters, such as ${shown(tooLong)}`,
         );
       return labels;
     })
-    .Encode(notWritten);
+    .Encode(refuseEncoding);
 
 /** Returns the expression unchanged after parsing it. */
 export const RetryDelay = (options: TSchemaOptions) =>
@@ -68,28 +68,28 @@ export const RetryDelay = (options: TSchemaOptions) =>
         throw new Unacceptable(`is not a valid expression: ${parsed.message} (in ${shown(text)})`, 'bad-expression');
       return text;
     })
-    .Encode(notWritten);
+    .Encode(refuseEncoding);
 
 export const FlowControlValue = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, ...options }))
     .Decode(parseFlowControlValue)
-    .Encode(notWritten);
+    .Encode(refuseEncoding);
 
 export const RedactFields = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, ...options }))
     .Decode(parseRedactFields)
-    .Encode(notWritten);
+    .Encode(refuseEncoding);
 
 export const Destination = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, format: 'uri', ...options }))
     .Decode(parseDestination)
-    .Encode(notWritten);
+    .Encode(refuseEncoding);
 
 /** Like Destination, or the URL of a workflow that workers serve. */
 export const WorkflowUrl = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, format: 'uri', ...options }))
     .Decode(parseWorkflowUrl)
-    .Encode(notWritten);
+    .Encode(refuseEncoding);
 
 /** String that is not converted. */
 export const Text = (maxLength: number, options: TStringOptions) => Type.String({ minLength: 1, maxLength, ...options });
@@ -105,7 +105,7 @@ export const ChosenId = (maxLength: number, options: TStringOptions) =>
       if (!fitsInPaths(text)) throw new Unacceptable(NOT_IN_PATHS);
       return text;
     })
-    .Encode(notWritten);
+    .Encode(refuseEncoding);
 
 /**
  * String in a path that is stored. U+0000 is rejected, because not every store can keep it. (Headers cannot contain U+0000,
@@ -122,7 +122,7 @@ export const KeptText = (maxLength: number, options: TStringOptions) =>
       if (!fitsInPaths(text)) throw new Unacceptable(NOT_IN_PATHS);
       return text;
     })
-    .Encode(notWritten);
+    .Encode(refuseEncoding);
 
 /**
  * Cursor of a listing. The operation reads it, because it is bound to the operation. An empty cursor is the same as none.

@@ -38,9 +38,9 @@ function presentResponse(status: number | null, headers: HeaderMap, body: Uint8A
 const NO_BODY: ShownBody = { body: '', bodyEncoding: 'utf8', rebuilt: false };
 const UNKNOWN_BODY: ShownBody = { body: null, bodyEncoding: 'utf8', rebuilt: false };
 
-function keptBody({ data, encoding }: EncodedBody, redact: Redaction | undefined): ShownBody {
-  const shown = beginningOf(shownBeginning(Buffer.from(data, encoding), redact));
-  return { body: shown.data, bodyEncoding: shown.encoding, rebuilt: false };
+function presentStoredBody({ data, encoding }: EncodedBody, redact: Redaction | undefined): ShownBody {
+  const beginning = beginningOf(shownBeginning(Buffer.from(data, encoding), redact));
+  return { body: beginning.data, bodyEncoding: beginning.encoding, rebuilt: false };
 }
 
 function presentExchange(
@@ -59,7 +59,7 @@ function presentExchange(
       url: kind === 'call' ? shownUrl(url, redact) : url,
       headers: shownHeaders(headers, redact),
       bodyBytes,
-      ...(body ? keptBody(body, redact) : bodyBytes === 0 ? NO_BODY : otherBody),
+      ...(body ? presentStoredBody(body, redact) : bodyBytes === 0 ? NO_BODY : otherBody),
     },
     response: response && {
       ...presentResponse(
@@ -87,8 +87,8 @@ export interface AttemptSource {
   steps(): AsyncIterable<readonly ListedStep[]>;
   /** Failed attempts, oldest first, with their exchanges. */
   attempts(): AsyncIterable<readonly FailedAttempt[]>;
-  /** Returns a step, with its result if `whole` is set. Otherwise a long result is omitted. */
-  findStep(stepId: number, whole: boolean): Promise<ListedStep | null>;
+  /** Returns a step, with its result if `withWholeResult` is set. Otherwise a long result is omitted. */
+  findStep(stepId: number, withWholeResult: boolean): Promise<ListedStep | null>;
 }
 
 export interface AttemptPage {
@@ -153,7 +153,7 @@ class Attempts {
   private readonly sent = new Map<string, KeptExchange>();
   /** Times when the steps so far were recorded, in Unix ms. */
   private readonly recordedAt: number[] = [];
-  private readonly found = new Map<number, Promise<ListedStep | null>>();
+  private readonly steps = new Map<number, Promise<ListedStep | null>>();
   private readonly rebuilt: RebuiltRequests | null;
   private bytes = 0;
 
@@ -169,11 +169,11 @@ class Attempts {
   /** Skips the first `skip` entries and returns the following ones until the page is full. */
   async page({ stepId, messageId }: AttemptFilter, skip: number, limit: number): Promise<AttemptPage> {
     const attempts: RunAttempt[] = [];
-    let seen = 0;
+    let matchCount = 0;
     for await (const entry of this.entries()) {
       if (stepId !== undefined && stepIdOfEntry(entry) !== stepId) continue;
       if (messageId !== undefined && this.messageIdOf(entry) !== messageId) continue;
-      if (seen++ < skip) continue;
+      if (matchCount++ < skip) continue;
       if (attempts.length >= limit || this.bytes >= LIMITS.maxPageBytes) return { attempts, next: skip + attempts.length };
       attempts.push(await this.present(entry));
     }
@@ -218,21 +218,21 @@ class Attempts {
     const { type, completedAt: at } = step;
     if (type === 'Run') return { kind: 'step', at, step, call: null };
     if (type !== 'Call') return null;
-    const call = callOutcomeOf(await this.whole(step));
+    const call = callOutcomeOf(await this.withWholeResult(step));
     return call !== null && call.status >= 200 && call.status < 300 ? { kind: 'step', at, step, call } : null;
   }
 
-  private async whole(step: ListedStep): Promise<ListedStep> {
+  private async withWholeResult(step: ListedStep): Promise<ListedStep> {
     return step.outLeftOut === undefined ? step : ((await this.source.findStep(step.stepId, true)) ?? step);
   }
 
   /** Returns the recorded step of a failed attempt. */
   private stepAt(slot: number): Promise<ListedStep | null> {
-    const known = this.found.get(slot);
-    if (known) return known;
-    const found = slot > ADVANCE_SLOT ? this.source.findStep(slot, false) : Promise.resolve(null);
-    this.found.set(slot, found);
-    return found;
+    const cached = this.steps.get(slot);
+    if (cached) return cached;
+    const step = slot > ADVANCE_SLOT ? this.source.findStep(slot, false) : Promise.resolve(null);
+    this.steps.set(slot, step);
+    return step;
   }
 
   private async present(entry: Entry): Promise<RunAttempt> {
@@ -245,7 +245,7 @@ class Attempts {
         const { settings, workflowRunId } = this.source.run;
         return {
           ...this.succeeded('message', workflowRunId, entry.at),
-          request: this.rebuilt?.whole(settings.message?.method ?? 'POST', this.rebuilt.bodyOfMessage()) ?? null,
+          request: this.rebuilt?.fullRequest(settings.message?.method ?? 'POST', this.rebuilt.bodyOfMessage()) ?? null,
         };
       }
     }
@@ -254,8 +254,8 @@ class Attempts {
   private kindOf({ slot }: FailedAttempt, recorded: ListedStep | null): Kind {
     if (slot === CALLBACK_SLOT) return 'callback';
     if (slot === ADVANCE_SLOT) return this.source.run.settings.message ? 'message' : 'workflow';
-    const open = this.source.tasks.find((task) => task.slot === slot);
-    return open?.kind === 'call' || recorded?.type === 'Call' ? 'call' : 'step';
+    const openTask = this.source.tasks.find((task) => task.slot === slot);
+    return openTask?.kind === 'call' || recorded?.type === 'Call' ? 'call' : 'step';
   }
 
   private async presentFailed(attempt: FailedAttempt): Promise<RunAttempt> {
@@ -295,8 +295,8 @@ class Attempts {
       stepName: name,
       ...(call
         ? this.callRequest(step)
-        : { request: this.rebuilt?.whole('POST', this.rebuilt.bodyOfStep(createdAt, index)) ?? null }),
-      response: call ? this.callResponse(call) : this.stepResponse(await this.whole(step)),
+        : { request: this.rebuilt?.fullRequest('POST', this.rebuilt.bodyOfStep(createdAt, index)) ?? null }),
+      response: call ? this.callResponse(call) : this.stepResponse(await this.withWholeResult(step)),
     };
   }
 
@@ -304,9 +304,14 @@ class Attempts {
    * Returns the stored request, or the identical request of an earlier failed attempt. Null when an earlier version stored
    * neither.
    */
-  private callRequest({ messageId, sent }: RecordedStep): Partial<RunAttempt> {
-    if (sent) {
-      const { startedAt, durationMs, request } = presentExchange({ ...sent, response: null }, 'call', this.redact, UNKNOWN_BODY);
+  private callRequest({ messageId, sent: sentByMessage }: RecordedStep): Partial<RunAttempt> {
+    if (sentByMessage) {
+      const { startedAt, durationMs, request } = presentExchange(
+        { ...sentByMessage, response: null },
+        'call',
+        this.redact,
+        UNKNOWN_BODY,
+      );
       return { startedAt, durationMs, request };
     }
     const failed = this.sent.get(messageId);
@@ -316,8 +321,8 @@ class Attempts {
 
   private succeeded(kind: Kind, messageId: string, at: number): RunAttempt {
     const retried = this.failed.get(messageId) ?? 0;
-    const known = { kind, stepId: null, stepName: null, messageId, retried, at } as const;
-    return { ...known, ...UNKNOWN_EXCHANGE, outcome: 'succeeded', cause: null, message: null, retryAt: null };
+    const common = { kind, stepId: null, stepName: null, messageId, retried, at } as const;
+    return { ...common, ...UNKNOWN_EXCHANGE, outcome: 'succeeded', cause: null, message: null, retryAt: null };
   }
 
   private stepResponse({ type, out }: RecordedStep): RunAttempt['response'] {

@@ -29,9 +29,9 @@ type Side = 'left' | 'right';
 
 /** Longer values are truncated. The steps contain the whole values. */
 const MAX_SHOWN = 2_000;
-const clipped = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
-const written = (value: unknown): string | null =>
-  value === undefined ? null : clipped(JSON.stringify(typeof value === 'string' ? clipped(value) : value));
+const truncate = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
+const valueText = (value: unknown): string | null =>
+  value === undefined ? null : truncate(JSON.stringify(typeof value === 'string' ? truncate(value) : value));
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -40,7 +40,7 @@ function bodyValue(body: Uint8Array): unknown {
   try {
     const text = utf8.decode(body);
     try {
-      return parsed(text);
+      return parseValue(text);
     } catch {
       return text;
     }
@@ -50,13 +50,13 @@ function bodyValue(body: Uint8Array): unknown {
 }
 
 /** Parses JSON. A long text is compared unparsed, because parsing takes many times its memory. */
-function parsed(text: string | null): unknown {
+function parseValue(text: string | null): unknown {
   if (text === null) return undefined;
   return text.length > LIMITS.maxParsedValueBytes ? text : jsonValue(text);
 }
 
 /** Applies the redactions of both runs. */
-class Shown {
+class Redactions {
   private readonly redactions: readonly (Redaction | undefined)[];
 
   constructor(...runs: readonly ComparedRun[]) {
@@ -64,120 +64,123 @@ class Shown {
   }
 
   out({ type }: ListedStep, out: string | null): string | null {
-    return out === null ? null : this.redactions.reduce((shown, redact) => shownOut(type, shown, redact), out);
+    return out === null ? null : this.redactions.reduce((redactions, redact) => shownOut(type, redactions, redact), out);
   }
   json(text: string | null): string | null {
-    return text === null ? null : this.redactions.reduce((shown, redact) => shownJson(shown, redact), text);
+    return text === null ? null : this.redactions.reduce((redactions, redact) => shownJson(redactions, redact), text);
   }
   input({ body, contentType, forwardHeaders }: RunPayload): unknown {
     const headers = Object.fromEntries(Object.entries(forwardHeaders).map(([name, value]) => [name, [value]]));
     return {
-      body: bodyValue(this.redactions.reduce((shown, redact) => shownBody(shown, redact), body)),
+      body: bodyValue(this.redactions.reduce((redactions, redact) => shownBody(redactions, redact), body)),
       contentType,
-      headers: this.redactions.reduce((shown: Record<string, string[]>, redact) => shownHeaders(shown, redact), headers),
+      headers: this.redactions.reduce(
+        (redactions: Record<string, string[]>, redact) => shownHeaders(redactions, redact),
+        headers,
+      ),
     };
   }
 }
 
 /** Returns the steps in the order in which the code requested them, each with a unique key. */
-function keyed({ steps }: ComparedRun): readonly (readonly [key: string, step: ListedStep])[] {
-  const seen = new Map<string, number>();
+function stepsByKey({ steps }: ComparedRun): readonly (readonly [key: string, step: ListedStep])[] {
+  const counts = new Map<string, number>();
   return [...steps]
     .sort((a, b) => a.stepId - b.stepId)
     .map((step) => {
       const key = `${step.type} ${step.name}`;
-      const nth = (seen.get(key) ?? 0) + 1;
-      seen.set(key, nth);
+      const nth = (counts.get(key) ?? 0) + 1;
+      counts.set(key, nth);
       return [`${key}\n${nth}`, step];
     });
 }
 
 type Pair = { readonly left: ListedStep | null; readonly right: ListedStep | null };
 
-function pairs(left: ComparedRun, right: ComparedRun): readonly Pair[] {
-  const [ofLeft, ofRight] = [keyed(left), keyed(right)];
+function pairSteps(left: ComparedRun, right: ComparedRun): readonly Pair[] {
+  const [ofLeft, ofRight] = [stepsByKey(left), stepsByKey(right)];
   const positionInRight = new Map(ofRight.map(([key], position) => [key, position]));
-  const inLeft = new Set(ofLeft.map(([key]) => key));
-  const found: Pair[] = [];
-  let next = 0;
-  const onlyRight = (until: number): void => {
-    for (; next < until; next++) {
-      const [key, step] = ofRight[next] ?? [];
-      if (key !== undefined && step && !inLeft.has(key)) found.push({ left: null, right: step });
+  const leftKeys = new Set(ofLeft.map(([key]) => key));
+  const result: Pair[] = [];
+  let rightPosition = 0;
+  const addRightOnly = (until: number): void => {
+    for (; rightPosition < until; rightPosition++) {
+      const [key, step] = ofRight[rightPosition] ?? [];
+      if (key !== undefined && step && !leftKeys.has(key)) result.push({ left: null, right: step });
     }
   };
   for (const [key, step] of ofLeft) {
     const position = positionInRight.get(key);
-    if (position !== undefined) onlyRight(position);
-    found.push({ left: step, right: position === undefined ? null : (ofRight[position]?.[1] ?? null) });
+    if (position !== undefined) addRightOnly(position);
+    result.push({ left: step, right: position === undefined ? null : (ofRight[position]?.[1] ?? null) });
   }
-  onlyRight(ofRight.length);
-  return found;
+  addRightOnly(ofRight.length);
+  return result;
 }
 
 const labelOf = ({ type, name, stepId }: ListedStep): string => `step ${stepId} (${type} ${JSON.stringify(name)})`;
-const other = (side: Side): Side => (side === 'left' ? 'right' : 'left');
+const otherSide = (side: Side): Side => (side === 'left' ? 'right' : 'left');
 
-const values = ({ left, right }: JsonDifference) => ({ left: written(left), right: written(right) });
-const at = ({ path }: JsonDifference): string => (path === '' ? '' : ` at ${path}`);
+const sideTexts = ({ left, right }: JsonDifference) => ({ left: valueText(left), right: valueText(right) });
+const locationText = ({ path }: JsonDifference): string => (path === '' ? '' : ` at ${path}`);
 
 /** Describes the state of a run after its last step. */
 function stateText({ run }: ComparedRun): string {
-  return run.status === 'failed' && run.error !== null ? `it failed: ${clipped(run.error)}` : `it is ${stateOfRun(run.status)}`;
+  return run.status === 'failed' && run.error !== null ? `it failed: ${truncate(run.error)}` : `it is ${stateOfRun(run.status)}`;
 }
 
-function missing(index: number, pair: Pair, rows: readonly Pair[], runs: Readonly<Record<Side, ComparedRun>>): Difference {
-  const has: Side = pair.left ? 'left' : 'right';
-  const lacks = other(has);
-  const step = pair[has];
+function missingStep(index: number, pair: Pair, rows: readonly Pair[], runs: Readonly<Record<Side, ComparedRun>>): Difference {
+  const presentSide: Side = pair.left ? 'left' : 'right';
+  const missingSide = otherSide(presentSide);
+  const step = pair[presentSide];
   if (!step) throw new Error('a row has no step');
   const text = labelOf(step);
-  const instead = rows.slice(index).find((row) => row[lacks] !== null)?.[lacks];
+  const replacement = rows.slice(index).find((row) => row[missingSide] !== null)?.[missingSide];
   const sides = {
-    left: has === 'left' ? text : instead ? labelOf(instead) : null,
-    right: has === 'right' ? text : instead ? labelOf(instead) : null,
+    left: presentSide === 'left' ? text : replacement ? labelOf(replacement) : null,
+    right: presentSide === 'right' ? text : replacement ? labelOf(replacement) : null,
   };
-  const message = instead
-    ? `the ${has} run continues with ${text}, the ${lacks} run with ${labelOf(instead)}`
-    : `the ${lacks} run has no step where the ${has} run has ${text}: ${stateText(runs[lacks])}`;
-  return { kind: instead ? 'step' : 'length', index, ...sides, message };
+  const message = replacement
+    ? `the ${presentSide} run continues with ${text}, the ${missingSide} run with ${labelOf(replacement)}`
+    : `the ${missingSide} run has no step where the ${presentSide} run has ${text}: ${stateText(runs[missingSide])}`;
+  return { kind: replacement ? 'step' : 'length', index, ...sides, message };
 }
 
 /** Differences in order. Those in ids only come last. */
 class Differences {
-  private readonly found: { readonly difference: Difference; readonly onlyIds: boolean }[] = [];
+  private readonly entries: { readonly difference: Difference; readonly onlyIds: boolean }[] = [];
 
   add(difference: Difference, onlyIds = false): void {
-    this.found.push({ difference, onlyIds });
+    this.entries.push({ difference, onlyIds });
   }
 
   /** Adds the difference unless there is one of this kind; one in other fields replaces one in ids. */
   addFirst(difference: Difference, onlyIds: boolean): void {
-    const known = this.found.findIndex(({ difference: { kind } }) => kind === difference.kind);
-    if (known !== -1 && (onlyIds || this.found[known]?.onlyIds === false)) return;
-    if (known !== -1) this.found.splice(known, 1);
+    const index = this.entries.findIndex(({ difference: { kind } }) => kind === difference.kind);
+    if (index !== -1 && (onlyIds || this.entries[index]?.onlyIds === false)) return;
+    if (index !== -1) this.entries.splice(index, 1);
     this.add(difference, onlyIds);
   }
 
   sorted(): readonly Difference[] {
-    return this.found.toSorted((a, b) => Number(a.onlyIds) - Number(b.onlyIds)).map(({ difference }) => difference);
+    return this.entries.toSorted((a, b) => Number(a.onlyIds) - Number(b.onlyIds)).map(({ difference }) => difference);
   }
 }
 
-function outcomes(left: ComparedRun, right: ComparedRun, shown: Shown): [Difference, boolean] | null {
+function outcomeDifference(left: ComparedRun, right: ComparedRun, redactions: Redactions): [Difference, boolean] | null {
   const [a, b] = [left, right].map(({ run }) => ({
     state: stateOfRun(run.status),
     error: run.error ?? undefined,
-    result: parsed(shown.json(run.result)),
+    result: parseValue(redactions.json(run.result)),
   }));
-  const found = jsonDifference(a, b);
-  const message = `the runs ended differently${found ? at(found) : ''}`;
-  return found && [{ kind: 'outcome', index: null, ...values(found), message }, found.onlyIds];
+  const result = jsonDifference(a, b);
+  const message = `the runs ended differently${result ? locationText(result) : ''}`;
+  return result && [{ kind: 'outcome', index: null, ...sideTexts(result), message }, result.onlyIds];
 }
 
 /** Includes results as long as they fit into the response. */
-class ShownResults {
-  private left: number = LIMITS.maxPageBytes;
+class ResultBudget {
+  private remaining: number = LIMITS.maxPageBytes;
 
   side({ stepId, edited }: ListedStep, out: string | null) {
     return { stepId, ...this.result(out), ...(edited ? { edited } : {}) };
@@ -185,8 +188,8 @@ class ShownResults {
 
   private result(out: string | null) {
     if (out === null) return {};
-    if (out.length > this.left) return { outLeftOut: Buffer.byteLength(out) };
-    this.left -= out.length;
+    if (out.length > this.remaining) return { outLeftOut: Buffer.byteLength(out) };
+    this.remaining -= out.length;
     return { out };
   }
 }
@@ -199,44 +202,44 @@ const presentRun = ({ run }: ComparedRun) => ({
 
 /** Compares two runs. `shortened`: only the first steps are compared. */
 export async function comparisonOf(left: ComparedRun, right: ComparedRun, shortened = false): Promise<RunComparison> {
-  const shown = new Shown(left, right);
-  const results = new ShownResults();
+  const redactions = new Redactions(left, right);
+  const results = new ResultBudget();
   const outOf = async (run: ComparedRun, step: ListedStep | null): Promise<string | null> =>
-    step && shown.out(step, await run.outOf(step));
-  const input = jsonDifference(shown.input(left.payload), shown.input(right.payload));
+    step && redactions.out(step, await run.outOf(step));
+  const input = jsonDifference(redactions.input(left.payload), redactions.input(right.payload));
   const differences = new Differences();
   if (input) {
-    const message = `the runs have different inputs${at(input)}`;
-    differences.add({ kind: 'input', index: null, ...values(input), message }, input.onlyIds);
+    const message = `the runs have different inputs${locationText(input)}`;
+    differences.add({ kind: 'input', index: null, ...sideTexts(input), message }, input.onlyIds);
   }
   let sameSteps = true;
-  const rows = pairs(left, right);
+  const rows = pairSteps(left, right);
   const steps: Row[] = [];
   for (const [index, pair] of rows.entries()) {
     const [a, b] = [await outOf(left, pair.left), await outOf(right, pair.right)];
-    const both = pair.left !== null && pair.right !== null;
-    const found = both && a !== b ? jsonDifference(parsed(a), parsed(b)) : null;
-    if (sameSteps && !both) {
+    const isPair = pair.left !== null && pair.right !== null;
+    const result = isPair && a !== b ? jsonDifference(parseValue(a), parseValue(b)) : null;
+    if (sameSteps && !isPair) {
       sameSteps = false;
-      differences.add(missing(index, pair, rows, { left, right }));
+      differences.add(missingStep(index, pair, rows, { left, right }));
     }
-    if (found && pair.left) {
-      const message = `${labelOf(pair.left)} has different results${at(found)}`;
-      differences.addFirst({ kind: 'result', index, ...values(found), message }, found.onlyIds);
+    if (result && pair.left) {
+      const message = `${labelOf(pair.left)} has different results${locationText(result)}`;
+      differences.addFirst({ kind: 'result', index, ...sideTexts(result), message }, result.onlyIds);
     }
     const { name, type } = pair.left ?? pair.right ?? {};
-    const same = both && found === null;
+    const isSame = isPair && result === null;
     steps.push({
       index,
       stepName: name ?? '',
       stepType: type ?? 'Run',
-      left: pair.left && results.side(pair.left, same ? null : a),
-      right: pair.right && results.side(pair.right, same ? null : b),
-      same,
+      left: pair.left && results.side(pair.left, isSame ? null : a),
+      right: pair.right && results.side(pair.right, isSame ? null : b),
+      same: isSame,
     });
   }
   // A run with fewer steps has ended elsewhere, and the step difference already contains its outcome.
-  const outcome = sameSteps ? outcomes(left, right, shown) : null;
+  const outcome = sameSteps ? outcomeDifference(left, right, redactions) : null;
   if (outcome) differences.add(...outcome);
   const sorted = differences.sorted();
   return {

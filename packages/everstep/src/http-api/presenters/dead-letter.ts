@@ -14,9 +14,9 @@ type HeaderMap = Record<string, string[]>;
 
 /** Returns the headers that are sent to the workflow with the body. */
 export function sentHeaders({ contentType, forwardHeaders }: Omit<RunPayload, 'body'>, redact: Redaction | undefined): HeaderMap {
-  const sent: [string, string[]][] = Object.entries(forwardHeaders).map(([name, value]) => [name, [value]]);
-  if (contentType !== null) sent.push(['Content-Type', [contentType]]);
-  return shownHeaders(Object.fromEntries(sent), redact);
+  const headers: [string, string[]][] = Object.entries(forwardHeaders).map(([name, value]) => [name, [value]]);
+  if (contentType !== null) headers.push(['Content-Type', [contentType]]);
+  return shownHeaders(Object.fromEntries(headers), redact);
 }
 
 /** Returns bytes as text in one field, or as base64 in the other field. */

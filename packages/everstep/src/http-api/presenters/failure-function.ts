@@ -28,16 +28,16 @@ export function presentFailureFunction(
   state: FailureFunctionState | null,
 ): FailureFunctionInfo | null {
   const failed = attempts.filter(({ slot }) => slot === CALLBACK_SLOT);
-  const open = tasks.find(({ kind }) => kind === 'callback');
-  if (state === null && !open && failed.length === 0) return null;
+  const callbackTask = tasks.find(({ kind }) => kind === 'callback');
+  if (state === null && !callbackTask && failed.length === 0) return null;
   // After a manual retry the callback has another message id.
-  const messageId = open?.messageId ?? failed.at(-1)?.messageId;
+  const messageId = callbackTask?.messageId ?? failed.at(-1)?.messageId;
   return {
-    ...optional('state', state ?? (open ? ('CALLBACK_INPROGRESS' as const) : null)),
+    ...optional('state', state ?? (callbackTask ? ('CALLBACK_INPROGRESS' as const) : null)),
     url: run.settings.failureCallback?.url ?? run.workflowUrl,
     ...optional('responseStatus', failed.at(-1)?.status),
     retried: retriesOf(failed.filter((attempt) => attempt.messageId === messageId)),
-    ...optional('nextAttemptAt', open?.dueAt),
+    ...optional('nextAttemptAt', callbackTask?.dueAt),
     errors: failed.map(presentError),
   };
 }

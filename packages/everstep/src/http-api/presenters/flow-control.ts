@@ -5,12 +5,12 @@ import { optional } from './optional.js';
 
 function presentRate({ rate, periodMs, window }: FlowControlStatus, now: number): Partial<FlowControlEntry> {
   if (rate === null || periodMs === null) return {};
-  const running = window !== null && window.startedAt + periodMs > now ? window : null;
+  const currentWindow = window !== null && window.startedAt + periodMs > now ? window : null;
   return {
     rateMax: rate,
-    rateCount: running?.granted ?? 0,
+    rateCount: currentWindow?.granted ?? 0,
     ratePeriod: periodMs / 1000,
-    ...optional('ratePeriodStart', running && Math.floor(running.startedAt / 1000)),
+    ...optional('ratePeriodStart', currentWindow && Math.floor(currentWindow.startedAt / 1000)),
   };
 }
 

@@ -13,18 +13,23 @@ export interface JsonDifference {
   readonly onlyIds: boolean;
 }
 
-const step = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`);
+const pathSegment = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`);
 
 /** Whether a field contains an id, such as `id`, `uuid`, `orderId` and `order_id`. */
 const isIdName = (name: string): boolean => /^(?:id|ID|Id|uuid)$|[a-z\d](?:Id|ID)$|_(?:id|ID)$/.test(name);
 
-type Found = Omit<JsonDifference, 'onlyIds'>;
+type ValueDifference = Omit<JsonDifference, 'onlyIds'>;
 
-function firstOf(left: unknown, right: unknown, path: string, isCompared: (name: string) => boolean): Found | null {
+function firstDifference(
+  left: unknown,
+  right: unknown,
+  path: string,
+  isCompared: (name: string) => boolean,
+): ValueDifference | null {
   if (Array.isArray(left) && Array.isArray(right)) {
-    for (let at = 0; at < Math.max(left.length, right.length); at++) {
-      const found = firstOf(left[at], right[at], `${path}[${at}]`, isCompared);
-      if (found) return found;
+    for (let index = 0; index < Math.max(left.length, right.length); index++) {
+      const difference = firstDifference(left[index], right[index], `${path}[${index}]`, isCompared);
+      if (difference) return difference;
     }
     return null;
   }
@@ -32,8 +37,8 @@ function firstOf(left: unknown, right: unknown, path: string, isCompared: (name:
     for (const name of new Set([...Object.keys(left), ...Object.keys(right)])) {
       if (!isCompared(name)) continue;
       const [a, b] = [left, right].map((side) => (Object.hasOwn(side, name) ? side[name] : undefined));
-      const found = firstOf(a, b, path + step(name), isCompared);
-      if (found) return found;
+      const difference = firstDifference(a, b, path + pathSegment(name), isCompared);
+      if (difference) return difference;
     }
     return null;
   }
@@ -45,8 +50,8 @@ function firstOf(left: unknown, right: unknown, path: string, isCompared: (name:
  * names in objects does not matter.
  */
 export function jsonDifference(left: unknown, right: unknown): JsonDifference | null {
-  const found = firstOf(left, right, '', (name) => !isIdName(name));
-  if (found) return { ...found, onlyIds: false };
-  const ofIds = firstOf(left, right, '', () => true);
-  return ofIds && { ...ofIds, onlyIds: true };
+  const difference = firstDifference(left, right, '', (name) => !isIdName(name));
+  if (difference) return { ...difference, onlyIds: false };
+  const idDifference = firstDifference(left, right, '', () => true);
+  return idDifference && { ...idDifference, onlyIds: true };
 }

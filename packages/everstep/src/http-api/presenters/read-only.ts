@@ -22,7 +22,7 @@ const QUERY_VALUE = /([?&])([^=&#\s]+)=([^&#\s]*)/g;
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function maskedHeaders(headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function maskHeaders(headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const entries = Object.entries(headers).map(([name, value]) => {
     if (!mayBeSecret(name)) return [name, value];
     return [name, Array.isArray(value) ? value.map(() => MASKED) : MASKED];
@@ -30,10 +30,10 @@ function maskedHeaders(headers: Readonly<Record<string, unknown>>): Readonly<Rec
   return Object.fromEntries(entries);
 }
 
-const maskedQuery = (url: string): string =>
-  url.replace(QUERY_VALUE, (whole, mark: string, name: string) => (mayBeSecret(name) ? `${mark}${name}=${MASKED}` : whole));
+const maskQuery = (url: string): string =>
+  url.replace(QUERY_VALUE, (match, mark: string, name: string) => (mayBeSecret(name) ? `${mark}${name}=${MASKED}` : match));
 
-function maskedText(text: string): string {
+function maskText(text: string): string {
   if (INNER_JSON.test(text)) {
     try {
       return readOnlyJson(parseJson(text));
@@ -41,19 +41,19 @@ function maskedText(text: string): string {
       // Not JSON, so it is masked like other text.
     }
   }
-  const masked = text.replace(WEBHOOK, MASKED);
-  return /^https?:/i.test(masked) ? maskedQuery(masked) : masked;
+  const maskedText = text.replace(WEBHOOK, MASKED);
+  return /^https?:/i.test(maskedText) ? maskQuery(maskedText) : maskedText;
 }
 
 /** The published SDK reads webhook requests from base64-encoded JSON. */
-function maskedBase64(text: string): string {
+function maskBase64(text: string): string {
   const inner = Buffer.from(text, 'base64').toString('utf8');
-  return inner.includes(HOOKS_PATH) ? Buffer.from(maskedText(inner)).toString('base64') : text;
+  return inner.includes(HOOKS_PATH) ? Buffer.from(maskText(inner)).toString('base64') : text;
 }
 
-function masked(field: string, value: unknown): unknown {
-  if (typeof value === 'string') return BASE64.test(value) ? maskedBase64(value) : maskedText(value);
-  return HEADERS_FIELD.test(field) && isRecord(value) ? maskedHeaders(value) : value;
+function maskField(field: string, value: unknown): unknown {
+  if (typeof value === 'string') return BASE64.test(value) ? maskBase64(value) : maskText(value);
+  return HEADERS_FIELD.test(field) && isRecord(value) ? maskHeaders(value) : value;
 }
 
 /** Fields with payloads and results, or parts of them. */
@@ -62,18 +62,21 @@ const PAYLOAD_FIELDS: ReadonlySet<string> = new Set([
   ...['out', 'result', 'workflowRunResponse', 'data', 'content', 'recorded', 'edits', 'query'],
 ]);
 
-function withoutPayload(field: string, value: unknown): unknown {
+function maskPayloadField(field: string, value: unknown): unknown {
   if (value === null || value === '') return value;
   if (PAYLOAD_FIELDS.has(field)) return typeof value === 'object' && 'body' in value ? value : MASKED;
   if (HEADERS_FIELD.test(field) && isRecord(value)) {
-    const names = Object.entries(value).map(([name, each]) => [name, Array.isArray(each) ? each.map(() => MASKED) : MASKED]);
+    const names = Object.entries(value).map(([name, headerValue]) => [
+      name,
+      Array.isArray(headerValue) ? headerValue.map(() => MASKED) : MASKED,
+    ]);
     return Object.fromEntries(names);
   }
-  return masked(field, value);
+  return maskField(field, value);
 }
 
 /** Returns a response as JSON text for a caller who may not see payloads, results and headers. */
-export const metadataJson = (body: unknown): string => JSON.stringify(body, withoutPayload);
+export const metadataJson = (body: unknown): string => JSON.stringify(body, maskPayloadField);
 
 /** Returns a response as JSON text for a caller without write access. */
-export const readOnlyJson = (body: unknown): string => JSON.stringify(body, masked);
+export const readOnlyJson = (body: unknown): string => JSON.stringify(body, maskField);

@@ -17,9 +17,9 @@ type Request = NonNullable<RunAttempt['request']>;
 export type ShownBody = Pick<Request, 'body' | 'bodyEncoding' | 'rebuilt'>;
 
 /** Returns short text or JSON unchanged. Returns the start of a longer input, as text. */
-function shownInput(bytes: Uint8Array, mostBytes: number): unknown {
+function presentInput(bytes: Uint8Array, maxBytes: number): unknown {
   const text = utf8OrNull(bytes);
-  if (text === null || bytes.byteLength > mostBytes) return beginningOf(bytes, mostBytes).data;
+  if (text === null || bytes.byteLength > maxBytes) return beginningOf(bytes, maxBytes).data;
   try {
     return parseJson(text);
   } catch {
@@ -76,7 +76,7 @@ export class RebuiltRequests {
   }
 
   /** Returns the request of a successful attempt, of which nothing was stored. */
-  whole(method: string, body: ShownBody): Request {
+  fullRequest(method: string, body: ShownBody): Request {
     const { workflowUrl, settings } = this.rebuilt.run;
     return { method, url: workflowUrl, headers: sentHeaders(this.payload, settings.redact), bodyBytes: null, ...body };
   }
@@ -85,7 +85,7 @@ export class RebuiltRequests {
   private shownInput(): { readonly value: unknown; readonly bytes: number } {
     if (this.input) return this.input;
     const { redact } = this.rebuilt.run.settings;
-    const value = shownInput(shownBody(this.payload.body, redact), LIMITS.maxKeptAttemptRequestBytes / 2);
+    const value = presentInput(shownBody(this.payload.body, redact), LIMITS.maxKeptAttemptRequestBytes / 2);
     this.input = { value, bytes: Buffer.byteLength(JSON.stringify(value) ?? '') };
     return this.input;
   }

@@ -23,24 +23,24 @@ const isObject = (value: unknown): value is JsonObject => typeof value === 'obje
 const hidesHeader = ({ headers }: Redaction, name: string): boolean => headers === true || headers.includes(name.toLowerCase());
 const hidesHeaders = ({ headers }: Redaction): boolean => headers === true || headers.length > 0;
 
-const withoutHeaders = (headers: JsonObject, redact: Redaction): JsonObject =>
+const redactHeaders = (headers: JsonObject, redact: Redaction): JsonObject =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, hidesHeader(redact, name) ? [REDACTED] : value]));
 
-function withoutHidden(value: unknown, redact: Redaction): unknown {
-  if (typeof value === 'string') return /^\s*[[{]/.test(value) ? textWithoutHidden(value, redact) : value;
-  if (Array.isArray(value)) return value.map((each) => withoutHidden(each, redact));
+function redactValue(value: unknown, redact: Redaction): unknown {
+  if (typeof value === 'string') return /^\s*[[{]/.test(value) ? redactText(value, redact) : value;
+  if (Array.isArray(value)) return value.map((element) => redactValue(element, redact));
   if (!isObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => {
+    Object.entries(value).map(([name, element]) => {
       if (redact.fields.includes(name)) return [name, REDACTED];
-      const shown = name === 'headers' && isObject(each) ? withoutHeaders(each, redact) : each;
-      return [name, withoutHidden(shown, redact)];
+      const redacted = name === 'headers' && isObject(element) ? redactHeaders(element, redact) : element;
+      return [name, redactValue(redacted, redact)];
     }),
   );
 }
 
 /** Redacts JSON text in JSON. */
-function textWithoutHidden(text: string, redact: Redaction): string {
+function redactText(text: string, redact: Redaction): string {
   let parsed: unknown;
   try {
     parsed = parseJson(text);
@@ -48,14 +48,14 @@ function textWithoutHidden(text: string, redact: Redaction): string {
     // Its fields cannot be inspected.
     return error instanceof JsonBoundsError ? REDACTED : text;
   }
-  return JSON.stringify(withoutHidden(parsed, redact));
+  return JSON.stringify(redactValue(parsed, redact));
 }
 
 /**
  * Applies a change to JSON text. Returns the original text when nothing changes. Text that cannot be parsed is hidden, as
  * is long text, which would take many times its memory.
  */
-function withChange(text: string, change: (value: unknown) => unknown): string {
+function changeJson(text: string, change: (value: unknown) => unknown): string {
   if (text.length > LIMITS.maxParsedValueBytes) return REDACTED_JSON;
   try {
     const value: unknown = parseJson(text);
@@ -72,7 +72,7 @@ export function shownJson(text: string, redact: Redaction | undefined): string {
   if (!redact) return text;
   if (redact.body) return REDACTED_JSON;
   if (redact.fields.length === 0 && !hidesHeaders(redact)) return text;
-  return withChange(text, (value) => withoutHidden(value, redact));
+  return changeJson(text, (value) => redactValue(value, redact));
 }
 
 /** Redacts a long body without parsing it. It is hidden if it might contain a hidden value. */
@@ -93,8 +93,8 @@ export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint
   } catch {
     return redact.fields.length === 0 ? body : REDACTED_BYTES;
   }
-  const shown = shownJson(text, redact);
-  return shown === text ? body : Buffer.from(shown);
+  const redacted = shownJson(text, redact);
+  return redacted === text ? body : Buffer.from(redacted);
 }
 
 /**
@@ -103,11 +103,11 @@ export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint
  */
 export function shownBeginning(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
   if (!redact || body.byteLength === 0) return body;
-  const shown = shownBody(body, redact);
-  if (shown !== body || !hidesHeaders(redact)) return shown;
+  const redacted = shownBody(body, redact);
+  if (redacted !== body || !hidesHeaders(redact)) return redacted;
   try {
     parseJson(utf8.decode(body));
-    return shown;
+    return redacted;
   } catch {
     return REDACTED_BYTES;
   }
@@ -127,17 +127,17 @@ export function shownHeaders(
 }
 
 /** Redacts an HTTP message in a result: the response of a call, or a webhook request. */
-function shownMessage(message: JsonObject, redact: Redaction): JsonObject {
+function redactMessage(message: JsonObject, redact: Redaction): JsonObject {
   if (redact.fields.length === 0) return message;
   const { body, query } = message;
   return {
     ...message,
-    ...(isObject(body) ? { body: shownEncoded(body, redact) } : {}),
+    ...(isObject(body) ? { body: redactEncoded(body, redact) } : {}),
     ...(typeof query === 'string' && query !== '' ? { query: REDACTED } : {}),
   };
 }
 
-function shownEncoded(body: JsonObject, redact: Redaction): JsonObject {
+function redactEncoded(body: JsonObject, redact: Redaction): JsonObject {
   const { encoding, data } = body;
   if (typeof data !== 'string' || data === '') return body;
   if (encoding !== 'utf8') return { encoding: 'utf8', data: REDACTED };
@@ -149,12 +149,12 @@ function shownEncoded(body: JsonObject, redact: Redaction): JsonObject {
 export function shownOut(type: StepType, out: string, redact: Redaction | undefined): string {
   if (!redact || redact.body) return shownJson(out, redact);
   if (redact.fields.length === 0 && !hidesHeaders(redact)) return out;
-  return withChange(out, (value) => {
-    if (!isObject(value)) return withoutHidden(value, redact);
-    if (type === 'Call') return withoutHidden(shownMessage(value, redact), redact);
+  return changeJson(out, (value) => {
+    if (!isObject(value)) return redactValue(value, redact);
+    if (type === 'Call') return redactValue(redactMessage(value, redact), redact);
     const { content } = value;
-    const cameByEvent = (type === 'Wait' || type === 'WaitForWebhook') && isObject(content);
-    return withoutHidden(cameByEvent ? { ...value, content: shownMessage(content, redact) } : value, redact);
+    const isEvent = (type === 'Wait' || type === 'WaitForWebhook') && isObject(content);
+    return redactValue(isEvent ? { ...value, content: redactMessage(content, redact) } : value, redact);
   });
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../../engine/dead-letters/repair.js';
 import type { Overrides } from '../../engine/runs/settings.js';
 import type { RepairItemRecord, RepairRecord } from '../../ports/stores/repair-store.js';
-import { askedFiltersOf } from '../parameters/filters.js';
+import { requestFiltersOf } from '../parameters/filters.js';
 import { optional } from './optional.js';
 
 function presentOverrides(overrides: Overrides): RepairOverrides {
@@ -35,11 +35,11 @@ function presentCanary({ count, maxFailurePercent, thenContinue, counts, groups 
   return {
     ...{ count, maxFailurePercent, thenContinue, succeeded: counts.succeeded },
     ...presentCounts(counts),
-    groups: groups.map(({ fingerprint, counts: ofGroup }) => ({
+    groups: groups.map(({ fingerprint, counts: groupCounts }) => ({
       fingerprint,
       message: plan.groups.find((group) => group.fingerprint === fingerprint)?.message ?? '',
-      verdict: verdictOn(ofGroup, maxFailurePercent),
-      ...presentCounts(ofGroup),
+      verdict: verdictOn(groupCounts, maxFailurePercent),
+      ...presentCounts(groupCounts),
     })),
   };
 }
@@ -49,7 +49,7 @@ export function presentRepair({ repair, filter, overrides }: RepairRecord): Repa
   return {
     repairId: repair.repairId,
     action,
-    filter: askedFiltersOf(REPAIR_FILTERS, filter),
+    filter: requestFiltersOf(REPAIR_FILTERS, filter),
     overrides: presentOverrides(overrides),
     state: repair.phase,
     createdAt: repair.createdAt,

@@ -43,14 +43,14 @@ class Attempts {
     }
   }
 
-  take(slot: number, messageId: string): readonly FailedAttempt[] {
-    const found = [...(this.byMessage.get(messageId) ?? []), ...(this.bySlot.get(slot) ?? [])];
+  takeAttempts(slot: number, messageId: string): readonly FailedAttempt[] {
+    const taken = [...(this.byMessage.get(messageId) ?? []), ...(this.bySlot.get(slot) ?? [])];
     this.byMessage.delete(messageId);
     this.bySlot.delete(slot);
-    return found;
+    return taken;
   }
 
-  rest(): readonly (readonly FailedAttempt[])[] {
+  remaining(): readonly (readonly FailedAttempt[])[] {
     return [...this.byMessage.values(), ...this.bySlot.values()];
   }
 }
@@ -125,8 +125,8 @@ function presentOpen(
   };
 }
 
-/** Presents attempts without a step: the code between steps failed and continued at the next attempt. */
-function presentLoose(attempts: readonly FailedAttempt[], createdAt: number): LoggedStep {
+/** Presents attempts that belong to no step: the code between steps failed and continued at the next attempt. */
+function presentUnassigned(attempts: readonly FailedAttempt[], createdAt: number): LoggedStep {
   const [first] = attempts;
   return {
     ...optional('stepName', first?.name),
@@ -157,20 +157,20 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
     { readonly concurrent: number; readonly at: number; readonly members: Map<number, LoggedStep> }
   >();
   const groupOf = (first: number, concurrent: number, at: number) => {
-    const known = groups.get(first);
-    if (known) return known.members;
+    const group = groups.get(first);
+    if (group) return group.members;
     const members = new Map<number, LoggedStep>();
     groups.set(first, { concurrent, at, members });
     return members;
   };
   for (const step of steps) {
-    const logged = presentRecorded(step, attempts.take(step.stepId, step.messageId), run, invoked, options);
+    const logged = presentRecorded(step, attempts.takeAttempts(step.stepId, step.messageId), run, invoked, options);
     groupOf(step.group, step.concurrent, step.createdAt).set(step.stepId, logged);
   }
   const active = run.status === 'active';
   const next: LoggedStep[] = [];
   for (const task of tasks.filter((each): each is StepTask => isStepTask(each))) {
-    const logged = presentOpen(task, history, invoked, attempts.take(task.slot, task.messageId));
+    const logged = presentOpen(task, history, invoked, attempts.takeAttempts(task.slot, task.messageId));
     if (task.concurrent === 1 && active) next.push(logged);
     else groupOf(task.group, task.concurrent, task.createdAt).set(task.slot, logged);
   }
@@ -183,17 +183,17 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
   }));
   const advance = tasks.find(({ kind }) => kind === 'advance');
   if (advance) {
-    const failed = attempts.take(ADVANCE_SLOT, advance.messageId);
+    const failed = attempts.takeAttempts(ADVANCE_SLOT, advance.messageId);
     const logged = presentOpen(advance, history, invoked, failed);
     // While steps are pending, a pending call to the workflow is only shown if it fails.
-    const news = failed.length > 0 || tasks.length === 1;
-    if (active && news) next.push(logged);
-    else if (!active && (run.status === 'failed' ? logged.state === 'STEP_FAILED' : news))
+    const isShown = failed.length > 0 || tasks.length === 1;
+    if (active && isShown) next.push(logged);
+    else if (!active && (run.status === 'failed' ? logged.state === 'STEP_FAILED' : isShown))
       placed.push({ at: Number.POSITIVE_INFINITY, group: { type: 'sequential', steps: [logged] } });
   }
-  for (const loose of attempts.rest()) {
-    const at = loose[0]?.at ?? run.createdAt;
-    placed.push({ at, group: { type: 'sequential', steps: [presentLoose(loose, at)] } });
+  for (const attemptsOfMessage of attempts.remaining()) {
+    const at = attemptsOfMessage[0]?.at ?? run.createdAt;
+    placed.push({ at, group: { type: 'sequential', steps: [presentUnassigned(attemptsOfMessage, at)] } });
   }
   // Sorted by time. Groups with the same start time keep the order of their steps.
   placed.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));

@@ -199,7 +199,7 @@ export function presentJournal<Lists>(
 ): Omit<RunJournal, keyof JournalLists> & Lists {
   const { run, keptEvents } = history;
   const { settings } = run;
-  const kept = keptEvents.map(({ eventId, receivedAt }) => ({ eventId, receivedAt }));
+  const presentedEvents = keptEvents.map(({ eventId, receivedAt }) => ({ eventId, receivedAt }));
   return {
     workflowCreatedAt: run.createdAt,
     ...presentRun(run),
@@ -213,6 +213,6 @@ export function presentJournal<Lists>(
     ...optional('error', run.error),
     ...presentHistory(history),
     ...lists,
-    ...optional('keptEvents', kept.length > 0 ? kept : null),
+    ...optional('keptEvents', presentedEvents.length > 0 ? presentedEvents : null),
   };
 }

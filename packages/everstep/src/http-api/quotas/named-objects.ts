@@ -9,16 +9,16 @@ import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { ApiContext } from '../operation.js';
 
 /** Number of flow control keys that are cached as existing. Keys are never deleted. */
-const KNOWN_KEYS = 50_000;
-const knownKeys = new WeakMap<ControlStore, Set<string>>();
+const MAX_CACHED_KEYS = 50_000;
+const cachedKeys = new WeakMap<ControlStore, Set<string>>();
 
-function knownKeysOf(store: ControlStore): Set<string> {
-  let known = knownKeys.get(store);
-  if (!known || known.size >= KNOWN_KEYS) {
-    known = new Set();
-    knownKeys.set(store, known);
+function cachedKeysOf(store: ControlStore): Set<string> {
+  let keys = cachedKeys.get(store);
+  if (!keys || keys.size >= MAX_CACHED_KEYS) {
+    keys = new Set();
+    cachedKeys.set(store, keys);
   }
-  return known;
+  return keys;
 }
 
 type Context = Pick<ApiContext, 'limits' | 'reads'>;
@@ -27,7 +27,7 @@ type ObjectKind = 'queue' | 'url-group' | 'flow-control';
 interface KindLimit {
   readonly limit: 'maxQueues' | 'maxUrlGroups' | 'maxFlowControlKeys';
   readonly code: RefusalKind & ErrorCode;
-  readonly words: string;
+  readonly plural: string;
   readonly exists: (store: ControlStore, instanceId: string, name: string) => Promise<boolean>;
 }
 
@@ -35,24 +35,24 @@ const KINDS: Readonly<Record<ObjectKind, KindLimit>> = {
   queue: {
     limit: 'maxQueues',
     code: 'too-many-queues',
-    words: 'queues',
+    plural: 'queues',
     exists: async (store, instanceId, name) => (await store.findQueue({ instanceId, name })) !== null,
   },
   'url-group': {
     limit: 'maxUrlGroups',
     code: 'too-many-url-groups',
-    words: 'URL groups',
+    plural: 'URL groups',
     exists: async (store, instanceId, name) => (await store.findUrlGroup({ instanceId, name })) !== null,
   },
   'flow-control': {
     limit: 'maxFlowControlKeys',
     code: 'too-many-flow-control-keys',
-    words: 'flow control keys',
+    plural: 'flow control keys',
     exists: async (store, instanceId, key) => {
-      const [known, name] = [knownKeysOf(store), `${instanceId}\n${key}`];
-      if (known.has(name)) return true;
+      const [keys, name] = [cachedKeysOf(store), `${instanceId}\n${key}`];
+      if (keys.has(name)) return true;
       const exists = (await store.findFlowControl({ instanceId, key })) !== null;
-      if (exists) known.add(name);
+      if (exists) keys.add(name);
       return exists;
     },
   },
@@ -60,16 +60,16 @@ const KINDS: Readonly<Record<ObjectKind, KindLimit>> = {
 
 /** Checks the limit for an object. Throws ApiError when the object does not exist and the plan allows no more of its kind. */
 export async function allowNamed({ limits, reads }: Context, instanceId: string, kind: ObjectKind, name: string): Promise<void> {
-  const { limit, code, words, exists } = KINDS[kind];
+  const { limit, code, plural, exists } = KINDS[kind];
   const plan = limits?.plan(instanceId);
   const max = plan?.[limit] ?? null;
   if (!limits || !plan || max === null || (await exists(reads.control, instanceId, name))) return;
   const count = await reads.control.countObjects({ instanceId, objectKind: kind });
   if (count < max) return;
-  limits.refused(instanceId, code);
+  limits.countRefusal(instanceId, code);
   throw new ApiError(
     code,
-    `the queue instance has reached the limit of ${max} ${words} of the plan ${plan.name} (${count} exist); use an existing one or ask the operator for another plan`,
+    `the queue instance has reached the limit of ${max} ${plural} of the plan ${plan.name} (${count} exist); use an existing one or ask the operator for another plan`,
   );
 }
 

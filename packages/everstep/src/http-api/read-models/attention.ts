@@ -1,4 +1,4 @@
-/** What needs attention in a queue instance now, most urgent first. */
+/** Lists the items of a queue instance that need attention now, most urgent first. */
 import type { AttentionItem } from '../../contract/insights/insights.js';
 import { needingAttention } from '../../engine/dead-letters/group-triage.js';
 import type { WorkflowService } from '../../runtime/services/workflow-service.js';

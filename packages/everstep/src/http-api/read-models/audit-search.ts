@@ -6,7 +6,7 @@ import type { AuditEntry } from '../../ports/stores/account-store.js';
 export const MAX_AUDIT_SEARCHED = 5 * LIMITS.auditPageMax;
 
 /** Number of entries that one slice of work reads and compares: some 10 ms. */
-const SEARCHED_AT_ONCE = 200;
+const SLICE_SIZE = 200;
 
 export interface AuditPosition {
   /** Id of the entry after which the page starts; null: the newest. */
@@ -45,19 +45,19 @@ export async function matchingAudit(
   const entries: AuditEntry[] = [];
   let after = start;
   for (let searched = 0; ; ) {
-    const size = Math.min(maxSearched - searched, SEARCHED_AT_ONCE);
-    const found = await runSlice(async () => {
+    const size = Math.min(maxSearched - searched, SLICE_SIZE);
+    const batch = await runSlice(async () => {
       // One entry more than searched reveals whether there are others.
       const page = await read({ after, limit: size + 1 });
       return page.map((entry) => ({ entry, isMatch: matches(entry) }));
     });
-    for (const [index, { entry, isMatch }] of found.slice(0, size).entries()) {
+    for (const [index, { entry, isMatch }] of batch.slice(0, size).entries()) {
       searched++;
       after = entry.auditId;
       if (isMatch) entries.push(entry);
-      if (entries.length === limit) return { entries, next: index === found.length - 1 ? null : after };
+      if (entries.length === limit) return { entries, next: index === batch.length - 1 ? null : after };
     }
-    if (found.length <= size) return { entries, next: null };
+    if (batch.length <= size) return { entries, next: null };
     if (searched >= maxSearched) return { entries, next: after };
   }
 }

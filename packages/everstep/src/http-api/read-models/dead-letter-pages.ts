@@ -22,8 +22,8 @@ async function withBodies(store: DeadLetterStore, entries: readonly DeadLetterRe
   const dlqIds = entries.map(({ dlqId }) => dlqId);
   const bodies = await store.loadDeadLetterBodies({ instanceId: first.instanceId, dlqIds });
   return entries.flatMap((entry) => {
-    const found = bodies.get(entry.dlqId);
-    return found ? [{ ...entry, ...found }] : [];
+    const body = bodies.get(entry.dlqId);
+    return body ? [{ ...entry, ...body }] : [];
   });
 }
 
@@ -42,15 +42,15 @@ export async function readDeadLetters(
   let bytes = 0;
   let end = 0;
   for (const entry of items) {
-    const more = bytes + bytesOf(entry);
-    if (end > 0 && more > LIMITS.maxPageBytes) break;
-    bytes = more;
+    const totalBytes = bytes + bytesOf(entry);
+    if (end > 0 && totalBytes > LIMITS.maxPageBytes) break;
+    bytes = totalBytes;
     end++;
   }
   await reserve(bytes);
-  const shown = items.slice(0, end);
-  const entries = await withBodies(store, shown);
-  return { entries, next: end < items.length ? (shown.at(-1)?.position ?? null) : next };
+  const pageItems = items.slice(0, end);
+  const entries = await withBodies(store, pageItems);
+  return { entries, next: end < items.length ? (pageItems.at(-1)?.position ?? null) : next };
 }
 
 /** Returns the entry, or null when it does not exist. */
@@ -62,8 +62,8 @@ export async function readDeadLetter(
   const entry = await store.findDeadLetter(query);
   if (!entry) return null;
   await reserve(bytesOf(entry));
-  const [whole] = await withBodies(store, [entry]);
-  return whole ?? null;
+  const [withBody] = await withBodies(store, [entry]);
+  return withBody ?? null;
 }
 
 /** Data about the failure callback of a run. */

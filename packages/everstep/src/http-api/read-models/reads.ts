@@ -1,4 +1,4 @@
-/** What handlers read from the store. Handlers never receive a whole store; changes go through the services. */
+/** Parts of the store that handlers read. Handlers never receive a whole store; changes go through the services. */
 import type { AuditEntryStore } from '../../ports/stores/accounts/audit-entries.js';
 import type { AuditStore } from '../../ports/stores/audit-store.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';

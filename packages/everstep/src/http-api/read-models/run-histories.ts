@@ -20,7 +20,7 @@ export function isWhole({ next, run, steps }: RunHistory, withResults = true): b
   return !withResults || (run.resultLeftOut === undefined && steps.every(({ outLeftOut }) => outLeftOut === undefined));
 }
 
-const sum = <Item>(items: readonly Item[], bytesOf: (item: Item) => number): number =>
+const totalBytes = <Item>(items: readonly Item[], bytesOf: (item: Item) => number): number =>
   items.reduce((total, item) => total + bytesOf(item) + ROW_BYTES, 0);
 const stepBytes = ({ name, out, sent }: ListedStep): number =>
   name.length + (out?.length ?? 0) + (sent ? LIMITS.maxKeptAttemptRequestBytes : 0);
@@ -31,9 +31,9 @@ const taskBytes = (task: Task): number => ('name' in task ? task.name.length : 0
 /** Returns the approximate size in memory. */
 export const historyBytes = ({ run, steps, tasks, attempts, invoked }: Omit<RunHistory, 'next'>): number =>
   (run.result?.length ?? 0) +
-  sum(steps, stepBytes) +
-  sum(tasks, taskBytes) +
-  sum(attempts, attemptBytes) +
+  totalBytes(steps, stepBytes) +
+  totalBytes(tasks, taskBytes) +
+  totalBytes(attempts, attemptBytes) +
   invoked.length * ROW_BYTES;
 
 /** Returns the record with its whole result. */
@@ -51,7 +51,7 @@ class ByteBudget {
     this.bytes = bytes;
   }
 
-  get left(): number {
+  get remaining(): number {
     return this.bytes;
   }
 
@@ -63,7 +63,7 @@ class ByteBudget {
   }
 }
 
-interface Read<Item> {
+interface ListPart<Item> {
   readonly items: readonly Item[];
   /** Null when there are no more. */
   readonly next: Position | null;
@@ -71,16 +71,16 @@ interface Read<Item> {
 
 /** Reads further parts while the budget lasts. */
 async function readMore<Item>(
-  first: Read<Item>,
+  first: ListPart<Item>,
   budget: ByteBudget,
   read: (from: Position) => Promise<Part<Item>>,
   bytesOf: (item: Item) => number,
-): Promise<Read<Item>> {
+): Promise<ListPart<Item>> {
   const items: Item[] = [];
   let part: Part<Item> = first;
   for (;;) {
     items.push(...part.items);
-    const isFull = !budget.take(sum(part.items, bytesOf));
+    const isFull = !budget.take(totalBytes(part.items, bytesOf));
     if (part.next === null || isFull) return { items, next: part.next };
     await yieldToOthers();
     part = await read(part.next);
@@ -93,11 +93,11 @@ async function readSteps(
   { run: { key: runKey }, journalLength: below }: RunHistory,
   results: ByteBudget,
   rows: ByteBudget,
-): Promise<Read<ListedStep>> {
+): Promise<ListPart<ListedStep>> {
   const read = async (from: Position): Promise<Part<ListedStep>> => {
-    const part = await store.listSteps({ runKey, from, below, bounds: PART, maxOutBytes: results.left });
+    const part = await store.listSteps({ runKey, from, below, bounds: PART, maxOutBytes: results.remaining });
     // The last row of a part may exceed the budget.
-    results.take(Math.min(results.left, sum(part.items, stepBytes)));
+    results.take(Math.min(results.remaining, totalBytes(part.items, stepBytes)));
     return part;
   };
   return readMore(await read('0'), rows, read, ({ name }) => name.length);
@@ -107,7 +107,7 @@ async function readSteps(
  * Shortens a long history to a number of bytes. Omits results that do not fit and, if the rows do not fit either, the last
  * rows.
  */
-export async function shortened(
+export async function shorten(
   store: HistoryStore,
   history: RunHistory,
   bytes: number,
@@ -132,13 +132,13 @@ export async function shortened(
     attemptBytes,
   );
   const steps = await readSteps(store, history, results, new ByteBudget(third));
-  const isShort = [steps, tasks, attempts].some((list) => list.next !== null);
+  const isShortened = [steps, tasks, attempts].some((list) => list.next !== null);
   return {
     ...shown,
     run,
     steps: steps.items,
     tasks: tasks.items,
     attempts: attempts.items,
-    ...(isShort ? { shortened: true } : {}),
+    ...(isShortened ? { shortened: true } : {}),
   };
 }

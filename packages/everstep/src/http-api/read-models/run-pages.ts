@@ -2,7 +2,7 @@
 import { LIMITS, PART } from '../../config/limits.js';
 import type { HistoryStore, ListedRun, Listing, Position, RunHistory } from '../../ports/stores/store.js';
 import type { Reserve } from '../admission/read-budget.js';
-import { historyBytes, isWhole, type ShownHistory, shortened } from './run-histories.js';
+import { historyBytes, isWhole, type ShownHistory, shorten } from './run-histories.js';
 
 /** Remaining number of bytes of a page. */
 export class PageBudget {
@@ -16,7 +16,7 @@ export class PageBudget {
     this.maxBytes = maxBytes;
   }
 
-  get left(): number {
+  get remaining(): number {
     return Math.max(0, this.maxBytes - this.used);
   }
 
@@ -40,7 +40,7 @@ export class PageBudget {
 
   /** Takes the bytes if they fit into the page, after reserving memory for them. */
   async addIfFits(bytes: number): Promise<boolean> {
-    if (bytes > this.left) return false;
+    if (bytes > this.remaining) return false;
     await this.prepare(bytes);
     this.take(bytes);
     return true;
@@ -75,10 +75,10 @@ export async function readPage<Entry>(
 }
 
 /** Returns the size of a long history; for tasks and attempts, the known part of it. */
-async function wholeBytes(store: HistoryStore, history: RunHistory, withResults: boolean): Promise<number> {
+async function totalBytes(store: HistoryStore, history: RunHistory, withResults: boolean): Promise<number> {
   const { steps, bytes } = await store.journalSize({ runKey: history.run.key });
-  const known = historyBytes({ ...history, steps: [] });
-  return known + steps * LIMITS.rowBytes + (withResults ? bytes + (history.run.resultLeftOut ?? 0) : 0);
+  const knownBytes = historyBytes({ ...history, steps: [] });
+  return knownBytes + steps * LIMITS.rowBytes + (withResults ? bytes + (history.run.resultLeftOut ?? 0) : 0);
 }
 
 /**
@@ -88,17 +88,19 @@ async function wholeBytes(store: HistoryStore, history: RunHistory, withResults:
 export async function readHistory(
   store: HistoryStore,
   { key: runKey }: Pick<ListedRun, 'key'>,
-  room: PageBudget,
+  budget: PageBudget,
   withResults: boolean,
 ): Promise<ShownHistory | null | typeof DOES_NOT_FIT> {
   const maxOutBytes = withResults ? LIMITS.partBytes : LIMITS.maxInlineBytes;
   const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes });
   if (!history) return null;
-  const whole = isWhole(history, withResults);
-  const bytes = whole ? historyBytes(history) : await wholeBytes(store, history, withResults);
-  if (!room.isEmpty && bytes > room.left) return DOES_NOT_FIT;
-  await room.prepare(bytes);
-  const { next: _, ...shown } = whole ? history : { next: null, ...(await shortened(store, history, room.left, withResults)) };
-  room.take(historyBytes(shown));
+  const isComplete = isWhole(history, withResults);
+  const bytes = isComplete ? historyBytes(history) : await totalBytes(store, history, withResults);
+  if (!budget.isEmpty && bytes > budget.remaining) return DOES_NOT_FIT;
+  await budget.prepare(bytes);
+  const { next: _, ...shown } = isComplete
+    ? history
+    : { next: null, ...(await shorten(store, history, budget.remaining, withResults)) };
+  budget.take(historyBytes(shown));
   return shown;
 }

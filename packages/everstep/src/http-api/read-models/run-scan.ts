@@ -10,7 +10,7 @@ import type { RunService } from '../../runtime/services/workflow-service.js';
 import type { RunReads } from './reads.js';
 import { waitKindsOf } from './waits.js';
 
-/** Conditions on runs that are compared one by one. All given ones must match. */
+/** Conditions that are checked for each run, because they have no index. All given ones must match. */
 export interface ComparedFilter {
   readonly waitingFor?: readonly Wait[];
   /** Duration of ended runs; of active ones, the time since their creation. */
@@ -48,7 +48,7 @@ export const isCompared = ({ waitingFor, minDurationMs, maxDurationMs }: Compare
   waitingFor !== undefined || minDurationMs !== undefined || maxDurationMs !== undefined;
 
 /** Narrows the filter to the runs that can match, so that the indexes of states and times skip the others. Null: no run can. */
-export function narrowed(filter: RunFilter, { waitingFor, minDurationMs }: ComparedFilter, now: number): RunFilter | null {
+export function narrowFilter(filter: RunFilter, { waitingFor, minDurationMs }: ComparedFilter, now: number): RunFilter | null {
   if (waitingFor !== undefined && filter.statuses?.includes('active') === false) return null;
   return {
     ...filter,
@@ -67,25 +67,25 @@ export function hasDuration(
   return tookMs >= minDurationMs && tookMs <= maxDurationMs;
 }
 
-/** Returns those of the runs that match. */
-export async function comparedRuns<Run extends RunRecord>(
+/** Returns the matching runs. */
+export async function matchingRuns<Run extends RunRecord>(
   { reads, service }: Pick<ScanDeps, 'service'> & { readonly reads: Pick<RunReads, 'firstTasks'> },
   instanceId: string,
   runs: readonly Run[],
   compared: ComparedFilter,
 ): Promise<readonly Run[]> {
   const now = service.now();
-  const found = runs.filter((run) => hasDuration(run, compared, now));
+  const withDuration = runs.filter((run) => hasDuration(run, compared, now));
   const { waitingFor } = compared;
-  if (waitingFor === undefined) return found;
-  const kinds = await waitKindsOf(reads, service, { instanceId, runs: found });
-  return found.filter(({ key }) => {
+  if (waitingFor === undefined) return withDuration;
+  const kinds = await waitKindsOf(reads, service, { instanceId, runs: withDuration });
+  return withDuration.filter(({ key }) => {
     const kind = kinds.get(key);
     return kind !== undefined && (waitingFor.includes('anything') || waitingFor.includes(kind));
   });
 }
 
-/** Reads the records of the candidates, without removed runs and those that do not wait as wanted, in the same order. */
+/** Reads the records of the candidates in the same order. Removed runs and runs that do not match `waitingFor` are left out. */
 async function recordsOf(
   deps: ScanDeps,
   { instanceId, compared, order }: Scan,
@@ -105,40 +105,42 @@ async function recordsOf(
     horizon: null,
     limit: candidates.length,
   });
-  return comparedRuns(deps, instanceId, items, compared);
+  return matchingRuns(deps, instanceId, items, compared);
 }
 
 /** Number of runs that a scan reads at once. */
-function batchOf({ compared, isMatch, count }: Scan, found: number): number {
+function batchSize({ compared, isMatch, count }: Scan, foundCount: number): number {
   if (compared.waitingFor !== undefined) return LIMITS.foundRunsPageMax;
-  return isMatch === undefined && !isCompared(compared) ? count - found : LIMITS.runsSearchedAtOnce;
+  return isMatch === undefined && !isCompared(compared) ? count - foundCount : LIMITS.runsSearchedAtOnce;
 }
 
 /** Scans until there are enough runs or the limits of one request are reached. */
 export async function scanRuns(deps: ScanDeps, scan: Scan): Promise<ScannedRuns> {
   const { instanceId, compared, order, isMatch = () => true, count } = scan;
   const now = deps.service.now();
-  const filter = narrowed(scan.filter, compared, now);
+  const filter = narrowFilter(scan.filter, compared, now);
   if (filter === null) return { runs: [], next: null, scannedUntil: null };
   const runs: ListedRun[] = [];
   let { after } = scan;
   let scannedUntil: number | null = null;
   const endsAt = performance.now() + LIMITS.maxRunSearchMs;
   for (let scanned = 0; scanned < LIMITS.maxRunsSearched && performance.now() < endsAt; ) {
-    const page = { instanceId, filter, order, after, horizon: null, limit: batchOf(scan, runs.length) };
+    const page = { instanceId, filter, order, after, horizon: null, limit: batchSize(scan, runs.length) };
     const { items, next } = await deps.slices.run(instanceId, () => deps.reads.listSearchableRuns(page));
     scanned += items.length;
     const candidates = items.filter((run) => isMatch(run) && hasDuration(run, compared, now));
-    const left = count - runs.length;
-    const wanted = compared.waitingFor === undefined ? candidates.slice(0, left) : candidates;
-    const matching = await recordsOf(deps, scan, wanted);
-    runs.push(...matching.slice(0, left));
+    const remaining = count - runs.length;
+    const selected = compared.waitingFor === undefined ? candidates.slice(0, remaining) : candidates;
+    const matching = await recordsOf(deps, scan, selected);
+    runs.push(...matching.slice(0, remaining));
     // The next scan starts after the last run that is returned if others of the batch match too.
-    const cut = matching.length > left ? runs.at(-1) : wanted.length < candidates.length ? wanted.at(-1) : undefined;
-    const until = cut === undefined ? items.at(-1) : items.find(({ position }) => position === cut.position);
-    after = until?.position ?? after;
-    scannedUntil = until?.createdAt ?? scannedUntil;
-    if (next === null && until === items.at(-1)) return { runs, next: null, scannedUntil };
+    const lastSelected =
+      matching.length > remaining ? runs.at(-1) : selected.length < candidates.length ? selected.at(-1) : undefined;
+    const lastScanned =
+      lastSelected === undefined ? items.at(-1) : items.find(({ position }) => position === lastSelected.position);
+    after = lastScanned?.position ?? after;
+    scannedUntil = lastScanned?.createdAt ?? scannedUntil;
+    if (next === null && lastScanned === items.at(-1)) return { runs, next: null, scannedUntil };
     if (runs.length === count) break;
     // Yields to other requests.
     await new Promise((resolve) => setImmediate(resolve));

@@ -4,12 +4,12 @@ import type { ListedSchedule, Listing, ScheduleStore } from '../../ports/stores/
 import type { Reserve } from '../admission/read-budget.js';
 import { StreamedList, streamed } from '../responses/streamed-json.js';
 
-async function* partsOf<Shown>(
+async function* partsOf<Presented>(
   store: ScheduleStore,
   instanceId: string,
   first: Listing<ListedSchedule>,
-  present: (schedule: ListedSchedule) => Shown,
-): AsyncGenerator<readonly Shown[]> {
+  present: (schedule: ListedSchedule) => Presented,
+): AsyncGenerator<readonly Presented[]> {
   let part = first;
   for (;;) {
     yield part.items.map(present);
@@ -18,14 +18,14 @@ async function* partsOf<Shown>(
   }
 }
 
-export async function listedSchedules<Shown>(
+export async function listSchedules<Presented>(
   store: ScheduleStore,
   instanceId: string,
   reserve: Reserve,
-  present: (schedule: ListedSchedule) => Shown,
-): Promise<Shown[]> {
+  present: (schedule: ListedSchedule) => Presented,
+): Promise<Presented[]> {
   const first = await store.listSchedules({ instanceId, after: null, limit: LIMITS.schedulesAtOnce });
   if (first.next === null) return first.items.map(present);
   await reserve(2 * LIMITS.partBytes);
-  return streamed<Shown[]>(new StreamedList(partsOf(store, instanceId, first, present)));
+  return streamed<Presented[]>(new StreamedList(partsOf(store, instanceId, first, present)));
 }

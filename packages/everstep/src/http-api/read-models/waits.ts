@@ -1,4 +1,7 @@
-/** Reads what active runs wait for. Nothing is stored for it: it follows from their tasks and from what holds deliveries back. */
+/**
+ * Determines why active runs are waiting. The reasons are not stored: they follow from the tasks of the runs and from holds on
+ * deliveries.
+ */
 import { LIMITS } from '../../config/limits.js';
 import type { Waiting } from '../../contract/fields/wait-reason.js';
 import type { WaitKind } from '../../contract/states.js';
@@ -9,7 +12,7 @@ import type { RunReads } from './reads.js';
 
 type Waits = Pick<RunService, 'waits'>;
 
-async function presented(service: Waits, runs: Parameters<Waits['waits']>[0]): Promise<ReadonlyMap<string, Waiting>> {
+async function presentWaits(service: Waits, runs: Parameters<Waits['waits']>[0]): Promise<ReadonlyMap<string, Waiting>> {
   return new Map([...(await service.waits(runs))].map(([runKey, wait]) => [runKey, presentWaiting(wait)]));
 }
 
@@ -27,14 +30,14 @@ async function openRuns(
   return active.map((run) => ({ run, tasks: tasks.get(run.key) ?? [] }));
 }
 
-/** Returns what the active runs among these wait for, by run key. */
+/** Returns why the active runs among these are waiting, by run key. */
 export const waitsOfRuns = async (
   reads: Pick<RunReads, 'firstTasks'>,
   service: Waits,
   listed: RunsOfInstance,
-): Promise<ReadonlyMap<string, Waiting>> => presented(service, await openRuns(reads, listed));
+): Promise<ReadonlyMap<string, Waiting>> => presentWaits(service, await openRuns(reads, listed));
 
-/** Returns what kind of thing the active runs among these wait for, by run key. */
+/** Returns the kind of the reason why the active runs among these are waiting, by run key. */
 export async function waitKindsOf(
   reads: Pick<RunReads, 'firstTasks'>,
   service: Waits,
@@ -44,18 +47,18 @@ export async function waitKindsOf(
   return new Map([...waits].map(([runKey, { reason }]) => [runKey, reason.kind]));
 }
 
-/** Returns what runs wait for, by run key, from histories that are already read. */
+/** Returns why runs are waiting, by run key, from histories that are already read. */
 export function waitsOfHistories(
   service: Waits,
   histories: readonly Pick<RunHistory, 'run' | 'tasks'>[],
 ): Promise<ReadonlyMap<string, Waiting>> {
-  return presented(
+  return presentWaits(
     service,
     histories.map(({ run, tasks }) => ({ run, tasks: tasks.slice(0, LIMITS.maxWaitTasks) })),
   );
 }
 
-/** Returns what a run waits for, from a history that is already read. */
+/** Returns why a run is waiting, from a history that is already read. */
 export async function waitOf(service: Waits, history: Pick<RunHistory, 'run' | 'tasks'>): Promise<Waiting | undefined> {
   return (await waitsOfHistories(service, [history])).get(history.run.key);
 }

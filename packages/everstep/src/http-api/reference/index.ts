@@ -33,7 +33,7 @@ export const MANAGEMENT_REFERENCE: Reference = {
 };
 
 const STYLES_PATH = '/docs/reference.css';
-const ABOUT = {
+const SHARED = {
   tag: 'Service',
   method: 'GET',
   unknownQuery: 'ignore',
@@ -47,7 +47,7 @@ function pageOperation(reference: Reference, links: readonly ReferenceLink[]): O
   const { operationId, path, label, documentPath, documentOf } = reference;
   const rendered = new WeakMap<RawBody, StaticFile>();
   return openOperation({
-    ...ABOUT,
+    ...SHARED,
     operationId,
     summary: `API reference: ${label}`,
     path,
@@ -73,7 +73,7 @@ export function referenceOperations(references: readonly Reference[]): readonly 
   return [
     ...references.map((reference) => pageOperation(reference, references)),
     openOperation({
-      ...ABOUT,
+      ...SHARED,
       operationId: 'getApiReferenceStyles',
       summary: 'Style sheet of the API reference',
       path: STYLES_PATH,

@@ -14,7 +14,7 @@ interface Route {
   readonly operation: DescribedOperation;
 }
 
-const PLACES: readonly (readonly [string, string])[] = [
+const PARAMETER_SECTIONS: readonly (readonly [string, string])[] = [
   ['path', 'Path parameters'],
   ['query', 'Query parameters'],
   ['header', 'Headers'],
@@ -45,7 +45,7 @@ function parameterTable(title: string, parameters: readonly Parameter[]): Markup
   )}</tbody></table>`;
 }
 
-function bodies(content: DescribedOperation['responses'][string]['content']): Markup | null {
+function bodySchemas(content: DescribedOperation['responses'][string]['content']): Markup | null {
   if (!content) return null;
   return html`${Object.entries(content).map(
     ([mediaType, { schema }]) =>
@@ -54,9 +54,9 @@ function bodies(content: DescribedOperation['responses'][string]['content']): Ma
 }
 
 function authentication(document: OpenApiDocument, operation: DescribedOperation): Markup {
-  const wanted = operation.security ?? document.security ?? [];
-  if (wanted.length === 0) return html`<p class="auth">No authentication.</p>`;
-  const schemes = wanted
+  const security = operation.security ?? document.security ?? [];
+  if (security.length === 0) return html`<p class="auth">No authentication.</p>`;
+  const schemes = security
     .flatMap((each) => Object.keys(each))
     .map((name) => {
       const scheme = document.components.securitySchemes[name];
@@ -73,7 +73,7 @@ function operationSection(document: OpenApiDocument, { method, path, operation }
 <p class="route"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></p>
 ${description ? html`<p>${prose(description)}</p>` : null}
 ${authentication(document, operation)}
-${PLACES.map(([place, title]) =>
+${PARAMETER_SECTIONS.map(([place, title]) =>
   parameterTable(
     title,
     parameters.filter((each) => each.in === place),
@@ -82,7 +82,7 @@ ${PLACES.map(([place, title]) =>
 ${
   requestBody
     ? html`<h4>Request body${requestBody.required ? html` <em>required</em>` : null}</h4>
-${requestBody.description ? html`<p>${prose(requestBody.description)}</p>` : null}${bodies(requestBody.content)}`
+${requestBody.description ? html`<p>${prose(requestBody.description)}</p>` : null}${bodySchemas(requestBody.content)}`
     : null
 }
 <h4>Responses</h4>
@@ -90,13 +90,13 @@ ${Object.entries(responses).map(
   ([
     status,
     { description: about, content },
-  ]) => html`<details><summary><code>${status}</code> ${prose(about)}</summary>${bodies(content)}</details>
+  ]) => html`<details><summary><code>${status}</code> ${prose(about)}</summary>${bodySchemas(content)}</details>
 `,
 )}</section>
 `;
 }
 
-function contents(tags: ReadonlyMap<string, readonly Route[]>): Markup {
+function navigation(tags: ReadonlyMap<string, readonly Route[]>): Markup {
   return html`<nav aria-label="Operations">${[...tags].map(
     ([tag, routes]) =>
       html`<details><summary>${tag}</summary><ul>${routes.map(
@@ -134,7 +134,7 @@ export function referencePage({ document, documentPath, styles, links, path }: R
 <header><p><a href="/">Everstep</a></p>
 <ul>${links.map((link) => html`<li><a href="${link.path}"${link.path === path ? html` aria-current="page"` : null}>${link.label}</a></li>`)}</ul></header>
 <div class="columns">
-${contents(tags)}
+${navigation(tags)}
 <main>
 <h1>${info.title}</h1>
 ${info.description ? html`<p>${prose(info.description)}</p>` : null}

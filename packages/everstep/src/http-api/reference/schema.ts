@@ -18,17 +18,17 @@ function typeOf(schema: Schema): Markup {
   if (schema.enum)
     return html`${schema.enum.map((value, index) => html`${index > 0 ? ' | ' : ''}<code>${JSON.stringify(value)}</code>`)}`;
   const alternatives = alternativesOf(schema);
-  if (alternatives) return html`${alternatives.map((each, index) => html`${index > 0 ? ' or ' : ''}${typeOf(each)}`)}`;
+  if (alternatives) return html`${alternatives.map((property, index) => html`${index > 0 ? ' or ' : ''}${typeOf(property)}`)}`;
   if (items) return html`array of ${typeOf(items)}`;
-  const named = typeof type === 'string' ? type : (type ?? ['any']).join(' | ');
-  return html`${named}${format ? ` (${format})` : ''}`;
+  const typeName = typeof type === 'string' ? type : (type ?? ['any']).join(' | ');
+  return html`${typeName}${format ? ` (${format})` : ''}`;
 }
 
 function limitsOf(schema: Schema): readonly string[] {
-  const range = (what: string, min: number | undefined, max: number | undefined): readonly string[] => {
+  const range = (unit: string, min: number | undefined, max: number | undefined): readonly string[] => {
     if (min === undefined && max === undefined) return [];
-    if (min === undefined) return [`at most ${max}${what}`];
-    return max === undefined ? [`at least ${min}${what}`] : [`${min} to ${max}${what}`];
+    if (min === undefined) return [`at most ${max}${unit}`];
+    return max === undefined ? [`at least ${min}${unit}`] : [`${min} to ${max}${unit}`];
   };
   return [
     ...range('', schema.minimum, schema.maximum),
@@ -47,11 +47,15 @@ export function shortSchema(schema: Schema): Markup {
 
 function propertiesOf(schema: Schema): readonly (readonly [string, Schema, boolean])[] {
   const required = new Set(schema.required ?? []);
-  const own = Object.entries(schema.properties ?? {}).map(([name, each]) => [name, each, required.has(name)] as const);
-  const others = Object.values(schema.patternProperties ?? {}).map((each) => ['(any name)', each, false] as const);
-  const more =
+  const declaredProperties = Object.entries(schema.properties ?? {}).map(
+    ([name, property]) => [name, property, required.has(name)] as const,
+  );
+  const patternProperties = Object.values(schema.patternProperties ?? {}).map(
+    (property) => ['(any name)', property, false] as const,
+  );
+  const additionalProperties =
     typeof schema.additionalProperties === 'object' ? [['(any name)', schema.additionalProperties, false] as const] : [];
-  return [...own, ...others, ...more];
+  return [...declaredProperties, ...patternProperties, ...additionalProperties];
 }
 
 /** The schemas whose properties are shown below a schema of this type: its own, those of its items, those of its variants. */
@@ -70,10 +74,10 @@ export function schemaTables(schema: Schema, depth = 0): Markup | null {
       html`<table class="properties"><tbody>${propertiesOf(part).map(
         ([
           name,
-          each,
+          property,
           required,
         ]) => html`<tr><th scope="row"><code>${name}</code>${required ? html` <em>required</em>` : null}</th>
-<td>${shortSchema(each)}${each.description ? html`<p>${prose(each.description)}</p>` : null}${schemaTables(each, depth + 1)}</td></tr>
+<td>${shortSchema(property)}${property.description ? html`<p>${prose(property.description)}</p>` : null}${schemaTables(property, depth + 1)}</td></tr>
 `,
       )}</tbody></table>`,
   )}`;

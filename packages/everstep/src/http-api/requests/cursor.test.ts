@@ -6,11 +6,11 @@ import { type CursorScope, createCursorSeal } from './cursor.js';
 const accounts = { secret: async () => 'a secret of the installation' };
 const seal = createCursorSeal(accounts);
 const scope: CursorScope = { operation: 'logs', instanceId: 'qi_1', filters: { labels: ['a', 'b'], count: undefined, from: 1 } };
-const state = { after: '17', horizon: '20', left: 3 };
+const state = { after: '17', horizon: '20', remaining: 3 };
 const isBadCursor = (error: unknown) => error instanceof ApiError && error.code === 'bad-cursor';
 
 test('a cursor returns its state, even after a restart', async () => {
-  for (const made of [state, { after: '', horizon: null, left: null }]) {
+  for (const made of [state, { after: '', horizon: null, remaining: null }]) {
     const cursor = await seal.seal(scope, made);
     assert.match(cursor, /^[\w.-]+$/, 'it needs no encoding in a URL');
     assert.deepEqual(await seal.open(scope, cursor), made);

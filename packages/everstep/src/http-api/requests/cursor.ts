@@ -10,7 +10,7 @@ import { KEY_RINGS, KeyRing, keyAt } from '../../secrets/key-ring.js';
 
 const SEAL_BYTES = 16;
 
-/** What a cursor is valid for. The order of `filters` does not matter. */
+/** The request that a cursor is valid for. The order of `filters` does not matter. */
 export interface CursorScope {
   readonly operation: string;
   readonly instanceId: string;
@@ -23,7 +23,7 @@ export interface CursorState {
   /** Entries after this position are omitted; null for no bound. */
   readonly horizon: string | null;
   /** Number of entries that may still be returned; null for all. */
-  readonly left: number | null;
+  readonly remaining: number | null;
 }
 
 export interface CursorSeal {
@@ -34,25 +34,25 @@ export interface CursorSeal {
   open(scope: CursorScope, cursor: string): Promise<CursorState>;
 }
 
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical).sort();
+function canonicalValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonicalValue).sort();
   if (typeof value !== 'object' || value === null) return value;
-  const present = Object.entries(value).filter(([, each]) => each !== undefined);
-  return present.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, each]) => [name, canonical(each)]);
+  const present = Object.entries(value).filter(([, item]) => item !== undefined);
+  return present.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, item]) => [name, canonicalValue(item)]);
 }
 
 function stateOf(text: string): CursorState | null {
-  const [after, horizon, left]: readonly unknown[] = JSON.parse(text);
+  const [after, horizon, remaining]: readonly unknown[] = JSON.parse(text);
   if (typeof after !== 'string' || (typeof horizon !== 'string' && horizon !== null)) return null;
-  return typeof left === 'number' || left === null ? { after, horizon, left } : null;
+  return typeof remaining === 'number' || remaining === null ? { after, horizon, remaining } : null;
 }
 
 export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): CursorSeal {
   const ring = new KeyRing({ accounts, name: KEY_RINGS.cursors.name });
 
   function mac(key: string, scope: CursorScope, payload: string): Buffer {
-    const bound = JSON.stringify([scope.operation, scope.instanceId, canonical(scope.filters), payload]);
-    return createHmac('sha256', key).update(bound).digest().subarray(0, SEAL_BYTES);
+    const signedText = JSON.stringify([scope.operation, scope.instanceId, canonicalValue(scope.filters), payload]);
+    return createHmac('sha256', key).update(signedText).digest().subarray(0, SEAL_BYTES);
   }
 
   return {
@@ -60,23 +60,25 @@ export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): Cursor
       await ring.keys();
     },
     async seal(scope, state) {
-      const payload = Buffer.from(JSON.stringify([state.after, state.horizon, state.left])).toString('base64url');
+      const payload = Buffer.from(JSON.stringify([state.after, state.horizon, state.remaining])).toString('base64url');
       return `${payload}.${mac(keyAt(await ring.keys(), Date.now()), scope, payload).toString('base64url')}`;
     },
     async open(scope, cursor) {
-      const refused = new ApiError(
+      const badCursor = new ApiError(
         'bad-cursor',
         'the cursor is invalid: send it exactly as it was returned, to the same operation with the same filters, or omit it to start from the beginning',
       );
       const [payload = '', seal = '', ...more] = cursor.split('.');
-      const given = Buffer.from(seal, 'base64url');
+      const receivedMac = Buffer.from(seal, 'base64url');
       const keys = await ring.keys();
       // Base64url has several encodings of the last bits; only the canonical one is accepted.
-      const asWritten = given.toString('base64url') === seal && more.length === 0;
-      const isOurs = keys.some(({ key }) => given.length === SEAL_BYTES && timingSafeEqual(given, mac(key, scope, payload)));
-      if (!asWritten || !isOurs) throw refused;
+      const isCanonical = receivedMac.toString('base64url') === seal && more.length === 0;
+      const isAuthentic = keys.some(
+        ({ key }) => receivedMac.length === SEAL_BYTES && timingSafeEqual(receivedMac, mac(key, scope, payload)),
+      );
+      if (!isCanonical || !isAuthentic) throw badCursor;
       const state = stateOf(Buffer.from(payload, 'base64url').toString());
-      if (!state) throw refused;
+      if (!state) throw badCursor;
       return state;
     },
   };

@@ -59,15 +59,15 @@ export class RequestBodies {
     { owner, maxBytes, refuseSize = tooLarge }: BodyOptions,
   ): Promise<ReceivedBody> {
     const { raw, headers } = request;
-    const announced = headers['content-length'] === undefined ? null : Number(headers['content-length']);
-    if (announced !== null && announced > maxBytes) return Promise.reject(refuseSize(maxBytes, announced));
+    const contentLength = headers['content-length'] === undefined ? null : Number(headers['content-length']);
+    if (contentLength !== null && contentLength > maxBytes) return Promise.reject(refuseSize(maxBytes, contentLength));
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       let length = 0;
-      let held = 0;
+      let countedBytes = 0;
       reply.raw.once('close', () => {
-        this.add(owner, -held);
-        held = 0;
+        this.add(owner, -countedBytes);
+        countedBytes = 0;
         if (!raw.complete) reject(new ApiError('bad-request', 'the request ended before it was complete'));
       });
       const stop = (error: ApiError) => {
@@ -83,13 +83,13 @@ export class RequestBodies {
           return;
         }
         this.add(owner, chunk.length);
-        held += chunk.length;
+        countedBytes += chunk.length;
         chunks.push(chunk);
       };
       raw.on('data', take);
       raw.once('error', reject);
       raw.once('end', () => {
-        if (announced !== null && announced !== length)
+        if (contentLength !== null && contentLength !== length)
           return reject(new ApiError('bad-request', 'the length of the body does not match its Content-Length header'));
         resolve({ length, bytes: () => Buffer.concat(chunks, length) });
       });
@@ -111,8 +111,8 @@ export class RequestBodies {
 
   private add(owner: string, bytes: number): void {
     this.heldBytes += bytes;
-    const left = (this.perOwner.get(owner) ?? 0) + bytes;
-    if (left > 0) this.perOwner.set(owner, left);
+    const ownerBytes = (this.perOwner.get(owner) ?? 0) + bytes;
+    if (ownerBytes > 0) this.perOwner.set(owner, ownerBytes);
     else this.perOwner.delete(owner);
   }
 }

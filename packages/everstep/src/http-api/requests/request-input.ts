@@ -13,23 +13,23 @@ export const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
 export const NO_BODY = Buffer.alloc(0);
 const NO_PARAMETERS = Type.Object({});
 
-/** Reads the path parameters. `given` is the result of the router. Throws ApiError. */
-export function readPath({ pathParameters, unknownQuery }: Operation, given: unknown): Readonly<Record<string, unknown>> {
+/** Reads the path parameters. `params` is the result of the router. Throws ApiError. */
+export function readPath({ pathParameters, unknownQuery }: Operation, params: unknown): Readonly<Record<string, unknown>> {
   if (!pathParameters || unknownQuery === 'part-of-path') return {};
-  const texts = new Map(Object.entries(typeof given === 'object' && given !== null ? given : {}));
-  const read: Record<string, unknown> = {};
+  const texts = new Map(Object.entries(typeof params === 'object' && params !== null ? params : {}));
+  const values: Record<string, unknown> = {};
   for (const [name, property] of Object.entries(pathParameters.properties)) {
     const text = String(texts.get(name) ?? '');
     try {
-      read[name] = readValue(property, text);
+      values[name] = readValue(property, text);
     } catch (error) {
       if (!(error instanceof Unacceptable)) throw error;
       // Unlike other parameters, a path segment cannot be omitted.
-      const why = text === '' ? 'is missing from the path' : error.message;
-      throw new ApiError(error.code ?? 'bad-parameter', `${name} ${why}`);
+      const problem = text === '' ? 'is missing from the path' : error.message;
+      throw new ApiError(error.code ?? 'bad-parameter', `${name} ${problem}`);
     }
   }
-  return read;
+  return values;
 }
 
 function readBody({ body: spec, access }: Operation, bytes: Buffer, contentType: string | undefined): unknown {
@@ -47,7 +47,7 @@ function readBody({ body: spec, access }: Operation, bytes: Buffer, contentType:
 function readQueryOf({ query, unknownQuery }: Operation, context: RequestContext): Readonly<Record<string, unknown>> {
   if (unknownQuery === 'part-of-path' || (!query && unknownQuery === 'ignore')) return NO_QUERY;
   // A token parameter next to a token header was not removed, and must not be read as a filter.
-  const rules = { unknown: unknownQuery, besides: [context.dialect.tokenParameter] };
+  const rules = { unknown: unknownQuery, otherNames: [context.dialect.tokenParameter] };
   return { ...readQuery(query ?? NO_PARAMETERS, splitQuery(context.target.query), rules) };
 }
 
@@ -55,12 +55,12 @@ function readQueryOf({ query, unknownQuery }: Operation, context: RequestContext
 export function readInput(operation: Operation, request: FastifyRequest, body: Buffer, context: RequestContext): OperationInput {
   const { headers, headerFamilies } = operation;
   const families = headerFamilies ? Object.keys(headerFamilies) : [];
-  const read = headers ? readPrefixedHeaders(headers, families, context.headers, context.dialect) : null;
+  const prefixedHeaders = headers ? readPrefixedHeaders(headers, families, context.headers, context.dialect) : null;
   return {
     path: readPath(operation, request.params),
     query: readQueryOf(operation, context),
-    headers: read?.values ?? {},
-    carried: read?.families ?? {},
+    headers: prefixedHeaders?.values ?? {},
+    carried: prefixedHeaders?.families ?? {},
     body: readBody(operation, body, request.headers['content-type']),
     request: context,
   };

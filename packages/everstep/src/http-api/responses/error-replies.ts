@@ -55,7 +55,7 @@ export interface FailedRequest {
   readonly method: string;
   readonly route: string | undefined;
   /** Whether the whole request was received. */
-  readonly whole: boolean;
+  readonly isComplete: boolean;
 }
 
 const RETRY_AFTER = { 'retry-after': '2' };
@@ -69,24 +69,24 @@ function storeUnavailable(error: StoreUnavailableError, method: string): ApiErro
     const message = `${error.message}; retry after the number of seconds in Retry-After, with the same run id or deduplication id`;
     return new ApiError('store-unavailable', message, RETRY_AFTER);
   }
-  const reads = method === 'GET' || method === 'HEAD';
-  const doubt = 'The request may have been processed: check first, or repeat it with the same run id or deduplication id';
-  const message = `the database is not reachable; retry later${reads ? '' : `. ${doubt}`}`;
+  const isRead = method === 'GET' || method === 'HEAD';
+  const uncertainty = 'The request may have been processed: check first, or repeat it with the same run id or deduplication id';
+  const message = `the database is not reachable; retry later${isRead ? '' : `. ${uncertainty}`}`;
   return new ApiError('store-unavailable', message, RETRY_AFTER);
 }
 
 /** Returns the error for the client. Internal details are only logged. */
-export function apiErrorOf(error: unknown, log: Log, { requestId, method, route, whole }: FailedRequest): ApiError {
+export function apiErrorOf(error: unknown, log: Log, { requestId, method, route, isComplete }: FailedRequest): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StoreUnavailableError) {
     log.warn({ requestId, method, route, error: error.message }, 'request failed, the store is unavailable');
     return storeUnavailable(error, method);
   }
   const code = codeOf(error);
-  const known = fromFramework(code);
-  if (known) return known;
+  const frameworkError = fromFramework(code);
+  if (frameworkError) return frameworkError;
   // After the whole request was received, another connection caused the error, such as that of the database.
-  if (!whole && (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE'))
+  if (!isComplete && (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE'))
     return new ApiError('bad-request', 'the request ended before it was complete');
   const details = error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
   log.error({ requestId, method, route, ...details }, 'request failed with an internal error');

@@ -28,26 +28,26 @@ async function* listText({ parts }: StreamedList<unknown>, stringify: Stringify)
 }
 
 async function* objectText(body: Readonly<Record<string, unknown>>, stringify: Stringify): AsyncGenerator<string> {
-  let gathered = '{';
+  let pendingText = '{';
   let separator = '';
   for (const [name, value] of Object.entries(body)) {
     const isList = value instanceof StreamedList;
     // Includes the name, because some values are masked by name.
     const text = isList ? `${JSON.stringify(name)}:` : stringify({ [name]: value }).slice(1, -1);
     if (text === '') continue;
-    gathered += separator + text;
+    pendingText += separator + text;
     separator = ',';
     if (!isList) continue;
-    yield gathered;
-    gathered = '';
+    yield pendingText;
+    pendingText = '';
     yield* listText(value, stringify);
   }
-  yield `${gathered}}`;
+  yield `${pendingText}}`;
 }
 
 type Slice = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
-async function* inSlices(texts: AsyncGenerator<string>, slice: Slice): AsyncGenerator<string> {
+async function* readInSlices(texts: AsyncGenerator<string>, slice: Slice): AsyncGenerator<string> {
   try {
     for (let next = await slice(() => texts.next()); next.done !== true; next = await slice(() => texts.next())) yield next.value;
   } finally {
@@ -68,7 +68,7 @@ export class StreamedJson {
 
   /** Returns the text as a stream. One part is read ahead. `slice` schedules the work for each part. */
   stream(stringify?: Stringify, slice: Slice = (work) => work()): Readable {
-    return Readable.from(inSlices(this.text(stringify), slice), { objectMode: false, highWaterMark: 1 });
+    return Readable.from(readInSlices(this.text(stringify), slice), { objectMode: false, highWaterMark: 1 });
   }
 }
 

@@ -6,6 +6,7 @@
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../contract/fields/no-other-properties.js';
 import { like } from '../../contract/patterns.js';
 import {
   DeleteBody,
@@ -33,7 +34,7 @@ const TAG = 'Documents';
 const ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
 const SUCCESS = respond(200, { result: 'Success' as const });
 
-const LEFT_OUT = `A response contains at most ${LIMITS.maxPageBytes} bytes of content and metadata. Further documents have \`leftOut\` instead; get them with fewer ids per request.`;
+const OMISSION_NOTE = `A response contains at most ${LIMITS.maxPageBytes} bytes of content and metadata. Further documents have \`leftOut\` instead; get them with fewer ids per request.`;
 
 const inIndex = Type.Object({
   indexId: Type.String({ minLength: 1, maxLength: LIMITS.maxRecordIdLength, description: 'Id of the search index.' }),
@@ -49,14 +50,14 @@ const inNamespace = Type.Object({
 
 const common = { tag: TAG, method: 'POST', unknownQuery: 'ignore', errors: ERRORS } as const;
 /** Returns the paths of an operation, with and without a namespace. */
-const at = (word: string) =>
+const pathsOf = (word: string) =>
   ({ path: `/search/{indexId}/${word}/{namespace}`, otherPaths: [`/search/{indexId}/${word}`] }) as const;
 const json = <Schema extends Parameters<typeof Type.Array>[0]>(schema: Schema) =>
   ({ kind: 'json', required: true, schema }) as const;
 /** Clients send an empty array when there is no input. */
 const NO_BODY = { kind: 'json', required: false, schema: NothingToSay } as const;
 
-function read<Body>(body: Body | undefined): Body {
+function requiredBody<Body>(body: Body | undefined): Body {
   if (body === undefined)
     throw new ApiError('bad-body', 'the request body is missing; send a JSON value with Content-Type: application/json');
   return body;
@@ -80,7 +81,7 @@ function readChoice({ ids, prefix, filter }: Static<typeof DeleteBody>): Documen
 }
 
 /** Returns the cursor of the next page: the last id of this page. */
-const cursorOf = (last: SearchDocument): string => Buffer.from(last.id).toString('base64url');
+const cursorOf = (lastDocument: SearchDocument): string => Buffer.from(lastDocument.id).toString('base64url');
 function readCursor(cursor: string | number | undefined): string | null {
   const text = String(cursor ?? '');
   if (text === '' || text === '0') return null;
@@ -122,7 +123,7 @@ function checkSize(documents: readonly SearchDocument[]): void {
 
 const upsertDocuments = indexOperation({
   ...common,
-  ...at('upsert-data'),
+  ...pathsOf('upsert-data'),
   operationId: 'upsertDocuments',
   audit: change('search.upsert-documents', 'indexId', { onlyUsers: true }),
   summary: 'Upsert documents',
@@ -134,7 +135,7 @@ const upsertDocuments = indexOperation({
   errors: [...ERRORS, 'conflict', 'not-found', 'storage-quota-exceeded'],
   async handle({ path, body }, context) {
     const { search } = context;
-    const documents = [read(body)].flat().map(readDocument);
+    const documents = [requiredBody(body)].flat().map(readDocument);
     checkSize(documents);
     await allowDocuments(context, path.indexId, documents);
     const result = await search.documents.upsert({ ...path, documents });
@@ -150,47 +151,47 @@ const upsertDocuments = indexOperation({
 
 const searchDocuments = indexOperation({
   ...common,
-  ...at('search'),
+  ...pathsOf('search'),
   operationId: 'searchDocuments',
   audit: ONLY_READS,
   summary: 'Search documents',
   description:
     'Full-text search with BM25: case-insensitive, without accents, with English stemming. `reranking`, `semanticWeight` and `inputEnrichment` are accepted for compatibility and have no effect. ' +
-    LEFT_OUT,
+    OMISSION_NOTE,
   needs: 'read',
   pathParameters: inNamespace,
   body: json(SearchBody),
   responses: { 200: resultOf(Type.Array(ScoredDocument)) },
   async handle({ path, body, request }, { search }) {
-    const { query: text, topK: limit = LIMITS.searchResultsDefault, filter, ...parts } = read(body);
+    const { query: text, topK: limit = LIMITS.searchResultsDefault, filter, ...parts } = requiredBody(body);
     await request.reserve(longestResponse(limit));
-    const wanted = { ...path, text, limit, filter: filter === undefined ? null : readFilter(filter), ...BOUND };
-    const found = await search.documents.search(wanted);
-    return respond(200, { result: found.map((document) => presentHit(document, parts)) });
+    const searchRequest = { ...path, text, limit, filter: filter === undefined ? null : readFilter(filter), ...BOUND };
+    const documents = await search.documents.search(searchRequest);
+    return respond(200, { result: documents.map((document) => presentHit(document, parts)) });
   },
 });
 
 /** Returns all documents with a prefix, up to the limit of one response. */
 async function fetchPrefix(
-  place: Namespace,
+  namespace: Namespace,
   prefix: string,
   documents: { range: RangeOfDocuments },
 ): Promise<readonly SearchDocument[]> {
   const limit = LIMITS.maxSearchDocumentsAtOnce;
-  const found = await documents.range({ ...place, prefix, after: null, limit: limit + 1, ...BOUND });
-  if (found.length > limit)
+  const matching = await documents.range({ ...namespace, prefix, after: null, limit: limit + 1, ...BOUND });
+  if (matching.length > limit)
     throw new ApiError('bad-body', `more than ${limit} documents match "prefix"; use the range operation, which has pages`);
-  return found;
+  return matching;
 }
 type RangeOfDocuments = SearchDocuments['range'];
 
 const getDocuments = indexOperation({
   ...common,
-  ...at('fetch'),
+  ...pathsOf('fetch'),
   operationId: 'getDocuments',
   audit: ONLY_READS,
   summary: 'Get documents by id or prefix',
-  description: `Returns the documents with the given ids, or all documents whose ids have the prefix. ${LEFT_OUT}`,
+  description: `Returns the documents with the given ids, or all documents whose ids have the prefix. ${OMISSION_NOTE}`,
   needs: 'read',
   pathParameters: inNamespace,
   body: json(FetchBody),
@@ -202,20 +203,20 @@ const getDocuments = indexOperation({
     ),
   },
   async handle({ path, body, request }, { search: { documents } }) {
-    const { ids, prefix, ...parts } = read(body);
+    const { ids, prefix, ...parts } = requiredBody(body);
     await request.reserve(longestResponse(ids?.length ?? LIMITS.maxSearchDocumentsAtOnce));
     const choice = readChoice({ ...(ids === undefined ? {} : { ids }), ...(prefix === undefined ? {} : { prefix }) });
-    const found =
+    const selected =
       choice.kind === 'ids'
         ? await documents.fetch({ ...path, ids: choice.ids, ...BOUND })
         : await fetchPrefix(path, prefix ?? '', documents);
-    return respond(200, { result: found.map((document) => document && presentDocument(document, parts)) });
+    return respond(200, { result: selected.map((document) => document && presentDocument(document, parts)) });
   },
 });
 
 const deleteDocuments = indexOperation({
   ...common,
-  ...at('delete'),
+  ...pathsOf('delete'),
   operationId: 'deleteDocuments',
   audit: change('search.delete-documents', 'indexId', { onlyUsers: true }),
   summary: 'Delete documents',
@@ -223,16 +224,16 @@ const deleteDocuments = indexOperation({
   needs: 'read-write',
   pathParameters: inNamespace,
   body: json(DeleteBody),
-  responses: { 200: resultOf(Type.Object({ deleted: Type.Integer() }, { additionalProperties: false })) },
+  responses: { 200: resultOf(Type.Object({ deleted: Type.Integer() }, NO_OTHER_PROPERTIES)) },
   async handle({ path, body }, { search }) {
-    const deleted = await search.documents.remove({ ...path, choice: readChoice(read(body)) });
+    const deleted = await search.documents.remove({ ...path, choice: readChoice(requiredBody(body)) });
     return respond(200, { result: { deleted } });
   },
 });
 
 const listDocuments = indexOperation({
   ...common,
-  ...at('range'),
+  ...pathsOf('range'),
   operationId: 'listDocuments',
   audit: ONLY_READS,
   summary: 'List documents',
@@ -242,21 +243,21 @@ const listDocuments = indexOperation({
   body: json(RangeBody),
   responses: { 200: resultOf(DocumentPage) },
   async handle({ path, body, request }, { search }) {
-    const { cursor, limit, prefix = '', ...parts } = read(body);
+    const { cursor, limit, prefix = '', ...parts } = requiredBody(body);
     await request.reserve(longestResponse(limit));
     // One document more than shown reveals whether there is a next page.
-    const found = await search.documents.range({ ...path, prefix, after: readCursor(cursor), limit: limit + 1, ...BOUND });
-    const end = found.findIndex(({ leftOut }) => leftOut !== undefined);
-    const page = found.slice(0, end === -1 ? limit : Math.min(end, limit));
-    const last = page.at(-1);
-    const nextCursor = last && found.length > page.length ? cursorOf(last) : '';
+    const documents = await search.documents.range({ ...path, prefix, after: readCursor(cursor), limit: limit + 1, ...BOUND });
+    const end = documents.findIndex(({ leftOut }) => leftOut !== undefined);
+    const page = documents.slice(0, end === -1 ? limit : Math.min(end, limit));
+    const lastDocument = page.at(-1);
+    const nextCursor = lastDocument && documents.length > page.length ? cursorOf(lastDocument) : '';
     return respond(200, { result: { nextCursor, vectors: page.map((document) => presentDocument(document, parts)) } });
   },
 });
 
 const resetDocuments = indexOperation({
   ...common,
-  ...at('reset'),
+  ...pathsOf('reset'),
   operationId: 'resetDocuments',
   audit: change('search.reset-documents', 'indexId', { onlyUsers: true }),
   summary: 'Delete all documents of a namespace',
@@ -266,8 +267,8 @@ const resetDocuments = indexOperation({
   body: NO_BODY,
   responses: { 200: resultOf(Success) },
   async handle({ path: { indexId, namespace }, request }, { search }) {
-    const all = new URLSearchParams(request.target.query).has('all');
-    await search.documents.reset({ indexId, namespace: all ? null : namespace });
+    const isEveryNamespace = new URLSearchParams(request.target.query).has('all');
+    await search.documents.reset({ indexId, namespace: isEveryNamespace ? null : namespace });
     return SUCCESS;
   },
 });

@@ -17,9 +17,9 @@ export function presentDocument({ id, content, metadata, leftOut }: SearchDocume
   };
 }
 
-export const presentHit = (found: FoundDocument, parts: Parts): Static<typeof ScoredDocument> => ({
-  ...presentDocument(found, parts),
-  score: found.score,
+export const presentHit = (document: FoundDocument, parts: Parts): Static<typeof ScoredDocument> => ({
+  ...presentDocument(document, parts),
+  score: document.score,
 });
 
 export function presentInfo({ namespaces, diskBytes }: SearchIndexInfo): Static<typeof IndexInfo> {

@@ -59,12 +59,12 @@ export class Connections {
     this.open.add(socket);
     const peer = peerOf(socket);
     this.byPeer.set(peer, socket);
-    const ofAddress = (this.perAddress.get(address ?? '') ?? 0) + 1;
-    if (address !== null) this.perAddress.set(address, ofAddress);
+    const addressConnections = (this.perAddress.get(address ?? '') ?? 0) + 1;
+    if (address !== null) this.perAddress.set(address, addressConnections);
     if (this.limits) {
       const { served } = this.limits;
       if (this.open.size > served) this.refusals.set(socket, TOO_MANY);
-      else if (address !== null && ofAddress > Math.ceil(served * SHARE_OF_ADDRESS))
+      else if (address !== null && addressConnections > Math.ceil(served * SHARE_OF_ADDRESS))
         this.refusals.set(socket, TOO_MANY_OF_ADDRESS);
     }
     socket.once('close', () => {
@@ -88,10 +88,10 @@ export class Connections {
   }
 
   /** Closes connections without a request. Node does not count them as idle, so its server would wait for them. */
-  closeUnused(hasAsked: (socket: Socket) => boolean): void {
+  closeUnused(hasRequest: (socket: Socket) => boolean): void {
     for (const socket of this.open) {
       const secure = this.secure.get(socket);
-      const isUsed = secure ? hasAsked(secure) : socket.bytesRead > 0;
+      const isUsed = secure ? hasRequest(secure) : socket.bytesRead > 0;
       if (!isUsed) (secure ?? socket).destroy();
     }
   }
@@ -99,8 +99,8 @@ export class Connections {
   private remove(socket: Socket, address: string | null): void {
     this.open.delete(socket);
     if (address === null) return;
-    const left = (this.perAddress.get(address) ?? 0) - 1;
-    if (left > 0) this.perAddress.set(address, left);
+    const remaining = (this.perAddress.get(address) ?? 0) - 1;
+    if (remaining > 0) this.perAddress.set(address, remaining);
     else this.perAddress.delete(address);
   }
 

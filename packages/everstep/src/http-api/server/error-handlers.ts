@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../contract/error-codes.js';
 import { dialectOf } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
-import type { Admission, ChosenOperation } from '../admission/admission.js';
+import type { Admission, RoutedOperation } from '../admission/admission.js';
 import type { Recording } from '../audited/recording.js';
 import { shown } from '../parameters/value-errors.js';
 import { apiErrorOf, errorReply, unknownRoute } from '../responses/error-replies.js';
@@ -16,7 +16,7 @@ import { splitTarget } from './target.js';
 export interface ErrorSenderOptions {
   readonly log: Log;
   readonly recording: Recording;
-  readonly chosen: WeakMap<FastifyRequest, ChosenOperation>;
+  readonly chosen: WeakMap<FastifyRequest, RoutedOperation>;
   readonly admissions: WeakMap<FastifyRequest, Admission>;
   /** Called before a response is sent. */
   readonly endConnection: (reply: FastifyReply) => void;
@@ -41,7 +41,7 @@ export function createErrorSender({
       requestId,
       method,
       route: routeOptions.url,
-      whole: request.raw.complete,
+      isComplete: request.raw.complete,
     });
     const operation = admissions.get(request)?.operation ?? chosen.get(request)?.operation;
     if (operation) recording.refused(operation, admissions.get(request)?.admitted, api, callerIpOf(request));
@@ -63,7 +63,7 @@ export function addErrorHandlers(app: FastifyInstance, paths: PathTable, sendErr
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     const { path } = splitTarget(request.originalUrl);
-    const methods = paths.methodsAt(paths.meant(path));
+    const methods = paths.methodsAt(paths.resolve(path));
     if (methods.length === 0) {
       sendError(unknownRoute(path), request, reply);
       return;

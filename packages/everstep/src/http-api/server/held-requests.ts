@@ -7,7 +7,7 @@ const RETRY_AFTER: Readonly<Record<string, string>> = Object.freeze({ 'retry-aft
 
 export interface HeldRequestsOptions {
   /** Name of the requests in errors, for example `requests that wait for a result`. */
-  readonly what: string;
+  readonly requestName: string;
   readonly total: number;
   /** Limit of one instance. Absent: only its fair share limits it. */
   readonly perInstance?: number;
@@ -27,14 +27,14 @@ export class HeldRequests {
 
   /** Counts a request and returns the function that ends it. Throws ApiError when the limit is reached. */
   open(instanceId: string): () => void {
-    const { what, total, perInstance = total, within } = this.options;
+    const { requestName, total, perInstance = total, within } = this.options;
     if (this.share.free <= 0 || (within && within.free <= 0)) {
-      throw new ApiError('unavailable', `the server has reached its limit of ${total} ${what}; retry later`, RETRY_AFTER);
+      throw new ApiError('unavailable', `the server has reached its limit of ${total} ${requestName}; retry later`, RETRY_AFTER);
     }
-    const taken = this.share.takenBy(instanceId);
-    if (taken >= perInstance || !this.share.allows(instanceId) || within?.allows(instanceId) === false) {
-      const limit = taken >= perInstance ? 'the limit of a queue instance' : 'the current fair share of its account';
-      const message = `the queue instance has ${taken} ${what}, which is ${limit}; close some, or retry later`;
+    const openRequests = this.share.takenBy(instanceId);
+    if (openRequests >= perInstance || !this.share.allows(instanceId) || within?.allows(instanceId) === false) {
+      const limit = openRequests >= perInstance ? 'the limit of a queue instance' : 'the current fair share of its account';
+      const message = `the queue instance has ${openRequests} ${requestName}, which is ${limit}; close some, or retry later`;
       throw new ApiError('rate-limited', message, RETRY_AFTER);
     }
     this.share.take(instanceId);

@@ -8,7 +8,7 @@ import { networkOf } from '../../accounts/users/client-network.js';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { LONG_BYTES } from '../../fairness/work-slices.js';
-import type { Admission, ChosenOperation } from '../admission/admission.js';
+import type { Admission, RoutedOperation } from '../admission/admission.js';
 import { bodySizeLimit } from '../admission/allowance.js';
 import { type ReadBudget, reserveFor } from '../admission/read-budget.js';
 import type { Recording } from '../audited/recording.js';
@@ -26,7 +26,7 @@ import { REQUEST_ID_HEADER } from './request-log.js';
 import type { WaitingRequests } from './waiting-requests.js';
 
 /** Statuses of callers that are not or no longer admitted. */
-const REFUSALS: readonly number[] = [400, 401, 403, 404];
+const REFUSAL_STATUSES: readonly number[] = [400, 401, 403, 404];
 
 const EMPTY: ReceivedBody = { length: 0, bytes: () => NO_BODY };
 
@@ -47,11 +47,11 @@ function ownerOf(admitted: Admitted, request: FastifyRequest): string {
 }
 
 /** Returns the function that writes the response as JSON without data that the caller may not read. */
-function jsonFor({ admitted, operation }: Admission): (answered: unknown) => string {
-  if (admitted.access !== 'token' || permits(admitted.caller.scopes, 'write')) return (answered) => JSON.stringify(answered);
+function jsonFor({ admitted, operation }: Admission): (body: unknown) => string {
+  if (admitted.access !== 'token' || permits(admitted.caller.scopes, 'write')) return (body) => JSON.stringify(body);
   // A caller that may start or notify a run may read its result.
-  const seesPayloads = operation.scope !== undefined || permits(admitted.caller.scopes, 'read');
-  return seesPayloads ? readOnlyJson : metadataJson;
+  const mayReadPayloads = operation.scope !== undefined || permits(admitted.caller.scopes, 'read');
+  return mayReadPayloads ? readOnlyJson : metadataJson;
 }
 
 /** Same condition as that of the framework for parsing a body. */
@@ -74,7 +74,7 @@ export interface OperationHandlerOptions {
   readonly waiting: WaitingRequests;
   /** Whether clients use https, whatever a proxy reports. */
   readonly isHttps: boolean;
-  readonly admit: (request: FastifyRequest, chosen: ChosenOperation) => Admission | Promise<Admission>;
+  readonly admit: (request: FastifyRequest, chosen: RoutedOperation) => Admission | Promise<Admission>;
   readonly admissionOf: (request: FastifyRequest) => Admission | undefined;
   /** Called before a response is sent. */
   readonly endConnection: (reply: FastifyReply) => void;
@@ -92,7 +92,7 @@ export function createOperationHandler(
       return true;
     } catch (error) {
       // Rate limits and store outages are temporary, so they do not end the stream.
-      return error instanceof ApiError && !REFUSALS.includes(error.status);
+      return error instanceof ApiError && !REFUSAL_STATUSES.includes(error.status);
     }
   }
 
@@ -118,7 +118,7 @@ export function createOperationHandler(
     const owner = ownerOf(admission.admitted, request);
     const { admitted } = admission;
     // Slices take turns by account, which they find by the instance.
-    const turnOf = admitted.access === 'token' ? admitted.caller.instanceId : owner;
+    const sliceKey = admitted.access === 'token' ? admitted.caller.instanceId : owner;
     const work = async () => {
       const input = readInput(operation, request, body.bytes(), {
         dialect: admission.dialect,
@@ -133,21 +133,21 @@ export function createOperationHandler(
       });
       return recording.run({ operation, admitted, input }, () => operation.run(input, context, admitted));
     };
-    const running = body.length < LONG_BYTES ? work() : context.slices.run(turnOf, work);
-    const { status, body: answered, headers = {} } = await running;
+    const pendingResponse = body.length < LONG_BYTES ? work() : context.slices.run(sliceKey, work);
+    const { status, body: responseBody, headers = {} } = await pendingResponse;
     endConnection(reply);
     reply.headers({ ...API_HEADERS, [REQUEST_ID_HEADER]: request.id, ...headers });
-    if (answered === undefined) return reply.code(status).send();
-    if (answered instanceof RawBody)
-      return reply.code(status).header('content-type', answered.contentType).send(answered.content);
+    if (responseBody === undefined) return reply.code(status).send();
+    if (responseBody instanceof RawBody)
+      return reply.code(status).header('content-type', responseBody.contentType).send(responseBody.content);
     reply.code(status).header('content-type', JSON_TYPE);
     const encoding = responseEncoding(operation, request);
-    if (answered instanceof StreamedJson) {
+    if (responseBody instanceof StreamedJson) {
       if (request.method === 'HEAD') return reply.send('');
-      const parts = answered.stream(jsonFor(admission), (work) => context.slices.run(turnOf, work));
+      const parts = responseBody.stream(jsonFor(admission), (work) => context.slices.run(sliceKey, work));
       return sendEncoded(reply, compression.stream(parts, encoding));
     }
-    const text = jsonFor(admission)(answered);
+    const text = jsonFor(admission)(responseBody);
     // The hot path: a short response is sent without another turn of the event loop.
     if (text.length < LIMITS.minCompressedBytes) return reply.send(text);
     return sendEncoded(reply, await compression.text(text, encoding));

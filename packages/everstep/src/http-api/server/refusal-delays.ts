@@ -5,14 +5,14 @@
 import type { LoopTime } from '../../ports/loop-time.js';
 
 /** Refusals of a caller in a second that are sent immediately. */
-const IMMEDIATE = 50;
+const MAX_IMMEDIATE = 50;
 const DELAY_PER_REFUSAL_MS = 20;
 const MAX_DELAY_MS = 10_000;
 const WINDOW_MS = 1_000;
 
 /** Spreads delays over the maximum evenly. If all of them had the maximum, thousands of refusals would be sent at one moment. */
-const delayMs = (wantedMs: number): number =>
-  wantedMs <= MAX_DELAY_MS ? wantedMs : MAX_DELAY_MS / 2 + (wantedMs % (MAX_DELAY_MS / 2));
+const delayMs = (linearMs: number): number =>
+  linearMs <= MAX_DELAY_MS ? linearMs : MAX_DELAY_MS / 2 + (linearMs % (MAX_DELAY_MS / 2));
 
 export class RefusalDelays {
   private readonly time: Pick<LoopTime, 'wait'>;
@@ -35,6 +35,6 @@ export class RefusalDelays {
     }
     const count = (this.counts.get(caller) ?? 0) + 1;
     this.counts.set(caller, count);
-    return count <= IMMEDIATE ? null : this.time.wait(delayMs((count - IMMEDIATE) * DELAY_PER_REFUSAL_MS));
+    return count <= MAX_IMMEDIATE ? null : this.time.wait(delayMs((count - MAX_IMMEDIATE) * DELAY_PER_REFUSAL_MS));
   }
 }

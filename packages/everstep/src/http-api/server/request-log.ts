@@ -16,8 +16,8 @@ const ACCEPTED_ID = /^[A-Za-z0-9._:+/=@-]{1,128}$/;
 
 /** Returns the id that was sent, or a new one. */
 export function requestIdOf({ headers }: { readonly headers: IncomingHttpHeaders }): string {
-  const sent = headers[REQUEST_ID_HEADER];
-  return typeof sent === 'string' && ACCEPTED_ID.test(sent) ? sent : randomUUID();
+  const receivedId = headers[REQUEST_ID_HEADER];
+  return typeof receivedId === 'string' && ACCEPTED_ID.test(receivedId) ? receivedId : randomUUID();
 }
 
 /** Returns the caller, named as in the audit log. Empty for operations without authentication. */

@@ -53,7 +53,7 @@ test('splits a target at its first question mark, with or without an origin', ()
 
 test('ignores a slash at the end unless a parameter is missing after it', () => {
   const table = new PathTable(OPERATIONS);
-  const routed = (method: string, url: string) => routedUrl(method, url, (path) => table.meant(path));
+  const routed = (method: string, url: string) => routedUrl(method, url, (path) => table.resolve(path));
   assert.equal(routed('GET', '/v2/workflows/logs/?count=1'), '/v2/workflows/logs?count=1');
   assert.equal(routed('GET', 'http://host/v2/keys/'), '/v2/keys');
   assert.equal(routed('GET', '/v2/flowControl/'), '/v2/flowControl/');

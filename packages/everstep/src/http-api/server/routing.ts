@@ -31,25 +31,25 @@ export function routesOf(operations: readonly Operation[]): readonly OperationRo
         routes.set(key, { path, operations: [operation] });
         continue;
       }
-      const clash = route.path !== path || route.operations.some(({ dialect }) => dialect === operation.dialect);
-      if (clash) throw new Error(`${operation.operationId} has the same method and path as another operation: ${key}`);
+      const hasConflict = route.path !== path || route.operations.some(({ dialect }) => dialect === operation.dialect);
+      if (hasConflict) throw new Error(`${operation.operationId} has the same method and path as another operation: ${key}`);
       route.operations.push(operation);
     }
   }
-  return [...routes.values()].map(({ path, operations: all }) => {
-    const [first] = all;
+  return [...routes.values()].map(({ path, operations: routeOperations }) => {
+    const [first] = routeOperations;
     if (!first) throw new Error(`${path} has no operation`);
-    return { method: first.method, path, operations: all };
+    return { method: first.method, path, operations: routeOperations };
   });
 }
 
 export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 
 /**
- * Returns the URL for the router. `meant` resolves the path. Workflow URLs and dashboard pages are replaced by a
+ * Returns the URL for the router. `resolvePath` resolves the path. Workflow URLs and dashboard pages are replaced by a
  * placeholder, because their slashes and percent signs are their own.
  */
-export function routedUrl(method: string, url: string, meant: (path: string) => string = (path) => path): string {
+export function routedUrl(method: string, url: string, resolvePath: (path: string) => string = (path) => path): string {
   const { path, query } = splitTarget(url);
   const isUrl = (before: string): boolean => path.startsWith(before) && path.length > before.length;
   if (isUrl(TRIGGER_PATH)) return TRIGGER_PATH + ANY_WORKFLOW;
@@ -60,8 +60,8 @@ export function routedUrl(method: string, url: string, meant: (path: string) => 
   }
   if ((method === 'GET' || method === 'HEAD') && isUrl(PAGES_PATH)) return PAGES_PATH + ANY_WORKFLOW;
   if (method === 'POST' && isUrl(SCHEDULE_PATH) && !OF_ONE_SCHEDULE.test(path)) return SCHEDULE_PATH + ANY_WORKFLOW;
-  const taken = withWholeIds(meant(path));
-  return url.startsWith('/') && taken === path ? url : `${taken}${query === '' ? '' : `?${query}`}`;
+  const routedPath = withWholeIds(resolvePath(path));
+  return url.startsWith('/') && routedPath === path ? url : `${routedPath}${query === '' ? '' : `?${query}`}`;
 }
 
 function expressionOf(path: string, { unknownQuery }: Operation): RegExp {
@@ -81,18 +81,18 @@ export class PathTable {
 
   /** Returns the matching operations: first paths without parameters, last paths that accept any rest. */
   at(path: string): readonly { readonly path: string; readonly operation: Operation }[] {
-    const whole = withWholeIds(path);
-    const found = this.entries.filter(({ expression }) => expression.test(whole));
-    const rank = ({ path: of, operation }: (typeof found)[number]): number =>
-      operation.unknownQuery === 'part-of-path' ? 2 : Number(of.includes('{'));
-    return found.sort((a, b) => rank(a) - rank(b));
+    const encodedPath = withWholeIds(path);
+    const matching = this.entries.filter(({ expression }) => expression.test(encodedPath));
+    const rank = ({ path: entryPath, operation }: (typeof matching)[number]): number =>
+      operation.unknownQuery === 'part-of-path' ? 2 : Number(entryPath.includes('{'));
+    return matching.sort((a, b) => rank(a) - rank(b));
   }
 
   /**
    * Removes a superfluous slash at the end of a path. The slash stays if the path with it exists, or if a parameter after
    * it is missing: an operation on all objects must not run because an id was empty.
    */
-  meant(path: string): string {
+  resolve(path: string): string {
     if (!path.endsWith('/') || this.at(path).length > 0) return path;
     const shorter = path.slice(0, -1);
     return this.at(shorter).length > 0 ? shorter : path;
@@ -100,9 +100,9 @@ export class PathTable {
 
   /** Returns the methods of a path for the `Allow` header; empty when the path does not exist. */
   methodsAt(path: string): readonly string[] {
-    const found = this.at(path).map(({ operation }) => operation);
-    const methods = new Set<string>(found.map(({ method }) => method));
-    if (found.some(({ method, head }) => method === 'GET' && head !== false)) methods.add('HEAD');
+    const operations = this.at(path).map(({ operation }) => operation);
+    const methods = new Set<string>(operations.map(({ method }) => method));
+    if (operations.some(({ method, head }) => method === 'GET' && head !== false)) methods.add('HEAD');
     return [...methods].sort();
   }
 }

@@ -13,7 +13,7 @@ import { DEFAULT_DIALECT, DIALECTS, dialectShown } from '../../dialects/index.js
 import type { Log } from '../../ports/log.js';
 import type { Observer } from '../../ports/observer.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
-import { type Admission, type ChosenOperation, createAdmission } from '../admission/admission.js';
+import { type Admission, createAdmission, type RoutedOperation } from '../admission/admission.js';
 import type { ReadBudget } from '../admission/read-budget.js';
 import type { Recording } from '../audited/recording.js';
 import type { ApiContext, Operation } from '../operation.js';
@@ -114,12 +114,13 @@ function mayRespond(latest: Exchange | undefined): boolean {
   return request.complete ? response.writableFinished : !response.headersSent;
 }
 
-function choose({ operations }: OperationRoute, request: FastifyRequest): ChosenOperation {
-  const shows = dialectShown({ headers: request.headers, query: splitTarget(request.originalUrl).query });
-  const spoken = shows ?? DEFAULT_DIALECT;
-  const [only] = operations;
-  const own = operations.find(({ dialect }) => dialect === spoken.name) ?? operations.find(({ dialect }) => !dialect);
-  const operation = own ?? only;
+function selectOperation({ operations }: OperationRoute, request: FastifyRequest): RoutedOperation {
+  const detected = dialectShown({ headers: request.headers, query: splitTarget(request.originalUrl).query });
+  const spoken = detected ?? DEFAULT_DIALECT;
+  const [firstOperation] = operations;
+  const dialectOperation =
+    operations.find(({ dialect }) => dialect === spoken.name) ?? operations.find(({ dialect }) => !dialect);
+  const operation = dialectOperation ?? firstOperation;
   if (!operation) throw new Error('a route has no operation');
   return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : spoken };
 }
@@ -144,7 +145,7 @@ function limitConnections(
 
 interface RoutesOptions {
   readonly operations: readonly Operation[];
-  readonly chosen: WeakMap<FastifyRequest, ChosenOperation>;
+  readonly chosen: WeakMap<FastifyRequest, RoutedOperation>;
   readonly admissions: WeakMap<FastifyRequest, Admission>;
   readonly admit: ReturnType<typeof createAdmission>;
   readonly handle: ReturnType<typeof createOperationHandler>;
@@ -155,9 +156,9 @@ interface RoutesOptions {
 function addRoutes(app: FastifyInstance, options: RoutesOptions): void {
   const { operations, chosen, admissions, admit, handle, logRequest } = options;
   /** Paths of the OpenAPI document by path of the router. */
-  const shownPaths = new Map(routesOf(operations).map(({ path }) => [routerPath(path), path]));
+  const documentedPaths = new Map(routesOf(operations).map(({ path }) => [routerPath(path), path]));
   app.addHook('onResponse', (request, reply, done) => {
-    const route = shownPaths.get(request.routeOptions.url ?? '') ?? null;
+    const route = documentedPaths.get(request.routeOptions.url ?? '') ?? null;
     logRequest({ request, reply, route, admitted: admissions.get(request)?.admitted });
     done();
   });
@@ -169,9 +170,9 @@ function addRoutes(app: FastifyInstance, options: RoutesOptions): void {
       ...(route.operations.some(({ head }) => head === false) ? { exposeHeadRoute: false } : {}),
       onRequest: (request, _reply, done) => {
         try {
-          const choice = choose(route, request);
-          chosen.set(request, choice);
-          const admission = admit(request, choice);
+          const selected = selectOperation(route, request);
+          chosen.set(request, selected);
+          const admission = admit(request, selected);
           const accept = (admitted: Admission) => {
             admissions.set(request, admitted);
             done();
@@ -212,7 +213,7 @@ export function createServer({
   const latest = new WeakMap<object, Exchange>();
   const secured = new WeakSet<object>();
   let closing = false;
-  const chosen = new WeakMap<FastifyRequest, ChosenOperation>();
+  const chosen = new WeakMap<FastifyRequest, RoutedOperation>();
   const admissions = new WeakMap<FastifyRequest, Admission>();
   const waiting = new WaitingRequests();
 
@@ -228,7 +229,7 @@ export function createServer({
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
     requestTimeout: LIMITS.requestTimeoutMs,
     return503OnClosing: false,
-    rewriteUrl: (request) => routedUrl(request.method ?? 'GET', request.url ?? '/', (path) => paths.meant(path)),
+    rewriteUrl: (request) => routedUrl(request.method ?? 'GET', request.url ?? '/', (path) => paths.resolve(path)),
     routerOptions: { maxParamLength: LIMITS.maxUrlLength, querystringParser: () => NO_QUERY },
     ...(tls ? { serverFactory: secureServers(tls) } : {}),
     http: HTTP_OPTIONS,

@@ -55,7 +55,7 @@ export function splitTarget(url: string): Target {
   return mark === -1 ? { path: local, query: '' } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
 }
 
-function nameOf(part: string): string {
+function parameterName(part: string): string {
   const name = part.split('=', 1)[0] ?? '';
   try {
     return decodeURIComponent(name);
@@ -67,7 +67,7 @@ function nameOf(part: string): string {
 export interface QueryToken {
   readonly token: string;
   /** The query without the token parameter. */
-  readonly rest: string;
+  readonly remainingQuery: string;
 }
 
 /**
@@ -77,7 +77,7 @@ export interface QueryToken {
 export function takeToken(query: string, tokenParameter: string): QueryToken | null {
   if (!query.includes('=')) return null;
   const parts = query.split('&');
-  const index = parts.findLastIndex((part) => nameOf(part) === tokenParameter);
+  const index = parts.findLastIndex((part) => parameterName(part) === tokenParameter);
   const part = parts[index];
   if (part === undefined) return null;
   const value = part.slice(part.indexOf('=') + 1);
@@ -87,5 +87,5 @@ export function takeToken(query: string, tokenParameter: string): QueryToken | n
   } catch {
     // A value that cannot be decoded is not a token; the verification reports it.
   }
-  return { token, rest: parts.filter((_, at) => at !== index).join('&') };
+  return { token, remainingQuery: parts.filter((_, otherIndex) => otherIndex !== index).join('&') };
 }

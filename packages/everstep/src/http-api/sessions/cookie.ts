@@ -31,9 +31,9 @@ const textOf = (cookie: ReceivedHeaders[string]): string => (typeof cookie === '
 export function secretOf({ cookie }: ReceivedHeaders): string | null {
   if (cookie === undefined) return null;
   const parts = textOf(cookie).split(';').map(partOf).filter(isOfSession);
-  const secretIn = (wanted: string, accepts: (value: string) => boolean): string | null =>
+  const secretIn = (cookieName: string, isValid: (value: string) => boolean): string | null =>
     // Browsers send the cookie with the most specific path first.
-    parts.find(({ name, value }) => name === wanted && value !== '' && accepts(value))?.value ?? null;
+    parts.find(({ name, value }) => name === cookieName && value !== '' && isValid(value))?.value ?? null;
   return secretIn(HOST_COOKIE, () => true) ?? secretIn(SESSION_COOKIE, (value) => !HOST_SECRET.test(value));
 }
 
@@ -45,9 +45,9 @@ export function withoutSecret(headers: ReceivedHeaders): ReceivedHeaders {
   const { cookie, ...others } = headers;
   if (cookie === undefined) return headers;
   const parts = textOf(cookie).split(';');
-  const left = parts.filter((part) => !isOfSession(partOf(part))).map((part) => part.trim());
-  if (left.length === parts.length) return headers;
-  return left.length === 0 ? others : { ...others, cookie: left.join('; ') };
+  const otherCookies = parts.filter((part) => !isOfSession(partOf(part))).map((part) => part.trim());
+  if (otherCookies.length === parts.length) return headers;
+  return otherCookies.length === 0 ? others : { ...others, cookie: otherCookies.join('; ') };
 }
 
 /**

@@ -25,10 +25,10 @@ function hostOf(origin: string): string | null {
 
 /** Compares hosts; the default port may be omitted. */
 const sameHost = (origin: string, host: string): boolean => {
-  const of = hostOf(origin);
-  if (of === null) return false;
+  const originHost = hostOf(origin);
+  if (originHost === null) return false;
   const { protocol } = new URL(origin);
-  return of === hostOf(`${protocol}//${host}`);
+  return originHost === hostOf(`${protocol}//${host}`);
 };
 
 /** Throws ApiError `csrf-refused` if the request is cross-origin. Requests without browser headers are accepted here. */

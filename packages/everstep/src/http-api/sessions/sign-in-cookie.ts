@@ -12,9 +12,9 @@ const cookie = (isHttps: boolean, value: string, maxAgeS: number): string =>
 export const setSignInCookie = (value: string, isHttps: boolean): string => cookie(isHttps, value, MAX_AGE_S);
 export const forgetSignInCookie = (isHttps: boolean): string => cookie(isHttps, '', 0);
 
-export function signInCookieOf({ cookie: sent }: ReceivedHeaders, isHttps: boolean): string | null {
-  const text = typeof sent === 'string' ? sent : (sent ?? []).join('; ');
+export function signInCookieOf({ cookie: header }: ReceivedHeaders, isHttps: boolean): string | null {
+  const text = typeof header === 'string' ? header : (header ?? []).join('; ');
   const prefix = `${nameOf(isHttps)}=`;
-  const found = text.split(';').find((part) => part.trim().startsWith(prefix));
-  return found === undefined ? null : found.trim().slice(prefix.length);
+  const pair = text.split(';').find((part) => part.trim().startsWith(prefix));
+  return pair === undefined ? null : pair.trim().slice(prefix.length);
 }

@@ -301,7 +301,7 @@ export class ApiHarness {
     await recordPrices({ accounts: store.accounts, plans, now, random });
     const limits: Limits = await createLimits({ accounts: store.accounts, plans, now, refusals });
     const pools = new WorkerPools(clock);
-    const caller = new WorkerStepCaller({ pools, others: { stepCaller: endpoints, messageSender: messages }, now });
+    const caller = new WorkerStepCaller({ pools, otherTransports: { stepCaller: endpoints, messageSender: messages }, now });
     const runtime = createRuntime({
       store,
       clock,

@@ -1,6 +1,6 @@
 /**
- * Reads the filters of a bulk operation from a JSON body. The SDKs send them in the query; other and older clients
- * send them in the body. An ignored body would turn a filtered operation into one on everything.
+ * Reads the filters of a bulk operation from a JSON body. The SDKs send them in the query; other and older clients send them
+ * in the body. If the body were ignored, a filtered operation would apply to everything.
  */
 import Type, { type StaticDecode, type TObject } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -20,10 +20,10 @@ export const FILTERS_BODY = {
 const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
 const Fields = Type.Record(Type.String(), Type.Union([Value, Type.Array(Value)]));
 
-export interface AskedFilters<Query> {
-  readonly asked: Query;
+export interface BulkFilters<Query> {
+  readonly query: Query;
   /** True if a multi-value filter is an empty array: it matches nothing. */
-  readonly nothing: boolean;
+  readonly matchesNothing: boolean;
 }
 
 /** Reads the filters from the query or from the body. Throws ApiError. */
@@ -32,23 +32,23 @@ export function filtersOf<Schema extends TObject>(
   query: StaticDecode<Schema>,
   body: Uint8Array,
   { headers, target, dialect }: Pick<RequestContext, 'headers' | 'target' | 'dialect'>,
-): AskedFilters<StaticDecode<Schema>> {
-  const given = readJson(body, headerText(headers, 'content-type'));
-  if (given === undefined) return { asked: query, nothing: false };
-  const fields = Object.entries(validate(Fields, given, 'the body'));
-  const inQuery = [...splitQuery(target.query).keys()].filter((name) => name !== dialect.tokenParameter);
-  if (fields.length > 0 && inQuery.length > 0)
+): BulkFilters<StaticDecode<Schema>> {
+  const json = readJson(body, headerText(headers, 'content-type'));
+  if (json === undefined) return { query, matchesNothing: false };
+  const fields = Object.entries(validate(Fields, json, 'the body'));
+  const queryNames = [...splitQuery(target.query).keys()].filter((name) => name !== dialect.tokenParameter);
+  if (fields.length > 0 && queryNames.length > 0)
     throw new ApiError('bad-parameter', 'parameters are in both the query and the body; send them in one place');
-  if (fields.length === 0 && inQuery.length === 0)
+  if (fields.length === 0 && queryNames.length === 0)
     throw new ApiError('bad-parameter', 'the body contains no filter; omit it to match everything');
-  if (fields.length === 0) return { asked: query, nothing: false };
+  if (fields.length === 0) return { query, matchesNothing: false };
   const nothing = fields.some(([, value]) => Array.isArray(value) && value.length === 0);
-  const written = fields.map(([name, value]) => {
-    const values = [value].flat().map((one) => encodeURIComponent(one));
+  const encoded = fields.map(([name, value]) => {
+    const values = [value].flat().map((item) => encodeURIComponent(item));
     // A repeated value is not split at commas, so the only value of an array is sent twice.
     const isList = Array.isArray(value) && Type.IsArray(schema.properties[name]);
     return [name, isList ? [...values, ...values] : values] as const;
   });
-  const several = written.filter(([, values]) => values.length > 0);
-  return { asked: readQuery(schema, new Map(several), { unknown: 'refuse', besides: [] }), nothing };
+  const nonEmpty = encoded.filter(([, values]) => values.length > 0);
+  return { query: readQuery(schema, new Map(nonEmpty), { unknown: 'refuse', otherNames: [] }), matchesNothing: nothing };
 }

@@ -18,7 +18,7 @@ const KeyPath = Type.Object({
   flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'The key, percent-encoded' }),
 });
 
-const found = (key: string, status: FlowControlStatus | null): FlowControlStatus => {
+const requireKey = (key: string, status: FlowControlStatus | null): FlowControlStatus => {
   if (status) return status;
   throw new ApiError('not-found', `flow control key ${shown(key)} does not exist; the first message that uses a key creates it`);
 };
@@ -67,7 +67,7 @@ const getKey = operation({
   responses: { 200: FlowControlShown },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
-    return respond(200, present(found(key, await service.flowControl.find({ instanceId, key })), service.now()));
+    return respond(200, present(requireKey(key, await service.flowControl.find({ instanceId, key })), service.now()));
   },
 });
 
@@ -87,7 +87,7 @@ const unpinKey = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key }, query }, { service }, { instanceId }) {
     const { parallelism = false, rate = false } = query;
-    found(key, await service.flowControl.change({ instanceId, key, change: { kind: 'unpin', parallelism, rate } }));
+    requireKey(key, await service.flowControl.change({ instanceId, key, change: { kind: 'unpin', parallelism, rate } }));
     return respond(200, undefined);
   },
 });

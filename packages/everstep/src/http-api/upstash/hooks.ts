@@ -8,7 +8,7 @@ import { type Method, type Operation, openOperation } from '../operation.js';
 import { contentOf, noSuchWebhook, webhookResponse } from '../operations/events/webhooks.js';
 import { Text } from '../parameters/values.js';
 
-function hook(method: Method, operationId: string): Operation {
+function webhookOperation(method: Method, operationId: string): Operation {
   return openOperation({
     operationId,
     audit: IS_AN_EVENT,
@@ -30,8 +30,8 @@ function hook(method: Method, operationId: string): Operation {
     responses: { 200: WebhookTaken },
     errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
     async admit({ path }, { service }) {
-      const of = { instanceId: String(path.userId), workflowRunId: String(path.workflowRunId) };
-      if ((await service.events.instanceOfWebhook({ eventId: String(path.eventId), of })) === null) throw noSuchWebhook();
+      const runId = { instanceId: String(path.userId), workflowRunId: String(path.workflowRunId) };
+      if ((await service.events.instanceOfWebhook({ eventId: String(path.eventId), of: runId })) === null) throw noSuchWebhook();
     },
     async handle({ path: { userId: instanceId, workflowRunId, eventId }, body, request }, { service }) {
       const content = contentOf(method, body, request);
@@ -41,9 +41,9 @@ function hook(method: Method, operationId: string): Operation {
 }
 
 export const hookOperations: readonly Operation[] = [
-  hook('GET', 'callHookByGet'),
-  hook('POST', 'callHook'),
-  hook('PUT', 'callHookByPut'),
-  hook('PATCH', 'callHookByPatch'),
-  hook('DELETE', 'callHookByDelete'),
+  webhookOperation('GET', 'callHookByGet'),
+  webhookOperation('POST', 'callHook'),
+  webhookOperation('PUT', 'callHookByPut'),
+  webhookOperation('PATCH', 'callHookByPatch'),
+  webhookOperation('DELETE', 'callHookByDelete'),
 ];

@@ -11,7 +11,7 @@ import { publishItemOperations } from './messages/publish.js';
 import { queueOperations } from './messages/queues.js';
 import { scheduleOperations } from './messages/schedules.js';
 import { urlGroupOperations } from './messages/url-groups.js';
-import { describedBy, openApiDocumentOf } from './openapi.js';
+import { documentOperationsOf, openApiDocumentOf } from './openapi.js';
 import { runOperations } from './workflows/runs.js';
 import { workflowBulkOperations } from './workflows/workflow-bulk.js';
 import { cancelWorkflowRuns } from './workflows/workflow-cancel.js';
@@ -23,7 +23,7 @@ import { workflowLogOperations } from './workflows/workflow-logs.js';
 export const upstashOpenApiDocument = (serviceVersion: string): object =>
   openApiDocumentOf([...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS], serviceVersion);
 
-const described = describedBy(upstashOpenApiDocument);
+const documentOperations = documentOperationsOf(upstashOpenApiDocument);
 
 /** Operations of the runtime API. */
 export const UPSTASH_OPERATIONS: readonly Operation[] = [
@@ -43,7 +43,7 @@ export const UPSTASH_OPERATIONS: readonly Operation[] = [
   ...workflowEventOperations,
   ...workflowDeadLetterOperations,
   ...workflowBulkOperations,
-  described.operation,
+  documentOperations.operation,
 ];
 /** Operations of the management API. */
 export const UPSTASH_MANAGEMENT_OPERATIONS: readonly Operation[] = managementOperations;
@@ -52,5 +52,5 @@ export const UPSTASH_MANAGEMENT_OPERATIONS: readonly Operation[] = managementOpe
 export const UPSTASH_API = {
   runtime: UPSTASH_OPERATIONS,
   management: UPSTASH_MANAGEMENT_OPERATIONS,
-  references: [described.reference],
+  references: [documentOperations.reference],
 };

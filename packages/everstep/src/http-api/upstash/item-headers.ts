@@ -4,7 +4,7 @@
  */
 import type { TObject } from 'typebox';
 import { upstash } from '../../dialects/upstash/index.js';
-import { asText, type ReadHeaders, type ReceivedHeaders, readPrefixedHeaders } from '../parameters/prefixed-headers.js';
+import { type ReadHeaders, type ReceivedHeaders, readPrefixedHeaders, toUtf8 } from '../parameters/prefixed-headers.js';
 
 /** Reads values by their schema, and families of headers by their prefix. Throws ApiError. */
 export function readKnownHeaders<Schema extends TObject, Family extends string>(
@@ -14,14 +14,16 @@ export function readKnownHeaders<Schema extends TObject, Family extends string>(
 ): ReadHeaders<Schema, Family> {
   const { receivedPrefix } = upstash;
   const names = new Set(Object.keys(schema.properties).map((name) => receivedPrefix + name.toLowerCase()));
-  const starts = families.map((family) => receivedPrefix + family.toLowerCase());
-  const known = Object.entries(headers).filter(([name]) => names.has(name) || starts.some((start) => name.startsWith(start)));
-  return readPrefixedHeaders(schema, families, Object.fromEntries(known), upstash);
+  const prefixes = families.map((family) => receivedPrefix + family.toLowerCase());
+  const knownHeaders = Object.entries(headers).filter(
+    ([name]) => names.has(name) || prefixes.some((prefix) => name.startsWith(prefix)),
+  );
+  return readPrefixedHeaders(schema, families, Object.fromEntries(knownHeaders), upstash);
 }
 
 /** Returns the first value of a header as text. */
 export function headerText(headers: ReceivedHeaders, name: string): string | undefined {
   const value = headers[name];
-  const first = typeof value === 'string' ? value : value?.[0];
-  return first === undefined ? undefined : asText(first);
+  const firstValue = typeof value === 'string' ? value : value?.[0];
+  return firstValue === undefined ? undefined : toUtf8(firstValue);
 }

@@ -57,8 +57,8 @@ const ENDED = { DELIVERED: 'succeeded', FAILED: 'failed', CANCELED: 'canceled' }
 
 /** A final state matches only messages that ended that way, so the store can filter by status. */
 function statusesOf(states: readonly MessageState[] | null): readonly RunStatus[] | undefined {
-  const [state, ...more] = states ?? [];
-  if (more.length > 0) return undefined;
+  const [state, ...otherStates] = states ?? [];
+  if (otherStates.length > 0) return undefined;
   return state === 'DELIVERED' || state === 'FAILED' || state === 'CANCELED' ? [ENDED[state]] : undefined;
 }
 
@@ -68,21 +68,21 @@ interface Logs {
 }
 
 async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { instanceId }: Caller): Promise<Logs> {
-  const { cursor: given, count, ...asked } = query;
-  const scope = { operation: 'message-logs', instanceId, filters: asked };
-  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
-  const states = statesOf(asked.state);
-  if (isEmptyRange(asked) || states?.length === 0) return { entries: [], cursor: {} };
-  const messageIds = asked.messageId === undefined ? asked.messageIds : [asked.messageId];
+  const { cursor: cursorText, count, ...filters } = query;
+  const scope = { operation: 'message-logs', instanceId, filters };
+  const cursorState = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+  const states = statesOf(filters.state);
+  if (isEmptyRange(filters) || states?.length === 0) return { entries: [], cursor: {} };
+  const messageIds = filters.messageId === undefined ? filters.messageIds : [filters.messageId];
   const { items, next } = await service.messages.events({
     instanceId,
-    filter: { ...storeFilterOf(MESSAGE_FILTERS, asked), messageIds, statuses: statusesOf(states) },
+    filter: { ...storeFilterOf(MESSAGE_FILTERS, filters), messageIds, statuses: statusesOf(states) },
     ...(states ? { states } : {}),
-    order: asked.order ?? 'newest-first',
-    after: opened?.after ?? null,
+    order: filters.order ?? 'newest-first',
+    after: cursorState?.after ?? null,
     limit: count ?? LIMITS.messageEventsPageDefault,
   });
-  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, remaining: null }) };
   return { entries: items.map(presentEvent), cursor };
 }
 

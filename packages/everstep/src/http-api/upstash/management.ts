@@ -8,43 +8,43 @@ import { MANAGEMENT_OPERATIONS } from '../management/index.js';
 import { jsonBody } from '../management/outcome.js';
 import type { BodySpec, Operation, OperationInput, OperationResponse } from '../operation.js';
 
-interface Row {
+interface RenamedOperation {
   /** Id of the native operation. */
-  readonly of: string;
+  readonly nativeId: string;
   readonly operationId: string;
   readonly path: string;
   readonly body?: BodySpec;
   /** Maps field names of this dialect to native field names. */
-  readonly renamed?: Readonly<Record<string, string>>;
+  readonly fieldNames?: Readonly<Record<string, string>>;
 }
 
-const ROWS: readonly Row[] = [
-  { of: 'listInstances', operationId: 'listQStashUsers', path: '/v2/qstash/users' },
-  { of: 'getInstance', operationId: 'getQStashUser', path: '/v2/qstash/user/{id}' },
-  { of: 'rotateInstanceTokens', operationId: 'resetQStashToken', path: '/v2/qstash/rotate-token/{id}' },
-  { of: 'setInstancePlan', operationId: 'setQStashPlan', path: '/v2/qstash/set-plan/{id}' },
-  { of: 'getInstanceStats', operationId: 'getQStashStats', path: '/v2/qstash/stats/{id}' },
+const RENAMED_OPERATIONS: readonly RenamedOperation[] = [
+  { nativeId: 'listInstances', operationId: 'listQStashUsers', path: '/v2/qstash/users' },
+  { nativeId: 'getInstance', operationId: 'getQStashUser', path: '/v2/qstash/user/{id}' },
+  { nativeId: 'rotateInstanceTokens', operationId: 'resetQStashToken', path: '/v2/qstash/rotate-token/{id}' },
+  { nativeId: 'setInstancePlan', operationId: 'setQStashPlan', path: '/v2/qstash/set-plan/{id}' },
+  { nativeId: 'getInstanceStats', operationId: 'getQStashStats', path: '/v2/qstash/stats/{id}' },
   {
-    of: 'moveInstanceToTeam',
+    nativeId: 'moveInstanceToTeam',
     operationId: 'moveQStashToTeam',
     path: '/v2/qstash/move-to-team',
     body: jsonBody({ qstash_id: RecordId('Id of the queue instance.'), target_team_id: RecordId('Id of the team.') }),
-    renamed: { qstash_id: 'queue_id' },
+    fieldNames: { qstash_id: 'queue_id' },
   },
-  { of: 'updateInstanceBudget', operationId: 'updateQStashBudget', path: '/v2/qstash/update-budget/{id}' },
+  { nativeId: 'updateInstanceBudget', operationId: 'updateQStashBudget', path: '/v2/qstash/update-budget/{id}' },
 ];
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function withNames(body: unknown, names: Readonly<Record<string, string>>): unknown {
+function renameFields(body: unknown, names: Readonly<Record<string, string>>): unknown {
   if (!isObject(body)) return body;
   return Object.fromEntries(Object.entries(body).map(([name, value]) => [names[name] ?? name, value]));
 }
 
 /** Converts tokens in instance records to the format of the published SDKs. Other values stay unchanged. */
-function withCarriedTokens(body: unknown): unknown {
-  if (Array.isArray(body)) return body.map(withCarriedTokens);
+function convertTokens(body: unknown): unknown {
+  if (Array.isArray(body)) return body.map(convertTokens);
   if (!isObject(body)) return body;
   const { id } = body;
   if (typeof id !== 'string') return body;
@@ -56,20 +56,20 @@ function withCarriedTokens(body: unknown): unknown {
   );
 }
 
-function atPath({ of, operationId, path, body, renamed = {} }: Row): Operation {
-  const own = MANAGEMENT_OPERATIONS.find((operation) => operation.operationId === of);
-  if (!own) throw new Error(`the management API has no operation ${of}`);
+function renamedOperation({ nativeId, operationId, path, body, fieldNames: renamed = {} }: RenamedOperation): Operation {
+  const native = MANAGEMENT_OPERATIONS.find((operation) => operation.operationId === nativeId);
+  if (!native) throw new Error(`the management API has no operation ${nativeId}`);
   return {
-    ...own,
+    ...native,
     operationId,
     path,
     dialect: 'upstash',
     ...(body ? { body } : {}),
     async run(input: OperationInput, context, admitted): Promise<OperationResponse> {
-      const response = await own.run({ ...input, body: withNames(input.body, renamed) }, context, admitted);
-      return { ...response, body: withCarriedTokens(response.body) };
+      const response = await native.run({ ...input, body: renameFields(input.body, renamed) }, context, admitted);
+      return { ...response, body: convertTokens(response.body) };
     },
   };
 }
 
-export const managementOperations: readonly Operation[] = ROWS.map(atPath);
+export const managementOperations: readonly Operation[] = RENAMED_OPERATIONS.map(renamedOperation);

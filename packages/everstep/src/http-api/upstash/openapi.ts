@@ -48,11 +48,11 @@ const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
  * Creates the operation that returns the document, and its API reference. `of` builds the document for a version of the
  * service.
  */
-export function describedBy(of: (serviceVersion: string) => object): {
+export function documentOperationsOf(createDocument: (serviceVersion: string) => object): {
   readonly operation: Operation;
   readonly reference: Reference;
 } {
-  const document = documentOnce(of);
+  const document = documentOnce(createDocument);
   const operation = openOperation({
     operationId: 'getUpstashOpenApi',
     tag: 'Service',

@@ -1,9 +1,9 @@
 /** Wire schemas of the responses in this dialect: messages, queues, URL groups, schedules, dead letters and logs. */
 import Type, { type Static } from 'typebox';
 import { FailureFunctionStateSchema } from '../../contract/dead-letters.js';
+import { NO_OTHER_PROPERTIES } from '../../contract/fields/no-other-properties.js';
 import { MESSAGE_STATES } from '../../runtime/services/workflow-service.js';
 
-const CLOSED = { additionalProperties: false } as const;
 const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
 const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()), {
   description: 'Header names with their values.',
@@ -17,13 +17,13 @@ export const Published = Type.Object(
       Type.Literal(true, { description: 'The message is a duplicate of an earlier one and is not sent again.' }),
     ),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type Published = Static<typeof Published>;
 export const PublishedToGroup = Type.Array(Published, { description: 'One message for each endpoint of the URL group.' });
 export const CanceledMessages = Type.Object(
   { cancelled: Type.Integer({ description: 'Number of canceled messages.' }) },
-  { ...CLOSED, description: 'Canceled.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Canceled.' },
 );
 
 const limits = {
@@ -69,7 +69,7 @@ export const MessageEntry = Type.Object(
     retried: Type.Integer({ description: 'Number of failed attempts.' }),
     nextDeliveryTime: Type.Optional(unixMs('Next attempt')),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type MessageEntry = Static<typeof MessageEntry>;
 
@@ -78,7 +78,7 @@ const FailureCallbackInfo = Type.Object(
     state: FailureFunctionStateSchema,
     responseStatus: Type.Optional(Type.Integer({ description: 'Status of the last failed response.' })),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
 export const DlqMessage = Type.Object(
@@ -99,15 +99,18 @@ export const DlqMessage = Type.Object(
     failureFunctionState: Type.Optional(FailureFunctionStateSchema),
     failureCallbackInfo: Type.Optional(FailureCallbackInfo),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type DlqMessage = Static<typeof DlqMessage>;
 
 const cursor = Type.Optional(Type.String({ description: 'Cursor for the next page; absent on the last page.' }));
-export const DlqPage = Type.Object({ cursor, messages: Type.Array(DlqMessage) }, CLOSED);
+export const DlqPage = Type.Object({ cursor, messages: Type.Array(DlqMessage) }, NO_OTHER_PROPERTIES);
 export type DlqPage = Static<typeof DlqPage>;
-export const DlqDeleted = Type.Object({ cursor, deleted: Type.Integer() }, CLOSED);
-export const DlqRetried = Type.Object({ cursor, responses: Type.Array(Published) }, { ...CLOSED, description: 'Retried.' });
+export const DlqDeleted = Type.Object({ cursor, deleted: Type.Integer() }, NO_OTHER_PROPERTIES);
+export const DlqRetried = Type.Object(
+  { cursor, responses: Type.Array(Published) },
+  { ...NO_OTHER_PROPERTIES, description: 'Retried.' },
+);
 
 export const LogEntry = Type.Object(
   {
@@ -135,11 +138,11 @@ export const LogEntry = Type.Object(
     flowControlKey: Type.Optional(Type.String()),
     ...labels,
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type LogEntry = Static<typeof LogEntry>;
-export const EventPage = Type.Object({ cursor, events: Type.Array(LogEntry) }, CLOSED);
-export const LogPage = Type.Object({ cursor, logs: Type.Array(LogEntry) }, CLOSED);
+export const EventPage = Type.Object({ cursor, events: Type.Array(LogEntry) }, NO_OTHER_PROPERTIES);
+export const LogPage = Type.Object({ cursor, logs: Type.Array(LogEntry) }, NO_OTHER_PROPERTIES);
 
 export const QueueEntry = Type.Object(
   {
@@ -150,10 +153,10 @@ export const QueueEntry = Type.Object(
     paused: Type.Boolean(),
     lag: Type.Integer({ description: 'Number of messages that have not ended.' }),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 
-const Endpoint = Type.Object({ name: Type.Optional(Type.String()), url: Type.String() }, CLOSED);
+const Endpoint = Type.Object({ name: Type.Optional(Type.String()), url: Type.String() }, NO_OTHER_PROPERTIES);
 export const UrlGroupEntry = Type.Object(
   {
     name: Type.String(),
@@ -161,7 +164,7 @@ export const UrlGroupEntry = Type.Object(
     updatedAt: unixMs('Last change to the group'),
     endpoints: Type.Array(Endpoint),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type UrlGroupEntry = Static<typeof UrlGroupEntry>;
 
@@ -195,7 +198,7 @@ export const ScheduleShown = Type.Object(
       }),
     ),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type ScheduleShown = Static<typeof ScheduleShown>;
 
@@ -213,6 +216,6 @@ export const FlowControlShown = Type.Object(
     isPinnedParallelism: Type.Boolean(),
     isPinnedRate: Type.Boolean(),
   },
-  CLOSED,
+  NO_OTHER_PROPERTIES,
 );
 export type FlowControlShown = Static<typeof FlowControlShown>;

@@ -109,7 +109,7 @@ test('a revoked token ends its connections immediately, and no others', async ()
   const { token, tokenId } = await harness.token(['connect']);
   const [revoked, other] = [await harness.connect({ token }), await harness.connect()];
   await harness.api.store.accounts.revokeNamedToken({ instanceId: 'qi_1', tokenId, at: 2 });
-  harness.api.authority.revoked('qi_1', [tokenId]);
+  harness.api.authority.dropRevoked('qi_1', [tokenId]);
   assert.deepEqual([(await rejectionOf(revoked.worker)).code, revoked.link.isOpen], ['unauthorized', false]);
   assert.equal(other.link.isOpen, true);
   other.worker.socket.terminate();

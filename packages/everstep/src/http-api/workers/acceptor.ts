@@ -64,7 +64,7 @@ export interface ConnectionNodes {
   onNodesChange(listener: () => void): void;
 }
 
-/** Why a worker is rejected. `retry`: another attempt can succeed. */
+/** Reason why a worker is rejected. `retry`: another attempt can succeed. */
 class WorkerRejection extends Error {
   readonly code: RejectionCode;
   readonly retry: boolean;
@@ -83,11 +83,11 @@ const SOCKET_OPTIONS = {
   perMessageDeflate: false,
   maxPayload: LIMITS.maxWorkerMessageBytes,
   closeTimeout: LIMITS.workerCloseTimeoutMs,
-  // No subprotocol is defined, and what the client requests is not echoed.
+  // No subprotocol is defined, so the requested one is not echoed.
   handleProtocols: () => false as const,
 };
 
-/** What is known about a client before it sends anything. */
+/** Facts about a client that are available before it sends anything. */
 interface Client {
   readonly host: string | undefined;
   readonly address: string;
@@ -152,7 +152,7 @@ export class WorkerAcceptor {
     return nodes.some((node) => node.nodeId === nodeId()) ? nodes : [...nodes, { nodeId: nodeId() }];
   }
 
-  /** Returns what takes over the sockets of upgrade requests. */
+  /** Returns the target that takes over the sockets of upgrade requests. */
   asUpgradeTarget({ connections, isStopping }: UpgradeContext): UpgradeTarget {
     const addressOf = (request: IncomingMessage): string => connections.clientOf(request.socket, forwardedFor(request));
     return {
@@ -195,7 +195,7 @@ export class WorkerAcceptor {
     // Before the listener of the socket, which may already find the first message in the chunk.
     transport.prependListener('data', count);
     const cancelTimer = clock.setTimer(clock.now() + LIMITS.workerHelloTimeoutMs, () => socket.terminate());
-    const settled = (): void => {
+    const stopCounting = (): void => {
       cancelTimer();
       accepted();
       transport.removeListener('data', count);
@@ -204,17 +204,17 @@ export class WorkerAcceptor {
     this.sockets.add(socket);
     // The close event follows every error.
     socket.on('error', () => {});
-    socket.once('close', settled);
+    socket.once('close', stopCounting);
     // A worker must wait for the welcome.
-    const tooEarly = () => socket.terminate();
+    const terminate = () => socket.terminate();
     socket.once('message', (data, isBinary) => {
       socket.pause();
-      socket.once('message', tooEarly);
+      socket.once('message', terminate);
       this.greet({ socket, transport }, isBinary ? null : textOf(data), client)
         .then((connect) => {
-          socket.removeListener('message', tooEarly);
+          socket.removeListener('message', terminate);
           if (socket.readyState !== socket.OPEN) return;
-          settled();
+          stopCounting();
           connect();
         })
         .catch((error: unknown) => this.reject(socket, error))
@@ -229,9 +229,9 @@ export class WorkerAcceptor {
     client: Client,
   ): Promise<() => void> {
     if (text === null) throw new WorkerRejection('bad-request', 'the first message is not text', false);
-    const read = readHello(text);
-    if (!read.ok) throw new WorkerRejection(read.code, read.message, false);
-    const { hello } = read;
+    const parsed = readHello(text);
+    if (!parsed.ok) throw new WorkerRejection(parsed.code, parsed.message, false);
+    const { hello } = parsed;
     const token = bareToken(hello.token);
     const region = this.regionOf(client);
     const caller = await this.callerOf(token, region);
@@ -293,7 +293,7 @@ export class WorkerAcceptor {
     const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = hello;
     const workerSocket = new WorkerSocket({ socket, transport, instanceId, replies, slices });
     const connectionId = newId();
-    const about = { instanceId, connectionId, ...shownProfile(profile) };
+    const logFields = { instanceId, connectionId, ...shownProfile(profile) };
     const link = new WorkerLink({
       ...{ connectionId, instanceId, profile, clock },
       heartbeatMs: LIMITS.workerHeartbeatMs,
@@ -302,7 +302,7 @@ export class WorkerAcceptor {
       ended: (ended, reason) => {
         this.links.delete(ended);
         pools.remove(ended);
-        log.info({ ...about, reason, durationMs: clock.now() - ended.connectedAt }, 'worker disconnected');
+        log.info({ ...logFields, reason, durationMs: clock.now() - ended.connectedAt }, 'worker disconnected');
       },
     });
     socket.once('close', release);
@@ -317,14 +317,14 @@ export class WorkerAcceptor {
       maxFrameBytes: LIMITS.maxReplyBytes,
     });
     pools.add(link);
-    log.info({ ...about, caller: actor, callerIp: client.address }, 'worker connected');
+    log.info({ ...logFields, caller: actor, callerIp: client.address }, 'worker connected');
     return link;
   }
 
   private reject(socket: WebSocket, error: unknown): void {
-    const known = error instanceof WorkerRejection ? error : null;
-    if (!known) this.options.log.error({ error: String(error) }, 'could not accept a worker');
-    const { code, message, retry } = known ?? new WorkerRejection('unavailable', 'the worker could not be accepted', true);
+    const rejection = error instanceof WorkerRejection ? error : null;
+    if (!rejection) this.options.log.error({ error: String(error) }, 'could not accept a worker');
+    const { code, message, retry } = rejection ?? new WorkerRejection('unavailable', 'the worker could not be accepted', true);
     this.logOf(code).warn({ code });
     const frame: ServiceFrame = { kind: 'rejected', code, message, retry };
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify([frame]));
@@ -333,11 +333,11 @@ export class WorkerAcceptor {
 
   /** Returns the log of rejections with this code. */
   private logOf(code: RejectionCode): PeriodicLog {
-    const known = this.rejections.get(code);
-    if (known) return known;
-    const made = new PeriodicLog(this.options.log, 'worker rejected');
-    this.rejections.set(code, made);
-    return made;
+    const existing = this.rejections.get(code);
+    if (existing) return existing;
+    const log = new PeriodicLog(this.options.log, 'worker rejected');
+    this.rejections.set(code, log);
+    return log;
   }
 }
 

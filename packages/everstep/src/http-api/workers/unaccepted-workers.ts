@@ -11,8 +11,8 @@ export class UnacceptedWorkers {
   /** Returns why another connection is refused, or null. `network` is null if it has no limit of its own. */
   refusalOf(network: string | null): string | null {
     if (this.total >= LIMITS.maxUnacceptedWorkers) return 'too many workers are connecting; retry later';
-    const ofNetwork = network === null ? 0 : (this.byNetwork.get(network) ?? 0);
-    return ofNetwork < LIMITS.maxUnacceptedWorkersOfAddress
+    const networkCount = network === null ? 0 : (this.byNetwork.get(network) ?? 0);
+    return networkCount < LIMITS.maxUnacceptedWorkersOfAddress
       ? null
       : 'too many workers are connecting from this address; retry later, or add the address to EVERSTEP_TRUSTED_PROXIES if it is a proxy';
   }

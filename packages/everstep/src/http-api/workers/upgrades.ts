@@ -35,8 +35,8 @@ function headOf({ method = 'GET', url = '/', httpVersion, rawHeaders }: Incoming
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = rawHeaders.slice(index, index + 2);
-    const lower = name.toLowerCase();
-    if (!UPGRADE_HEADERS.has(lower)) lines.push(`${name}: ${lower === 'connection' ? withoutUpgrade(value) : value}`);
+    const lowerName = name.toLowerCase();
+    if (!UPGRADE_HEADERS.has(lowerName)) lines.push(`${name}: ${lowerName === 'connection' ? withoutUpgrade(value) : value}`);
   }
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }
@@ -57,15 +57,15 @@ export function serveUpgrades(server: Server, { target, connectionEvent, latestR
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!(socket instanceof Socket)) throw new TypeError('the HTTP server has an unexpected kind of socket');
     socket.on('error', () => socket.destroy());
-    const earlier = latestResponse(socket);
-    const isBusy = earlier !== undefined && !earlier.writableFinished;
+    const earlierResponse = latestResponse(socket);
+    const isBusy = earlierResponse !== undefined && !earlierResponse.writableFinished;
     if (!target.isFor(request)) {
       const serve = () => {
         socket.unshift(Buffer.concat([headOf(request), head]));
         server.emit(connectionEvent, socket);
       };
       // Responses are sent in the order of their requests.
-      if (isBusy) earlier.once('finish', serve);
+      if (isBusy) earlierResponse.once('finish', serve);
       else serve();
       return;
     }

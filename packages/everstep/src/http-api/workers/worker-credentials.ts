@@ -7,7 +7,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { Region } from '../../config/regions.js';
 import type { Clock } from '../../ports/clock.js';
 
-export interface Holder {
+export interface TokenHolder {
   readonly token: string;
   readonly instanceId: string;
   readonly region: Region;
@@ -22,7 +22,7 @@ export interface WorkerCredentialsOptions {
 
 export class WorkerCredentials {
   private readonly options: WorkerCredentialsOptions;
-  private readonly holders = new Map<string, Set<Holder>>();
+  private readonly holders = new Map<string, Set<TokenHolder>>();
   private cancelTimer: (() => void) | null = null;
 
   constructor(options: WorkerCredentialsOptions) {
@@ -31,10 +31,10 @@ export class WorkerCredentials {
   }
 
   /** Watches the token of a connection until the returned function is called. */
-  watch(holder: Holder): () => void {
+  watch(holder: TokenHolder): () => void {
     const { token, region } = holder;
-    const others = this.holders.get(token);
-    if (others) others.add(holder);
+    const existing = this.holders.get(token);
+    if (existing) existing.add(holder);
     else this.holders.set(token, new Set([holder]));
     this.checkLater();
     // It may have changed between its verification and now.
@@ -59,10 +59,11 @@ export class WorkerCredentials {
 
   private async checkToken(token: string): Promise<void> {
     const { authority } = this.options;
-    const [first] = this.holders.get(token) ?? [];
-    if (!first) return;
-    // While the store is unavailable, nothing is known, and the next check verifies the token.
-    const verdict = authority.recall(token, first.region) ?? (await authority.verify(token, first.region).catch(() => null));
+    const [firstHolder] = this.holders.get(token) ?? [];
+    if (!firstHolder) return;
+    // While the store is unavailable, the token cannot be verified; the next check does so.
+    const verdict =
+      authority.recall(token, firstHolder.region) ?? (await authority.verify(token, firstHolder.region).catch(() => null));
     if (verdict === null || verdict.ok) return;
     for (const holder of [...(this.holders.get(token) ?? [])]) holder.end(verdict.message);
   }

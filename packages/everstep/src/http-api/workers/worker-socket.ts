@@ -63,18 +63,18 @@ export class WorkerSocket implements FrameSocket {
   send(message: string): void {
     const { socket } = this.options;
     if (socket.readyState !== socket.OPEN) return;
-    if (this.waiting.length > 0) this.wait([message]);
+    if (this.waiting.length > 0) this.queueParts([message]);
     else socket.send(message);
     this.watchUnsent();
   }
 
   sendParts(parts: readonly string[]): void {
-    this.wait(parts);
+    this.queueParts(parts);
     this.watchUnsent();
     if (this.waiting.length === 1) void this.sendWaiting();
   }
 
-  private wait(parts: readonly string[]): void {
+  private queueParts(parts: readonly string[]): void {
     this.waiting.push(parts);
     this.waitingLength += parts.reduce((sum, { length }) => sum + length, 0);
   }
@@ -146,7 +146,7 @@ export class WorkerSocket implements FrameSocket {
       return;
     }
     const text = textOf(data);
-    if (text.length < LONG_BYTES) link.receive(text, bytes ? this.releasing(bytes) : undefined);
+    if (text.length < LONG_BYTES) link.receive(text, bytes ? this.releaseFunction(bytes) : undefined);
     else this.receiveLong(link, text, bytes);
   }
 
@@ -155,12 +155,12 @@ export class WorkerSocket implements FrameSocket {
     const turn = {};
     this.pause(turn);
     void slices
-      .run(instanceId, async () => link.receive(text, bytes ? this.releasing(bytes) : undefined))
+      .run(instanceId, async () => link.receive(text, bytes ? this.releaseFunction(bytes) : undefined))
       .finally(() => this.resume(turn));
   }
 
   /** Returns a function that frees the memory of a message. */
-  private releasing(bytes: ReplyBytes): () => void {
+  private releaseFunction(bytes: ReplyBytes): () => void {
     this.unrecorded.add(bytes);
     return () => {
       this.unrecorded.delete(bytes);
@@ -170,12 +170,12 @@ export class WorkerSocket implements FrameSocket {
     };
   }
 
-  private pause(why: object): void {
-    this.pauses.add(why);
+  private pause(reason: object): void {
+    this.pauses.add(reason);
     this.options.socket.pause();
   }
 
-  private resume(why: object): void {
-    if (this.pauses.delete(why) && this.pauses.size === 0) this.options.socket.resume();
+  private resume(reason: object): void {
+    if (this.pauses.delete(reason) && this.pauses.size === 0) this.options.socket.resume();
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The audit log as a whole: its hash chain, its retention, and how far it was pushed to the webhook. Other ports add
+ * The audit log as a whole: its hash chain, its retention, and the last entry that was pushed to the webhook. Other ports add
  * entries, together with the changes that they record.
  */
 import type { AuditNote } from '../../engine/writes.js';

@@ -13,7 +13,7 @@ export interface ConcurrentBatches {
   gatherMs?(recentUnits: number): number;
 }
 
-/** What became of a unit: the result, or why it is not certain to be written. */
+/** Outcome of a unit: the result, or the error because of which it may not be written. */
 export type UnitOutcome = CommitResult | { readonly kind: 'failed'; readonly error: unknown };
 
 /** A batch was written in several transactions, some of which failed. Its message is that of the first failure. */
@@ -50,7 +50,7 @@ export interface CommitStore {
    * with StoreUnavailableError while commits would fail.
    */
   probeWrites(): Promise<void>;
-  /** How concurrent batches help; absent if the store does not benefit from more than one batch at a time. */
+  /** Benefit of concurrent batches; absent if the store does not benefit from more than one batch at a time. */
   readonly concurrentBatches?: ConcurrentBatches;
   /** Absent: all instances are on one server. */
   readonly servers?: StoreServers;

@@ -7,7 +7,7 @@ import type { FailedAttempt } from '../../engine/runs/run.js';
 import type { AuditEntry } from './accounts/records.js';
 import type { Listing, Position } from './page.js';
 
-/** How the newest entry of a group failed. */
+/** Failure of the newest entry of a group. */
 export interface LatestFailure extends Pick<FailedBy, 'stepName' | 'message'> {
   /** Location in the code that threw the error; null if it is unknown. */
   readonly source: ErrorSource | null;
@@ -30,7 +30,7 @@ export interface DeadLetterGroupRecord extends TriagedGroup {
   readonly resolvedAt: number | null;
   /** The newest entry. */
   readonly exampleDlqId: string | null;
-  /** How the newest entry failed; null if there is none. */
+  /** Failure of the newest entry; null if there is none. */
   readonly latest: LatestFailure | null;
   /** Workflows of the entries, those with the most entries first. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly entries: number }[];
@@ -88,7 +88,8 @@ export interface UngroupedEntry {
   /** The attempt that failed the run; null if none is stored. */
   readonly attempt: Pick<FailedAttempt, 'name' | 'cause' | 'message'> | null;
   /**
-   * How the run failed; null if an earlier version stored the entry. `responseBody` then contains the response, if it is short.
+   * Failure of the run; null if an earlier version stored the entry. `responseBody` then contains the response, if it is
+   * short.
    */
   readonly failedBy: FailedBy | null;
   readonly responseBody: Uint8Array | null;
@@ -99,7 +100,7 @@ export interface RegroupedEntry extends Pick<UngroupedEntry, 'instanceId' | 'dlq
   readonly group: FailureGroup;
 }
 
-/** What background work on groups of dead letters needs. */
+/** Operations for background work on groups of dead letters. */
 export interface GroupUpkeepStore {
   /** Lists entries without a group of the current rules, oldest first. */
   ungrouped(query: { readonly limit: number }): Promise<readonly UngroupedEntry[]>;

@@ -40,13 +40,13 @@ export interface RunAdmission {
 /** The admission of runs that are not limited. */
 export const UNBOUNDED: RunAdmission = Object.freeze({ kind: 'admitted', at: null });
 
-/** Why a tick starts no run. `message` is for the owner of the instance. */
+/** Reason why a tick starts no run. `message` is for the owner of the instance. */
 export interface TickRefusal {
   readonly kind: Extract<DayCountKind, `tick-${string}`>;
   readonly message: string;
 }
 
-/** Why runs may not be started. `message` is for the owner of the instance. */
+/** Reason why runs may not be started. `message` is for the owner of the instance. */
 export interface RunRefusal {
   readonly kind: 'budget-exceeded' | 'daily-limit' | 'storage-quota-exceeded' | 'too-many-active-runs';
   readonly message: string;

@@ -1,7 +1,7 @@
 /**
- * Repairs in the store: bulk jobs over dead letters, and the entries that each of them froze. A repair is written
- * only on the version that was read, so of several processes that decide on it, only one succeeds. The outcome of an
- * entry is written in the unit that produces it (`set-repair-item`), guarded by that version (`repair-at`).
+ * Repairs in the store: bulk jobs over dead letters, and the entries that each of them has selected. A repair is written only
+ * on the version that was read, so of several processes that decide on it, only one succeeds. The outcome of an entry is
+ * written in the unit that produces it (`set-repair-item`), guarded by that version (`repair-at`).
  */
 import type { CanaryGroup, Repair, RepairCounts, RepairItemState, RepairPhase } from '../../engine/dead-letters/repair.js';
 import type { Overrides } from '../../engine/runs/settings.js';
@@ -124,7 +124,7 @@ export interface RepairItemStore {
   endedItems(query: RepairId & { readonly after: number; readonly limit: number }): Promise<{
     readonly ended: readonly EndedItem[];
     /** Number of examined entries. */
-    readonly looked: number;
+    readonly examined: number;
     readonly next: number | null;
   }>;
   /** Writes the outcomes of entries that are still started, and returns their indexes. */
@@ -166,7 +166,7 @@ export interface RepairStore extends RepairItemStore {
     readonly limit: number;
     readonly driver: RepairDriver | null;
   }): Promise<readonly RepairRecord[]>;
-  /** Returns when `due` can return the next repair, Unix ms; null if there is none. */
+  /** Returns the time when `due` can return the next repair, Unix ms; null if there is none. */
   nextAt(query: { readonly nodeId: string | null }): Promise<number | null>;
 
   /**

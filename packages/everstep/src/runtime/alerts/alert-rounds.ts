@@ -19,8 +19,8 @@ import type { Notices } from './notices.js';
 
 const HOUR_MS = 3_600_000;
 /** A bit shorter than the interval of rounds, so that a round that starts early is not skipped. */
-const COMPARE_EVERY_MS = LIMITS.alertRoundEveryMs - LIMITS.alertRoundDelayMs;
-const NOTHING_READ: ReadonlyMap<string, readonly Finding[]> = new Map();
+const STATE_CHECK_EVERY_MS = LIMITS.alertRoundEveryMs - LIMITS.alertRoundDelayMs;
+const NO_FINDINGS: ReadonlyMap<string, readonly Finding[]> = new Map();
 
 export interface AlertRoundsOptions {
   readonly store: { readonly alerts: AlertStore; readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'find'> };
@@ -50,9 +50,9 @@ export class AlertRounds {
   private stopped = true;
   private readonly turns = new InstanceTurns();
   /** When ended alerts were last removed. */
-  private tidiedAt = Number.NEGATIVE_INFINITY;
+  private endedRemovedAt = Number.NEGATIVE_INFINITY;
   /** When the rules that check the current state were last evaluated. */
-  private comparedAt = Number.NEGATIVE_INFINITY;
+  private stateCheckedAt = Number.NEGATIVE_INFINITY;
   /** Time since which the store has refused writes, as far as rounds have noticed; null while it accepts them. */
   private refusedSince: number | null = null;
   private trouble: StoreTrouble | null = null;
@@ -86,34 +86,34 @@ export class AlertRounds {
   /** Does a round soon, because a run has failed or the settings have changed. */
   runSoon(): void {
     // With several nodes, another node may have added the first rules.
-    if (this.options.tryExclusively || this.options.settings.watched().length > 0) this.expect(LIMITS.alertRoundDelayMs);
+    if (this.options.tryExclusively || this.options.settings.watched().length > 0) this.scheduleRound(LIMITS.alertRoundDelayMs);
   }
 
   /** Does a round of the instance now, for example to end the alerts of a deleted rule. Rejects if the store fails. */
-  roundOf(instanceId: string): Promise<void> {
-    return this.roundFor(instanceId, false);
+  runNow(instanceId: string): Promise<void> {
+    return this.evaluateInTurn(instanceId, false);
   }
 
-  private roundFor(instanceId: string, isComparing: boolean): Promise<void> {
-    return this.turns.run(instanceId, () => this.evaluate(instanceId, isComparing));
+  private evaluateInTurn(instanceId: string, checksState: boolean): Promise<void> {
+    return this.turns.run(instanceId, () => this.evaluate(instanceId, checksState));
   }
 
-  private async evaluate(instanceId: string, isComparing: boolean): Promise<void> {
+  private async evaluate(instanceId: string, checksState: boolean): Promise<void> {
     const { store, settings, notices, context, changed } = this.options;
     const rules = settings.of(instanceId)?.rules ?? [];
     const limit = LIMITS.alertEventsPerStep;
-    const found = isComparing ? await this.findings(instanceId, rules) : NOTHING_READ;
+    const findings = checksState ? await this.findings(instanceId, rules) : NO_FINDINGS;
     for (;;) {
       const events = await store.alerts.events({ instanceId, limit });
       const open = await store.alerts.open({ instanceId });
-      const wanted = new Set([
+      const fingerprints = new Set([
         ...events.map(({ fingerprint }) => fingerprint),
         ...open.filter(({ kind }) => kind === 'error-group').map(({ subject }) => subject),
       ]);
       const groups = rules.some(({ condition }) => condition.kind === 'error-group')
-        ? await this.groupsOf(instanceId, wanted)
+        ? await this.groupsOf(instanceId, fingerprints)
         : new Map<string, WatchedGroup>();
-      const changes = evaluate({ rules, open, events, groups, found }, context());
+      const changes = evaluate({ rules, open, events, groups, findings }, context());
       if (events.length === 0 && changes.length === 0) break;
       const eventIds = events.map(({ eventId }) => eventId);
       // If another node has done this round, the next one continues from its result.
@@ -124,7 +124,7 @@ export class AlertRounds {
     await notices.sendDue(instanceId);
   }
 
-  private expect(delayMs: number): void {
+  private scheduleRound(delayMs: number): void {
     if (this.stopped) return;
     const { clock } = this.options;
     const at = clock.now() + delayMs;
@@ -138,43 +138,43 @@ export class AlertRounds {
   }
 
   private round(): Promise<void> {
-    this.working ??= this.allInstances().finally(() => {
+    this.working ??= this.runRound().finally(() => {
       this.working = null;
-      if (this.options.tryExclusively || this.options.settings.watched().length > 0) this.expect(LIMITS.alertRoundEveryMs);
+      if (this.options.tryExclusively || this.options.settings.watched().length > 0) this.scheduleRound(LIMITS.alertRoundEveryMs);
     });
     return this.working;
   }
 
-  private async allInstances(): Promise<void> {
+  private async runRound(): Promise<void> {
     const { settings, writes, log, tryExclusively } = this.options;
     this.noteTrouble();
     if (!writes.isOpen) return;
     try {
-      if (!tryExclusively) return await this.eachInstance();
+      if (!tryExclusively) return await this.evaluateWatched();
       // Another node may have changed the settings, and its notice may have been lost.
       await settings.refresh();
-      if (settings.watched().length > 0) await tryExclusively(() => this.eachInstance());
+      if (settings.watched().length > 0) await tryExclusively(() => this.evaluateWatched());
     } catch (error) {
-      if (!writes.failed(error))
+      if (!writes.noteFailure(error))
         log.error({ error: String(error) }, 'alert rules could not be evaluated, retrying at the next round');
     }
   }
 
-  private async eachInstance(): Promise<void> {
+  private async evaluateWatched(): Promise<void> {
     const { settings, store, context, writes } = this.options;
     const { now } = context();
-    const isTidying = now - this.tidiedAt >= HOUR_MS;
+    const removesEnded = now - this.endedRemovedAt >= HOUR_MS;
     // A round soon after a failure skips the reads that may be expensive.
-    const isComparing = now - this.comparedAt >= COMPARE_EVERY_MS;
-    if (isComparing) this.comparedAt = now;
+    const checksState = now - this.stateCheckedAt >= STATE_CHECK_EVERY_MS;
+    if (checksState) this.stateCheckedAt = now;
     for (const instanceId of settings.watched()) {
       if (this.stopped) return;
       if (!writes.isOpenFor(instanceId)) continue;
-      await this.roundFor(instanceId, isComparing);
-      if (!isTidying) continue;
+      await this.evaluateInTurn(instanceId, checksState);
+      if (!removesEnded) continue;
       await store.alerts.removeEnded({ instanceId, endedBefore: now - LIMITS.endedAlertsKeptMs, limit: LIMITS.maxRemovedAlerts });
     }
-    if (isTidying) this.tidiedAt = now;
+    if (removesEnded) this.endedRemovedAt = now;
   }
 
   /** Notes when the store refused writes. The rules are evaluated when it accepts them again, and for a while after that. */
@@ -191,24 +191,24 @@ export class AlertRounds {
   /** Returns what the rules find. A rule that cannot be read is omitted, so that its alerts stay as they are. */
   private async findings(instanceId: string, rules: readonly AlertRule[]): Promise<ReadonlyMap<string, readonly Finding[]>> {
     const { conditions, context, log, writes } = this.options;
-    const found = new Map<string, readonly Finding[]>();
+    const findings = new Map<string, readonly Finding[]>();
     for (const rule of rules) {
       const { isEnabled, condition } = rule;
       if (!isEnabled || isAboutEvents(condition)) continue;
       try {
-        found.set(
+        findings.set(
           rule.name,
           await conditions.read({ ...rule, condition }, { instanceId, now: context().now, trouble: this.trouble }),
         );
       } catch (error) {
-        if (writes.failed(error)) throw error;
+        if (writes.noteFailure(error)) throw error;
         log.warn(
           { instanceId, rule: rule.name, error: String(error) },
           'alert rule could not be read, retrying at the next round',
         );
       }
     }
-    return found;
+    return findings;
   }
 
   private async groupsOf(instanceId: string, fingerprints: ReadonlySet<string>): Promise<ReadonlyMap<string, WatchedGroup>> {

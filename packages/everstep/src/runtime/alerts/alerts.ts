@@ -34,7 +34,7 @@ interface NamedSettingOfInstance {
 export interface AlertsOptions {
   readonly store: Pick<AlertStore, 'list'>;
   readonly settings: AlertSettingsCache;
-  readonly rounds: Pick<AlertRounds, 'roundOf' | 'runSoon'>;
+  readonly rounds: Pick<AlertRounds, 'runNow' | 'runSoon'>;
   readonly notices: Pick<Notices, 'send'>;
   readonly context: RunStarts['context'];
 }
@@ -73,17 +73,20 @@ export class Alerts implements AlertService {
   async putDestination(request: DestinationRequest): Promise<PutDestination | SettingsRefusal> {
     const { instanceId, name } = request;
     const { random, now } = this.options.context();
-    const fresh = newWebhookSecret(random);
-    const changed = await this.options.settings.change<SettingsRefusal>(instanceId, (settings) => {
+    const generatedSecret = newWebhookSecret(random);
+    const result = await this.options.settings.change<SettingsRefusal>(instanceId, (settings) => {
       const createdAt = createdAtOf(settings.destinations, name, now);
-      const known = settings.destinations.find((destination) => destination.name === name);
-      const kept = known?.kind === 'webhook' && !request.rotateSecret ? known.secret : fresh;
-      return putDestination(settings, { name, createdAt, ...targetOf(request, kept) });
+      const existing = settings.destinations.find((destination) => destination.name === name);
+      const secret = existing?.kind === 'webhook' && !request.rotateSecret ? existing.secret : generatedSecret;
+      return putDestination(settings, { name, createdAt, ...targetOf(request, secret) });
     });
-    if (typeof changed === 'string') return changed;
-    const stored = changed.destinations.find((destination) => destination.name === name);
+    if (typeof result === 'string') return result;
+    const stored = result.destinations.find((destination) => destination.name === name);
     if (!stored) return 'not-found';
-    return { destination: stored, newSecret: stored.kind === 'webhook' && stored.secret === fresh ? fresh : null };
+    return {
+      destination: stored,
+      newSecret: stored.kind === 'webhook' && stored.secret === generatedSecret ? generatedSecret : null,
+    };
   }
 
   async putRule({
@@ -95,12 +98,12 @@ export class Alerts implements AlertService {
   }): Promise<AlertRule | SettingsRefusal> {
     const { settings, context, rounds } = this.options;
     const { now } = context();
-    const changed = await settings.change<SettingsRefusal>(instanceId, (was) =>
-      putRule(was, { ...rule, createdAt: createdAtOf(was.rules, rule.name, now) }),
+    const result = await settings.change<SettingsRefusal>(instanceId, (current) =>
+      putRule(current, { ...rule, createdAt: createdAtOf(current.rules, rule.name, now) }),
     );
-    if (typeof changed === 'string') return changed;
+    if (typeof result === 'string') return result;
     rounds.runSoon();
-    return changed.rules.find(({ name }) => name === rule.name) ?? 'not-found';
+    return result.rules.find(({ name }) => name === rule.name) ?? 'not-found';
   }
 
   async putWebhook({
@@ -112,10 +115,10 @@ export class Alerts implements AlertService {
   }): Promise<LifecycleWebhook | SettingsRefusal> {
     const { settings, context } = this.options;
     const { now } = context();
-    const changed = await settings.change<SettingsRefusal>(instanceId, (was) =>
-      putWebhook(was, { ...webhook, createdAt: createdAtOf(was.webhooks, webhook.name, now) }),
+    const result = await settings.change<SettingsRefusal>(instanceId, (current) =>
+      putWebhook(current, { ...webhook, createdAt: createdAtOf(current.webhooks, webhook.name, now) }),
     );
-    return typeof changed === 'string' ? changed : (changed.webhooks.find(({ name }) => name === webhook.name) ?? 'not-found');
+    return typeof result === 'string' ? result : (result.webhooks.find(({ name }) => name === webhook.name) ?? 'not-found');
   }
 
   async deleteDestination({ instanceId, name }: NamedSettingOfInstance): Promise<SettingsRefusal | null> {
@@ -125,7 +128,7 @@ export class Alerts implements AlertService {
   async deleteRule({ instanceId, name }: NamedSettingOfInstance): Promise<SettingsRefusal | null> {
     const refusal = await this.delete(instanceId, (settings) => deleteRule(settings, name));
     // Without rules, no later round would end the alerts of the instance.
-    if (refusal === null) await this.options.rounds.roundOf(instanceId);
+    if (refusal === null) await this.options.rounds.runNow(instanceId);
     return refusal;
   }
 
@@ -153,9 +156,9 @@ export class Alerts implements AlertService {
 
   private async delete(
     instanceId: string,
-    of: (settings: AlertSettings) => AlertSettings | SettingsRefusal,
+    update: (settings: AlertSettings) => AlertSettings | SettingsRefusal,
   ): Promise<SettingsRefusal | null> {
-    const changed = await this.options.settings.change<SettingsRefusal>(instanceId, of);
-    return typeof changed === 'string' ? changed : null;
+    const result = await this.options.settings.change<SettingsRefusal>(instanceId, update);
+    return typeof result === 'string' ? result : null;
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AlertRule } from '../../engine/alerts/alert-settings.js';
 import type { InsightTime } from '../../ports/stores/store.js';
-import { type ComparingRule, ConditionReader, type ConditionReaderOptions, type StoreTrouble } from './conditions.js';
+import { ConditionReader, type ConditionReaderOptions, type StateRule, type StoreTrouble } from './conditions.js';
 
 const NOW = Date.parse('2026-11-23T21:00:30Z');
 const MINUTE = 60_000;
@@ -17,12 +17,12 @@ const UNUSED: object = {
 
 const reader = (more: object): ConditionReader => new ConditionReader(Object.assign({} as ConditionReaderOptions, UNUSED, more));
 
-const ruleOf = (condition: ComparingRule['condition'], more: Partial<AlertRule> = {}): ComparingRule => ({
+const ruleOf = (condition: StateRule['condition'], more: Partial<AlertRule> = {}): StateRule => ({
   ...{ name: 'r', isEnabled: true, destinations: [], createdAt: 0, ...more },
   condition,
 });
 
-async function summaries(more: object, rule: ComparingRule, trouble: StoreTrouble | null = null): Promise<readonly string[]> {
+async function summaries(more: object, rule: StateRule, trouble: StoreTrouble | null = null): Promise<readonly string[]> {
   const found = await reader(more).read(rule, { instanceId: 'qi_1', now: NOW, trouble });
   return found.map(({ subject, details }) => `${subject}: ${details.summary}`);
 }

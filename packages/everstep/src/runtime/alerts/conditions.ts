@@ -37,13 +37,13 @@ export interface ConditionReaderOptions {
 }
 
 /** A rule that checks the current state. */
-export interface ComparingRule extends AlertRule {
+export interface StateRule extends AlertRule {
   readonly condition: Exclude<AlertCondition, EventCondition>;
 }
 
 type ConditionOf<Kind extends AlertCondition['kind']> = Extract<AlertCondition, { readonly kind: Kind }>;
 
-interface Moment {
+interface EvaluationContext {
   readonly instanceId: string;
   /** Time of the round, Unix ms. */
   readonly now: number;
@@ -61,30 +61,33 @@ export class ConditionReader {
   }
 
   /** Returns what the rule finds, one finding for each subject. */
-  async read({ condition, createdAt }: ComparingRule, moment: Moment): Promise<readonly Finding[]> {
+  async read({ condition, createdAt }: StateRule, context: EvaluationContext): Promise<readonly Finding[]> {
     switch (condition.kind) {
       case 'failure-rate':
-        return this.failureRate(condition, moment);
+        return this.failureRate(condition, context);
       case 'pending-age':
-        return this.pendingAge(condition, moment);
+        return this.pendingAge(condition, context);
       case 'schedule-missed':
-        return this.missedSchedules(condition, moment);
+        return this.missedSchedules(condition, context);
       case 'run-age':
-        return this.oldRun(condition, moment);
+        return this.oldRun(condition, context);
       case 'no-worker':
-        return this.missingWorker(condition, moment);
+        return this.missingWorker(condition, context);
       case 'budget':
-        return this.budget(condition, moment);
+        return this.budget(condition, context);
       case 'store-trouble':
-        return storeTrouble(createdAt, moment);
+        return storeTrouble(createdAt, context);
     }
   }
 
-  private async failureRate(condition: ConditionOf<'failure-rate'>, { instanceId, now }: Moment): Promise<readonly Finding[]> {
+  private async failureRate(
+    condition: ConditionOf<'failure-rate'>,
+    { instanceId, now }: EvaluationContext,
+  ): Promise<readonly Finding[]> {
     const { workflowUrl, percent, windowMs, minRuns } = condition;
-    const last = startOfMinute(now);
+    const currentMinute = startOfMinute(now);
     // The window includes the current, incomplete minute, so that it is never shorter than the rule says.
-    const time = { from: last - Math.ceil(windowMs / MINUTE_MS) * MINUTE_MS, to: last + MINUTE_MS };
+    const time = { from: currentMinute - Math.ceil(windowMs / MINUTE_MS) * MINUTE_MS, to: currentMinute + MINUTE_MS };
     const subject = workflowUrl === undefined ? 'runs' : { workflow: workflowUrl };
     let [failed, ended] = [0, 0];
     for (const { counts } of await this.options.store.insights.series({ instanceId, subject, period: 'minute', ...time })) {
@@ -92,22 +95,25 @@ export class ConditionReader {
       ended += counts.failed + counts.succeeded;
     }
     if (ended < minRuns || failed * 100 < ended * percent) return [];
-    const where = workflowUrl ?? ALL_WORKFLOWS;
+    const workflowName = workflowUrl ?? ALL_WORKFLOWS;
     const share = Math.round((failed * 100) / ended);
-    const summary = `${share}% of the runs of ${where} failed in the last ${durationText(windowMs)} (${failed} of ${ended}).`;
-    return [{ subject: where, at: now, details: { summary, ...(workflowUrl === undefined ? {} : { workflowUrl }) } }];
+    const summary = `${share}% of the runs of ${workflowName} failed in the last ${durationText(windowMs)} (${failed} of ${ended}).`;
+    return [{ subject: workflowName, at: now, details: { summary, ...(workflowUrl === undefined ? {} : { workflowUrl }) } }];
   }
 
-  private async pendingAge(condition: ConditionOf<'pending-age'>, { instanceId, now }: Moment): Promise<readonly Finding[]> {
+  private async pendingAge(
+    condition: ConditionOf<'pending-age'>,
+    { instanceId, now }: EvaluationContext,
+  ): Promise<readonly Finding[]> {
     const { queue, flowControlKey, maxAgeMs } = condition;
     const since =
       queue === undefined
         ? await this.oldestOfKey(instanceId, flowControlKey ?? '')
         : await this.oldestInQueue(instanceId, queue, now - maxAgeMs);
     if (since === null || now - since < maxAgeMs) return [];
-    const [subject, what] =
+    const [subject, item] =
       queue === undefined ? [`flow control key ${flowControlKey}`, 'delivery'] : [`queue ${queue}`, 'message'];
-    const summary = `The oldest ${what} of the ${subject} has waited for ${durationText(now - since)}.`;
+    const summary = `The oldest ${item} of the ${subject} has waited for ${durationText(now - since)}.`;
     return [{ subject, at: now, details: { summary } }];
   }
 
@@ -133,7 +139,7 @@ export class ConditionReader {
 
   private async missedSchedules(
     { forMs }: ConditionOf<'schedule-missed'>,
-    { instanceId, now }: Moment,
+    { instanceId, now }: EvaluationContext,
   ): Promise<readonly Finding[]> {
     const due = await this.options.store.dueSchedules({ instanceId, before: now - forMs, limit: MAX_SUBJECTS });
     return due.map(({ scheduleId, workflowUrl }) => {
@@ -142,7 +148,7 @@ export class ConditionReader {
     });
   }
 
-  private async oldRun(condition: ConditionOf<'run-age'>, { instanceId, now }: Moment): Promise<readonly Finding[]> {
+  private async oldRun(condition: ConditionOf<'run-age'>, { instanceId, now }: EvaluationContext): Promise<readonly Finding[]> {
     const { workflowUrl, label, maxAgeMs } = condition;
     const { items } = await this.options.store.listRuns({
       instanceId,
@@ -161,14 +167,17 @@ export class ConditionReader {
     return [{ subject: workflowUrl ?? ALL_WORKFLOWS, at: now, details: { summary, workflowUrl: url, workflowRunId } }];
   }
 
-  private missingWorker({ workflowUrl, forMs }: ConditionOf<'no-worker'>, { instanceId, now }: Moment): readonly Finding[] {
+  private missingWorker(
+    { workflowUrl, forMs }: ConditionOf<'no-worker'>,
+    { instanceId, now }: EvaluationContext,
+  ): readonly Finding[] {
     const since = this.options.workers.missingSince(instanceId, workflowUrl);
     if (since === null || now - since < forMs) return [];
     const summary = `No connected worker has served ${workflowUrl} for ${durationText(forMs)}.`;
     return [{ subject: workflowUrl, at: now, details: { summary, workflowUrl } }];
   }
 
-  private async budget({ percent }: ConditionOf<'budget'>, { instanceId, now }: Moment): Promise<readonly Finding[]> {
+  private async budget({ percent }: ConditionOf<'budget'>, { instanceId, now }: EvaluationContext): Promise<readonly Finding[]> {
     const share = await this.options.budgetOf(instanceId);
     if (!share || share.budget <= 0 || share.spent * 100 < share.budget * percent) return [];
     const summary = `At least ${percent}% of the budget of ${share.month} is spent.`;
@@ -176,7 +185,7 @@ export class ConditionReader {
   }
 }
 
-function storeTrouble(ruleCreatedAt: number, { trouble }: Moment): readonly Finding[] {
+function storeTrouble(ruleCreatedAt: number, { trouble }: EvaluationContext): readonly Finding[] {
   if (!trouble || trouble.to < ruleCreatedAt) return [];
   const { from, to } = trouble;
   const summary = `The store refused writes for ${durationText(to - from)}, from ${new Date(from).toISOString()}.`;

@@ -24,22 +24,22 @@ export interface AlertSettingsCacheOptions {
 }
 
 // Only `change` writes these values, so they are valid.
-const parsed = (value: string): AlertSettings => JSON.parse(value) as AlertSettings;
+const parseSettings = (value: string): AlertSettings => JSON.parse(value) as AlertSettings;
 
 export class AlertSettingsCache implements KnownAlertSettings {
   private readonly options: AlertSettingsCacheOptions;
-  private known: ReadonlyMap<string, AlertSettings> = new Map();
+  private byInstance: ReadonlyMap<string, AlertSettings> = new Map();
 
   constructor(options: AlertSettingsCacheOptions) {
     this.options = options;
   }
 
   get isEmpty(): boolean {
-    return this.known.size === 0;
+    return this.byInstance.size === 0;
   }
 
   of(instanceId: string): AlertSettings | null {
-    return this.known.get(instanceId) ?? null;
+    return this.byInstance.get(instanceId) ?? null;
   }
 
   destination(instanceId: string, name: string): AlertDestination | null {
@@ -48,38 +48,40 @@ export class AlertSettingsCache implements KnownAlertSettings {
 
   /** Instances with alert rules. */
   watched(): readonly string[] {
-    return [...this.known].filter(([, { rules }]) => rules.length > 0).map(([instanceId]) => instanceId);
+    return [...this.byInstance].filter(([, { rules }]) => rules.length > 0).map(([instanceId]) => instanceId);
   }
 
   /** Reads all settings. Rejects if the store cannot be read. */
   async refresh(): Promise<void> {
-    const known = new Map<string, AlertSettings>();
+    const byInstance = new Map<string, AlertSettings>();
     for (const { name, value } of await this.options.secrets.listSecrets()) {
       const instanceId = instanceOfAlertSettings(name);
-      if (instanceId !== null) known.set(instanceId, parsed(value));
+      if (instanceId !== null) byInstance.set(instanceId, parseSettings(value));
     }
-    this.known = known;
+    this.byInstance = byInstance;
   }
 
   /**
-   * Replaces the settings of the instance with those that `of` returns. If `of` returns a refusal, nothing changes. `of` is
-   * called again if another process has changed the settings in the meantime.
+   * Replaces the settings of the instance with those that `update` returns. If `update` returns a refusal, nothing changes.
+   * `update` is called again if another process has changed the settings in the meantime.
    */
   async change<Refusal extends string>(
     instanceId: string,
-    of: (settings: AlertSettings) => AlertSettings | Refusal,
+    update: (settings: AlertSettings) => AlertSettings | Refusal,
   ): Promise<AlertSettings | Refusal> {
     const { secrets, onChange } = this.options;
     const name = alertSettingsName(instanceId);
     for (;;) {
-      const from = await secrets.findSecret({ name });
-      const settings = of(from === null ? NO_ALERT_SETTINGS : parsed(from));
+      const storedValue = await secrets.findSecret({ name });
+      const settings = update(storedValue === null ? NO_ALERT_SETTINGS : parseSettings(storedValue));
       if (typeof settings === 'string') return settings;
-      const to = JSON.stringify(settings);
+      const newValue = JSON.stringify(settings);
       const isWritten =
-        from === null ? (await secrets.secret({ name, value: to })) === to : await secrets.replaceSecret({ name, from, to });
+        storedValue === null
+          ? (await secrets.secret({ name, value: newValue })) === newValue
+          : await secrets.replaceSecret({ name, from: storedValue, to: newValue });
       if (!isWritten) continue;
-      this.known = new Map(this.known).set(instanceId, settings);
+      this.byInstance = new Map(this.byInstance).set(instanceId, settings);
       onChange(instanceId);
       return settings;
     }

@@ -74,14 +74,14 @@ export class Membership {
     let cancel = (): void => {};
     let ended = false;
     let releasing = this.releaseTasks();
-    const again = (): void => {
+    const scheduleNext = (): void => {
       if (ended) return;
       cancel = clock.setTimer(clock.now() + RELEASE_INTERVAL_MS, () => {
-        releasing = this.releaseTasks().then(again);
+        releasing = this.releaseTasks().then(scheduleNext);
       });
     };
     await releasing;
-    again();
+    scheduleNext();
     return async () => {
       ended = true;
       cancel();
@@ -161,7 +161,7 @@ export class Membership {
       case 'everything':
         dispatcher.forgetHolders();
         dispatcher.loans?.verify();
-        live.missed();
+        live.publishEverything();
         gates.reloadAll();
         break;
       case 'live-wanted':

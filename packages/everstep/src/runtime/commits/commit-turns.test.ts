@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import type { CommitUnit } from '../../engine/writes.js';
 import { ownersOf } from '../../fairness/owners.fixture.js';
 import { ManualClock } from '../runtime.fixture.js';
-import { CommitTurns, type Waiting } from './commit-turns.js';
+import { CommitTurns, type WaitingUnit } from './commit-turns.js';
 import { Committer } from './committer.js';
 
-interface Named extends Waiting {
+interface Named extends WaitingUnit {
   readonly name: string;
 }
 const units = (instanceId: string | null, count: number, bytes = 1): readonly Named[] =>

@@ -3,10 +3,10 @@
  * unit at a time. Units of one instance keep their order; only these can depend on each other. A unit of an unknown instance is
  * written after all units submitted before it, and before all later ones.
  */
-import { byOwner, interleaved } from '../../fairness/turns.js';
+import { byOwner, interleave } from '../../fairness/turns.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
-export interface Waiting {
+export interface WaitingUnit {
   /** Instance of the unit; null if unknown. */
   readonly instanceId: string | null;
   readonly bytes: number;
@@ -33,39 +33,39 @@ export class CommitTurns {
    * Returns the units of one batch, in the order in which they are written. `mayTake` is called once for each unit considered, in
    * order within an instance. A unit that may not be taken is skipped and does not count.
    */
-  take<Unit extends Waiting>(waiting: readonly Unit[], mayTake: (unit: Unit) => boolean): ReadonlySet<Unit> {
+  take<Unit extends WaitingUnit>(waiting: readonly Unit[], mayTake: (unit: Unit) => boolean): ReadonlySet<Unit> {
     const { maxUnits, maxBytes } = this.limits;
     if (waiting.length <= maxUnits && sumOf(waiting) <= maxBytes) return new Set(waiting.filter(mayTake));
     const [first] = waiting;
     if (first?.instanceId === null) return new Set(mayTake(first) ? [first] : []);
-    const taken = new Set<Unit>();
+    const batch = new Set<Unit>();
     let bytes = 0;
     for (const unit of this.inTurns(waiting)) {
-      if (taken.size >= maxUnits || (taken.size > 0 && bytes + unit.bytes > maxBytes)) break;
+      if (batch.size >= maxUnits || (batch.size > 0 && bytes + unit.bytes > maxBytes)) break;
       if (!mayTake(unit)) continue;
-      taken.add(unit);
+      batch.add(unit);
       bytes += unit.bytes;
       this.lastAccountId = unit.instanceId === null ? null : this.owners.accountOf(unit.instanceId);
     }
-    return taken;
+    return batch;
   }
 
-  private inTurns<Unit extends Waiting>(waiting: readonly Unit[]): Iterable<Unit> {
+  private inTurns<Unit extends WaitingUnit>(waiting: readonly Unit[]): Iterable<Unit> {
     const accounts = byOwner(upToUnknown(waiting), this.owners);
     const ids = accounts.map(([units]) => this.owners.accountOf(units?.[0]?.instanceId ?? ''));
     const start = this.lastAccountId === null ? 0 : ids.indexOf(this.lastAccountId) + 1;
-    return interleaved([...accounts.slice(start), ...accounts.slice(0, start)].map((instances) => [...interleaved(instances)]));
+    return interleave([...accounts.slice(start), ...accounts.slice(0, start)].map((instances) => [...interleave(instances)]));
   }
 }
 
-function* upToUnknown<Unit extends Waiting>(waiting: readonly Unit[]): Generator<Unit & { readonly instanceId: string }> {
+function* upToUnknown<Unit extends WaitingUnit>(waiting: readonly Unit[]): Generator<Unit & { readonly instanceId: string }> {
   for (const unit of waiting) {
     if (!hasInstance(unit)) return;
     yield unit;
   }
 }
 
-const hasInstance = <Unit extends Waiting>(unit: Unit): unit is Unit & { readonly instanceId: string } =>
+const hasInstance = <Unit extends WaitingUnit>(unit: Unit): unit is Unit & { readonly instanceId: string } =>
   unit.instanceId !== null;
 
-const sumOf = (waiting: readonly Waiting[]): number => waiting.reduce((sum, { bytes }) => sum + bytes, 0);
+const sumOf = (waiting: readonly WaitingUnit[]): number => waiting.reduce((sum, { bytes }) => sum + bytes, 0);

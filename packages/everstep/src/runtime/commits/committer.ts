@@ -6,7 +6,7 @@
  * order: the later one waits until the batch of the earlier one is durable.
  * Keeps invariant 1.
  */
-import { withEntry } from '../../audit/audited-request.js';
+import { addRequestEntry } from '../../audit/audited-request.js';
 import { conflictKeysOf, instanceOf, weightOf } from '../../engine/writes/unit-facts.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
@@ -14,9 +14,9 @@ import { PartialCommitError, type UnitOutcome } from '../../ports/stores/commit-
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { ConcurrentBatches, Store } from '../../ports/stores/store.js';
 import { ServerUnavailableError, StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
-import { CommitTurns, type Waiting } from './commit-turns.js';
+import { CommitTurns, type WaitingUnit } from './commit-turns.js';
 
-interface Pending extends Waiting {
+interface Pending extends WaitingUnit {
   readonly unit: CommitUnit;
   /** Conflict keys; empty if batches are written one after another. */
   readonly keys: readonly string[];
@@ -25,7 +25,7 @@ interface Pending extends Waiting {
   readonly onLost: (() => void) | undefined;
 }
 
-/** Is notified of units that became durable, while it wants to be. */
+/** Receives the units that became durable while `isWanted` is true. */
 export interface DurableWatcher {
   readonly isWanted: boolean;
   committed(units: readonly CommitUnit[]): void;
@@ -78,7 +78,7 @@ export class Committer {
    * if any, is added to the unit. `instanceId`: instance of the unit, if the caller knows it.
    */
   submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
-    const { unit, settle } = withEntry(submitted);
+    const { unit, settle } = addRequestEntry(submitted);
     return new Promise((resolve, reject) => {
       const keys = this.concurrentBatches.max > 1 ? conflictKeysOf(unit) : NO_KEYS;
       const settled = (result: CommitResult) => {
@@ -175,7 +175,7 @@ export class Committer {
 
   /** Settles the units that have a result. Returns the others by the reason of their failure. */
   private settle(batch: readonly Pending[], outcomes: readonly UnitOutcome[]): ReadonlyMap<unknown, readonly Pending[]> {
-    // Before the results are acted on, because ended runs are then removed from memory.
+    // The watchers come first: when the results are acted on, ended runs are removed from memory.
     this.watch(() => batch.flatMap(({ unit }, index) => (outcomes[index]?.kind === 'applied' ? [unit] : [])));
     const failed = new Map<unknown, Pending[]>();
     for (const [index, item] of batch.entries()) {
@@ -195,10 +195,10 @@ export class Committer {
 
   /** Notifies the watchers of applied units. */
   private watch(applied: () => readonly CommitUnit[]): void {
-    const wanting = this.watchers.filter(({ isWanted }) => isWanted);
-    if (wanting.length === 0) return;
+    const interested = this.watchers.filter(({ isWanted }) => isWanted);
+    if (interested.length === 0) return;
     const units = applied();
-    for (const watcher of wanting) watcher.committed(units);
+    for (const watcher of interested) watcher.committed(units);
   }
 
   /**
@@ -207,17 +207,17 @@ export class Committer {
    */
   private lose(batch: readonly Pending[], cause: unknown): void {
     const lostKeys = cause instanceof ServerUnavailableError ? new Set(batch.flatMap(({ keys }) => keys)) : null;
-    const waiting: Pending[] = [];
-    const kept: Pending[] = [];
+    const lostUnits: Pending[] = [];
+    const remaining: Pending[] = [];
     for (const item of this.pending) {
-      if (lostKeys && !item.keys.some((key) => lostKeys.has(key))) kept.push(item);
+      if (lostKeys && !item.keys.some((key) => lostKeys.has(key))) remaining.push(item);
       else {
-        waiting.push(item);
+        lostUnits.push(item);
         for (const key of item.keys) lostKeys?.add(key);
       }
     }
-    this.pending = kept;
-    for (const item of [...batch, ...waiting]) {
+    this.pending = remaining;
+    for (const item of [...batch, ...lostUnits]) {
       item.onLost?.();
       item.reject(cause);
     }
@@ -258,8 +258,8 @@ export class Committer {
 }
 
 /**
- * Returns whether the batch may be written, because the connection was lost, possibly at COMMIT. Units without a guard that
- * refuses them would be written twice. After all other errors the store has rolled back.
+ * Returns whether the batch may have been written, because the connection was lost, possibly at COMMIT. Units without a guard
+ * that refuses them would be written twice. After all other errors the store has rolled back.
  */
 const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof StoreUnavailableError && !(error instanceof StoreRefusesWritesError);

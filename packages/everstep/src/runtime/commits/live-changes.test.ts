@@ -124,6 +124,6 @@ test('a notice is short even if run ids are long', () => {
 test('after lost notices, a hint says that everything may have changed', () => {
   const live = new LiveChanges({ clock: new SimulatedClock(0), cluster: null, runOf });
   const { hints } = watch(live, 'qi_1');
-  live.missed();
+  live.publishEverything();
   assert.equal(hints[0]?.topics.length, 7);
 });

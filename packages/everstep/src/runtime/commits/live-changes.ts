@@ -16,12 +16,12 @@ const MAX_RUNS = 50;
 const MAX_NOTICE_RUNS = 20;
 const MAX_NOTICE_CHARACTERS = 3_000;
 /** Hints for other nodes are collected for this time. */
-const COLLECTED_MS = 250;
+const COLLECT_FOR_MS = 250;
 /** Interval of the announcements, and how long one is valid. */
-const ANNOUNCED_EVERY_MS = 4_000;
+const ANNOUNCE_EVERY_MS = 4_000;
 const VALID_MS = 10_000;
 
-/** What hints need to know about a run. */
+/** The facts about a run that a hint needs. */
 export interface RunOfHint {
   readonly instanceId: string;
   readonly workflowRunId: string;
@@ -45,21 +45,21 @@ class PendingHint {
   readonly runIds = new Set<string>();
   private moreRuns = false;
 
-  run({ workflowRunId, isLimited }: Omit<RunOfHint, 'instanceId'>): void {
+  addRun({ workflowRunId, isLimited }: Omit<RunOfHint, 'instanceId'>): void {
     this.topics.add('runs');
     if (isLimited) this.topics.add('flow-control');
-    this.name(workflowRunId);
+    this.addRunId(workflowRunId);
   }
 
-  /** Adds a run that is not known by its id. */
-  unnamedRun(): void {
+  /** Adds a run whose id is unknown. */
+  addUnnamedRun(): void {
     this.topics.add('runs');
     this.moreRuns = true;
   }
 
   add({ topics, runIds, moreRuns }: LiveHint): void {
     for (const topic of topics) this.topics.add(topic);
-    for (const runId of runIds) this.name(runId);
+    for (const runId of runIds) this.addRunId(runId);
     if (moreRuns) this.moreRuns = true;
   }
 
@@ -67,7 +67,7 @@ class PendingHint {
     return { topics: [...this.topics], runIds: [...this.runIds], ...(this.moreRuns ? { moreRuns: true } : {}) };
   }
 
-  private name(runId: string): void {
+  private addRunId(runId: string): void {
     if (this.runIds.size < MAX_RUNS) this.runIds.add(runId);
     else if (!this.runIds.has(runId)) this.moreRuns = true;
   }
@@ -105,18 +105,18 @@ export class LiveChanges {
   /** Publishes hints about durable units. */
   committed(units: readonly CommitUnit[]): void {
     const changed = new Map<string, PendingHint>();
-    const of = (instanceId: string): PendingHint => {
-      const known = changed.get(instanceId) ?? new PendingHint();
-      changed.set(instanceId, known);
-      return known;
+    const hintOf = (instanceId: string): PendingHint => {
+      const hint = changed.get(instanceId) ?? new PendingHint();
+      changed.set(instanceId, hint);
+      return hint;
     };
-    for (const unit of units) for (const write of unit.writes) this.collect(write, of);
-    for (const [instanceId, pending] of changed) this.pass(instanceId, pending.hint);
+    for (const unit of units) for (const write of unit.writes) this.collect(write, hintOf);
+    for (const [instanceId, pending] of changed) this.distribute(instanceId, pending.hint);
   }
 
   /** Publishes a change that is not in a unit. */
   changed(instanceId: string, topic: LiveTopic): void {
-    if (this.isWanted) this.pass(instanceId, { topics: [topic], runIds: [] });
+    if (this.isWanted) this.distribute(instanceId, { topics: [topic], runIds: [] });
   }
 
   /** Passes a hint to the listeners of this node. */
@@ -131,7 +131,7 @@ export class LiveChanges {
   }
 
   /** Publishes that everything may have changed, because notices of other nodes may have been lost. */
-  missed(): void {
+  publishEverything(): void {
     for (const instanceId of this.listeners.keys())
       this.received(instanceId, { topics: LIVE_TOPICS, runIds: [], moreRuns: true });
   }
@@ -143,33 +143,33 @@ export class LiveChanges {
     this.elsewhere.clear();
   }
 
-  private collect(write: StoreWrite, of: (instanceId: string) => PendingHint): void {
+  private collect(write: StoreWrite, hintOf: (instanceId: string) => PendingHint): void {
     const facts = writeFacts(write);
     if (facts.topic === null) return;
     const instanceId = facts.instanceId(write);
     if (facts.topic !== 'runs') {
-      if (instanceId !== null) of(instanceId).topics.add(facts.topic);
+      if (instanceId !== null) hintOf(instanceId).topics.add(facts.topic);
       return;
     }
     if (write.kind === 'create-run') {
       const { workflowRunId, settings } = write.run;
-      of(write.run.instanceId).run({ workflowRunId, isLimited: settings.flowControl !== null });
+      hintOf(write.run.instanceId).addRun({ workflowRunId, isLimited: settings.flowControl !== null });
       return;
     }
     const run = this.options.runOf(facts.runKey(write) ?? '');
-    if (run) of(run.instanceId).run(run);
+    if (run) hintOf(run.instanceId).addRun(run);
     // The instance of the run is not known here. Additional hints do no harm.
-    else for (const instanceId of [...this.listeners.keys(), ...this.elsewhere.keys()]) of(instanceId).unnamedRun();
+    else for (const instanceId of [...this.listeners.keys(), ...this.elsewhere.keys()]) hintOf(instanceId).addUnnamedRun();
   }
 
-  private pass(instanceId: string, hint: LiveHint): void {
+  private distribute(instanceId: string, hint: LiveHint): void {
     this.received(instanceId, hint);
     if (!this.options.cluster || !this.elsewhere.has(instanceId)) return;
     const pending = this.unpublished.get(instanceId) ?? new PendingHint();
     pending.add(hint);
     this.unpublished.set(instanceId, pending);
     const { clock } = this.options;
-    this.cancelPublishing ??= clock.setTimer(clock.now() + COLLECTED_MS, () => this.publish());
+    this.cancelPublishing ??= clock.setTimer(clock.now() + COLLECT_FOR_MS, () => this.publish());
   }
 
   private publish(): void {
@@ -198,7 +198,7 @@ export class LiveChanges {
   private announceLater(): void {
     const { clock, cluster } = this.options;
     if (!cluster) return;
-    this.cancelAnnouncing ??= clock.setTimer(clock.now() + ANNOUNCED_EVERY_MS, () => {
+    this.cancelAnnouncing ??= clock.setTimer(clock.now() + ANNOUNCE_EVERY_MS, () => {
       this.cancelAnnouncing = null;
       if (this.listeners.size === 0) return;
       this.announce([...this.listeners.keys()]);

@@ -240,11 +240,11 @@ test('probes have growing delays of up to two seconds, and the start and end are
   const { writes, clock, logged, probes } = alone(async () => {
     if (full) throw refused();
   });
-  assert.equal(writes.failed(new Error('a faulty unit')), false);
+  assert.equal(writes.noteFailure(new Error('a faulty unit')), false);
   assert.ok(writes.isOpen);
   let opened = 0;
   writes.onOpen(() => opened++);
-  for (let n = 0; n < 5; n++) assert.equal(writes.failed(refused()), true);
+  for (let n = 0; n < 5; n++) assert.equal(writes.noteFailure(refused()), true);
   assert.equal(writes.refusal, 'the store refuses writes: disk full');
   const at: number[] = [];
   for (let ms = 0; ms <= 10_000; ms += 25) {

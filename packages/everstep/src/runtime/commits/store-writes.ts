@@ -1,11 +1,11 @@
 /**
- * Whether the store accepts writes. After the first commit that fails because the store is unavailable, no delivery starts. Its
- * result could not be recorded, so it would be repeated. Results of deliveries that are already in flight are kept in memory.
- * Probe writes, with growing delays, find out when the store accepts writes again. The kept results are recorded before
+ *  * * Whether the store accepts writes. After the first commit that fails because the store is unavailable, no delivery starts.
+ * Its result could not be recorded, so it would be repeated. Results of deliveries that are already in flight are kept in
+ * memory. Probe writes with increasing delays detect when the store accepts writes again. The kept results are recorded before
  * deliveries start again.
  *
- * If only one of several servers is unavailable, the same applies to its queue instances. The store finds out when it is back.
- * Keeps invariant 3.
+ * If only one of several servers is unavailable, the same applies to its queue instances. The store detects when that server is
+ * back. Keeps invariant 3.
  */
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
@@ -80,7 +80,7 @@ export class StoreWrites implements StoreWritesState {
     this.listeners.add(listener);
   }
 
-  failed(error: unknown): boolean {
+  noteFailure(error: unknown): boolean {
     if (!(error instanceof StoreUnavailableError)) return false;
     // The store was not called.
     if (error instanceof NotSentError) return true;
@@ -112,7 +112,7 @@ export class StoreWrites implements StoreWritesState {
         try {
           resolve(await record());
         } catch (error) {
-          if (!this.failed(error)) return reject(error);
+          if (!this.noteFailure(error)) return reject(error);
           tries++;
           const bytes = bytesIn(result);
           const server = error instanceof ServerUnavailableError ? error.server : null;
@@ -142,12 +142,12 @@ export class StoreWrites implements StoreWritesState {
     );
     const { clock } = this.options;
     let cancel = (): void => {};
-    const late = new Promise<null>((resolve) => {
+    const timeout = new Promise<null>((resolve) => {
       cancel = clock.setTimer(clock.now() + waitMs, () => resolve(null));
     });
-    const done = await Promise.race([recorded, late]).finally(() => cancel());
-    if (done === null) throw lastError ?? new StoreUnavailableError('the store did not respond in time');
-    return done;
+    const recordedResult = await Promise.race([recorded, timeout]).finally(() => cancel());
+    if (recordedResult === null) throw lastError ?? new StoreUnavailableError('the store did not respond in time');
+    return recordedResult;
   }
 
   /** Drops the kept results and stops the probes. */
@@ -159,21 +159,21 @@ export class StoreWrites implements StoreWritesState {
     this.keptBytes = 0;
   }
 
-  private keep(kept: KeptResult): boolean {
-    if (this.stopped || this.keptBytes + kept.bytes > MAX_KEPT_BYTES) return false;
-    this.kept.add(kept);
-    this.keptBytes += kept.bytes;
+  private keep(result: KeptResult): boolean {
+    if (this.stopped || this.keptBytes + result.bytes > MAX_KEPT_BYTES) return false;
+    this.kept.add(result);
+    this.keptBytes += result.bytes;
     return true;
   }
 
   /** Records what is kept for the server, or for the whole store. Resolves with true if nothing is left. */
   private async recordKept(server: string | null): Promise<boolean> {
-    const taken = [...this.kept].filter((write) => write.server === server);
-    for (const write of taken) {
+    const results = [...this.kept].filter((write) => write.server === server);
+    for (const write of results) {
       this.kept.delete(write);
       this.keptBytes -= write.bytes;
     }
-    await Promise.all(taken.map(({ tryAgain }) => tryAgain()));
+    await Promise.all(results.map(({ tryAgain }) => tryAgain()));
     return ![...this.kept].some((write) => write.server === server);
   }
 
@@ -217,7 +217,8 @@ export class StoreWrites implements StoreWritesState {
     let isRecorded = false;
     try {
       await store.probeWrites();
-      // In this order: what follows from a kept result is delivered, and not the delivery that produced it.
+      // The order matters: the work that follows from a kept result is delivered, and the delivery that produced it is not
+      // repeated.
       isRecorded = await this.recordKept(null);
     } catch (error) {
       this.failedInRound = true;
@@ -238,7 +239,7 @@ function bytesIn(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (value instanceof Uint8Array) return value.byteLength;
   if (typeof value !== 'object' || value === null) return 8;
-  return Object.values(value).reduce((sum: number, each) => sum + bytesIn(each), 64);
+  return Object.values(value).reduce((sum: number, item) => sum + bytesIn(item), 64);
 }
 
 /** Why the store is unavailable, for the operator and without addresses: `the store refuses writes: disk full`. */
@@ -253,7 +254,7 @@ class NotSentError extends StoreUnavailableError {
 }
 
 /** Returns the caller with calls that reject with StoreUnavailableError, and send nothing, while the store refuses writes. */
-export function whileOpen(caller: StepCaller, writes: StoreWritesState): StepCaller {
+export function refuseCallsWhileClosed(caller: StepCaller, writes: StoreWritesState): StepCaller {
   return {
     call: async (...parameters) => {
       if (!writes.isOpenFor(parameters[0].instanceId)) throw new NotSentError();
@@ -264,7 +265,7 @@ export function whileOpen(caller: StepCaller, writes: StoreWritesState): StepCal
 }
 
 /** Does the same for plain messages, calls and callbacks. */
-export function sendingWhileOpen(sender: MessageSender, writes: StoreWritesState): MessageSender {
+export function refuseMessagesWhileClosed(sender: MessageSender, writes: StoreWritesState): MessageSender {
   return {
     send: async (...parameters) => {
       if (!writes.isOpenFor(parameters[0].instanceId)) throw new NotSentError();

@@ -13,7 +13,7 @@ function destinationOf(instanceId: string, url: string): Pick<DeliveryLimits, 'i
   return { instanceId, origin: url, pool: poolOf(instanceId, url) };
 }
 
-function withLimits(ref: DeliveryRef, limits: DeliveryLimits, long: boolean, queue?: string): Delivery {
+function createDelivery(ref: DeliveryRef, limits: DeliveryLimits, long: boolean, queue?: string): Delivery {
   const { runKey, slot } = ref;
   if (!long && queue === undefined) return { runKey, slot, limits };
   return { runKey, slot, limits: { ...limits, ...(queue === undefined ? {} : { queue }), ...(long ? { isLong: true } : {}) } };
@@ -25,14 +25,14 @@ export function deliveryOf(run: Run, task: DeliveryTask, timeouts: Timeouts): De
   const flowControl = call ? call.flowControl : settings.flowControl;
   const limits = { ...destinationOf(instanceId, call?.url ?? workflowUrl), flowControlKey: flowControl?.key ?? null };
   const long = isLong(timeoutOf(run, task), instanceId, timeouts);
-  return withLimits({ runKey, slot: task.slot }, limits, long, settings.message?.queue);
+  return createDelivery({ runKey, slot: task.slot }, limits, long, settings.message?.queue);
 }
 
 /** Returns the delivery of a failure callback. No flow control key limits it. */
 export function callbackDeliveryOf(run: Run, { slot }: Task, timeouts: Timeouts): Delivery {
   const { key: runKey, instanceId } = run;
   const limits = { ...destinationOf(instanceId, callbackUrlOf(run)), flowControlKey: null };
-  return withLimits({ runKey, slot }, limits, isLong(timeoutOfCallback(run), instanceId, timeouts));
+  return createDelivery({ runKey, slot }, limits, isLong(timeoutOfCallback(run), instanceId, timeouts));
 }
 
 /**
@@ -42,8 +42,8 @@ export function callbackDeliveryOf(run: Run, { slot }: Task, timeouts: Timeouts)
 export function dueDeliveryOf({ runKey, slot, instanceId, flowControlKey, workflowUrl, queue, lentBy }: DueTask): Delivery {
   const limits = destinationOf(instanceId, workflowUrl);
   if (lentBy !== undefined) return { runKey, slot, limits: { ...limits, flowControlKey: null, lentBy } };
-  return withLimits({ runKey, slot }, { ...limits, flowControlKey }, false, queue);
+  return createDelivery({ runKey, slot }, { ...limits, flowControlKey }, false, queue);
 }
 
 /** Returns the same delivery with a slot for long deliveries. */
-export const asLong = (delivery: Delivery): Delivery => withLimits(delivery, delivery.limits, true, delivery.limits.queue);
+export const asLong = (delivery: Delivery): Delivery => createDelivery(delivery, delivery.limits, true, delivery.limits.queue);

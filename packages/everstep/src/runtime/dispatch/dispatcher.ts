@@ -128,9 +128,9 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
 
   /** Dispatches the delivery of a task that a scan found; with several nodes, this node has claimed it. */
   dispatchDue(task: DueTask): void {
-    if (task.queue !== undefined) this.holders?.queuedClaimed(task.instanceId);
+    if (task.queue !== undefined) this.holders?.queuedMessageClaimed(task.instanceId);
     const delivery = dueDeliveryOf(task);
-    if (!this.loans?.returns(delivery)) this.redispatch(delivery);
+    if (!this.loans?.returnIfUnserved(delivery)) this.redispatch(delivery);
   }
 
   redispatch(delivery: Delivery): void {
@@ -160,11 +160,11 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   // ---------------------------------------------------------------- in flight ► released ► outcome
 
   startDelivery(delivery: Delivery): void {
-    this.parts.work.track(this.make(delivery));
+    this.parts.work.track(this.makeDelivery(delivery));
   }
 
   /** Makes a delivery. Resolves when everything that follows from it has started. */
-  private async make(delivery: Delivery): Promise<void> {
+  private async makeDelivery(delivery: Delivery): Promise<void> {
     let recorded: () => void = () => {};
     const outcomeRecorded = new Promise<void>((resolve) => {
       recorded = resolve;
@@ -181,13 +181,13 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     if (!this.gates.mayStart(delivery) || this.deps.isDeleted(delivery.limits.instanceId)) {
       // The destination of the delivery was held while it waited for a slot, so it waits at the gate again; or its queue
       // instance was deleted.
-      if (this.loans?.returns(delivery)) this.gates.withdraw(delivery);
+      if (this.loans?.returnIfUnserved(delivery)) this.gates.withdraw(delivery);
       this.slots.done(delivery);
       this.slotFreed(delivery);
       return;
     }
     let attempt: Attempt | null = null;
-    let again: Delivery | undefined;
+    let nextDelivery: Delivery | undefined;
     let releasedBy: string | undefined;
     let endsLoan = false;
     try {
@@ -195,7 +195,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     } finally {
       endsLoan = this.loans?.attempted(delivery, attempt) ?? false;
       this.slots.done(delivery);
-      again = this.dueAgain.get(idOf(delivery));
+      nextDelivery = this.dueAgain.get(idOf(delivery));
       this.dueAgain.delete(idOf(delivery));
       releasedBy = cluster?.nodeId;
       this.gates.done(delivery, attempt?.result ?? NOT_MADE);
@@ -205,7 +205,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
       case 'lease-lost':
         return;
       case 'waits-for-memory':
-        if (again) this.redispatch(again);
+        if (nextDelivery) this.redispatch(nextDelivery);
         return;
       case 'needs-long-slot':
         this.redispatch(asLong(delivery));
@@ -214,7 +214,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
         if (!endsLoan) this.retryLater(delivery);
         return;
       case 'handed-over':
-        if (again) this.redispatch(again);
+        if (nextDelivery) this.redispatch(nextDelivery);
         return;
       case 'attempted':
     }
@@ -222,7 +222,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     const { decisions, due, outcomes } = this.parts;
     if (entry && (await outcomes.onOutcome({ ref: delivery, entry, givenUp, delivered }))) return;
     // Other nodes have taken over if the id of this node has changed.
-    if (again && cluster?.nodeId === releasedBy) this.redispatch(again);
+    if (nextDelivery && cluster?.nodeId === releasedBy) this.redispatch(nextDelivery);
     if (delivery.limits.queue === undefined || !cluster) return;
     // The message was claimed before the response to the commit that made it due. This node holds it, so no scan claims it
     // again.

@@ -47,14 +47,14 @@ export class GateHolders {
     return [...this.holders].filter(([, holder]) => holder === nodeId).map(([instanceId]) => instanceId);
   }
 
-  /** Whether a limit over all deliveries of the instance applies that no other node counts for this delivery. */
+  /** Whether a limit over all deliveries of the instance applies to this delivery and is not counted by another node. */
   isLimited({ instanceId, flowControlKey, queue, lentBy }: DeliveryLimits): boolean {
     if (lentBy !== undefined) return false;
     return flowControlKey !== null || queue !== undefined || this.deps.limits.maxParallelism(instanceId) !== null;
   }
 
   /** Called when this node has claimed a queued message of the instance, which only the holder of its gates can do. */
-  queuedClaimed(instanceId: string): void {
+  queuedMessageClaimed(instanceId: string): void {
     this.holders.set(instanceId, this.deps.cluster.nodeId);
   }
 
@@ -89,10 +89,10 @@ export class GateHolders {
       // Messages that are written from now on need another notice.
       this.toNotify.delete(instanceId);
       const { generation } = this;
-      const known = this.holders.get(instanceId);
-      (known === undefined ? cluster.gateHolderOf(instanceId) : Promise.resolve(known))
+      const knownHolder = this.holders.get(instanceId);
+      (knownHolder === undefined ? cluster.gateHolderOf(instanceId) : Promise.resolve(knownHolder))
         .then((holder) => {
-          this.learn(instanceId, holder, generation);
+          this.recordHolder(instanceId, holder, generation);
           if (holder === cluster.nodeId) due.startScan();
           else cluster.wake(holder);
         })
@@ -115,7 +115,7 @@ export class GateHolders {
     this.holders = new Map([...this.holders].filter(([, holder]) => holder === nodeId));
   }
 
-  private learn(instanceId: string, holder: string, generation: number): void {
+  private recordHolder(instanceId: string, holder: string, generation: number): void {
     if (generation === this.generation) this.holders.set(instanceId, holder);
   }
 
@@ -126,9 +126,9 @@ export class GateHolders {
 
   private findHolder(delivery: Delivery): void {
     const { instanceId } = delivery.limits;
-    const others = this.lookups.get(instanceId);
-    if (others) {
-      others.push(delivery);
+    const waitingDeliveries = this.lookups.get(instanceId);
+    if (waitingDeliveries) {
+      waitingDeliveries.push(delivery);
       return;
     }
     this.lookups.set(instanceId, [delivery]);
@@ -136,7 +136,7 @@ export class GateHolders {
     const { generation } = this;
     cluster.gateHolderOf(instanceId).then(
       (holder) => {
-        this.learn(instanceId, holder, generation);
+        this.recordHolder(instanceId, holder, generation);
         const waiting = this.lookups.get(instanceId) ?? [];
         this.lookups.delete(instanceId);
         for (const waitingDelivery of waiting) this.sendTo(holder, waitingDelivery);

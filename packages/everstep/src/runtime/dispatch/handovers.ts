@@ -12,7 +12,7 @@ export interface HandOverDeps {
   readonly due: Pick<DueTasks, 'startScan' | 'restart'>;
 }
 
-interface Waiting {
+interface HandOverGroup {
   readonly to: string;
   readonly isLent: boolean;
   readonly refs: DeliveryRef[];
@@ -21,7 +21,7 @@ interface Waiting {
 
 export class HandOvers {
   private readonly deps: HandOverDeps;
-  private readonly waiting = new Map<string, Waiting>();
+  private readonly groups = new Map<string, HandOverGroup>();
 
   constructor(deps: HandOverDeps) {
     this.deps = deps;
@@ -33,23 +33,23 @@ export class HandOvers {
    * end.
    */
   add({ runKey, slot }: DeliveryRef, to: string, isLent = false): Promise<void> {
-    const name = `${to} ${isLent}`;
-    let group = this.waiting.get(name);
+    const groupKey = `${to} ${isLent}`;
+    let group = this.groups.get(groupKey);
     if (!group) {
       const settled = new Promise<void>((resolve) => {
-        this.deps.clock.endOfTurn(() => resolve(this.write(name)));
+        this.deps.clock.endOfTurn(() => resolve(this.write(groupKey)));
       });
       group = { to, isLent, refs: [], settled };
-      this.waiting.set(name, group);
+      this.groups.set(groupKey, group);
     }
     group.refs.push({ runKey, slot });
     return group.settled;
   }
 
-  private async write(name: string): Promise<void> {
+  private async write(groupKey: string): Promise<void> {
     const { cluster, log, due } = this.deps;
-    const group = this.waiting.get(name);
-    this.waiting.delete(name);
+    const group = this.groups.get(groupKey);
+    this.groups.delete(groupKey);
     if (!group) return;
     const { refs, to, isLent } = group;
     try {

@@ -33,7 +33,7 @@ export interface LoansDeps extends HandOverDeps {
   readonly sent: (ref: DeliveryRef) => void;
 }
 
-interface Lent extends TaskOfNode {
+interface OpenLoan extends TaskOfNode {
   readonly to: string;
   /** Whether the loan is no longer being written: only then can its absence in the database mean that it has ended. */
   isSettled: boolean;
@@ -44,11 +44,11 @@ type MutableReport = { -readonly [Kind in keyof LoanReport]: TaskOfNode[] };
 
 export class Loans {
   private readonly deps: LoansDeps;
-  private readonly lent = new Map<string, Lent>();
+  private readonly lent = new Map<string, OpenLoan>();
   /** Lenders of the deliveries in flight here. */
   private readonly borrowed = new Map<string, string>();
   /** What to report at the end of the turn, by lender. */
-  private readonly news = new Map<string, MutableReport>();
+  private readonly reports = new Map<string, MutableReport>();
   private cancelVerify: (() => void) | null = null;
   private verifying = false;
 
@@ -78,7 +78,7 @@ export class Loans {
   }
 
   /** Whether the delivery was lent by another node, and no worker of this node serves it. It is then handed back. */
-  returns(delivery: Delivery): boolean {
+  returnIfUnserved(delivery: Delivery): boolean {
     const { instanceId, origin, lentBy } = delivery.limits;
     if (lentBy === undefined || this.deps.nodes.isServedHere(instanceId, origin)) return false;
     this.giveBack(delivery, lentBy);
@@ -119,8 +119,8 @@ export class Loans {
     const { cluster, log } = this.deps;
     cluster
       .stillLent(loans.map(({ runKey, slot, to }) => ({ runKey, slot, to })))
-      .then((left) => {
-        const open = new Set(left.map(idOf));
+      .then((stillLent) => {
+        const open = new Set(stillLent.map(idOf));
         for (const loan of loans) if (!open.has(idOf(loan)) && this.lent.get(idOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
       })
       .catch((error: unknown) => log.warn({ error: String(error) }, 'could not verify deliveries lent to other nodes, retrying'))
@@ -140,7 +140,7 @@ export class Loans {
   private lend({ runKey, slot }: Delivery, to: string): Promise<Attempt> {
     const id = idOf({ runKey, slot });
     return new Promise((resolve) => {
-      const loan: Lent = {
+      const loan: OpenLoan = {
         ...{ runKey, slot, to, isSettled: false },
         end: (result) => {
           this.lent.delete(id);
@@ -173,24 +173,24 @@ export class Loans {
   }
 
   private report(lender: string, kind: keyof LoanReport, { runKey, slot }: DeliveryRef): void {
-    let news = this.news.get(lender);
-    if (!news) {
-      news = { sent: [], ended: [], returned: [] };
-      this.news.set(lender, news);
+    let report = this.reports.get(lender);
+    if (!report) {
+      report = { sent: [], ended: [], returned: [] };
+      this.reports.set(lender, report);
       this.deps.clock.endOfTurn(() => this.send(lender));
     }
-    news[kind].push({ runKey, slot });
+    report[kind].push({ runKey, slot });
   }
 
   private send(lender: string): void {
-    const news = this.news.get(lender);
-    this.news.delete(lender);
-    if (!news) return;
+    const report = this.reports.get(lender);
+    this.reports.delete(lender);
+    if (!report) return;
     const { cluster } = this.deps;
-    const max = Math.max(news.sent.length, news.ended.length, news.returned.length);
+    const max = Math.max(report.sent.length, report.ended.length, report.returned.length);
     for (let from = 0; from < max; from += MAX_PER_NOTICE) {
       const page = (refs: readonly TaskOfNode[]) => refs.slice(from, from + MAX_PER_NOTICE);
-      const [sent, ended, returned] = [page(news.sent), page(news.ended), page(news.returned)];
+      const [sent, ended, returned] = [page(report.sent), page(report.ended), page(report.returned)];
       cluster.notify({ kind: 'loans', to: lender, sent, ended, returned });
     }
   }

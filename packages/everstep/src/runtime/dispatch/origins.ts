@@ -2,21 +2,21 @@
 import { isWorkerUrl } from '../../ports/workers.js';
 
 const MAIL = 'mailto:';
-const MAX_KNOWN_ORIGINS = 1_000;
+const MAX_CACHED_ORIGINS = 1_000;
 /** Keyed by URL. There are few URLs, and each is looked up often. */
 const origins = new Map<string, string>();
 
 /**
- * Returns the normalized scheme, host and port of a URL: `http://app.test` for `HTTP://App.test:80/x`. That of email is `mailto:`,
- * because all of it is sent to one server.
+ * Returns the normalized scheme, host and port of a URL: `http://app.test` for `HTTP://App.test:80/x`. The origin of email is
+ * `mailto:`, because all email goes to one server.
  */
 export function originOf(url: string): string {
   if (isWorkerUrl(url)) return url;
-  const known = origins.get(url);
-  if (known !== undefined) return known;
+  const cachedOrigin = origins.get(url);
+  if (cachedOrigin !== undefined) return cachedOrigin;
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const origin = parsed?.protocol === MAIL ? MAIL : (parsed?.origin ?? url);
-  if (origins.size >= MAX_KNOWN_ORIGINS) origins.clear();
+  if (origins.size >= MAX_CACHED_ORIGINS) origins.clear();
   origins.set(url, origin);
   return origin;
 }

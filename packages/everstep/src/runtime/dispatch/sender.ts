@@ -120,7 +120,7 @@ export class DeliverySender {
       if (failure === 'refused') return notSent('needs-long-slot');
       return { kind: 'attempted', result: resultOfFailure(failure), entry: null, givenUp: 0, delivered: null };
     } catch (error) {
-      return this.failed(error, null, 0);
+      return this.attemptOfError(error, null, 0);
     }
   }
 
@@ -145,16 +145,20 @@ export class DeliverySender {
       const delivered = mayWork() ? await this.deliverTask(entry, delivery.slot, mayWork, outcomeRecorded) : null;
       return { kind: 'attempted', result: resultOfEvent(delivered?.event ?? null), entry, givenUp, delivered };
     } catch (error) {
-      const damaged = error instanceof DamagedValueError && entry ? this.damaged(error, entry, delivery) : null;
-      if (damaged) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: damaged };
-      return this.failed(error, entry, givenUp);
+      const failureEvent = error instanceof DamagedValueError && entry ? this.damagedValueEvent(error, entry, delivery) : null;
+      if (failureEvent) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: failureEvent };
+      return this.attemptOfError(error, entry, givenUp);
     } finally {
       end?.();
     }
   }
 
   /** Returns the event that fails a run whose stored data is damaged, because each attempt would read the same data. */
-  private damaged({ message }: DamagedValueError, { durable: run }: CachedRun, { slot }: DeliveryRef): DeliveredEvent | null {
+  private damagedValueEvent(
+    { message }: DamagedValueError,
+    { durable: run }: CachedRun,
+    { slot }: DeliveryRef,
+  ): DeliveredEvent | null {
     const task = run.tasks.get(slot);
     if (!task || !isDeliveryTask(task)) return null;
     this.deps.log.error({ instanceId: run.instanceId, runKey: run.key, error: message }, 'stored value is damaged, run failed');
@@ -172,12 +176,12 @@ export class DeliverySender {
   }
 
   /** Returns the attempt that ended with an expected error; throws any other error. */
-  private failed(error: unknown, entry: CachedRun | null, givenUp: number): Attempt {
+  private attemptOfError(error: unknown, entry: CachedRun | null, givenUp: number): Attempt {
     // The endpoint is not at fault, and no attempt is counted.
     if (error instanceof NotAttemptedError) return notSent('not-attempted');
     // The store is unavailable: what to send could not be read, or the result could not be recorded. Due tasks are read again
     // when the store accepts writes.
-    if (this.deps.writes.failed(error)) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: null };
+    if (this.deps.writes.noteFailure(error)) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: null };
     throw error;
   }
 
@@ -216,7 +220,7 @@ export class DeliverySender {
             entry.deliveryStartedAt.set(slot, clock.now());
             onSent();
           },
-          outcomeRecorded: outcomeRecorded,
+          outcomeRecorded,
         }).finally(() => entry.deliveryStartedAt.delete(slot));
       case 'call':
         return deliveredBy(
@@ -232,7 +236,7 @@ export class DeliverySender {
         return deliveredBy(
           await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces, alerts, limits }, entry, task, {
             onSent,
-            outcomeRecorded: outcomeRecorded,
+            outcomeRecorded,
           }),
         );
       default:

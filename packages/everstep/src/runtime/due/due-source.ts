@@ -1,13 +1,13 @@
 /**
- * Reads due tasks. Usually one page contains everything that became due since the last look. If more is due, each instance with
- * due tasks gets separate pages. An instance with very many tasks therefore does not hide the tasks of others.
+ * Reads due tasks. Usually one page contains everything that became due since the previous read. If more is due, each
+ * instance with due tasks gets separate pages. An instance with very many tasks therefore does not hide the tasks of others.
  */
 import type { Cluster } from '../../ports/cluster.js';
 import type { DueTask, Store, TaskReference } from '../../ports/stores/store.js';
 
-/** Tasks of all instances together that one look reads. */
+/** Maximum number of tasks of all instances that one read returns. */
 const PAGE = 500;
-/** Tasks of one instance that are read at once while other instances may wait. */
+/** Maximum number of tasks of one instance in a page while other instances may wait. */
 const SLICE = 100;
 
 export interface DuePage {
@@ -22,15 +22,15 @@ export type DuePages = (before: number) => Promise<DuePage>;
 export interface DueScan {
   readonly tasks: readonly DueTask[];
   /** Pages of what was not read, by instance; '' for tasks of several instances. */
-  readonly left: ReadonlyMap<string, DuePages>;
+  readonly unread: ReadonlyMap<string, DuePages>;
 }
 
 export interface DueSource {
-  /** Makes the next look start with everything that is due. */
+  /** Makes the next read start with everything that is due. */
   restart(): void;
   /**
-   * Resolves with what became due since the last look. Tasks of the instances in `open`, whose pages are still being read, are
-   * omitted.
+   * Resolves with the tasks that became due since the previous read. Tasks of the instances in `open`, whose pages are still
+   * being read, are omitted.
    */
   readNext(before: number, open: ReadonlySet<string>): Promise<DueScan>;
   /** Returns the pages of an instance after what was read. */
@@ -41,30 +41,30 @@ export interface DueSource {
 export class StoredTasks implements DueSource {
   private readonly store: Pick<Store, 'dueTasks' | 'dueInstances'>;
   /** Last task that was read. Everything up to it was read, except what the pages of instances contain. */
-  private read: TaskReference | null = null;
+  private lastRead: TaskReference | null = null;
 
   constructor(store: Pick<Store, 'dueTasks' | 'dueInstances'>) {
     this.store = store;
   }
 
   restart(): void {
-    this.read = null;
+    this.lastRead = null;
   }
 
   async readNext(before: number, open: ReadonlySet<string>): Promise<DueScan> {
-    const from = this.read;
+    const from = this.lastRead;
     const tasks = await this.store.dueTasks({ before, after: from, limit: PAGE });
     const instances =
       tasks.length < PAGE ? null : await this.store.dueInstances({ from: from?.dueAt ?? Number.MIN_SAFE_INTEGER, before });
     // After every task of this millisecond: those that become due in it later are dispatched when they are recorded.
-    this.read = { dueAt: before, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
-    if (instances === null) return { tasks: tasks.filter(({ instanceId }) => !open.has(instanceId)), left: new Map() };
-    const left = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesFrom(id, from)] as const);
-    return { tasks: [], left: new Map(left) };
+    this.lastRead = { dueAt: before, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
+    if (instances === null) return { tasks: tasks.filter(({ instanceId }) => !open.has(instanceId)), unread: new Map() };
+    const unread = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesFrom(id, from)] as const);
+    return { tasks: [], unread: new Map(unread) };
   }
 
   pagesOf(instanceId: string): DuePages {
-    return this.pagesFrom(instanceId, this.read);
+    return this.pagesFrom(instanceId, this.lastRead);
   }
 
   private pagesFrom(instanceId: string, from: TaskReference | null): DuePages {
@@ -92,7 +92,7 @@ export class UnclaimedTasks implements DueSource {
     this.claims = claims;
   }
 
-  /** The next look also reads what this node claimed earlier: it may have missed some of it. */
+  /** Makes the next read include tasks that this node claimed earlier, because it may have missed some of them. */
   restart(): void {
     this.isRestarted = true;
   }
@@ -109,8 +109,8 @@ export class UnclaimedTasks implements DueSource {
       isCrowded = queued.length >= PAGE || due.length >= PAGE;
     }
     const instances = isCrowded ? await this.store.dueInstances({ from: Number.MIN_SAFE_INTEGER, before }) : [];
-    const left = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesOf(id)] as const);
-    return { tasks, left: new Map(isRestarted ? [['', this.claimedBefore()], ...left] : left) };
+    const unread = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesOf(id)] as const);
+    return { tasks, unread: new Map(isRestarted ? [['', this.claimedPages()], ...unread] : unread) };
   }
 
   pagesOf(instanceId: string): DuePages {
@@ -129,7 +129,7 @@ export class UnclaimedTasks implements DueSource {
     };
   }
 
-  private claimedBefore(): DuePages {
+  private claimedPages(): DuePages {
     let after: TaskReference | null = null;
     let queuedAfter: number | null = null;
     this.readsClaimedQueues = true;

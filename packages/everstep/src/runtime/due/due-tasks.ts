@@ -1,7 +1,7 @@
 /**
- * Finds tasks whose time has come. The store is the only timetable: one timer is set to the earliest due time, and a scan
- * reads what became due since the previous scan. Tasks that are due immediately are dispatched by the decision that creates them;
- * they are read here only after a restart or a fault.
+ * Finds due tasks. Only the store knows the due times: one timer is set to the earliest due time, and a scan reads what
+ * became due since the previous scan. Tasks that are due immediately are dispatched by the decision that creates them; they are
+ * read here only after a restart or a fault.
  *
  * Keeps invariants 3, 10 and 25.
  */
@@ -15,7 +15,7 @@ import { type ClaimedTasks, type DueSource, StoredTasks, UnclaimedTasks } from '
 import { type Backlog, type DueTurn, DueTurns } from './due-turns.js';
 
 /** Maximum number of tasks that are handled concurrently: some of them have to be read from the store first. */
-const TOGETHER = 10;
+const MAX_CONCURRENT = 10;
 const RETRY_AFTER_FAULT_MS = 1000;
 /** Several nodes: without a notice, a task that another node left is found after this time. */
 const POLL_MS = 1000;
@@ -49,7 +49,7 @@ export class DueTasks {
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
   private scanning: Promise<void> | null = null;
-  private again = false;
+  private scanAgain = false;
   /** Ends the wait of a scan that has nothing to read now. */
   private endWait: () => void = () => {};
   private stopped = true;
@@ -80,7 +80,7 @@ export class DueTasks {
   }
 
   /** Called when a task was recorded that is due at `dueAt`, in the future. */
-  expect(dueAt: number): void {
+  scanAt(dueAt: number): void {
     if (dueAt < this.wakeAt) this.wake(dueAt);
   }
 
@@ -93,7 +93,7 @@ export class DueTasks {
   restart(): void {
     this.fromStart = true;
     // Never later than planned: repeated faults must not delay it forever.
-    this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
+    this.scanAt(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
   /** Does the same immediately. */
@@ -124,34 +124,34 @@ export class DueTasks {
   }
 
   /** Whether no tasks are read, because their outcome could not be recorded. */
-  private get pauses(): boolean {
+  private get isPaused(): boolean {
     return this.stopped || !this.options.writes.isOpen;
   }
 
   private scan(): Promise<void> {
-    if (this.pauses) return Promise.resolve();
-    this.again = true;
+    if (this.isPaused) return Promise.resolve();
+    this.scanAgain = true;
     this.endWait();
     this.scanning ??= this.scanAll()
       .catch((error: unknown) => {
-        if (!this.options.writes.failed(error))
+        if (!this.options.writes.noteFailure(error))
           this.options.log.error({ error: String(error) }, 'could not read due tasks, retrying');
-        this.again = false;
+        this.scanAgain = false;
         this.restart();
       })
       .finally(() => {
         this.scanning = null;
-        if (this.again) void this.scan();
+        if (this.scanAgain) void this.scan();
       });
     return this.scanning;
   }
 
-  /** Reads what is due. Instances with more than a page take turns, and a new look can come between two turns. */
+  /** Reads what is due. Instances with more than a page take turns, and newly due tasks are read between two turns. */
   private async scanAll(): Promise<void> {
     let before = 0;
-    while (!this.pauses) {
-      if (this.again) {
-        this.again = false;
+    while (!this.isPaused) {
+      if (this.scanAgain) {
+        this.scanAgain = false;
         before = this.options.clock.now();
         await this.readDueTasks(before);
         continue;
@@ -168,7 +168,7 @@ export class DueTasks {
 
   private async readDueTasks(before: number): Promise<void> {
     const { store, clock, cluster, handler } = this.options;
-    if (cluster) this.expect(clock.now() + POLL_MS);
+    if (cluster) this.scanAt(clock.now() + POLL_MS);
     // Applied only here, so that a scan in progress does not overwrite it.
     if (this.fromStart) {
       this.source.restart();
@@ -176,28 +176,28 @@ export class DueTasks {
     }
     this.fromStart = false;
     const { generation } = this;
-    const { tasks, left } = await this.source.readNext(before, this.turns.open);
+    const { tasks, unread } = await this.source.readNext(before, this.turns.open);
     if (this.generation !== generation) return;
-    for (const [instanceId, pages] of left) this.turns.add(instanceId, pages);
+    for (const [instanceId, pages] of unread) this.turns.add(instanceId, pages);
     if (!(await this.handleTasks(inTurns(tasks, this.owners)))) return;
     const { open } = this.turns;
     for (const instanceId of new Set(tasks.map((task) => task.instanceId)))
       if (!open.has(instanceId) && !handler.backlog.hasCapacity(instanceId))
         this.turns.add(instanceId, this.source.pagesOf(instanceId));
     const next = await store.nextDueAt({ after: before });
-    if (next !== null) this.expect(next);
+    if (next !== null) this.scanAt(next);
   }
 
   private async takeTurn(turn: DueTurn, before: number): Promise<void> {
     const { generation } = this;
     const { tasks, isLast } = await turn.pages(before);
     if (this.generation !== generation) return;
-    const decided: Promise<void>[] = [];
-    if (!(await this.handleTasks(tasks, (each) => decided.push(each)))) return;
+    const decisions: Promise<void>[] = [];
+    if (!(await this.handleTasks(tasks, (decision) => decisions.push(decision)))) return;
     if (isLast) this.turns.remove(turn);
-    else if (decided.length > 0) {
+    else if (decisions.length > 0) {
       turn.isWriting = true;
-      void Promise.allSettled(decided).then(() => {
+      void Promise.allSettled(decisions).then(() => {
         turn.isWriting = false;
         this.endWait();
       });
@@ -209,15 +209,15 @@ export class DueTasks {
   /** Acts on the tasks. Resolves with false if the claims were lost in the meantime. */
   private async handleTasks(tasks: readonly DueTask[], deciding: (decided: Promise<void>) => void = () => {}): Promise<boolean> {
     const { generation } = this;
-    let taking: Promise<void>[] = [];
+    let handling: Promise<void>[] = [];
     for (const task of tasks) {
       if (this.generation !== generation) break;
-      taking.push(this.options.handler.handleDue(task, deciding));
-      if (taking.length < TOGETHER) continue;
-      await Promise.all(taking);
-      taking = [];
+      handling.push(this.options.handler.handleDue(task, deciding));
+      if (handling.length < MAX_CONCURRENT) continue;
+      await Promise.all(handling);
+      handling = [];
     }
-    await Promise.all(taking);
+    await Promise.all(handling);
     return this.generation === generation;
   }
 }

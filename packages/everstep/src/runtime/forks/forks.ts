@@ -1,5 +1,5 @@
 /** Forks runs: reads the original and writes the new run with its audit entry. */
-import { ofThisRequest } from '../../audit/audited-request.js';
+import { markWithRequest } from '../../audit/audited-request.js';
 import { PART } from '../../config/limits.js';
 import { newKey } from '../../engine/ids.js';
 import { type ForkDecision, forkRun, type JournalEntry } from '../../engine/runs/fork.js';
@@ -28,7 +28,7 @@ async function auditOf(
 ): Promise<AuditNote> {
   const now = context();
   const owner = (await store.accounts.findInstance({ instanceId: run.instanceId }))?.accountId;
-  return ofThisRequest({
+  return markWithRequest({
     auditId: `aud_${newKey(now)}`,
     at: now.now,
     ...by,

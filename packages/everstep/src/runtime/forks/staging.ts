@@ -41,9 +41,9 @@ async function stage({ store, commit, slices }: StagingOptions, { copy, run }: L
   const { fromRunKey, toRunKey, length = run.journalLength, without = [] } = copy;
   let [from, bytes, rows, staged] = [0, 0, 0, 0];
   async function stageUpTo(below: number): Promise<CommitResult> {
-    const kept = without.filter((index) => index >= from && index < below);
-    const write: StoreWrite = { kind: 'stage-journal', fromRunKey, toRunKey, from, below, without: kept, at: run.createdAt };
-    staged += below - from - kept.length;
+    const excluded = without.filter((index) => index >= from && index < below);
+    const write: StoreWrite = { kind: 'stage-journal', fromRunKey, toRunKey, from, below, without: excluded, at: run.createdAt };
+    staged += below - from - excluded.length;
     [from, bytes, rows] = [below, 0, 0];
     const unit: CommitUnit = { guards: [{ kind: 'run-present', runKey: fromRunKey }], writes: [write] };
     return slices.run(run.instanceId, () => commit(unit), { unhurried: true });
@@ -80,19 +80,19 @@ export async function commitInSlices(options: StagingOptions, unit: CommitUnit):
   };
   try {
     const staged = new Map<StoreWrite, number>();
-    for (const long of copies) {
-      const steps = await stage(options, long);
+    for (const longCopy of copies) {
+      const steps = await stage(options, longCopy);
       if (typeof steps !== 'number') {
         giveUp();
         return steps;
       }
-      staged.set(long.copy, steps);
+      staged.set(longCopy.copy, steps);
     }
     const writes = unit.writes.map((write): StoreWrite => {
       const steps = staged.get(write);
-      const long = steps === undefined ? undefined : copies.find(({ copy }) => copy === write);
-      if (steps === undefined || !long) return write;
-      return { kind: 'adopt-journal', runKey: long.run.key, instanceId: long.run.instanceId, steps };
+      const longCopy = steps === undefined ? undefined : copies.find(({ copy }) => copy === write);
+      if (steps === undefined || !longCopy) return write;
+      return { kind: 'adopt-journal', runKey: longCopy.run.key, instanceId: longCopy.run.instanceId, steps };
     });
     const result = await options.commit({ guards: unit.guards, writes });
     if (result.kind !== 'applied') giveUp();

@@ -14,7 +14,7 @@ import { InstanceGates } from './instance-gates.js';
 import { type FreeSlots, SlotTurns } from './slot-turns.js';
 import { GatedDelivery } from './wait-list.js';
 
-/** What comes after the gates. */
+/** Receives the deliveries that have passed the gates. */
 export interface GatesExit {
   /** The delivery may take a slot. `counted`: a rate counts its start, so it must be made now or not at all. */
   passedGates(delivery: Delivery, counted: boolean): void;
@@ -38,7 +38,7 @@ export class DeliveryGates implements GateExit {
   private readonly exit: GatesExit;
   private readonly instances = new Map<string, InstanceGates>();
   /** Deliveries that wait, and those that have passed and are not done. */
-  private readonly known = new Map<string, GatedDelivery>();
+  private readonly deliveries = new Map<string, GatedDelivery>();
   private offered = 0;
   private lastLimits: DeliveryLimits | null = null;
   private stopped = false;
@@ -67,9 +67,9 @@ export class DeliveryGates implements GateExit {
    */
   offer(delivery: Delivery): boolean {
     const id = idOf(delivery);
-    if (this.stopped || this.known.has(id)) return false;
-    const gated = new GatedDelivery(delivery, this.shared(delivery.limits), this.offered++, this.deps.clock.now());
-    this.known.set(id, gated);
+    if (this.stopped || this.deliveries.has(id)) return false;
+    const gated = new GatedDelivery(delivery, this.sharedLimits(delivery.limits), this.offered++, this.deps.clock.now());
+    this.deliveries.set(id, gated);
     this.instance(gated.limits.instanceId).offer(gated);
     return true;
   }
@@ -81,18 +81,18 @@ export class DeliveryGates implements GateExit {
   /** Called when a delivery that had passed is done: it no longer counts toward its limits. */
   done(delivery: Delivery, result: DeliveryResult): void {
     const id = idOf(delivery);
-    const gated = this.known.get(id);
+    const gated = this.deliveries.get(id);
     if (!gated || gated.list) return;
-    this.known.delete(id);
+    this.deliveries.delete(id);
     this.instance(delivery.limits.instanceId).done(gated, result);
   }
 
   /** Removes the waiting delivery of a task that no longer exists. A delivery that has passed remains until it is done. */
   withdraw(ref: DeliveryRef): void {
     const id = idOf(ref);
-    const delivery = this.known.get(id);
+    const delivery = this.deliveries.get(id);
     if (!delivery?.list) return;
-    this.known.delete(id);
+    this.deliveries.delete(id);
     this.instance(delivery.limits.instanceId).withdraw(delivery);
   }
 
@@ -101,14 +101,14 @@ export class DeliveryGates implements GateExit {
    * meantime, it must not start: it waits here and passes again later.
    */
   mayStart(ref: DeliveryRef): boolean {
-    const delivery = this.known.get(idOf(ref));
+    const delivery = this.deliveries.get(idOf(ref));
     if (!delivery || delivery.list) return true;
     return this.instance(delivery.limits.instanceId).mayStart(delivery);
   }
 
   /** Called when the request of a delivery that had passed is sent: it has its connection. */
   sent(ref: DeliveryRef): void {
-    const delivery = this.known.get(idOf(ref));
+    const delivery = this.deliveries.get(idOf(ref));
     if (delivery?.window) this.instance(delivery.limits.instanceId).sent(delivery);
   }
 
@@ -128,8 +128,8 @@ export class DeliveryGates implements GateExit {
   /** Runs of messages that have a position in their queue and no delivery here: they wait for a retry, or have ended. */
   get idlePositions(): readonly string[] {
     const lines = [...this.instances.values()].flatMap((instance) => [...instance.lines.values()]);
-    const held = lines.flatMap(({ positions }) => [...positions]);
-    return held.filter((runKey) => !this.known.has(idOf({ runKey, slot: ADVANCE_SLOT })));
+    const queued = lines.flatMap(({ positions }) => [...positions]);
+    return queued.filter((runKey) => !this.deliveries.has(idOf({ runKey, slot: ADVANCE_SLOT })));
   }
 
   /** Called when a run has ended on another node. If the run is a message, its position in its queue becomes free. */
@@ -159,7 +159,7 @@ export class DeliveryGates implements GateExit {
   drop(instanceId: string): void {
     this.instances.get(instanceId)?.stop();
     this.instances.delete(instanceId);
-    for (const [id, { limits }] of this.known) if (limits.instanceId === instanceId) this.known.delete(id);
+    for (const [id, { limits }] of this.deliveries) if (limits.instanceId === instanceId) this.deliveries.delete(id);
   }
 
   /** Called when slots may have become free: starts of a rate that wait for one may be granted. */
@@ -174,18 +174,18 @@ export class DeliveryGates implements GateExit {
 
   /** Returns why the delivery waits here; empty if it does not. */
   reasons(ref: DeliveryRef): readonly WaitReason[] {
-    const delivery = this.known.get(idOf(ref));
+    const delivery = this.deliveries.get(idOf(ref));
     return delivery?.list ? this.instance(delivery.limits.instanceId).reasons(delivery) : [];
   }
 
   /** Returns the first deliveries that wait for the key, in the order in which they pass. */
   waitingAt(instanceId: string, key: string, limit: number): readonly DeliveryRef[] {
-    const first: DeliveryRef[] = [];
+    const refs: DeliveryRef[] = [];
     for (const delivery of this.instances.get(instanceId)?.waitingAt(key) ?? []) {
-      if (first.length === limit) break;
-      first.push(delivery);
+      if (refs.length === limit) break;
+      refs.push(delivery);
     }
-    return first;
+    return refs;
   }
 
   /** Resolves with why a delivery to this destination would wait now; null if it is not held. */
@@ -233,14 +233,14 @@ export class DeliveryGates implements GateExit {
 
   // ---------------------------------------------------------------- several nodes
 
-  /** Other nodes have taken over: discards all deliveries and all state. */
+  /** Discards all deliveries and all state, because other nodes have taken over. */
   reset(): void {
     for (const instance of this.instances.values()) instance.stop();
     this.instances.clear();
-    this.known.clear();
+    this.deliveries.clear();
   }
 
-  /** Another node changed the stored state of a key. `reset`: the change ended the rate window. */
+  /** Called when another node changed the stored state of a key. `reset`: the change ended the rate window. */
   reloadKey(instanceId: string, key: string, reset: boolean): Promise<void> {
     return this.reload(this.instances.get(instanceId)?.reloadKey(key, reset));
   }
@@ -253,7 +253,7 @@ export class DeliveryGates implements GateExit {
     return this.reload(this.instances.get(instanceId)?.reloadSettings());
   }
 
-  /** Changes may have been missed: reads everything again. */
+  /** Reads everything again, because changes may have been missed. */
   reloadAll(): void {
     for (const instance of this.instances.values()) void this.reload(instance.reloadAll());
   }
@@ -294,9 +294,9 @@ export class DeliveryGates implements GateExit {
   }
 
   /** Returns a shared object for equal limits, because a hundred thousand deliveries may wait. */
-  private shared(limits: DeliveryLimits): DeliveryLimits {
+  private sharedLimits(limits: DeliveryLimits): DeliveryLimits {
     const last = this.lastLimits;
-    const same =
+    const isSame =
       last?.origin === limits.origin &&
       last.pool === limits.pool &&
       last.flowControlKey === limits.flowControlKey &&
@@ -304,7 +304,7 @@ export class DeliveryGates implements GateExit {
       last.lentBy === limits.lentBy &&
       last.isLong === limits.isLong &&
       last.instanceId === limits.instanceId;
-    if (last && same) return last;
+    if (last && isSame) return last;
     this.lastLimits = limits;
     return limits;
   }

@@ -6,7 +6,7 @@ export interface DeliveryRef {
   readonly slot: number;
 }
 
-/** What limits the delivery. */
+/** The limits that apply to the delivery. */
 export interface DeliveryLimits {
   readonly instanceId: string;
   readonly flowControlKey: string | null;

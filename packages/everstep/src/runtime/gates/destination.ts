@@ -10,7 +10,7 @@ import type { DeliveryResult } from './delivery.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
 /** Maximum number of deliveries that pass before other work of the process continues. */
-const AT_ONCE = 1_000;
+const MAX_PER_TURN = 1_000;
 
 /** The instance of a destination. */
 export interface DestinationInstance {
@@ -33,7 +33,7 @@ export class Destination {
   private current: DestinationState;
   /** The delivery that passed as a probe: it is in flight, or waits at its key. */
   private probe: GatedDelivery | null = null;
-  private releasesLater = false;
+  private releaseScheduled = false;
   private stopped = false;
   private cancelTimer: (() => void) | null = null;
 
@@ -56,7 +56,7 @@ export class Destination {
     return this.current.hold === null && this.list.size === 0 && this.current.failures === 0;
   }
   get busy(): boolean {
-    return this.releasesLater;
+    return this.releaseScheduled;
   }
 
   /** Whether the delivery must not pass now, wherever it waits. */
@@ -73,7 +73,7 @@ export class Destination {
   returnDelivery(delivery: GatedDelivery): void {
     this.list.add(delivery);
     this.clock.endOfTurn(() => {
-      this.continue();
+      this.releaseReady();
     });
   }
 
@@ -81,14 +81,14 @@ export class Destination {
   done(delivery: GatedDelivery, result: DeliveryResult): void {
     const probe = delivery === this.probe;
     if (probe) this.probe = null;
-    this.become(stateAfter(this.current, { origin: this.origin, result, probe, at: this.clock.now() }, this.instance.breaker));
+    this.setState(stateAfter(this.current, { origin: this.origin, result, probe, at: this.clock.now() }, this.instance.breaker));
   }
 
   /** Called when a delivery that waited, here or at its key, was withdrawn. */
   withdrawn(delivery: GatedDelivery): void {
     if (delivery !== this.probe) return;
     this.probe = null;
-    this.become({ ...this.current, probeAt: this.clock.now() });
+    this.setState({ ...this.current, probeAt: this.clock.now() });
   }
 
   holdByHand(hold: DestinationHold): void {
@@ -100,12 +100,12 @@ export class Destination {
   /** Restores the state before a hold that could not be stored. */
   restore(state: DestinationState): void {
     this.current = state;
-    this.continue();
+    this.releaseReady();
   }
 
   /** Called when a worker has connected, or its connection has ended. */
   workersChanged(): void {
-    this.continue();
+    this.releaseReady();
   }
 
   /** Ends the hold; all waiting deliveries continue, in order. */
@@ -121,7 +121,7 @@ export class Destination {
     const { hold, probeAt } = this.current;
     if (hold?.by !== 'breaker' || probeAt === null) return;
     const { enabled, probeEveryMs } = this.instance.breaker;
-    if (enabled) this.become({ ...this.current, probeAt: Math.min(probeAt, this.clock.now() + probeEveryMs) });
+    if (enabled) this.setState({ ...this.current, probeAt: Math.min(probeAt, this.clock.now() + probeEveryMs) });
     else {
       this.lift();
       this.instance.holdChanged(this.origin);
@@ -160,7 +160,7 @@ export class Destination {
   }
 
   /** Lets the deliveries pass that may pass now. */
-  private continue(): void {
+  private releaseReady(): void {
     if (this.current.hold) this.tryProbe();
     else this.release();
   }
@@ -169,12 +169,12 @@ export class Destination {
     return this.list.size > 0 && !this.probe ? this.current.probeAt : null;
   }
 
-  private become(next: DestinationState): void {
-    const before = this.current;
+  private setState(next: DestinationState): void {
+    const previous = this.current;
     this.current = next;
-    if (next.hold !== before.hold) this.instance.holdChanged(this.origin);
+    if (next.hold !== previous.hold) this.instance.holdChanged(this.origin);
     if (next.hold) this.tryProbe();
-    else if (before.hold) this.lift();
+    else if (previous.hold) this.lift();
   }
 
   /** If a probe is due, lets the delivery pass that has waited longest and waits for nothing else. */
@@ -195,9 +195,9 @@ export class Destination {
       return;
     }
     // If no delivery can start, or the chosen one then cannot, the next try follows an interval later.
-    const again = now + this.instance.breaker.probeEveryMs;
-    this.current = { ...this.current, probeAt: again };
-    this.setTimer(again);
+    const nextProbeAt = now + this.instance.breaker.probeEveryMs;
+    this.current = { ...this.current, probeAt: nextProbeAt };
+    this.setTimer(nextProbeAt);
     const probe = this.chooseProbe();
     if (!probe) return;
     this.list.remove(probe);
@@ -207,13 +207,13 @@ export class Destination {
   }
 
   private chooseProbe(): GatedDelivery | null {
-    const full = new Set<string>();
+    const fullKeys = new Set<string>();
     for (const delivery of this.list.inOrder()) {
       const { flowControlKey } = delivery.limits;
       if (flowControlKey === null) return delivery;
-      if (full.has(flowControlKey)) continue;
+      if (fullKeys.has(flowControlKey)) continue;
       if (this.instance.couldStart(delivery)) return delivery;
-      full.add(flowControlKey);
+      fullKeys.add(flowControlKey);
     }
     return null;
   }
@@ -225,17 +225,17 @@ export class Destination {
   }
 
   private release(): void {
-    if (this.releasesLater) return;
-    for (let count = 0; count < AT_ONCE; count++) {
+    if (this.releaseScheduled) return;
+    for (let count = 0; count < MAX_PER_TURN; count++) {
       const { first } = this.list;
       if (!first || this.isHeld || this.stopped) return;
       this.list.remove(first);
       this.instance.passedDestination(first);
     }
     if (this.list.size === 0) return;
-    this.releasesLater = true;
+    this.releaseScheduled = true;
     this.clock.endOfTurn(() => {
-      this.releasesLater = false;
+      this.releaseScheduled = false;
       this.release();
     });
   }

@@ -21,7 +21,7 @@ import {
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
 /** Maximum number of deliveries that pass before other work of the process continues. */
-const AT_ONCE = 1_000;
+const MAX_PER_TURN = 1_000;
 /** Maximum number of deliveries that are passed over to find one whose destination has a free slot. */
 const LOOK_AHEAD = 128;
 
@@ -58,13 +58,13 @@ export class FlowKey {
   /** Starts that are being stored; a change that ends the window in the meantime voids them. */
   private grant: { readonly base: RateWindow | null; readonly window: NonNullable<StoredWindow> } | null = null;
   /** The latest limits of a trigger that arrived while the state was being loaded. */
-  private early: FlowControl | null = null;
+  private earlyLimits: FlowControl | null = null;
   /** Unsent deliveries of this and earlier rate windows: each may arrive in any window. */
   private unsent = 0;
-  private known = false;
+  private isRegistered = false;
   private inFlight = 0;
   private pumping = false;
-  private pumpsLater = false;
+  private pumpScheduled = false;
   private stopped = false;
   private cancelTimer: (() => void) | null = null;
 
@@ -79,55 +79,55 @@ export class FlowKey {
   }
   /** Whether the store knows the key, because limits were set or the key was paused at some time. */
   get registered(): boolean {
-    return this.known;
+    return this.isRegistered;
   }
   /** Whether the key can be removed from memory: the store has all of its state. */
   get idle(): boolean {
-    if (!this.limits || this.list.size > 0 || this.inFlight > 0 || this.grant || this.pumpsLater) return false;
+    if (!this.limits || this.list.size > 0 || this.inFlight > 0 || this.grant || this.pumpScheduled) return false;
     const { rate } = this;
     return !rate || !runningWindow(this.window, rate, this.deps.clock.now());
   }
   /** Whether work is in progress that does not depend on time. */
   get busy(): boolean {
-    return !this.limits || this.pumpsLater;
+    return !this.limits || this.pumpScheduled;
   }
 
   /** Takes the stored state; null if nothing is stored. */
   load(state: FlowControlState | null): void {
     if (this.limits) return;
     this.limits = state ?? NO_LIMITS;
-    this.known = state !== null;
+    this.isRegistered = state !== null;
     this.window = restoredWindow(state?.window ?? null, { now: this.deps.clock.now(), periodMs: state?.periodMs ?? null });
-    if (this.early) this.note(this.early);
-    this.early = null;
+    if (this.earlyLimits) this.note(this.earlyLimits);
+    this.earlyLimits = null;
     this.pump();
   }
 
   /** Applies limits of a trigger, which are durable. */
   note(flowControl: FlowControl): void {
-    const now = this.limits;
-    if (!now) {
+    const current = this.limits;
+    if (!current) {
       const hasLimits = flowControl.parallelism !== undefined || flowControl.rate !== undefined;
-      if (hasLimits || !this.early) this.early = flowControl;
+      if (hasLimits || !this.earlyLimits) this.earlyLimits = flowControl;
       return;
     }
-    this.known = true;
-    const limits = limitsAfterTrigger(now, flowControl);
-    if (!sameLimits(limits, now)) this.set(limits);
+    this.isRegistered = true;
+    const limits = limitsAfterTrigger(current, flowControl);
+    if (!sameLimits(limits, current)) this.set(limits);
   }
 
   /** Applies limits that a person set. They also affect deliveries that wait. */
   set(limits: KeyLimits): void {
     const { parallelism, rate, periodMs, paused, parallelismPinned, ratePinned } = limits;
     // A longer period does not extend a window that has ended or may have ended.
-    const { rate: before } = this;
-    if (before) {
+    const { rate: previousRate } = this;
+    if (previousRate) {
       const now = this.deps.clock.now();
-      this.window = runningWindow(this.window, before, now);
-      if (this.window && isClosing(this.window, before, now)) this.window.closed = true;
+      this.window = runningWindow(this.window, previousRate, now);
+      if (this.window && isClosing(this.window, previousRate, now)) this.window.closed = true;
     }
     this.limits = { parallelism, rate, periodMs, paused, parallelismPinned, ratePinned };
-    this.known = true;
+    this.isRegistered = true;
     if (rate === null) this.endWindow();
     this.clearTimer();
     this.pump();
@@ -160,7 +160,7 @@ export class FlowKey {
     const { window } = delivery;
     this.inFlight--;
     delivery.window = null;
-    if (window) this.noLongerUnsent(delivery, window);
+    if (window) this.countAsSent(delivery, window);
     if (window && window === this.window) {
       if (outcome === 'not-made') window.made--;
       if (!window.isSent) {
@@ -177,12 +177,12 @@ export class FlowKey {
   }
 
   /** Whether, as far as is known, a delivery with these limits would start now. */
-  couldStart(wanted: DeliveryLimits): boolean {
+  couldStart(deliveryLimits: DeliveryLimits): boolean {
     const { limits, rate } = this;
     if (!limits) return true;
     if (limits.paused || (limits.parallelism !== null && this.inFlight >= limits.parallelism)) return false;
     if (!rate) return true;
-    if (this.deps.slots.free(wanted) <= 0) return false;
+    if (this.deps.slots.free(deliveryLimits) <= 0) return false;
     return !this.isUsedUp(runningWindow(this.window, rate, this.deps.clock.now()), rate);
   }
 
@@ -190,7 +190,7 @@ export class FlowKey {
   sent(delivery: GatedDelivery): void {
     const { window } = delivery;
     if (!window || !delivery.unsent) return;
-    this.noLongerUnsent(delivery, window);
+    this.countAsSent(delivery, window);
     const now = this.deps.clock.now();
     if (!window.isSent) {
       window.isSent = true;
@@ -210,7 +210,7 @@ export class FlowKey {
     this.pumping = true;
     try {
       for (let moved = 0; this.moveOne(); moved++) {
-        if (moved < AT_ONCE) continue;
+        if (moved < MAX_PER_TURN) continue;
         this.pumpLater();
         return;
       }
@@ -228,8 +228,8 @@ export class FlowKey {
 
   get status(): FlowControlStatus {
     const { window } = this;
-    const shown = window && { startedAt: window.startedAt, granted: window.made };
-    return { ...this.state, window: shown, waiting: this.list.size, inFlight: this.inFlight };
+    const shownWindow = window && { startedAt: window.startedAt, granted: window.made };
+    return { ...this.state, window: shownWindow, waiting: this.list.size, inFlight: this.inFlight };
   }
 
   /** Returns why a delivery waits here; null if it does not. */
@@ -254,7 +254,7 @@ export class FlowKey {
     this.clearTimer();
   }
 
-  private noLongerUnsent(delivery: GatedDelivery, window: RateWindow): void {
+  private countAsSent(delivery: GatedDelivery, window: RateWindow): void {
     if (!delivery.unsent) return;
     delivery.unsent = false;
     window.unsent--;
@@ -310,7 +310,7 @@ export class FlowKey {
       this.requestGrant(rate, limits);
       return false;
     }
-    const [next] = this.startable(1, (wanted) => deps.slots.seekGranted(wanted, this));
+    const [next] = this.startable(1, (deliveryLimits) => deps.slots.seekGranted(deliveryLimits, this));
     if (!next || !this.window) return false;
     list.remove(next);
     this.window.made++;
@@ -328,8 +328,8 @@ export class FlowKey {
   }
 
   /** Returns up to `max` of the first deliveries that could start now. One without a free slot does not delay others. */
-  private startable(max: number, freeFor: (wanted: DeliveryLimits) => number): GatedDelivery[] {
-    const found: GatedDelivery[] = [];
+  private startable(max: number, freeFor: (deliveryLimits: DeliveryLimits) => number): GatedDelivery[] {
+    const deliveries: GatedDelivery[] = [];
     const free = new Map<string, number>();
     let passedOver = 0;
     for (const delivery of this.list.inOrder()) {
@@ -338,11 +338,11 @@ export class FlowKey {
       const slots = free.get(kind) ?? freeFor(delivery.limits);
       const starts = slots > 0 && !this.instance.isHeld(delivery);
       free.set(kind, starts ? slots - 1 : slots);
-      if (starts) found.push(delivery);
+      if (starts) deliveries.push(delivery);
       else passedOver++;
-      if (found.length === max || passedOver === LOOK_AHEAD) break;
+      if (deliveries.length === max || passedOver === LOOK_AHEAD) break;
     }
-    return found;
+    return deliveries;
   }
 
   /** Stores a grant of as many starts as can be made now. */
@@ -351,12 +351,13 @@ export class FlowKey {
     const { deps, window: base } = this;
     const { instanceId } = this.instance;
     const carried = base ? 0 : this.unsent;
-    const left = startsLeft(base, rate) - carried;
-    const ofKey = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.inFlight);
-    const ofInstance = deps.slots.seekOf(instanceId, this);
+    const startsRemaining = startsLeft(base, rate) - carried;
+    const allowedByKey =
+      limits.parallelism === null ? startsRemaining : Math.min(startsRemaining, limits.parallelism - this.inFlight);
+    const allowedByInstance = deps.slots.seekOf(instanceId, this);
     // Without a free slot the key seeks one as well, so that it waits for its turn.
-    const max = Math.max(1, Math.min(ofKey, ofInstance));
-    const chosen = this.startable(max, (wanted) => deps.slots.seek(wanted, this));
+    const max = Math.max(1, Math.min(allowedByKey, allowedByInstance));
+    const chosen = this.startable(max, (deliveryLimits) => deps.slots.seek(deliveryLimits, this));
     const starts = chosen.length;
     if (starts === 0) return;
     const granted = { startedAt: base?.startedAt ?? deps.clock.now(), granted: (base?.granted ?? carried) + starts };
@@ -407,10 +408,10 @@ export class FlowKey {
   }
 
   private pumpLater(): void {
-    if (this.pumpsLater) return;
-    this.pumpsLater = true;
+    if (this.pumpScheduled) return;
+    this.pumpScheduled = true;
     this.deps.clock.endOfTurn(() => {
-      this.pumpsLater = false;
+      this.pumpScheduled = false;
       this.pump();
     });
   }

@@ -61,12 +61,12 @@ export class ControlWrites {
     }
   }
 
-  /** Calls `again` a second later, unless the gates are stopped. */
-  retryLater(again: () => void): void {
+  /** Repeats the operation a second later, unless the gates are stopped. */
+  retryLater(operation: () => void): void {
     if (this.stopped) return;
     const cancel = this.clock.setTimer(this.clock.now() + RETRY_AFTER_FAULT_MS, () => {
       this.retries.delete(cancel);
-      again();
+      operation();
     });
     this.retries.add(cancel);
   }

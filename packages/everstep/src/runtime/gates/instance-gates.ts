@@ -18,7 +18,7 @@ import type { DeliveryResult } from './delivery.js';
 import { Destination, type DestinationInstance } from './destination.js';
 import { FlowKey, type FlowKeyInstance } from './flow-key.js';
 import type { GateDeps } from './gate-deps.js';
-import { changedLimits, sameLimits } from './limit-changes.js';
+import { applyChange, sameLimits } from './limit-changes.js';
 import { type QueueExit, QueueLine } from './queue-line.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
@@ -38,7 +38,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
   /** Deliveries that were offered before settings and holds were read. */
   private readonly early = new WaitList();
   /** The settings of the instance; null until they are read. */
-  private known: InstanceSettings | null = null;
+  private cachedSettings: InstanceSettings | null = null;
   private reading: Promise<InstanceSettings> | null = null;
 
   constructor(instanceId: string, deps: GateDeps) {
@@ -56,7 +56,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
 
   /** Takes a delivery, which passes immediately or waits. */
   offer(delivery: GatedDelivery): void {
-    if (!this.known) {
+    if (!this.cachedSettings) {
       this.early.add(delivery);
       if (this.early.size === 1) this.readSoon();
       return;
@@ -103,9 +103,9 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
   /** Returns false if its destination was held after it had passed; then it waits here again. */
   mayStart(delivery: GatedDelivery): boolean {
     const { origin, flowControlKey, pool } = delivery.limits;
-    const known = this.byOrigin.get(origin);
+    const existing = this.byOrigin.get(origin);
     const lacksWorker = pool !== undefined && this.noWorkerSince(origin) !== null;
-    const destination = lacksWorker ? this.destinationOf(origin) : known;
+    const destination = lacksWorker ? this.destinationOf(origin) : existing;
     if (!destination?.holds(delivery)) return true;
     destination.returnDelivery(delivery);
     if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, 'not-made');
@@ -134,9 +134,9 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
 
   async heldAt(origin: string): Promise<WaitReason | null> {
     await this.read();
-    const known = this.byOrigin.get(origin)?.reason ?? null;
-    const since = known ? null : this.noWorkerSince(origin);
-    return since === null ? known : { kind: 'no-worker', url: origin, since };
+    const reason = this.byOrigin.get(origin)?.reason ?? null;
+    const since = reason ? null : this.noWorkerSince(origin);
+    return since === null ? reason : { kind: 'no-worker', url: origin, since };
   }
 
   async flowControls(): Promise<FlowControlStatus[]> {
@@ -158,17 +158,17 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
     for (;;) {
       const { state, registered } = await this.loadedKey(key);
       if (!registered && change.kind !== 'pin') return null;
-      const written = changedLimits(state, change);
+      const newLimits = applyChange(state, change);
       const at = this.deps.clock.now();
       if (change.kind === 'reset-rate') {
         await this.deps.control.write({ kind: 'set-flow-window', instanceId, key, window: null });
-      } else await this.deps.control.write({ kind: 'set-flow-control', instanceId, state: written, at });
+      } else await this.deps.control.write({ kind: 'set-flow-control', instanceId, state: newLimits, at });
       // Limits of triggers in the same batch are applied by the end of the turn.
       await new Promise<void>((resolve) => this.deps.clock.endOfTurn(resolve));
       const flowKey = await this.loadedKey(key);
       if (change.kind === 'reset-rate') flowKey.resetRate();
-      else flowKey.set(changedLimits(flowKey.state, change));
-      if (change.kind === 'reset-rate' || sameLimits(flowKey.state, written)) return flowKey.status;
+      else flowKey.set(applyChange(flowKey.state, change));
+      if (change.kind === 'reset-rate' || sameLimits(flowKey.state, newLimits)) return flowKey.status;
     }
   }
 
@@ -210,7 +210,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
   async changeSettings(settings: InstanceSettings): Promise<void> {
     await this.read();
     await this.deps.control.write({ kind: 'set-instance-settings', instanceId: this.instanceId, settings });
-    this.known = settings;
+    this.cachedSettings = settings;
     for (const destination of [...this.byOrigin.values()]) destination.settingsChanged();
   }
 
@@ -232,9 +232,9 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
   }
 
   async reloadSettings(): Promise<void> {
-    if (!this.known) return;
-    const { settings, holds } = await this.stored();
-    this.known = settings;
+    if (!this.cachedSettings) return;
+    const { settings, holds } = await this.readStored();
+    this.cachedSettings = settings;
     const held = new Set(holds.map(({ origin }) => origin));
     for (const hold of holds) {
       const destination = this.destinationOf(hold.origin);
@@ -295,8 +295,8 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
 
   isHeld(delivery: GatedDelivery): boolean {
     const { origin, pool } = delivery.limits;
-    const known = this.byOrigin.get(origin);
-    return known ? known.holds(delivery) : pool !== undefined && this.noWorkerSince(origin) !== null;
+    const destination = this.byOrigin.get(origin);
+    return destination ? destination.holds(delivery) : pool !== undefined && this.noWorkerSince(origin) !== null;
   }
 
   noWorkerSince(origin: string): number | null {
@@ -318,7 +318,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
   }
 
   get breaker(): InstanceSettings['breaker'] {
-    return (this.known ?? DEFAULT_INSTANCE_SETTINGS).breaker;
+    return (this.cachedSettings ?? DEFAULT_INSTANCE_SETTINGS).breaker;
   }
 
   couldStart({ limits }: GatedDelivery): boolean {
@@ -399,7 +399,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
   // ---------------------------------------------------------------- stored state
 
   private read(): Promise<InstanceSettings> {
-    if (this.known) return Promise.resolve(this.known);
+    if (this.cachedSettings) return Promise.resolve(this.cachedSettings);
     this.reading ??= this.readAll().finally(() => {
       this.reading = null;
     });
@@ -414,8 +414,8 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
   }
 
   private async readAll(): Promise<InstanceSettings> {
-    const { settings, holds } = await this.stored();
-    this.known = settings;
+    const { settings, holds } = await this.readStored();
+    this.cachedSettings = settings;
     for (const hold of holds) {
       const restored = restoredState(hold, settings.breaker, this.deps.clock.now());
       this.destinationOf(hold.origin, restored).settingsChanged();
@@ -427,7 +427,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
     return settings;
   }
 
-  private async stored(): Promise<{ readonly settings: InstanceSettings; readonly holds: readonly DestinationHold[] }> {
+  private async readStored(): Promise<{ readonly settings: InstanceSettings; readonly holds: readonly DestinationHold[] }> {
     const { instanceId } = this;
     const { store } = this.deps;
     const [settings, holds] = await Promise.all([store.instanceSettings({ instanceId }), store.listHolds({ instanceId })]);

@@ -27,35 +27,38 @@ interface Query {
   readonly limit: number;
 }
 
-/** Returns what is due at the key in the store. `passed`: number of deliveries in flight, assumed to be the first ones. */
-async function dueAt(
+/**
+ * Returns the deliveries that are due at the key in the store. `inFlight`: number of deliveries in flight, assumed to be the
+ * first ones.
+ */
+async function dueDeliveries(
   { store, clock }: KeyWaitListOptions,
   { instanceId, key, limit }: Query,
-  passed: number,
+  inFlight: number,
 ): Promise<readonly DeliveryRef[]> {
-  const found: DeliveryRef[] = [];
+  const refs: DeliveryRef[] = [];
   let after: TaskReference | null = null;
-  for (let looked = 0; looked < LIMITS.maxDueTasksScanned && found.length < passed + limit; looked += PAGE) {
+  for (let scanned = 0; scanned < LIMITS.maxDueTasksScanned && refs.length < inFlight + limit; scanned += PAGE) {
     const page: Awaited<ReturnType<Store['dueTasks']>> = await store.dueTasks({
       instanceId,
       before: clock.now(),
       after,
       limit: PAGE,
     });
-    found.push(...page.filter((task) => task.flowControlKey === key));
+    refs.push(...page.filter((task) => task.flowControlKey === key));
     after = page.at(-1) ?? null;
     if (page.length < PAGE) break;
     // Other work of the process gets its turn.
     await new Promise<void>((resolve) => clock.endOfTurn(resolve));
   }
-  return found.slice(passed, passed + limit);
+  return refs.slice(inFlight, inFlight + limit);
 }
 
 export async function keyWaitList(options: KeyWaitListOptions, query: Query, status: FlowControlStatus): Promise<KeyWaitList> {
   const { instanceId, key, limit } = query;
   const refs = options.holdsGates
     ? options.gates.waitingAt(instanceId, key, limit)
-    : await dueAt(options, query, status.inFlight);
+    : await dueDeliveries(options, query, status.inFlight);
   const waiting: KeyWaiter[] = [];
   for (const { runKey, slot } of refs) {
     const run = await options.store.loadRun({ runKey });

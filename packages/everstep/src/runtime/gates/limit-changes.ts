@@ -5,8 +5,8 @@ import type { FlowControlChange } from '../services/workflow-service.js';
 /** Default length of a rate window. */
 const DEFAULT_PERIOD_MS = 1_000;
 
-function pinned(state: FlowControlState, limits: Omit<FlowControl, 'key'>): FlowControlState {
-  const all = limits.parallelism === undefined && limits.rate === undefined;
+function pinLimits(state: FlowControlState, limits: Omit<FlowControl, 'key'>): FlowControlState {
+  const pinsAll = limits.parallelism === undefined && limits.rate === undefined;
   const parallelism = limits.parallelism ?? state.parallelism;
   const rate = limits.rate ?? state.rate;
   return {
@@ -14,20 +14,20 @@ function pinned(state: FlowControlState, limits: Omit<FlowControl, 'key'>): Flow
     parallelism,
     rate,
     periodMs: rate === null ? null : (limits.periodMs ?? state.periodMs ?? DEFAULT_PERIOD_MS),
-    parallelismPinned: state.parallelismPinned || limits.parallelism !== undefined || (all && parallelism !== null),
-    ratePinned: state.ratePinned || limits.rate !== undefined || (all && rate !== null),
+    parallelismPinned: state.parallelismPinned || limits.parallelism !== undefined || (pinsAll && parallelism !== null),
+    ratePinned: state.ratePinned || limits.rate !== undefined || (pinsAll && rate !== null),
   };
 }
 
 /** Returns the state of a key after a person's change. */
-export function changedLimits(state: FlowControlState, change: FlowControlChange): FlowControlState {
+export function applyChange(state: FlowControlState, change: FlowControlChange): FlowControlState {
   switch (change.kind) {
     case 'pause':
       return { ...state, paused: true };
     case 'resume':
       return { ...state, paused: false };
     case 'pin':
-      return pinned(state, change.limits);
+      return pinLimits(state, change.limits);
     case 'unpin':
       // A missing limit is not pinned either.
       return {

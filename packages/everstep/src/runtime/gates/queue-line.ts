@@ -13,7 +13,7 @@ type Rules = Pick<Queue, 'parallelism' | 'paused'>;
 /** Rules of a queue without settings. */
 const ONE_AT_A_TIME: Rules = { parallelism: 1, paused: false };
 
-/** What comes after the queue. */
+/** Receives the deliveries that have passed their queue. */
 export interface QueueExit {
   /** Called when the delivery has passed its queue. */
   passedQueue(delivery: GatedDelivery): void;
@@ -30,8 +30,8 @@ export class QueueLine {
   /** Rules of the queue; null until they are loaded. */
   private rules: Rules | null = null;
   /** Rules that were set, and runs that ended, while the queue was being loaded. */
-  private setEarly: Rules | null = null;
-  private readonly endedEarly = new Set<string>();
+  private earlyRules: Rules | null = null;
+  private readonly earlyEnds = new Set<string>();
   private pumping = false;
   private stopped = false;
 
@@ -55,9 +55,9 @@ export class QueueLine {
   /** Takes the stored state. `retried`: runs that had their position before a restart. */
   load(queue: Queue | null, retried: readonly string[]): void {
     if (this.rules) return;
-    this.rules = this.setEarly ?? queue ?? ONE_AT_A_TIME;
-    for (const runKey of retried) if (!this.endedEarly.has(runKey)) this.holders.add(runKey);
-    this.endedEarly.clear();
+    this.rules = this.earlyRules ?? queue ?? ONE_AT_A_TIME;
+    for (const runKey of retried) if (!this.earlyEnds.has(runKey)) this.holders.add(runKey);
+    this.earlyEnds.clear();
     // These deliveries were offered before it was known which runs have a position.
     const holding = [...this.list.inOrder()].filter(({ runKey }) => this.holders.has(runKey));
     for (const delivery of holding) {
@@ -71,7 +71,7 @@ export class QueueLine {
   set(queue: Queue | null): void {
     const rules = queue ?? ONE_AT_A_TIME;
     if (this.rules) this.rules = rules;
-    else this.setEarly = rules;
+    else this.earlyRules = rules;
     this.pump();
   }
 
@@ -83,7 +83,7 @@ export class QueueLine {
 
   /** Called when the message has ended: its position is free for the next one. */
   ended(runKey: string): void {
-    if (!this.rules) this.endedEarly.add(runKey);
+    if (!this.rules) this.earlyEnds.add(runKey);
     if (this.holders.delete(runKey)) this.pump();
   }
 

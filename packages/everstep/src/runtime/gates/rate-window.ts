@@ -59,19 +59,19 @@ const MAX_UNSENT_MS = 5_000;
  * after the grant was requested, and before the process that made the start ended.
  */
 export function restoredWindow(
-  kept: { readonly startedAt: number; readonly granted: number } | null,
+  stored: { readonly startedAt: number; readonly granted: number } | null,
   { now, periodMs }: { readonly now: number; readonly periodMs: number | null },
 ): RateWindow | null {
-  if (!kept) return null;
-  const { startedAt, granted } = kept;
+  if (!stored) return null;
+  const { startedAt, granted } = stored;
   const latest = startedAt + Math.min(periodMs ?? MAX_UNSENT_MS, MAX_UNSENT_MS);
   const sentBy = Math.max(startedAt, Math.min(now, latest));
   return { startedAt, sentBy, isSent: true, unsent: 0, arrivedBy: null, granted, made: granted, closed: false };
 }
 
 /**
- * Maximum transit time: a small part of the period, so that the whole limit can be used. Ample within a host or between
- * neighboring ones.
+ * Maximum transit time: a small part of the period, so that the whole limit can be used. It is ample within a host or between
+ * neighboring hosts.
  */
 const MAX_TRANSIT_MS = 50;
 export const transitOf = (periodMs: number): number => Math.min(MAX_TRANSIT_MS, Math.floor(periodMs * 0.0125));

@@ -36,7 +36,7 @@ interface Scope {
 }
 
 /** Slots of one kind, by name, for example those at an origin. */
-interface Kind {
+interface SlotKind {
   /** Returns the name of the slots that the delivery needs; null if no limit of this kind applies to it. */
   readonly nameOf: (limits: DeliveryLimits) => string | null;
   /** Free slots, including those for which others wait. */
@@ -46,29 +46,29 @@ interface Kind {
 }
 
 class Scopes {
-  readonly nameOf: Kind['nameOf'];
-  readonly freeOf: Kind['free'];
+  readonly nameOf: SlotKind['nameOf'];
+  readonly freeOf: SlotKind['free'];
   private readonly scopes = new Map<string, Scope>();
-  private readonly reservableOf: Kind['reservable'];
+  private readonly reservableOf: SlotKind['reservable'];
   /** Names of the scopes with waiting seekers. */
-  private readonly sought = new Set<string>();
+  private readonly soughtNames = new Set<string>();
 
-  constructor({ nameOf, free, reservable }: Kind) {
+  constructor({ nameOf, free, reservable }: SlotKind) {
     this.nameOf = nameOf;
     this.freeOf = free;
     this.reservableOf = reservable;
   }
 
   /** Returns the free slots, or 0 while seekers other than `seeker` wait, unless `seeker` is being served. */
-  inTurn(name: string, seeker: SlotSeeker, served: boolean): number {
+  freeInTurn(name: string, seeker: SlotSeeker, served: boolean): number {
     const seekers = this.scopes.get(name)?.seekers;
-    const others = seekers ? seekers.size - (seekers.has(seeker) ? 1 : 0) : 0;
-    return others > 0 && !served ? 0 : this.free(name);
+    const otherCount = seekers ? seekers.size - (seekers.has(seeker) ? 1 : 0) : 0;
+    return otherCount > 0 && !served ? 0 : this.free(name);
   }
 
-  await(name: string, seeker: SlotSeeker): void {
+  addSeeker(name: string, seeker: SlotSeeker): void {
     this.scopeOf(name).seekers.add(seeker);
-    this.sought.add(name);
+    this.soughtNames.add(name);
   }
 
   keep(name: string, change: number): void {
@@ -79,8 +79,8 @@ class Scopes {
 
   /** Serves the waiting seekers while slots are free. */
   serve(turn: (seeker: SlotSeeker) => void): void {
-    if (this.sought.size === 0) return;
-    for (const name of [...this.sought]) {
+    if (this.soughtNames.size === 0) return;
+    for (const name of [...this.soughtNames]) {
       const scope = this.scopeOf(name);
       const { seekers } = scope;
       // A seeker that needs more slots joins at the end.
@@ -109,7 +109,7 @@ class Scopes {
 
   private removeIfUnused(name: string, scope: Scope): void {
     if (scope.seekers.size > 0 || this.scopes.get(name) !== scope) return;
-    this.sought.delete(name);
+    this.soughtNames.delete(name);
     if (scope.kept === 0) this.scopes.delete(name);
   }
 }
@@ -168,12 +168,12 @@ export class SlotTurns {
 
   /** Returns the free slots for starts to grant: none while others have waited longer. If there is none, the seeker waits. */
   seek(limits: DeliveryLimits, seeker: SlotSeeker): number {
-    return this.min(limits, (kind, name) => kind.inTurn(name, seeker, this.served === seeker), seeker);
+    return this.min(limits, (kind, name) => kind.freeInTurn(name, seeker, this.served === seeker), seeker);
   }
 
   /** Returns the free slots of the instance for starts to grant, at all origins together. */
   seekOf(instanceId: string, seeker: SlotSeeker): number {
-    return this.instances.inTurn(instanceId, seeker, this.served === seeker);
+    return this.instances.freeInTurn(instanceId, seeker, this.served === seeker);
   }
 
   /** Keeps a slot for each delivery. The returned function releases them and first calls `take`, which may use them. */
@@ -192,10 +192,10 @@ export class SlotTurns {
   }
 
   private serve(seeker: SlotSeeker): void {
-    const before = this.served;
+    const previous = this.served;
     this.served = seeker;
     seeker.pump();
-    this.served = before;
+    this.served = previous;
   }
 
   private min(limits: DeliveryLimits, freeIn: (kind: Scopes, name: string) => number, seeker?: SlotSeeker): number {
@@ -205,7 +205,7 @@ export class SlotTurns {
       if (name === null) continue;
       min = Math.min(min, freeIn(kind, name));
       if (min > 0) continue;
-      if (seeker) kind.await(name, seeker);
+      if (seeker) kind.addSeeker(name, seeker);
       return min;
     }
     return min;

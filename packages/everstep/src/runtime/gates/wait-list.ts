@@ -107,7 +107,7 @@ export class WaitList {
     delivery.row = null;
     delivery.list = null;
     this.waiting--;
-    if (row.occupied === 0) this.rows = this.rows.filter((other) => other !== row);
+    if (row.occupied === 0) this.rows = this.rows.filter((candidate) => candidate !== row);
     else if (row.cells.length - row.occupied > Math.max(PACK_AT, row.occupied)) pack(row);
   }
 
@@ -131,7 +131,7 @@ export class WaitList {
   /** Returns the position of a delivery in the list, from 1. */
   positionOf({ order }: GatedDelivery): number {
     let before = 0;
-    for (const { cells } of this.rows) for (const other of cells) if (other && other.order < order) before++;
+    for (const { cells } of this.rows) for (const delivery of cells) if (delivery && delivery.order < order) before++;
     return before + 1;
   }
 }

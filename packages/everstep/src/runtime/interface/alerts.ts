@@ -32,11 +32,11 @@ export interface AlertService {
     readonly instanceId: string;
     readonly webhook: Omit<LifecycleWebhook, 'createdAt'>;
   }): Promise<LifecycleWebhook | SettingsRefusal>;
-  deleteDestination(which: Named): Promise<SettingsRefusal | null>;
+  deleteDestination(setting: Named): Promise<SettingsRefusal | null>;
   /** Deletes the rule and ends its open alerts. */
-  deleteRule(which: Named): Promise<SettingsRefusal | null>;
-  deleteWebhook(which: Named): Promise<SettingsRefusal | null>;
+  deleteRule(setting: Named): Promise<SettingsRefusal | null>;
+  deleteWebhook(setting: Named): Promise<SettingsRefusal | null>;
   /** Sends a test notice. Returns the id of the message. */
-  test(which: Named): Promise<{ readonly messageId: string } | 'not-found' | 'too-many-tests'>;
+  test(setting: Named): Promise<{ readonly messageId: string } | 'not-found' | 'too-many-tests'>;
   list(page: AlertPage): Promise<readonly Alert[]>;
 }

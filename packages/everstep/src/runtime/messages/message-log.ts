@@ -25,13 +25,13 @@ export function eventsOf(
 ): readonly MessageEvent[] {
   const { createdAt, completedAt, status, settings, error } = run;
   const { notBefore } = settings.message;
-  const made: MessageEvent = {
+  const created: MessageEvent = {
     run,
     at: createdAt,
     state: 'CREATED',
     ...(notBefore === undefined ? {} : { nextDeliveryAt: notBefore }),
   };
-  const events: MessageEvent[] = [made];
+  const events: MessageEvent[] = [created];
   let dueAt: number | null = notBefore ?? createdAt;
   const endedAt = completedAt ?? live.now;
   for (const attempt of attempts.filter(({ slot }) => slot === ADVANCE_SLOT)) {

@@ -2,7 +2,7 @@
 
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { MessageOutcome } from '../../ports/message-sender.js';
-import { describeRedirect, keptOf, retryAdviceOf, snippetOf } from '../../responses/retry-advice.js';
+import { describeRedirect, retryAdviceOf, snippetOf, truncateBody } from '../../responses/retry-advice.js';
 
 const SIGNED_OTHERWISE =
   '; it was signed with the message key, because its origin has no workflow of this queue instance: if the endpoint checks ' +
@@ -24,7 +24,7 @@ export function messageFailureOf(outcome: MessageOutcome, now: number, hidesData
       : `the endpoint answered ${status} (${snippetOf(body, hidesData)})${expectsSigningKeys ? SIGNED_OTHERWISE : ''}`,
     status,
     responseHeaders: headers,
-    responseBody: keptOf(body),
+    responseBody: truncateBody(body),
     ...(sent ? { sent } : {}),
     retry: redirected ? { kind: 'never' } : retryAdviceOf(status, headers, now),
   };

@@ -30,7 +30,7 @@ export interface PublishedMessagesOptions extends RunStarts {
   readonly store: RunStore & HistoryStore & Pick<ControlStore, 'findUrlGroup'>;
   /** Returns false if the run is not active. */
   readonly cancel: (runKey: string) => Promise<boolean>;
-  readonly isInFlight: (ticket: { readonly runKey: string; readonly slot: number }) => boolean;
+  readonly isInFlight: (ref: { readonly runKey: string; readonly slot: number }) => boolean;
 }
 
 interface Recipient {
@@ -58,7 +58,7 @@ function settingsOf(command: MessageCommand, { endpointName }: Recipient): Messa
 }
 
 /** Selects all attempts of a message; their number is limited. */
-const WHOLE = { maxRows: LIMITS.maxRetries + 1, maxBytes: LIMITS.maxPageBytes };
+const ALL_ATTEMPTS = { maxRows: LIMITS.maxRetries + 1, maxBytes: LIMITS.maxPageBytes };
 
 /** Bytes of the settings, which every event repeats. */
 const settingsBytes = ({ settings }: MessageRecord['run']): number => JSON.stringify(settings).length + LIMITS.rowBytes;
@@ -69,7 +69,11 @@ async function failedAttempts(store: HistoryStore, runKey: string): Promise<numb
   return failed;
 }
 
-const shown = ({ started, recipient }: Draft, messageId = started.run.workflowRunId, deduplicated = false): PublishedMessage => ({
+const publishedMessageOf = (
+  { started, recipient }: Draft,
+  messageId = started.run.workflowRunId,
+  deduplicated = false,
+): PublishedMessage => ({
   messageId,
   url: recipient.url,
   endpointName: recipient.endpointName,
@@ -86,13 +90,17 @@ export class PublishedMessages implements MessageService {
   async publish(commands: readonly MessageCommand[]): Promise<readonly PublishOutcome[]> {
     const recipients = await Promise.all(commands.map((command) => this.recipientsOf(command)));
     const drafts = commands.map((command, index) => (recipients[index] ?? []).map((recipient) => this.draft(command, recipient)));
-    const together = drafts.flat().filter(({ deduplicated }) => !deduplicated);
-    const joined = this.publishTogether(together);
+    const batchableDrafts = drafts.flat().filter(({ deduplicated }) => !deduplicated);
+    const batchPublished = this.publishTogether(batchableDrafts);
     // Committed in the same turn of the event loop, so they become durable together. A duplicate does not reject the others.
-    const single = drafts.map((ofCommand) =>
-      Promise.all(ofCommand.map((draft) => (draft.deduplicated ? this.publishOne(draft) : joined.then(() => shown(draft))))),
+    const publishing = drafts.map((ofCommand) =>
+      Promise.all(
+        ofCommand.map((draft) =>
+          draft.deduplicated ? this.publishOne(draft) : batchPublished.then(() => publishedMessageOf(draft)),
+        ),
+      ),
     );
-    const published = await Promise.all(single);
+    const published = await Promise.all(publishing);
     return commands.map(({ destination }, index) => {
       const messages = published[index] ?? [];
       return messages.length === 0 && destination.kind === 'url-group'
@@ -140,9 +148,9 @@ export class PublishedMessages implements MessageService {
       next = page.next;
       examined += page.items.length;
       for (const [index, run] of page.items.entries()) {
-        const wanted = (await this.eventsOfRun(run)).filter(({ state }) => states?.includes(state) ?? true);
-        bytes += wanted.length * settingsBytes(run) + wanted.reduce((sum, { error = '' }) => sum + error.length, 0);
-        events.push(...(order === 'newest-first' ? wanted.reverse() : wanted));
+        const matching = (await this.eventsOfRun(run)).filter(({ state }) => states?.includes(state) ?? true);
+        bytes += matching.length * settingsBytes(run) + matching.reduce((sum, { error = '' }) => sum + error.length, 0);
+        events.push(...(order === 'newest-first' ? matching.reverse() : matching));
         const isLast = index === page.items.length - 1;
         if (bytes < LIMITS.maxPageBytes || isLast) continue;
         return { items: inOrder(), next: run.position };
@@ -217,20 +225,20 @@ export class PublishedMessages implements MessageService {
   private async publishOne(draft: Draft): Promise<PublishedMessage> {
     const { started, payload } = draft;
     const result = await this.options.commit(started.unit);
-    if (result.kind === 'duplicate') return shown(draft, result.run.workflowRunId, true);
+    if (result.kind === 'duplicate') return publishedMessageOf(draft, result.run.workflowRunId, true);
     if (result.kind !== 'applied') throw new Error(`a message cannot end as ${result.kind}`);
     this.options.drive(started, payload);
-    return shown(draft);
+    return publishedMessageOf(draft);
   }
 
   private async page(query: Omit<MessageEventQuery, 'states'>): Promise<Listing<ListedMessage>> {
     const { instanceId, order, after, limit } = query;
     const { messageIds, ...filter } = query.filter;
     const runKeys = messageIds?.map(runKeyOfMessage).filter((key) => key !== null);
-    const asked = { ...filter, kind: 'message', ...(runKeys ? { runKeys } : {}) } as const;
+    const runFilter = { ...filter, kind: 'message', ...(runKeys ? { runKeys } : {}) } as const;
     const page = await this.options.store.listRuns({
       instanceId,
-      filter: asked,
+      filter: runFilter,
       order,
       after,
       horizon: null,
@@ -241,7 +249,7 @@ export class PublishedMessages implements MessageService {
 
   private async eventsOfRun(run: MessageRecord['run']): Promise<readonly MessageEvent[]> {
     const { store, isInFlight, context } = this.options;
-    const history = await store.runHistory({ runKey: run.key, bounds: WHOLE, maxOutBytes: 0 });
+    const history = await store.runHistory({ runKey: run.key, bounds: ALL_ATTEMPTS, maxOutBytes: 0 });
     const inFlight = isInFlight({ runKey: run.key, slot: ADVANCE_SLOT });
     return history ? eventsOf(run, history, { inFlight, now: context().now }) : [];
   }

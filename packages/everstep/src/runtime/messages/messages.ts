@@ -34,13 +34,13 @@ export async function makeCall(
         url: call.url,
         headers: call.headers,
         body: call.body ? decodeBody(call.body) : null,
-        trace: traces.ofAttempt(entry.durable, task),
+        trace: traces.traceOfAttempt(entry.durable, task),
         timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
         maxResponseBytes: maxResponseBytesOf(instanceId, limits),
         // Otherwise a third party could send the signed request that it received to the user's own endpoints.
         signed: originOf(call.url) === originOf(workflowUrl) ? { kind: 'call', isOwn: true } : null,
         headerMode: 'exact',
-        outcomeRecorded: outcomeRecorded,
+        outcomeRecorded,
       },
       signal,
       onSent,
@@ -51,12 +51,12 @@ export async function makeCall(
   if (signal.aborted) return null;
   const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
   const failure = messageFailureOf(outcome, now(), settings.redact !== undefined);
-  const answered =
+  const response =
     outcome.kind === 'answered'
       ? {
           ...{ status: outcome.status, headers: outcome.headers, body: encodeBody(outcome.body) },
           ...(outcome.sent ? { sent: outcome.sent } : {}),
         }
       : null;
-  return { kind: 'call-answered', attempt, response: answered, failure };
+  return { kind: 'call-answered', attempt, response, failure };
 }

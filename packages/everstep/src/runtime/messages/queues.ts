@@ -56,10 +56,10 @@ export class Queues implements QueueService {
     return this.turns.run(instanceId, async () => {
       const { store } = this.options;
       for (;;) {
-        const was = await store.findQueue({ instanceId, name });
-        if (!was) return false;
+        const current = await store.findQueue({ instanceId, name });
+        if (!current) return false;
         const horizon = await store.runHorizon({ instanceId });
-        if (!(await this.write(instanceId, was, { kind: 'delete-queue', instanceId, name }))) continue;
+        if (!(await this.write(instanceId, current, { kind: 'delete-queue', instanceId, name }))) continue;
         await this.cancelAll({ instanceId, name }, horizon);
         this.changed(instanceId, name, null);
         return true;
@@ -71,15 +71,15 @@ export class Queues implements QueueService {
     const { instanceId, name, parallelism, paused } = command;
     const { store, now } = this.options;
     for (;;) {
-      const was = await store.findQueue({ instanceId, name });
+      const current = await store.findQueue({ instanceId, name });
       const queue: Queue = {
         name,
-        parallelism: parallelism ?? was?.parallelism ?? 1,
-        paused: paused ?? was?.paused ?? false,
-        createdAt: was?.createdAt ?? now(),
+        parallelism: parallelism ?? current?.parallelism ?? 1,
+        paused: paused ?? current?.paused ?? false,
+        createdAt: current?.createdAt ?? now(),
         updatedAt: now(),
       };
-      if (!(await this.write(instanceId, was, { kind: 'put-queue', instanceId, queue }))) continue;
+      if (!(await this.write(instanceId, current, { kind: 'put-queue', instanceId, queue }))) continue;
       this.changed(instanceId, name, queue);
       return this.statusOf(instanceId, queue);
     }
@@ -110,11 +110,11 @@ export class Queues implements QueueService {
   /** Returns false if another process changed the queue since it was read. */
   private async write(
     instanceId: string,
-    was: Queue | null,
+    current: Queue | null,
     write: Extract<ControlWrite, { kind: 'put-queue' | 'delete-queue' }>,
   ): Promise<boolean> {
     const name = write.kind === 'put-queue' ? write.queue.name : write.name;
-    const guard = { kind: 'queue-unchanged', instanceId, name, was } as const;
+    const guard = { kind: 'queue-unchanged', instanceId, name, was: current } as const;
     return (await this.options.commit({ guards: [guard], writes: [write] })).kind === 'applied';
   }
 }

@@ -20,12 +20,12 @@ const isNamed = (endpoint: GroupEndpoint, { name, url }: EndpointName): boolean 
   (name !== undefined && endpoint.name === name) || (url !== undefined && endpoint.url === url);
 
 /** Returns the endpoints with the added ones, which take the positions of those with the same name or URL. */
-function joined(before: readonly GroupEndpoint[], added: readonly GroupEndpoint[]): readonly GroupEndpoint[] {
+function mergeEndpoints(before: readonly GroupEndpoint[], added: readonly GroupEndpoint[]): readonly GroupEndpoint[] {
   let endpoints = before;
   for (const { name, url } of added) {
-    const known = name === null ? { url } : { name, url };
-    const position = endpoints.findIndex((endpoint) => isNamed(endpoint, known));
-    const others = endpoints.filter((endpoint) => !isNamed(endpoint, known));
+    const identity = name === null ? { url } : { name, url };
+    const position = endpoints.findIndex((endpoint) => isNamed(endpoint, identity));
+    const others = endpoints.filter((endpoint) => !isNamed(endpoint, identity));
     const at = position < 0 ? others.length : Math.min(position, others.length);
     endpoints = [...others.slice(0, at), { name, url }, ...others.slice(at)];
   }
@@ -44,8 +44,8 @@ export class UrlGroups implements UrlGroupService {
     const { instanceId, name, endpoints } = command;
     return this.turns.run(instanceId, async () => {
       for (;;) {
-        const was = await this.find({ instanceId, name });
-        const group = await this.put(instanceId, name, was, joined(was?.endpoints ?? [], endpoints));
+        const current = await this.find({ instanceId, name });
+        const group = await this.put(instanceId, name, current, mergeEndpoints(current?.endpoints ?? [], endpoints));
         if (group) return group;
       }
     });
@@ -55,10 +55,10 @@ export class UrlGroups implements UrlGroupService {
     const { instanceId, name, endpoints } = command;
     return this.turns.run(instanceId, async () => {
       for (;;) {
-        const was = await this.find({ instanceId, name });
-        if (!was) return null;
-        const left = was.endpoints.filter((endpoint) => !endpoints.some((named) => isNamed(endpoint, named)));
-        const group = await this.put(instanceId, name, was, left);
+        const current = await this.find({ instanceId, name });
+        if (!current) return null;
+        const remaining = current.endpoints.filter((endpoint) => !endpoints.some((removed) => isNamed(endpoint, removed)));
+        const group = await this.put(instanceId, name, current, remaining);
         if (group) return group;
       }
     });
@@ -75,9 +75,9 @@ export class UrlGroups implements UrlGroupService {
   delete({ instanceId, name }: Named): Promise<boolean> {
     return this.turns.run(instanceId, async () => {
       for (;;) {
-        const was = await this.find({ instanceId, name });
-        if (!was) return false;
-        if (await this.write({ instanceId, name }, was, { kind: 'delete-url-group', instanceId, name })) return true;
+        const current = await this.find({ instanceId, name });
+        if (!current) return false;
+        if (await this.write({ instanceId, name }, current, { kind: 'delete-url-group', instanceId, name })) return true;
       }
     });
   }
@@ -86,17 +86,17 @@ export class UrlGroups implements UrlGroupService {
   private async put(
     instanceId: string,
     name: string,
-    was: UrlGroup | null,
+    current: UrlGroup | null,
     endpoints: readonly GroupEndpoint[],
   ): Promise<UrlGroup | null> {
     const now = this.options.now();
-    const group: UrlGroup = { name, endpoints, createdAt: was?.createdAt ?? now, updatedAt: now };
-    return (await this.write({ instanceId, name }, was, { kind: 'put-url-group', instanceId, group })) ? group : null;
+    const group: UrlGroup = { name, endpoints, createdAt: current?.createdAt ?? now, updatedAt: now };
+    return (await this.write({ instanceId, name }, current, { kind: 'put-url-group', instanceId, group })) ? group : null;
   }
 
   /** Returns false if another process changed the group since it was read. */
-  private async write(id: Named, was: UrlGroup | null, write: ControlWrite): Promise<boolean> {
-    const guard = { kind: 'url-group-unchanged', ...id, was } as const;
+  private async write(id: Named, current: UrlGroup | null, write: ControlWrite): Promise<boolean> {
+    const guard = { kind: 'url-group-unchanged', ...id, was: current } as const;
     return (await this.options.commit({ guards: [guard], writes: [write] })).kind === 'applied';
   }
 }

@@ -75,10 +75,10 @@ export class InstanceRemoval {
     if (this.stopped) return;
     const { store, log, stopInstance } = this.options;
     try {
-      const found = await store.accounts.listDeletedInstances();
-      const before = this.deleted;
-      this.deleted = new Map(found.map((instance) => [instance.instanceId, instance]));
-      for (const instanceId of this.deleted.keys()) if (!before.has(instanceId)) stopInstance(instanceId);
+      const instances = await store.accounts.listDeletedInstances();
+      const previous = this.deleted;
+      this.deleted = new Map(instances.map((instance) => [instance.instanceId, instance]));
+      for (const instanceId of this.deleted.keys()) if (!previous.has(instanceId)) stopInstance(instanceId);
       if (this.deleted.size > 0) void this.remove();
     } catch (error) {
       log.error({ error: String(error) }, 'could not read deleted queue instances, retrying');

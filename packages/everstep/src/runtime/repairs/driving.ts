@@ -15,7 +15,7 @@ import {
 } from '../../engine/dead-letters/repair.js';
 import type { RepairDriver, RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
 import type { RepairWrites } from './repair-writes.js';
-import type { Starting } from './starting.js';
+import type { EntryStarter } from './starting.js';
 
 /** Maximum number of started entries that one round examines. */
 const MAX_EXAMINED = 1_000;
@@ -25,12 +25,12 @@ const NEXT_IDLE_CHECK_MS = 500;
 /** Maximum delay if no run has ended for a long time. */
 const MAX_WATCH_MS = 60_000;
 
-export interface DrivingOptions {
+export interface RepairRoundsOptions {
   readonly repairs: RepairStore;
   readonly writes: Pick<RepairWrites, 'put' | 'settle'>;
   readonly now: () => number;
   readonly driver: () => RepairDriver | null;
-  readonly starting: Starting;
+  readonly starting: EntryStarter;
   /** Maximum delay until ends without a notification are found. */
   readonly watchMs: number;
 }
@@ -41,8 +41,8 @@ interface Examined {
   readonly miscounted: boolean;
 }
 
-export class Driving {
-  private readonly options: DrivingOptions;
+export class RepairRounds {
+  private readonly options: RepairRoundsOptions;
   /** Versions of repairs at which their counts equal their items, because only this process has written since. */
   private readonly exact = new Map<string, number>();
   /** Position at which the search for ended runs continues. */
@@ -50,7 +50,7 @@ export class Driving {
   /** Time since which no run of a repair has ended, Unix ms. */
   private readonly quietSince = new Map<string, number>();
 
-  constructor(options: DrivingOptions) {
+  constructor(options: RepairRoundsOptions) {
     this.options = options;
   }
 
@@ -70,19 +70,19 @@ export class Driving {
   }
 
   /** Returns the repair after the round; null if another process changed it in the meantime. */
-  async round(given: RepairRecord): Promise<RepairRecord | null> {
-    const { repairId } = given.repair;
+  async round(previous: RepairRecord): Promise<RepairRecord | null> {
+    const { repairId } = previous.repair;
     try {
-      let record = this.isExact(given) ? given : await this.recounted(given);
+      let record = this.isExact(previous) ? previous : await this.recount(previous);
       const examined = await this.recordEnds(record.repair);
       // Another process recorded ends that this one had not reached.
-      if (examined.miscounted) record = await this.recounted(record);
+      if (examined.miscounted) record = await this.recount(record);
       const now = this.options.now();
-      const moved = decidedOn(record.repair, { kind: 'items-moved', moves: examined.miscounted ? [] : examined.moves }, now);
-      const tick = tickRepair(await this.withGroups(moved), now);
-      const isSame = record === given && examined.moves.length === 0 && tick.repair.phase === given.repair.phase;
+      const updated = applyEvent(record.repair, { kind: 'items-moved', moves: examined.miscounted ? [] : examined.moves }, now);
+      const tick = tickRepair(await this.withGroups(updated), now);
+      const isSame = record === previous && examined.moves.length === 0 && tick.repair.phase === previous.repair.phase;
       // The round only checked whether a run has ended.
-      if (isSame && tick.begin === null && given.wakeAt !== null && given.wakeAt > now) return given;
+      if (isSame && tick.begin === null && previous.wakeAt !== null && previous.wakeAt > now) return previous;
       const written = await this.write(record, tick, examined.againAt);
       return written && (await this.act(written, tick, examined.againAt, now));
     } catch (error) {
@@ -95,8 +95,8 @@ export class Driving {
     if (begin === null) return written;
     const started = await this.start(written, begin);
     if (started === null) return null;
-    let repair = decidedOn(written.repair, { kind: 'items-moved', moves: started.moves }, now);
-    if (started.held) repair = decidedOn(repair, { kind: 'held', ...started.held }, now);
+    let repair = applyEvent(written.repair, { kind: 'items-moved', moves: started.moves }, now);
+    if (started.held) repair = applyEvent(repair, { kind: 'held', ...started.held }, now);
     // Uses the time of the decision that admitted the entries, so that it admits no more.
     const after = await this.write(written, tickRepair(await this.withGroups(repair), now), againAt);
     if (started.miscounted) this.forget(repair.repairId);
@@ -130,7 +130,7 @@ export class Driving {
   }
 
   /** Counts the items again, because the process that wrote them may have been killed before it counted. */
-  private async recounted(record: RepairRecord): Promise<RepairRecord> {
+  private async recount(record: RepairRecord): Promise<RepairRecord> {
     const { repair } = record;
     const { all, canary } = await this.options.repairs.counts(repair);
     return {
@@ -145,7 +145,7 @@ export class Driving {
     if (counts.started === 0) return { moves: [], againAt: now() + watchMs, miscounted: false };
     const id = { repairId, instanceId };
     const after = this.positions.get(repairId) ?? -1;
-    const { ended, looked: examined, next } = await repairs.endedItems({ ...id, after, limit: MAX_EXAMINED });
+    const { ended, examined, next } = await repairs.endedItems({ ...id, after, limit: MAX_EXAMINED });
     if (next === null) this.positions.delete(repairId);
     else this.positions.set(repairId, next);
     const settled = new Set(await writes.settle({ ...id, items: ended, at: now() }));
@@ -163,7 +163,7 @@ export class Driving {
 }
 
 /** Applies an event that the current state always accepts. */
-function decidedOn(repair: Repair, event: RepairEvent, now: number): Repair {
+function applyEvent(repair: Repair, event: RepairEvent, now: number): Repair {
   const outcome = decideRepair(repair, event, now);
   return outcome.kind === 'decided' ? outcome.repair : repair;
 }

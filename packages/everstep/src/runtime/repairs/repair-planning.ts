@@ -18,7 +18,7 @@ import type { RepairWrites } from './repair-writes.js';
 
 const PAGE = 500;
 
-export interface FreezingOptions {
+export interface EntryFreezerOptions {
   readonly store: DeadLetterStore & { readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'find'> };
   readonly repairs: RepairStore;
   readonly writes: Pick<RepairWrites, 'put'>;
@@ -32,11 +32,11 @@ type Cohorts = Map<string, RepairCohort>;
 const cohortKey = ({ workflowUrl, fingerprint }: Pick<RepairCohort, 'workflowUrl' | 'fingerprint'>): string =>
   `${fingerprint ?? ''} ${workflowUrl}`;
 
-export class Freezing {
-  private readonly options: FreezingOptions;
-  private readonly counted = new Map<string, Cohorts>();
+export class EntryFreezer {
+  private readonly options: EntryFreezerOptions;
+  private readonly countedCohorts = new Map<string, Cohorts>();
 
-  constructor(options: FreezingOptions) {
+  constructor(options: EntryFreezerOptions) {
     this.options = options;
   }
 
@@ -46,25 +46,25 @@ export class Freezing {
     const { repair, filter, freezing } = record;
     const { instanceId, repairId } = repair;
     if (freezing === null) throw new Error(`the repair ${repairId} is being planned, but has no progress`);
-    const frozen = totalOf(repair.counts);
-    const room = LIMITS.repairMaxItems - frozen;
-    const cohorts = this.counted.get(repairId) ?? (await this.recount(repair));
+    const frozenCount = totalOf(repair.counts);
+    const remainingCapacity = LIMITS.repairMaxItems - frozenCount;
+    const cohorts = this.countedCohorts.get(repairId) ?? (await this.recount(repair));
     // The counts are valid only once they are written.
-    this.counted.delete(repairId);
+    this.countedCohorts.delete(repairId);
     const { after, horizon } = freezing;
-    const limit = Math.min(PAGE, room);
+    const limit = Math.min(PAGE, remainingCapacity);
     const page = await store.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     const entries = await repairs.describe({ instanceId, dlqIds: page.items });
-    const items = entries.map((entry, index) => itemOf(entry, frozen + index, cohorts));
+    const items = entries.map((entry, index) => itemOf(entry, frozenCount + index, cohorts));
     const counts = { ...repair.counts, pending: repair.counts.pending + items.length };
-    const next = { ...record, repair: { ...repair, counts, plan: grown(repair.plan, entries) } };
-    const full = items.length === room && page.next !== null;
+    const next = { ...record, repair: { ...repair, counts, plan: extendPlan(repair.plan, entries) } };
+    const full = items.length === remainingCapacity && page.next !== null;
     const done = page.next === null || full;
     const written = done
-      ? await this.finished(next, cohorts, full)
+      ? await this.finishPlan(next, cohorts, full)
       : { ...next, freezing: { after: page.next, horizon }, wakeAt: now() };
     if (!(await writes.put({ record: written, driver: driver(), items }))) return null;
-    if (!done) this.counted.set(repairId, cohorts);
+    if (!done) this.countedCohorts.set(repairId, cohorts);
     return { ...written, version: record.version + 1 };
   }
 
@@ -73,7 +73,7 @@ export class Freezing {
     return new Map(cohorts.map((cohort) => [cohortKey(cohort), cohort]));
   }
 
-  private async finished(record: RepairRecord, cohorts: Cohorts, more: boolean): Promise<RepairRecord> {
+  private async finishPlan(record: RepairRecord, cohorts: Cohorts, more: boolean): Promise<RepairRecord> {
     const { store, now } = this.options;
     const { instanceId } = record.repair;
     const workflows = mostFrequent(cohorts, ({ workflowUrl }) => workflowUrl);
@@ -114,7 +114,7 @@ function itemOf(entry: RepairableEntry, n: number, cohorts: Cohorts): NewRepairI
   return { n, dlqId, runKey, workflowRunId, workflowUrl, fingerprint, rank: rank < LIMITS.repairMaxCanary ? rank : null };
 }
 
-function grown(plan: RepairPlan, entries: readonly RepairableEntry[]): RepairPlan {
+function extendPlan(plan: RepairPlan, entries: readonly RepairableEntry[]): RepairPlan {
   let { oldestAt, newestAt, recordedSteps } = plan;
   for (const { failedAt, steps } of entries) {
     oldestAt = Math.min(oldestAt ?? failedAt, failedAt);

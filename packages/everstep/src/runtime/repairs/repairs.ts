@@ -28,10 +28,10 @@ import type {
   RepairChangeOutcome,
   RepairService,
 } from '../interface/repairs.js';
-import { Driving } from './driving.js';
-import { Freezing, type FreezingOptions } from './repair-planning.js';
+import { RepairRounds } from './driving.js';
+import { EntryFreezer, type EntryFreezerOptions } from './repair-planning.js';
 import { RepairWrites } from './repair-writes.js';
-import { Starting, type StartingOptions } from './starting.js';
+import { EntryStarter, type EntryStarterOptions } from './starting.js';
 
 /** Maximum number of repairs in one round. Accounts take turns. */
 const ROUND = 20;
@@ -50,8 +50,8 @@ const WATCH_OTHERS_MS = 1_000;
 const LEASE_MS = 5_000;
 const MAX_TRIES = 20;
 
-export interface RepairsOptions extends Omit<StartingOptions, 'now'> {
-  readonly store: FreezingOptions['store'];
+export interface RepairsOptions extends Omit<EntryStarterOptions, 'now'> {
+  readonly store: EntryFreezerOptions['store'];
   readonly repairs: RepairStore;
   /** Reports a change of a repair or of its dead letters. */
   readonly changed: (instanceId: string, topic: 'repairs' | 'dlq') => void;
@@ -68,16 +68,16 @@ export interface RepairsOptions extends Omit<StartingOptions, 'now'> {
 export class Repairs implements RepairService {
   private readonly options: RepairsOptions;
   private readonly writes: RepairWrites;
-  private readonly freezing: Freezing;
-  private readonly driving: Driving;
+  private readonly freezing: EntryFreezer;
+  private readonly driving: RepairRounds;
   private readonly turns: Turns;
   /** Repairs of this process with active runs. They are checked early when a run ends. */
   private readonly watched = new Map<string, RepairRecord>();
   private readonly plans = new Map<string, (record: RepairRecord | null) => void>();
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
-  private last: Promise<void> = Promise.resolve();
-  private underWay = 0;
+  private lastWork: Promise<void> = Promise.resolve();
+  private pendingWork = 0;
   private isRoundQueued = false;
   private isDriving = false;
   private isEndCheckQueued = false;
@@ -90,9 +90,9 @@ export class Repairs implements RepairService {
     const [now, driver] = [() => clock.now(), () => this.driver()];
     const writes = new RepairWrites(repairs, options.changed);
     this.writes = writes;
-    this.freezing = new Freezing({ store, repairs, writes, now, driver });
+    this.freezing = new EntryFreezer({ store, repairs, writes, now, driver });
     const watchMs = cluster ? WATCH_OTHERS_MS : WATCH_MS;
-    this.driving = new Driving({ repairs, writes, now, driver, watchMs, starting: new Starting({ ...options, now }) });
+    this.driving = new RepairRounds({ repairs, writes, now, driver, watchMs, starting: new EntryStarter({ ...options, now }) });
   }
 
   /** Continues the active repairs. Does not wait for them. */
@@ -105,27 +105,27 @@ export class Repairs implements RepairService {
     this.stopped = true;
     this.cancelTimer();
     for (const respond of this.plans.values()) respond(null);
-    await this.last;
+    await this.lastWork;
   }
 
   get idle(): boolean {
-    return this.underWay === 0;
+    return this.pendingWork === 0;
   }
 
   settled(): Promise<void> {
-    return this.last;
+    return this.lastWork;
   }
 
   /** Called when the store accepts writes again. */
   scheduleRound(): void {
-    this.expect(this.options.clock.now());
+    this.scheduleAt(this.options.clock.now());
   }
 
   /** Called when a run has ended that may belong to a repair. */
   runEnded(): void {
     if (this.isEndCheckQueued || (this.watched.size === 0 && !this.isDriving)) return;
     this.isEndCheckQueued = true;
-    this.expect(this.options.clock.now() + AFTER_END_MS);
+    this.scheduleAt(this.options.clock.now() + AFTER_END_MS);
   }
 
   async plan(command: PlanRepairCommand): Promise<RepairRecord> {
@@ -143,20 +143,20 @@ export class Repairs implements RepairService {
     };
     const planned = new Promise<RepairRecord | null>((resolve) => {
       const cancel = clock.setTimer(now + PLANNED_WITHIN_MS, () => resolve(null));
-      this.plans.set(repairId, (done) => {
+      this.plans.set(repairId, (result) => {
         cancel();
-        resolve(done);
+        resolve(result);
       });
     });
     await this.writes.create({ record, driver: this.driver() });
     this.queueRound();
-    const done = await planned;
+    const plannedRecord = await planned;
     this.plans.delete(repairId);
-    return done ?? (await repairs.find({ instanceId, repairId })) ?? record;
+    return plannedRecord ?? (await repairs.find({ instanceId, repairId })) ?? record;
   }
 
   change(command: RepairChangeCommand): Promise<RepairChangeOutcome> {
-    return this.inTurn(() => this.changeNow(command)).then((outcome) => {
+    return this.runInTurn(() => this.changeNow(command)).then((outcome) => {
       if (outcome.kind === 'changed') this.queueRound();
       return outcome;
     });
@@ -187,12 +187,12 @@ export class Repairs implements RepairService {
     return cluster && { nodeId: cluster.nodeId, until: clock.now() + LEASE_MS };
   }
 
-  private inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    this.underWay++;
-    const result = this.last.then(work).finally(() => {
-      this.underWay--;
+  private runInTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.pendingWork++;
+    const result = this.lastWork.then(work).finally(() => {
+      this.pendingWork--;
     });
-    this.last = result.then(
+    this.lastWork = result.then(
       () => {},
       () => {},
     );
@@ -203,13 +203,13 @@ export class Repairs implements RepairService {
   private queueRound(): void {
     if (this.stopped || this.isRoundQueued) return;
     this.isRoundQueued = true;
-    void this.inTurn(async () => {
+    void this.runInTurn(async () => {
       this.isRoundQueued = false;
-      await this.rounds();
+      await this.runRound();
     });
   }
 
-  private expect(at: number): void {
+  private scheduleAt(at: number): void {
     if (this.stopped || at >= this.wakeAt) return;
     this.cancelTimer();
     this.wakeAt = at;
@@ -224,35 +224,35 @@ export class Repairs implements RepairService {
     });
   }
 
-  private async rounds(): Promise<void> {
+  private async runRound(): Promise<void> {
     const { repairs, clock, cluster, log, writes } = this.options;
     if (this.stopped || !writes.isOpen) return;
     try {
       if (cluster && !cluster.canStartWork) {
-        this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
+        this.scheduleAt(clock.now() + RETRY_AFTER_FAULT_MS);
         return;
       }
-      const due = this.inTurns(await repairs.due({ before: clock.now(), limit: PAGE, driver: this.driver() }));
+      const due = this.chooseInTurns(await repairs.due({ before: clock.now(), limit: PAGE, driver: this.driver() }));
       const failed = await this.driveAll([...due, ...(await this.watchedExcept(due))]);
       if (this.stopped) return;
       const nextAt = await repairs.nextAt({ nodeId: cluster?.nodeId ?? null });
-      if (nextAt !== null) this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
-      if (cluster) this.expect(clock.now() + WATCH_OTHERS_MS);
+      if (nextAt !== null) this.scheduleAt(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
+      if (cluster) this.scheduleAt(clock.now() + WATCH_OTHERS_MS);
     } catch (error) {
-      if (!writes.failed(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying');
-      this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
+      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying');
+      this.scheduleAt(clock.now() + RETRY_AFTER_FAULT_MS);
     }
   }
 
   /** Chooses the repairs of one round. The others remain due. */
-  private inTurns(due: readonly RepairRecord[]): readonly RepairRecord[] {
-    const left = due.map((record) => ({ instanceId: record.repair.instanceId, record }));
+  private chooseInTurns(due: readonly RepairRecord[]): readonly RepairRecord[] {
+    const candidates = due.map((record) => ({ instanceId: record.repair.instanceId, record }));
     const chosen: RepairRecord[] = [];
     while (chosen.length < ROUND) {
-      const turn = this.turns.next(left);
+      const turn = this.turns.next(candidates);
       if (turn === null) break;
       chosen.push(turn.record);
-      left.splice(left.indexOf(turn), 1);
+      candidates.splice(candidates.indexOf(turn), 1);
     }
     return chosen;
   }
@@ -277,7 +277,7 @@ export class Repairs implements RepairService {
       } catch (error) {
         failed = true;
         this.watched.delete(repairId);
-        if (!this.options.writes.failed(error))
+        if (!this.options.writes.noteFailure(error))
           this.options.log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying');
       }
     }
@@ -292,10 +292,10 @@ export class Repairs implements RepairService {
       if (frozen?.repair.phase === 'planned') this.plans.get(repairId)?.(frozen);
       return;
     }
-    const after = await this.driving.round(record);
-    if (after && after.repair.counts.started > 0) this.watched.set(repairId, after);
+    const updated = await this.driving.round(record);
+    if (updated && updated.repair.counts.started > 0) this.watched.set(repairId, updated);
     else this.watched.delete(repairId);
-    if (after && isOver(after.repair)) this.driving.forget(repairId);
+    if (updated && isOver(updated.repair)) this.driving.forget(repairId);
   }
 }
 

@@ -11,7 +11,7 @@ import type { RepairItemRecord, RepairRecord, RepairStore } from '../../ports/st
 import type { RunStarts } from '../runs/run-starts.js';
 import type { Recovery, RecoveryCommand } from '../services/dead-letters.js';
 
-export interface StartingOptions extends Omit<RunStarts, 'context'> {
+export interface EntryStarterOptions extends Omit<RunStarts, 'context'> {
   readonly repairs: RepairStore;
   readonly now: () => number;
   /** Returns the run that recovers the entry. */
@@ -41,10 +41,10 @@ const NO_KEY: Change = {
   error: 'the overrides contain flow control limits without a key, and the run has no key; the entry was not changed',
 };
 
-export class Starting {
-  private readonly options: StartingOptions;
+export class EntryStarter {
+  private readonly options: EntryStarterOptions;
 
-  constructor(options: StartingOptions) {
+  constructor(options: EntryStarterOptions) {
     this.options = options;
   }
 
@@ -76,16 +76,17 @@ export class Starting {
     count: number,
   ): Promise<{ readonly runAdmission: readonly RunAdmission[]; readonly held: Held | null }> {
     const { limits } = this.options;
-    const together = count === 0 ? null : await limits.admitRuns(instanceId, count);
-    if (together === null) return { runAdmission: [], held: null };
-    if (together.kind === 'admitted') return { runAdmission: Array.from({ length: count }, () => together), held: null };
+    const jointAdmission = count === 0 ? null : await limits.admitRuns(instanceId, count);
+    if (jointAdmission === null) return { runAdmission: [], held: null };
+    if (jointAdmission.kind === 'admitted')
+      return { runAdmission: Array.from({ length: count }, () => jointAdmission), held: null };
     const runAdmission: RunAdmission[] = [];
-    let refusal = together;
+    let refusal = jointAdmission;
     while (runAdmission.length < count - 1) {
-      const one = await limits.admitRuns(instanceId, 1);
-      if (one.kind === 'admitted') runAdmission.push(one);
+      const admission = await limits.admitRuns(instanceId, 1);
+      if (admission.kind === 'admitted') runAdmission.push(admission);
       else {
-        refusal = one;
+        refusal = admission;
         break;
       }
     }
@@ -93,8 +94,8 @@ export class Starting {
     return { runAdmission, held: { reason, message: refusal.message } };
   }
 
-  private async settle(all: readonly Promise<ItemMove | 'moved'>[]): Promise<readonly ItemMove[] | null> {
-    const results = await Promise.allSettled(all);
+  private async settle(writes: readonly Promise<ItemMove | 'moved'>[]): Promise<readonly ItemMove[] | null> {
+    const results = await Promise.allSettled(writes);
     for (const result of results) if (result.status === 'rejected') throw result.reason;
     const moves = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     return moves.includes('moved') ? null : moves.filter((move) => move !== 'moved');
@@ -153,9 +154,9 @@ export class Starting {
   ): Promise<ItemMove | 'moved'> {
     const { commit, now } = this.options;
     const { instanceId, repairId } = record.repair;
-    const own: StoreGuard = { kind: 'repair-at', instanceId, repairId, version: record.version };
-    const noted: StoreWrite = { kind: 'set-repair-item', instanceId, repairId, n: item.n, ...change, at: now() };
-    const result = await commit({ guards: [own, ...guards], writes: [...writes, noted] });
+    const versionGuard: StoreGuard = { kind: 'repair-at', instanceId, repairId, version: record.version };
+    const itemWrite: StoreWrite = { kind: 'set-repair-item', instanceId, repairId, n: item.n, ...change, at: now() };
+    const result = await commit({ guards: [versionGuard, ...guards], writes: [...writes, itemWrite] });
     switch (result.kind) {
       case 'applied':
         return moveOf(item, change.state);

@@ -62,7 +62,7 @@ export type OnDurable = (entry: CachedRun, decision: Decision) => void;
 
 interface DecideOptions {
   /** Called with the run on which the decision is made. */
-  readonly look?: (run: Run) => void;
+  readonly inspect?: (run: Run) => void;
   readonly onDurable?: OnDurable | undefined;
 }
 
@@ -79,8 +79,10 @@ export class Decisions {
   async commit(unit: CommitUnit): Promise<CommitResult> {
     const notices = this.startNotices(unit);
     try {
-      const more = notices.flatMap(({ writes }) => writes);
-      const result = await this.deps.committer.submit(more.length === 0 ? unit : { ...unit, writes: [...unit.writes, ...more] });
+      const noticeWrites = notices.flatMap(({ writes }) => writes);
+      const result = await this.deps.committer.submit(
+        noticeWrites.length === 0 ? unit : { ...unit, writes: [...unit.writes, ...noticeWrites] },
+      );
       if (result.kind === 'applied') for (const notice of notices) this.listener.noticeCreated(notice);
       return result;
     } catch (error) {
@@ -147,20 +149,20 @@ export class Decisions {
     try {
       return await this.applyOrReject(entry, event, onDurable);
     } catch (error) {
-      this.lost(entry.run.key, error);
+      this.logLostBatch(entry.run.key, error);
       return null;
     }
   }
 
   /** Does the same, but rejects if the batch was lost. */
   async applyOrReject(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | null> {
-    const decision = await this.applyOrThrow(entry, event, onDurable);
+    const decision = await this.tryApply(entry, event, onDurable);
     return decision === 'moved' ? this.decideOn(entry.run.key, event, { onDurable }) : decision;
   }
 
   /** Logs a lost batch, unless the store is unavailable: that is logged once, when it starts. */
-  lost(runKey: string, error: unknown): void {
-    if (this.deps.writes.failed(error)) return;
+  logLostBatch(runKey: string, error: unknown): void {
+    if (this.deps.writes.noteFailure(error)) return;
     this.deps.log.error({ runKey, error: String(error) }, 'batch write failed, reading its runs again');
   }
 
@@ -168,19 +170,19 @@ export class Decisions {
    * Does the same without a given state. Resolves with null if the run is not active, or if the event had no effect. Rejects
    * if the batch was lost.
    */
-  async decideOn(runKey: string, event: RunEvent, { look, onDurable }: DecideOptions = {}): Promise<Decision | null> {
+  async decideOn(runKey: string, event: RunEvent, { inspect, onDurable }: DecideOptions = {}): Promise<Decision | null> {
     for (;;) {
       const entry = await this.deps.cache.load(runKey);
       if (!entry) return null;
       if (!this.isCurrent(entry)) continue;
-      look?.(entry.run);
-      const decision = await this.applyOrThrow(entry, event, onDurable);
+      inspect?.(entry.run);
+      const decision = await this.tryApply(entry, event, onDurable);
       if (decision !== 'moved') return decision;
     }
   }
 
-  /** Resolves with `moved` if another process has decided on the run in the meantime: the state was dropped, undecided. */
-  private async applyOrThrow(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | 'moved' | null> {
+  /** Resolves with `moved` if the state is no longer the one in memory: nothing was decided. */
+  private async tryApply(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | 'moved' | null> {
     const { committer, context, limits, cache, alerts } = this.deps;
     // The state was dropped, or only removed from memory.
     if (!this.isCurrent(entry)) return 'moved';

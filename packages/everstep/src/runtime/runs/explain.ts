@@ -17,7 +17,7 @@ export interface Pending {
   readonly failures: ReadonlyMap<string, string>;
 }
 
-export interface Question {
+export interface ExplainContext {
   readonly store: RunStore & HistoryStore;
   /** Knows what holds a task back in this process. */
   readonly dispatcher: Pick<Dispatcher, 'gates' | 'isInFlight' | 'queuedBecause'>;
@@ -41,7 +41,7 @@ async function deliveryReasons(
   task: Extract<Task, { readonly retried: number }>,
   dueAt: number,
   pending: Pending,
-  { dispatcher, now }: Omit<Question, 'store'>,
+  { dispatcher, now }: Omit<ExplainContext, 'store'>,
 ): Promise<readonly WaitReason[]> {
   const { run, failures } = pending;
   const ref = { runKey: run.key, slot: task.slot };
@@ -70,7 +70,11 @@ async function deliveryReasons(
 }
 
 /** Returns the conditions of a task, in the order in which they must be met. */
-export async function reasonsOf(task: Task, pending: Pending, question: Omit<Question, 'store'>): Promise<readonly WaitReason[]> {
+export async function reasonsOf(
+  task: Task,
+  pending: Pending,
+  context: Omit<ExplainContext, 'store'>,
+): Promise<readonly WaitReason[]> {
   if (task.kind === 'invoke') {
     const { childWorkflowRunId, childCreatedAt } = task;
     return [{ kind: 'waiting-for-run', workflowRunId: childWorkflowRunId, workflowCreatedAt: childCreatedAt }];
@@ -84,12 +88,12 @@ export async function reasonsOf(task: Task, pending: Pending, question: Omit<Que
     case 'notify':
       return [{ kind: 'queued' }];
     default:
-      return deliveryReasons(task, task.dueAt, pending, question);
+      return deliveryReasons(task, task.dueAt, pending, context);
   }
 }
 
-async function explainTask(task: Task, pending: Pending, question: Question): Promise<ExplainedTask> {
-  const reasons = await reasonsOf(task, pending, question);
+async function explainTask(task: Task, pending: Pending, context: ExplainContext): Promise<ExplainedTask> {
+  const reasons = await reasonsOf(task, pending, context);
   if (task.kind === 'advance') return { what: 'workflow', reasons };
   if (task.kind === 'message') return { what: 'message', reasons };
   if (task.kind === 'callback') return { what: 'failure-callback', reasons };
@@ -120,21 +124,20 @@ async function lastFailures(
 }
 
 export async function explainRun(
-  question: Question,
+  context: ExplainContext,
   query: { readonly instanceId: string; readonly workflowRunId: string; readonly createdAt?: number },
 ): Promise<Explanation | null> {
   const message = runKeyOfMessage(query.workflowRunId);
-  const run =
-    (await question.store.findRun(query)) ?? (message === null ? null : await messageOf(question.store, query, message));
-  const history = run && (await question.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 }));
+  const run = (await context.store.findRun(query)) ?? (message === null ? null : await messageOf(context.store, query, message));
+  const history = run && (await context.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 }));
   if (!history) return null;
   const active = history.run.status === 'active';
   // Open tasks of a run that has ended are not pending, except its failure callback.
   const tasks = history.tasks.filter(({ slot, dueAt }) => active || (slot === CALLBACK_SLOT && dueAt !== null));
-  const pending = { run: history.run, failures: await lastFailures(question.store, history.run, tasks) };
+  const pending = { run: history.run, failures: await lastFailures(context.store, history.run, tasks) };
   return {
     run: history.run,
-    tasks: await Promise.all(tasks.map((task) => explainTask(task, pending, question))),
+    tasks: await Promise.all(tasks.map((task) => explainTask(task, pending, context))),
     ...(active && history.next.tasks !== null ? { shortened: true } : {}),
   };
 }

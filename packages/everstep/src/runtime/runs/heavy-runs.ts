@@ -8,13 +8,13 @@ import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import { type Delivery, type DeliveryRef, idOf } from '../gates/delivery.js';
 import type { CachedRun } from './run-cache.js';
 
-interface Busy {
+interface BusyRun {
   readonly instanceId: string;
   readonly bytes: number;
   deliveries: number;
 }
 
-interface Waiting {
+interface WaitingDelivery {
   readonly delivery: Delivery;
   readonly bytes: number;
 }
@@ -27,15 +27,15 @@ export class HeavyRuns {
   private readonly share: FairShare;
   private readonly owners: InstanceOwners;
   /** Keyed by the key of the run. */
-  private readonly busy = new Map<string, Busy>();
+  private readonly busy = new Map<string, BusyRun>();
   /** Keyed by account; the next account is first. */
-  private readonly waiting = new Map<string, Map<string, Waiting>>();
+  private readonly waiting = new Map<string, Map<string, WaitingDelivery>>();
 
-  private readonly waiters: Redispatch;
+  private readonly redispatcher: Redispatch;
 
-  constructor(owners: InstanceOwners, waiters: Redispatch) {
+  constructor(owners: InstanceOwners, redispatcher: Redispatch) {
     this.owners = owners;
-    this.waiters = waiters;
+    this.redispatcher = redispatcher;
     this.share = new FairShare(LIMITS.maxCachedRunBytes, owners);
   }
 
@@ -60,9 +60,9 @@ export class HeavyRuns {
       this.busy.set(key, { instanceId, bytes, deliveries: 1 });
     } else {
       const accountId = this.owners.accountOf(instanceId);
-      const others = this.waiting.get(accountId) ?? new Map<string, Waiting>();
-      others.set(idOf(delivery), { delivery, bytes });
-      this.waiting.set(accountId, others);
+      const waitingOfAccount = this.waiting.get(accountId) ?? new Map<string, WaitingDelivery>();
+      waitingOfAccount.set(idOf(delivery), { delivery, bytes });
+      this.waiting.set(accountId, waitingOfAccount);
       return null;
     }
     return () => this.end(key);
@@ -89,7 +89,7 @@ export class HeavyRuns {
       waiting.delete(id);
       this.waiting.delete(accountId);
       if (waiting.size > 0) this.waiting.set(accountId, waiting);
-      this.waiters.redispatch(delivery);
+      this.redispatcher.redispatch(delivery);
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What a worker holds of a run, as far as the service relies on it. The service relies only on entries that it has recorded:
- * those that it sent, and the results that it recorded from the worker's own reply as the entries directly after them. A result
- * that was received but not recorded therefore never counts as held, whatever the worker reports.
+ * The part of a run that a worker holds, as far as the service relies on it. The service relies only on entries that it has
+ * recorded: those that it sent, and the results that it recorded from the worker's own reply as the entries directly after
+ * them. A result that was received but not recorded therefore never counts as held, whatever the worker reports.
  *
  * Keeps invariant 4.
  */
@@ -19,7 +19,7 @@ export interface HeldJournal extends JournalMark {
   readonly worker: string;
 }
 
-/** What is known about the worker of a run. */
+/** The known state of the worker of a run. */
 export interface HoldState {
   /** The worker that holds the run, and the recorded entries that it is known to hold. */
   hold: HeldJournal | null;
@@ -30,7 +30,7 @@ export interface HoldState {
 export const EMPTY_JOURNAL: JournalMark = { length: 0, digest: EMPTY_JOURNAL_DIGEST };
 
 /** Returns the mark after `entries`, which follow directly after `mark`. */
-export function markBehind(mark: JournalMark, entries: readonly Pick<JournalEntry, 'stepId' | 'out'>[]): JournalMark {
+export function markAfter(mark: JournalMark, entries: readonly Pick<JournalEntry, 'stepId' | 'out'>[]): JournalMark {
   return { length: mark.length + entries.length, digest: entries.reduce(extendJournalDigest, mark.digest) };
 }
 
@@ -58,7 +58,7 @@ export function noteHold(entry: HoldState, reply: StepReply, sent: JournalMark, 
   for (const write of decision.writes) {
     if (write.kind !== 'record-step' || write.step.index !== mark.length || mark.length >= max) continue;
     const { stepId, out } = write.step;
-    mark = markBehind(mark, [{ stepId, ...(out === null ? {} : { out }) }]);
+    mark = markAfter(mark, [{ stepId, ...(out === null ? {} : { out }) }]);
   }
   noteDigest(entry, mark);
   if (entry.hold?.worker === hold.worker && entry.hold.length >= mark.length) return;

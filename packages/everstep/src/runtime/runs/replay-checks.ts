@@ -19,7 +19,7 @@ export interface ReplayChecksOptions {
 }
 
 const cannotTell = (message: string): CheckedRun => ({ outcome: 'cannot-tell', stepId: null, stepName: null, message });
-const NO_TIME = `the request reached its time limit (${LIMITS.checksTimeoutMs} ms); check this run again`;
+const TIME_LIMIT_REACHED = `the request reached its time limit (${LIMITS.checksTimeoutMs} ms); check this run again`;
 
 function checkOf(run: Run, journal: readonly JournalEntry[], payload: RunPayload): ReplayCheck {
   const { key, workflowRunId: id, createdAt, workflowUrl, settings } = run;
@@ -47,16 +47,16 @@ function checkOf(run: Run, journal: readonly JournalEntry[], payload: RunPayload
   };
 }
 
-function named(verdict: ReplayVerdict, { request }: ReplayCheck): CheckedRun {
+function toCheckedRun(verdict: ReplayVerdict, { request }: ReplayCheck): CheckedRun {
   const { outcome, message } = verdict;
   if (outcome !== 'differs') return { outcome, stepId: null, stepName: null, message };
   const { stepId } = verdict;
-  const step = [...request.journal, ...request.open].find((known) => known.stepId === stepId);
+  const step = [...request.journal, ...request.open].find((entry) => entry.stepId === stepId);
   return { outcome, stepId, stepName: step?.name ?? null, message };
 }
 
 async function checkOne({ store, stepCaller }: ReplayChecksOptions, runKey: string, signal: AbortSignal): Promise<CheckedRun> {
-  if (signal.aborted) return cannotTell(NO_TIME);
+  if (signal.aborted) return cannotTell(TIME_LIMIT_REACHED);
   const run = await store.loadRun({ runKey });
   if (run && run.journalBytes > LIMITS.maxCheckedJournalBytes)
     return cannotTell(
@@ -74,8 +74,8 @@ async function checkOne({ store, stepCaller }: ReplayChecksOptions, runKey: stri
   const done = new Set(journal.map(({ stepId }) => stepId));
   const tasks = new Map([...run.tasks].filter(([slot]) => !done.has(slot)));
   const check = checkOf({ ...run, tasks }, journal, payload);
-  const verdict = named(await stepCaller.check(check, signal), check);
-  return signal.aborted ? cannotTell(NO_TIME) : verdict;
+  const verdict = toCheckedRun(await stepCaller.check(check, signal), check);
+  return signal.aborted ? cannotTell(TIME_LIMIT_REACHED) : verdict;
 }
 
 /** Resolves with the results in the order of the runs. `signal` aborts when the client has disconnected. */
@@ -85,22 +85,22 @@ export async function checkReplays(
   signal: AbortSignal,
 ): Promise<readonly CheckedRun[]> {
   const { clock } = options;
-  const over = new AbortController();
-  const end = (): void => over.abort();
-  const cancel = clock.setTimer(clock.now() + LIMITS.checksTimeoutMs, end);
-  signal.addEventListener('abort', end);
+  const timeLimit = new AbortController();
+  const abort = (): void => timeLimit.abort();
+  const cancel = clock.setTimer(clock.now() + LIMITS.checksTimeoutMs, abort);
+  signal.addEventListener('abort', abort);
   const results: CheckedRun[] = [];
   let next = 0;
   async function work(): Promise<void> {
-    for (let at = next++; at < runKeys.length; at = next++) {
-      results[at] = await checkOne(options, runKeys[at] ?? '', over.signal);
+    for (let index = next++; index < runKeys.length; index = next++) {
+      results[index] = await checkOne(options, runKeys[index] ?? '', timeLimit.signal);
     }
   }
   try {
     await Promise.all(Array.from({ length: Math.min(LIMITS.checksAtOnce, runKeys.length) }, work));
   } finally {
     cancel();
-    signal.removeEventListener('abort', end);
+    signal.removeEventListener('abort', abort);
   }
   return results;
 }

@@ -65,15 +65,15 @@ test('a state that is older than that of the store is dropped, even while it is 
   const early = cache.load(run.key);
   // Another process decides on the run after it was read here.
   version = 4;
-  cache.atLeast(run.key, 4);
+  cache.dropOlder(run.key, 4);
   const late = cache.load(run.key);
   while (reads.length > 0) reads.shift()?.();
   const [first, second] = await Promise.all([early, late]);
   assert.equal(first?.run.version, 4, 'an earlier caller gets the new state as well');
   assert.equal(second, first);
-  cache.atLeast(run.key, 4);
+  cache.dropOlder(run.key, 4);
   assert.equal(cache.peek(run.key), first, 'it is the latest state');
-  cache.atLeast(run.key, 5);
+  cache.dropOlder(run.key, 5);
   assert.equal(cache.peek(run.key), undefined);
   await store.close();
 });

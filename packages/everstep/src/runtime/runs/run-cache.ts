@@ -57,7 +57,7 @@ interface AccountRuns {
 }
 
 /** Number of runs of an account that are checked to find one that is not in use. */
-const CHECKED = 64;
+const MAX_CHECKED = 64;
 /** Number of recently added runs that are kept, because a caller that has just added one is about to use it. */
 const LATEST_KEPT = 4;
 
@@ -125,7 +125,7 @@ export class RunCache {
     };
     this.drop(run.key);
     this.entries.set(run.key, entry);
-    this.join(entry);
+    this.addToAccount(entry);
     this.latest.push(entry);
     if (this.latest.length > LATEST_KEPT) this.latest.shift();
     return entry;
@@ -186,11 +186,11 @@ export class RunCache {
   load(runKey: string): Promise<CachedRun | null> | CachedRun {
     const entry = this.entries.get(runKey);
     if (entry) {
-      this.used(runKey, entry);
+      this.markUsed(runKey, entry);
       return entry;
     }
-    const under = this.loading.get(runKey);
-    if (under) return under.entry;
+    const loadInProgress = this.loading.get(runKey);
+    if (loadInProgress) return loadInProgress.entry;
     const isLatest = (): boolean => this.loading.get(runKey) === loading;
     const loading = {
       entry: this.read(runKey, isLatest).finally(() => {
@@ -205,7 +205,7 @@ export class RunCache {
    * Drops an older state of the run in memory, because another process has decided on it: the store has the run at this
    * version. Its deliveries continue.
    */
-  atLeast(runKey: string, version: number): void {
+  dropOlder(runKey: string, version: number): void {
     if (version === 0) return;
     const entry = this.entries.get(runKey);
     if (entry && entry.run.version < version) this.drop(runKey);
@@ -233,7 +233,7 @@ export class RunCache {
     return entry;
   }
 
-  private join(entry: CachedRun): void {
+  private addToAccount(entry: CachedRun): void {
     const { key, instanceId } = entry.run;
     const accountId = this.owners.accountOf(instanceId);
     let account = this.accounts.get(accountId);
@@ -247,7 +247,7 @@ export class RunCache {
     this.bytes += entry.weight;
   }
 
-  private used(runKey: string, entry: CachedRun): void {
+  private markUsed(runKey: string, entry: CachedRun): void {
     const runs = this.accounts.get(this.accountOf.get(runKey) ?? '')?.runs;
     if (!runs?.delete(runKey)) return;
     runs.set(runKey, entry);
@@ -265,9 +265,9 @@ export class RunCache {
       if (!largest) return;
       if (this.removeOne(largest)) continue;
       // All runs of this account are in use. Accounts with more than an equal part are next.
-      const part = (tooManyBytes ? maxBytes : maxRuns) / this.accounts.size;
-      const others = [...this.accounts.values()].filter((account) => sizeOf(account) > part);
-      if (!others.some((account) => this.removeOne(account))) return;
+      const equalShare = (tooManyBytes ? maxBytes : maxRuns) / this.accounts.size;
+      const otherAccounts = [...this.accounts.values()].filter((account) => sizeOf(account) > equalShare);
+      if (!otherAccounts.some((account) => this.removeOne(account))) return;
     }
   }
 
@@ -277,11 +277,11 @@ export class RunCache {
 
   /** Removes the least recently used run. A run in use moves behind the others. */
   private removeOne({ runs }: AccountRuns): boolean {
-    const max = Math.min(CHECKED, runs.size);
+    const max = Math.min(MAX_CHECKED, runs.size);
     let checked = 0;
     for (const [runKey, entry] of runs) {
       if (++checked > max) return false;
-      if (this.isNeeded(entry)) this.used(runKey, entry);
+      if (this.isNeeded(entry)) this.markUsed(runKey, entry);
       else {
         this.drop(runKey);
         return true;

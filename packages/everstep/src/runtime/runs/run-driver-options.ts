@@ -29,7 +29,7 @@ export interface RunDriverOptions {
   readonly log: Log;
   /** Observes commits and deliveries, for metrics; if absent, nothing is observed. */
   readonly observer?: Observer;
-  /** Trace contexts of what is sent; if absent, that of the trigger is passed on. */
+  /** Trace contexts of the requests that are sent; if absent, the context of the trigger is passed on. */
   readonly traces?: Traces;
   /** Alert rules and lifecycle webhooks; if absent, there are none. */
   readonly alertSettings?: KnownAlertSettings;

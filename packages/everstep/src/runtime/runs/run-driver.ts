@@ -38,7 +38,7 @@ import { WorkInProgress } from './work-in-progress.js';
 /** How long the request of an endpoint that submits steps waits while the store refuses writes. */
 const SUBMISSION_WAIT_MS = 10_000;
 const CACHED_RUNS: RunCacheLimits = { maxRuns: LIMITS.maxCachedRuns, maxBytes: LIMITS.maxCachedRunBytes };
-const NOTHING = Promise.resolve();
+const RESOLVED = Promise.resolve();
 
 export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHandler, ControlCommits {
   readonly ends: EndWatch;
@@ -66,11 +66,11 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const cache = new RunCache(store, clock, options.cachedRuns ?? CACHED_RUNS, owners);
     this.cache = cache;
     this.live = new LiveChanges({ clock, cluster, runOf: (runKey) => this.hintOf(runKey) });
-    const observing: DurableWatcher = {
+    const durableObserver: DurableWatcher = {
       isWanted: observer !== NO_OBSERVER,
       committed: (units) => observer.committed(units, (runKey) => this.observedRun(runKey)),
     };
-    this.committer = new Committer(store, clock, [this.live, observing], (error) => writes.failed(error), owners);
+    this.committer = new Committer(store, clock, [this.live, durableObserver], (error) => writes.noteFailure(error), owners);
     this.ends = new EndWatch(clock);
     const decisions = new Decisions({ ...deps, cache, committer: this.committer }, this);
     this.decisions = decisions;
@@ -84,7 +84,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     });
     this.callbacks = new Callbacks({
       ...{ store, writes, decisions, context, traces, sender: deps.messageSender },
-      expect: (run, task) => this.scheduleCallback(run, task),
+      scheduleAttempt: (run, task) => this.scheduleCallback(run, task),
     });
     const { callbacks, work } = this;
     this.dispatcher = new Dispatcher(deps, { cache, decisions, callbacks, due, work, commits: this, outcomes: this });
@@ -128,8 +128,8 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   /**
-   * Accepts no more work and waits for the work in progress, at most `graceMs`. What remains is given up; it is delivered again
-   * after the next start.
+   * Accepts no more work and waits for the work in progress, at most `graceMs`. Remaining work is given up and delivered
+   * again after the next start.
    */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
@@ -212,10 +212,10 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const deliveryStartedAt = this.cache.peek(runKey)?.deliveryStartedAt;
     return this.writes.persistWithin(SUBMISSION_WAIT_MS, submission, async () => {
       let active = false;
-      const look = (): void => {
+      const inspect = (): void => {
         active = true;
       };
-      const decision = await this.decisions.decideOn(runKey, { kind: 'submitted', submission, deliveryStartedAt }, { look });
+      const decision = await this.decisions.decideOn(runKey, { kind: 'submitted', submission, deliveryStartedAt }, { inspect });
       if (!active) return 'not-active';
       const isIgnored = decision === null && submission.end !== undefined;
       return isIgnored && (await this.decisions.isActive(runKey)) ? 'end-not-requested' : 'taken';
@@ -260,8 +260,8 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const queue = run.settings.message?.queue;
     if (queue !== undefined) this.gates.leaveQueue({ instanceId: run.instanceId, queue, runKey: run.key });
     // An endpoint that submits the end must still respond to the delivery during which it submitted it.
-    const submitted = outcome?.status === 'succeeded' && run.settings.steps !== undefined;
-    this.decisions.forget(entry, submitted ? 'let-finish' : 'give-up');
+    const isSubmittedEnd = outcome?.status === 'succeeded' && run.settings.steps !== undefined;
+    this.decisions.forget(entry, isSubmittedEnd ? 'let-finish' : 'give-up');
     for (const slot of before.tasks.keys()) this.gates.withdraw({ runKey: run.key, slot });
     this.ends.ended(run.key);
     if (run.origin?.kind === 'invoke') {
@@ -327,7 +327,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
           : decisions.decideOn(runKey, event, { onDurable }),
       );
     } catch (error) {
-      decisions.lost(runKey, error);
+      decisions.logLostBatch(runKey, error);
       return null;
     }
   }
@@ -349,10 +349,10 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   private schedule(entry: CachedRun, task: Task): Promise<void> {
     const { slot, dueAt } = task;
     const { clock, isDeleted, limits } = this.deps;
-    if (dueAt === null || isDeleted(entry.run.instanceId)) return NOTHING;
+    if (dueAt === null || isDeleted(entry.run.instanceId)) return RESOLVED;
     if (dueAt > clock.now()) {
-      this.due.expect(dueAt);
-      return NOTHING;
+      this.due.scanAt(dueAt);
+      return RESOLVED;
     }
     switch (task.kind) {
       case 'sleep':
@@ -363,17 +363,17 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       case 'invoke':
         return this.work.track(this.invocations.take(entry, task));
       case 'callback':
-        return NOTHING;
+        return RESOLVED;
       default:
         this.dispatcher.dispatch(deliveryOf(entry.run, task, limits));
-        return NOTHING;
+        return RESOLVED;
     }
   }
 
   private scheduleCallback(run: Run, task: Task): void {
     const { clock, limits } = this.deps;
     if (task.dueAt === null) return;
-    if (task.dueAt > clock.now()) this.due.expect(task.dueAt);
+    if (task.dueAt > clock.now()) this.due.scanAt(task.dueAt);
     else this.dispatcher.dispatch(callbackDeliveryOf(run, task, limits));
   }
 
@@ -381,7 +381,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   async handleDue(task: DueTask, deciding: (decided: Promise<void>) => void): Promise<void> {
     const { runKey, slot } = task;
     if (this.deps.isDeleted(task.instanceId)) return;
-    this.cache.atLeast(runKey, task.runVersion);
+    this.cache.dropOlder(runKey, task.runVersion);
     switch (task.kind) {
       case 'advance':
       case 'step':

@@ -3,7 +3,7 @@ import type { StartedRun } from '../../engine/runs/start.js';
 import type { CommitResult, CommitUnit, RunReference } from '../../engine/writes.js';
 import type { StartPayload } from './run-cache.js';
 
-/** What a service needs to start runs. */
+/** Dependencies of a service that starts runs. */
 export interface RunStarts {
   readonly context: () => DecisionContext;
   /** Makes a unit durable; rejects if that may not have happened. */

@@ -47,8 +47,8 @@ export function weightAfter(weight: number, before: Run, after: Run, writes: Com
     else if (write.kind === 'delete-task') slots.add(write.slot);
     else if (write.kind === 'delete-tasks') return weightOf(after);
   }
-  let changed = weight;
-  for (const slot of slots) changed += taskBytes(after.tasks.get(slot)) - taskBytes(before.tasks.get(slot));
-  if (after.keptEvents !== before.keptEvents) changed += eventBytes(after.keptEvents) - eventBytes(before.keptEvents);
-  return changed;
+  let newWeight = weight;
+  for (const slot of slots) newWeight += taskBytes(after.tasks.get(slot)) - taskBytes(before.tasks.get(slot));
+  if (after.keptEvents !== before.keptEvents) newWeight += eventBytes(after.keptEvents) - eventBytes(before.keptEvents);
+  return newWeight;
 }

@@ -13,8 +13,8 @@ import type { Store } from '../../ports/stores/store.js';
 import { NO_TRACES, type Traces } from '../../ports/traces.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
 import { type KnownAlertSettings, NO_ALERTS } from '../alerts/known-settings.js';
-import { StoreWrites, sendingWhileOpen, whileOpen } from '../commits/store-writes.js';
-import { callingWithin, sendingInTime } from '../dispatch/requests/timeouts.js';
+import { refuseCallsWhileClosed, refuseMessagesWhileClosed, StoreWrites } from '../commits/store-writes.js';
+import { limitCalls, limitMessages } from '../dispatch/requests/timeouts.js';
 import type { RunDriverOptions } from './run-driver-options.js';
 
 export interface RuntimeDeps {
@@ -60,8 +60,8 @@ export function runtimeDeps(options: RunDriverOptions): RuntimeDeps {
   const { writes = new StoreWrites(options) } = options;
   return {
     ...{ store, clock, paceClock, log, limits, owners, slices, writes, cluster, isDeleted, workers, observer, traces, alerts },
-    stepCaller: whileOpen(callingWithin(options.stepCaller, limits), writes),
-    messageSender: sendingWhileOpen(sendingInTime(options.messageSender, limits), writes),
+    stepCaller: refuseCallsWhileClosed(limitCalls(options.stepCaller, limits), writes),
+    messageSender: refuseMessagesWhileClosed(limitMessages(options.messageSender, limits), writes),
     context: () => ({ now: clock.now(), random, publicUrl: publicUrl() }),
   };
 }

@@ -2,7 +2,7 @@
 import type { Task } from '../../engine/runs/run.js';
 import type { RunRecord } from '../../ports/stores/store.js';
 import type { RunWait, WaitReason } from '../interface/explanation.js';
-import { type Question, reasonsOf } from './explain.js';
+import { type ExplainContext, reasonsOf } from './explain.js';
 
 interface OpenRun {
   readonly run: RunRecord;
@@ -31,12 +31,12 @@ function isProcessed(reason: WaitReason, now: number): reason is Extract<WaitRea
   }
 }
 
-async function waitOf({ run, tasks }: OpenRun, question: Omit<Question, 'store'>): Promise<RunWait | null> {
-  const { now } = question;
+async function waitOf({ run, tasks }: OpenRun, context: Omit<ExplainContext, 'store'>): Promise<RunWait | null> {
+  const { now } = context;
   let first: Omit<RunWait, 'otherTasks'> | null = null;
   let waiting = 0;
   for (const task of tasks) {
-    const reasons = await reasonsOf(task, { run, failures: NO_FAILURES }, question);
+    const reasons = await reasonsOf(task, { run, failures: NO_FAILURES }, context);
     const reason = reasons.find((candidate) => !isMet(candidate, now));
     if (reason === undefined) continue;
     if (isProcessed(reason, now)) return null;
@@ -47,12 +47,12 @@ async function waitOf({ run, tasks }: OpenRun, question: Omit<Question, 'store'>
 }
 
 export async function waitsOf(
-  question: Omit<Question, 'store'>,
+  context: Omit<ExplainContext, 'store'>,
   runs: readonly OpenRun[],
 ): Promise<ReadonlyMap<string, RunWait>> {
   const waits = new Map<string, RunWait>();
   for (const source of runs) {
-    const wait = source.run.status === 'active' ? await waitOf(source, question) : null;
+    const wait = source.run.status === 'active' ? await waitOf(source, context) : null;
     if (wait) waits.set(source.run.key, wait);
   }
   return waits;

@@ -11,7 +11,7 @@ export interface WorkDeps {
 export class WorkInProgress {
   private readonly deps: WorkDeps;
   private readonly due: Pick<DueTasks, 'restart'>;
-  private readonly works = new Set<Promise<void>>();
+  private readonly pending = new Set<Promise<void>>();
 
   constructor(deps: WorkDeps, due: Pick<DueTasks, 'restart'>) {
     this.deps = deps;
@@ -19,7 +19,7 @@ export class WorkInProgress {
   }
 
   get size(): number {
-    return this.works.size;
+    return this.pending.size;
   }
 
   /** Returns a promise that resolves when the work ends. After an error, due tasks are read again. */
@@ -27,25 +27,25 @@ export class WorkInProgress {
     const settled: Promise<void> = work.then(
       () => {},
       (error: unknown) => {
-        if (!this.deps.writes.failed(error)) {
+        if (!this.deps.writes.noteFailure(error)) {
           const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
           this.deps.log.error({ error: details }, 'task processing failed, retrying');
         }
         this.due.restart();
       },
     );
-    this.works.add(settled);
-    void settled.then(() => this.works.delete(settled));
+    this.pending.add(settled);
+    void settled.then(() => this.pending.delete(settled));
     return settled;
   }
 
   /** Resolves when any of the work ends. */
   async next(): Promise<void> {
-    await Promise.race(this.works);
+    await Promise.race(this.pending);
   }
 
   /** Resolves when all current work has ended. */
   async settled(): Promise<void> {
-    await Promise.allSettled([...this.works]);
+    await Promise.allSettled([...this.pending]);
   }
 }

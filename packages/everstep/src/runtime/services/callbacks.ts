@@ -26,7 +26,7 @@ export interface CallbacksOptions {
   readonly context: () => DecisionContext;
   readonly traces: Traces;
   /** Schedules the next attempt of the run's notification. */
-  readonly expect: (run: Run, task: CallbackTask) => void;
+  readonly scheduleAttempt: (run: Run, task: CallbackTask) => void;
 }
 
 /** Returns the URL that is notified. */
@@ -59,11 +59,11 @@ function noticeOf(run: Run, letter: WholeDeadLetter, retried: number): FailureNo
   const { responseStatus } = letter;
   const toFunction = run.settings.failureCallback === null;
   const unanswered = responseStatus === null && !toFunction;
-  const words = unanswered ? Buffer.from(letter.error) : letter.responseBody;
+  const plainBody = unanswered ? Buffer.from(letter.error) : letter.responseBody;
   return {
     status: responseStatus ?? 0,
     header: canonicalHeaders(letter.responseHeaders),
-    body: base64(run.settings.steps ? bodyWithError(letter) : words),
+    body: base64(run.settings.steps ? bodyWithError(letter) : plainBody),
     ...(toFunction ? { error: letter.error, labels: run.settings.labels } : {}),
     retried,
     maxRetries: run.settings.maxRetries,
@@ -119,7 +119,7 @@ export class Callbacks implements FailureCallbackService {
     mayTake: (run: Run, timeoutMs: number) => boolean,
     outcomeRecorded: Promise<void>,
   ): Promise<DeliveryFailure | null | 'given-up' | 'refused'> {
-    const { store, sender, writes, decisions, context, traces, expect } = this.options;
+    const { store, sender, writes, decisions, context, traces, scheduleAttempt } = this.options;
     const run = await store.loadRun({ runKey });
     const task = run && openCallback(run.tasks);
     if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
@@ -130,7 +130,7 @@ export class Callbacks implements FailureCallbackService {
     const { failureCallback, message } = run.settings;
     const url = callbackUrlOf(run);
     const retried = await store.retriesBeforeFailure({ runKey, at: letter.createdAt });
-    const trace = traces.ofAttempt(run, task);
+    const trace = traces.traceOfAttempt(run, task);
     const outcome = await sender.send(
       {
         instanceId: run.instanceId,
@@ -153,7 +153,7 @@ export class Callbacks implements FailureCallbackService {
           isOwn: message === undefined && originOf(url) === originOf(run.workflowUrl),
         },
         headerMode: 'forwarded',
-        outcomeRecorded: outcomeRecorded,
+        outcomeRecorded,
       },
       signal,
     );
@@ -162,14 +162,14 @@ export class Callbacks implements FailureCallbackService {
     const unwanted = failure === null && outcome.kind === 'answered' && outcome.unwanted === true;
     const { unit, next } = decideCallback(run, task, unwanted ? 'unwanted' : failure, context());
     const result = await writes.persist(unit, () => decisions.commit(unit));
-    if (result?.kind === 'applied' && next) expect(run, next);
+    if (result?.kind === 'applied' && next) scheduleAttempt(run, next);
     return failure;
   }
 
   async retry({ instanceId, dlqId }: DeadLetterId): Promise<CallbackOutcome> {
-    const found = await this.find(instanceId, dlqId);
-    if (!found) return { kind: 'not-found' };
-    const { run, task } = found;
+    const failedRun = await this.find(instanceId, dlqId);
+    if (!failedRun) return { kind: 'not-found' };
+    const { run, task } = failedRun;
     if (task) return { kind: 'not-possible', why: 'the failure callback is in progress' };
     if (run.settings.failureCallback === null && !run.failureFunction) {
       return { kind: 'not-possible', why: 'the run has neither a failure callback nor a failure function' };
@@ -177,18 +177,18 @@ export class Callbacks implements FailureCallbackService {
     const { unit, next } = retryCallback(run, dlqId, this.options.context());
     const result = await this.options.decisions.commit(unit);
     if (result.kind !== 'applied') return { kind: 'not-found' };
-    this.options.expect(run, next);
+    this.options.scheduleAttempt(run, next);
     return { kind: 'done' };
   }
 
   async cancel({ instanceId, dlqId }: DeadLetterId): Promise<CallbackOutcome> {
-    const found = await this.find(instanceId, dlqId);
-    if (!found) return { kind: 'not-found' };
-    const { run, task } = found;
-    const nothing = { kind: 'not-possible', why: 'no failure callback is in progress' } as const;
-    if (!task) return nothing;
+    const failedRun = await this.find(instanceId, dlqId);
+    if (!failedRun) return { kind: 'not-found' };
+    const { run, task } = failedRun;
+    const notInProgress = { kind: 'not-possible', why: 'no failure callback is in progress' } as const;
+    if (!task) return notInProgress;
     const result = await this.options.decisions.commit(cancelCallback(run, task));
-    return result.kind === 'applied' ? { kind: 'done' } : nothing;
+    return result.kind === 'applied' ? { kind: 'done' } : notInProgress;
   }
 
   private async wholeLetter(instanceId: string, dlqId: string): Promise<WholeDeadLetter | null> {

@@ -34,10 +34,10 @@ export class DeadLetters implements DeadLetterService {
   async prepare(command: RecoveryCommand, dlqId: string): Promise<Recovery | 'missing' | 'no-flow-control-key'> {
     const { store, context } = this.options;
     const letter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
-    const failed = letter && (await store.loadRun({ runKey: letter.runKey }));
-    if (!letter || !failed) return 'missing';
+    const failedRun = letter && (await store.loadRun({ runKey: letter.runKey }));
+    if (!letter || !failedRun) return 'missing';
     const { kind, overrides, workflowRunId = null, admittedAt = null } = command;
-    const started = recoverRun(failed, { kind, dlqId, overrides, workflowRunId, admittedAt }, context());
+    const started = recoverRun(failedRun, { kind, dlqId, overrides, workflowRunId, admittedAt }, context());
     return started === 'no-flow-control-key' ? started : { started, payload: letter.payload };
   }
 

@@ -22,7 +22,7 @@ export interface EventsOptions {
   readonly decisions: Decisions;
   readonly context: () => DecisionContext;
   readonly isDeleted: (instanceId: string) => boolean;
-  readonly traces: Pick<Traces, 'ofNotified'>;
+  readonly traces: Pick<Traces, 'contextOfNotification'>;
 }
 
 /** Returns the id of the message that makes the code of a notified run continue. */
@@ -116,9 +116,9 @@ export class Events implements EventService {
   private async notifyFor(entry: CachedRun, task: NotifyTask): Promise<void> {
     const { instanceId } = entry.run;
     const { slot, messageId, eventId, workflowRunId, content } = task;
-    const trace = this.options.traces.ofNotified(entry.run, messageId);
-    const sent = trace ? { ...content, trace } : content;
-    const result = await this.notify({ instanceId, eventId, workflowRunId, content: sent });
+    const trace = this.options.traces.contextOfNotification(entry.run, messageId);
+    const tracedContent = trace ? { ...content, trace } : content;
+    const result = await this.notify({ instanceId, eventId, workflowRunId, content: tracedContent });
     const notified = result.kind === 'notified' ? result.notified : [];
     const outcome: NotifyStepOutcome = {
       notified: notified.map(({ waiter, messageId }) => ({
@@ -136,13 +136,13 @@ export class Events implements EventService {
     const waiters = await this.waitersOf(command);
     const notified: NotifiedRun[] = [];
     for (let from = 0; from < waiters.length; from += PAGE) {
-      const decided = await Promise.all(
+      const decisions = await Promise.all(
         waiters.slice(from, from + PAGE).map(async (waiter) => {
           const event = { kind: 'notified', slot: waiter.slot, eventId, content } as const;
           return { waiter, decision: await this.options.decisions.decideOn(waiter.runKey, event) };
         }),
       );
-      for (const { waiter, decision } of decided) {
+      for (const { waiter, decision } of decisions) {
         if (decision) notified.push({ waiter, messageId: messageOf(decision) ?? waiter.runKey });
       }
     }
@@ -165,7 +165,7 @@ export class Events implements EventService {
     const now = context();
     const event = { eventKey: `evt_${newKey(now)}`, eventId, content, receivedAt: now.now };
     const waiting: WaiterRecord[] = [];
-    const look = (run: Run): void => {
+    const inspect = (run: Run): void => {
       // Can be called again with a later state.
       waiting.length = 0;
       for (const task of run.tasks.values()) {
@@ -173,7 +173,7 @@ export class Events implements EventService {
           waiting.push(waiterOf(run, task, eventId));
       }
     };
-    const decision = await decisions.decideOn(runKey, { kind: 'event-received', event }, { look });
+    const decision = await decisions.decideOn(runKey, { kind: 'event-received', event }, { inspect });
     if (decision) {
       if (waiting.length === 0) return { kind: 'kept', messageId: event.eventKey };
       const messageId = messageOf(decision) ?? event.eventKey;

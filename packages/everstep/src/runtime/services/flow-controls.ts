@@ -19,7 +19,7 @@ import type {
   KeyWaitList,
 } from '../interface/flow-control.js';
 
-interface Key {
+interface KeyQuery {
   readonly instanceId: string;
   readonly key: string;
 }
@@ -40,15 +40,15 @@ export class FlowControls implements FlowControlService {
   }
 
   async list(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]> {
-    return this.current(query.instanceId, await this.options.dispatcher.gates.flowControls(query));
+    return this.refreshCounts(query.instanceId, await this.options.dispatcher.gates.flowControls(query));
   }
 
-  async find(query: Key): Promise<FlowControlStatus | null> {
+  async find(query: KeyQuery): Promise<FlowControlStatus | null> {
     const status = await this.options.dispatcher.gates.flowControl(query);
-    return status && ((await this.current(query.instanceId, [status]))[0] ?? status);
+    return status && ((await this.refreshCounts(query.instanceId, [status]))[0] ?? status);
   }
 
-  async waitList(query: Key & { readonly limit: number }): Promise<KeyWaitList | null> {
+  async waitList(query: KeyQuery & { readonly limit: number }): Promise<KeyWaitList | null> {
     const { store, clock, dispatcher } = this.options;
     const status = await this.find(query);
     const holdsGates = dispatcher.holdsGates(query.instanceId);
@@ -69,7 +69,7 @@ export class FlowControls implements FlowControlService {
   }
 
   /** Returns the statuses with the current numbers of the node that holds the gates, as it last published them. */
-  private async current(instanceId: string, statuses: readonly FlowControlStatus[]): Promise<readonly FlowControlStatus[]> {
+  private async refreshCounts(instanceId: string, statuses: readonly FlowControlStatus[]): Promise<readonly FlowControlStatus[]> {
     const { cluster, dispatcher } = this.options;
     if (!cluster || dispatcher.holdsGates(instanceId) || statuses.length === 0) return statuses;
     const published = await cluster.gateStatusOf(instanceId);

@@ -35,10 +35,10 @@ export interface GroupUpkeepOptions {
 }
 
 /** Returns the group that the entry would have if it failed now, as far as the data is known. */
-function grouped(entry: UngroupedEntry): RegroupedEntry {
+function regroup(entry: UngroupedEntry): RegroupedEntry {
   const { instanceId, dlqId, fingerprint, kind, workflowUrl, responseStatus, error, attempt, failedBy, responseBody } = entry;
-  const reported = responseBody && errorIn(responseBody);
-  const thrown = failedBy ? failedBy.thrown : reported ? detailsOf(reported) : undefined;
+  const reportedError = responseBody && errorIn(responseBody);
+  const thrown = failedBy ? failedBy.thrown : reportedError ? detailsOf(reportedError) : undefined;
   const group = groupOf({
     kind,
     workflowUrl,
@@ -57,7 +57,7 @@ export class GroupUpkeep {
   private working: Promise<void> | null = null;
   private stopped = false;
   /** Time of the last recount, Unix ms. */
-  private countedAt: number | null = null;
+  private recountedAt: number | null = null;
 
   constructor(options: GroupUpkeepOptions) {
     this.options = options;
@@ -65,7 +65,7 @@ export class GroupUpkeep {
 
   /** Starts a round now and every few minutes. Does not wait for it. */
   start(): void {
-    this.next();
+    this.workRegularly();
   }
 
   /** Resolves when the step in progress is done. */
@@ -88,8 +88,8 @@ export class GroupUpkeep {
   /** Does all pending work, unless another node does. Never rejects. If a round is in progress, waits for it instead. */
   work(): Promise<void> {
     const { tryExclusively, log } = this.options;
-    const begin = tryExclusively ? () => tryExclusively(() => this.workThrough()).then(() => {}) : () => this.workThrough();
-    this.working ??= begin()
+    const startWork = tryExclusively ? () => tryExclusively(() => this.groupAll()).then(() => {}) : () => this.groupAll();
+    this.working ??= startWork()
       .catch((error: unknown) =>
         log.error({ error: String(error) }, 'dead letter group maintenance failed, retrying at the next round'),
       )
@@ -99,31 +99,31 @@ export class GroupUpkeep {
     return this.working;
   }
 
-  private next(): void {
+  private workRegularly(): void {
     if (this.stopped) return;
     const { clock } = this.options;
     void this.work();
-    this.cancelTimer = clock.setTimer(clock.now() + LIMITS.retentionEveryMs, () => this.next());
+    this.cancelTimer = clock.setTimer(clock.now() + LIMITS.retentionEveryMs, () => this.workRegularly());
   }
 
-  private async workThrough(): Promise<void> {
+  private async groupAll(): Promise<void> {
     const { store, now, log } = this.options;
     const { deadLetterGroups } = store;
-    let before: string | null = null;
+    let previousId: string | null = null;
     let count = 0;
     while (!this.stopped) {
       const entries = await deadLetterGroups.ungrouped({ limit: ENTRIES_PER_STEP });
       const [first] = entries;
       if (!first) break;
-      if (first.dlqId === before) throw new Error(`the dead letter ${before} could not be grouped`);
-      before = first.dlqId;
-      await deadLetterGroups.group({ entries: entries.map(grouped) });
+      if (first.dlqId === previousId) throw new Error(`the dead letter ${previousId} could not be grouped`);
+      previousId = first.dlqId;
+      await deadLetterGroups.group({ entries: entries.map(regroup) });
       count += entries.length;
-      await this.letOthersGoOn();
+      await this.yieldToOthers();
     }
     if (count > 0) log.info({ entries: count }, 'grouped dead letters from an earlier version');
     await this.recount();
-    while (!this.stopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.letOthersGoOn();
+    while (!this.stopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.yieldToOthers();
   }
 
   /**
@@ -132,15 +132,15 @@ export class GroupUpkeep {
    */
   private async recount(): Promise<void> {
     const { store, now } = this.options;
-    if (this.countedAt !== null && now() - this.countedAt < RECOUNT_EVERY_MS) return;
-    for (let after: GroupKey | null = null; !this.stopped; await this.letOthersGoOn()) {
+    if (this.recountedAt !== null && now() - this.recountedAt < RECOUNT_EVERY_MS) return;
+    for (let after: GroupKey | null = null; !this.stopped; await this.yieldToOthers()) {
       after = await store.deadLetterGroups.recount({ after, limit: GROUPS_PER_STEP });
       if (after === null) break;
     }
-    this.countedAt = now();
+    this.recountedAt = now();
   }
 
-  private async letOthersGoOn(): Promise<void> {
+  private async yieldToOthers(): Promise<void> {
     const { clock } = this.options;
     for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.stopped; turn++) {
       await new Promise<void>((resolve) => clock.endOfTurn(resolve));

@@ -24,7 +24,7 @@ export interface InvocationsOptions {
   readonly decisions: Decisions;
   readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
   readonly context: () => DecisionContext;
-  readonly traces: Pick<Traces, 'ofInvoked'>;
+  readonly traces: Pick<Traces, 'contextOfInvokedRun'>;
   /** Drives a durable run. */
   readonly begin: (run: Run, payload: RunPayload) => void;
 }
@@ -84,14 +84,14 @@ function commandOf(
 }
 
 function outcomeOf(child: RunRecord): InvokeOutcome | null {
-  const of = { workflowRunId: child.workflowRunId, workflowCreatedAt: child.createdAt };
+  const reference = { workflowRunId: child.workflowRunId, workflowCreatedAt: child.createdAt };
   switch (child.status) {
     case 'succeeded':
-      return { ...of, state: 'succeeded', ...(child.result === null ? {} : { result: child.result }) };
+      return { ...reference, state: 'succeeded', ...(child.result === null ? {} : { result: child.result }) };
     case 'failed':
-      return { ...of, state: 'failed', error: child.error ?? 'the run failed' };
+      return { ...reference, state: 'failed', error: child.error ?? 'the run failed' };
     case 'canceled':
-      return { ...of, state: 'canceled' };
+      return { ...reference, state: 'canceled' };
     case 'active':
       return null;
   }
@@ -111,9 +111,11 @@ export class Invocations {
     const { store } = this.options;
     const child = await store.findRun({ runKey: task.childRunKey });
     if (!child && task.invoke !== null) return this.startOnce(entry, task, task.invoke);
-    const outcome = child ? outcomeOf(child) : this.failed(task, 'the invoked run was removed before its end was recorded');
+    const outcome = child
+      ? outcomeOf(child)
+      : this.failedOutcome(task, 'the invoked run was removed before its end was recorded');
     // While the run is active there is nothing to do; its end calls this again.
-    if (outcome) await this.end(entry.run.key, task, outcome);
+    if (outcome) await this.recordEnd(entry.run.key, task, outcome);
   }
 
   /** Called when an invoked run has ended. */
@@ -137,11 +139,11 @@ export class Invocations {
   private async start(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
     const { limits, traces } = this.options;
     const { instanceId } = entry.run;
-    const decided = await limits.admitRuns(instanceId, 1);
-    if (decided.kind !== 'admitted') return this.refuse(entry.run, task, decided);
+    const admission = await limits.admitRuns(instanceId, 1);
+    if (admission.kind !== 'admitted') return this.refuse(entry.run, task, admission);
     try {
-      const command = commandOf(entry.run, task, spec, decided, traces.ofInvoked(entry.run, task.messageId));
-      if (!(await this.startAdmitted(entry, task, command))) limits.releaseRuns(instanceId, 1, decided);
+      const command = commandOf(entry.run, task, spec, admission, traces.contextOfInvokedRun(entry.run, task.messageId));
+      if (!(await this.startAdmitted(entry, task, command))) limits.releaseRuns(instanceId, 1, admission);
     } catch (error) {
       limits.recount(instanceId);
       throw error;
@@ -153,7 +155,7 @@ export class Invocations {
     const { decisions, context } = this.options;
     const code = codeOf(refusal);
     const message = `the workflow was not started: ${refusal.message} (${code})`;
-    await this.end(parent.key, task, this.failed(task, message));
+    await this.recordEnd(parent.key, task, this.failedOutcome(task, message));
     await decisions.commit({ guards: [], writes: [countOfDay(parent.instanceId, `step-${code}`, context())] });
   }
 
@@ -162,11 +164,11 @@ export class Invocations {
     const { decisions, context, begin } = this.options;
     const parent = entry.run;
     const { run, unit } = startRun(command, context());
-    const open = { kind: 'task-open', runKey: parent.key, slot: task.slot, messageId: task.messageId } as const;
-    const result = await decisions.commit({ ...unit, guards: [open, ...unit.guards] });
+    const openGuard = { kind: 'task-open', runKey: parent.key, slot: task.slot, messageId: task.messageId } as const;
+    const result = await decisions.commit({ ...unit, guards: [openGuard, ...unit.guards] });
     if (result.kind === 'run-id-taken') {
       const message = `a run with the id ${task.childWorkflowRunId} is active already`;
-      await this.end(parent.key, task, this.failed(task, message));
+      await this.recordEnd(parent.key, task, this.failedOutcome(task, message));
     }
     if (result.kind !== 'applied') return false;
     const { slot, messageId } = task;
@@ -179,11 +181,11 @@ export class Invocations {
     return true;
   }
 
-  private failed(task: InvokeTask, error: string): InvokeOutcome {
+  private failedOutcome(task: InvokeTask, error: string): InvokeOutcome {
     return { workflowRunId: task.childWorkflowRunId, workflowCreatedAt: task.childCreatedAt, state: 'failed', error };
   }
 
-  private async end(runKey: string, { slot, messageId }: InvokeTask, outcome: InvokeOutcome): Promise<void> {
+  private async recordEnd(runKey: string, { slot, messageId }: InvokeTask, outcome: InvokeOutcome): Promise<void> {
     await this.options.decisions.decideOn(runKey, { kind: 'invoke-ended', slot, messageId, outcome });
   }
 }

@@ -92,7 +92,7 @@ export class Retention {
 
   /** Starts a sweep now and every few minutes. Does not wait for it. */
   start(): void {
-    this.next();
+    this.sweepRegularly();
   }
 
   /** Resolves when the step in progress is done. */
@@ -116,8 +116,8 @@ export class Retention {
   /** Removes all expired runs, unless another node does. Never rejects. If a sweep is in progress, waits for it instead. */
   sweep(): Promise<void> {
     const { tryExclusively } = this.options;
-    const swept = tryExclusively ? () => tryExclusively(() => this.sweepAll()).then(() => {}) : () => this.sweepAll();
-    this.sweeping ??= swept()
+    const runSweep = tryExclusively ? () => tryExclusively(() => this.sweepAll()).then(() => {}) : () => this.sweepAll();
+    this.sweeping ??= runSweep()
       .catch((error: unknown) => this.report(error, {}))
       .finally(() => {
         this.sweeping = null;
@@ -125,12 +125,12 @@ export class Retention {
     return this.sweeping;
   }
 
-  private next(): void {
+  private sweepRegularly(): void {
     if (this.stopped) return;
     const { clock } = this.options;
     void this.sweep();
     // Measured from start to start. If a sweep takes longer, the next one joins it.
-    this.cancelTimer = clock.setTimer(clock.now() + LIMITS.retentionEveryMs, () => this.next());
+    this.cancelTimer = clock.setTimer(clock.now() + LIMITS.retentionEveryMs, () => this.sweepRegularly());
   }
 
   private async sweepAll(): Promise<void> {
@@ -188,7 +188,7 @@ export class Retention {
     const { store, clock } = this.options;
     const settings = (await store.instanceSettings({ instanceId })) ?? DEFAULT_INSTANCE_SETTINGS;
     const bounds = this.options.bounds?.(instanceId);
-    const retention = bounds ? bounded(settings.retention, bounds) : settings.retention;
+    const retention = bounds ? limitRetention(settings.retention, bounds) : settings.retention;
     for (const state of STATES) {
       const query = removalOf(instanceId, state, retention[state], clock.now());
       for (let more = query !== null; query && more; ) {
@@ -233,8 +233,8 @@ export class Retention {
       await new Promise<void>((resolve) => clock.endOfTurn(resolve));
     }
     // Removal must keep up with new ended runs. A sweep that is still in progress when the next one is due takes shorter pauses.
-    const late = clock.now() - this.sweepStartedAt >= LIMITS.retentionEveryMs;
-    const pauseMs = this.pace.pauseMs(tookMs, late);
+    const isLate = clock.now() - this.sweepStartedAt >= LIMITS.retentionEveryMs;
+    const pauseMs = this.pace.pauseMs(tookMs, isLate);
     if (pauseMs < 1 || this.stopped) return;
     await new Promise<void>((resolve) => {
       const cancel = clock.setTimer(clock.now() + pauseMs, resolve);
@@ -245,22 +245,22 @@ export class Retention {
     });
   }
 
-  private report(error: unknown, about: { readonly instanceId?: string }): void {
-    this.options.log.error({ ...about, error: String(error) }, 'retention sweep failed, retrying at the next sweep');
+  private report(error: unknown, fields: { readonly instanceId?: string }): void {
+    this.options.log.error({ ...fields, error: String(error) }, 'retention sweep failed, retrying at the next sweep');
   }
 }
 
 /** Returns the rules of the instance, limited by the bounds of its plan. */
-function bounded(retention: RetentionSettings, { runsMs, deadLettersMs }: RetentionBounds): RetentionSettings {
-  const within = (rule: RetentionRule, boundMs: number | null): RetentionRule => {
+function limitRetention(retention: RetentionSettings, { runsMs, deadLettersMs }: RetentionBounds): RetentionSettings {
+  const limitRule = (rule: RetentionRule, boundMs: number | null): RetentionRule => {
     if (boundMs === null) return rule;
     return { ...rule, maxAgeMs: Math.min(rule.maxAgeMs ?? boundMs, boundMs) };
   };
   return {
-    succeeded: within(retention.succeeded, runsMs),
-    failed: within(retention.failed, runsMs),
-    canceled: within(retention.canceled, runsMs),
-    deadLetter: within(retention.deadLetter, deadLettersMs),
+    succeeded: limitRule(retention.succeeded, runsMs),
+    failed: limitRule(retention.failed, runsMs),
+    canceled: limitRule(retention.canceled, runsMs),
+    deadLetter: limitRule(retention.deadLetter, deadLettersMs),
   };
 }
 

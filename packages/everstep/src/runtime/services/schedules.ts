@@ -58,7 +58,7 @@ export class Schedules implements ScheduleService {
   private readonly turns: Turns;
   private readonly changes = new InstanceTurns();
   private rounds: Promise<void> | null = null;
-  private again = false;
+  private roundPending = false;
   private stopped = true;
 
   constructor(options: SchedulesOptions) {
@@ -99,9 +99,9 @@ export class Schedules implements ScheduleService {
       for (;;) {
         const existing = scheduleId === null ? null : await this.options.store.findSchedule({ instanceId, scheduleId });
         const decision = createSchedule(command, existing, this.options.context());
-        const written = await this.write(decision);
-        if (written === 'applied') return decision.schedule;
-        if (written === 'too-many-schedules') return written;
+        const result = await this.write(decision);
+        if (result === 'applied') return decision.schedule;
+        if (result === 'too-many-schedules') return result;
       }
     });
   }
@@ -131,10 +131,10 @@ export class Schedules implements ScheduleService {
   delete(id: ScheduleId): Promise<boolean> {
     return this.changes.run(id.instanceId, async () => {
       for (;;) {
-        const was = await this.options.store.findSchedule(id);
-        if (!was) return false;
+        const current = await this.options.store.findSchedule(id);
+        if (!current) return false;
         const unit: CommitUnit = {
-          guards: [{ kind: 'schedule-unchanged', ...id, was }],
+          guards: [{ kind: 'schedule-unchanged', ...id, was: current }],
           writes: [{ kind: 'delete-schedule', ...id }],
         };
         if ((await this.options.commit(unit)).kind === 'applied') return true;
@@ -155,8 +155,8 @@ export class Schedules implements ScheduleService {
         const result = await commit(unit);
         if (result.kind !== 'applied') continue;
         for (const startedRun of started) drive(startedRun, schedule.payload);
-        const last = started.at(-1);
-        if (last) return { kind: 'started', run: last.run, count: started.length };
+        const lastRun = started.at(-1);
+        if (lastRun) return { kind: 'started', run: lastRun.run, count: started.length };
       }
       throw new Error('the schedule was changed repeatedly by other processes');
     });
@@ -169,15 +169,15 @@ export class Schedules implements ScheduleService {
       if (kind !== 'applied') return kind === 'too-many-schedules' ? kind : 'changed';
     } catch (error) {
       // The commit may have succeeded and only its response was lost. Then the tick must be found.
-      this.tryAgain();
+      this.retryLater();
       throw error;
     }
-    if (schedule.nextAt !== null) this.expect(schedule.nextAt);
+    if (schedule.nextAt !== null) this.scheduleRound(schedule.nextAt);
     return 'applied';
   }
 
   /** Notes that a schedule ticks at `at`. */
-  private expect(at: number): void {
+  private scheduleRound(at: number): void {
     if (this.stopped || at >= this.wakeAt) return;
     this.cancelTimer();
     this.wakeAt = at;
@@ -187,62 +187,63 @@ export class Schedules implements ScheduleService {
     });
   }
 
-  private tryAgain(): void {
-    this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
+  private retryLater(): void {
+    this.scheduleRound(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
   /** Starts a round. If one is in progress, another one follows it. */
   private round(): Promise<void> {
-    this.again = true;
-    this.rounds ??= this.allRounds().finally(() => {
+    this.roundPending = true;
+    this.rounds ??= this.runRounds().finally(() => {
       this.rounds = null;
     });
     return this.rounds;
   }
 
-  private async allRounds(): Promise<void> {
-    while (this.again) {
-      this.again = false;
-      await this.oneRound();
+  private async runRounds(): Promise<void> {
+    while (this.roundPending) {
+      this.roundPending = false;
+      await this.runRound();
     }
   }
 
-  private async oneRound(): Promise<void> {
+  private async runRound(): Promise<void> {
     const { writes, log } = this.options;
     if (!writes.isOpen) return;
     try {
       await this.fireAllDue();
     } catch (error) {
-      if (!writes.failed(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying');
-      this.tryAgain();
+      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying');
+      this.retryLater();
     }
   }
 
   private async fireAllDue(): Promise<void> {
     const { store, clock } = this.options;
     /** Instances whose next schedules failed to tick. */
-    const stuck = new Set<string>();
-    const together = await store.dueSchedules({ before: clock.now(), limit: PAGE });
-    const isCrowded = together.length === PAGE;
-    let failed = !isCrowded && (await this.fireEach(together)) < together.length;
+    const failingInstances = new Set<string>();
+    const schedules = await store.dueSchedules({ before: clock.now(), limit: PAGE });
+    const isCrowded = schedules.length === PAGE;
+    let failed = !isCrowded && (await this.fireEach(schedules)) < schedules.length;
     while (isCrowded && !this.stopped) {
       const before = clock.now();
       const instances = await store.instancesWithDueSchedules({ before });
-      const turn = this.turns.next(instances.filter((id) => !stuck.has(id)).map((instanceId) => ({ instanceId })));
+      const turn = this.turns.next(instances.filter((id) => !failingInstances.has(id)).map((instanceId) => ({ instanceId })));
       if (turn === null) {
-        failed = stuck.size > 0;
+        failed = failingInstances.size > 0;
         break;
       }
-      const ofOne = await store.dueSchedules({ ...turn, before, limit: PAGE });
-      const fired = await this.fireEach(ofOne);
+      const instanceSchedules = await store.dueSchedules({ ...turn, before, limit: PAGE });
+      const firedCount = await this.fireEach(instanceSchedules);
       // Failed schedules are still due, at the start of the next page. While other schedules succeed, there may be more after
       // them.
-      if (fired === 0 || (fired < ofOne.length && ofOne.length < PAGE)) stuck.add(turn.instanceId);
+      if (firedCount === 0 || (firedCount < instanceSchedules.length && instanceSchedules.length < PAGE))
+        failingInstances.add(turn.instanceId);
     }
     if (this.stopped) return;
     const nextAt = await store.nextScheduleAt();
     if (nextAt === null) return;
-    this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
+    this.scheduleRound(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
   }
 
   /** Executes the ticks of the schedules. Returns how many of them are no longer due. */
@@ -263,13 +264,13 @@ export class Schedules implements ScheduleService {
     const { commit, drive, context, log, limits, writes, observer = NO_OBSERVER } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
-      const decided = await limits.admitTick(instanceId, schedule.payload.body.length);
-      if (decided.kind !== 'admitted') {
-        const skipped = skipTick(schedule, decided.kind, context());
+      const admission = await limits.admitTick(instanceId, schedule.payload.body.length);
+      if (admission.kind !== 'admitted') {
+        const skipped = skipTick(schedule, admission.kind, context());
         if (!skipped) return false;
         await commit(skipped.unit);
         observer.scheduleTicked('skipped', 0);
-        log.warn({ instanceId, scheduleId, reason: decided.message }, 'schedule tick was refused, waiting for the next tick');
+        log.warn({ instanceId, scheduleId, reason: admission.message }, 'schedule tick was refused, waiting for the next tick');
         return true;
       }
       const endpoints = await this.endpointsOf(schedule);
@@ -281,7 +282,7 @@ export class Schedules implements ScheduleService {
         log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
         return true;
       }
-      const fired: FiredSchedule | null = fireSchedule(schedule, context(), { endpoints, admittedAt: decided.at });
+      const fired: FiredSchedule | null = fireSchedule(schedule, context(), { endpoints, admittedAt: admission.at });
       if (!fired) return false;
       const result = await commit(fired.unit);
       // A failed guard means that the schedule has ticked or was changed, so it is read again. If only the response was lost,
@@ -291,14 +292,14 @@ export class Schedules implements ScheduleService {
         observer.scheduleTicked('started', now - (schedule.nextAt ?? now));
         for (const started of fired.started) drive(started, schedule.payload);
       } else {
-        limits.releaseRuns(instanceId, 1, decided);
-        this.again = true;
+        limits.releaseRuns(instanceId, 1, admission);
+        this.roundPending = true;
       }
       if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'schedule has no next tick');
       return true;
     } catch (error) {
       limits.recount(instanceId);
-      if (!writes.failed(error))
+      if (!writes.noteFailure(error))
         log.error({ instanceId, scheduleId, error: String(error) }, 'could not record a schedule tick, retrying');
       return false;
     }

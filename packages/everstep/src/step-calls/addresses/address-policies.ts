@@ -17,16 +17,16 @@ const MAX_POLICIES = 1_000;
 export function createAddressPolicies(options: AddressPoliciesOptions): (instanceId: string) => AddressPolicy {
   const { rulesOf, ...shared } = options;
   const common = createAddressPolicy(shared);
-  const ofInstances = new Map<string, { readonly text: string; readonly policy: AddressPolicy }>();
+  const instancePolicies = new Map<string, { readonly text: string; readonly policy: AddressPolicy }>();
   return (instanceId) => {
     const rules = rulesOf(instanceId);
     if (!rules) return common;
     const text = JSON.stringify(rules);
-    const known = ofInstances.get(instanceId);
-    if (known?.text === text) return known.policy;
+    const cached = instancePolicies.get(instanceId);
+    if (cached?.text === text) return cached.policy;
     const policy = createAddressPolicy({ ...shared, rules });
-    if (ofInstances.size >= MAX_POLICIES) ofInstances.clear();
-    ofInstances.set(instanceId, { text, policy });
+    if (instancePolicies.size >= MAX_POLICIES) instancePolicies.clear();
+    instancePolicies.set(instanceId, { text, policy });
     return policy;
   };
 }

@@ -28,7 +28,7 @@ export type AddressVerdict = { readonly ok: true } | BlockedAddress;
 export interface AddressPolicy {
   /** Unique for each policy. A connection made under one policy is not used under another. */
   readonly scope: string;
-  /** Checks what the URL shows: scheme, credentials, port, literal addresses, and names that are never public. */
+  /** Checks the URL itself: scheme, credentials, port, literal addresses, and names that are never public. */
   check(url: string | URL): AddressVerdict;
   /** Checks an address before connecting. `hostname` is the name that resolved to it. */
   checkAddress(address: string, hostname: string, port: number): AddressVerdict;
@@ -102,7 +102,7 @@ const SETTING = 'its host or range in EVERSTEP_ALLOW_ADDRESSES';
 
 const invalid = (message: string): BlockedAddress => ({ ok: false, message, detail: message });
 
-/** Returns what is wrong with the form of a URL, whatever its destination is; null when nothing is. */
+/** Returns the problem with the form of a URL, whatever its destination is; null if its form is valid. */
 function formProblem(url: string | URL): string | null {
   if (typeof url === 'string' && !URL.canParse(url)) return `"${url.slice(0, 200)}" is not an absolute URL`;
   const { protocol, username, password } = new URL(url);
@@ -115,26 +115,26 @@ function formProblem(url: string | URL): string | null {
 const lookupAt =
   (names: Pick<NameResolver, 'find'>, checkAddress: AddressPolicy['checkAddress'], port: number): LookupFunction =>
   (hostname, lookupOptions, callback) => {
-    const take = (resolved: Resolved): void => {
+    const finish = (resolved: Resolved): void => {
       if (resolved.kind === 'failed') {
         callback(resolved.error, [], 0);
         return;
       }
       let refusal: BlockedAddress = invalid('the name has no address');
-      const usable = resolved.addresses.filter(({ address }) => {
+      const allowedAddresses = resolved.addresses.filter(({ address }) => {
         const verdict = checkAddress(address, hostname, port);
         if (!verdict.ok) refusal = verdict;
         return verdict.ok;
       });
-      const first = usable[0];
+      const first = allowedAddresses[0];
       if (!first) callback(new BlockedAddressError(refusal), [], 0);
-      else if (lookupOptions.all === true) callback(null, usable);
+      else if (lookupOptions.all === true) callback(null, allowedAddresses);
       else callback(null, first.address, first.family);
     };
     const resolved = names.find(hostname.toLowerCase(), NO_INSTANCE);
     // A socket expects the callback asynchronously.
-    if (resolved instanceof Promise) void resolved.then(take);
-    else queueMicrotask(() => take(resolved));
+    if (resolved instanceof Promise) void resolved.then(finish);
+    else queueMicrotask(() => finish(resolved));
   };
 
 const deniedByInstance = (host: string): BlockedAddress =>
@@ -147,45 +147,48 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   const { allowLoopback, explain = false, resolvesNames = true, rules } = options;
   const allow = listOf([...options.allow, ...(rules?.allow ?? [])]);
   const deny = listOf(options.deny ?? []);
-  const own = { deny: listOf(rules?.deny ?? []), only: rules?.only ? listOf(rules.only) : null };
+  const instanceRules = { deny: listOf(rules?.deny ?? []), only: rules?.only ? listOf(rules.only) : null };
   const allowPorts = new Set(options.allowPorts);
   const nat64 = new Nat64(options.nat64Prefixes ?? []);
+  const names = options.names ?? createNameResolver();
 
-  /** Returns a refusal based on what the URL shows. `setting` is shown only to the operator. */
-  const shown = (host: string, what: string, setting: string): BlockedAddress => {
-    const detail = `${host} ${what}`;
+  /** Returns a refusal based on the URL itself. `setting` is shown only to the operator. */
+  const openRefusal = (host: string, problem: string, setting: string): BlockedAddress => {
+    const detail = `${host} ${problem}`;
     const hint = explain ? `; to allow it, start Everstep with ${setting}` : '';
     return { ok: false, message: `${detail}, which Everstep does not call${hint}`, detail };
   };
-  const undisclosedRefusal = (host: string, what: string, setting: string = SETTING): BlockedAddress =>
+  const veiledRefusal = (host: string, problem: string, setting: string = SETTING): BlockedAddress =>
     explain
-      ? shown(host, what, setting)
-      : { ok: false, message: `Everstep does not call the address ${host}`, detail: `${host} ${what}` };
+      ? openRefusal(host, problem, setting)
+      : { ok: false, message: `Everstep does not call the address ${host}`, detail: `${host} ${problem}` };
   const deniedByOperator = (host: string): BlockedAddress =>
-    undisclosedRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'another list');
+    veiledRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'another list');
   const blockedPort = (host: string, port: number): BlockedAddress =>
-    shown(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `${port} in EVERSTEP_ALLOW_PORTS`);
+    openRefusal(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `${port} in EVERSTEP_ALLOW_PORTS`);
 
   const isBlockedPort = (port: number): boolean => BLOCKED_PORTS.has(port) && !allowPorts.has(port);
 
   const isOwnListener = (address: string, port: number): boolean =>
     options.ownListeners?.().some((listener) => listener.port === port && listener.addresses.includes(address)) ?? false;
 
-  function checkAddress(given: string, hostname: string, port: number): AddressVerdict {
+  function checkAddress(rawAddress: string, hostname: string, port: number): AddressVerdict {
     const host = bareHost(hostname);
-    const connected = withoutZone(given);
-    const address = nat64.embedded(connected) ?? connected;
+    const connectedAddress = withoutZone(rawAddress);
+    const address = nat64.embedded(connectedAddress) ?? connectedAddress;
     const allowed: Match = allow.match(host, address, port);
     if (deny.match(host, address, port) !== 'none') return deniedByOperator(host);
     const isLocal = allowLoopback && LOOPBACK.has(address);
     const reason = allowed === 'none' && !isLocal ? privateReason(address) : null;
     if (reason !== null)
-      return host === given ? shown(host, `is ${reason}`, SETTING) : undisclosedRefusal(host, `resolves to ${given}, ${reason}`);
+      return host === rawAddress
+        ? openRefusal(host, `is ${reason}`, SETTING)
+        : veiledRefusal(host, `resolves to ${rawAddress}, ${reason}`);
     if (allowed !== 'port' && isOwnListener(address, port))
-      return undisclosedRefusal(host, `is this service itself (${given}:${port})`);
+      return veiledRefusal(host, `is this service itself (${rawAddress}:${port})`);
     if (isBlockedPort(port) && allowed !== 'port' && !isLocal) return blockedPort(host, port);
-    if (own.deny.match(host, address, port) !== 'none') return deniedByInstance(host);
-    if (own.only && own.only.match(host, address, port) === 'none') return deniedByInstance(host);
+    if (instanceRules.deny.match(host, address, port) !== 'none') return deniedByInstance(host);
+    if (instanceRules.only && instanceRules.only.match(host, address, port) === 'none') return deniedByInstance(host);
     return ALLOWED;
   }
 
@@ -193,22 +196,22 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   function checkName(host: string, port: number): AddressVerdict {
     if (deny.matchHost(host, port) !== 'none') return deniedByOperator(host);
     const allowed = allow.matchHost(host, port);
-    if (allowed === 'none' && isMetadataName(host)) return shown(host, 'is a name of cloud metadata', SETTING);
-    if (allowed === 'none' && isLocalhost(host) && !allowLoopback) return shown(host, 'is a name of this machine', SETTING);
+    if (allowed === 'none' && isMetadataName(host)) return openRefusal(host, 'is a name of cloud metadata', SETTING);
+    if (allowed === 'none' && isLocalhost(host) && !allowLoopback) return openRefusal(host, 'is a name of this machine', SETTING);
     // Resolving the name would reveal whether it exists.
     if (allowed === 'none' && isInternalName(host) && !(resolvesNames && (allow.hasRanges || allowLoopback)))
-      return undisclosedRefusal(host, 'is a name of a private network');
+      return veiledRefusal(host, 'is a name of a private network');
     const mayBeOpen = resolvesNames ? allow.namesPort(port) || allowLoopback : allowed === 'port' || isLocalhost(host);
     if (isBlockedPort(port) && !mayBeOpen) return blockedPort(host, port);
-    if (own.deny.matchHost(host, port) !== 'none') return deniedByInstance(host);
-    if (own.only && !(resolvesNames && own.only.hasRanges) && own.only.matchHost(host, port) === 'none')
-      return deniedByInstance(host);
+    if (instanceRules.deny.matchHost(host, port) !== 'none') return deniedByInstance(host);
+    const { only } = instanceRules;
+    if (only && !(resolvesNames && only.hasRanges) && only.matchHost(host, port) === 'none') return deniedByInstance(host);
     return ALLOWED;
   }
 
   function check(url: string | URL): AddressVerdict {
-    const wrong = formProblem(url);
-    if (wrong !== null) return invalid(wrong);
+    const problem = formProblem(url);
+    if (problem !== null) return invalid(problem);
     const { host, port } = destinationOf(new URL(url));
     return isIP(host) === 0 ? checkName(host, port) : checkAddress(host, host, port);
   }
@@ -218,8 +221,6 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     if (isIP(host) === 0) return allow.matchHost(host, port) !== 'none' || (allowLoopback && isLocalhost(host));
     return allow.matchAddress(host, port) !== 'none' || (allowLoopback && LOOPBACK.has(host));
   }
-
-  const names = options.names ?? createNameResolver();
 
   return {
     scope: String(++policies),

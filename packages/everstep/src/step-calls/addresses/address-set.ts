@@ -74,7 +74,7 @@ function isIsatap(address: string): boolean {
 
 /** Returns the kind of a non-public address, such as `a private address`, or null for a public one. */
 export function privateReason(address: string): string | null {
-  const found = PRIVATE_SETS.find(({ set }) => set.has(address));
-  if (found) return found.reason;
+  const range = PRIVATE_SETS.find(({ set }) => set.has(address));
+  if (range) return range.reason;
   return isIP(address) === 6 && isIsatap(address) ? 'a tunnel address' : null;
 }

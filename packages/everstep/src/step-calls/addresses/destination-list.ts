@@ -54,9 +54,9 @@ export class DestinationList {
   }
 
   private entriesOf(host: string): readonly HostEntry[] {
-    const found = (this.hosts.get(host) ?? []).filter(({ subdomains }) => !subdomains);
+    const entries = (this.hosts.get(host) ?? []).filter(({ subdomains }) => !subdomains);
     for (let dot = host.indexOf('.'); dot !== -1; dot = host.indexOf('.', dot + 1))
-      found.push(...(this.hosts.get(host.slice(dot + 1)) ?? []).filter(({ subdomains }) => subdomains));
-    return found;
+      entries.push(...(this.hosts.get(host.slice(dot + 1)) ?? []).filter(({ subdomains }) => subdomains));
+    return entries;
   }
 }

@@ -29,8 +29,8 @@ export class Nat64 {
   /** Returns the embedded IPv4 address, or null if no prefix matches. */
   embedded(address: string): string | null {
     if (isIP(address) !== 6) return null;
-    const found = this.prefixes.find(({ set }) => set.has(address));
-    const positions = found && POSITIONS[found.length];
+    const prefix = this.prefixes.find(({ set }) => set.has(address));
+    const positions = prefix && POSITIONS[prefix.length];
     if (!positions) return null;
     const bytes = ipv6Bytes(address);
     return positions.map((position) => bytes[position]).join('.');

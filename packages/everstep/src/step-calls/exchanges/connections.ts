@@ -12,11 +12,11 @@ import { networkErrorCode } from './network-errors.js';
 const MAX_ORIGINS = 256;
 export const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * How long an idle connection is kept. It is shorter than the 5 s after which Node servers close one, unless the server
+ * Time for which an idle connection is kept. It is shorter than the 5 s after which Node servers close one, unless the server
  * announces a longer time.
  */
 const IDLE_CONNECTION_MS = 4_000;
-const LONGEST_IDLE_CONNECTION_MS = 60_000;
+const MAX_IDLE_CONNECTION_MS = 60_000;
 const MAX_RESPONSE_HEADER_BYTES = 32 * 1024;
 
 /** Error codes for the file descriptor limits of the process and of the machine. */
@@ -65,10 +65,10 @@ export class Connections {
    */
   acquire(policy: AddressPolicy, origin: string): { readonly pool: Pool; readonly release: () => void } {
     const key = `${policy.scope} ${origin}`;
-    const found = this.entries.get(key);
-    if (found) this.entries.delete(key);
+    const existing = this.entries.get(key);
+    if (existing) this.entries.delete(key);
     else this.evictIdlePools();
-    const entry = found ?? { pool: this.open(policy, origin), inUse: 0 };
+    const entry = existing ?? { pool: this.open(policy, origin), inUse: 0 };
     this.entries.set(key, entry);
     entry.inUse++;
     return {
@@ -93,7 +93,7 @@ export class Connections {
 
   /** Returns whether a connection to the origin waits for a free file descriptor. */
   isWaitingForDescriptor(origin: string): boolean {
-    for (const other of this.retries.values()) if (other === origin) return true;
+    for (const waitingOrigin of this.retries.values()) if (waitingOrigin === origin) return true;
     return false;
   }
 
@@ -123,9 +123,9 @@ export class Connections {
   /** Checks the address of each connection. */
   private connector(policy: AddressPolicy, origin: string): buildConnector.connector {
     const { host, port } = destinationOf(new URL(origin));
-    const proxied = this.isProxied(policy, origin) ? this.egressProxy?.connect : undefined;
+    const proxyConnect = this.isProxied(policy, origin) ? this.egressProxy?.connect : undefined;
     const direct = () => buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookupAt(port) });
-    const connect = this.withRetries(this.connectOnce ?? proxied ?? direct());
+    const connect = this.withRetries(this.connectOnce ?? proxyConnect ?? direct());
     return (options, callback) => {
       // `lookup` is not called for a literal IP address.
       const verdict = isIP(host) === 0 ? policy.check(origin) : policy.checkAddress(host, host, port);
@@ -140,7 +140,7 @@ export class Connections {
       connections: LIMITS.maxConnectionsPerHost,
       pipelining: 1,
       keepAliveTimeout: IDLE_CONNECTION_MS,
-      keepAliveMaxTimeout: LONGEST_IDLE_CONNECTION_MS,
+      keepAliveMaxTimeout: MAX_IDLE_CONNECTION_MS,
       maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
       // The timer of the exchange covers the whole exchange.
       headersTimeout: 0,

@@ -25,7 +25,7 @@ export type DecodingResult =
   | { readonly kind: 'decoded'; readonly response: HttpResponse }
   /** The decoded body exceeds the limit. */
   | { readonly kind: 'too-long' }
-  | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string };
+  | { readonly kind: 'undecodable'; readonly encoding: string; readonly reason: string };
 
 function encodingsOf(response: HttpResponse): readonly string[] {
   const headers: NodeJS.Dict<string | string[]> = response.headers;
@@ -57,7 +57,7 @@ export async function decodeResponse(received: HttpResponse, maxBytes: number): 
       body = (await DECODERS[encoding]?.(body, { maxOutputLength: maxBytes })) ?? body;
     } catch (error) {
       const code = codeOf(error);
-      return code === 'ERR_BUFFER_TOO_LARGE' ? { kind: 'too-long' } : { kind: 'undecodable', encoding, why: code };
+      return code === 'ERR_BUFFER_TOO_LARGE' ? { kind: 'too-long' } : { kind: 'undecodable', encoding, reason: code };
     }
   }
   const { 'content-encoding': _encoding, 'content-length': _length, ...headers } = received.headers;

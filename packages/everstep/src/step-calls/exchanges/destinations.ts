@@ -20,7 +20,11 @@ const NEVER = { kind: 'never' } as const;
 const noDescriptor = (): NotAttemptedError => new NotAttemptedError('this process has no free file descriptor');
 
 /** Resolves with the result of `work`, or early on timeout or abort. */
-function within<Value>(work: Promise<Value>, timeoutMs: number, signal: AbortSignal): Promise<Value | 'timed-out' | 'aborted'> {
+function withTimeout<Value>(
+  work: Promise<Value>,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Value | 'timed-out' | 'aborted'> {
   if (signal.aborted) return Promise.resolve('aborted');
   return new Promise((resolve) => {
     const end = (value: Value | 'timed-out' | 'aborted'): void => {
@@ -50,10 +54,10 @@ export interface Target {
 export type TargetVerdict = { readonly ok: true; readonly target: Target } | BlockedAddress;
 
 /** A complete response, a response over the limit, or a failure. */
-export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedOutcome;
+export type DestinationOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedOutcome;
 
 export interface DestinationsOptions {
-  /** Returns what the instance may call. Called after the instance has been loaded. */
+  /** Returns the address policy of the instance. Called after the instance has been loaded. */
   readonly addressPolicyOf: (instanceId: string) => AddressPolicy;
   /** Egress proxy; if absent, destinations are connected to directly. */
   readonly egressProxy?: Pick<EgressProxyOptions, 'url' | 'ca'>;
@@ -91,8 +95,8 @@ export class Destinations {
   targetOf(instanceId: string, url: string): TargetVerdict {
     const policy = this.options.addressPolicyOf(instanceId);
     const key = `${policy.scope} ${url}`;
-    const known = this.targets.get(key);
-    if (known) return known;
+    const cached = this.targets.get(key);
+    if (cached) return cached;
     const verdict = verdictOf(policy, url);
     if (this.targets.size >= MAX_TARGETS) this.targets.clear();
     this.targets.set(key, verdict);
@@ -103,12 +107,12 @@ export class Destinations {
    * Performs one exchange with a target. An incomplete response is a failure, except one over the limit. Rejects with
    * NotAttemptedError if no file descriptor was free before the timeout.
    */
-  async send(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<AskedOutcome> {
+  async send(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<DestinationOutcome> {
     if (this.closed) return failureWithoutResponse('network', 'the service is stopping');
     const startedAt = performance.now();
-    const unknown = await this.lookUp(target, instanceId, request.timeoutMs, signal);
+    const lookupFailure = await this.lookUp(target, instanceId, request.timeoutMs, signal);
     const timeoutMs = Math.max(1, request.timeoutMs - (performance.now() - startedAt));
-    const outcome = unknown ?? (await this.exchange(instanceId, target, { ...request, timeoutMs }, signal));
+    const outcome = lookupFailure ?? (await this.exchange(instanceId, target, { ...request, timeoutMs }, signal));
     switch (outcome.kind) {
       case 'answered':
       case 'too-long':
@@ -118,7 +122,7 @@ export class Destinations {
       case 'aborted':
         return failureWithoutResponse('network', 'the request was aborted');
       case 'broken':
-        return this.broken(instanceId, outcome.error, target.host);
+        return this.brokenOutcome(instanceId, outcome.error, target.host);
     }
   }
 
@@ -133,14 +137,14 @@ export class Destinations {
     const until = performance.now() + timeoutMs;
     for (;;) {
       const resolving = policy.resolve(name, instanceId);
-      const resolved = resolving instanceof Promise ? await within(resolving, until - performance.now(), signal) : resolving;
+      const resolved = resolving instanceof Promise ? await withTimeout(resolving, until - performance.now(), signal) : resolving;
       if (resolved === 'timed-out' || resolved === 'aborted') return { kind: resolved };
       if (resolved.kind === 'found') return null;
       if (!resolved.error.isShortage) return { kind: 'broken', error: resolved.error };
       this.connections.noteShortage(resolved.error.code);
       if (performance.now() + SHORTAGE_RETRY_MS >= until) throw noDescriptor();
-      const paused = await within(new Promise<never>(() => {}), SHORTAGE_RETRY_MS, signal);
-      if (paused === 'aborted') return { kind: paused };
+      const pauseResult = await withTimeout(new Promise<never>(() => {}), SHORTAGE_RETRY_MS, signal);
+      if (pauseResult === 'aborted') return { kind: pauseResult };
     }
   }
 
@@ -151,15 +155,15 @@ export class Destinations {
     signal: AbortSignal,
   ): Promise<ExchangeOutcome> {
     const { pool, release } = this.connections.acquire(target.policy, target.origin);
-    let hasLeft = false;
+    let wasSent = false;
     const onSent = (): void => {
-      hasLeft = true;
+      wasSent = true;
       request.onSent?.();
     };
     try {
       const bytes = this.replies.open(instanceId, request.maxResponseBytes);
       const outcome = await exchange(pool, { ...request, onSent }, bytes, signal);
-      if (outcome.kind === 'timed-out' && !hasLeft && this.connections.isWaitingForDescriptor(target.origin))
+      if (outcome.kind === 'timed-out' && !wasSent && this.connections.isWaitingForDescriptor(target.origin))
         throw noDescriptor();
       return outcome;
     } finally {
@@ -168,7 +172,7 @@ export class Destinations {
   }
 
   /** Returns the failure for a request to an address that is not allowed. */
-  blocked(instanceId: string, { message, detail }: Pick<BlockedAddress, 'message' | 'detail'>): FailedOutcome {
+  blockedOutcome(instanceId: string, { message, detail }: Pick<BlockedAddress, 'message' | 'detail'>): FailedOutcome {
     this.blockedLog.warn({ instanceId, reason: detail });
     this.options.log.debug({ instanceId, reason: detail }, 'blocked address');
     return failureWithoutResponse('blocked-address', message, NEVER);
@@ -180,8 +184,8 @@ export class Destinations {
     await this.connections.close();
   }
 
-  private broken(instanceId: string, error: Error, host: string): FailedOutcome {
-    if (error instanceof BlockedAddressError) return this.blocked(instanceId, error);
+  private brokenOutcome(instanceId: string, error: Error, host: string): FailedOutcome {
+    if (error instanceof BlockedAddressError) return this.blockedOutcome(instanceId, error);
     if (networkErrorCode(error) === 'UND_ERR_CONNECT_TIMEOUT') {
       return failureWithoutResponse('timeout', `could not reach ${host}: no connection within ${CONNECT_TIMEOUT_MS} ms`);
     }

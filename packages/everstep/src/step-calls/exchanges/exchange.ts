@@ -58,7 +58,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   private readonly finish: (outcome: ExchangeOutcome) => void;
   private readonly timer: NodeJS.Timeout;
   private controller: Dispatcher.DispatchController | null = null;
-  private over = false;
+  private hasEnded = false;
   private status = 0;
   private headers: IncomingHttpHeaders = {};
   private readonly chunks: Buffer[] = [];
@@ -80,8 +80,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   private readonly onAborted = (): void => this.abortWith({ kind: 'aborted' });
 
   private end(outcome: ExchangeOutcome): void {
-    if (this.over) return;
-    this.over = true;
+    if (this.hasEnded) return;
+    this.hasEnded = true;
     clearTimeout(this.timer);
     this.signal.removeEventListener('abort', this.onAborted);
     this.finish(outcome);
@@ -101,7 +101,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
     // The exchange ended while it waited for a connection. Nothing must be sent.
-    if (this.over) controller.abort(new Error('the exchange was aborted'));
+    if (this.hasEnded) controller.abort(new Error('the exchange was aborted'));
     else this.request.onSent?.();
   }
 
@@ -115,11 +115,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const room = Math.min(this.request.maxResponseBytes, this.neededBytes) - this.received;
-    this.chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
-    this.received += Math.min(chunk.length, room);
+    const remainingBytes = Math.min(this.request.maxResponseBytes, this.neededBytes) - this.received;
+    this.chunks.push(chunk.length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk);
+    this.received += Math.min(chunk.length, remainingBytes);
     const isNeeded = this.request.maxResponseBytes <= this.neededBytes;
-    if (chunk.length > room) this.abortWith({ kind: isNeeded ? 'too-long' : 'answered', response: this.response() });
+    if (chunk.length > remainingBytes) this.abortWith({ kind: isNeeded ? 'too-long' : 'answered', response: this.response() });
     else if (!this.bytes.canContinue(this.received, this.length, () => controller.resume())) controller.pause();
   }
 

@@ -1,6 +1,6 @@
 /** Converts network errors to messages that help to find the cause. */
 
-const WORDS: Readonly<Record<string, string>> = {
+const EXPLANATIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens on this address',
   ECONNRESET: 'the connection was reset before the response was complete',
   UND_ERR_SOCKET: 'the connection was closed before the response was complete',
@@ -34,23 +34,23 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /** Returns the most specific error: that of an attempted address, or the cause of a wrapper. */
-function innermost(error: Error): Error {
+function innermostError(error: Error): Error {
   if (error instanceof AggregateError) {
     const first: unknown = error.errors[0];
-    if (first instanceof Error) return innermost(first);
+    if (first instanceof Error) return innermostError(first);
   }
-  return codeOf(error) === undefined && error.cause instanceof Error ? innermost(error.cause) : error;
+  return codeOf(error) === undefined && error.cause instanceof Error ? innermostError(error.cause) : error;
 }
 
 export function networkErrorCode(error: Error): string | undefined {
-  return codeOf(innermost(error));
+  return codeOf(innermostError(error));
 }
 
 /** Returns, for example, `could not reach example.org:8080: nothing listens on this address (ECONNREFUSED)`. */
 export function describeNetworkError(error: Error, host: string): string {
-  const root = innermost(error);
+  const root = innermostError(error);
   const code = codeOf(root);
   if (root.name === 'HTTPParserError') return `${host} sent a response that is not valid HTTP/1.1 (${code ?? root.message})`;
   if (code === undefined) return `could not reach ${host}: ${root.message}`;
-  return `could not reach ${host}: ${WORDS[code] ?? root.message} (${code})`;
+  return `could not reach ${host}: ${EXPLANATIONS[code] ?? root.message} (${code})`;
 }

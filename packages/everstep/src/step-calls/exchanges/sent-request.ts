@@ -3,14 +3,14 @@ import type { SentRequest } from '../../engine/runs/exchanges.js';
 import type { FailedOutcome } from '../failed-outcome.js';
 import type { ExchangeOutcome, ExchangeRequest } from './exchange.js';
 
-/** Describes a request. `startedAt` and `endedAt` are Unix ms. `keep` stores the body, if it is not recorded elsewhere. */
+/** Describes a request. `startedAt` and `endedAt` are Unix ms. `keepsBody` stores the body, if it is not recorded elsewhere. */
 export const sentRequest = (
   url: string,
   { method, headers, body }: Pick<ExchangeRequest, 'method' | 'headers' | 'body'>,
   outcome: ExchangeOutcome | FailedOutcome,
   startedAt: number,
   endedAt: number,
-  keep: boolean,
+  keepsBody: boolean,
 ): SentRequest => ({
   startedAt,
   // The clock can be set back.
@@ -19,7 +19,7 @@ export const sentRequest = (
   url,
   headers,
   bodyBytes: body?.byteLength ?? 0,
-  body: keep && body instanceof Uint8Array ? body : null,
+  body: keepsBody && body instanceof Uint8Array ? body : null,
   responseBytes: 'response' in outcome ? outcome.response.body.byteLength : null,
 });
 

@@ -57,18 +57,18 @@ function familiesOf(): Families {
     .filter(({ family, internal, address }) => family === 'IPv6' && !internal && !/^fe[89ab]/i.test(address));
   const order = dns.getDefaultResultOrder();
   const isGlobal = addresses.some(({ address }) => /^[23]/.test(address));
-  const first = order === 'ipv6first' || (order === 'verbatim' && isGlobal) ? 6 : 4;
-  return { hasIPv6: addresses.length > 0, first };
+  const preferred = order === 'ipv6first' || (order === 'verbatim' && isGlobal) ? 6 : 4;
+  return { hasIPv6: addresses.length > 0, first: preferred };
 }
 
-function ask(resolver: dns.Resolver, family: 4 | 6, name: string): Promise<DnsResponse> {
+function query(resolver: dns.Resolver, family: 4 | 6, name: string): Promise<DnsResponse> {
   return new Promise((resolve) => {
-    const take = (error: NodeJS.ErrnoException | null, records: Records): void => {
+    const finish = (error: NodeJS.ErrnoException | null, records: Records): void => {
       resolve(error ? { records: [], code: error.code ?? error.message } : { records, code: null });
     };
     try {
-      if (family === 4) resolver.resolve4(name, { ttl: true }, take);
-      else resolver.resolve6(name, { ttl: true }, take);
+      if (family === 4) resolver.resolve4(name, { ttl: true }, finish);
+      else resolver.resolve6(name, { ttl: true }, finish);
     } catch (error) {
       resolve({ records: [], code: error instanceof Error && 'code' in error ? String(error.code) : 'EBADNAME' });
     }
@@ -110,18 +110,18 @@ export function lookUpByDns(options: DnsServersOptions): LookUp {
     return families;
   }
 
-  async function askForAll(using: dns.Resolver, name: string): Promise<Lookup> {
-    const { hasIPv6, first } = currentFamilies();
-    const [v4, v6] = await Promise.all([ask(using, 4, name), hasIPv6 ? ask(using, 6, name) : null]);
-    const found = ([4, 6] as const)
+  async function queryAddresses(using: dns.Resolver, name: string): Promise<Lookup> {
+    const { hasIPv6, first: preferred } = currentFamilies();
+    const [v4, v6] = await Promise.all([query(using, 4, name), hasIPv6 ? query(using, 6, name) : null]);
+    const byFamily = ([4, 6] as const)
       .map((family) => ({ family, records: (family === 4 ? v4 : v6)?.records ?? [] }))
-      .sort((a, b) => (a.family === first ? -1 : b.family === first ? 1 : 0));
-    const maxPerFamily = found.every(({ records }) => records.length > 0) ? MAX_ADDRESSES / 2 : MAX_ADDRESSES;
-    const addresses = found.flatMap(({ family, records }) =>
+      .sort((a, b) => (a.family === preferred ? -1 : b.family === preferred ? 1 : 0));
+    const maxPerFamily = byFamily.every(({ records }) => records.length > 0) ? MAX_ADDRESSES / 2 : MAX_ADDRESSES;
+    const addresses = byFamily.flatMap(({ family, records }) =>
       records.slice(0, maxPerFamily).map(({ address }) => ({ address, family })),
     );
     if (addresses.length > 0) {
-      const ttl = Math.min(...found.flatMap(({ records }) => records.map((record) => record.ttl)));
+      const ttl = Math.min(...byFamily.flatMap(({ records }) => records.map((record) => record.ttl)));
       return { kind: 'found', addresses, ttlMs: ttl * 1000 };
     }
     const codes = [v4.code, v6?.code ?? null].filter((code) => code !== null);
@@ -135,7 +135,7 @@ export function lookUpByDns(options: DnsServersOptions): LookUp {
     const using = currentResolver();
     let worst: Lookup = { kind: 'no-such-name', hasRecords: false };
     for (const candidate of candidatesFor(name, settings)) {
-      const lookup = await askForAll(using, candidate);
+      const lookup = await queryAddresses(using, candidate);
       // A server that does not respond would not respond for another name either.
       if (lookup.kind === 'found' || (lookup.kind === 'failed' && lookup.code !== 'ESERVFAIL')) return lookup;
       if (lookup.kind === 'failed' || (worst.kind === 'no-such-name' && lookup.hasRecords)) worst = lookup;

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 
-/** How often the file is checked for changes. */
+/** Interval at which the file is checked for changes. */
 const CHECK_EVERY_MS = 1_000;
 
 export const HOSTS_FILE =
@@ -13,17 +13,17 @@ export const HOSTS_FILE =
 
 /** Returns addresses by name, in file order. Names are in lower case. */
 export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
+  const addressesByName = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
     if (isIP(address) === 0) continue;
     for (const name of names.map((alias) => alias.toLowerCase())) {
-      const addresses = found.get(name) ?? [];
+      const addresses = addressesByName.get(name) ?? [];
       if (!addresses.includes(address)) addresses.push(address);
-      found.set(name, addresses);
+      addressesByName.set(name, addresses);
     }
   }
-  return found;
+  return addressesByName;
 }
 
 /** A system text file that is read again after it changes. */

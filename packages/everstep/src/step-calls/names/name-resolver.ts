@@ -43,7 +43,7 @@ export type NameResolution =
   | { readonly kind: 'found'; readonly addresses: readonly LookupAddress[] }
   | { readonly kind: 'failed'; readonly error: NameError };
 
-/** Reports why a name has no address. */
+/** Reports the reason why a name has no address. */
 export class NameError extends Error {
   override readonly name = 'NameError';
   readonly code: string;
@@ -65,7 +65,7 @@ interface CachedName {
   readonly staleUntil: number;
 }
 
-interface Pending {
+interface PendingLookup {
   readonly hostname: string;
   readonly instanceId: string;
   readonly resolved: Promise<NameResolution>;
@@ -101,10 +101,10 @@ export class NameResolver {
   private readonly options: NameResolverOptions;
   private readonly share: FairShare;
   /** Cached names, least recently used first. */
-  private readonly known = new Map<string, CachedName>();
-  private readonly pending = new Map<string, Pending>();
+  private readonly cached = new Map<string, CachedName>();
+  private readonly pending = new Map<string, PendingLookup>();
   /** Lookups that wait for a share, by account; the account to serve next comes first. */
-  private readonly queued = new Map<string, Set<Pending>>();
+  private readonly queued = new Map<string, Set<PendingLookup>>();
 
   constructor(options: NameResolverOptions) {
     this.options = options;
@@ -113,26 +113,26 @@ export class NameResolver {
 
   /** Number of cached names. */
   get size(): number {
-    return this.known.size;
+    return this.cached.size;
   }
 
   /** Returns the cached result, or null if a lookup is required. */
   recall(hostname: string): NameResolution | null {
     const name = hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
-    const listed = this.options.hosts.find(name);
-    if (listed) return { kind: 'found', addresses: listed.map((address) => ({ address, family: isIP(address) })) };
+    const hostsEntry = this.options.hosts.find(name);
+    if (hostsEntry) return { kind: 'found', addresses: hostsEntry.map((address) => ({ address, family: isIP(address) })) };
     if (name === 'localhost' || name.endsWith('.localhost')) return { kind: 'found', addresses: LOOPBACK };
-    const known = this.known.get(hostname);
-    if (!known || known.freshUntil <= this.options.elapsedMs()) return null;
-    this.known.delete(hostname);
-    this.known.set(hostname, known);
-    return known.resolved;
+    const entry = this.cached.get(hostname);
+    if (!entry || entry.freshUntil <= this.options.elapsedMs()) return null;
+    this.cached.delete(hostname);
+    this.cached.set(hostname, entry);
+    return entry.resolved;
   }
 
   /** Resolves a name, given in lower case. The lookup waits until the account of `instanceId` has a share left. */
   find(hostname: string, instanceId: string): Promise<NameResolution> | NameResolution {
-    const known = this.recall(hostname);
-    if (known) return known;
+    const cachedResult = this.recall(hostname);
+    if (cachedResult) return cachedResult;
     let pending = this.pending.get(hostname);
     if (!pending) {
       let settle: (resolved: NameResolution) => void = () => {};
@@ -151,7 +151,7 @@ export class NameResolver {
     return pending.resolved;
   }
 
-  private start(pending: Pending, instanceId: string): void {
+  private start(pending: PendingLookup, instanceId: string): void {
     const { lookUp, setTimer, limits } = this.options;
     const { hostname } = pending;
     pending.isStarted = true;
@@ -165,7 +165,7 @@ export class NameResolver {
     });
   }
 
-  private settle(pending: Pending, lookup: Lookup): void {
+  private settle(pending: PendingLookup, lookup: Lookup): void {
     const { hostname, settle } = pending;
     // The lookup timed out earlier, and may have been repeated. A late result is still cached.
     if (this.pending.get(hostname) !== pending) {
@@ -182,16 +182,16 @@ export class NameResolver {
   private note(hostname: string, lookup: Lookup): NameResolution {
     const { limits, elapsedMs } = this.options;
     const now = elapsedMs();
-    const before = this.known.get(hostname);
-    this.known.delete(hostname);
-    const known = this.knownAfter(hostname, lookup, before, now);
-    this.known.set(hostname, known);
-    const [oldest] = this.known.keys();
-    if (oldest !== undefined && this.known.size > limits.maxNames) this.known.delete(oldest);
-    return known.resolved;
+    const previous = this.cached.get(hostname);
+    this.cached.delete(hostname);
+    const entry = this.cacheEntryAfter(hostname, lookup, previous, now);
+    this.cached.set(hostname, entry);
+    const [oldest] = this.cached.keys();
+    if (oldest !== undefined && this.cached.size > limits.maxNames) this.cached.delete(oldest);
+    return entry.resolved;
   }
 
-  private knownAfter(hostname: string, lookup: Lookup, before: CachedName | undefined, now: number): CachedName {
+  private cacheEntryAfter(hostname: string, lookup: Lookup, previous: CachedName | undefined, now: number): CachedName {
     const { minFreshMs, maxFreshMs, negativeFreshMs, failureFreshMs, maxStaleMs } = this.options.limits;
     if (lookup.kind === 'found') {
       const { addresses, ttlMs } = lookup;
@@ -202,21 +202,21 @@ export class NameResolver {
     if (lookup.kind === 'no-such-name')
       return { resolved: failed, freshUntil: now + negativeFreshMs, addresses: null, staleUntil: 0 };
     const freshUntil = now + failureFreshMs;
-    if (before?.addresses && before.staleUntil > now) {
-      const { addresses, staleUntil } = before;
+    if (previous?.addresses && previous.staleUntil > now) {
+      const { addresses, staleUntil } = previous;
       return { resolved: { kind: 'found', addresses }, freshUntil, addresses, staleUntil };
     }
     return { resolved: failed, freshUntil, addresses: null, staleUntil: 0 };
   }
 
-  private enqueue(pending: Pending): void {
+  private enqueue(pending: PendingLookup): void {
     const accountId = this.options.owners.accountOf(pending.instanceId);
     const waiting = this.queued.get(accountId);
     if (waiting) waiting.add(pending);
     else this.queued.set(accountId, new Set([pending]));
   }
 
-  private dequeue(pending: Pending): void {
+  private dequeue(pending: PendingLookup): void {
     for (const [accountId, waiting] of this.queued) {
       if (!waiting.delete(pending)) continue;
       if (waiting.size === 0) this.queued.delete(accountId);

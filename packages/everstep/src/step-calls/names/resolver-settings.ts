@@ -21,18 +21,18 @@ export function parseResolverSettings(text: string): ResolverSettings {
     if (keyword === 'search') search = values.slice(0, MAX_SEARCH_DOMAINS);
     else if (keyword === 'domain') search = values.slice(0, 1);
     else if (keyword === 'options') {
-      const given = values.map((value) => /^ndots:(\d+)$/.exec(value)?.[1]).findLast((value) => value !== undefined);
-      if (given !== undefined) ndots = Math.min(Number(given), MAX_NDOTS);
+      const ndotsText = values.map((value) => /^ndots:(\d+)$/.exec(value)?.[1]).findLast((value) => value !== undefined);
+      if (ndotsText !== undefined) ndots = Math.min(Number(ndotsText), MAX_NDOTS);
     }
   }
-  const bare = search.map((domain) => domain.toLowerCase().replace(/\.+$/, '')).filter((domain) => domain !== '');
-  return { search: bare, ndots };
+  const domains = search.map((domain) => domain.toLowerCase().replace(/\.+$/, '')).filter((domain) => domain !== '');
+  return { search: domains, ndots };
 }
 
 /** Returns the names to query, in order. A name that ends with a dot is queried unchanged. */
 export function candidatesFor(name: string, { search, ndots }: ResolverSettings): readonly string[] {
   if (name.endsWith('.')) return [name.slice(0, -1)];
-  const within = search.map((domain) => `${name}.${domain}`);
+  const expandedNames = search.map((domain) => `${name}.${domain}`);
   const dots = name.split('.').length - 1;
-  return dots >= ndots ? [name, ...within] : [...within, name];
+  return dots >= ndots ? [name, ...expandedNames] : [...expandedNames, name];
 }

@@ -49,16 +49,16 @@ export function claimsSegment({ issuer, url, kind, body, now, random }: ClaimsIn
 
 const MAX_KEYS = 1000;
 /** Caches a value derived from a key. */
-class KeyCache<Made> {
-  private readonly made = new Map<string, Made>();
+class KeyCache<Derived> {
+  private readonly derived = new Map<string, Derived>();
 
-  get(key: string, make: (key: string) => Made): Made {
-    const known = this.made.get(key);
-    if (known !== undefined) return known;
-    if (this.made.size >= MAX_KEYS) this.made.clear();
-    const made = make(key);
-    this.made.set(key, made);
-    return made;
+  get(key: string, derive: (key: string) => Derived): Derived {
+    const cached = this.derived.get(key);
+    if (cached !== undefined) return cached;
+    if (this.derived.size >= MAX_KEYS) this.derived.clear();
+    const value = derive(key);
+    this.derived.set(key, value);
+    return value;
   }
 }
 const secrets = new KeyCache<KeyObject>();
@@ -66,8 +66,8 @@ const privateKeys = new KeyCache<{ readonly header: string; readonly key: KeyObj
 
 export function signWithSharedKey(claims: string, key: string): string {
   const secret = secrets.get(key, () => createSecretKey(key, 'utf8'));
-  const signed = `${HEADER_SEGMENT}.${claims}`;
-  return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+  const signedText = `${HEADER_SEGMENT}.${claims}`;
+  return `${signedText}.${createHmac('sha256', secret).update(signedText).digest('base64url')}`;
 }
 
 /** Signs with a private key. `privateKey` is in PKCS #8 format, base64url-encoded. */
@@ -79,6 +79,6 @@ export function signWithPrivateKey(
     header: segment({ alg: 'EdDSA', typ: 'JWT', kid }),
     key: createPrivateKey({ key: Buffer.from(privateKey, 'base64url'), format: 'der', type: 'pkcs8' }),
   }));
-  const signed = `${header}.${claims}`;
-  return `${signed}.${sign(null, Buffer.from(signed), key).toString('base64url')}`;
+  const signedText = `${header}.${claims}`;
+  return `${signedText}.${sign(null, Buffer.from(signedText), key).toString('base64url')}`;
 }

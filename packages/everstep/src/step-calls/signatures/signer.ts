@@ -60,10 +60,10 @@ export class Signer {
   sign({ instanceId, dialect, url, kind, body, key }: SignedRequest): SignatureHeaders {
     const { signingKeys, privateKey, now, random } = this.options;
     const claims = claimsSegment({ issuer: DIALECTS[dialect].issuer, url, kind, body, now: now(), random });
-    const own = privateKey?.(instanceId);
+    const ownKey = privateKey?.(instanceId);
     return {
       [SIGNATURE_HEADER]: signWithSharedKey(claims, key ?? signingKeys(instanceId).current),
-      ...(own ? { [ED25519_SIGNATURE_HEADER]: signWithPrivateKey(claims, own) } : {}),
+      ...(ownKey ? { [ED25519_SIGNATURE_HEADER]: signWithPrivateKey(claims, ownKey) } : {}),
     };
   }
 }

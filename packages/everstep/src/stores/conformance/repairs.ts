@@ -275,7 +275,7 @@ export function repairConformance(open: OpenStore): void {
           { kind: 'end-run', runKey: succeeded.key, outcome: { status: 'succeeded', result: '1' }, completedAt: T0 + 50 },
           { kind: 'end-run', runKey: canceled.key, outcome: { status: 'canceled' }, completedAt: T0 + 50 },
         ]);
-        const { ended, looked, next } = await store.repairs.endedItems({ ...ID, after: -1, limit: 10 });
+        const { ended, examined: looked, next } = await store.repairs.endedItems({ ...ID, after: -1, limit: 10 });
         assert.deepEqual([looked, next], [5, null]);
         assert.deepEqual(
           ended.map(({ n, state, newDlqId }) => [n, state, newDlqId]),

@@ -81,7 +81,7 @@ const GATHER_MS = 10;
  * A batch costs the database about as much as twenty units, however many it has. While a batch is in progress, units are therefore
  * gathered until they are worth another one. Where the CPU is scarce, they are also gathered before the first batch.
  */
-const SIDE_BY_SIDE = { max: 3, minUnits: 32, gatherMs: gatherWhenBusy(GATHER_MS) };
+const CONCURRENT_BATCHES = { max: 3, minUnits: 32, gatherMs: gatherWhenBusy(GATHER_MS) };
 
 export interface PostgresStoreOptions {
   /** URL such as `postgres://user:password@host:5432/database`. Never logged. */
@@ -110,12 +110,12 @@ export interface OpenedNode {
 export async function openPostgresNode(
   options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs' | 'onTakeover'>,
 ): Promise<OpenedNode> {
-  // An idle transaction must not hold its locks for longer than the node holds everything else.
   checkTls(options.url, locationOfUrl(options.url));
   const primary = new Primary(options);
   const notice = tlsNotice(options.url);
   if (notice !== null)
     options.log.warn({ store: locationOfUrl(options.url), reason: notice }, 'database TLS settings need attention');
+  // An idle transaction must not hold its locks for longer than the node holds everything else.
   const database = await openDatabase({ ...options, primary, idleTransactionMs: options.leaseMs ?? DEFAULT_LEASE_MS });
   const cluster = new PostgresCluster(database, { ...options, primary });
   try {
@@ -179,18 +179,18 @@ export function createPostgresStore(
   commits: Commits = database.engine.isDistributed ? 'by-instance' : 'together',
 ): Store {
   const batches = new BatchWriter(database, () => cluster?.committing ?? null, commits);
-  cluster?.writtenBy(batches);
+  cluster?.setBatchWriter(batches);
   const store = new SqlSession(database);
   const records = new RunRecords(database, batches.instances);
   /** Reads from the rows of a run by its instance and key. `missing` is the result if there is no such run. */
   const ofRun = async <Result, Missing>(runKey: string, read: (run: RunInInstance) => Promise<Result>, missing: Missing) => {
-    const instanceId = (await batches.instances.of([runKey])).get(runKey);
+    const instanceId = (await batches.instances.instancesOf([runKey])).get(runKey);
     return instanceId === undefined ? missing : read({ instanceId, runKey });
   };
   const retention = new Retention(database);
   return {
     commit: (units) => batches.commit(units),
-    concurrentBatches: SIDE_BY_SIDE,
+    concurrentBatches: CONCURRENT_BATCHES,
     ...(database.engine.servers ? { servers: database.engine.servers } : {}),
     probeWrites: () => probeWrites(database),
     loadRun: ({ runKey }) => ofRun(runKey, (run) => loadRun(database, run), null),
@@ -199,21 +199,21 @@ export function createPostgresStore(
     loadResult: ({ runKey }) => ofRun(runKey, (run) => loadResult(database, run), null),
     loadJournal: ({ runKey, from }) => ofRun(runKey, (run) => loadJournal(database, run, from), []),
     dueTasks: async (query) =>
-      batches.instances.learnFrom(await (cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query))),
+      batches.instances.rememberFrom(
+        await (cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query)),
+      ),
     dueInstances: ({ from, before }) => readDueInstances(database, from, before),
     nextDueAt: ({ after }) => (cluster ? readNextUnclaimedAt(database, after) : readNextDueAt(database, after)),
     async findRun(query) {
       if ('runKey' in query) return records.find(query.runKey);
-      const found = await findRun(database, query.instanceId, query.workflowRunId, query.createdAt);
-      if (found) batches.instances.learn(found.key, query.instanceId);
-      return found;
+      const run = await findRun(database, query.instanceId, query.workflowRunId, query.createdAt);
+      if (run) batches.instances.remember(run.key, query.instanceId);
+      return run;
     },
     async endedAmong({ runKeys }) {
-      const instances = await batches.instances.of(runKeys);
-      const ended = await endedAmong(
-        database,
-        [...instances].map(([runKey, instanceId]) => ({ instanceId, runKey })),
-      );
+      const instances = await batches.instances.instancesOf(runKeys);
+      const runs = [...instances].map(([runKey, instanceId]) => ({ instanceId, runKey }));
+      const ended = await endedAmong(database, runs);
       return [...ended.map(({ runKey }) => runKey), ...runKeys.filter((runKey) => !instances.has(runKey))];
     },
     runHistory: (query) => ofRun(query.runKey, (run) => loadHistory(database, { ...query, run }), null),

@@ -2,32 +2,32 @@
 
 export type Row = Readonly<Record<string, unknown>>;
 
-function unexpected(row: Row, column: string, expected: string): never {
+function throwUnexpected(row: Row, column: string, expected: string): never {
   throw new TypeError(`column ${column} is ${row[column] === null ? 'null' : typeof row[column]}, not ${expected}`);
 }
 
 /** 64-bit integers are read as numbers: times and counts are far below 2^53. */
 export function integer(row: Row, column: string): number {
   const value = row[column];
-  return typeof value === 'number' ? value : unexpected(row, column, 'a number');
+  return typeof value === 'number' ? value : throwUnexpected(row, column, 'a number');
 }
 
 export function text(row: Row, column: string): string {
   const value = row[column];
-  return typeof value === 'string' ? value : unexpected(row, column, 'text');
+  return typeof value === 'string' ? value : throwUnexpected(row, column, 'text');
 }
 
 /** SQLite has no type for flags and returns 0 or 1. */
 export function flag(row: Row, column: string): boolean {
   const value = row[column];
   if (value === true || value === 1) return true;
-  return value === false || value === 0 ? false : unexpected(row, column, 'true or false');
+  return value === false || value === 0 ? false : throwUnexpected(row, column, 'true or false');
 }
 
 /** Returns a plain Uint8Array: a Buffer would be shown and compared as something else. */
 export function bytes(row: Row, column: string): Uint8Array {
   const value = row[column];
-  if (!(value instanceof Uint8Array)) return unexpected(row, column, 'bytes');
+  if (!(value instanceof Uint8Array)) return throwUnexpected(row, column, 'bytes');
   return Buffer.isBuffer(value) ? new Uint8Array(value) : value;
 }
 
@@ -41,7 +41,7 @@ export const textOrNull = (row: Row, column: string): string | null => (row[colu
 /** Reads a word, which must be one of `words`. */
 export function word<Word extends string>(row: Row, column: string, words: readonly Word[]): Word {
   const value = text(row, column);
-  return words.find((known) => known === value) ?? unexpected(row, column, `one of ${words.join(', ')}`);
+  return words.find((candidate) => candidate === value) ?? throwUnexpected(row, column, `one of ${words.join(', ')}`);
 }
 
 /** Reads JSON that a store wrote from a value of the type. */

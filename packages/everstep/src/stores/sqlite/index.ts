@@ -25,7 +25,7 @@ import { RunListing } from './listing/run-listing.js';
 import { createSqliteRepairs } from './repairs/repairs.js';
 import { EventRecords } from './runs/event-records.js';
 import { HistoryReader } from './runs/history-reader.js';
-import { Relatives } from './runs/related-runs.js';
+import { RelatedRuns } from './runs/related-runs.js';
 import { Retention } from './runs/retention.js';
 import { RunReader } from './runs/run-reader.js';
 import { TriggerRecords } from './runs/trigger-records.js';
@@ -76,7 +76,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
   const histories = new HistoryReader(parts, reader, events);
-  const [relatives, deadLetters] = [new Relatives(parts), new DeadLetterListing(parts, reader)];
+  const [relatives, deadLetters] = [new RelatedRuns(parts), new DeadLetterListing(parts, reader)];
   return {
     commit: async (units) => {
       const results = batches.commit(units);

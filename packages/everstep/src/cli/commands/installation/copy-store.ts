@@ -29,11 +29,11 @@ function sourceOf(flag: string | undefined, { env, cwd }: Shell): string {
 /** Returns a listener that prints the progress at intervals. */
 function progressPrinter({ printError }: Shell): (progress: CopyProgress) => void {
   let printedAt = performance.now();
-  return ({ doing, what, done, of }) => {
+  return ({ phase, item, count, total }) => {
     const now = performance.now();
     if (now - printedAt < REPORT_EVERY_MS) return;
     printedAt = now;
-    printError(`${doing === 'writing' ? 'writing' : 'checking'} ${what}: ${done}${of === null ? '' : ` of ${of}`}\n`);
+    printError(`${phase === 'writing' ? 'writing' : 'checking'} ${item}: ${count}${total === null ? '' : ` of ${total}`}\n`);
   };
 }
 

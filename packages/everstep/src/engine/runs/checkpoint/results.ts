@@ -8,7 +8,7 @@ import { checkJournal, Violation } from '../../limits/plan.js';
 import type { Draft, ResultTimes } from '../decision.js';
 import type { Task } from '../run.js';
 
-/** The results of a reply, and what is known about them. */
+/** The results of a reply, and the conditions under which they were computed. */
 export interface ReportedResults {
   readonly done: readonly StepResult[];
   /** Whether the endpoint knew the whole journal. */
@@ -53,7 +53,7 @@ export function recordResults(draft: Draft, task: Task, { done, current, trusted
     // A step that followed in the same request is a separate message, as if it had been delivered.
     const isFollowing = index > 0 && draft.task(result.stepId) === undefined;
     const from = isFollowing
-      ? { messageId: draft.countedMessage(), createdAt: Math.min(draft.now, times.startedAt ?? draft.now) }
+      ? { messageId: draft.countMessage(), createdAt: Math.min(draft.now, times.startedAt ?? draft.now) }
       : task;
     draft.recordStep(result, from, times);
     checkJournal(draft);

@@ -40,7 +40,7 @@ const BODY_ERRORS = ['bad-parameter', 'bad-body', 'unsupported-media-type', 'con
 
 const missingBody = (): ApiError => new ApiError('bad-body', 'the request body is missing; send a JSON object');
 
-const shownDestination = (destination: AlertDestination, secret: string | null = null): AlertDestinationEntry => ({
+const presentDestination = (destination: AlertDestination, secret: string | null = null): AlertDestinationEntry => ({
   name: destination.name,
   kind: destination.kind,
   url: shownUrl(destination),
@@ -49,7 +49,7 @@ const shownDestination = (destination: AlertDestination, secret: string | null =
   createdAt: destination.createdAt,
 });
 
-const shownRule = ({ name, isEnabled, condition, destinations, quietHours, createdAt }: AlertRule): AlertRuleEntry => ({
+const presentRule = ({ name, isEnabled, condition, destinations, quietHours, createdAt }: AlertRule): AlertRuleEntry => ({
   name,
   enabled: isEnabled,
   condition,
@@ -58,14 +58,14 @@ const shownRule = ({ name, isEnabled, condition, destinations, quietHours, creat
   createdAt,
 });
 
-const shownWebhook = ({ isEnabled, events, ...webhook }: LifecycleWebhook): LifecycleWebhookEntry => ({
+const presentWebhook = ({ isEnabled, events, ...webhook }: LifecycleWebhook): LifecycleWebhookEntry => ({
   ...webhook,
   enabled: isEnabled,
   events: [...events],
 });
 
 /** Returns the URL. Throws ApiError if it is invalid, or if Everstep may not call it. */
-function checkedUrl(text: string, { addressPolicy }: ApiContext, instanceId: string): string {
+function checkUrl(text: string, { addressPolicy }: ApiContext, instanceId: string): string {
   try {
     const url = parseDestination(text);
     const verdict = addressPolicy?.check(url, instanceId);
@@ -77,7 +77,7 @@ function checkedUrl(text: string, { addressPolicy }: ApiContext, instanceId: str
   }
 }
 
-/** Returns who may receive email. Throws ApiError if the installation has no SMTP server. */
+/** Returns the allowed recipients of email. Throws ApiError if the installation has no SMTP server. */
 function recipientsOf({ mailRecipients }: ApiContext): MailRecipients {
   if (mailRecipients) return mailRecipients;
   throw new ApiError('no-mail-server', 'email requires an SMTP server; ask the operator to set EVERSTEP_SMTP_URL');
@@ -87,7 +87,7 @@ function recipientsOf({ mailRecipients }: ApiContext): MailRecipients {
 function requestOf(
   { kind, url, to, rotateSecret = false }: PutAlertDestination,
   context: ApiContext,
-  named: { readonly instanceId: string; readonly name: string },
+  object: { readonly instanceId: string; readonly name: string },
 ): DestinationRequest {
   const extra = kind === 'email' ? url : to;
   const [required, unused] = kind === 'email' ? ['to', 'url'] : ['url', 'to'];
@@ -97,39 +97,39 @@ function requestOf(
     const refused = to.find((address) => !recipients.allows(address));
     if (refused !== undefined)
       throw new ApiError('bad-body', `"to": ${shown(refused)} is not allowed to receive email from this installation`);
-    return { ...named, kind, to: [...new Set(to)], rotateSecret: false };
+    return { ...object, kind, to: [...new Set(to)], rotateSecret: false };
   }
   if (kind !== 'email' && url !== undefined)
-    return { ...named, kind, url: checkedUrl(url, context, named.instanceId), rotateSecret };
+    return { ...object, kind, url: checkUrl(url, context, object.instanceId), rotateSecret };
   throw new ApiError('bad-body', `"${required}" is missing; the kind ${kind} requires it`);
 }
 
-/** An operation that deletes an object by its name. */
-const deleting = (
+/** Returns an operation that deletes an object by its name. */
+const deleteOperation = (
   operationId: string,
   path: string,
-  what: AlertObject,
+  objectKind: AlertObject,
   description: string,
   remove: (
     service: AlertService,
-    which: { readonly instanceId: string; readonly name: string },
+    object: { readonly instanceId: string; readonly name: string },
   ) => Promise<SettingsRefusal | null>,
 ): Operation =>
   operation({
     operationId,
-    audit: change(`${what.replace(' ', '-')}.delete`, 'name'),
+    audit: change(`${objectKind.replace(' ', '-')}.delete`, 'name'),
     tag: TAG,
-    summary: `Delete ${what.startsWith('alert') ? 'an' : 'a'} ${what}`,
+    summary: `Delete ${objectKind.startsWith('alert') ? 'an' : 'a'} ${objectKind}`,
     description,
     method: 'DELETE',
     path: `${path}/{name}`,
     unknownQuery: 'refuse',
-    pathParameters: NamePath(`Name of the ${what}.`),
+    pathParameters: NamePath(`Name of the ${objectKind}.`),
     responses: { 200: DeletedAlertObject },
     errors: ['bad-parameter', 'not-found', 'conflict'],
     async handle({ path: { name } }, { service }, { instanceId }) {
       const refusal = await remove(service.alerts, { instanceId, name });
-      if (refusal !== null) throw refusalError(refusal, what, name);
+      if (refusal !== null) throw refusalError(refusal, objectKind, name);
       return respond(200, { deleted: 1 });
     },
   });
@@ -145,7 +145,9 @@ const listAlertDestinations = operation({
   responses: { 200: AlertDestinations },
   errors: [],
   handle: async (_input, { service, mailRecipients }, { instanceId }) => {
-    const destinations = service.alerts.settings({ instanceId }).destinations.map((destination) => shownDestination(destination));
+    const destinations = service.alerts
+      .settings({ instanceId })
+      .destinations.map((destination) => presentDestination(destination));
     return respond(200, { destinations, mailAvailable: mailRecipients !== null });
   },
 });
@@ -166,9 +168,9 @@ const putAlertDestination = operation({
   errors: [...BODY_ERRORS, 'blocked-address', 'no-mail-server'],
   async handle({ path: { name }, body }, context, { instanceId }) {
     if (!body) throw missingBody();
-    const put = await context.service.alerts.putDestination(requestOf(body, context, { instanceId, name }));
-    if (typeof put === 'string') throw refusalError(put, 'alert destination', name);
-    return respond(200, shownDestination(put.destination, put.newSecret));
+    const result = await context.service.alerts.putDestination(requestOf(body, context, { instanceId, name }));
+    if (typeof result === 'string') throw refusalError(result, 'alert destination', name);
+    return respond(200, presentDestination(result.destination, result.newSecret));
   },
 });
 
@@ -186,8 +188,8 @@ const testAlertDestination = operation({
   errors: ['bad-parameter', 'not-found', 'conflict', 'no-mail-server'],
   async handle({ path: { name } }, context, { instanceId }) {
     const { service } = context;
-    const tested = service.alerts.settings({ instanceId }).destinations.find((destination) => destination.name === name);
-    if (tested?.kind === 'email') recipientsOf(context);
+    const destination = service.alerts.settings({ instanceId }).destinations.find((item) => item.name === name);
+    if (destination?.kind === 'email') recipientsOf(context);
     const sent = await service.alerts.test({ instanceId, name });
     if (sent === 'not-found') throw noSuchObject('alert destination', name);
     if (sent === 'too-many-tests')
@@ -207,7 +209,7 @@ const listAlertRules = operation({
   responses: { 200: AlertRules },
   errors: [],
   handle: async (_input, { service }, { instanceId }) =>
-    respond(200, { rules: service.alerts.settings({ instanceId }).rules.map(shownRule) }),
+    respond(200, { rules: service.alerts.settings({ instanceId }).rules.map(presentRule) }),
 });
 
 const putAlertRule = operation({
@@ -237,9 +239,9 @@ const putAlertRule = operation({
       ...{ name, isEnabled, condition: conditionOf(condition), destinations: [...new Set(destinations)] },
       ...optional('quietHours', quietHours),
     };
-    const put = await service.alerts.putRule({ instanceId, rule });
-    if (typeof put === 'string') throw refusalError(put, 'alert rule', name);
-    return respond(200, shownRule(put));
+    const result = await service.alerts.putRule({ instanceId, rule });
+    if (typeof result === 'string') throw refusalError(result, 'alert rule', name);
+    return respond(200, presentRule(result));
   },
 });
 
@@ -254,7 +256,7 @@ const listLifecycleWebhooks = operation({
   responses: { 200: LifecycleWebhooks },
   errors: [],
   handle: async (_input, { service }, { instanceId }) =>
-    respond(200, { webhooks: service.alerts.settings({ instanceId }).webhooks.map(shownWebhook) }),
+    respond(200, { webhooks: service.alerts.settings({ instanceId }).webhooks.map(presentWebhook) }),
 });
 
 const putLifecycleWebhook = operation({
@@ -281,35 +283,35 @@ const putLifecycleWebhook = operation({
       ...optional('label', label),
       destination,
     };
-    const put = await service.alerts.putWebhook({ instanceId, webhook });
-    if (typeof put === 'string') throw refusalError(put, 'lifecycle webhook', name);
-    return respond(200, shownWebhook(put));
+    const result = await service.alerts.putWebhook({ instanceId, webhook });
+    if (typeof result === 'string') throw refusalError(result, 'lifecycle webhook', name);
+    return respond(200, presentWebhook(result));
   },
 });
 
 export const alertSettingOperations: readonly Operation[] = [
   listAlertDestinations,
   putAlertDestination,
-  deleting(
+  deleteOperation(
     'deleteAlertDestination',
     DESTINATIONS,
     'alert destination',
     'Rejected while a rule or a lifecycle webhook uses it.',
-    (alerts, which) => alerts.deleteDestination(which),
+    (alerts, object) => alerts.deleteDestination(object),
   ),
   testAlertDestination,
   listAlertRules,
   putAlertRule,
-  deleting('deleteAlertRule', RULES, 'alert rule', 'Its open alerts end without a notice.', (alerts, which) =>
-    alerts.deleteRule(which),
+  deleteOperation('deleteAlertRule', RULES, 'alert rule', 'Its open alerts end without a notice.', (alerts, object) =>
+    alerts.deleteRule(object),
   ),
   listLifecycleWebhooks,
   putLifecycleWebhook,
-  deleting(
+  deleteOperation(
     'deleteLifecycleWebhook',
     WEBHOOKS,
     'lifecycle webhook',
     'Notices that already exist are still sent.',
-    (alerts, which) => alerts.deleteWebhook(which),
+    (alerts, object) => alerts.deleteWebhook(object),
   ),
 ];

@@ -1,4 +1,4 @@
-/** Alerts that the rules have opened. */
+/** Lists the alerts that the rules have opened. */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { type AlertEntry, AlertPage } from '../../../contract/alerts/alerts.js';
@@ -11,12 +11,12 @@ import { optional } from '../../presenters/optional.js';
 
 const STATES = ['open', 'ended'] as const;
 
-function presentAlert(instanceId: string, shown: Alert, condition: AlertCondition | null): AlertEntry {
-  const { endedAt, notifiedAt, notifyAt, notice: _notice, details, ...alert } = shown;
+function presentAlert(instanceId: string, stored: Alert, condition: AlertCondition | null): AlertEntry {
+  const { endedAt, notifiedAt, notifyAt, notice: _notice, details, ...alert } = stored;
   return {
     ...alert,
     ...details,
-    dashboardPath: alertPath(instanceId, shown, condition),
+    dashboardPath: alertPath(instanceId, stored, condition),
     ...optional('endedAt', endedAt ?? undefined),
     ...optional('notifiedAt', notifiedAt ?? undefined),
     ...optional('notifyAt', notifyAt ?? undefined),
@@ -47,17 +47,19 @@ export const listAlerts = operation({
   responses: { 200: AlertPage },
   errors: ['bad-parameter', 'bad-cursor'],
   async handle({ query }, { service, cursors }, { instanceId }) {
-    const { state, cursor: given, count: limit = LIMITS.alertsPageDefault } = query;
+    const { state, cursor: cursorText, count: limit = LIMITS.alertsPageDefault } = query;
     const scope = { operation: 'alerts', instanceId, filters: { state } };
-    const start = given ? await cursors.open(scope, given) : null;
+    const start = cursorText ? await cursors.open(scope, cursorText) : null;
     const isOpen = state === undefined ? {} : { isOpen: state === 'open' };
-    const found = await service.alerts.list({ instanceId, ...isOpen, after: start?.after ?? null, limit: limit + 1 });
-    const alerts = found.slice(0, limit);
-    const last = alerts.at(-1);
+    const read = await service.alerts.list({ instanceId, ...isOpen, after: start?.after ?? null, limit: limit + 1 });
+    const alerts = read.slice(0, limit);
+    const lastAlert = alerts.at(-1);
     const cursor =
-      found.length > limit && last ? await cursors.seal(scope, { after: last.alertId, horizon: null, left: null }) : '';
+      read.length > limit && lastAlert
+        ? await cursors.seal(scope, { after: lastAlert.alertId, horizon: null, remaining: null })
+        : '';
     const conditions = new Map(service.alerts.settings({ instanceId }).rules.map(({ name, condition }) => [name, condition]));
-    const shown = alerts.map((alert) => presentAlert(instanceId, alert, conditions.get(alert.rule) ?? null));
-    return respond(200, { cursor, alerts: shown });
+    const entries = alerts.map((alert) => presentAlert(instanceId, alert, conditions.get(alert.rule) ?? null));
+    return respond(200, { cursor, alerts: entries });
   },
 });

@@ -27,9 +27,9 @@ const badBody = (message: string): ApiError => new ApiError('bad-body', message)
 
 function checkFields({ kind, ...fields }: AlertConditionBody): void {
   const { required, accepted } = FIELDS[kind];
-  const known: readonly string[] = [...required, ...accepted];
+  const allowed: readonly string[] = [...required, ...accepted];
   for (const name of Object.keys(fields)) {
-    if (!known.includes(name)) throw badBody(`"condition.${name}" is not used by the kind ${kind}; omit it`);
+    if (!allowed.includes(name)) throw badBody(`"condition.${name}" is not used by the kind ${kind}; omit it`);
   }
   // Stores replace halves of surrogate pairs, so that the alert would not be found again.
   const malformed = Object.entries(fields).find(([, value]) => typeof value === 'string' && LONE_SURROGATE.test(value));
@@ -47,21 +47,21 @@ export function conditionOf(body: AlertConditionBody): AlertCondition {
   checkFields(body);
   const { kind, workflowUrl, label, flowControlKey, queue, percent = 0, maxAgeMs = 0, forMs = 0 } = body;
   const { endAfterMs = LIMITS.defaultAlertEndAfterMs, windowMs = LIMITS.defaultAlertWindowMs } = body;
-  const ofWorkflow = optional('workflowUrl', workflowUrl);
-  const withLabel = optional('label', label);
+  const workflowField = optional('workflowUrl', workflowUrl);
+  const labelField = optional('label', label);
   switch (kind) {
     case 'run-failed':
-      return { kind, ...ofWorkflow, ...withLabel, endAfterMs };
+      return { kind, ...workflowField, ...labelField, endAfterMs };
     case 'error-group':
-      return { kind, ...ofWorkflow };
+      return { kind, ...workflowField };
     case 'failure-rate':
-      return { kind, ...ofWorkflow, percent, windowMs, minRuns: body.minRuns ?? LIMITS.defaultAlertMinRuns };
+      return { kind, ...workflowField, percent, windowMs, minRuns: body.minRuns ?? LIMITS.defaultAlertMinRuns };
     case 'pending-age':
       return { kind, ...optional('flowControlKey', flowControlKey), ...optional('queue', queue), maxAgeMs };
     case 'schedule-missed':
       return { kind, forMs };
     case 'run-age':
-      return { kind, ...ofWorkflow, ...withLabel, maxAgeMs };
+      return { kind, ...workflowField, ...labelField, maxAgeMs };
     case 'no-worker':
       return { kind, workflowUrl: workflowUrl ?? '', forMs };
     case 'budget':

@@ -6,24 +6,30 @@ import { shown } from '../../parameters/value-errors.js';
 
 export type AlertObject = 'alert destination' | 'alert rule' | 'lifecycle webhook';
 
-const MOST: Readonly<Record<AlertObject, number>> = {
+const MAX_COUNT: Readonly<Record<AlertObject, number>> = {
   'alert destination': LIMITS.maxAlertDestinations,
   'alert rule': LIMITS.maxAlertRules,
   'lifecycle webhook': LIMITS.maxLifecycleWebhooks,
 };
 
-export const noSuchObject = (what: AlertObject, name: string): ApiError =>
-  new ApiError('not-found', `${what} ${shown(name)} not found`);
+export const noSuchObject = (objectKind: AlertObject, name: string): ApiError =>
+  new ApiError('not-found', `${objectKind} ${shown(name)} not found`);
 
 /** Returns the error of a refused change. */
-export function refusalError(refusal: SettingsRefusal, what: AlertObject, name: string): ApiError {
+export function refusalError(refusal: SettingsRefusal, objectKind: AlertObject, name: string): ApiError {
   switch (refusal) {
     case 'not-found':
-      return noSuchObject(what, name);
+      return noSuchObject(objectKind, name);
     case 'too-many':
-      return new ApiError('conflict', `the queue instance has reached the limit of ${MOST[what]} ${what}s; delete some`);
+      return new ApiError(
+        'conflict',
+        `the queue instance has reached the limit of ${MAX_COUNT[objectKind]} ${objectKind}s; delete some`,
+      );
     case 'in-use':
-      return new ApiError('conflict', `the ${what} ${shown(name)} is used by a rule or a lifecycle webhook; change that first`);
+      return new ApiError(
+        'conflict',
+        `the ${objectKind} ${shown(name)} is used by a rule or a lifecycle webhook; change that first`,
+      );
     case 'no-destination':
       return new ApiError('bad-body', 'a destination does not exist; create it first');
     case 'not-a-webhook':

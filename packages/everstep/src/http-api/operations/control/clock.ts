@@ -1,4 +1,4 @@
-/** The clock of a service that runs on virtual time. */
+/** Shows and advances the clock of a service that runs on virtual time. */
 
 import { LIMITS } from '../../../config/limits.js';
 import { ClockMove, ClockMoved, ClockState } from '../../../contract/clock.js';
@@ -6,12 +6,12 @@ import { ApiError } from '../../../contract/error-codes.js';
 import type { MoveOutcome, MoveTarget, VirtualTime } from '../../../ports/virtual-time.js';
 import { notAudited } from '../../audited/audit-rule.js';
 import { type ApiContext, operation, respond } from '../../operation.js';
-import { DURATION_WORDS, formatDuration, parseDuration } from '../../parameters/duration.js';
+import { DURATION_FORM, formatDuration, parseDuration } from '../../parameters/duration.js';
 import { shown } from '../../parameters/value-errors.js';
 
 const ONLY_VIRTUAL = 'Requires a server that was started with `everstep dev --virtual-clock`; otherwise the response is 404.';
 
-function virtualTime({ virtualTime: time }: ApiContext): VirtualTime {
+function requireVirtualTime({ virtualTime: time }: ApiContext): VirtualTime {
   if (time) return time;
   throw new ApiError(
     'unknown-route',
@@ -29,7 +29,7 @@ function targetOf({ by, to }: { readonly by?: string; readonly to?: number }, no
     );
   }
   const byMs = by === undefined ? (to ?? now) - now : parseDuration(by);
-  if (byMs === null) throw new ApiError('bad-body', `"by" must be ${DURATION_WORDS}, not ${shown(by ?? '')}`);
+  if (byMs === null) throw new ApiError('bad-body', `"by" must be ${DURATION_FORM}, not ${shown(by ?? '')}`);
   if (by !== undefined && byMs <= 0)
     throw new ApiError('bad-body', '"by" must be a positive duration such as "10s"; the clock cannot move backwards');
   if (byMs > LIMITS.maxClockMoveMs) {
@@ -41,7 +41,7 @@ function targetOf({ by, to }: { readonly by?: string; readonly to?: number }, no
   return by === undefined ? { atMs: to ?? now } : { byMs };
 }
 
-function moved(outcome: MoveOutcome): { readonly now: number; readonly fired: number } {
+function moveResult(outcome: MoveOutcome): { readonly now: number; readonly fired: number } {
   switch (outcome.kind) {
     case 'moved':
       return { now: outcome.now, fired: outcome.fired };
@@ -75,7 +75,7 @@ export const getClock = operation({
   unknownQuery: 'ignore',
   responses: { 200: ClockState },
   errors: ['unknown-route'],
-  handle: (_input, context) => respond(200, { now: virtualTime(context).now(), virtual: true as const }),
+  handle: (_input, context) => respond(200, { now: requireVirtualTime(context).now(), virtual: true as const }),
 });
 
 export const advanceClock = operation({
@@ -91,8 +91,8 @@ export const advanceClock = operation({
   responses: { 200: ClockMoved },
   errors: ['bad-parameter', 'bad-body', 'unknown-route'],
   async handle({ body, request }, context) {
-    const time = virtualTime(context);
-    return respond(200, moved(await time.move(targetOf(body ?? {}, time.now()), request.signal())));
+    const time = requireVirtualTime(context);
+    return respond(200, moveResult(await time.move(targetOf(body ?? {}, time.now()), request.signal())));
   },
 });
 
@@ -107,5 +107,6 @@ export const settleClock = operation({
   unknownQuery: 'refuse',
   responses: { 200: ClockMoved },
   errors: ['bad-parameter', 'bad-body', 'unknown-route'],
-  handle: async ({ request }, context) => respond(200, moved(await virtualTime(context).move({ byMs: 0 }, request.signal()))),
+  handle: async ({ request }, context) =>
+    respond(200, moveResult(await requireVirtualTime(context).move({ byMs: 0 }, request.signal()))),
 });

@@ -3,6 +3,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { type DestinationEntry, DestinationHeld, Destinations } from '../../../contract/service.js';
 import { isWorkerUrl } from '../../../ports/workers.js';
 import type { DestinationStatus } from '../../../runtime/services/workflow-service.js';
@@ -24,12 +25,12 @@ const origin = Type.Optional(
 const url = Type.Optional(Type.String({ description: 'Alternative name of `origin`.' }));
 
 function originOf(body: { readonly origin?: string; readonly url?: string }): string {
-  const [name, given] = body.origin === undefined ? ['url', body.url] : ['origin', body.origin];
-  if (given === undefined || (body.origin !== undefined && body.url !== undefined)) {
+  const [name, text] = body.origin === undefined ? ['url', body.url] : ['origin', body.origin];
+  if (text === undefined || (body.origin !== undefined && body.url !== undefined)) {
     throw new ApiError('bad-body', 'the body must have either "origin" or "url": an absolute http or https URL, or a worker URL');
   }
   try {
-    const parsed = parseWorkflowUrl(given);
+    const parsed = parseWorkflowUrl(text);
     return isWorkerUrl(parsed) ? parsed : new URL(parsed).origin;
   } catch (error) {
     if (error instanceof Unacceptable) throw new ApiError('bad-body', `"${name}" ${error.message}`);
@@ -95,15 +96,15 @@ export const holdDestination = operation({
           }),
         ),
       },
-      { additionalProperties: false },
+      NO_OTHER_PROPERTIES,
     ),
   },
   responses: { 200: DestinationHeld },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ body = {} }, { service }, { instanceId }) {
-    const held = originOf(body);
-    await service.destinations.hold({ instanceId, origin: held, reason: reasonOf(body.reason ?? HELD_BY_HAND) });
-    return respond(200, { origin: held, isHeld: true });
+    const destination = originOf(body);
+    await service.destinations.hold({ instanceId, origin: destination, reason: reasonOf(body.reason ?? HELD_BY_HAND) });
+    return respond(200, { origin: destination, isHeld: true });
   },
 });
 
@@ -117,12 +118,13 @@ export const releaseDestination = operation({
   method: 'POST',
   path: '/v2/destinations/release',
   unknownQuery: 'refuse',
-  body: { kind: 'json', required: true, schema: Type.Object({ origin, url }, { additionalProperties: false }) },
+  body: { kind: 'json', required: true, schema: Type.Object({ origin, url }, NO_OTHER_PROPERTIES) },
   responses: { 200: DestinationHeld },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found'],
   async handle({ body = {} }, { service }, { instanceId }) {
-    const held = originOf(body);
-    if (await service.destinations.release({ instanceId, origin: held })) return respond(200, { origin: held, isHeld: false });
-    throw new ApiError('not-found', `destination ${shown(held)} is not held`);
+    const destination = originOf(body);
+    if (await service.destinations.release({ instanceId, origin: destination }))
+      return respond(200, { origin: destination, isHeld: false });
+    throw new ApiError('not-found', `destination ${shown(destination)} is not held`);
   },
 });

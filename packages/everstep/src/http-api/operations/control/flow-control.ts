@@ -24,7 +24,7 @@ export const UnpinQuery = Type.Object({
   rate: Type.Optional(Type.Boolean({ description: 'Whether to unpin the rate and its period.' })),
 });
 
-const found = <Found>(key: string, status: Found | null): Found => {
+const requireKey = <Status>(key: string, status: Status | null): Status => {
   if (status !== null) return status;
   throw new ApiError('not-found', `flow control key ${shown(key)} not found; a key is created by the first run that uses it`);
 };
@@ -59,7 +59,7 @@ export const getFlowControl = operation({
   responses: { 200: FlowControlEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
-    const status = found(key, await service.flowControl.find({ instanceId, key }));
+    const status = requireKey(key, await service.flowControl.find({ instanceId, key }));
     return respond(200, presentFlowControl(status, service.now()));
   },
 });
@@ -87,12 +87,12 @@ export const listWaitingDeliveries = operation({
   responses: { 200: FlowControlWaitList },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key }, query: { count } }, { service }, { instanceId }) {
-    const list = found(key, await service.flowControl.waitList({ instanceId, key, limit: count ?? LIMITS.waitListDefault }));
+    const list = requireKey(key, await service.flowControl.waitList({ instanceId, key, limit: count ?? LIMITS.waitListDefault }));
     return respond(200, { waiting: list.waiting.map(presentKeyWaiter), waitListSize: list.size });
   },
 });
 
-interface Verb {
+interface KeyAction {
   readonly verb: 'pause' | 'resume' | 'resetRate';
   /** Name of the action in the audit log. */
   readonly action: string;
@@ -101,7 +101,7 @@ interface Verb {
   readonly description: string;
 }
 
-const VERBS: readonly Verb[] = [
+const KEY_ACTIONS: readonly KeyAction[] = [
   {
     verb: 'pause',
     action: 'pause',
@@ -125,7 +125,7 @@ const VERBS: readonly Verb[] = [
   },
 ];
 
-const changes: readonly Operation[] = VERBS.map(({ verb, action, change: wanted, summary, description }) =>
+const changes: readonly Operation[] = KEY_ACTIONS.map(({ verb, action, change: keyChange, summary, description }) =>
   operation({
     operationId: `${verb}FlowControl`,
     audit: change(`flow-control.${action}`, 'flowControlKey'),
@@ -139,7 +139,7 @@ const changes: readonly Operation[] = VERBS.map(({ verb, action, change: wanted,
     responses: { 200: FlowControlEntry },
     errors: ['bad-parameter', 'not-found'],
     async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
-      const status = found(key, await service.flowControl.change({ instanceId, key, change: wanted }));
+      const status = requireKey(key, await service.flowControl.change({ instanceId, key, change: keyChange }));
       return respond(200, presentFlowControl(status, service.now()));
     },
   }),
@@ -179,7 +179,7 @@ const pinFlowControl = operation({
       ...optional('parallelism', parallelism),
       ...(rate === undefined ? {} : { rate, periodMs: period ?? DEFAULT_PERIOD_MS }),
     };
-    const status = found(key, await service.flowControl.change({ instanceId, key, change: { kind: 'pin', limits } }));
+    const status = requireKey(key, await service.flowControl.change({ instanceId, key, change: { kind: 'pin', limits } }));
     return respond(200, presentFlowControl(status, service.now()));
   },
 });
@@ -198,10 +198,10 @@ const unpinFlowControl = operation({
   responses: { 200: FlowControlEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key }, query }, { service }, { instanceId }) {
-    const all = query.parallelism === undefined && query.rate === undefined;
-    const { parallelism = all, rate = all } = query;
+    const unpinsAll = query.parallelism === undefined && query.rate === undefined;
+    const { parallelism = unpinsAll, rate = unpinsAll } = query;
     const change = { kind: 'unpin', parallelism, rate } as const;
-    const status = found(key, await service.flowControl.change({ instanceId, key, change }));
+    const status = requireKey(key, await service.flowControl.change({ instanceId, key, change }));
     return respond(200, presentFlowControl(status, service.now()));
   },
 });

@@ -50,7 +50,7 @@ export const getSettings = operation({
 });
 
 /** Returns the settings with the changes applied. Absent fields keep their value. */
-function changed(settings: InstanceSettings, { breaker, retention = {} }: InstanceSettingsPatch): InstanceSettings {
+function applyPatch(settings: InstanceSettings, { breaker, retention = {} }: InstanceSettingsPatch): InstanceSettings {
   const rule = (state: RetentionState): RetentionRule => ({ ...settings.retention[state], ...retention[state] });
   return {
     breaker: { ...settings.breaker, ...breaker },
@@ -76,7 +76,7 @@ export const updateSettings = operation({
   responses: { 200: InstanceSettingsSchema },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ body = {} }, { service }, { instanceId }) {
-    const settings = changed(await service.settings.instanceSettings({ instanceId }), body);
+    const settings = applyPatch(await service.settings.instanceSettings({ instanceId }), body);
     await service.settings.changeInstanceSettings({ instanceId, settings });
     return respond(200, settings);
   },

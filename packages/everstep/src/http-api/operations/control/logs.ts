@@ -46,15 +46,15 @@ async function listLogs(
   caller: Caller,
   { reserve }: Pick<RequestContext, 'reserve'>,
 ) {
-  const { cursor: given, count, trimBody = false, ...asked } = query;
-  const { order = 'newest-first' } = asked;
+  const { cursor: cursorText, count, trimBody = false, ...filterQuery } = query;
+  const { order = 'newest-first' } = filterQuery;
   const { reads, cursors, service, slices } = context;
   const { instanceId } = caller;
-  const scope = { operation: 'logs', instanceId, filters: asked };
-  const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
-  if (isEmptyRange(asked)) return respond(200, { runs: [] });
-  const filter = storeFilterOf(INDEXED_RUN_FILTERS, asked);
-  const compared = storeFilterOf(COMPARED_RUN_FILTERS, asked);
+  const scope = { operation: 'logs', instanceId, filters: filterQuery };
+  const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+  if (isEmptyRange(filterQuery)) return respond(200, { runs: [] });
+  const filter = storeFilterOf(INDEXED_RUN_FILTERS, filterQuery);
+  const compared = storeFilterOf(COMPARED_RUN_FILTERS, filterQuery);
   const [after, limit] = [start?.after ?? null, count ?? LIMITS.runsPageDefault];
   const listing = isCompared(compared)
     ? await listCompared(
@@ -64,7 +64,7 @@ async function listLogs(
     : await reads.runs.listRuns({ instanceId, filter, order, after, horizon: null, limit });
   const budget = new PageBudget(reserve);
   const { runs, next } = await readPage(listing, (run) => readHistory(reads.runs, run, budget, !trimBody));
-  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, remaining: null }) };
   const waits = await waitsOfHistories(service.runs, runs);
   return respond(200, { ...cursor, runs: runs.map((history) => presentRunLog(history, { trimBody, waits })) });
 }

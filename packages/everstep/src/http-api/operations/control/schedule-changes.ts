@@ -38,18 +38,18 @@ const changeSchedule = operation({
   body: { kind: 'json', required: true, schema: ScheduleChange },
   responses: { 200: ScheduleEntry },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'body-too-large', 'storage-quota-exceeded'],
-  async handle({ path: { scheduleId }, body: wanted = {} }, context, { instanceId }) {
+  async handle({ path: { scheduleId }, body: patch = {} }, context, { instanceId }) {
     const { reads, service } = context;
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
     if (!schedule) throw noSuchSchedule(scheduleId);
-    const times = timesOf(wanted, schedule);
-    const labels = labelsOf(wanted);
-    const body = wanted.body === undefined ? undefined : Buffer.from(wanted.body, 'utf8');
+    const times = timesOf(patch, schedule);
+    const labels = labelsOf(patch);
+    const body = patch.body === undefined ? undefined : Buffer.from(patch.body, 'utf8');
     if (body !== undefined) allowSize(context, instanceId, body);
     const edit = {
       ...(times === undefined ? {} : { times }),
       ...(body === undefined ? {} : { body }),
-      ...(wanted.retries === undefined ? {} : { maxRetries: wanted.retries }),
+      ...(patch.retries === undefined ? {} : { maxRetries: patch.retries }),
       ...(labels === undefined ? {} : { labels }),
     };
     const edited = await service.schedules.edit({ instanceId, scheduleId, edit });

@@ -1,4 +1,4 @@
-/** Schedules: start runs periodically. */
+/** Operations of schedules, which start runs periodically. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -14,7 +14,7 @@ import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { presentSchedule } from '../../presenters/schedule.js';
 import { allowNames } from '../../quotas/named-objects.js';
-import { listedSchedules } from '../../read-models/schedule-list.js';
+import { listSchedules } from '../../read-models/schedule-list.js';
 import { SCHEDULE_PATH } from '../../server/target.js';
 import { checkDestination, FORWARD, ScheduleHeaders, TRIGGER_FAMILIES } from '../triggers/setting-headers.js';
 import { destinationOf, stringOrNull } from '../triggers/trigger.js';
@@ -33,20 +33,20 @@ export function cronOf(
   headers: Pick<ScheduleHeaders, 'Cron' | 'Cron-Timezone'>,
   { dialect }: RequestContext,
 ): { readonly cron: string; readonly timeZone: string } {
-  const { Cron: given, 'Cron-Timezone': timeZone } = headers;
-  if (timeZone !== undefined && IN_CRON.test(given)) {
+  const { Cron: expression, 'Cron-Timezone': timeZone } = headers;
+  if (timeZone !== undefined && IN_CRON.test(expression)) {
     throw new ApiError(
       'bad-header',
       `${dialect.spell('Cron')} and ${dialect.spell('Cron-Timezone')} both contain a time zone; give it only once`,
     );
   }
-  const parsed = parseCron(given, timeZone ?? DEFAULT_TIME_ZONE);
+  const parsed = parseCron(expression, timeZone ?? DEFAULT_TIME_ZONE);
   if (!parsed.ok) throw new ApiError('bad-header', `${dialect.spell('Cron')} is not a valid cron expression: ${parsed.message}`);
   return { cron: parsed.cron, timeZone: parsed.timeZone };
 }
 
 /** Creates or replaces a schedule. Throws ApiError when the limit is reached; replacing a schedule is always possible. */
-export async function putSchedule(context: ApiContext, command: Omit<ScheduleCommand, 'most'>): Promise<Schedule> {
+export async function putSchedule(context: ApiContext, command: Omit<ScheduleCommand, 'max'>): Promise<Schedule> {
   const { limits, service } = context;
   const { instanceId } = command;
   const plan = limits?.plan(instanceId) ?? null;
@@ -120,7 +120,7 @@ const createSchedule = operation({
   },
 });
 
-const listSchedules = operation({
+const listOperation = operation({
   operationId: 'listSchedules',
   tag: TAG,
   summary: 'List schedules',
@@ -131,7 +131,7 @@ const listSchedules = operation({
   responses: { 200: ScheduleList },
   errors: [],
   handle: async ({ request }, { reads }, { instanceId }) =>
-    respond(200, await listedSchedules(reads.schedules, instanceId, request.reserve, presentSchedule)),
+    respond(200, await listSchedules(reads.schedules, instanceId, request.reserve, presentSchedule)),
 });
 
 const getSchedule = operation({
@@ -170,7 +170,7 @@ const deleteSchedule = operation({
   },
 });
 
-const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+const pauseOperation = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
   operation({
     operationId: `${verb}Schedule`,
     audit: change(`schedule.${verb}`, 'scheduleId'),
@@ -192,9 +192,17 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
 
 export const scheduleOperations: readonly Operation[] = [
   createSchedule,
-  listSchedules,
+  listOperation,
   getSchedule,
   deleteSchedule,
-  pausing('pause', 'Pause a schedule', 'The schedule does not start runs until it is resumed. Runs that have started continue.'),
-  pausing('resume', 'Resume a schedule', 'The schedule continues at its next regular time. Times that it missed are skipped.'),
+  pauseOperation(
+    'pause',
+    'Pause a schedule',
+    'The schedule does not start runs until it is resumed. Runs that have started continue.',
+  ),
+  pauseOperation(
+    'resume',
+    'Resume a schedule',
+    'The schedule continues at its next regular time. Times that it missed are skipped.',
+  ),
 ];

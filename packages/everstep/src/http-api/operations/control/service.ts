@@ -22,14 +22,14 @@ export const getHealth = openOperation({
 /** Maximum time for the store to respond to a readiness check. */
 const STORE_ANSWERS_MS = 2_000;
 
-/** Waits for `work`. Rejects when it takes longer than `longestMs`. */
-async function within(longestMs: number, work: Promise<unknown>): Promise<void> {
+/** Waits for `work`. Rejects when it takes longer than `timeoutMs`. */
+async function withTimeout(timeoutMs: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`timed out after ${longestMs} ms`)), longestMs);
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`timed out after ${timeoutMs} ms`)), timeoutMs);
   });
   try {
-    await Promise.race([work, late]);
+    await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
   }
@@ -56,7 +56,7 @@ export const getReadiness = openOperation({
     const refusal = storeRefusal();
     if (refusal !== null) throw notReady('store-unavailable', refusal);
     try {
-      await within(STORE_ANSWERS_MS, reads.check());
+      await withTimeout(STORE_ANSWERS_MS, reads.check());
     } catch (error) {
       log.error({ error: String(error) }, 'readiness check could not read the store');
       throw notReady('store-unreadable', 'the store cannot be read; the server log contains the cause');

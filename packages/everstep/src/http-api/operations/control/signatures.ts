@@ -15,22 +15,22 @@ const KEY_SET_MAX_AGE_S = 300;
 
 type SignatureSettingsBody = Static<typeof SignatureSettingsSchema>;
 
-const shown = ({ publicUrl }: ApiContext, instanceId: string, settings: SignatureSettings): SignatureSettingsBody => {
+const presentSettings = ({ publicUrl }: ApiContext, instanceId: string, settings: SignatureSettings): SignatureSettingsBody => {
   const { origins, workflowOrigins, messageKeys, publicKeys } = settings;
   const ed25519 = publicKeys && { jwksUrl: `${publicUrl()}/v2/jwks/${instanceId}`, ...publicKeys };
   return { origins: origins && [...origins], workflowOrigins: [...workflowOrigins], messageKeys, ed25519 };
 };
 
 function readOrigins(origins: readonly string[]): readonly string[] {
-  const read = origins.map((text, at) => {
+  const parsed = origins.map((text, index) => {
     const origin = readSignedOrigin(text);
     if (origin !== null) return origin;
     throw new ApiError(
       'bad-body',
-      `"origins[${at}]" must be an origin such as "https://app.example.com", "https://*.example.com" for all subdomains, or "*" for all origins`,
+      `"origins[${index}]" must be an origin such as "https://app.example.com", "https://*.example.com" for all subdomains, or "*" for all origins`,
     );
   });
-  return [...new Set(read)];
+  return [...new Set(parsed)];
 }
 
 export const getSignatureSettings = operation({
@@ -49,7 +49,7 @@ export const getSignatureSettings = operation({
   async handle(_input, context, { instanceId }) {
     const settings = await context.authority.signatureSettings(instanceId);
     if (!settings) throw new ApiError('not-found', 'queue instance not found');
-    return respond(200, shown(context, instanceId, settings));
+    return respond(200, presentSettings(context, instanceId, settings));
   },
 });
 
@@ -69,7 +69,10 @@ export const updateSignatureSettings = operation({
     const { origins, ...rest } = body;
     const change = { ...rest, ...(origins === undefined ? {} : { origins: origins && readOrigins(origins) }) };
     const by = { actor, address: request.callerIp };
-    return respond(200, shown(context, instanceId, await context.authority.changeSignatureSettings(instanceId, change, by)));
+    return respond(
+      200,
+      presentSettings(context, instanceId, await context.authority.changeSignatureSettings(instanceId, change, by)),
+    );
   },
 });
 
@@ -87,7 +90,7 @@ export const rotateKeyPairs = operation({
   errors: ['bad-parameter', 'conflict'],
   async handle({ request }, context, { instanceId, actor }) {
     const settings = await context.authority.rotateKeyPairs(instanceId, { actor, address: request.callerIp });
-    if (settings) return respond(200, shown(context, instanceId, settings));
+    if (settings) return respond(200, presentSettings(context, instanceId, settings));
     throw new ApiError('conflict', 'the queue instance has no Ed25519 signatures; enable them first with PUT /v2/signatures');
   },
 });

@@ -19,8 +19,8 @@ const positionOf = ({ app, connectedAt, connectionId }: WorkerStatus): Position 
 
 function compare(a: Position, b: Position): number {
   for (const [index, value] of a.entries()) {
-    const other = b[index];
-    if (other !== undefined && value !== other) return value < other ? -1 : 1;
+    const otherValue = b[index];
+    if (otherValue !== undefined && value !== otherValue) return value < otherValue ? -1 : 1;
   }
   return 0;
 }
@@ -34,9 +34,9 @@ function parsePosition(text: string): Position {
 }
 
 function presentWorker(status: WorkerStatus): WorkerEntry {
-  const { workflows, isDraining, lastError, version, host, ...rest } = status;
+  const { workflows, isDraining, lastError, version, host, ...remaining } = status;
   return {
-    ...rest,
+    ...remaining,
     workflows: workflows.toSorted().slice(0, LIMITS.maxListedWorkflowsOfWorker),
     workflowCount: workflows.length,
     ...optional('version', version),
@@ -47,9 +47,9 @@ function presentWorker(status: WorkerStatus): WorkerEntry {
 }
 
 function unservedBy({ origin, noWorkerSince, waiting }: DestinationStatus): readonly UnservedWorkflow[] {
-  const named = parseWorkerUrl(origin);
-  if (!named || noWorkerSince === undefined || waiting === 0) return [];
-  return [{ ...named, workflowUrl: origin, since: noWorkerSince, waitListSize: waiting }];
+  const workflow = parseWorkerUrl(origin);
+  if (!workflow || noWorkerSince === undefined || waiting === 0) return [];
+  return [{ ...workflow, workflowUrl: origin, since: noWorkerSince, waitListSize: waiting }];
 }
 
 export const listWorkers = operation({
@@ -75,18 +75,19 @@ export const listWorkers = operation({
   }),
   responses: { 200: WorkerPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query: { app, cursor: given, count = LIMITS.workersPageDefault } }, context, { instanceId }) {
+  async handle({ query: { app, cursor: cursorText, count = LIMITS.workersPageDefault } }, context, { instanceId }) {
     const { workers, service, cursors } = context;
     const scope = { operation: 'workers', instanceId, filters: { app } };
-    const after = given === undefined || given === '' ? null : parsePosition((await cursors.open(scope, given)).after);
+    const after =
+      cursorText === undefined || cursorText === '' ? null : parsePosition((await cursors.open(scope, cursorText)).after);
     const destinations = await service.destinations.list({ instanceId });
     const isWanted = (entry: { readonly app: string }) => app === undefined || entry.app === app;
-    const rest = (await workers.connectionsOf(instanceId))
+    const remaining = (await workers.connectionsOf(instanceId))
       .filter((entry) => isWanted(entry) && (after === null || compare(positionOf(entry), after) > 0))
       .toSorted((a, b) => compare(positionOf(a), positionOf(b)));
-    const page = rest.slice(0, count);
-    const last = rest.length > count ? page.at(-1) : undefined;
-    const next = last && { after: JSON.stringify(positionOf(last)), horizon: null, left: null };
+    const page = remaining.slice(0, count);
+    const lastOnPage = remaining.length > count ? page.at(-1) : undefined;
+    const next = lastOnPage && { after: JSON.stringify(positionOf(lastOnPage)), horizon: null, remaining: null };
     return respond(200, {
       ...(next ? { cursor: await cursors.seal(scope, next) } : {}),
       workers: page.map(presentWorker),

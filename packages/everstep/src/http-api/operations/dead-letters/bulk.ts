@@ -45,7 +45,7 @@ export interface BulkRequest {
   readonly query: BulkQuery;
   readonly matchRunId: 'exact' | 'prefix';
   /** Maximum number of entries in this request. Default and maximum: LIMITS.bulkMax. */
-  readonly pageMost?: number;
+  readonly pageMax?: number;
 }
 
 export interface BulkPage<Done> {
@@ -60,7 +60,7 @@ export interface BulkPage<Done> {
 export type TakeEntries<Done> = (dlqIds: readonly string[]) => Promise<readonly Done[]>;
 
 /** Returns the distinct ids. Throws ApiError when there are none or too many. */
-export function checkedDlqIds(dlqIds: readonly string[], max: number = LIMITS.bulkMax): readonly string[] {
+export function distinctDlqIds(dlqIds: readonly string[], max: number = LIMITS.bulkMax): readonly string[] {
   const distinct = [...new Set(dlqIds)];
   if (distinct.length === 0)
     throw new ApiError('bad-parameter', 'dlqIds must not be empty; give at least one id, or omit the parameter');
@@ -78,30 +78,31 @@ export function hasFilter({ cursor: _cursor, count: _count, ...filters }: BulkQu
 
 export async function runBulk<Done>(context: ApiContext, request: BulkRequest, take: TakeEntries<Done>): Promise<BulkPage<Done>> {
   const { reads, cursors } = context;
-  const { instanceId, query, matchRunId, pageMost = LIMITS.bulkMax } = request;
-  const max = Math.min(pageMost, LIMITS.bulkMax);
-  const { cursor: given, count, dlqIds: _named, ...asked } = query;
-  const scope = { operation: request.operation, instanceId, filters: asked };
-  const continued: CursorState | null = given === undefined || given === '' ? null : await cursors.open(scope, given);
-  if (isEmptyRange(asked)) return { done: [], cursor: '' };
-  const horizon = continued?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
+  const { instanceId, query, matchRunId, pageMax = LIMITS.bulkMax } = request;
+  const max = Math.min(pageMax, LIMITS.bulkMax);
+  const { cursor: cursorText, count, dlqIds: _named, ...filters } = query;
+  const scope = { operation: request.operation, instanceId, filters };
+  const continuedAt: CursorState | null =
+    cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+  if (isEmptyRange(filters)) return { done: [], cursor: '' };
+  const horizon = continuedAt?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
   const filter: DeadLetterFilter = {
     kind: 'workflow',
-    ...storeFilterOf(matchRunId === 'exact' ? DEAD_LETTER_FILTERS : PREFIX_FILTERS, asked),
+    ...storeFilterOf(matchRunId === 'exact' ? DEAD_LETTER_FILTERS : PREFIX_FILTERS, filters),
   };
-  let left = continued === null ? (count ?? null) : continued.left;
-  let after: string | null = continued?.after ?? null;
+  let remaining = continuedAt === null ? (count ?? null) : continuedAt.remaining;
+  let after: string | null = continuedAt?.after ?? null;
   let done: readonly Done[] = [];
   // If other requests took a whole page in the meantime, the next page is tried. So an empty page means the end.
   do {
-    const limit = Math.min(max, left ?? max);
+    const limit = Math.min(max, remaining ?? max);
     const page = await reads.deadLetters.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     if (page.items.length > 0) done = await take(page.items);
-    if (left !== null) left -= done.length;
+    if (remaining !== null) remaining -= done.length;
     after = page.next;
   } while (after !== null && done.length === 0);
-  if (after === null || left === 0) return { done, cursor: '' };
-  return { done, cursor: await cursors.seal(scope, { after, horizon, left }) };
+  if (after === null || remaining === 0) return { done, cursor: '' };
+  return { done, cursor: await cursors.seal(scope, { after, horizon, remaining }) };
 }
 
 /** Rejects a count below the number of ids: ids are processed all or nothing. */

@@ -11,7 +11,7 @@ import { presentReference } from '../../presenters/run.js';
 import { RunIdPath, requireRun, workflowCreatedAt } from '../runs/runs.js';
 import { filterOf } from './repairs.js';
 
-const HOW =
+const CHECK_DESCRIPTION =
   'Everstep sends the recorded steps to the endpoint, which runs its code against them. As in any replay, the code between steps runs. No step is executed, and nothing is recorded or billed. The outcome is `cannot-tell`, with a reason, for endpoints with another or an older SDK and for endpoints that cannot be reached.';
 
 const presentCheck = (run: RunRecord, dlqId: string | null, checked: CheckedRun): RunCheck => ({
@@ -24,7 +24,7 @@ export const checkRun = operation({
   operationId: 'checkRun',
   tag: 'Runs',
   summary: 'Check whether the endpoint can replay a run',
-  description: HOW,
+  description: CHECK_DESCRIPTION,
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/check',
   unknownQuery: 'refuse',
@@ -46,7 +46,7 @@ export const checkDeadLetters = operation({
   audit: ONLY_READS,
   tag: 'Dead letter queue',
   summary: 'Check whether endpoints can replay failed runs',
-  description: `Checks at most ${LIMITS.checksMax} runs per request, newest first. Repeat the request with the returned cursor and the same filter until the cursor is empty. ${HOW}`,
+  description: `Checks at most ${LIMITS.checksMax} runs per request, newest first. Repeat the request with the returned cursor and the same filter until the cursor is empty. ${CHECK_DESCRIPTION}`,
   method: 'POST',
   path: '/v2/workflows/dlq/check',
   unknownQuery: 'refuse',
@@ -54,17 +54,17 @@ export const checkDeadLetters = operation({
   responses: { 200: DeadLetterChecks },
   errors: ['bad-parameter', 'bad-body', 'bad-cursor', 'unsupported-media-type'],
   async handle({ body = {}, request }, { reads, service, cursors }, { instanceId }) {
-    const { filter = {}, count = LIMITS.checksMax, cursor: given } = body;
+    const { filter = {}, count = LIMITS.checksMax, cursor: cursorText } = body;
     const scope = { operation: 'dlq-check', instanceId, filters: filter };
-    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
-    const asked = filterOf('check', filter);
+    const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+    const storeFilter = filterOf('check', filter);
     const entries: DeadLetterRecord[] = [];
     let after = start?.after ?? null;
     do {
       const limit = count - entries.length;
       const page = await reads.deadLetters.listDeadLetters({
         instanceId,
-        filter: asked,
+        filter: storeFilter,
         order: 'newest-first',
         after,
         horizon: null,
@@ -79,7 +79,7 @@ export const checkDeadLetters = operation({
       const check = checked[index];
       return check ? [presentCheck(run, dlqId, check)] : [];
     });
-    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, left: null });
+    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, remaining: null });
     return respond(200, { cursor, checks });
   },
 });

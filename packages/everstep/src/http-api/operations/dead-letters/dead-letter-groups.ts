@@ -9,7 +9,7 @@ import { AnyOf } from '../../parameters/multi-value.js';
 import { Cursor, UnixMs } from '../../parameters/values.js';
 import { presentGroup, presentTotals } from '../../presenters/dead-letter-group.js';
 import { deadLetterQuery, Fingerprint, isEmptyRange } from '../filters.js';
-import { markedGroup, noSuchGroup } from './group-changes.js';
+import { markGroup, noSuchGroup } from './group-changes.js';
 import { triageOperations } from './group-triage.js';
 
 const TAG = 'Dead letter queue';
@@ -56,29 +56,29 @@ const listGroups = operation({
   responses: { 200: DeadLetterGroupPage },
   errors: ['bad-parameter', 'bad-cursor'],
   async handle({ query }, { reads, service, cursors }, { instanceId }) {
-    const { cursor: given, count, ...asked } = query;
-    const scope = { operation: 'dlq-groups', instanceId, filters: asked };
-    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
-    const kind = asked.kind ?? 'workflow';
+    const { cursor: cursorText, count, ...filterQuery } = query;
+    const scope = { operation: 'dlq-groups', instanceId, filters: filterQuery };
+    const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+    const kind = filterQuery.kind ?? 'workflow';
     const totals = presentTotals(await reads.deadLetterGroups.totals({ instanceId, kind, now: service.now() }));
-    if (isEmptyRange(asked)) return respond(200, { cursor: '', groups: [], totals });
+    if (isEmptyRange(filterQuery)) return respond(200, { cursor: '', groups: [], totals });
     // Group states depend on the time, so all pages use the time of the first page.
     const now = start?.horizon ? Number(start.horizon) : service.now();
     const { items, next } = await reads.deadLetterGroups.list({
       instanceId,
       filter: {
         kind,
-        states: asked.state,
-        workflowUrls: asked.workflowUrl,
-        fromDate: asked.fromDate,
-        toDate: asked.toDate,
-        withEmpty: asked.withEmpty === true,
+        states: filterQuery.state,
+        workflowUrls: filterQuery.workflowUrl,
+        fromDate: filterQuery.fromDate,
+        toDate: filterQuery.toDate,
+        withEmpty: filterQuery.withEmpty === true,
       },
       now,
       after: start?.after ?? null,
       limit: count ?? LIMITS.groupsPageDefault,
     });
-    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: String(now), left: null });
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: String(now), remaining: null });
     return respond(200, { cursor, groups: items.map((group) => presentGroup(group, now, 'newest')), totals });
   },
 });
@@ -116,7 +116,7 @@ const MARKS = {
   },
 } as const;
 
-const mark = (kind: keyof typeof MARKS): Operation =>
+const markOperation = (kind: keyof typeof MARKS): Operation =>
   operation({
     ...MARKS[kind],
     audit: OWN_ENTRY,
@@ -128,13 +128,13 @@ const mark = (kind: keyof typeof MARKS): Operation =>
     responses: { 200: DeadLetterGroup },
     errors: ['bad-parameter', 'not-found'],
     handle: async ({ path: { fingerprint }, request }, context, caller) =>
-      respond(200, await markedGroup({ fingerprint, change: { kind }, request }, context, caller)),
+      respond(200, await markGroup({ fingerprint, change: { kind }, request }, context, caller)),
   });
 
 export const groupOperations: readonly Operation[] = [
   listGroups,
   getGroup,
-  mark('acknowledge'),
-  mark('resolve'),
+  markOperation('acknowledge'),
+  markOperation('resolve'),
   ...triageOperations,
 ];

@@ -15,10 +15,10 @@ import { DeadLetterOrder, deadLetterQuery, isEmptyRange } from '../filters.js';
 export const DlqIdPath = Type.Object({ dlqId: Text(LIMITS.maxRunIdLength, { description: 'Id of the dead letter entry.' }) });
 
 export const noSuchEntry = (dlqIds: readonly string[]): ApiError => {
-  const named = dlqIds.slice(0, 5).map(shown).join(', ');
+  const shownIds = dlqIds.slice(0, 5).map(shown).join(', ');
   const more = dlqIds.length > 5 ? ` and ${dlqIds.length - 5} more` : '';
-  const gone = 'already resumed, restarted or deleted, or never existed';
-  return new ApiError('not-found', `not found in the dead letter queue: ${named}${more} (${gone}); nothing was changed`);
+  const cause = 'already resumed, restarted or deleted, or never existed';
+  return new ApiError('not-found', `not found in the dead letter queue: ${shownIds}${more} (${cause}); nothing was changed`);
 };
 
 export const listDeadLetters = operation({
@@ -46,22 +46,22 @@ export const listDeadLetters = operation({
   responses: { 200: DeadLetterPage },
   errors: ['bad-parameter', 'bad-cursor'],
   async handle({ query, request }, { reads, cursors }, { instanceId }) {
-    const { cursor: given, count, ...asked } = query;
-    const scope = { operation: 'dlq', instanceId, filters: asked };
-    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
-    if (isEmptyRange(asked)) return respond(200, { cursor: '', messages: [] });
+    const { cursor: cursorText, count, ...filterQuery } = query;
+    const scope = { operation: 'dlq', instanceId, filters: filterQuery };
+    const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+    if (isEmptyRange(filterQuery)) return respond(200, { cursor: '', messages: [] });
     const listing = await reads.deadLetters.listDeadLetters({
       instanceId,
-      filter: { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, asked) },
-      order: asked.order ?? 'newest-first',
+      filter: { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, filterQuery) },
+      order: filterQuery.order ?? 'newest-first',
       after: start?.after ?? null,
       horizon: null,
       limit: count ?? LIMITS.deadLettersPageDefault,
     });
     const { entries, next } = await readDeadLetters(reads.deadLetters, listing, request.reserve);
-    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
-    const coming = await reads.repairs.scheduledDeletions({ instanceId, dlqIds: entries.map(({ dlqId }) => dlqId) });
-    const deletions = new Map(coming.map((deletion) => [deletion.dlqId, deletion]));
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, remaining: null });
+    const scheduledDeletions = await reads.repairs.scheduledDeletions({ instanceId, dlqIds: entries.map(({ dlqId }) => dlqId) });
+    const deletions = new Map(scheduledDeletions.map((deletion) => [deletion.dlqId, deletion]));
     return respond(200, { cursor, messages: entries.map((entry) => presentDeadLetter(entry, deletions.get(entry.dlqId))) });
   },
 });

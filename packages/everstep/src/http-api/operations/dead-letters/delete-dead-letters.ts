@@ -4,12 +4,13 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DeletedDeadLetter, DeletedDeadLetters } from '../../../contract/dead-letters.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
 import {
   BulkByRunIdPrefix,
-  checkedDlqIds,
   DlqIds,
+  distinctDlqIds,
   hasFilter,
   refuseCursorBesideIds,
   refuseSmallerCount,
@@ -49,17 +50,17 @@ export const deleteDeadLetters = operation({
   body: {
     kind: 'json',
     required: false,
-    schema: Type.Object({ dlqIds: DlqIds }, { additionalProperties: false }),
+    schema: Type.Object({ dlqIds: DlqIds }, NO_OTHER_PROPERTIES),
   },
   responses: { 200: DeletedDeadLetters },
   errors: ['bad-parameter', 'bad-cursor', 'bad-body', 'unsupported-media-type', 'not-found'],
   async handle({ query, body }, context, { instanceId }) {
     const { service } = context;
     if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds is in the query and in the body; give it only once');
-    const named = query.dlqIds ?? body?.dlqIds;
-    if (named) {
+    const requestedIds = query.dlqIds ?? body?.dlqIds;
+    if (requestedIds) {
       refuseCursorBesideIds(query.cursor);
-      const dlqIds = checkedDlqIds(named);
+      const dlqIds = distinctDlqIds(requestedIds);
       refuseSmallerCount(dlqIds, query.count);
       const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'fail' });
       if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);

@@ -24,7 +24,7 @@ export interface MarkRequest {
 }
 
 /** Returns the changed group. Throws an ApiError if there is no such group or note, or if it has too many notes. */
-export async function markedGroup(
+export async function markGroup(
   { fingerprint, change, details = {}, request }: MarkRequest,
   { reads, service, authority }: ApiContext,
   { instanceId, actor, access }: Caller,

@@ -14,7 +14,7 @@ import { OWN_ENTRY } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Fingerprint } from '../filters.js';
-import { markedGroup } from './group-changes.js';
+import { markGroup } from './group-changes.js';
 
 const DAY_MS = 86_400_000;
 const PATH = '/v2/workflows/dlq/groups/{fingerprint}';
@@ -44,7 +44,7 @@ const assign = operation({
     if (assignee !== null && !(await context.accounts.usersOf(caller.instanceId)).includes(assignee))
       throw new ApiError('bad-body', `"assignee" must be a user with access to this queue instance; got ${shown(assignee)}`);
     const change = { kind: 'assign', assignee } as const;
-    return respond(200, await markedGroup({ ...path, change, details: { assignee }, request }, context, caller));
+    return respond(200, await markGroup({ ...path, change, details: { assignee }, request }, context, caller));
   },
 });
 
@@ -65,7 +65,7 @@ const snooze = operation({
     if (until !== null && (until <= now || until - now > LIMITS.maxSnoozeMs))
       throw new ApiError('bad-body', `"until" must be in the future, at most ${LIMITS.maxSnoozeMs / DAY_MS} days from now`);
     const change = { kind: 'snooze', until } as const;
-    return respond(200, await markedGroup({ ...path, change, details: { until }, request }, context, caller));
+    return respond(200, await markGroup({ ...path, change, details: { until }, request }, context, caller));
   },
 });
 
@@ -82,7 +82,7 @@ const addNote = operation({
     if (!body) throw missingBody();
     const noteId = context.service.newId('nte');
     const change = { kind: 'add-note', noteId, text: body.text } as const;
-    return respond(200, await markedGroup({ ...path, change, details: { noteId }, request }, context, caller));
+    return respond(200, await markGroup({ ...path, change, details: { noteId }, request }, context, caller));
   },
 });
 
@@ -98,9 +98,12 @@ const deleteNote = operation({
     noteId: Type.String({ maxLength: LIMITS.maxRecordIdLength, ...like('id'), description: 'Id of the note.' }),
   }),
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { fingerprint: of, noteId }, request }, context, caller) {
+  async handle({ path: { fingerprint: groupFingerprint, noteId }, request }, context, caller) {
     const change = { kind: 'delete-note', noteId } as const;
-    return respond(200, await markedGroup({ fingerprint: of, change, details: { noteId }, request }, context, caller));
+    return respond(
+      200,
+      await markGroup({ fingerprint: groupFingerprint, change, details: { noteId }, request }, context, caller),
+    );
   },
 });
 

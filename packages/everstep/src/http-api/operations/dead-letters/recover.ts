@@ -20,7 +20,7 @@ import {
   BulkByRunId,
   BulkByRunIdPrefix,
   type BulkQuery,
-  checkedDlqIds,
+  distinctDlqIds,
   refuseCursorBesideIds,
   refuseSmallerCount,
   runBulk,
@@ -36,7 +36,7 @@ const SingleOverrideHeaders = Type.Object({
   'Workflow-RunId': Type.Optional(ChosenId(LIMITS.maxRunIdLength, { description: 'Id of the new run.' })),
 });
 
-export const RECOVER_WORDS = {
+export const RECOVER_TEXTS = {
   resume: {
     single: 'Resume a failed run from the point of failure',
     bulk: 'Resume failed runs from the point of failure',
@@ -110,14 +110,14 @@ export async function recover(
   }
 }
 
-function single(kind: RecoverKind): Operation {
-  const words = RECOVER_WORDS[kind];
+function singleOperation(kind: RecoverKind): Operation {
+  const texts = RECOVER_TEXTS[kind];
   return operation({
     operationId: kind === 'resume' ? 'resumeDeadLetter' : 'restartDeadLetter',
     audit: change(`dead-letter.${kind}`, 'dlqId'),
     tag: 'Dead letter queue',
-    summary: words.single,
-    description: `Removes the entry from the queue and creates a new run. ${words.steps}`,
+    summary: texts.single,
+    description: `Removes the entry from the queue and creates a new run. ${texts.steps}`,
     method: 'POST',
     path: `/v2/workflows/dlq/${kind}/{dlqId}`,
     otherPaths: [`/v2/dlq/${kind}/{dlqId}`],
@@ -154,14 +154,14 @@ function single(kind: RecoverKind): Operation {
   });
 }
 
-function bulk(kind: RecoverKind): Operation {
-  const words = RECOVER_WORDS[kind];
+function bulkOperation(kind: RecoverKind): Operation {
+  const texts = RECOVER_TEXTS[kind];
   return operation({
     operationId: kind === 'resume' ? 'resumeDeadLetters' : 'restartDeadLetters',
     audit: bulkChange(`dead-letter.${kind}-many`),
     tag: 'Dead letter queue',
-    summary: words.bulk,
-    description: `Processes at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the returned cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. ${words.steps} Unknown parameters are rejected, because a misspelled filter would match everything.`,
+    summary: texts.bulk,
+    description: `Processes at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the returned cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. ${texts.steps} Unknown parameters are rejected, because a misspelled filter would match everything.`,
     method: 'POST',
     path: `/v2/workflows/dlq/${kind}`,
     unknownQuery: 'refuse',
@@ -187,18 +187,23 @@ function bulk(kind: RecoverKind): Operation {
       const command = { kind, instanceId, overrides } as const;
       if (query.dlqIds !== undefined) {
         refuseCursorBesideIds(query.cursor);
-        const dlqIds = checkedDlqIds(query.dlqIds);
+        const dlqIds = distinctDlqIds(query.dlqIds);
         refuseSmallerCount(dlqIds, query.count);
         const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
         return respond(200, { workflowRuns: runs.map(presentReference), cursor: '' });
       }
       const take: TakeEntries<RunReference> = (dlqIds) => recover({ ...command, dlqIds, whenMissing: 'skip' }, context, request);
-      const asked: BulkQuery = query;
+      const bulkQuery: BulkQuery = query;
       const matchRunId = kind === 'resume' ? 'prefix' : 'exact';
-      const page = await runBulk(context, { operation: `dlq-${kind}`, instanceId, query: asked, matchRunId }, take);
+      const page = await runBulk(context, { operation: `dlq-${kind}`, instanceId, query: bulkQuery, matchRunId }, take);
       return respond(200, { workflowRuns: page.done.map(presentReference), cursor: page.cursor });
     },
   });
 }
 
-export const recoverOperations: readonly Operation[] = [bulk('resume'), bulk('restart'), single('resume'), single('restart')];
+export const recoverOperations: readonly Operation[] = [
+  bulkOperation('resume'),
+  bulkOperation('restart'),
+  singleOperation('resume'),
+  singleOperation('restart'),
+];

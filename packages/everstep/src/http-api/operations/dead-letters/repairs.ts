@@ -81,12 +81,12 @@ function overridesOf(action: string, overrides: RepairOverrides): Overrides {
 
 /** Returns the start settings. Throws ApiError when they do not match the action. */
 function startSettingsOf(action: string, body: StartRepair): RepairStartSettings {
-  const { ratePerSecond = null, canary: asked, undoMs } = body;
-  const canary = asked
+  const { ratePerSecond = null, canary: canaryRequest, undoMs } = body;
+  const canary = canaryRequest
     ? {
-        count: asked.count,
-        maxFailurePercent: asked.maxFailurePercent ?? LIMITS.repairCanaryMaxFailurePercent,
-        thenContinue: asked.thenContinue ?? false,
+        count: canaryRequest.count,
+        maxFailurePercent: canaryRequest.maxFailurePercent ?? LIMITS.repairCanaryMaxFailurePercent,
+        thenContinue: canaryRequest.thenContinue ?? false,
       }
     : null;
   if (action === 'delete') {
@@ -104,7 +104,7 @@ async function requireRepair({ reads }: ApiContext, instanceId: string, repairId
   return record;
 }
 
-interface Changing {
+interface RepairChangeRequest {
   readonly instanceId: string;
   readonly actor: string;
   readonly repairId: string;
@@ -113,7 +113,10 @@ interface Changing {
 }
 
 /** Changes a repair and writes the audit log entry. Throws ApiError for every other outcome. */
-async function changed(context: ApiContext, { instanceId, actor, repairId, change, request }: Changing): Promise<RepairEntry> {
+async function changeRepair(
+  context: ApiContext,
+  { instanceId, actor, repairId, change, request }: RepairChangeRequest,
+): Promise<RepairEntry> {
   const audit = (repair: Repair) =>
     context.authority.auditEntry(instanceId, {
       actor,
@@ -177,23 +180,23 @@ const listRepairs = operation({
   responses: { 200: RepairPage },
   errors: ['bad-parameter', 'bad-cursor'],
   async handle({ query, request }, { reads, cursors }, { instanceId }) {
-    const { cursor: given, count: limit = LIMITS.repairsPageDefault, state } = query;
+    const { cursor: cursorText, count: limit = LIMITS.repairsPageDefault, state } = query;
     const scope = { operation: 'repairs', instanceId, filters: { state } };
-    const start = given ? await cursors.open(scope, given) : null;
+    const start = cursorText ? await cursors.open(scope, cursorText) : null;
     const phases = state && state.length > 0 ? { phases: state } : {};
     const repairs: RepairEntry[] = [];
     let after = start?.after ?? null;
     let bytes = 0;
     // Filters and plans may be large, so few repairs are read at a time and a page with large ones ends early.
     do {
-      const wanted = Math.min(limit - repairs.length, LIMITS.repairsAtOnce);
-      const part = await reads.repairs.list({ instanceId, ...phases, after, limit: wanted });
-      repairs.push(...part.items.map(presentRepair));
+      const batchSize = Math.min(limit - repairs.length, LIMITS.repairsAtOnce);
+      const batch = await reads.repairs.list({ instanceId, ...phases, after, limit: batchSize });
+      repairs.push(...batch.items.map(presentRepair));
       bytes = JSON.stringify(repairs).length;
-      after = part.next;
+      after = batch.next;
     } while (after !== null && repairs.length < limit && bytes < LIMITS.maxPageBytes / 2);
     await request.reserve(bytes);
-    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, left: null });
+    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, remaining: null });
     return respond(200, { cursor, repairs });
   },
 });
@@ -240,13 +243,13 @@ const listRepairItems = operation({
   async handle({ path: { repairId }, query }, context, { instanceId }) {
     const { reads, cursors } = context;
     await requireRepair(context, instanceId, repairId);
-    const { cursor: given, count: limit = LIMITS.repairItemsPageDefault, state } = query;
+    const { cursor: cursorText, count: limit = LIMITS.repairItemsPageDefault, state } = query;
     const scope = { operation: 'repair-items', instanceId, filters: { repairId, state } };
-    const start = given ? await cursors.open(scope, given) : null;
+    const start = cursorText ? await cursors.open(scope, cursorText) : null;
     const states = state && state.length > 0 ? { states: [...new Set(state)] } : {};
     const after = start === null ? -1 : Number(start.after);
     const { items, next } = await reads.repairs.items({ instanceId, repairId, ...states, after, limit });
-    const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, left: null });
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, remaining: null });
     return respond(200, { cursor, items: items.map(presentRepairItem) });
   },
 });
@@ -268,7 +271,7 @@ const startRepair = operation({
   async handle({ path: { repairId }, body, request }, context, { instanceId, actor }) {
     const { repair } = await requireRepair(context, instanceId, repairId);
     const change = { kind: 'start', settings: startSettingsOf(repair.action, body ?? {}) } as const;
-    return respond(200, await changed(context, { instanceId, actor, repairId, change, request }));
+    return respond(200, await changeRepair(context, { instanceId, actor, repairId, change, request }));
   },
 });
 
@@ -287,11 +290,11 @@ const continueRepair = operation({
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'repair-state'],
   async handle({ path: { repairId }, body, request }, context, { instanceId, actor }) {
     const change = { kind: 'continue', ratePerSecond: body?.ratePerSecond } as const;
-    return respond(200, await changed(context, { instanceId, actor, repairId, change, request }));
+    return respond(200, await changeRepair(context, { instanceId, actor, repairId, change, request }));
   },
 });
 
-const ending = (kind: 'pause' | 'abort', summary: string, description: string): Operation =>
+const stopOperation = (kind: 'pause' | 'abort', summary: string, description: string): Operation =>
   operation({
     operationId: `${kind}Repair`,
     audit: OWN_ENTRY,
@@ -305,7 +308,7 @@ const ending = (kind: 'pause' | 'abort', summary: string, description: string): 
     responses: { 200: RepairEntry },
     errors: ['bad-parameter', 'not-found', 'repair-state'],
     handle: async ({ path: { repairId }, request }, context, { instanceId, actor }) =>
-      respond(200, await changed(context, { instanceId, actor, repairId, change: { kind }, request })),
+      respond(200, await changeRepair(context, { instanceId, actor, repairId, change: { kind }, request })),
   });
 
 export const repairOperations: readonly Operation[] = [
@@ -314,13 +317,13 @@ export const repairOperations: readonly Operation[] = [
   getRepair,
   listRepairItems,
   startRepair,
-  ending(
+  stopOperation(
     'pause',
     'Pause a repair',
     'No more entries are started until the repair is continued. Runs that have started continue.',
   ),
   continueRepair,
-  ending(
+  stopOperation(
     'abort',
     'Abort a repair',
     'No more entries are started. Runs that have started continue. During the undo window of a delete, nothing has been deleted yet, so this undoes the delete.',

@@ -18,7 +18,7 @@ import { requireRun } from '../runs/runs.js';
 import { stringOrNull } from '../triggers/trigger.js';
 
 /** Limit on stored events, for error messages. */
-export const KEPT_MOST = `${LIMITS.maxKeptEvents}, or ${LIMITS.maxKeptEventBytes} bytes in all`;
+export const KEPT_EVENTS_LIMIT = `${LIMITS.maxKeptEvents}, or ${LIMITS.maxKeptEventBytes} bytes in all`;
 
 const EventId = KeptText(LIMITS.maxEventIdLength, { description: 'Id of the event, percent-encoded.' });
 
@@ -111,7 +111,7 @@ export const notifyRun = operation({
       case 'too-many-kept':
         throw new ApiError(
           'too-many-events',
-          `run ${shown(workflowRunId)} has reached the limit of stored events (${KEPT_MOST}); make the run wait for some of them first, or send fewer`,
+          `run ${shown(workflowRunId)} has reached the limit of stored events (${KEPT_EVENTS_LIMIT}); make the run wait for some of them first, or send fewer`,
         );
     }
   },

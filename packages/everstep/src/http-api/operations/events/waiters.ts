@@ -26,20 +26,20 @@ interface WaiterQuery {
 }
 
 /** Reads a page of waiters. Reads a limited number of rows; the result says where to continue. */
-async function page(store: EventStore, { instanceId, workflowUrl, start, count }: WaiterQuery) {
+async function readWaiters(store: EventStore, { instanceId, workflowUrl, start, count }: WaiterQuery) {
   const waiters: WaiterRecord[] = [];
   let after = start;
   for (let scanned = 0; scanned < LIMITS.maxWaitersScanned; ) {
     const limit = workflowUrl === undefined ? count + 1 : LIMITS.waitersPageMax;
-    const next = await store.listWaiters({ instanceId, eventId: null, after, limit });
-    scanned += next.length;
-    for (const waiter of next) {
-      const wanted = workflowUrl === undefined || waiter.workflowUrl === workflowUrl;
-      if (wanted && waiters.length === count) return { waiters, next: after };
+    const batch = await store.listWaiters({ instanceId, eventId: null, after, limit });
+    scanned += batch.length;
+    for (const waiter of batch) {
+      const isMatch = workflowUrl === undefined || waiter.workflowUrl === workflowUrl;
+      if (isMatch && waiters.length === count) return { waiters, next: after };
       after = waiter;
-      if (wanted) waiters.push(waiter);
+      if (isMatch) waiters.push(waiter);
     }
-    if (next.length < limit) return { waiters, next: null };
+    if (batch.length < limit) return { waiters, next: null };
     // Yields to other requests.
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -69,12 +69,13 @@ export const listAllWaiters = operation({
   }),
   responses: { 200: EventWaiterPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query: { cursor: given, count, workflowUrl } }, { reads, cursors }, { instanceId }) {
+  async handle({ query: { cursor: cursorText, count, workflowUrl } }, { reads, cursors }, { instanceId }) {
     const scope = { operation: 'waiters', instanceId, filters: { workflowUrl } };
-    const start = given === undefined || given === '' ? null : positionOf((await cursors.open(scope, given)).after);
-    const wanted = { instanceId, workflowUrl, start, count: count ?? LIMITS.allWaitersPageDefault };
-    const { waiters, next } = await page(reads.events, wanted);
-    const position = next && { after: positionText(next), horizon: null, left: null };
+    const start =
+      cursorText === undefined || cursorText === '' ? null : positionOf((await cursors.open(scope, cursorText)).after);
+    const waiterQuery = { instanceId, workflowUrl, start, count: count ?? LIMITS.allWaitersPageDefault };
+    const { waiters, next } = await readWaiters(reads.events, waiterQuery);
+    const position = next && { after: positionText(next), horizon: null, remaining: null };
     const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
     return respond(200, { ...cursor, waiters: waiters.map(presentEventWaiter) });
   },

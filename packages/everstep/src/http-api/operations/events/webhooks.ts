@@ -12,7 +12,7 @@ import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
 import { Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 import { encodedBody } from '../../responses/encoded-bytes.js';
-import { KEPT_MOST } from './notify.js';
+import { KEPT_EVENTS_LIMIT } from './notify.js';
 
 /** Headers of the connection, which are not part of the request. */
 const HOP_BY_HOP: readonly string[] = [
@@ -29,11 +29,13 @@ const HOP_BY_HOP: readonly string[] = [
 
 function recordedHeaders(headers: ReceivedHeaders): Readonly<Record<string, readonly string[]>> {
   const connection = headers.connection ?? '';
-  const named = (typeof connection === 'string' ? connection : connection.join()).split(',').map((name) => name.trim());
-  const left = new Set([...HOP_BY_HOP, ...named.map((name) => name.toLowerCase())]);
+  const connectionHeaders = (typeof connection === 'string' ? connection : connection.join())
+    .split(',')
+    .map((name) => name.trim());
+  const removedHeaders = new Set([...HOP_BY_HOP, ...connectionHeaders.map((name) => name.toLowerCase())]);
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => {
-      if (value === undefined || left.has(name)) return [];
+      if (value === undefined || removedHeaders.has(name)) return [];
       return [[name, typeof value === 'string' ? [value] : [...value]]];
     }),
   );
@@ -63,12 +65,12 @@ export function webhookResponse(outcome: Awaited<ReturnType<ApiContext['service'
     case 'too-many-kept':
       throw new ApiError(
         'too-many-events',
-        `the run of this webhook has reached the limit of stored events (${KEPT_MOST}); make the run wait for some of them first`,
+        `the run of this webhook has reached the limit of stored events (${KEPT_EVENTS_LIMIT}); make the run wait for some of them first`,
       );
   }
 }
 
-function webhook(method: Method, operationId: string): Operation {
+function webhookOperation(method: Method, operationId: string): Operation {
   return openOperation({
     operationId,
     audit: IS_AN_EVENT,
@@ -100,9 +102,9 @@ function webhook(method: Method, operationId: string): Operation {
 }
 
 export const webhookOperations: readonly Operation[] = [
-  webhook('GET', 'callWebhookByGet'),
-  webhook('POST', 'callWebhook'),
-  webhook('PUT', 'callWebhookByPut'),
-  webhook('PATCH', 'callWebhookByPatch'),
-  webhook('DELETE', 'callWebhookByDelete'),
+  webhookOperation('GET', 'callWebhookByGet'),
+  webhookOperation('POST', 'callWebhook'),
+  webhookOperation('PUT', 'callWebhookByPut'),
+  webhookOperation('PATCH', 'callWebhookByPatch'),
+  webhookOperation('DELETE', 'callWebhookByDelete'),
 ];

@@ -1,4 +1,4 @@
-/** Insights: counters of runs over time, and what needs attention now. */
+/** Insights: counters of runs over time, and the items that need attention now. */
 import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -74,11 +74,11 @@ const presentSteps = ({ steps }: RunCounts): WorkflowInsights['steps'] =>
 
 /** Returns the versions of the workers that serve the workflow, the one with the most workers first. */
 async function versionsOf(workers: WorkerDirectory, instanceId: string, url: string): Promise<WorkflowInsights['versions']> {
-  const served = parseWorkerUrl(url);
-  if (!served) return [];
+  const workerUrl = parseWorkerUrl(url);
+  if (!workerUrl) return [];
   const byVersion = new Map<string, number>();
   for (const { app, workflows, version } of await workers.connectionsOf(instanceId))
-    if (app === served.app && workflows.includes(served.workflow) && version !== undefined)
+    if (app === workerUrl.app && workflows.includes(workerUrl.workflow) && version !== undefined)
       byVersion.set(version, (byVersion.get(version) ?? 0) + 1);
   return [...byVersion]
     .map(([version, count]) => ({ version, workers: count }))

@@ -19,7 +19,7 @@ import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { stateOfRun } from '../../presenters/run.js';
 import { emptySummary, type SummarizedList, summaryOf } from '../../read-models/list-summaries/list-summary.js';
 import { type ExaminedPage, examinedPage } from '../../read-models/list-summaries/scan.js';
-import { type ComparedFilter, comparedRuns, hasDuration, narrowed } from '../../read-models/run-scan.js';
+import { type ComparedFilter, hasDuration, matchingRuns, narrowFilter } from '../../read-models/run-scan.js';
 import { deadLetterQuery, isEmptyRange } from '../filters.js';
 import { matches, wordsOf } from '../runs/search-runs.js';
 
@@ -27,11 +27,11 @@ const TAG = 'Insights';
 const RECORDS_AT_ONCE = 200;
 const DESCRIPTION = `Returns how many entries of the list match the filters, over time. Uses counters if they count what the list contains; otherwise it examines the newest entries, at most ${LIMITS.maxRunsSearched}. \`coveredFrom\` shows whether older entries were not counted. With \`field\`, also returns its most frequent values.`;
 
-const present = (value: string | undefined | null): readonly string[] => (value === undefined || value === null ? [] : [value]);
+const valueList = (value: string | undefined | null): readonly string[] => (value === undefined || value === null ? [] : [value]);
 
 /** Returns whether the request has no filters except those with these names. */
-const hasOnly = (asked: object, names: readonly string[]): boolean =>
-  Object.entries(asked).every(([name, value]) => value === undefined || names.includes(name));
+const hasOnly = (filters: object, names: readonly string[]): boolean =>
+  Object.entries(filters).every(([name, value]) => value === undefined || names.includes(name));
 
 /** A page of a list; a scan starts with the newest entry. */
 const pageOf = <Filter>(instanceId: string, filter: Filter, limit: number): Page<Filter> => ({
@@ -46,8 +46,8 @@ const pageOf = <Filter>(instanceId: string, filter: Filter, limit: number): Page
 /** Values of the fields that runs and messages have. */
 const TRIGGER_VALUES = {
   label: ({ settings }) => settings.labels,
-  flowControlKey: ({ settings }) => present(settings.flowControl?.key),
-  callerIp: ({ callerIp }) => present(callerIp),
+  flowControlKey: ({ settings }) => valueList(settings.flowControl?.key),
+  callerIp: ({ callerIp }) => valueList(callerIp),
 } as const satisfies Readonly<Record<string, (run: RunRecord) => readonly string[]>>;
 
 const RUN_VALUES: Readonly<Record<RunField, (run: RunRecord) => readonly string[]>> = {
@@ -61,14 +61,14 @@ interface RunList {
   readonly filter: RunFilter;
   readonly compared: ComparedFilter;
   readonly subject: InsightSubject | null;
-  readonly words: readonly string[];
+  readonly searchWords: readonly string[];
   readonly valuesOf: ((run: RunRecord) => readonly string[]) | null;
 }
 
 /** A list of runs or messages. */
 function listOfRuns(
   { reads, service }: Pick<ApiContext, 'reads' | 'service'>,
-  { instanceId, filter, compared, subject, words, valuesOf }: RunList,
+  { instanceId, filter, compared, subject, searchWords, valuesOf }: RunList,
 ): SummarizedList<RunRecord> {
   const waits = compared.waitingFor !== undefined;
   const now = service.now();
@@ -79,13 +79,13 @@ function listOfRuns(
     const page = await reads.runs.listSearchableRuns({ ...texts, after });
     return examinedPage(
       page,
-      page.items.filter((run) => matches(run, words) && hasDuration(run, compared, now)),
+      page.items.filter((run) => matches(run, searchWords) && hasDuration(run, compared, now)),
     );
   };
   const readRecords = async (after: Position | null): Promise<ExaminedPage<RunRecord>> => {
     const page = await reads.runs.listRuns({ ...records, after });
-    const found = page.items.filter((run) => matches({ ...run, labels: run.settings.labels }, words));
-    return examinedPage(page, await comparedRuns(deps, instanceId, found, compared));
+    const candidates = page.items.filter((run) => matches({ ...run, labels: run.settings.labels }, searchWords));
+    return examinedPage(page, await matchingRuns(deps, instanceId, candidates, compared));
   };
   return {
     instanceId,
@@ -114,15 +114,17 @@ const summarizeRuns = operation({
   }),
   responses: { 200: ListSummary },
   errors: ['bad-parameter'],
-  async handle({ query: { q = '', field, ...asked } }, { reads, service, slices }, { instanceId }) {
-    const words = wordsOf(q.trim());
-    const { workflowUrl, fromDate, toDate } = asked;
+  async handle({ query: { q = '', field, ...filterQuery } }, { reads, service, slices }, { instanceId }) {
+    const searchWords = wordsOf(q.trim());
+    const { workflowUrl, fromDate, toDate } = filterQuery;
     const now = service.now();
     const time = { now, fromDate, toDate };
-    const compared = storeFilterOf(COMPARED_RUN_FILTERS, asked);
-    const filter = isEmptyRange(asked) ? null : narrowed(storeFilterOf(INDEXED_RUN_FILTERS, asked), compared, now);
+    const compared = storeFilterOf(COMPARED_RUN_FILTERS, filterQuery);
+    const filter = isEmptyRange(filterQuery)
+      ? null
+      : narrowFilter(storeFilterOf(INDEXED_RUN_FILTERS, filterQuery), compared, now);
     if (filter === null) return respond(200, emptySummary(time, field !== undefined));
-    const isCounted = words.length === 0 && hasOnly(asked, ['workflowUrl', 'fromDate', 'toDate']);
+    const isCounted = searchWords.length === 0 && hasOnly(filterQuery, ['workflowUrl', 'fromDate', 'toDate']);
     const list = listOfRuns(
       { reads, service },
       {
@@ -130,7 +132,7 @@ const summarizeRuns = operation({
         filter,
         compared,
         subject: !isCounted ? null : workflowUrl === undefined ? 'runs' : { workflow: workflowUrl },
-        words,
+        searchWords,
         valuesOf: field === undefined ? null : RUN_VALUES[field],
       },
     );
@@ -146,9 +148,9 @@ const MESSAGE_VALUES: Readonly<Record<MessageField, (run: RunRecord) => readonly
   state: ({ status }) => [STATE_OF_STATUS[status]],
   url: ({ workflowUrl }) => [workflowUrl],
   host: ({ workflowUrl }) => (URL.canParse(workflowUrl) ? [new URL(workflowUrl).host] : []),
-  queueName: ({ settings }) => present(settings.message?.queue),
-  topicName: ({ settings }) => present(settings.message?.urlGroup),
-  scheduleId: ({ settings }) => present(settings.message?.scheduleId),
+  queueName: ({ settings }) => valueList(settings.message?.queue),
+  topicName: ({ settings }) => valueList(settings.message?.urlGroup),
+  scheduleId: ({ settings }) => valueList(settings.message?.scheduleId),
 };
 
 const summarizeMessages = operation({
@@ -166,22 +168,22 @@ const summarizeMessages = operation({
   }),
   responses: { 200: ListSummary },
   errors: ['bad-parameter'],
-  async handle({ query: { state, field, messageIds, ...asked } }, { reads, service, slices }, { instanceId }) {
+  async handle({ query: { state, field, messageIds, ...filterQuery } }, { reads, service, slices }, { instanceId }) {
     const runKeys = messageIds?.map(runKeyOfMessage).filter((key) => key !== null);
-    const { fromDate, toDate } = asked;
+    const { fromDate, toDate } = filterQuery;
     const list = listOfRuns(
       { reads, service },
       {
         instanceId,
         compared: {},
         filter: {
-          ...storeFilterOf(MESSAGE_FILTERS, asked),
+          ...storeFilterOf(MESSAGE_FILTERS, filterQuery),
           kind: 'message',
           ...(runKeys && { runKeys }),
           ...(state && { statuses: [STATUS_OF_MESSAGE[state]] }),
         },
-        subject: hasOnly({ ...asked, state, messageIds }, ['fromDate', 'toDate']) ? 'messages' : null,
-        words: [],
+        subject: hasOnly({ ...filterQuery, state, messageIds }, ['fromDate', 'toDate']) ? 'messages' : null,
+        searchWords: [],
         valuesOf: field === undefined ? null : MESSAGE_VALUES[field],
       },
     );
@@ -194,8 +196,8 @@ const DEAD_LETTER_VALUES: Readonly<Record<DeadLetterField, (entry: DeadLetterRec
   label: ({ run }) => TRIGGER_VALUES.label(run),
   flowControlKey: ({ run }) => TRIGGER_VALUES.flowControlKey(run),
   callerIp: ({ run }) => TRIGGER_VALUES.callerIp(run),
-  failureFunctionState: ({ failureFunctionState }) => present(failureFunctionState),
-  fingerprint: ({ fingerprint }) => present(fingerprint),
+  failureFunctionState: ({ failureFunctionState }) => valueList(failureFunctionState),
+  fingerprint: ({ fingerprint }) => valueList(fingerprint),
 };
 
 const summarizeDeadLetters = operation({
@@ -209,9 +211,9 @@ const summarizeDeadLetters = operation({
   query: Type.Object({ ...deadLetterQuery, field: Type.Optional(DeadLetterField) }),
   responses: { 200: ListSummary },
   errors: ['bad-parameter'],
-  async handle({ query: { field, ...asked } }, { reads, service, slices }, { instanceId }) {
-    const { fromDate, toDate } = asked;
-    const filter = { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, asked) } as const;
+  async handle({ query: { field, ...filterQuery } }, { reads, service, slices }, { instanceId }) {
+    const { fromDate, toDate } = filterQuery;
+    const filter = { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, filterQuery) } as const;
     const page = pageOf(instanceId, filter, RECORDS_AT_ONCE);
     const read = async (after: Position | null) => examinedPage(await reads.deadLetters.listDeadLetters({ ...page, after }));
     const list: SummarizedList<DeadLetterRecord> = {

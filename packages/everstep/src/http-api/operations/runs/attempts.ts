@@ -1,4 +1,4 @@
-/** Lists the attempts of a run: what was sent and what was received. */
+/** Lists the attempts of a run with their requests and responses. */
 import Type from 'typebox';
 import { LIMITS, PART } from '../../../config/limits.js';
 import { RunAttempts } from '../../../contract/attempts.js';
@@ -36,7 +36,7 @@ async function sourceOf(store: RunReads, runKey: string, reserve: RequestContext
     tasks: history.tasks,
     steps: () => stepsOf(store, { ...inParts, below: history.journalLength, maxOutBytes: LIMITS.maxInlineBytes }),
     attempts: () => attemptsOf(store, inParts),
-    findStep: (stepId, whole) => store.findStep({ runKey, stepId, maxOutBytes: whole ? NO_LENGTH_LIMIT : 0 }),
+    findStep: (stepId, isWhole) => store.findStep({ runKey, stepId, maxOutBytes: isWhole ? NO_LENGTH_LIMIT : 0 }),
   };
 }
 
@@ -74,17 +74,17 @@ export const listRunAttempts = operation({
   responses: { 200: RunAttempts },
   errors: ['bad-parameter', 'bad-cursor', 'not-found'],
   async handle({ path: { workflowRunId }, query, request }, { reads, cursors }, { instanceId }) {
-    const { cursor: given, count, ...asked } = query;
-    const scope = { operation: 'attempts', instanceId, filters: { workflowRunId, ...asked } };
-    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    const { cursor: cursorText, count, ...filter } = query;
+    const scope = { operation: 'attempts', instanceId, filters: { workflowRunId, ...filter } };
+    const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
     const run =
       (await findMessage(reads.runs, instanceId, workflowRunId)) ??
-      (await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: asked.createdAt }));
+      (await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: filter.createdAt }));
     const source = await sourceOf(reads.runs, run.key, request.reserve);
     if (!source) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
     const limit = count ?? LIMITS.attemptsPageDefault;
-    const { attempts, next } = await presentAttempts(source, asked, start ? Number(start.after) : 0, limit);
-    const position = next === null ? null : { after: String(next), horizon: null, left: null };
+    const { attempts, next } = await presentAttempts(source, filter, start ? Number(start.after) : 0, limit);
+    const position = next === null ? null : { after: String(next), horizon: null, remaining: null };
     return respond(200, { ...(position ? { cursor: await cursors.seal(scope, position) } : {}), attempts });
   },
 });

@@ -3,6 +3,7 @@
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { oneOrMoreFilters } from '../../../contract/filters/body-filters.js';
 import { CANCEL_FILTERS } from '../../../contract/filters/run-filters.js';
 import { CanceledRuns } from '../../../contract/runs.js';
@@ -14,7 +15,7 @@ import { Text } from '../../parameters/values.js';
 import { isEmptyRange } from '../filters.js';
 
 /** Number of runs that are canceled per page. */
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
 const CancelFilter = Type.Object(
   {
@@ -33,17 +34,17 @@ const CancelFilter = Type.Object(
     workflowUrlExactMatch: Type.Optional(Type.Boolean({ description: 'Whether workflowUrl must match exactly.' })),
     ...oneOrMoreFilters(CANCEL_FILTERS),
   },
-  { additionalProperties: false },
+  NO_OTHER_PROPERTIES,
 );
 type CancelFilter = Static<typeof CancelFilter>;
 
-function runFilterOf(asked: CancelFilter): RunFilter {
-  const { workflowUrl, workflowUrlExactMatch: exact } = asked;
+function runFilterOf(filter: CancelFilter): RunFilter {
+  const { workflowUrl, workflowUrlExactMatch: isExact } = filter;
   return {
     statuses: ['active'],
-    workflowUrls: exact && workflowUrl !== undefined ? [workflowUrl] : undefined,
-    workflowUrlPrefix: exact ? undefined : workflowUrl,
-    ...storeFilterOf(CANCEL_FILTERS, asked),
+    workflowUrls: isExact && workflowUrl !== undefined ? [workflowUrl] : undefined,
+    workflowUrlPrefix: isExact ? undefined : workflowUrl,
+    ...storeFilterOf(CANCEL_FILTERS, filter),
   };
 }
 
@@ -68,7 +69,7 @@ export async function cancelMatching(
   let cancelled = 0;
   let after: string | null = null;
   do {
-    const limit = Math.min(PAGE, max - cancelled);
+    const limit = Math.min(PAGE_SIZE, max - cancelled);
     const page = await reads.runs.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     const runKeys = (only ? page.items.filter(only) : page.items).map(({ key }) => key);
     if (runKeys.length > 0) cancelled += await service.runs.cancelAll({ runKeys });

@@ -23,8 +23,8 @@ export const explainRun = operation({
   async handle({ path: { workflowRunId }, query }, { service }, { instanceId }) {
     const explanation = await service.runs.explain({ instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
     if (!explanation) {
-      const when = query.workflowCreatedAt === undefined ? '' : ` created at ${query.workflowCreatedAt}`;
-      throw new ApiError('not-found', `run ${shown(workflowRunId)}${when} not found`);
+      const creationText = query.workflowCreatedAt === undefined ? '' : ` created at ${query.workflowCreatedAt}`;
+      throw new ApiError('not-found', `run ${shown(workflowRunId)}${creationText} not found`);
     }
     return respond(200, presentExplanation(explanation));
   },

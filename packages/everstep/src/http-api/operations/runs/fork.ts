@@ -15,20 +15,20 @@ import { RunIdPath, requireRun } from './runs.js';
 
 /** Returns the edited results. Rejects two results for one step. */
 function resultsOf({ results = [] }: ForkRequest): EngineForkRequest['results'] {
-  const given = new Set<number>();
+  const stepIds = new Set<number>();
   return results.map(({ stepId, result }, index) => {
-    if (given.has(stepId))
+    if (stepIds.has(stepId))
       throw new ApiError(
         'bad-body',
         `body.results.${index} sets the result of step ${stepId} a second time; give one result per step`,
       );
-    given.add(stepId);
+    stepIds.add(stepId);
     return { stepId, out: result === undefined ? null : JSON.stringify(result) };
   });
 }
 
 /** Rejects the placeholder that the logs show for hidden values, because it would be stored as the value. */
-function refuseShown(run: RunRecord, text: string | null, field: string): void {
+function refusePlaceholder(run: RunRecord, text: string | null, field: string): void {
   if (!run.settings.redact || !text?.includes(REDACTED)) return;
   throw new ApiError(
     'bad-body',
@@ -67,8 +67,8 @@ export const forkRun = operation({
     const { fromStep, input, newWorkflowRunId = null, note = null, createdAt } = body;
     const run = await requireRun(context.reads.runs, { instanceId, workflowRunId, createdAt });
     const results = resultsOf(body);
-    for (const [index, { out }] of results.entries()) refuseShown(run, out, `results.${index}.result`);
-    refuseShown(run, input?.body ?? null, 'input.body');
+    for (const [index, { out }] of results.entries()) refusePlaceholder(run, out, `results.${index}.result`);
+    refusePlaceholder(run, input?.body ?? null, 'input.body');
     const bytes = input ? Buffer.from(input.body) : null;
     if (bytes && bytes.byteLength > LIMITS.maxBodyBytes) {
       throw new ApiError('body-too-large', `body.input.body must not be larger than ${LIMITS.maxBodyBytes} bytes`);

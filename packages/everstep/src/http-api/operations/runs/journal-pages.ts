@@ -1,4 +1,4 @@
-/** Reads a journal in pages, and later only what was added to it. */
+/** Reads a journal in pages, and later only its new entries. */
 import { PART } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { RunJournal } from '../../../contract/runs.js';
@@ -11,7 +11,7 @@ import { historyBytes, withWholeResult } from '../../read-models/run-histories.j
 import { waitOf } from '../../read-models/waits.js';
 import type { JournalDeps } from './journals.js';
 
-/** Where a page starts. */
+/** Start of a page. */
 export interface JournalPosition {
   /** Index of the first step, in recorded order. */
   readonly step: number;
@@ -25,8 +25,8 @@ const START: JournalPosition = { step: 0, attempts: null, knownAttempts: 0 };
 /** Parses the text of a cursor. Cursors are signed, so the text has the form that `positionText` writes. */
 export function journalPosition(text: string | null): JournalPosition {
   if (text === null) return START;
-  const [step, known, attempts] = text.split(' ');
-  return { step: Number(step), knownAttempts: Number(known), attempts: attempts === '' ? null : (attempts ?? null) };
+  const [step, knownAttempts, attempts] = text.split(' ');
+  return { step: Number(step), knownAttempts: Number(knownAttempts), attempts: attempts === '' ? null : (attempts ?? null) };
 }
 
 export const positionText = ({ step, attempts, knownAttempts }: JournalPosition): string =>
@@ -71,9 +71,9 @@ export async function journalPageOf(
     steps: steps.items,
     attempts: attempts.items.slice(from.knownAttempts),
   };
-  const ofCallback = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
+  const callbackAttempts = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
   const journal = presentJournal(
-    { ...page, attempts: ofCallback.items },
+    { ...page, attempts: callbackAttempts.items },
     isFirst ? await store.loadPayload({ runKey }) : null,
     journalLists(page),
     await waitOf(service, history),

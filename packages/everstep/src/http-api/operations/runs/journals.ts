@@ -15,16 +15,16 @@ import { historyBytes, isWhole, withWholeResult } from '../../read-models/run-hi
 import { waitOf } from '../../read-models/waits.js';
 import { StreamedList, streamed } from '../../responses/streamed-json.js';
 
-/** What a journal is read from. */
+/** Sources of a journal. */
 export interface JournalDeps {
   readonly store: RunReads;
   readonly service: Pick<RunService, 'waits'>;
 }
 
-async function* mapped<Item, Shown>(
+async function* mapParts<Item, Presented>(
   parts: AsyncIterable<readonly Item[]>,
-  present: (items: readonly Item[]) => readonly Shown[],
-): AsyncGenerator<readonly Shown[]> {
+  present: (items: readonly Item[]) => readonly Presented[],
+): AsyncGenerator<readonly Presented[]> {
   for await (const part of parts) yield present(part);
 }
 
@@ -43,21 +43,23 @@ async function longJournal(
   const children = invokedByStep(invoked);
   const lists = {
     steps: new StreamedList(
-      mapped(stepsOf(store, { runKey, bounds: PART, below: journalLength }), (steps) =>
+      mapParts(stepsOf(store, { runKey, bounds: PART, below: journalLength }), (steps) =>
         steps.map((step) => presentJournalStep(step, redact, children)),
       ),
     ),
     tasks: new StreamedList(
-      mapped(tasksOf(store, { runKey, bounds: PART }), (tasks) => tasks.map((task) => presentTask(task, redact))),
+      mapParts(tasksOf(store, { runKey, bounds: PART }), (tasks) => tasks.map((task) => presentTask(task, redact))),
     ),
     attempts: new StreamedList(
-      mapped(attemptsOf(store, { runKey, bounds: PART }), (attempts) => attempts.filter(isOfRun).map(presentAttempt)),
+      mapParts(attemptsOf(store, { runKey, bounds: PART }), (attempts) => attempts.filter(isOfRun).map(presentAttempt)),
     ),
   };
   // The failure callback has few attempts, so they are read at once.
   const { items: attempts } = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
-  const whole = { ...history, attempts, run: await withWholeResult(store, run) };
-  return streamed<RunJournal>(presentJournal(whole, await store.loadPayload({ runKey }), lists, await waitOf(service, history)));
+  const wholeHistory = { ...history, attempts, run: await withWholeResult(store, run) };
+  return streamed<RunJournal>(
+    presentJournal(wholeHistory, await store.loadPayload({ runKey }), lists, await waitOf(service, history)),
+  );
 }
 
 export async function journalOf(

@@ -15,7 +15,7 @@ import type { RunReads } from '../../read-models/reads.js';
 import { RunIdPath, requireRun, workflowCreatedAt } from './runs.js';
 
 /** Returns the latest other run of the same workflow that succeeded. */
-async function lastSuccessful(store: RunReads, run: RunRecord): Promise<RunRecord> {
+async function findLastSuccessful(store: RunReads, run: RunRecord): Promise<RunRecord> {
   const { items } = await store.listRuns({
     instanceId: run.instanceId,
     filter: { workflowUrls: [run.workflowUrl], statuses: ['succeeded'] },
@@ -24,10 +24,10 @@ async function lastSuccessful(store: RunReads, run: RunRecord): Promise<RunRecor
     horizon: null,
     limit: 2,
   });
-  const good = items.find(({ key }) => key !== run.key);
-  if (good) return good;
-  const words = `no other run of the workflow ${shown(run.workflowUrl)} has succeeded; name the run to compare with in the query parameter "with"`;
-  throw new ApiError('not-found', words);
+  const successful = items.find(({ key }) => key !== run.key);
+  if (successful) return successful;
+  const message = `no other run of the workflow ${shown(run.workflowUrl)} has succeeded; name the run to compare with in the query parameter "with"`;
+  throw new ApiError('not-found', message);
 }
 
 export const compareRuns = operation({
@@ -51,22 +51,22 @@ export const compareRuns = operation({
   responses: { 200: RunComparison },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { workflowRunId }, query, request }, { reads }, { instanceId }) {
-    const { with: named, withCreatedAt, createdAt } = query;
-    if (named === undefined && withCreatedAt !== undefined)
+    const { with: otherRunId, withCreatedAt, createdAt } = query;
+    if (otherRunId === undefined && withCreatedAt !== undefined)
       throw new ApiError('bad-parameter', 'the query parameter "withCreatedAt" requires "with", which is missing');
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
-    const against =
-      named === undefined
-        ? await lastSuccessful(reads.runs, run)
-        : await requireRun(reads.runs, { instanceId, workflowRunId: named, createdAt: withCreatedAt });
-    await request.reserve((await comparedBytes(reads.runs, run)) + (await comparedBytes(reads.runs, against)));
-    const [left, right] = [await comparedRun(reads.runs, run), await comparedRun(reads.runs, against)];
-    return respond(200, await comparisonOf(left.compared, right.compared, !left.isWhole || !right.isWhole));
+    const otherRun =
+      otherRunId === undefined
+        ? await findLastSuccessful(reads.runs, run)
+        : await requireRun(reads.runs, { instanceId, workflowRunId: otherRunId, createdAt: withCreatedAt });
+    await request.reserve((await comparedBytes(reads.runs, run)) + (await comparedBytes(reads.runs, otherRun)));
+    const [remaining, right] = [await comparedRun(reads.runs, run), await comparedRun(reads.runs, otherRun)];
+    return respond(200, await comparisonOf(remaining.compared, right.compared, !remaining.isWhole || !right.isWhole));
   },
 });
 
 /** Returns how the run was created from another run, or null when it was triggered. */
-function descent({ origin }: RunRecord): Pick<Relative, 'kind' | 'stepId' | 'stepName' | 'note'> | null {
+function originOf({ origin }: RunRecord): Pick<Relative, 'kind' | 'stepId' | 'stepName' | 'note'> | null {
   switch (origin?.kind) {
     case 'invoke':
       return { kind: origin.kind, stepId: origin.stepId, stepName: origin.stepName };
@@ -80,57 +80,57 @@ function descent({ origin }: RunRecord): Pick<Relative, 'kind' | 'stepId' | 'ste
   }
 }
 
-interface Found {
+interface Relatives {
   readonly relatives: Relative[];
   readonly complete: boolean;
 }
 
-async function ancestorsOf(store: RunReads, run: RunRecord): Promise<Found> {
+async function ancestorsOf(store: RunReads, run: RunRecord): Promise<Relatives> {
   const relatives: Relative[] = [];
-  let of: RunRecord | null = run;
-  while (of?.origin) {
+  let descendant: RunRecord | null = run;
+  while (descendant?.origin) {
     if (relatives.length === LIMITS.relativesMax) return { relatives, complete: false };
-    const { origin }: RunRecord = of;
+    const { origin }: RunRecord = descendant;
     if (origin.kind === 'schedule') {
       relatives.push({ kind: 'schedule', scheduleId: origin.scheduleId });
       break;
     }
-    const how = descent(of);
+    const relation = originOf(descendant);
     const ancestor: RunRecord | null = await store.findRun({ runKey: origin.runKey });
     const { workflowRunId, workflowCreatedAt: createdAt } = origin;
-    if (how) {
+    if (relation) {
       relatives.push({
-        ...how,
+        ...relation,
         workflowRunId,
         workflowCreatedAt: createdAt,
         ...(ancestor ? { workflowState: stateOfRun(ancestor.status) } : {}),
       });
     }
-    of = ancestor;
+    descendant = ancestor;
   }
   return { relatives, complete: true };
 }
 
 /** Collects descendants generation by generation. */
-async function descendantsOf(store: RunReads, run: RunRecord): Promise<Found> {
+async function descendantsOf(store: RunReads, run: RunRecord): Promise<Relatives> {
   const relatives: Relative[] = [];
   const parents: RunRecord[] = [run];
   for (const parent of parents) {
-    const left = LIMITS.relativesMax - relatives.length;
+    const remaining = LIMITS.relativesMax - relatives.length;
     // One child more than fits reveals that the listing is incomplete.
-    const children = await store.descendantsOf({ runKey: parent.key, limit: left + 1 });
-    for (const child of children.slice(0, left)) {
-      const how = descent(child);
-      if (!how) continue;
+    const children = await store.descendantsOf({ runKey: parent.key, limit: remaining + 1 });
+    for (const child of children.slice(0, remaining)) {
+      const relation = originOf(child);
+      if (!relation) continue;
       relatives.push({
-        ...how,
+        ...relation,
         ...presentReference(child),
         workflowState: stateOfRun(child.status),
         of: presentReference(parent),
       });
       parents.push(child);
     }
-    if (children.length > left) return { relatives, complete: false };
+    if (children.length > remaining) return { relatives, complete: false };
   }
   return { relatives, complete: true };
 }
@@ -149,7 +149,11 @@ export const getRunLineage = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { workflowRunId }, query: { createdAt } }, { reads }, { instanceId }) {
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
-    const [up, down] = [await ancestorsOf(reads.runs, run), await descendantsOf(reads.runs, run)];
-    return respond(200, { ancestors: up.relatives, descendants: down.relatives, complete: up.complete && down.complete });
+    const [ancestors, descendants] = [await ancestorsOf(reads.runs, run), await descendantsOf(reads.runs, run)];
+    return respond(200, {
+      ancestors: ancestors.relatives,
+      descendants: descendants.relatives,
+      complete: ancestors.complete && descendants.complete,
+    });
   },
 });

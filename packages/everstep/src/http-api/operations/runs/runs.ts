@@ -27,8 +27,8 @@ export const workflowCreatedAt = Type.Optional(
 export async function requireRun(store: RunReads, query: RunId): Promise<RunRecord> {
   const run = await store.findRun(query);
   if (run) return run;
-  const when = query.createdAt === undefined ? '' : ` created at ${query.createdAt}`;
-  throw new ApiError('not-found', `run ${shown(query.workflowRunId)}${when} not found`);
+  const creationText = query.createdAt === undefined ? '' : ` created at ${query.createdAt}`;
+  throw new ApiError('not-found', `run ${shown(query.workflowRunId)}${creationText} not found`);
 }
 
 /** A recorded invocation contains its run in its result. */
@@ -71,18 +71,18 @@ export const getRun = operation({
     const {
       workflowCreatedAt: createdAt,
       count,
-      cursor: given = '',
+      cursor: cursorText = '',
       maxResultBytes: maxOutBytes = LIMITS.maxInlineBytes,
     } = query;
-    if (count === undefined && given !== '')
+    if (count === undefined && cursorText !== '')
       throw new ApiError('bad-parameter', 'the query parameter "cursor" requires "count"; give both');
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
     const deps = { store: reads.runs, service: service.runs };
     if (count === undefined) return respond(200, await journalOf(deps, run, request));
     const scope = { operation: 'journal', instanceId, filters: { workflowRunId, createdAt: run.createdAt } };
-    const from = journalPosition(given === '' ? null : (await cursors.open(scope, given)).after);
+    const from = journalPosition(cursorText === '' ? null : (await cursors.open(scope, cursorText)).after);
     const { journal, next } = await journalPageOf(deps, run, { from, count, maxOutBytes }, request);
-    const cursor = await cursors.seal(scope, { after: positionText(next), horizon: null, left: null });
+    const cursor = await cursors.seal(scope, { after: positionText(next), horizon: null, remaining: null });
     return respond(200, { ...journal, cursor });
   },
 });
@@ -104,11 +104,11 @@ export const getRunStep = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { workflowRunId, stepId }, query, request }, { reads }, { instanceId }) {
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
-    const found = await reads.runs.findStep({ runKey: run.key, stepId, maxOutBytes: LIMITS.maxInlineBytes });
-    if (found?.outLeftOut !== undefined) await request.reserve(2 * found.outLeftOut);
+    const listedStep = await reads.runs.findStep({ runKey: run.key, stepId, maxOutBytes: LIMITS.maxInlineBytes });
+    if (listedStep?.outLeftOut !== undefined) await request.reserve(2 * listedStep.outLeftOut);
     const step =
-      found?.outLeftOut === undefined
-        ? found
+      listedStep?.outLeftOut === undefined
+        ? listedStep
         : await reads.runs.findStep({ runKey: run.key, stepId, maxOutBytes: NO_LENGTH_LIMIT });
     if (!step) throw new ApiError('not-found', `run ${shown(workflowRunId)} has no recorded step ${stepId}`);
     return respond(200, presentJournalStep(step, run.settings.redact, NO_INVOCATIONS));

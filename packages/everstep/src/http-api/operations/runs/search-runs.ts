@@ -13,7 +13,7 @@ import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { AnyOf } from '../../parameters/multi-value.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentFoundRun } from '../../presenters/run.js';
-import { type ComparedFilter, comparedRuns, type ScanDeps, scanRuns } from '../../read-models/run-scan.js';
+import { type ComparedFilter, matchingRuns, type ScanDeps, scanRuns } from '../../read-models/run-scan.js';
 import { waitsOfRuns } from '../../read-models/waits.js';
 import { isEmptyRange, RunOrder } from '../filters.js';
 
@@ -23,7 +23,7 @@ interface SearchPosition {
   readonly after: Position | null;
 }
 
-const BEGINNING: SearchPosition = { part: 'id', after: null };
+const START: SearchPosition = { part: 'id', after: null };
 const positionText = ({ part, after }: SearchPosition): string => `${part} ${after ?? ''}`;
 
 /** Parses the position of a cursor. Cursors are signed, so the text has the form that positionText writes. */
@@ -65,7 +65,7 @@ interface Search extends ScanDeps {
   readonly count: number;
 }
 
-interface Found {
+interface SearchResult {
   readonly runs: RunRecord[];
   /** Null when everything was searched. */
   next: SearchPosition | null;
@@ -73,9 +73,9 @@ interface Found {
 }
 
 /** Finds runs whose id equals the query. */
-async function findId(search: Search, { after }: SearchPosition, found: Found): Promise<void> {
+async function findId(search: Search, { after }: SearchPosition, result: SearchResult): Promise<void> {
   const { reads, instanceId, text, count, filter, compared, order } = search;
-  found.next = { part: 'rest', after: null };
+  result.next = { part: 'rest', after: null };
   // With this filter there is only one id, which the second part finds anyway.
   if (text === '' || filter.workflowRunId !== undefined) return;
   const byId = { ...filter, workflowRunId: text };
@@ -87,32 +87,32 @@ async function findId(search: Search, { after }: SearchPosition, found: Found): 
     horizon: null,
     limit: count,
   });
-  found.runs.push(...(await comparedRuns(search, instanceId, items, compared)));
-  found.searchedUntil = items.at(-1)?.createdAt ?? null;
-  if (next !== null) found.next = { part: 'id', after: next };
+  result.runs.push(...(await matchingRuns(search, instanceId, items, compared)));
+  result.searchedUntil = items.at(-1)?.createdAt ?? null;
+  if (next !== null) result.next = { part: 'id', after: next };
 }
 
 /** Searches the other runs until there are enough results or the limits of one request are reached. */
-async function searchTexts(search: Search, { after }: SearchPosition, found: Found): Promise<void> {
+async function searchTexts(search: Search, { after }: SearchPosition, result: SearchResult): Promise<void> {
   const { text, words, count, filter } = search;
   // Runs with this id were found in the first part.
-  const isKnown = (run: SearchableRun) => run.workflowRunId === text && filter.workflowRunId === undefined;
+  const wasFoundById = (run: SearchableRun) => run.workflowRunId === text && filter.workflowRunId === undefined;
   const { runs, next, scannedUntil } = await scanRuns(search, {
     ...search,
     after,
-    count: count - found.runs.length,
-    ...(words.length === 0 ? {} : { isMatch: (run) => !isKnown(run) && matches(run, words) }),
+    count: count - result.runs.length,
+    ...(words.length === 0 ? {} : { isMatch: (run) => !wasFoundById(run) && matches(run, words) }),
   });
-  found.runs.push(...runs);
-  found.next = next === null ? null : { part: 'rest', after: next };
-  found.searchedUntil = scannedUntil ?? found.searchedUntil;
+  result.runs.push(...runs);
+  result.next = next === null ? null : { part: 'rest', after: next };
+  result.searchedUntil = scannedUntil ?? result.searchedUntil;
 }
 
-async function find(search: Search, start: SearchPosition): Promise<Found> {
-  const found: Found = { runs: [], next: start, searchedUntil: null };
-  if (start.part === 'id') await findId(search, start, found);
-  if (found.next?.part === 'rest' && found.runs.length < search.count) await searchTexts(search, found.next, found);
-  return found;
+async function find(search: Search, start: SearchPosition): Promise<SearchResult> {
+  const result: SearchResult = { runs: [], next: start, searchedUntil: null };
+  if (start.part === 'id') await findId(search, start, result);
+  if (result.next?.part === 'rest' && result.runs.length < search.count) await searchTexts(search, result.next, result);
+  return result;
 }
 
 /** Reads the named runs again, each by its creation time and id. Removed runs are absent. */
@@ -122,13 +122,13 @@ async function namedRuns(reads: RunStore, instanceId: string, names: readonly st
       'bad-parameter',
       `the query parameter "run" must not be given more than ${LIMITS.maxNamedRuns} times; it was given ${names.length} times`,
     );
-  const found = await Promise.all(
+  const runs = await Promise.all(
     names.map((name) => {
       const dot = name.indexOf('.');
       return reads.findRun({ instanceId, createdAt: Number(name.slice(0, dot)), workflowRunId: name.slice(dot + 1) });
     }),
   );
-  return found.filter((run) => run !== null);
+  return runs.filter((run) => run !== null);
 }
 
 const NamedRun = Type.String({
@@ -175,35 +175,36 @@ export const searchRuns = operation({
   responses: { 200: RunSearchPage },
   errors: ['bad-parameter', 'bad-cursor'],
   async handle({ query }, { reads, slices, cursors, service }, { instanceId }) {
-    const { cursor: given, count, q = '', run: named, ...asked } = query;
-    const presented = async (runs: readonly RunRecord[]) => {
+    const { cursor: cursorText, count, q = '', run: runNames, ...filterQuery } = query;
+    const presentRuns = async (runs: readonly RunRecord[]) => {
       const waits = await waitsOfRuns(reads.runs, service.runs, { instanceId, runs });
       return runs.map((run) => presentFoundRun(run, waits.get(run.key)));
     };
-    if (named !== undefined) {
-      const runs = await namedRuns(reads.runs, instanceId, named);
-      return respond(200, { runs: await presented(runs), searchedUntil: null, complete: true });
+    if (runNames !== undefined) {
+      const runs = await namedRuns(reads.runs, instanceId, runNames);
+      return respond(200, { runs: await presentRuns(runs), searchedUntil: null, complete: true });
     }
     const text = q.trim();
     const words = wordsOf(text);
-    const scope = { operation: 'search-runs', instanceId, filters: { ...asked, q: text } };
-    const start = given === undefined || given === '' ? BEGINNING : positionOf((await cursors.open(scope, given)).after);
-    if (isEmptyRange(asked)) return respond(200, { runs: [], searchedUntil: null, complete: true });
+    const scope = { operation: 'search-runs', instanceId, filters: { ...filterQuery, q: text } };
+    const start =
+      cursorText === undefined || cursorText === '' ? START : positionOf((await cursors.open(scope, cursorText)).after);
+    if (isEmptyRange(filterQuery)) return respond(200, { runs: [], searchedUntil: null, complete: true });
     const search = {
       reads: reads.runs,
       service: service.runs,
       slices,
       instanceId,
-      filter: storeFilterOf(INDEXED_RUN_FILTERS, asked),
-      compared: storeFilterOf(COMPARED_RUN_FILTERS, asked),
+      filter: storeFilterOf(INDEXED_RUN_FILTERS, filterQuery),
+      compared: storeFilterOf(COMPARED_RUN_FILTERS, filterQuery),
       text,
       words,
-      order: asked.order ?? ('newest-first' as const),
+      order: filterQuery.order ?? ('newest-first' as const),
       count: count ?? LIMITS.foundRunsPageDefault,
     };
     const { runs, next, searchedUntil } = await find(search, start);
-    const position = next && { after: positionText(next), horizon: null, left: null };
+    const position = next && { after: positionText(next), horizon: null, remaining: null };
     const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
-    return respond(200, { ...cursor, runs: await presented(runs), searchedUntil, complete: next === null });
+    return respond(200, { ...cursor, runs: await presentRuns(runs), searchedUntil, complete: next === null });
   },
 });

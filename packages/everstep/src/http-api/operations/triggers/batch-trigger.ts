@@ -5,6 +5,7 @@ import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { TriggeredRun } from '../../../contract/runs.js';
 import { allowSize } from '../../admission/allowance.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
@@ -32,7 +33,7 @@ const BatchItem = Type.Object(
       Type.Record(Type.String(), Type.String(), { description: 'Headers of a trigger by name, including Content-Type.' }),
     ),
   },
-  { additionalProperties: false },
+  NO_OTHER_PROPERTIES,
 );
 type BatchItem = Static<typeof BatchItem>;
 const ItemResults = Type.Array(Type.Union([TriggeredRun, ErrorBody]));
@@ -62,8 +63,8 @@ function headersOf(item: BatchItem): Readonly<Record<string, string>> {
   return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')]));
 }
 
-async function triggerItem(given: unknown, context: ApiContext, request: RequestContext, caller: Caller): Promise<ItemResult> {
-  const item = validate(BatchItem, given, 'the item');
+async function triggerItem(rawItem: unknown, context: ApiContext, request: RequestContext, caller: Caller): Promise<ItemResult> {
+  const item = validate(BatchItem, rawItem, 'the item');
   const received = headersOf(item);
   const { values, families } = readPrefixedHeaders(TriggerHeaders, FAMILIES, received, request.dialect);
   if (values['Wait-For-Result'] !== undefined) {

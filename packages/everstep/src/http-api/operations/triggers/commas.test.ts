@@ -59,7 +59,7 @@ test('every multi-value parameter accepts any comma and repetition', () => {
   for (const { operation, name, item } of LISTED) {
     const schema = Type.Object({ [name]: operation.query?.properties[name] ?? Type.Never() });
     const read = (text: string) =>
-      new Set([readQuery(schema, splitQuery(text), { unknown: 'refuse', besides: [] })[name]].flat().map(String));
+      new Set([readQuery(schema, splitQuery(text), { unknown: 'refuse', otherNames: [] })[name]].flat().map(String));
     const values = twoValuesOf(item, name);
     const whole = values.join(',');
     const expected = new Set([...values, ...(WITH_COMMAS.has(name) ? [whole] : [])]);

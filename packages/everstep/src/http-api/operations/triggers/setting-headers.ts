@@ -132,6 +132,6 @@ export function checkDestination(url: string, header: string | null, use: Destin
   if (isWorkerUrl(url)) return;
   const verdict = use.context.addressPolicy?.check(url, use.instanceId);
   if (verdict === undefined || verdict.ok) return;
-  const where = header === null ? 'the workflow URL' : use.request.dialect.spell(header);
-  throw new ApiError('blocked-address', `${where} is not allowed: ${verdict.message}`);
+  const subject = header === null ? 'the workflow URL' : use.request.dialect.spell(header);
+  throw new ApiError('blocked-address', `${subject} is not allowed: ${verdict.message}`);
 }

@@ -135,8 +135,8 @@ export interface DeduplicationParts extends Pick<TriggerRequest, 'carried' | 'bo
 
 /** Returns the deduplication id. Prefixes separate ids of the caller from ids that are derived from the content. */
 export function deduplicationIdOf(trigger: DeduplicationParts, workflowUrl: string): string | null {
-  const given = trigger.headers['Deduplication-Id'];
-  if (given !== undefined) return `id:${given}`;
+  const deduplicationId = trigger.headers['Deduplication-Id'];
+  if (deduplicationId !== undefined) return `id:${deduplicationId}`;
   if (trigger.headers['Content-Based-Deduplication'] !== true) return null;
   const forwarded = Object.entries(trigger.carried[FORWARD] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   const hash = createHash('sha256').update(JSON.stringify([workflowUrl, trigger.contentType, forwarded]));
@@ -178,11 +178,11 @@ export function presentTriggered(
   { instanceId, workflowUrl }: Pick<TriggerCommand, 'instanceId' | 'workflowUrl'>,
   { workers }: Pick<ApiContext, 'workers'>,
 ): TriggeredRun {
-  const named = parseWorkerUrl(workflowUrl);
-  const since = named && workers.missingSince(instanceId, workflowUrl);
+  const workerWorkflow = parseWorkerUrl(workflowUrl);
+  const since = workerWorkflow && workers.missingSince(instanceId, workflowUrl);
   return {
     ...presentReference(run),
     ...(kind === 'deduplicated' ? { deduplicated: true } : {}),
-    ...(named && since !== null ? { noWorker: { app: named.app, since } } : {}),
+    ...(workerWorkflow && since !== null ? { noWorker: { app: workerWorkflow.app, since } } : {}),
   };
 }

@@ -22,13 +22,13 @@ const RAW = /^(?:https?|worker):/i;
  * URL contains its own query, and anything after it in the path belongs to it too.
  */
 export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): string {
-  const written = path.slice(before.length);
-  let url = written;
-  if (!RAW.test(written)) {
+  const pathUrl = path.slice(before.length);
+  let url = pathUrl;
+  if (!RAW.test(pathUrl)) {
     try {
-      url = decodeURIComponent(written);
+      url = decodeURIComponent(pathUrl);
     } catch {
-      throw new ApiError('bad-url', `the workflow URL is not correctly percent-encoded: ${shown(written)}`);
+      throw new ApiError('bad-url', `the workflow URL is not correctly percent-encoded: ${shown(pathUrl)}`);
     }
   }
   if (query === '') return url;

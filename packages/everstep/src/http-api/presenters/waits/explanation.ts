@@ -8,19 +8,19 @@ import { shownUrl } from '../redaction.js';
 import { presentReference, stateOfRun } from '../run.js';
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();
-const quoted = (texts: readonly string[]): string => texts.map((text) => JSON.stringify(text)).join(' or ');
+const quoteAll = (texts: readonly string[]): string => texts.map((text) => JSON.stringify(text)).join(' or ');
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 type FlowControlReason = Extract<WaitReason, { readonly kind: 'flow-control' }>;
 
 function flowControlMessage({ key, place, waiting, because, until }: FlowControlReason): string {
-  const where = `Position ${place} of ${waiting} in the wait list of the flow control key ${JSON.stringify(key)}`;
-  const why = {
+  const position = `Position ${place} of ${waiting} in the wait list of the flow control key ${JSON.stringify(key)}`;
+  const cause = {
     paused: 'the key is paused until it is resumed',
     parallelism: 'the key has reached its parallelism limit',
     rate: 'the key has reached its rate limit for this period',
   }[because];
-  return `${where}: ${why}${until === null ? '' : `; the next delivery can start at ${isoOf(until)}`}.`;
+  return `${position}: ${cause}${until === null ? '' : `; the next delivery can start at ${isoOf(until)}`}.`;
 }
 
 const NO_SLOT: Readonly<Record<QueuedBecause, string>> = {
@@ -47,7 +47,7 @@ export function presentReason(reason: WaitReason, isCall: boolean, redact: Redac
     case 'waiting-for-event':
       return {
         kind,
-        message: `Waiting for the event ${quoted(reason.eventIds)} until ${isoOf(reason.until)}.`,
+        message: `Waiting for the event ${quoteAll(reason.eventIds)} until ${isoOf(reason.until)}.`,
         eventIds: [...reason.eventIds],
         until: reason.until,
       };
@@ -82,21 +82,21 @@ export function presentReason(reason: WaitReason, isCall: boolean, redact: Redac
       };
     case 'queue': {
       const { queue, place, waiting, because } = reason;
-      const where = `Position ${place} of ${waiting} in the queue ${JSON.stringify(queue)}`;
-      const why = because === 'paused' ? 'the queue is paused' : 'earlier messages must end first';
-      return { kind, message: `${where}: ${why}.`, queueName: queue, place, waitListSize: waiting, because };
+      const position = `Position ${place} of ${waiting} in the queue ${JSON.stringify(queue)}`;
+      const cause = because === 'paused' ? 'the queue is paused' : 'earlier messages must end first';
+      return { kind, message: `${position}: ${cause}.`, queueName: queue, place, waitListSize: waiting, because };
     }
     case 'destination-held': {
-      const { origin, by, reason: why, since } = reason.hold;
-      const who = by === 'hand' ? 'was held manually' : 'is held because it fails repeatedly';
+      const { origin, by, reason: cause, since } = reason.hold;
+      const holdText = by === 'hand' ? 'was held manually' : 'is held because it fails repeatedly';
       const probe = reason.probeAt === null ? '' : ` The next probe is sent at ${isoOf(reason.probeAt)}.`;
       return {
         kind,
-        message: `${origin} ${who}, since ${isoOf(since)}: ${sentence(why)}${probe}`,
+        message: `${origin} ${holdText}, since ${isoOf(since)}: ${sentence(cause)}${probe}`,
         origin,
         heldBy: by,
         heldSince: since,
-        reason: why,
+        reason: cause,
         ...optional('nextProbeAt', reason.probeAt),
       };
     }
@@ -150,7 +150,7 @@ function subjectOf({ what, stepName }: ExplanationResponse['tasks'][number]): st
 }
 
 /** What tasks with the same reason are doing, in the singular and the plural. */
-const DOING: Readonly<Record<Reason['kind'] | 'parked', readonly [one: string, several: string]>> = {
+const ACTIVITIES: Readonly<Record<Reason['kind'] | 'parked', readonly [one: string, several: string]>> = {
   'not-before': ['is scheduled for later', 'are scheduled for later'],
   sleeping: ['sleeps', 'sleep'],
   'waiting-for-event': ['waits for an event', 'wait for an event'],
@@ -166,16 +166,16 @@ const DOING: Readonly<Record<Reason['kind'] | 'parked', readonly [one: string, s
 };
 
 function summaryOf(tasks: ExplanationResponse['tasks'], status: Explanation['run']['status']): string {
-  const [first, ...others] = tasks;
+  const [first, ...otherTasks] = tasks;
   if (!first) return ENDS[status];
-  if (others.length === 0) return `${subjectOf(first)}. ${first.reasons.map(({ message }) => message).join(' ')}`.trim();
-  const counts = new Map<keyof typeof DOING, number>();
+  if (otherTasks.length === 0) return `${subjectOf(first)}. ${first.reasons.map(({ message }) => message).join(' ')}`.trim();
+  const counts = new Map<keyof typeof ACTIVITIES, number>();
   for (const { reasons } of tasks) {
     const kind = reasons[0]?.kind ?? 'parked';
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
-  const doing = [...counts].map(([kind, count]) => `${count} ${DOING[kind][count === 1 ? 0 : 1]}`);
-  return `${tasks.length} tasks are pending: ${doing.join(', ')}.`;
+  const activities = [...counts].map(([kind, count]) => `${count} ${ACTIVITIES[kind][count === 1 ? 0 : 1]}`);
+  return `${tasks.length} tasks are pending: ${activities.join(', ')}.`;
 }
 
 export function presentExplanation({ run, tasks, shortened }: Explanation): ExplanationResponse {

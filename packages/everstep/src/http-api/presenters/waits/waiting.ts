@@ -1,11 +1,11 @@
-/** Presents what an active run waits for. */
+/** Presents the reason why an active run is waiting. */
 import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import type { Waiting } from '../../../contract/fields/wait-reason.js';
 import type { RunWait } from '../../../runtime/services/workflow-service.js';
 import { optional } from '../optional.js';
 import { presentReason } from './explanation.js';
 
-/** Says what the run waits for, in a few words. */
+/** Returns a short description of the reason. */
 function textOf(reason: RunWait['reason']): string {
   switch (reason.kind) {
     case 'not-before':
@@ -13,8 +13,8 @@ function textOf(reason: RunWait['reason']): string {
     case 'sleeping':
       return 'Waiting for a timer';
     case 'waiting-for-event': {
-      const [first = '', ...others] = reason.eventIds;
-      return `Waiting for event ${JSON.stringify(first)}${others.length === 0 ? '' : ` or ${others.length} more`}`;
+      const [first = '', ...otherEventIds] = reason.eventIds;
+      return `Waiting for event ${JSON.stringify(first)}${otherEventIds.length === 0 ? '' : ` or ${otherEventIds.length} more`}`;
     }
     case 'waiting-for-run':
       return `Waiting for run ${reason.workflowRunId}`;

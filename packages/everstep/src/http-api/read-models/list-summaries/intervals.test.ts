@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countsIn, intervalsOf } from './intervals.js';
+import { countByInterval, intervalsOf } from './intervals.js';
 
 test('intervals have round lengths and contain both times', () => {
   const now = Date.UTC(2026, 10, 23, 12, 34, 56, 789);
@@ -16,5 +16,5 @@ test('intervals have round lengths and contain both times', () => {
 test('each time is counted in its interval', () => {
   const intervals = { from: 1_000, to: 4_000, intervalMs: 1_000 };
   const times = [999, 1_000, 1_999, 3_999, 4_000].map((at) => [at, 2] as const);
-  assert.deepEqual(countsIn(intervals, times), [4, 0, 2]);
+  assert.deepEqual(countByInterval(intervals, times), [4, 0, 2]);
 });

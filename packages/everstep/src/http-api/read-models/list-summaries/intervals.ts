@@ -2,7 +2,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/insights/counts.js';
 
 const MAX_INTERVALS = 120;
-const LONGEST_MS = 28 * DAY_MS;
+const MAX_LENGTH_MS = 28 * DAY_MS;
 const LENGTHS_MS: readonly number[] = [
   1_000,
   5_000,
@@ -15,7 +15,7 @@ const LENGTHS_MS: readonly number[] = [
   6 * HOUR_MS,
   DAY_MS,
   7 * DAY_MS,
-  LONGEST_MS,
+  MAX_LENGTH_MS,
 ];
 
 export interface Intervals {
@@ -30,13 +30,16 @@ export interface Intervals {
 export function intervalsOf(firstMs: number, lastMs: number): Intervals {
   // One less, because the first interval starts before the first time.
   const neededMs = (lastMs - firstMs + 1) / (MAX_INTERVALS - 1);
-  const intervalMs = LENGTHS_MS.find((ms) => ms >= neededMs) ?? Math.ceil(neededMs / LONGEST_MS) * LONGEST_MS;
+  const intervalMs = LENGTHS_MS.find((ms) => ms >= neededMs) ?? Math.ceil(neededMs / MAX_LENGTH_MS) * MAX_LENGTH_MS;
   const from = firstMs - (firstMs % intervalMs);
   return { from, to: lastMs - (lastMs % intervalMs) + intervalMs, intervalMs };
 }
 
 /** Returns how many of the times are in each interval. Other times are ignored. */
-export function countsIn({ from, to, intervalMs }: Intervals, times: Iterable<readonly [at: number, count: number]>): number[] {
+export function countByInterval(
+  { from, to, intervalMs }: Intervals,
+  times: Iterable<readonly [at: number, count: number]>,
+): number[] {
   const counts = new Array<number>((to - from) / intervalMs).fill(0);
   for (const [at, count] of times)
     if (at >= from && at < to) {

@@ -7,7 +7,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/insights/counts.js';
 import type { WorkSlices } from '../../../fairness/work-slices.js';
 import type { InsightStore, InsightSubject } from '../../../ports/stores/insights/insight-store.js';
 import type { Position } from '../../../ports/stores/page.js';
-import { countsIn, type Intervals, intervalsOf } from './intervals.js';
+import { countByInterval, type Intervals, intervalsOf } from './intervals.js';
 import { type ExaminedPage, scan } from './scan.js';
 
 const MAX_VALUES = 20;
@@ -71,14 +71,14 @@ async function histogramOfCounters(
   const periods = periodsIn(range, time);
   if (periods === null) return null;
   const query = { instanceId, ...periods };
-  const startedOf = async (counted: InsightSubject) =>
-    (await insights.series({ ...query, subject: counted })).map(({ start, counts }) => [start, counts.started] as const);
+  const startedOf = async (counterSubject: InsightSubject) =>
+    (await insights.series({ ...query, subject: counterSubject })).map(({ start, counts }) => [start, counts.started] as const);
   if (typeof subject === 'object') {
     // Some runs of the workflow may be among those that are counted together.
-    const others = await startedOf({ workflow: OTHER_WORKFLOWS });
-    if (others.some(([, started]) => started > 0)) return null;
+    const uncountedWorkflows = await startedOf({ workflow: OTHER_WORKFLOWS });
+    if (uncountedWorkflows.some(([, started]) => started > 0)) return null;
   }
-  const counts = countsIn(range, await startedOf(subject));
+  const counts = countByInterval(range, await startedOf(subject));
   const first = counts.findIndex((count) => count > 0);
   const firstAt = first < 0 ? range.to : range.from + first * range.intervalMs;
   // Counters of old minutes are removed, and runs from before an upgrade are not counted.
@@ -88,9 +88,9 @@ async function histogramOfCounters(
     const toDate = Math.min(time.toDate ?? firstAt, firstAt - 1);
     return toDate >= time.fromDate && (await oldest({ fromDate: time.fromDate, toDate })).items.length > 0;
   };
-  const older = await isOlder();
-  if (older && first < 0) return null;
-  return { ...range, counts, source: 'counters', coveredFrom: older ? firstAt : null };
+  const hasOlder = await isOlder();
+  if (hasOlder && first < 0) return null;
+  return { ...range, counts, source: 'counters', coveredFrom: hasOlder ? firstAt : null };
 }
 
 type ReadPage<Entry> = (after: Position | null) => Promise<ExaminedPage<Entry>>;
@@ -134,7 +134,7 @@ async function examine<Listed extends Entry>(
 function histogramOfEntries({ times, complete, until }: ExaminedEntries, time: ListTime): Histogram {
   const oldestAt = times.reduce<number | undefined>((oldest, at) => Math.min(oldest ?? at, at), undefined);
   const range = rangeOf(time, complete ? oldestAt : until);
-  const counts = countsIn(
+  const counts = countByInterval(
     range,
     times.map((at) => [at, 1] as const),
   );
@@ -176,7 +176,7 @@ export interface SummarizedList<Listed extends Entry> {
 export function emptySummary(time: ListTime, hasField: boolean): ListSummary {
   const range = rangeOf(time, undefined);
   const topValues = hasField ? { values: [], examined: 0, complete: true } : null;
-  return { ...range, counts: countsIn(range, []), source: 'entries', coveredFrom: null, topValues };
+  return { ...range, counts: countByInterval(range, []), source: 'entries', coveredFrom: null, topValues };
 }
 
 /** Returns the summary of a list. It examines entries at most once. */
@@ -187,12 +187,12 @@ export async function summaryOf<Listed extends Entry>(
 ): Promise<ListSummary> {
   const { fromDate = 0, toDate = fromDate } = time;
   if (fromDate > toDate) return emptySummary(time, field !== null);
-  const counted = subject === null ? null : await histogramOfCounters(sources, { instanceId, subject, oldest }, time);
+  const counterSubject = subject === null ? null : await histogramOfCounters(sources, { instanceId, subject, oldest }, time);
   if (field === null) {
-    if (counted !== null) return { ...counted, topValues: null };
+    if (counterSubject !== null) return { ...counterSubject, topValues: null };
     return { ...histogramOfEntries(await examine(sources, instanceId, read, () => {}), time), topValues: null };
   }
   const values = new ValueCounts();
   const examined = await examine(sources, instanceId, field.read, (entry) => values.add(field.valuesOf(entry)));
-  return { ...(counted ?? histogramOfEntries(examined, time)), topValues: values.top(examined) };
+  return { ...(counterSubject ?? histogramOfEntries(examined, time)), topValues: values.top(examined) };
 }

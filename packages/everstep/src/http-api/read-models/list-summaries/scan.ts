@@ -5,7 +5,7 @@ import type { Listing, Position } from '../../../ports/stores/page.js';
 
 /** A page of entries that were examined. */
 export interface ExaminedPage<Entry> {
-  /** Those that belong to the list. */
+  /** Examined entries that belong to the list. */
   readonly listed: readonly Entry[];
   readonly examined: number;
   /** Creation time of the last one, Unix ms; undefined if there are none. */

@@ -15,7 +15,7 @@ import type { DeadLetterFilter, RunReference } from '../../../ports/stores/store
 import type { RunOverrides } from '../../../runtime/services/workflow-service.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
-import { checkedDlqIds, DlqIds } from '../../operations/dead-letters/bulk.js';
+import { DlqIds, distinctDlqIds } from '../../operations/dead-letters/bulk.js';
 import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
 import { OVERRIDE_FAMILIES, OverrideHeaders, overridesOf, recover } from '../../operations/dead-letters/recover.js';
 import { isEmptyRange } from '../../operations/filters.js';
@@ -68,9 +68,9 @@ export const DlqQuery = Type.Object({
   ...page,
 });
 export type DlqQuery = StaticDecode<typeof DlqQuery>;
-type Asked = Omit<DlqQuery, keyof typeof page>;
+type DlqFilters = Omit<DlqQuery, keyof typeof page>;
 
-const filterOf = (asked: Asked): DeadLetterFilter => ({ kind: asked.source, ...storeFilterOf(FILTERS, asked) });
+const filterOf = (filters: DlqFilters): DeadLetterFilter => ({ kind: filters.source, ...storeFilterOf(FILTERS, filters) });
 
 const limitOf = (count: number | undefined): number =>
   Math.min(count ?? LIMITS.deadLettersPageDefault, LIMITS.deadLettersPageMax);
@@ -85,20 +85,20 @@ export async function listDlqPage(
   { instanceId }: Pick<Caller, 'instanceId'>,
   { reserve }: Pick<RequestContext, 'reserve'>,
 ): Promise<DlqPage> {
-  const { cursor: given, count, dlqIds, ...asked } = query;
-  const scope = { operation: 'dlq-messages', instanceId, filters: { ...asked, dlqIds } };
-  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
-  if (isEmptyRange(asked)) return { messages: [] };
+  const { cursor: cursorText, count, dlqIds, ...filters } = query;
+  const scope = { operation: 'dlq-messages', instanceId, filters: { ...filters, dlqIds } };
+  const cursorState = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+  if (isEmptyRange(filters)) return { messages: [] };
   const listing = await reads.deadLetters.listDeadLetters({
     instanceId,
-    filter: { ...filterOf(asked), dlqIds },
+    filter: { ...filterOf(filters), dlqIds },
     order: 'newest-first',
-    after: opened?.after ?? null,
+    after: cursorState?.after ?? null,
     horizon: null,
     limit: limitOf(count),
   });
   const { entries, next } = await readDeadLetters(reads.deadLetters, listing, reserve);
-  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, remaining: null }) };
   return { ...cursor, messages: entries.map((entry) => presentDlqMessage(entry)) };
 }
 
@@ -165,25 +165,25 @@ interface Batch {
 /** Returns the entries of one bulk request, oldest first, out of those that existed at the first request. */
 async function nextBatch(name: string, query: DlqQuery, context: ApiContext, instanceId: string): Promise<Batch> {
   const { reads, cursors } = context;
-  const { cursor: given, count, dlqIds, ...asked } = query;
-  if (dlqIds) return { dlqIds: checkedDlqIds(dlqIds), cursor: {} };
-  const scope = { operation: name, instanceId, filters: asked };
-  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
-  if (isEmptyRange(asked)) return { dlqIds: [], cursor: {} };
-  const horizon = opened?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
+  const { cursor: cursorText, count, dlqIds, ...filters } = query;
+  if (dlqIds) return { dlqIds: distinctDlqIds(dlqIds), cursor: {} };
+  const scope = { operation: name, instanceId, filters };
+  const cursorState = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+  if (isEmptyRange(filters)) return { dlqIds: [], cursor: {} };
+  const horizon = cursorState?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
   const { items, next } = await reads.deadLetters.listDeadLetterIds({
     instanceId,
-    filter: filterOf(asked),
+    filter: filterOf(filters),
     order: 'oldest-first',
-    after: opened?.after ?? null,
+    after: cursorState?.after ?? null,
     horizon,
     limit: limitOf(count),
   });
-  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon, left: null }) };
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon, remaining: null }) };
   return { dlqIds: items, cursor };
 }
 
-const BULK =
+const BULK_DESCRIPTION =
   'Applies to the entries that match every filter, or to those in dlqIds. Without filters, applies to all entries. An unknown parameter is rejected, because a misspelled filter would match everything.';
 
 const deleteEntries = operation({
@@ -191,7 +191,7 @@ const deleteEntries = operation({
   audit: bulkChange('dead-letter.delete-many'),
   tag: TAG,
   summary: 'Delete dead letter queue entries',
-  description: `${BULK} Missing dlqIds are skipped.`,
+  description: `${BULK_DESCRIPTION} Missing dlqIds are skipped.`,
   method: 'DELETE',
   path: '/v2/dlq',
   dialect: 'upstash',
@@ -201,7 +201,7 @@ const deleteEntries = operation({
   responses: { 200: DlqDeleted },
   errors: [...READ_ERRORS, ...BODY_ERRORS],
   async handle({ query: inQuery, body, request }, context, { instanceId }) {
-    const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
+    const { query, matchesNothing: nothing } = filtersOf(DlqQuery, inQuery, body, request);
     if (nothing) return respond(200, { deleted: 0 });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-delete', query, context, instanceId);
     if (dlqIds.length === 0) return respond(200, { ...cursor, deleted: 0 });
@@ -227,10 +227,10 @@ async function retry({ dlqIds, ...rest }: Retry, context: ApiContext, request: R
     else missing.push(dlqId);
   }
   if (missing.length > 0 && rest.whenMissing === 'fail') throw noSuchEntry(missing);
-  const made: RunReference[] = [];
+  const runs: RunReference[] = [];
   for (const kind of ['restart', 'resume'] as const)
-    if (ids[kind].length > 0) made.push(...(await recover({ kind, dlqIds: ids[kind], ...rest }, context, request)));
-  return made;
+    if (ids[kind].length > 0) runs.push(...(await recover({ kind, dlqIds: ids[kind], ...rest }, context, request)));
+  return runs;
 }
 
 const present = ({ workflowRunId }: RunReference): Published => ({ messageId: workflowRunId });
@@ -267,9 +267,9 @@ const retryEntry = operation({
   errors: RETRY_ERRORS,
   async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
     const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
-    const [made] = await retry({ instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides }, context, request);
-    if (!made) throw noSuchEntry([dlqId]);
-    return respond(201, present(made));
+    const [runs] = await retry({ instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides }, context, request);
+    if (!runs) throw noSuchEntry([dlqId]);
+    return respond(201, present(runs));
   },
 });
 
@@ -278,7 +278,7 @@ const retryEntries = operation({
   audit: bulkChange('dead-letter.retry-many'),
   tag: TAG,
   summary: 'Retry failed messages',
-  description: `${BULK} If an entry in dlqIds is missing, the response is 404 and nothing changes.`,
+  description: `${BULK_DESCRIPTION} If an entry in dlqIds is missing, the response is 404 and nothing changes.`,
   method: 'POST',
   path: '/v2/dlq/retry',
   dialect: 'upstash',
@@ -290,13 +290,13 @@ const retryEntries = operation({
   responses: { 201: DlqRetried },
   errors: [...RETRY_ERRORS, ...BODY_ERRORS, 'bad-cursor'],
   async handle({ query: inQuery, headers, carried, body, request }, context, { instanceId }) {
-    const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
+    const { query, matchesNothing: nothing } = filtersOf(DlqQuery, inQuery, body, request);
     if (nothing) return respond(201, { responses: [] });
     const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
     const whenMissing = query.dlqIds ? 'fail' : 'skip';
-    const made = await retry({ instanceId, dlqIds, whenMissing, overrides }, context, request);
-    return respond(201, { ...cursor, responses: made.map(present) });
+    const runs = await retry({ instanceId, dlqIds, whenMissing, overrides }, context, request);
+    return respond(201, { ...cursor, responses: runs.map(present) });
   },
 });
 

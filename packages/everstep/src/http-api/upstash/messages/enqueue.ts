@@ -11,15 +11,15 @@ import { Published, PublishedToGroup } from '../shapes.js';
 import { publishOne } from './publish-items.js';
 
 /** Reads the queue name in `/v2/enqueue/{queue}/{destination}`. Throws ApiError. */
-function queueOf(path: string): { readonly queue: string; readonly before: string } {
-  const rest = path.slice(ENQUEUE_PATH.length);
-  const slash = rest.indexOf('/');
+function queueOf(path: string): { readonly queue: string; readonly prefix: string } {
+  const afterPrefix = path.slice(ENQUEUE_PATH.length);
+  const slash = afterPrefix.indexOf('/');
   if (slash <= 0) throw new ApiError('bad-parameter', 'the path must be /v2/enqueue/{queue}/{destination}');
-  const written = rest.slice(0, slash);
+  const encodedQueue = afterPrefix.slice(0, slash);
   try {
-    return { queue: decodeURIComponent(written), before: `${ENQUEUE_PATH}${written}/` };
+    return { queue: decodeURIComponent(encodedQueue), prefix: `${ENQUEUE_PATH}${encodedQueue}/` };
   } catch {
-    throw new ApiError('bad-parameter', `the queue name is not correctly percent-encoded: ${shown(written)}`);
+    throw new ApiError('bad-parameter', `the queue name is not correctly percent-encoded: ${shown(encodedQueue)}`);
   }
 }
 
@@ -60,8 +60,8 @@ const enqueue = operation({
   ],
   async handle({ body, request }, context, caller) {
     const { headers, target } = request;
-    const { queue, before } = queueOf(target.path);
-    const item = { destination: destinationOf(target, before), headers, body, queue };
+    const { queue, prefix } = queueOf(target.path);
+    const item = { destination: destinationOf(target, prefix), headers, body, queue };
     return respond(200, await publishOne(item, context, request, caller));
   },
 });

@@ -25,24 +25,24 @@ const IS_URL = /^https?:/i;
 const NAME = /^[A-Za-z0-9._-]+$/;
 
 /** Checks the name of a queue or URL group. Throws ApiError. */
-export function checkedName(name: string, what: string): string {
+export function checkName(name: string, subject: string): string {
   if (NAME.test(name) && fitsInPaths(name) && name.length <= LIMITS.maxQueueNameLength) return name;
   throw new ApiError(
     'bad-parameter',
-    `${what} must consist of letters, digits, hyphens, periods and underscores, have at most ${LIMITS.maxQueueNameLength} characters, and not be "." or "..", but is ${shown(name)}`,
+    `${subject} must consist of letters, digits, hyphens, periods and underscores, have at most ${LIMITS.maxQueueNameLength} characters, and not be "." or "..", but is ${shown(name)}`,
   );
 }
 
-/** Returns the destination of a message. Throws ApiError if `given` is neither an allowed URL nor the name of a URL group. */
-export function destinationFor(given: string, use: DestinationUse): MessageDestination {
-  if (!IS_URL.test(given)) {
-    if (NAME.test(given)) return { kind: 'url-group', name: checkedName(given, 'the name of a URL group') };
+/** Returns the destination of a message. Throws ApiError if `text` is neither an allowed URL nor the name of a URL group. */
+export function destinationFor(text: string, use: DestinationUse): MessageDestination {
+  if (!IS_URL.test(text)) {
+    if (NAME.test(text)) return { kind: 'url-group', name: checkName(text, 'the name of a URL group') };
     throw new ApiError(
       'bad-url',
-      `the destination must be an absolute http or https URL, or the name of a URL group, not ${shown(given)}`,
+      `the destination must be an absolute http or https URL, or the name of a URL group, not ${shown(text)}`,
     );
   }
-  const url = workflowUrlOf({ destination: given, destinationName: 'the destination' });
+  const url = workflowUrlOf({ destination: text, destinationName: 'the destination' });
   checkDestination(url, null, use);
   return { kind: 'url', url };
 }
@@ -68,7 +68,7 @@ type CarriedHeaders = Readonly<Record<string, Readonly<Record<string, string>>>>
 /** Headers that schedules and messages share. */
 export type SharedHeaders = Omit<MessageHeaders, 'Not-Before' | 'Deduplication-Id' | 'Content-Based-Deduplication'>;
 
-export interface MessageSettingsRead {
+export interface ParsedMessageSettings {
   readonly settings: Omit<RunSettings, 'steps' | 'message'>;
   readonly method: string;
   readonly callback: FailureCallback | null;
@@ -83,7 +83,7 @@ export function messageSettings(
   carried: CarriedHeaders,
   use: DestinationUse,
   received?: ReceivedHeaders,
-): MessageSettingsRead {
+): ParsedMessageSettings {
   const settings = settingsOf({ headers, carried, ...optional('received', received) }, use);
   const { context, request, instanceId } = use;
   for (const name of ['Callback-Timeout', 'Failure-Callback-Timeout'] as const)
@@ -113,7 +113,7 @@ export function messageSettings(
   return { settings: { ...settings, failureCallback }, method: headers.Method ?? 'POST', callback };
 }
 
-const oneText = (value: string | readonly string[] | undefined): string | null =>
+const textOrNull = (value: string | readonly string[] | undefined): string | null =>
   typeof value === 'string' && value !== '' ? value : null;
 
 /** Returns the command that publishes an item. Throws ApiError if the item is invalid. */
@@ -122,23 +122,23 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
   const { instanceId } = caller;
   const use = { context, request, instanceId };
   const destination = destinationFor(item.destination, use);
-  const contentType = oneText(item.headers['content-type']);
+  const contentType = textOrNull(item.headers['content-type']);
   const { body } = item;
   if (body.byteLength > LIMITS.maxBodyBytes)
     throw new ApiError(
       'body-too-large',
       `a message can have at most ${LIMITS.maxBodyBytes} bytes, but this one has ${body.byteLength}`,
     );
-  const where = destination.kind === 'url' ? destination.url : destination.name;
+  const destinationText = destination.kind === 'url' ? destination.url : destination.name;
   // Deduplication ids of messages are separate from those of runs.
-  const id = deduplicationIdOf({ headers: values, carried: families, body, contentType }, where);
+  const id = deduplicationIdOf({ headers: values, carried: families, body, contentType }, destinationText);
   return {
     instanceId,
     dialect: request.dialect.name,
     destination,
     payload: { body, contentType, forwardHeaders: families[FORWARD] ?? {} },
     ...messageSettings(values, families, use, item.headers),
-    queue: item.queue === null ? null : checkedName(item.queue, 'the name of a queue'),
+    queue: item.queue === null ? null : checkName(item.queue, 'the name of a queue'),
     notBefore: notBeforeOf(values, context.service.now(), request),
     deduplicationId: id === null ? null : `message ${id}`,
     callerIp: request.callerIp,

@@ -17,9 +17,9 @@ const delay = (description: string) => Type.Optional(Duration({ leastMs: 0, most
 const retryDelay = (description: string) =>
   Type.Optional(RetryDelay({ description, examples: ['1000', 'pow(2, retried) * 1000'] }));
 
-const ofCallback = 'Applies to the callback. Default: the value of the message.';
-const ofFailureCallback = 'Applies to the failure callback. Default: the value of the message.';
-const plural = /(^|,)\s*headers\s*(?=,|$)/g;
+const CALLBACK_NOTE = 'Applies to the callback. Default: the value of the message.';
+const FAILURE_CALLBACK_NOTE = 'Applies to the failure callback. Default: the value of the message.';
+const PLURAL_HEADERS = /(^|,)\s*headers\s*(?=,|$)/g;
 
 /** Settings of a callback or failure callback. */
 export interface CallbackSettings {
@@ -41,14 +41,14 @@ export const sharedHeaders = {
     Destination({ description: 'URL that is notified of every response of the destination, in a separate message.' }),
   ),
   'Callback-Method': method('Method of the callback request. Default: POST.'),
-  'Callback-Timeout': timeout(ofCallback),
-  'Callback-Retries': retries(ofCallback),
-  'Callback-Retry-Delay': retryDelay(ofCallback),
+  'Callback-Timeout': timeout(CALLBACK_NOTE),
+  'Callback-Retries': retries(CALLBACK_NOTE),
+  'Callback-Retry-Delay': retryDelay(CALLBACK_NOTE),
   'Callback-Delay': delay('Delay before the callback is first sent.'),
   'Failure-Callback-Method': method('Method of the failure callback request. Default: POST.'),
-  'Failure-Callback-Timeout': timeout(ofFailureCallback),
-  'Failure-Callback-Retries': retries(ofFailureCallback),
-  'Failure-Callback-Retry-Delay': retryDelay(ofFailureCallback),
+  'Failure-Callback-Timeout': timeout(FAILURE_CALLBACK_NOTE),
+  'Failure-Callback-Retries': retries(FAILURE_CALLBACK_NOTE),
+  'Failure-Callback-Retry-Delay': retryDelay(FAILURE_CALLBACK_NOTE),
   'Failure-Callback-Delay': delay('Delay before the failure callback is first sent.'),
   'Redact-Fields': Type.Optional(
     Type.Codec(
@@ -58,7 +58,7 @@ export const sharedHeaders = {
           'Comma-separated fields that logs and listings hide: `body`, `header` or `headers` for all of them, `header[<name>]`, and names of JSON fields, bare or as `body[<name>]`.',
       }),
     )
-      .Decode((text) => parseRedactFields(text.replace(plural, '$1header')))
+      .Decode((text) => parseRedactFields(text.replace(PLURAL_HEADERS, '$1header')))
       .Encode((): never => {
         throw new Error('parameters cannot be encoded');
       }),

@@ -17,7 +17,7 @@ import { presentMessage } from './present-message.js';
 
 const TAG = 'Messages';
 /** Number of messages that one call cancels. */
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
 const MessagePath = Type.Object({ messageId: Text(LIMITS.maxRunIdLength, { description: 'Id of the message' }) });
 const noSuchMessage = (messageId: string): ApiError =>
@@ -75,7 +75,7 @@ async function cancelMatching(filter: MessageFilter, { service }: ApiContext, in
   let cancelled = 0;
   let after: string | null = null;
   do {
-    const page = await service.messages.cancelAll({ instanceId, filter, after, limit: PAGE });
+    const page = await service.messages.cancelAll({ instanceId, filter, after, limit: PAGE_SIZE });
     cancelled += page.canceled;
     after = page.next;
   } while (after !== null);
@@ -104,12 +104,12 @@ const cancelMessages = operation({
   responses: { 202: CanceledMessages },
   errors: ['bad-parameter', 'bad-body', 'body-too-large', 'unsupported-media-type'],
   async handle({ query: inQuery, body, request }, context, { instanceId }) {
-    const { asked: query, nothing } = filtersOf(CancelQuery, inQuery, body, request);
+    const { query, matchesNothing: nothing } = filtersOf(CancelQuery, inQuery, body, request);
     if (query.async === true) throw new ApiError('bad-parameter', 'canceling is always synchronous; omit async=true');
-    const asked = query.messageIds ? { messageIds: query.messageIds } : query;
-    if (nothing || isEmptyRange(asked)) return respond(202, { cancelled: 0 });
+    const filters = query.messageIds ? { messageIds: query.messageIds } : query;
+    if (nothing || isEmptyRange(filters)) return respond(202, { cancelled: 0 });
     return respond(202, {
-      cancelled: await cancelMatching({ ...storeFilterOf(MESSAGE_FILTERS, asked), statuses: ['active'] }, context, instanceId),
+      cancelled: await cancelMatching({ ...storeFilterOf(MESSAGE_FILTERS, filters), statuses: ['active'] }, context, instanceId),
     });
   },
 });

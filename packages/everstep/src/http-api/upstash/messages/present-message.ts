@@ -111,7 +111,7 @@ export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHisto
   };
 }
 
-function headersSent(callback: FailureCallback | null | undefined, { redact }: RunSettings) {
+function presentCallbackHeaders(callback: FailureCallback | null | undefined, { redact }: RunSettings) {
   if (!callback || Object.keys(callback.headers).length === 0) return null;
   return shownHeaders(Object.fromEntries(Object.entries(callback.headers).map(([name, value]) => [name, [value]])), redact);
 }
@@ -131,8 +131,8 @@ export function presentEvent({ at, state, run, nextDeliveryAt, error, responseSt
     ...optional('error', error),
     ...optional('responseStatus', responseStatus),
     ...presentSettings(settings),
-    ...optional('callbackHeaders', headersSent(message.callback, settings)),
-    ...optional('failureCallbackHeaders', headersSent(settings.failureCallback, settings)),
+    ...optional('callbackHeaders', presentCallbackHeaders(message.callback, settings)),
+    ...optional('failureCallbackHeaders', presentCallbackHeaders(settings.failureCallback, settings)),
     callerIP: run.callerIp,
     ...optional('flowControlKey', settings.flowControl?.key),
   };

@@ -24,17 +24,17 @@ function resultOf(
   if (!outcome) throw new Error('a message has no outcome');
   if (outcome.kind === 'url-group-not-found') throw noSuchGroup(outcome.name);
   const published = outcome.messages.map(present);
-  const [only] = published;
-  return destination.kind === 'url' && only ? only : published;
+  const [first] = published;
+  return destination.kind === 'url' && first ? first : published;
 }
 
 /** A message to each endpoint. All of them count toward the daily limit until the outcome is known. */
-interface Allowed extends AllowedRuns {
+interface AllowedMessage extends AllowedRuns {
   readonly command: MessageCommand;
 }
 
 /** Checks the message against the limits of the instance. Throws ApiError if the instance may not publish the message. */
-async function allow(command: MessageCommand, context: ApiContext): Promise<Allowed> {
+async function allow(command: MessageCommand, context: ApiContext): Promise<AllowedMessage> {
   const { instanceId, destination, payload } = command;
   allowSize(context, instanceId, payload.body);
   let runs = 1;
@@ -49,17 +49,17 @@ async function allow(command: MessageCommand, context: ApiContext): Promise<Allo
 }
 
 /** Number of new messages. It can differ from the number admitted if the endpoints of a group have changed. */
-const newIn = (outcome: PublishOutcome | undefined): number =>
+const countNew = (outcome: PublishOutcome | undefined): number =>
   outcome?.kind === 'published' ? outcome.messages.filter(({ deduplicated }) => !deduplicated).length : 0;
 
 /** Publishes the messages together. Duplicates do not count toward the daily limit. */
 function publishAllowed(
-  allowed: readonly Allowed[],
+  allowed: readonly AllowedMessage[],
   context: ApiContext,
   { instanceId }: Pick<Caller, 'instanceId'>,
 ): Promise<readonly PublishOutcome[]> {
   const commands = allowed.map(({ command }) => command);
-  return startAllAllowed(context, instanceId, allowed, () => context.service.messages.publish(commands), newIn);
+  return startAllAllowed(context, instanceId, allowed, () => context.service.messages.publish(commands), countNew);
 }
 
 const errorResult = (error: unknown, context: ApiContext): { readonly error: string } => {
@@ -71,7 +71,7 @@ const errorResult = (error: unknown, context: ApiContext): { readonly error: str
 /** Publishes the valid items. An item that cannot be published gets its own error. */
 export const publishItems: PublishItems = async (items, context, request, caller) => {
   const results: ItemResult[] = [];
-  const accepted: { readonly index: number; readonly allowed: Allowed }[] = [];
+  const accepted: { readonly index: number; readonly allowed: AllowedMessage }[] = [];
   for (const [index, item] of items.entries()) {
     try {
       const command = messageCommand(item, context, request, caller);
@@ -86,9 +86,9 @@ export const publishItems: PublishItems = async (items, context, request, caller
     context,
     caller,
   );
-  for (const [at, { index, allowed }] of accepted.entries()) {
+  for (const [position, { index, allowed }] of accepted.entries()) {
     try {
-      results[index] = resultOf(allowed.command, outcomes[at]);
+      results[index] = resultOf(allowed.command, outcomes[position]);
     } catch (error) {
       results[index] = errorResult(error, context);
     }

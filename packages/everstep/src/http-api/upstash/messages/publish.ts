@@ -116,7 +116,7 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
   const results: ItemResult[] = new Array(items.length);
   const indexed = items.map((item, index) => ({ item, index, kind: kindOf(item) }));
   for (const { item, kind } of indexed) if (kind !== 'message') requireSdkToken(item.headers, request);
-  const ofRuns = indexed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
+  const submittedItems = indexed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
   const triggers = indexed.filter(({ kind }) => kind === 'trigger');
   const messages = indexed.filter(({ kind }) => kind === 'message');
   if (triggers.length + messages.length > 0) allowCall(context, caller.instanceId);
@@ -128,11 +128,11 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
     );
 
   const submissions = readSubmissions(
-    ofRuns.map(({ item }) => item),
+    submittedItems.map(({ item }) => item),
     context.service.now(),
   );
   await Promise.all([...submissions].map(([runId, submission]) => submit(runId, submission, context, caller)));
-  for (const { index } of ofRuns) results[index] = { messageId: context.service.newId('msg') };
+  for (const { index } of submittedItems) results[index] = { messageId: context.service.newId('msg') };
 
   const starts: typeof triggers = [];
   for (const trigger of triggers) {
@@ -144,8 +144,8 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
     starts.map(({ item }) => item),
     publisher,
   );
-  starts.forEach(({ index }, at) => {
-    const result = started[at];
+  starts.forEach(({ index }, position) => {
+    const result = started[position];
     if (result) results[index] = result;
   });
 
@@ -156,15 +156,15 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
       request,
       caller,
     );
-    messages.forEach(({ index }, at) => {
-      const result = published[at];
+    messages.forEach(({ index }, position) => {
+      const result = published[position];
       if (result) results[index] = result;
     });
   }
   return results;
 }
 
-const batch = operation({
+const publishBatch = operation({
   operationId: 'publishBatch',
   audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
@@ -197,13 +197,13 @@ const batch = operation({
     'unsupported-media-type',
   ],
   async handle({ body, request }, context, caller) {
-    const given = readJson(body, headerText(request.headers, 'content-type'));
-    if (given === undefined) throw new ApiError('bad-body', 'a JSON body is missing');
-    const items = validate(WireItems, given, 'the body').map(itemOf);
+    const json = readJson(body, headerText(request.headers, 'content-type'));
+    if (json === undefined) throw new ApiError('bad-body', 'a JSON body is missing');
+    const items = validate(WireItems, json, 'the body').map(itemOf);
     return respond(200, [...(await publishAll(items, { context, request, caller }))]);
   },
 });
-const one = operation({
+const publishOperation = operation({
   operationId: 'publish',
   audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
@@ -258,4 +258,4 @@ const one = operation({
   },
 });
 
-export const publishItemOperations: readonly Operation[] = [one, batch];
+export const publishItemOperations: readonly Operation[] = [publishOperation, publishBatch];

@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import type { QueueStatus } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
@@ -11,7 +12,7 @@ import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { allowNamed } from '../../quotas/named-objects.js';
 import { QueueEntry } from '../shapes.js';
-import { checkedName } from './message-command.js';
+import { checkName } from './message-command.js';
 
 const TAG = 'Queues';
 const NAME = 'the name of a queue';
@@ -53,7 +54,7 @@ const upsertQueue = operation({
         ),
         paused: Type.Optional(Type.Boolean()),
       },
-      { additionalProperties: false },
+      NO_OTHER_PROPERTIES,
     ),
   },
   responses: { 200: Empty },
@@ -61,7 +62,7 @@ const upsertQueue = operation({
   async handle({ body }, context, { instanceId }) {
     if (!body) throw new ApiError('bad-body', 'a JSON body is missing');
     const { queueName, ...change } = body;
-    const name = checkedName(queueName, NAME);
+    const name = checkName(queueName, NAME);
     await allowNamed(context, instanceId, 'queue', name);
     await context.service.queues.put({ instanceId, name, ...change });
     return respond(200, undefined);
@@ -95,7 +96,7 @@ const getQueue = operation({
   responses: { 200: QueueEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { queueName: name } }, { service }, { instanceId }) {
-    const queue = await service.queues.find({ instanceId, name: checkedName(name, NAME) });
+    const queue = await service.queues.find({ instanceId, name: checkName(name, NAME) });
     if (!queue) throw noSuchQueue(name);
     return respond(200, present(queue));
   },
@@ -115,12 +116,12 @@ const deleteQueue = operation({
   responses: { 200: Empty },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { queueName: name } }, { service }, { instanceId }) {
-    if (!(await service.queues.delete({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
+    if (!(await service.queues.delete({ instanceId, name: checkName(name, NAME) }))) throw noSuchQueue(name);
     return respond(200, undefined);
   },
 });
 
-const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+const pauseOperation = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
   operation({
     operationId: `${verb}MessageQueue`,
     audit: change(`message-queue.${verb}`, 'queueName'),
@@ -135,7 +136,7 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
     responses: { 200: Empty },
     errors: ['bad-parameter', 'not-found'],
     async handle({ path: { queueName: name } }, { service }, { instanceId }) {
-      if (!(await service.queues.find({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
+      if (!(await service.queues.find({ instanceId, name: checkName(name, NAME) }))) throw noSuchQueue(name);
       await service.queues.put({ instanceId, name, paused: verb === 'pause' });
       return respond(200, undefined);
     },
@@ -146,10 +147,10 @@ export const queueOperations: readonly Operation[] = [
   listQueues,
   getQueue,
   deleteQueue,
-  pausing(
+  pauseOperation(
     'pause',
     'Pause a queue',
     'The queue accepts messages but sends none until it is resumed. Deliveries in flight continue.',
   ),
-  pausing('resume', 'Resume a queue', 'Waiting messages are sent in the order in which they were enqueued.'),
+  pauseOperation('resume', 'Resume a queue', 'Waiting messages are sent in the order in which they were enqueued.'),
 ];

@@ -19,10 +19,10 @@ import { Text } from '../../parameters/values.js';
 import { presentStartBody, sentHeaders } from '../../presenters/dead-letter.js';
 import { optional } from '../../presenters/optional.js';
 import { allowNames } from '../../quotas/named-objects.js';
-import { listedSchedules } from '../../read-models/schedule-list.js';
+import { listSchedules } from '../../read-models/schedule-list.js';
 import { SCHEDULE_PATH } from '../../server/target.js';
 import { ScheduleShown } from '../shapes.js';
-import { checkedName, destinationFor, messageSettings } from './message-command.js';
+import { checkName, destinationFor, messageSettings } from './message-command.js';
 import { MESSAGE_FAMILIES, sharedHeaders } from './message-headers.js';
 import { presentLabels, presentLimits } from './present-message.js';
 
@@ -86,14 +86,14 @@ const createSchedule = operation({
     const message = {
       method,
       ...optional('callback', callback),
-      ...optional('queue', queue === undefined ? null : checkedName(queue, 'the name of a queue')),
+      ...optional('queue', queue === undefined ? null : checkName(queue, 'the name of a queue')),
       ...optional('urlGroup', destination.kind === 'url-group' ? destination.name : null),
     };
-    const given = headers['Schedule-Id'] ?? null;
+    const requestedId = headers['Schedule-Id'] ?? null;
     const command = {
       instanceId,
       dialect: request.dialect.name,
-      scheduleId: given,
+      scheduleId: requestedId,
       ...cronOf(headers, request),
       workflowUrl: destination.kind === 'url' ? destination.url : destination.name,
       payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
@@ -113,7 +113,7 @@ const createSchedule = operation({
 const STATES = { active: 'IN_PROGRESS', succeeded: 'SUCCESS', failed: 'FAIL', canceled: 'FAIL' } as const;
 
 /** Presents a schedule. `last` is the status of the message or run of the last scheduled time. */
-function present(schedule: ListedSchedule, last: RunStatus | null = null): ScheduleShown {
+function present(schedule: ListedSchedule, lastStatus: RunStatus | null = null): ScheduleShown {
   const { settings, payload, delayMs, timeZone, cron, callerIp, lastRunId } = schedule;
   const { redact, message } = settings;
   return {
@@ -138,11 +138,11 @@ function present(schedule: ListedSchedule, last: RunStatus | null = null): Sched
     ...presentLabels(settings.labels),
     ...optional('lastScheduleTime', schedule.lastFiredAt),
     ...optional('nextScheduleTime', schedule.nextAt),
-    ...optional('lastScheduleStates', last && lastRunId !== null ? { [lastRunId]: STATES[last] } : null),
+    ...optional('lastScheduleStates', lastStatus && lastRunId !== null ? { [lastRunId]: STATES[lastStatus] } : null),
   };
 }
 
-const listSchedules = operation({
+const listOperation = operation({
   operationId: 'listMessageSchedules',
   tag: TAG,
   summary: 'List schedules',
@@ -154,7 +154,7 @@ const listSchedules = operation({
   responses: { 200: Type.Array(ScheduleShown) },
   errors: [],
   handle: async ({ request }, { reads }, { instanceId }) =>
-    respond(200, await listedSchedules(reads.schedules, instanceId, request.reserve, (schedule) => present(schedule))),
+    respond(200, await listSchedules(reads.schedules, instanceId, request.reserve, (schedule) => present(schedule))),
 });
 
 const getSchedule = operation({
@@ -174,15 +174,15 @@ const getSchedule = operation({
     if (!schedule) throw noSuchSchedule(path.scheduleId);
     const { lastRunId, settings } = schedule;
     if (lastRunId === null) return respond(200, present(schedule));
-    const last = settings.message
+    const lastRun = settings.message
       ? (await service.messages.find({ instanceId, messageId: lastRunId }))?.run
       : await reads.runs.findRun({ instanceId, workflowRunId: lastRunId });
-    return respond(200, present(schedule, last?.status ?? null));
+    return respond(200, present(schedule, lastRun?.status ?? null));
   },
 });
 
 /** Pause and resume as documented for this API. Its client uses PATCH, which is a shared operation. */
-const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+const pauseOperation = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
   operation({
     operationId: `${verb}MessageSchedule`,
     audit: change(`schedule.${verb}`, 'scheduleId'),
@@ -205,13 +205,13 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
 
 export const scheduleOperations: readonly Operation[] = [
   // These come before the operation whose path matches anything that follows.
-  pausing(
+  pauseOperation(
     'pause',
     'Pause a schedule',
     'The schedule publishes nothing until it is resumed. Messages that it already published are still delivered.',
   ),
-  pausing('resume', 'Resume a schedule', 'The schedule continues at its next regular time. Missed times are skipped.'),
+  pauseOperation('resume', 'Resume a schedule', 'The schedule continues at its next regular time. Missed times are skipped.'),
   createSchedule,
-  listSchedules,
+  listOperation,
   getSchedule,
 ];

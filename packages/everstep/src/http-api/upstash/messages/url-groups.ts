@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import { ApiError, type ErrorCode } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import type { UrlGroup } from '../../../engine/runs/run.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
@@ -14,7 +15,7 @@ import { Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 import { allowNamed } from '../../quotas/named-objects.js';
 import { UrlGroupEntry } from '../shapes.js';
-import { checkedName } from './message-command.js';
+import { checkName } from './message-command.js';
 
 const TAG = 'URL groups';
 const NAME = 'the name of a URL group';
@@ -32,8 +33,8 @@ const present = ({ name, createdAt, updatedAt, endpoints }: UrlGroup): UrlGroupE
   endpoints: endpoints.map((endpoint) => ({ ...optional('name', endpoint.name), url: endpoint.url })),
 });
 
-function checkedUrl(given: string, index: number, use: DestinationUse): string {
-  const url = workflowUrlOf({ destination: given, destinationName: `the url of endpoint ${index}` });
+function checkUrl(text: string, index: number, use: DestinationUse): string {
+  const url = workflowUrlOf({ destination: text, destinationName: `the url of endpoint ${index}` });
   checkDestination(url, null, use);
   return url;
 }
@@ -55,21 +56,21 @@ const addEndpoints = operation({
     maxBytes: LIMITS.maxBodyBytes,
     schema: Type.Object(
       {
-        endpoints: Type.Array(
-          Type.Object({ url: Type.String(), name: Type.Optional(endpointName) }, { additionalProperties: false }),
-          { minItems: 1, maxItems: LIMITS.maxGroupEndpoints },
-        ),
+        endpoints: Type.Array(Type.Object({ url: Type.String(), name: Type.Optional(endpointName) }, NO_OTHER_PROPERTIES), {
+          minItems: 1,
+          maxItems: LIMITS.maxGroupEndpoints,
+        }),
       },
-      { additionalProperties: false },
+      NO_OTHER_PROPERTIES,
     ),
   },
   responses: { 200: Empty },
   errors: [...BODY_ERRORS, 'bad-url', 'blocked-address', 'conflict', 'too-many-url-groups'],
   async handle({ path: { urlGroupName }, body, request }, context, { instanceId }) {
-    const name = checkedName(urlGroupName, NAME);
+    const name = checkName(urlGroupName, NAME);
     const endpoints = (body?.endpoints ?? []).map((endpoint, index) => ({
       name: endpoint.name ?? null,
-      url: checkedUrl(endpoint.url, index, { context, request, instanceId }),
+      url: checkUrl(endpoint.url, index, { context, request, instanceId }),
     }));
     const existing = (await context.service.urlGroups.find({ instanceId, name }))?.endpoints.length ?? 0;
     if (existing + endpoints.length > LIMITS.maxGroupEndpoints)
@@ -98,17 +99,17 @@ const removeEndpoints = operation({
     schema: Type.Object(
       {
         endpoints: Type.Array(
-          Type.Object({ url: Type.Optional(Type.String()), name: Type.Optional(endpointName) }, { additionalProperties: false }),
+          Type.Object({ url: Type.Optional(Type.String()), name: Type.Optional(endpointName) }, NO_OTHER_PROPERTIES),
           { minItems: 1, maxItems: LIMITS.maxGroupEndpoints },
         ),
       },
-      { additionalProperties: false },
+      NO_OTHER_PROPERTIES,
     ),
   },
   responses: { 200: Empty },
   errors: [...BODY_ERRORS, 'not-found'],
   async handle({ path: { urlGroupName }, body }, { service }, { instanceId }) {
-    const name = checkedName(urlGroupName, NAME);
+    const name = checkName(urlGroupName, NAME);
     const endpoints = body?.endpoints ?? [];
     const nameless = endpoints.findIndex((endpoint) => endpoint.name === undefined && endpoint.url === undefined);
     if (nameless !== -1) throw new ApiError('bad-body', `endpoint ${nameless} requires a name or a url`);
@@ -147,7 +148,7 @@ const getGroup = operation({
   responses: { 200: UrlGroupEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
-    const name = checkedName(urlGroupName, NAME);
+    const name = checkName(urlGroupName, NAME);
     const group = await service.urlGroups.find({ instanceId, name });
     if (!group) throw noSuchGroup(name);
     return respond(200, present(group));
@@ -168,7 +169,7 @@ const deleteGroup = operation({
   responses: { 200: Empty },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
-    const name = checkedName(urlGroupName, NAME);
+    const name = checkName(urlGroupName, NAME);
     if (!(await service.urlGroups.delete({ instanceId, name }))) throw noSuchGroup(name);
     return respond(200, undefined);
   },

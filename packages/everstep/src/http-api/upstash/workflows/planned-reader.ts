@@ -17,16 +17,16 @@ import { durationMs, stepHead } from './step-reader.js';
 const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const CALLBACK = 'upstash-callback-forward-upstash-workflow-';
 
-const delivery = {
+const DELIVERY_HEADERS = {
   Retries: settingHeaders.Retries,
   'Retry-Delay': settingHeaders['Retry-Delay'],
   'Flow-Control-Key': settingHeaders['Flow-Control-Key'],
   'Flow-Control-Value': settingHeaders['Flow-Control-Value'],
   Timeout: Type.Optional(Duration({ leastMs: 1_000, mostMs: LIMITS.maxDeliveryTimeoutMs }, {})),
 };
-const CallHeaders = Type.Object({ ...delivery, Method: Type.Optional(Type.String()) });
+const CallHeaders = Type.Object({ ...DELIVERY_HEADERS, Method: Type.Optional(Type.String()) });
 const InvokeHeaders = Type.Object({
-  ...delivery,
+  ...DELIVERY_HEADERS,
   'Workflow-RunId': Type.Optional(ChosenId(LIMITS.maxRunIdLength, {})),
   Label: settingHeaders.Label,
   'Failure-Callback': settingHeaders['Failure-Callback'],

@@ -6,9 +6,9 @@ import { FAILURE_FUNCTION_STATES, STEP_STATES } from '../../../contract/states.j
 const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
 const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()));
 
-const leftOut = (what: string) =>
+const leftOut = (subject: string) =>
   Type.Optional(
-    Type.Integer({ description: `Size in bytes of ${what}, which is omitted because the response would be too large.` }),
+    Type.Integer({ description: `Size in bytes of ${subject}, which is omitted because the response would be too large.` }),
   );
 
 const StepError = Type.Object({

@@ -55,7 +55,7 @@ function bodyText(body: Uint8Array, redact: Redaction | undefined): string {
   return encodedBody(shownBody(body, redact)).data;
 }
 
-const listed = (headers: Readonly<Record<string, string>>): HeaderMap =>
+const singleValueLists = (headers: Readonly<Record<string, string>>): HeaderMap =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]));
 
 /** Returns headers of a result with canonical names. They are already redacted. */
@@ -114,7 +114,7 @@ function taskFields(task: Task, redact: Redaction | undefined, trimBody: boolean
       return {
         callUrl: shownUrl(call.url, redact),
         callMethod: call.method,
-        callHeaders: shownHeaders(listed(call.headers), redact),
+        callHeaders: shownHeaders(singleValueLists(call.headers), redact),
         ...optional('callBody', body),
         retries: call.retries ?? 0,
         ...optional('retryDelay', call.retryDelay),
@@ -128,7 +128,7 @@ function taskFields(task: Task, redact: Redaction | undefined, trimBody: boolean
 }
 
 /** Returns the result or error of an invoked run. */
-function endOf({ run }: InvokedRun): string | null {
+function outcomeText({ run }: InvokedRun): string | null {
   return run.result === null ? run.error : shownJson(run.result, run.settings.redact);
 }
 
@@ -162,16 +162,16 @@ class StepWriter {
     this.headers = payload === null ? {} : sentHeaders(payload, history.run.settings.redact);
   }
 
-  step(own: OwnStep): LoggedStep {
+  step(nativeStep: OwnStep): LoggedStep {
     const { history, payload, trimBody, invoked, repeatsHeaders } = this.source;
     const { settings } = history.run;
     const { redact } = settings;
-    const { stepId, stepName, stepType, callType, messageId, out, concurrent, state, createdAt } = own;
+    const { stepId, stepName, stepType, callType, messageId, out, concurrent, state, createdAt } = nativeStep;
     const isFirst = stepType === 'Initial';
     const bodyLeftOut = isFirst ? payload?.bodyLeftOut : undefined;
     const task = this.tasks.get(messageId);
     const child = stepId === undefined ? undefined : invoked.get(stepId);
-    const ended = child && state === 'STEP_SUCCESS' && !trimBody ? endOf(child) : null;
+    const ended = child && state === 'STEP_SUCCESS' && !trimBody ? outcomeText(child) : null;
     const hasInitial = isFirst && payload !== null && !trimBody && bodyLeftOut === undefined;
     const initial = hasInitial ? bodyText(payload.body, redact) : undefined;
     return {
@@ -187,23 +187,23 @@ class StepWriter {
       state,
       createdAt,
       headers: isFirst || repeatsHeaders ? this.headers : {},
-      ...optional('sleepFor', own.sleepFor),
-      ...optional('sleepUntil', own.sleepUntil),
-      ...optional('waitEventId', own.waitEventId),
-      ...optional('waitTimeout', own.waitTimeout),
-      ...optional('notifyEventId', own.notifyEventId),
-      ...optional('callResponseStatus', own.callResponseStatus),
-      ...optional('invokedWorkflowRunId', own.invokedWorkflowRunId),
-      ...optional('invokedWorkflowUrl', own.invokedWorkflowUrl),
-      ...optional('invokedWorkflowCreatedAt', own.invokedWorkflowCreatedAt),
+      ...optional('sleepFor', nativeStep.sleepFor),
+      ...optional('sleepUntil', nativeStep.sleepUntil),
+      ...optional('waitEventId', nativeStep.waitEventId),
+      ...optional('waitTimeout', nativeStep.waitTimeout),
+      ...optional('notifyEventId', nativeStep.notifyEventId),
+      ...optional('callResponseStatus', nativeStep.callResponseStatus),
+      ...optional('invokedWorkflowRunId', nativeStep.invokedWorkflowRunId),
+      ...optional('invokedWorkflowUrl', nativeStep.invokedWorkflowUrl),
+      ...optional('invokedWorkflowCreatedAt', nativeStep.invokedWorkflowCreatedAt),
       ...(out !== undefined && this.recorded.has(messageId)
         ? resultFields(stepType, out)
         : optional('out', out ?? initial ?? ended)),
-      ...optional('outLeftOut', own.outLeftOut ?? bodyLeftOut),
+      ...optional('outLeftOut', nativeStep.outLeftOut ?? bodyLeftOut),
       ...(task ? taskFields(task, redact, trimBody) : {}),
       ...optional('callBodyLeftOut', task && !trimBody ? task.bodyLeftOut : undefined),
       ...(child ? invokedFields(child, trimBody) : {}),
-      ...optional('errors', own.errors && this.errors(own.errors, state)),
+      ...optional('errors', nativeStep.errors && this.errors(nativeStep.errors, state)),
     };
   }
 
@@ -211,9 +211,9 @@ class StepWriter {
   private errors(errors: NonNullable<OwnStep['errors']>, state: OwnStep['state']): StepError[] {
     const { deadLetter } = this.source;
     const fatal = state === 'STEP_FAILED' && deadLetter?.responseStatus !== null ? deadLetter : null;
-    return errors.map(({ error, status, time }, at) => {
-      const answered = fatal && at === errors.length - 1 ? responseOf(fatal) : { body: '', headers: {} };
-      return { error, ...answered, status: status ?? 0, time };
+    return errors.map(({ error, status, time }, position) => {
+      const response = fatal && position === errors.length - 1 ? responseOf(fatal) : { body: '', headers: {} };
+      return { error, ...response, status: status ?? 0, time };
     });
   }
 
@@ -221,10 +221,10 @@ class StepWriter {
   groups({ type, steps }: OwnGroup): readonly StepGroup[] {
     const logged = steps.map((step) => this.step(step));
     if (type === 'parallel') return [{ type, steps: logged }];
-    const unknown = logged.filter(({ stepType }) => stepType === undefined);
-    const known = logged.filter(({ stepType }) => stepType !== undefined);
-    const groups: StepGroup[] = known.map((step) => ({ type: 'sequential', steps: [step] }));
-    return unknown.length > 0 ? [...groups, { type: 'next', steps: unknown }] : groups;
+    const unidentified = logged.filter(({ stepType }) => stepType === undefined);
+    const identified = logged.filter(({ stepType }) => stepType !== undefined);
+    const groups: StepGroup[] = identified.map((step) => ({ type: 'sequential', steps: [step] }));
+    return unidentified.length > 0 ? [...groups, { type: 'next', steps: unidentified }] : groups;
   }
 }
 
@@ -241,15 +241,15 @@ function failureFunctionOf({ history, deadLetter }: LogSource): FailureFunction 
   if (!info) return null;
   const task = history.tasks.find(({ kind }) => kind === 'callback');
   const attempts = history.attempts.filter(({ slot }) => slot < 0);
-  const answered = deadLetter ? responseOf(deadLetter) : { body: '', headers: {} };
+  const response = deadLetter ? responseOf(deadLetter) : { body: '', headers: {} };
   const errors = info.errors.map(({ error, status, time }) => ({ error, body: '', headers: {}, status: status ?? 0, time }));
   return {
     ...optional('messageId', task?.messageId ?? attempts.at(-1)?.messageId),
     url: info.url,
     ...optional('state', info.state ?? (attempts.at(-1)?.retryAt === null ? ('CALLBACK_FAIL' as const) : null)),
-    failHeaders: answered.headers,
+    failHeaders: response.headers,
     failStatus: deadLetter?.responseStatus ?? 0,
-    failResponse: answered.body,
+    failResponse: response.body,
     ...optional('dlqId', deadLetter?.dlqId),
     ...optional('errors', errors.length > 0 ? errors : null),
     ...optional('responseStatus', info.responseStatus),
@@ -263,18 +263,18 @@ const NO_WAITS = new Map<string, never>();
 export function presentLoggedRun(source: LogSource): LoggedRun {
   const { history, invoker, trimBody } = source;
   const { run } = history;
-  const own = presentRunLog(history, { trimBody, waits: NO_WAITS });
+  const nativeLog = presentRunLog(history, { trimBody, waits: NO_WAITS });
   const writer = new StepWriter(source);
   return {
-    workflowRunId: own.workflowRunId,
-    workflowUrl: own.workflowUrl,
-    workflowState: own.workflowState,
-    workflowRunCreatedAt: own.workflowRunCreatedAt,
-    ...optional('workflowRunCompletedAt', own.workflowRunCompletedAt),
+    workflowRunId: nativeLog.workflowRunId,
+    workflowUrl: nativeLog.workflowUrl,
+    workflowState: nativeLog.workflowState,
+    workflowRunCreatedAt: nativeLog.workflowRunCreatedAt,
+    ...optional('workflowRunCompletedAt', nativeLog.workflowRunCompletedAt),
     ...optional('workflowRunResponse', trimBody || run.result === null ? null : shownJson(run.result, run.settings.redact)),
     ...optional('workflowRunResponseLeftOut', trimBody ? null : run.resultLeftOut),
     ...optional('failureFunction', failureFunctionOf(source)),
-    steps: own.steps.flatMap((group) => writer.groups(group)),
+    steps: nativeLog.steps.flatMap((group) => writer.groups(group)),
     ...optional(
       'invoker',
       invoker && {
@@ -283,11 +283,11 @@ export function presentLoggedRun(source: LogSource): LoggedRun {
         workflowRunCreatedAt: invoker.createdAt,
       },
     ),
-    ...optional('dlqId', own.dlqId),
-    callerIP: own.callerIP,
-    ...optional('label', own.label),
-    labels: own.labels,
-    ...optional('flowControlKey', own.flowControlKey),
-    ...optional('shortened', own.shortened),
+    ...optional('dlqId', nativeLog.dlqId),
+    callerIP: nativeLog.callerIP,
+    ...optional('label', nativeLog.label),
+    labels: nativeLog.labels,
+    ...optional('flowControlKey', nativeLog.flowControlKey),
+    ...optional('shortened', nativeLog.shortened),
   };
 }

@@ -22,7 +22,7 @@ import { headerText } from '../item-headers.js';
 import { longJournal } from './long-journal.js';
 import { readWait } from './planned-reader.js';
 import { requireSdkToken } from './sdk-token.js';
-import { checkVersion, refused, refusing, runOver } from './step-refusals.js';
+import { checkVersion, runOver, stepsRefused, withStepRefusals } from './step-refusals.js';
 import { submit } from './submissions.js';
 import { startCommand } from './workflow-triggers.js';
 
@@ -57,14 +57,14 @@ const getJournal = operation({
   // It shows fields that the run redacts elsewhere.
   needsReadWrite: true,
   async handle({ path: { workflowRunId }, request }, { reads }, { instanceId }) {
-    const gone = () => new ApiError('not-found', `no active run has the id ${shown(workflowRunId)}`);
+    const noActiveRun = () => new ApiError('not-found', `no active run has the id ${shown(workflowRunId)}`);
     const record = await reads.runs.findRun({ instanceId, workflowRunId });
-    if (record?.status !== 'active' || record.dialect !== 'upstash') throw gone();
+    if (record?.status !== 'active' || record.dialect !== 'upstash') throw noActiveRun();
     const runKey = record.key;
     const run = await reads.runs.loadRun({ runKey });
     const head = await reads.runs.payloadHead({ runKey });
-    if (!run || !head || run.status !== 'active') throw gone();
-    const open = [...run.tasks.values()].filter(isStep).sort((a, b) => a.slot - b.slot);
+    if (!run || !head || run.status !== 'active') throw noActiveRun();
+    const openSteps = [...run.tasks.values()].filter(isStep).sort((a, b) => a.slot - b.slot);
     const { journalLength, journalBytes } = run;
     const isShort = journalLength <= LIMITS.partRows && journalBytes + head.bodyBytes <= LIMITS.partBytes;
     const { longestOutBytes } = isShort ? { longestOutBytes: 0 } : await reads.runs.journalSize({ runKey });
@@ -72,8 +72,8 @@ const getJournal = operation({
     // A running workflow waits for the response, so the request waits for memory until the endpoint would time out.
     await request.reserve(2 * (bytes + head.bodyBytes), { waitMs: LIMITS.requestTimeoutMs });
     const payload = await reads.runs.loadPayload({ runKey });
-    if (!payload) throw gone();
-    const source = { instanceId, workflowRunId, runKey, payload, open };
+    if (!payload) throw noActiveRun();
+    const source = { instanceId, workflowRunId, runKey, payload, open: openSteps };
     if (!isShort) return respond(200, streamed<WireEntry[]>(new StreamedList(longJournal(reads.runs, source, journalLength))));
     const recorded = (await reads.runs.loadJournal({ runKey, from: 0 })).slice(0, journalLength);
     return respond(200, [...wireJournal({ ...source, recorded })]);
@@ -109,7 +109,7 @@ const endRun = operation({
       return respond(200, { cancelled: kind === 'canceled' ? 1 : 0 });
     }
     if (body.byteLength > LIMITS.maxStepResultBytes)
-      throw refused(
+      throw stepsRefused(
         `the workflow returned ${body.byteLength} bytes, but the limit is ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`,
       );
     const text = body.toString('utf8');
@@ -119,7 +119,7 @@ const endRun = operation({
     // Ending a run twice is allowed, because the response to the first request may have been lost.
     if (outcome === 'not-found') throw runOver();
     if (outcome === 'end-not-requested')
-      throw refused(
+      throw stepsRefused(
         'the run waits for a step, so its code cannot have ended; check that the workflow awaits its steps. Omit cancel=false to cancel the run',
       );
     return respond(200, { cancelled: 0 });
@@ -161,7 +161,7 @@ const waitForEvent = operation({
   errors: ['bad-parameter', 'body-too-large', 'run-over', 'steps-refused'],
   async handle({ path: { eventId }, body, request }, context, caller) {
     requireSdkToken(request.headers, request);
-    const { workflowRunId, step } = refusing(() => {
+    const { workflowRunId, step } = withStepRefusals(() => {
       checkVersion(request.headers);
       const { path, query } = request.target;
       const id = path.slice(WAIT_PATH.length);

@@ -4,7 +4,7 @@ import { readCarriedToken } from '../../../dialects/upstash/token.js';
 import type { RequestContext } from '../../operation.js';
 
 /** Only the SDK sends this header, with every request for a run. */
-const OF_THE_SDK = 'upstash-feature-set';
+const SDK_HEADER = 'upstash-feature-set';
 const BEARER = /^bearer +(\S+) *$/i;
 
 /**
@@ -15,7 +15,7 @@ export function requireSdkToken(
   itemHeaders: Readonly<Record<string, unknown>>,
   { headers }: Pick<RequestContext, 'headers'>,
 ): void {
-  if (itemHeaders[OF_THE_SDK] === undefined) return;
+  if (itemHeaders[SDK_HEADER] === undefined) return;
   const token = BEARER.exec(String(headers.authorization ?? ''))?.[1];
   if (token === undefined || readCarriedToken(token) !== null) return;
   throw new ApiError(

@@ -17,7 +17,7 @@ export interface StepHead {
 }
 
 /** Reads a number of seconds, or a duration such as `10s` or `1d2h`. Returns ms, rounded up. */
-export function durationMs(value: unknown, where: string, mostMs: number): number {
+export function durationMs(value: unknown, field: string, maxMs: number): number {
   let ms = Number.NaN;
   if (typeof value === 'number') ms = value * 1_000;
   else if (typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value)) ms = Number(value) * 1_000;
@@ -25,9 +25,9 @@ export function durationMs(value: unknown, where: string, mostMs: number): numbe
     ms = 0;
     for (const [, count, unit = ''] of value.matchAll(PART)) ms += Number(count) * (UNIT_MS[unit] ?? 0);
   }
-  if (ms >= 0 && ms <= mostMs) return Math.ceil(ms);
+  if (ms >= 0 && ms <= maxMs) return Math.ceil(ms);
   throw new Problem(
-    `${where} must be a number of seconds or a duration such as 30s or 1d2h, at most ${mostMs / 86_400_000} days`,
+    `${field} must be a number of seconds or a duration such as 30s or 1d2h, at most ${maxMs / 86_400_000} days`,
     shown(value),
   );
 }
@@ -63,14 +63,14 @@ export type ReadStep =
 
 /** Reads one submitted step. `now` is in Unix ms. */
 export function readStep(body: Uint8Array, now: number): ReadStep {
-  let given: unknown;
+  let json: unknown;
   try {
-    given = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+    json = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
   } catch (error) {
     if (error instanceof JsonBoundsError) throw new Problem(`the body is JSON that exceeds a limit: ${error.message}`);
     throw new Problem('the body must be a step in JSON format');
   }
-  const step = fields(given, 'the body');
+  const step = fields(json, 'the body');
   const isPlan = step.stepId === 0;
   const head = stepHead(step, isPlan ? 'targetStep' : 'stepId');
   const { stepId, name, type } = head;

@@ -9,17 +9,17 @@ const PROTOCOL_HEADER = (PREFIX + HEADERS.protocol).toLowerCase();
  * The SDK treats 412 as an error that is not retryable and fails the run with this message. It treats 400 as the end
  * of the run and reports nothing.
  */
-export const refused = (message: string): ApiError => new ApiError('steps-refused', message);
+export const stepsRefused = (message: string): ApiError => new ApiError('steps-refused', message);
 
 export const runOver = (): ApiError => new ApiError('run-over', 'the run is not active: it has ended, or it never existed');
 
 /** Runs `read` and converts any validation error to one that is not retryable. */
-export function refusing<Value>(read: () => Value): Value {
+export function withStepRefusals<Value>(read: () => Value): Value {
   try {
     return read();
   } catch (error) {
-    if (error instanceof Problem) throw refused(`the submitted step is invalid: ${error.message}`);
-    if (error instanceof ApiError && error.status < 500 && error.code !== 'run-over') throw refused(error.message);
+    if (error instanceof Problem) throw stepsRefused(`the submitted step is invalid: ${error.message}`);
+    if (error instanceof ApiError && error.status < 500 && error.code !== 'run-over') throw stepsRefused(error.message);
     throw error;
   }
 }
@@ -30,8 +30,8 @@ type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 export function checkVersion(headers: Headers): void {
   const version = headers[PROTOCOL_HEADER];
   if (version === STEP_PROTOCOL_VERSION) return;
-  if (typeof version === 'string') throw refused(versionMismatch('the endpoint', version));
-  throw refused(
+  if (typeof version === 'string') throw stepsRefused(versionMismatch('the endpoint', version));
+  throw stepsRefused(
     `the endpoint submitted a step without the header ${PREFIX}${HEADERS.protocol}, so its SDK is too old for Everstep, which uses version ${STEP_PROTOCOL_VERSION} of the step protocol: upgrade @upstash/workflow there to 1.x`,
   );
 }

@@ -5,7 +5,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { type BatchItem, kindOf } from '../messages/batch-items.js';
 import { readWait } from './planned-reader.js';
-import { refusing } from './step-refusals.js';
+import { withStepRefusals } from './step-refusals.js';
 import { readSubmissions } from './submissions.js';
 
 const NOW = 1_800_000_000_000;
@@ -207,7 +207,7 @@ const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: 
 for (const [what, read, message] of MISTAKES) {
   test(`${what} is refused as not retryable`, () => {
     assert.throws(
-      () => refusing(read),
+      () => withStepRefusals(read),
       (error) => error instanceof ApiError && error.status === 412 && message.test(error.message),
     );
   });

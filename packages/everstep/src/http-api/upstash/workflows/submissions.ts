@@ -8,7 +8,7 @@ import { headerText } from '../item-headers.js';
 import { type BatchItem, kindOf } from '../messages/batch-items.js';
 import { readCall, readInvoke } from './planned-reader.js';
 import { readStep } from './step-reader.js';
-import { checkVersion, refusing, runOver } from './step-refusals.js';
+import { checkVersion, runOver, withStepRefusals } from './step-refusals.js';
 
 const RUN_ID = 'upstash-workflow-runid';
 
@@ -19,29 +19,29 @@ interface SubmittedSteps {
 
 function add(item: BatchItem, runs: Map<string, SubmittedSteps>, now: number): void {
   checkVersion(item.headers);
-  const of = (workflowRunId: string): SubmittedSteps => {
-    const known = runs.get(workflowRunId) ?? { done: [], planned: [] };
-    runs.set(workflowRunId, known);
-    return known;
+  const stepsOf = (workflowRunId: string): SubmittedSteps => {
+    const steps = runs.get(workflowRunId) ?? { done: [], planned: [] };
+    runs.set(workflowRunId, steps);
+    return steps;
   };
   const kind = kindOf(item);
   if (kind === 'call' || kind === 'invoke') {
     const { workflowRunId, step } = kind === 'call' ? readCall(item) : readInvoke(item);
-    const run = of(workflowRunId);
+    const run = stepsOf(workflowRunId);
     run.planned = [...run.planned, step];
     return;
   }
   const workflowRunId = headerText(item.headers, RUN_ID);
   if (workflowRunId === undefined) throw new Problem('the id of the run that the step belongs to is missing');
-  const run = of(workflowRunId);
-  const read = readStep(item.body, now);
-  if (read.kind === 'done') run.done = [...run.done, read.step];
-  else run.planned = [...run.planned, read.step];
+  const run = stepsOf(workflowRunId);
+  const submitted = readStep(item.body, now);
+  if (submitted.kind === 'done') run.done = [...run.done, submitted.step];
+  else run.planned = [...run.planned, submitted.step];
 }
 
 /** Returns one submission for each run. Steps that are planned together come in one request. */
 export function readSubmissions(items: readonly BatchItem[], now: number): ReadonlyMap<string, Submission> {
-  return refusing(() => {
+  return withStepRefusals(() => {
     const runs = new Map<string, SubmittedSteps>();
     for (const item of items) add(item, runs, now);
     for (const run of runs.values()) run.planned = [...run.planned].sort((a, b) => a.stepId - b.stepId);

@@ -7,13 +7,14 @@ import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DeletedDeadLetters, RecoveredRuns } from '../../../contract/dead-letters.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { RunReferenceSchema } from '../../../contract/runs.js';
 import { allowSpending } from '../../admission/allowance.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import {
   BulkByRunId,
-  checkedDlqIds,
+  distinctDlqIds,
   dlqIdsUpTo,
   hasFilter,
   refuseCursorBesideIds,
@@ -21,12 +22,12 @@ import {
   type TakeEntries,
 } from '../../operations/dead-letters/bulk.js';
 import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
-import { callbackDone } from '../../operations/dead-letters/failure-callbacks.js';
+import { requireDone } from '../../operations/dead-letters/failure-callbacks.js';
 import {
   OVERRIDE_FAMILIES,
   OverrideHeaders,
   overridesOf,
-  RECOVER_WORDS,
+  RECOVER_TEXTS,
   type RecoverKind,
   recover,
 } from '../../operations/dead-letters/recover.js';
@@ -49,7 +50,7 @@ const BulkQuery = Type.Object({
 type BulkQuery = StaticDecode<typeof BulkQuery>;
 
 const ERRORS = ['bad-parameter', 'bad-cursor', 'not-found'] as const;
-const FOLLOW = `Handles at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. An unknown parameter is rejected, because a misspelled filter would match everything.`;
+const BULK_DESCRIPTION = `Handles at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. An unknown parameter is rejected, because a misspelled filter would match everything.`;
 
 interface Page<Done> {
   readonly operation: string;
@@ -59,34 +60,34 @@ interface Page<Done> {
 }
 
 async function nextPage<Done>(context: ApiContext, { operation: name, instanceId, query, take }: Page<Done>) {
-  const { count, callerIP, failureCallbackState, dlqIds: _named, ...own } = query;
-  const asked = {
-    ...own,
-    callerIp: own.callerIp ?? callerIP,
-    failureFunctionState: own.failureFunctionState ?? failureCallbackState,
+  const { count, callerIP, failureCallbackState, dlqIds: _named, ...filters } = query;
+  const nativeQuery = {
+    ...filters,
+    callerIp: filters.callerIp ?? callerIP,
+    failureFunctionState: filters.failureFunctionState ?? failureCallbackState,
   };
   // The cursor does not carry a remaining count: each request has its own count.
   return runBulk(
     context,
-    { operation: name, instanceId, query: asked, matchRunId: 'exact', pageMost: count ?? LIMITS.bulkMax },
+    { operation: name, instanceId, query: nativeQuery, matchRunId: 'exact', pageMax: count ?? LIMITS.bulkMax },
     take,
   );
 }
 
-function namedIds({ dlqIds, cursor }: BulkQuery): readonly string[] | null {
+function requestedIds({ dlqIds, cursor }: BulkQuery): readonly string[] | null {
   if (dlqIds === undefined) return null;
   refuseCursorBesideIds(cursor);
-  return checkedDlqIds(dlqIds, LIMITS.deadLettersPageMax);
+  return distinctDlqIds(dlqIds, LIMITS.deadLettersPageMax);
 }
 
 function recoverMany(kind: RecoverKind): Operation {
-  const words = RECOVER_WORDS[kind];
+  const texts = RECOVER_TEXTS[kind];
   return operation({
     operationId: kind === 'resume' ? 'resumeWorkflowDlq' : 'restartWorkflowDlq',
     audit: bulkChange(`dead-letter.${kind}-many`),
     tag: 'Dead letter queue',
-    summary: words.bulk,
-    description: `${FOLLOW} ${words.steps}`,
+    summary: texts.bulk,
+    description: `${BULK_DESCRIPTION} ${texts.steps}`,
     method: 'POST',
     path: `/v2/workflows/dlq/${kind}`,
     dialect: 'upstash',
@@ -109,7 +110,7 @@ function recoverMany(kind: RecoverKind): Operation {
     async handle({ query, headers, carried, request }, context, { instanceId }) {
       const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
       const command = { kind, instanceId, overrides } as const;
-      const dlqIds = namedIds(query);
+      const dlqIds = requestedIds(query);
       if (dlqIds) {
         const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
         return respond(200, { workflowRuns: runs.map(presentReference), cursor: '' });
@@ -130,7 +131,7 @@ const deleteMany = operation({
   audit: bulkChange('dead-letter.delete-many'),
   tag: 'Dead letter queue',
   summary: 'Delete failed workflow runs from the queue',
-  description: `${FOLLOW} The runs remain in the log. A request without a filter and without a count is rejected.`,
+  description: `${BULK_DESCRIPTION} The runs remain in the log. A request without a filter and without a count is rejected.`,
   method: 'DELETE',
   path: '/v2/workflows/dlq',
   dialect: 'upstash',
@@ -139,14 +140,14 @@ const deleteMany = operation({
   body: {
     kind: 'json',
     required: false,
-    schema: Type.Object({ dlqIds: IDS }, { additionalProperties: false }),
+    schema: Type.Object({ dlqIds: IDS }, NO_OTHER_PROPERTIES),
   },
   responses: { 200: DeletedDeadLetters },
   errors: [...ERRORS, 'bad-body', 'unsupported-media-type'],
   async handle({ query, body }, context, { instanceId }) {
     const { service } = context;
     if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds are in both the query and the body; send them in one place');
-    const dlqIds = namedIds(body ? { ...query, dlqIds: body.dlqIds } : query);
+    const dlqIds = requestedIds(body ? { ...query, dlqIds: body.dlqIds } : query);
     if (dlqIds) {
       const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'fail' });
       if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
@@ -186,7 +187,7 @@ const retryFailureFunction = operation({
     const entry = await reads.deadLetters.findDeadLetter({ instanceId, dlqId });
     if (!entry) throw noSuchEntry([dlqId]);
     await allowSpending(context, instanceId);
-    callbackDone(await service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
+    requireDone(await service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
     return respond(200, presentReference(entry.run));
   },
 });

@@ -3,6 +3,7 @@
 import Type, { type Static, type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { oneOrMoreFilters } from '../../../contract/filters/body-filters.js';
 import type { OneOrMoreFilters } from '../../../contract/filters/filter.js';
 import { CANCEL_FILTERS } from '../../../contract/filters/run-filters.js';
@@ -55,44 +56,44 @@ const CancelBody = Type.Object(
     ...oneOrMoreFilters(CANCEL_FILTERS),
     count,
   },
-  { additionalProperties: false, description: 'The same filters as the query parameters. {} cancels all active runs.' },
+  { ...NO_OTHER_PROPERTIES, description: 'The same filters as the query parameters. {} cancels all active runs.' },
 );
 type CancelBody = Static<typeof CancelBody>;
 
-const several = (value: string | string[] | undefined): string[] | undefined => (typeof value === 'string' ? [value] : value);
+const toArray = (value: string | string[] | undefined): string[] | undefined => (typeof value === 'string' ? [value] : value);
 
 /** Filters of the query or of the body. */
-type Asked = Omit<CancelQuery, keyof typeof CANCEL_FILTERS> & OneOrMoreFilters<typeof CANCEL_FILTERS>;
+type CancelFilters = Omit<CancelQuery, keyof typeof CANCEL_FILTERS> & OneOrMoreFilters<typeof CANCEL_FILTERS>;
 
-const askedIn = ({ workflowUrl, host, path, ...rest }: CancelBody): Asked => ({
+const filtersOf = ({ workflowUrl, host, path, ...rest }: CancelBody): CancelFilters => ({
   ...rest,
-  workflowUrl: several(workflowUrl),
-  host: several(host),
-  path: several(path),
+  workflowUrl: toArray(workflowUrl),
+  host: toArray(host),
+  path: toArray(path),
 });
 
 /** The result is the union of these filters. A run that matches several of them is canceled once. */
-function storeFiltersOf(asked: Asked): readonly RunFilter[] {
-  const { workflowUrl: given, workflowUrlExactMatch: exact = false } = asked;
+function storeFiltersOf(filters: CancelFilters): readonly RunFilter[] {
+  const { workflowUrl: urlFilter, workflowUrlExactMatch: isExact = false } = filters;
   const base: RunFilter = {
     statuses: ['active'],
-    ...storeFilterOf(CANCEL_FILTERS, asked),
-    ...(exact && given ? { workflowUrls: given } : {}),
+    ...storeFilterOf(CANCEL_FILTERS, filters),
+    ...(isExact && urlFilter ? { workflowUrls: urlFilter } : {}),
   };
   const byUrl: readonly RunFilter[] =
-    given && !exact ? given.map((workflowUrlPrefix) => ({ ...base, workflowUrlPrefix })) : [base];
-  if (!asked.workflowRunIds) return byUrl;
-  return [...new Set(asked.workflowRunIds)].flatMap((workflowRunId) => byUrl.map((filter) => ({ ...filter, workflowRunId })));
+    urlFilter && !isExact ? urlFilter.map((workflowUrlPrefix) => ({ ...base, workflowUrlPrefix })) : [base];
+  if (!filters.workflowRunIds) return byUrl;
+  return [...new Set(filters.workflowRunIds)].flatMap((workflowRunId) => byUrl.map((filter) => ({ ...filter, workflowRunId })));
 }
 
-async function cancelAll(asked: Asked, context: ApiContext, instanceId: string): Promise<number> {
-  let left = asked.count ?? Number.POSITIVE_INFINITY;
+async function cancelAll(filters: CancelFilters, context: ApiContext, instanceId: string): Promise<number> {
+  let remaining = filters.count ?? Number.POSITIVE_INFINITY;
   let cancelled = 0;
-  for (const filter of storeFiltersOf(asked)) {
-    if (left <= 0) break;
-    const done = await cancelMatching(filter, context, instanceId, { max: left, only: matchesUrlParts(asked) });
-    cancelled += done;
-    left -= done;
+  for (const filter of storeFiltersOf(filters)) {
+    if (remaining <= 0) break;
+    const canceledCount = await cancelMatching(filter, context, instanceId, { max: remaining, only: matchesUrlParts(filters) });
+    cancelled += canceledCount;
+    remaining -= canceledCount;
   }
   return cancelled;
 }
@@ -113,14 +114,15 @@ export const cancelWorkflowRuns = operation({
   responses: { 200: CanceledRuns },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ query, body }, context, { instanceId }) {
-    const inQuery = Object.values(query).some((value) => value !== undefined);
-    if (inQuery && body) throw new ApiError('bad-body', 'filters are in both the query and the body; send them in one place');
-    if (!inQuery && !body)
+    const hasQueryFilters = Object.values(query).some((value) => value !== undefined);
+    if (hasQueryFilters && body)
+      throw new ApiError('bad-body', 'filters are in both the query and the body; send them in one place');
+    if (!hasQueryFilters && !body)
       throw new ApiError('bad-parameter', 'specify workflowRunIds, a filter or a count; to cancel everything, send a count');
-    const asked = body ? askedIn(body) : query;
-    if (asked.workflowUrlExactMatch !== undefined && asked.workflowUrl === undefined)
+    const filters = body ? filtersOf(body) : query;
+    if (filters.workflowUrlExactMatch !== undefined && filters.workflowUrl === undefined)
       throw new ApiError('bad-parameter', 'workflowUrlExactMatch requires workflowUrl');
-    if (isEmptyRange(asked)) return respond(200, { cancelled: 0 });
-    return respond(200, { cancelled: await cancelAll(asked, context, instanceId) });
+    if (isEmptyRange(filters)) return respond(200, { cancelled: 0 });
+    return respond(200, { cancelled: await cancelAll(filters, context, instanceId) });
   },
 });

@@ -9,7 +9,7 @@ import { DlqMessage, DlqPage } from '../shapes.js';
 
 const { source: _workflowsAlone, ...parameters } = DlqQuery.properties;
 
-const list = operation({
+const listWorkflowDlq = operation({
   operationId: 'listWorkflowDlq',
   tag: 'Dead letter queue',
   summary: 'List failed workflow runs',
@@ -25,7 +25,7 @@ const list = operation({
     respond(200, await listDlqPage({ ...query, source: 'workflow' }, context, caller, request)),
 });
 
-const get = operation({
+const getWorkflowDlqMessage = operation({
   operationId: 'getWorkflowDlqMessage',
   tag: 'Dead letter queue',
   summary: 'Get a failed workflow run',
@@ -45,4 +45,4 @@ const get = operation({
   },
 });
 
-export const workflowDeadLetterOperations: readonly Operation[] = [list, get];
+export const workflowDeadLetterOperations: readonly Operation[] = [listWorkflowDlq, getWorkflowDlqMessage];

@@ -26,24 +26,24 @@ const upstashNotified = (notified: NotifiedWaiter): Static<typeof UpstashNotifie
   error: '',
 });
 
-function inUpstashFormat<Own, Shown>(
-  own: Operation,
+function upstashOperation<Native, Presented>(
+  nativeOperation: Operation,
   operationId: string,
   responses: Operation['responses'],
-  show: (each: Own) => Shown,
+  present: (item: Native) => Presented,
 ) {
-  const shown: Operation = {
-    ...own,
+  const operation: Operation = {
+    ...nativeOperation,
     operationId,
     dialect: 'upstash',
     responses,
     async run(input, context, admitted) {
-      const { status, body } = await own.run(input, context, admitted);
+      const { status, body } = await nativeOperation.run(input, context, admitted);
       // The response schema of the native operation guarantees the type.
-      return { status, body: (body as readonly Own[]).map(show) };
+      return { status, body: (body as readonly Native[]).map(present) };
     },
   };
-  return shown;
+  return operation;
 }
 
 /** Prefix of the run ids that the published SDKs generate. */
@@ -60,17 +60,17 @@ const notifyRunOrEvent: Operation = {
     const { workflowRunId, eventId } = input.path;
     if (admitted.access !== 'token') throw new Error('an event was notified without a token');
     const { instanceId } = admitted.caller;
-    const named = String(workflowRunId);
-    if (named.startsWith(RUN_ID_PREFIX) || (await context.reads.runs.findRun({ instanceId, workflowRunId: named })))
+    const runId = String(workflowRunId);
+    if (runId.startsWith(RUN_ID_PREFIX) || (await context.reads.runs.findRun({ instanceId, workflowRunId: runId })))
       return notifyRun.run(input, context, admitted);
-    return notifyEvent.run({ ...input, path: { eventId: readEventId(`${named}/${eventId}`) } }, context, admitted);
+    return notifyEvent.run({ ...input, path: { eventId: readEventId(`${runId}/${eventId}`) } }, context, admitted);
   },
 };
 
 const NOTIFIED = { 200: Type.Array(UpstashNotified) };
 
 export const workflowEventOperations: readonly Operation[] = [
-  inUpstashFormat(notifyEvent, 'notifyWorkflows', NOTIFIED, upstashNotified),
-  inUpstashFormat(notifyRunOrEvent, 'notifyWorkflowRun', NOTIFIED, upstashNotified),
-  inUpstashFormat(listWaiters, 'getWorkflowWaiters', { 200: Type.Array(UpstashWaiter) }, upstashWaiter),
+  upstashOperation(notifyEvent, 'notifyWorkflows', NOTIFIED, upstashNotified),
+  upstashOperation(notifyRunOrEvent, 'notifyWorkflowRun', NOTIFIED, upstashNotified),
+  upstashOperation(listWaiters, 'getWorkflowWaiters', { 200: Type.Array(UpstashWaiter) }, upstashWaiter),
 ];

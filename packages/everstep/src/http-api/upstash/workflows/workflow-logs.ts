@@ -36,34 +36,34 @@ const EventQuery = Type.Object({
 });
 type LogQuery = StaticDecode<typeof LogQuery>;
 
-async function hasMessage(store: RunReads, { key }: RunRecord, wanted: string): Promise<boolean> {
-  if (firstMessageId(key) === wanted) return true;
+async function hasMessage(store: RunReads, { key }: RunRecord, wantedId: string): Promise<boolean> {
+  if (firstMessageId(key) === wantedId) return true;
   const inParts = { runKey: key, bounds: PART };
   const lists = [stepsOf(store, { ...inParts, maxOutBytes: 0 }), tasksOf(store, inParts), attemptsOf(store, inParts)];
-  for (const list of lists) for await (const part of list) if (part.some(({ messageId }) => messageId === wanted)) return true;
+  for (const list of lists) for await (const part of list) if (part.some(({ messageId }) => messageId === wantedId)) return true;
   return false;
 }
 
 /** Loads the payload of a run, without its body if the page has no space left for it. */
-async function payloadWithin(store: RunReads, runKey: string, room: PageBudget, trimBody: boolean): Promise<ShownPayload | null> {
+async function loadPayload(store: RunReads, runKey: string, budget: PageBudget, trimBody: boolean): Promise<ShownPayload | null> {
   const head = await store.payloadHead({ runKey });
   if (!head) return null;
   const { bodyBytes, ...headers } = head;
-  if (!trimBody && (await room.addIfFits(bodyBytes))) return store.loadPayload({ runKey });
+  if (!trimBody && (await budget.addIfFits(bodyBytes))) return store.loadPayload({ runKey });
   return { ...headers, body: new Uint8Array(), ...(trimBody ? {} : { bodyLeftOut: bodyBytes }) };
 }
 
 /** Loads the runs that steps invoked, with payloads and results as long as the page has space. */
-async function invokedRuns({ invoked }: ShownHistory, store: RunReads, room: PageBudget, trimBody: boolean) {
-  const found = new Map<number, InvokedRun>();
+async function invokedRuns({ invoked }: ShownHistory, store: RunReads, budget: PageBudget, trimBody: boolean) {
+  const runs = new Map<number, InvokedRun>();
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
     const record = await store.findRun({ runKey });
     if (!record) continue;
-    const hasRoom = !trimBody && record.resultLeftOut !== undefined && (await room.addIfFits(record.resultLeftOut));
-    const run = hasRoom ? await withWholeResult(store, record) : record;
-    found.set(stepId, { run, payload: await payloadWithin(store, runKey, room, trimBody) });
+    const isIncluded = !trimBody && record.resultLeftOut !== undefined && (await budget.addIfFits(record.resultLeftOut));
+    const run = isIncluded ? await withWholeResult(store, record) : record;
+    runs.set(stepId, { run, payload: await loadPayload(store, runKey, budget, trimBody) });
   }
-  return found;
+  return runs;
 }
 
 async function deadLetterOf(store: DeadLetterReads, instanceId: string, dlqId: string | null): Promise<LogSource['deadLetter']> {
@@ -75,15 +75,15 @@ async function deadLetterOf(store: DeadLetterReads, instanceId: string, dlqId: s
 async function loggedRun(
   history: ShownHistory,
   { runs: store, deadLetters }: Reads,
-  room: PageBudget,
+  budget: PageBudget,
   trimBody: boolean,
 ): Promise<LoggedRun> {
   const { instanceId, origin, dlqId, key: runKey } = history.run;
-  const payload = await payloadWithin(store, runKey, room, trimBody);
+  const payload = await loadPayload(store, runKey, budget, trimBody);
   const headersBytes = payload ? JSON.stringify(payload.forwardHeaders).length : 0;
   // The headers are repeated in every step.
-  const repeatsHeaders = headersBytes * history.steps.length <= room.left / 4;
-  room.take(headersBytes * (repeatsHeaders ? history.steps.length : 1));
+  const repeatsHeaders = headersBytes * history.steps.length <= budget.remaining / 4;
+  budget.take(headersBytes * (repeatsHeaders ? history.steps.length : 1));
   return presentLoggedRun({
     history,
     trimBody,
@@ -91,7 +91,7 @@ async function loggedRun(
     repeatsHeaders,
     deadLetter: await deadLetterOf(deadLetters, instanceId, dlqId),
     invoker: origin?.kind === 'invoke' ? await store.findRun({ runKey: origin.runKey }) : null,
-    invoked: await invokedRuns(history, store, room, trimBody),
+    invoked: await invokedRuns(history, store, budget, trimBody),
   });
 }
 
@@ -104,23 +104,23 @@ async function listLogs(
   { instanceId }: Caller,
   { reserve }: Pick<RequestContext, 'reserve'>,
 ) {
-  const { cursor: given, count, trimBody = false, ...asked } = query;
-  const scope = { operation: 'upstash-logs', instanceId, filters: asked };
-  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
-  if (isEmptyRange(asked)) return respond(200, { runs: [] });
-  const filter: RunFilter = storeFilterOf(LOG_FILTERS, asked);
-  const { messageId } = asked;
-  const wanted = matchesUrlParts(asked);
+  const { cursor: cursorText, count, trimBody = false, ...filterQuery } = query;
+  const scope = { operation: 'upstash-logs', instanceId, filters: filterQuery };
+  const cursorState = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+  if (isEmptyRange(filterQuery)) return respond(200, { runs: [] });
+  const filter: RunFilter = storeFilterOf(LOG_FILTERS, filterQuery);
+  const { messageId } = filterQuery;
+  const matchesUrl = matchesUrlParts(filterQuery);
   const limit = Math.min(count ?? LIMITS.runsPageDefault, LIMITS.runsPageMax);
-  const room = new PageBudget(reserve, ROOM_BYTES);
+  const budget = new PageBudget(reserve, ROOM_BYTES);
   const read = async (run: ListedRun): Promise<LoggedRun | null | typeof DOES_NOT_FIT> => {
-    if (wanted && !wanted(run)) return null;
+    if (matchesUrl && !matchesUrl(run)) return null;
     if (messageId !== undefined && !(await hasMessage(reads.runs, run, messageId))) return null;
-    const history = await readHistory(reads.runs, run, room, !trimBody);
-    return history === null || history === DOES_NOT_FIT ? history : loggedRun(history, reads, room, trimBody);
+    const history = await readHistory(reads.runs, run, budget, !trimBody);
+    return history === null || history === DOES_NOT_FIT ? history : loggedRun(history, reads, budget, trimBody);
   };
   const runs: LoggedRun[] = [];
-  let after = opened?.after ?? null;
+  let after = cursorState?.after ?? null;
   let scanned = 0;
   let isFull = false;
   // Filters without an index are checked run by run. A request scans a limited number of runs; the cursor continues
@@ -135,7 +135,7 @@ async function listLogs(
     after = page.isFull && page.next === null ? after : page.next;
   } while (after !== null && !isFull && runs.length < limit && scanned < LIMITS.maxRunsScanned);
   if (after === null) return respond(200, { runs });
-  return respond(200, { cursor: await cursors.seal(scope, { after, horizon: null, left: null }), runs });
+  return respond(200, { cursor: await cursors.seal(scope, { after, horizon: null, remaining: null }), runs });
 }
 
 const listRunLogs = operation({

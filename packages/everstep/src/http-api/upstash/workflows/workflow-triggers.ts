@@ -14,21 +14,23 @@ import { readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
 import { headerText } from '../item-headers.js';
 import { checkClientVersion } from './step-refusals.js';
 
-const { 'Wait-For-Result': _, ...taken } = TriggerHeaders.properties;
+const { 'Wait-For-Result': _, ...supportedHeaders } = TriggerHeaders.properties;
 const StartHeaders = Type.Object({
-  ...taken,
+  ...supportedHeaders,
   'Failure-Callback-Retries': settingHeaders.Retries,
   'Failure-Callback-Retry-Delay': settingHeaders['Retry-Delay'],
 });
 
 /** Default failure callback: the workflow URL. The endpoint reports whether it has a failure function. */
 function failureFunctionCallback(url: string, forwarded: Readonly<Record<string, string>>): FailureCallback {
-  const marks = [HEADERS.isFailure, HEADERS.failureCallback].map((name) => [(PREFIX + name).toLowerCase(), 'true'] as const);
-  return { url, headers: { ...forwarded, ...Object.fromEntries(marks) } };
+  const markHeaders = [HEADERS.isFailure, HEADERS.failureCallback].map(
+    (name) => [(PREFIX + name).toLowerCase(), 'true'] as const,
+  );
+  return { url, headers: { ...forwarded, ...Object.fromEntries(markHeaders) } };
 }
 
 /** Whether the client knows that the URL is a workflow. If not, the endpoint must confirm it with its first request. */
-const isKnown = (headers: RequestContext['headers']): boolean =>
+const isKnownWorkflow = (headers: RequestContext['headers']): boolean =>
   headerText(headers, (PREFIX + HEADERS.protocol).toLowerCase()) !== undefined;
 
 export interface Start extends Pick<TriggerRequest, 'destination' | 'destinationName' | 'body'> {
@@ -52,7 +54,7 @@ export function startCommand(start: Start, context: ApiContext, request: Request
   const { settings, workflowUrl } = command;
   // A worker reports its failure function itself, and its steps are not those of this dialect.
   if (isWorkerUrl(workflowUrl)) return command;
-  const given = settings.failureCallback;
+  const ownCallback = settings.failureCallback;
   const retries = values['Failure-Callback-Retries'];
   const retryDelay = values['Failure-Callback-Retry-Delay'];
   return {
@@ -60,9 +62,9 @@ export function startCommand(start: Start, context: ApiContext, request: Request
     dialect: 'upstash',
     settings: {
       ...settings,
-      steps: { joined: true, introduced: isKnown(headers) },
+      steps: { joined: true, introduced: isKnownWorkflow(headers) },
       failureCallback: {
-        ...(given ?? failureFunctionCallback(workflowUrl, families[FORWARD])),
+        ...(ownCallback ?? failureFunctionCallback(workflowUrl, families[FORWARD])),
         ...(retries === undefined ? {} : { maxRetries: retries }),
         ...(retryDelay === undefined ? {} : { retryDelay }),
       },

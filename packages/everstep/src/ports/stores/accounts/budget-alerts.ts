@@ -37,7 +37,7 @@ export interface BudgetAlertStore {
   }): Promise<boolean>;
   /** Lists pending alerts that are due at or before `before` (Unix ms), earliest first. */
   dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly PendingBudgetAlert[]>;
-  /** Returns when the next alert after `after` is due, Unix ms; null if there is none. */
+  /** Returns the time when the next alert after `after` is due, Unix ms; null if there is none. */
   nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
   /**
    * Changes a pending alert before or after an attempt to deliver it. It is due again, or (null) no longer pending. Returns

@@ -2,14 +2,14 @@
 import type { AuditEntry } from './records.js';
 
 /**
- * What a token may do. `read-metadata` is `read` without payloads, results and headers; `write` includes all others;
+ * Permissions of a token. `read-metadata` is `read` without payloads, results and headers; `write` includes all others;
  * `connect` is for the connections of workers.
  */
 export const TOKEN_SCOPES = ['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'] as const;
 /** `connect:<app>` is for the connections of the workers of one app. */
 export type TokenScope = (typeof TOKEN_SCOPES)[number] | `connect:${string}`;
 
-/** How long revoked and expired tokens are kept. */
+/** Retention of revoked and expired tokens. */
 export const NAMED_TOKENS_KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
 
 /** A token with a name. Times are Unix ms. */

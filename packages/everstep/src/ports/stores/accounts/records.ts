@@ -1,7 +1,7 @@
 /** Types that all account stores share. */
 import type { AuditNote } from '../../../engine/writes.js';
 
-/** Id of an account, which owns things: the user id of a personal account, or the team id of a team. */
+/** Id of an account: the user id of a personal account, or the team id of a team. */
 export type AccountId = string;
 
 /** An entry of the audit log. */

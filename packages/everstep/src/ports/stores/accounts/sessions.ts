@@ -40,7 +40,7 @@ export interface SessionStore {
   deleteSession(query: { readonly sessionHash: string; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Ends all sessions of the user and returns their number. The audit entry is written only if there were some. */
   deleteSessions(query: { readonly userId: string; readonly audit?: AuditEntry }): Promise<number>;
-  /** Returns when a login of the user from this location was last noted, Unix ms; null if never. `place` is any text. */
+  /** Returns the time when a login of the user from this location was last noted, Unix ms; null if never. `place` is any text. */
   lastLoginAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;
   /** Notes a login. The write is not synced, so a crash can undo it. Limited by `MAX_LOGIN_LOCATIONS`. */
   noteLogin(query: { readonly userId: string; readonly place: string; readonly at: number }): Promise<void>;

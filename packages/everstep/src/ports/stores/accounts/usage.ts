@@ -24,14 +24,14 @@ export interface DayUsageRecord extends Omit<UsageRecord, 'month'> {
 /** Number of days before the latest one whose counts are kept. */
 export const DAYS_KEPT = 31;
 
-/** How often something happened to an instance on one day (UTC). */
+/** Number of events of one kind of an instance on one day (UTC). */
 export interface DayCount {
   readonly instanceId: string;
   /** Number of days since 1970. */
   readonly day: number;
   readonly what: DayCountKind;
   readonly count: number;
-  /** Time when it last happened, Unix ms. */
+  /** Time of the last event, Unix ms. */
   readonly lastAt: number;
 }
 

@@ -4,7 +4,7 @@ import type { RunCounts } from '../../../engine/insights/counts.js';
 /** A day is one in UTC. */
 export type InsightPeriod = 'minute' | 'hour' | 'day';
 
-/** What the counters count: all runs of workflows, all plain messages, or the runs of one workflow. */
+/** Subject of counters: all runs of workflows, all plain messages, or the runs of one workflow. */
 export type InsightSubject = 'runs' | 'messages' | { readonly workflow: string };
 
 /** A time whose ends are starts of minutes, Unix ms. `to` is exclusive. */
@@ -55,7 +55,7 @@ export interface InsightUpkeep {
   readonly hoursBefore: number | null;
 }
 
-/** How long counters are kept, in ms. */
+/** Retention of counters, in ms. */
 export interface InsightRetention {
   /** Retention of counters by minute. */
   readonly minutesMs: number;

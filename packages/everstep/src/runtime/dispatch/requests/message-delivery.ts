@@ -39,8 +39,8 @@ function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, 
 
 function withoutRequest(failure: DeliveryFailure | null): DeliveryFailure | null {
   if (failure === null) return null;
-  const { sent: _request, ...kept } = failure;
-  return kept;
+  const { sent: _request, ...failureWithoutRequest } = failure;
+  return failureWithoutRequest;
 }
 
 /** Sends the message. Resolves with null if the attempt was given up. */
@@ -55,9 +55,10 @@ export async function sendMessage(
   const run = entry.durable;
   const { settings } = run;
   const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
-  const to = settings.message?.destination;
-  const destination = to === undefined ? null : alerts.destination(run.instanceId, to);
-  if (to !== undefined && !destination) return { kind: 'message-answered', attempt, failure: noDestination(to), notice: null };
+  const destinationName = settings.message?.destination;
+  const destination = destinationName === undefined ? null : alerts.destination(run.instanceId, destinationName);
+  if (destinationName !== undefined && !destination)
+    return { kind: 'message-answered', attempt, failure: noDestination(destinationName), notice: null };
   entry.deliveries++;
   let payload: RunPayload | null;
   let outcome: MessageOutcome;
@@ -76,14 +77,14 @@ export async function sendMessage(
         headers: { ...forwardHeaders, ...(contentType === null ? {} : { 'content-type': contentType }) },
         serviceHeaders: target ? {} : serviceHeadersOf(run, task),
         body: body.byteLength === 0 ? null : body,
-        trace: traces.ofAttempt(run, task),
+        trace: traces.traceOfAttempt(run, task),
         timeoutMs: settings.deliveryTimeoutMs,
         maxResponseBytes: maxResponseBytesOf(run.instanceId, limits),
         // A long response must not cause the message to be sent again.
         anyBody: true,
         signed: target ? null : { kind: 'message', isOwn: false },
         headerMode: 'forwarded',
-        outcomeRecorded: outcomeRecorded,
+        outcomeRecorded,
       },
       signal,
       onSent,

@@ -18,7 +18,7 @@ export interface DeliveredEvent {
   readonly onDurable?: OnDurable;
 }
 
-/** What sending a step needs. */
+/** Dependencies of sending a step. */
 export interface StepSending extends RequestSources {
   readonly caller: StepCaller;
   readonly traces: Traces;
@@ -56,8 +56,8 @@ export async function deliverStep(
     let held = heldJournal(entry);
     for (;;) {
       const run = entry.durable;
-      const trace = traces.ofAttempt(run, task);
-      const { built, shown } = await buildStepRequest(sources, entry, task, held, trace?.context);
+      const trace = traces.traceOfAttempt(run, task);
+      const { built, endMark } = await buildStepRequest(sources, entry, task, held, trace?.context);
       const outcome = await caller.call(
         {
           instanceId: run.instanceId,
@@ -68,7 +68,7 @@ export async function deliverStep(
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
           hidesData: run.settings.redact !== undefined,
-          outcomeRecorded: outcomeRecorded,
+          outcomeRecorded,
         },
         signal,
         onSent,
@@ -92,7 +92,7 @@ export async function deliverStep(
         onDurable: (decidedOn, decision) => {
           // If the decision was made on a state other than that of the request, the reply shows nothing about the entries of
           // that state.
-          if (decidedOn === entry) noteHold(entry, reply, shown, decision);
+          if (decidedOn === entry) noteHold(entry, reply, endMark, decision);
         },
       };
     }

@@ -12,7 +12,7 @@ import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type T
 import { LONG_BYTES, type WorkSlices } from '../../../fairness/work-slices.js';
 import type { StepCall } from '../../../ports/step-caller.js';
 import type { Store } from '../../../ports/stores/store.js';
-import { EMPTY_JOURNAL, type HeldJournal, type JournalMark, markBehind, noteDigest } from '../../runs/holds.js';
+import { EMPTY_JOURNAL, type HeldJournal, type JournalMark, markAfter, noteDigest } from '../../runs/holds.js';
 import type { CachedRun } from '../../runs/run-cache.js';
 import { encodeBody } from './encoded-body.js';
 
@@ -52,14 +52,14 @@ const entryOf = ({ stepId, name, type, out }: RecordedStep): JournalEntry =>
 interface Unsent {
   readonly recorded: readonly RecordedStep[];
   readonly entries: readonly JournalEntry[];
-  readonly shown: JournalMark;
+  readonly endMark: JournalMark;
 }
 
 /** Reads the entries after `start`. Digests no entry twice, unless a later request was built in the meantime. */
 async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, start: JournalMark): Promise<Unsent> {
   const { key: runKey, instanceId, journalLength: length, journalBytes } = entry.durable;
   const { digested } = entry;
-  let shown = digested.length >= start.length && digested.length <= length ? digested : start;
+  let endMark = digested.length >= start.length && digested.length <= length ? digested : start;
   const recorded: RecordedStep[] = [];
   const entries: JournalEntry[] = [];
   const take = (part: readonly RecordedStep[]): void => {
@@ -68,20 +68,20 @@ async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, s
       recorded.push(step);
       entries.push(entryOf(step));
     }
-    const fresh = entries.slice(Math.max(0, shown.length - start.length));
-    if (fresh.length > 0) shown = markBehind(shown, fresh);
+    const fresh = entries.slice(Math.max(0, endMark.length - start.length));
+    if (fresh.length > 0) endMark = markAfter(endMark, fresh);
   };
   const unsentBytes = length === 0 ? 0 : (journalBytes * (length - start.length)) / length;
   if (unsentBytes < LONG_BYTES) {
     if (start.length < length) take(await store.loadJournal({ runKey, from: start.length }));
-    return { recorded, entries, shown };
+    return { recorded, entries, endMark };
   }
   for (let from = start.length; from < length; from = start.length + entries.length) {
     const before = entries.length;
     await slices.run(instanceId, async () => take(await store.loadJournal({ runKey, from, maxBytes: LONG_BYTES })));
     if (entries.length === before) break;
   }
-  return { recorded, entries, shown };
+  return { recorded, entries, endMark };
 }
 
 /** Builds the request. Resolves with it and the mark after the last journal entry that it contains. */
@@ -91,13 +91,13 @@ export async function buildStepRequest(
   task: Extract<Task, { kind: 'advance' | 'step' }>,
   held: HeldJournal | null,
   trace: TraceContext | undefined,
-): Promise<{ readonly built: BuiltRequest; readonly shown: JournalMark }> {
+): Promise<{ readonly built: BuiltRequest; readonly endMark: JournalMark }> {
   const run = entry.durable;
   const start: JournalMark = held ?? EMPTY_JOURNAL;
   const from = start.length;
   const length = run.journalLength;
-  const { recorded, entries, shown } = await readUnsent(sources, entry, start);
-  noteDigest(entry, shown);
+  const { recorded, entries, endMark } = await readUnsent(sources, entry, start);
+  noteDigest(entry, endMark);
   let payload: RunPayload | null = null;
   let input: RunInput | undefined;
   if (from === 0) {
@@ -132,5 +132,5 @@ export async function buildStepRequest(
     introduced: (run.settings.steps?.introduced ?? true) || length > 0 || run.quietAt >= 0,
     ...(payload ? { payload } : {}),
   };
-  return { built, shown };
+  return { built, endMark };
 }

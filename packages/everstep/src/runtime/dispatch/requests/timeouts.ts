@@ -33,7 +33,7 @@ export const isLong = (timeoutMs: number, instanceId: string, limits: Timeouts):
   Math.min(timeoutMs, limits.maxTimeoutMs(instanceId)) > LIMITS.longDeliveryMs;
 
 /** Returns a caller that limits each timeout and each reply to what the instance's plan allows. */
-export function callingWithin(caller: StepCaller, limits: Timeouts & ResponseLimits): StepCaller {
+export function limitCalls(caller: StepCaller, limits: Timeouts & ResponseLimits): StepCaller {
   return {
     call: (call, ...more) => {
       const { instanceId } = call;
@@ -45,7 +45,7 @@ export function callingWithin(caller: StepCaller, limits: Timeouts & ResponseLim
 }
 
 /** Does the same for messages, calls and callbacks. */
-export function sendingInTime(sender: MessageSender, limits: Timeouts): MessageSender {
+export function limitMessages(sender: MessageSender, limits: Timeouts): MessageSender {
   return {
     send: (message, ...more) =>
       sender.send({ ...message, timeoutMs: Math.min(message.timeoutMs, limits.maxTimeoutMs(message.instanceId)) }, ...more),

@@ -22,7 +22,7 @@ const MAX_STALE = 1_024;
 type Lines = Map<string, Fifo<QueuedDelivery>>;
 
 /** Lines of one urgency. Long deliveries have separate lines, so they never block others. */
-interface Kind {
+interface UrgencyLines {
   readonly short: Lines;
   readonly long: Lines;
   length: number;
@@ -30,10 +30,14 @@ interface Kind {
   tookLong: boolean;
 }
 
-const newKind = (): Kind => ({ short: new Map(), long: new Map(), length: 0, tookLong: false });
+const newUrgencyLines = (): UrgencyLines => ({ short: new Map(), long: new Map(), length: 0, tookLong: false });
 
 export class QueuedDeliveries {
-  private readonly kinds: Readonly<Record<Urgency, Kind>> = { counted: newKind(), continuing: newKind(), fresh: newKind() };
+  private readonly kinds: Readonly<Record<Urgency, UrgencyLines>> = {
+    counted: newUrgencyLines(),
+    continuing: newUrgencyLines(),
+    fresh: newUrgencyLines(),
+  };
   /** First deliveries in the order in which they were added; stale ones are removed when they come first. */
   private readonly oldestFresh = new Fifo<QueuedDelivery>();
   private turn = 0;
@@ -75,14 +79,14 @@ export class QueuedDeliveries {
 
   /** Takes a delivery without a reserved slot, to a host with a free connection. */
   takeNext(
-    may: { readonly startFresh: boolean; readonly startLong: boolean },
+    allowed: { readonly startFresh: boolean; readonly startLong: boolean },
     isFree: (host: string) => boolean,
   ): QueuedDelivery | null {
-    const isFreshTurn = may.startFresh && this.turn % FRESH_EVERY === FRESH_EVERY - 1;
+    const isFreshTurn = allowed.startFresh && this.turn % FRESH_EVERY === FRESH_EVERY - 1;
     const taken =
-      (isFreshTurn ? this.takeOf('fresh', may.startLong, isFree) : null) ??
-      this.takeOf('continuing', may.startLong, isFree) ??
-      (may.startFresh ? this.takeOf('fresh', may.startLong, isFree) : null);
+      (isFreshTurn ? this.takeOf('fresh', allowed.startLong, isFree) : null) ??
+      this.takeOf('continuing', allowed.startLong, isFree) ??
+      (allowed.startFresh ? this.takeOf('fresh', allowed.startLong, isFree) : null);
     if (taken) this.turn++;
     return taken;
   }

@@ -52,13 +52,16 @@ interface QueueEntry {
   readonly queued: QueuedDelivery;
 }
 
-/** Returns how many of the free slots counted starts may take while others wait: every other one; they take turns for a single one. */
-const inTurn = (free: number, lastCounted: boolean): number =>
+/**
+ * Returns how many of the free slots counted starts may take while other deliveries wait: half of them. If one is free, they
+ * take turns.
+ */
+const sharedSlots = (free: number, lastCounted: boolean): number =>
   Math.min(free, Math.max(Math.floor(free / 2), lastCounted ? 0 : 1));
 
 const isIdle = ({ inFlight, counted, waiting, reserved }: Load): boolean => inFlight + counted + waiting + reserved === 0;
 
-const noLoad = (): Load => ({ inFlight: 0, counted: 0, waiting: 0, reserved: 0, lastCounted: false });
+const newLoad = (): Load => ({ inFlight: 0, counted: 0, waiting: 0, reserved: 0, lastCounted: false });
 
 export interface ReadyQueueLimits extends SlotLimits {
   /** Returns the limit of deliveries of one instance at all hosts; null if it has none. It may change at any time. */
@@ -74,7 +77,7 @@ export class ReadyQueue {
   private readonly instances = new Map<string, InstanceLoad>();
   /** Instances with queued deliveries, by account; the next one is first. */
   private readonly turns = new Map<string, Map<string, InstanceLoad>>();
-  private readonly known = new Map<string, QueueEntry>();
+  private readonly entries = new Map<string, QueueEntry>();
   private readonly started = new Map<string, Delivery>();
   /** Slots of deliveries in flight and of counted starts that are queued. */
   private readonly slots: SlotShares;
@@ -82,7 +85,7 @@ export class ReadyQueue {
   private readonly backlog: FairShare;
   private reservedTotal = 0;
   /** Whether deliveries that could start at their host wait because all slots are taken. */
-  private full = false;
+  private slotsExhausted = false;
   private lastCounted = false;
 
   constructor(limits: ReadyQueueLimits) {
@@ -107,7 +110,7 @@ export class ReadyQueue {
   }
   /** Deliveries queued or in flight. */
   get size(): number {
-    return this.known.size;
+    return this.entries.size;
   }
 
   /** Returns how many deliveries of the instance are queued or in flight. */
@@ -120,7 +123,7 @@ export class ReadyQueue {
   }
 
   has(ref: DeliveryRef): boolean {
-    return this.known.has(idOf(ref));
+    return this.entries.has(idOf(ref));
   }
   isInFlight(ref: DeliveryRef): boolean {
     return this.started.has(idOf(ref));
@@ -149,17 +152,17 @@ export class ReadyQueue {
     const load = this.hosts.get(host);
     const free = this.free(host);
     const waiting = load ? this.waitingForSlot(host, load, free) : 0;
-    if (!this.full && waiting === 0) return free;
-    const turn = this.full ? this.lastCounted : (load?.lastCounted ?? false);
-    const shared = inTurn(free, turn);
-    return this.full ? shared : Math.max(free - waiting, shared);
+    if (!this.slotsExhausted && waiting === 0) return free;
+    const lastWasCounted = this.slotsExhausted ? this.lastCounted : (load?.lastCounted ?? false);
+    const shared = sharedSlots(free, lastWasCounted);
+    return this.slotsExhausted ? shared : Math.max(free - waiting, shared);
   }
 
   /** Like `free`, for the instance at all hosts; infinite if it has no limit. */
   freeOf(instanceId: string): number {
     const instance = this.instances.get(instanceId);
-    const ofPlan = this.planOf(instanceId) - (instance ? instance.inFlight + instance.counted : 0);
-    return Math.max(0, Math.min(ofPlan, this.slots.countFor(instanceId)));
+    const allowedByPlan = this.planOf(instanceId) - (instance ? instance.inFlight + instance.counted : 0);
+    return Math.max(0, Math.min(allowedByPlan, this.slots.countFor(instanceId)));
   }
 
   /** Like `reservable`, for the instance at all hosts; infinite if it has no limit. */
@@ -167,7 +170,7 @@ export class ReadyQueue {
     const free = this.freeOf(instanceId);
     const instance = this.instances.get(instanceId);
     if (free === Number.POSITIVE_INFINITY || !instance || instance.waiting === 0) return free;
-    return Math.max(free - instance.waiting, inTurn(free, instance.lastCounted));
+    return Math.max(free - instance.waiting, sharedSlots(free, instance.lastCounted));
   }
 
   freeLong(instanceId: string): number {
@@ -185,20 +188,20 @@ export class ReadyQueue {
     load.reserved += change;
     instance.reserved += change;
     this.reservedTotal += change;
-    if (change > 0) this.served(load, instance, true);
+    if (change > 0) this.noteServed(load, instance, true);
     else this.removeIfIdle(host, load, instance);
   }
 
   /** Queues a delivery; returns false if it is queued or in flight. `since`: Unix ms from which it has waited. */
   add(delivery: Delivery, urgency: Urgency, since: number): boolean {
     const id = idOf(delivery);
-    if (this.known.has(id)) return false;
+    if (this.entries.has(id)) return false;
     const { instanceId } = delivery.limits;
     const host = hostOf(delivery.limits);
     const load = this.loadAt(host);
     const instance = this.loadOf(instanceId);
     const queued: QueuedDelivery = { delivery, urgency, since, isQueued: true };
-    this.known.set(id, { instance, queued });
+    this.entries.set(id, { instance, queued });
     this.backlog.take(instance.instanceId);
     instance.queued.add(queued);
     this.takeTurns(instance);
@@ -215,24 +218,24 @@ export class ReadyQueue {
    * deliveries of an instance may be among them. An account that was served waits behind the others, including in later calls.
    */
   drain(freshAllowed: (instanceId: string) => number, start: (delivery: Delivery) => void): void {
-    const freshLeft = new Map<string, number>();
-    const left = (instanceId: string): number => {
-      const count = freshLeft.get(instanceId) ?? freshAllowed(instanceId);
-      freshLeft.set(instanceId, count);
+    const remainingFresh = new Map<string, number>();
+    const remainingFreshOf = (instanceId: string): number => {
+      const count = remainingFresh.get(instanceId) ?? freshAllowed(instanceId);
+      remainingFresh.set(instanceId, count);
       return count;
     };
-    this.full = false;
+    this.slotsExhausted = false;
     // An account that is moved behind the others comes up again in this same loop.
     for (const instances of this.turns.values()) {
       if (this.started.size >= this.limits.maxInFlight) {
-        this.full = true;
+        this.slotsExhausted = true;
         return;
       }
       for (const instance of instances.values()) {
-        const queued = this.nextCounted(instance) ?? this.nextInTurn(instance, left);
+        const queued = this.nextCounted(instance) ?? this.nextInTurn(instance, remainingFreshOf);
         if (!queued) continue;
-        if (queued.urgency === 'fresh') freshLeft.set(instance.instanceId, left(instance.instanceId) - 1);
-        this.startOne(instance, queued);
+        if (queued.urgency === 'fresh') remainingFresh.set(instance.instanceId, remainingFreshOf(instance.instanceId) - 1);
+        this.startQueued(instance, queued);
         start(queued.delivery);
         break;
       }
@@ -241,9 +244,9 @@ export class ReadyQueue {
 
   /** Returns why a delivery waits here; null if it does not or is about to start. */
   queuedBecause(ref: DeliveryRef): QueuedBecause | null {
-    const known = this.known.get(idOf(ref));
-    if (!known?.queued.isQueued) return null;
-    const { instance, queued } = known;
+    const entry = this.entries.get(idOf(ref));
+    if (!entry?.queued.isQueued) return null;
+    const { instance, queued } = entry;
     const { limits } = queued.delivery;
     const { instanceId, isLong } = limits;
     if (this.unreservedOf(instance) <= 0) return 'plan';
@@ -260,13 +263,13 @@ export class ReadyQueue {
   }
 
   /** Returns the next delivery other than a counted start. It cannot take a reserved slot. */
-  private nextInTurn(instance: InstanceLoad, freshLeft: (instanceId: string) => number): QueuedDelivery | null {
+  private nextInTurn(instance: InstanceLoad, remainingFresh: (instanceId: string) => number): QueuedDelivery | null {
     const { instanceId, queued } = instance;
     if (instance.waiting === 0 || this.unreservedOf(instance) <= 0) return null;
-    const startFresh = queued.lengthOf('fresh') > 0 && freshLeft(instanceId) > 0;
+    const startFresh = queued.lengthOf('fresh') > 0 && remainingFresh(instanceId) > 0;
     if (!startFresh && queued.lengthOf('continuing') === 0) return null;
     if (this.slots.free - this.reservedTotal <= 0) {
-      this.full = true;
+      this.slotsExhausted = true;
       return null;
     }
     if (!this.slots.allows(instanceId)) return null;
@@ -274,7 +277,7 @@ export class ReadyQueue {
     return queued.takeNext({ startFresh, startLong }, (host) => this.isFree(host, instanceId));
   }
 
-  private startOne(instance: InstanceLoad, queued: QueuedDelivery): void {
+  private startQueued(instance: InstanceLoad, queued: QueuedDelivery): void {
     const { delivery } = queued;
     const load = this.loadAt(hostOf(delivery.limits));
     const counted = queued.urgency === 'counted';
@@ -282,10 +285,10 @@ export class ReadyQueue {
     load[kind]--;
     instance[kind]--;
     if (!counted) {
-      this.noLongerWaits(load, instance);
+      this.removeWaiting(load, instance);
       this.slots.take(delivery.limits);
     }
-    this.served(load, instance, counted);
+    this.noteServed(load, instance, counted);
     load.inFlight++;
     instance.inFlight++;
     this.started.set(idOf(delivery), delivery);
@@ -316,9 +319,9 @@ export class ReadyQueue {
     return this.slots.freeAt(host) > reserved && this.slots.allowsAt(host, instanceId);
   }
 
-  private noLongerWaits(load: HostLoad, instance: InstanceLoad): void {
-    const left = (load.waitingOf.get(instance) ?? 1) - 1;
-    if (left > 0) load.waitingOf.set(instance, left);
+  private removeWaiting(load: HostLoad, instance: InstanceLoad): void {
+    const remaining = (load.waitingOf.get(instance) ?? 1) - 1;
+    if (remaining > 0) load.waitingOf.set(instance, remaining);
     else load.waitingOf.delete(instance);
   }
 
@@ -327,8 +330,8 @@ export class ReadyQueue {
     let waiting = 0;
     for (const [instance, count] of load.waitingOf) {
       const { instanceId } = instance;
-      const ofShares = Math.min(this.slots.countFor(instanceId), this.slots.countAt(host, instanceId));
-      const allowed = Math.min(this.unreservedOf(instance), ofShares);
+      const allowedByShares = Math.min(this.slots.countFor(instanceId), this.slots.countAt(host, instanceId));
+      const allowed = Math.min(this.unreservedOf(instance), allowedByShares);
       waiting += Math.max(0, Math.min(count, allowed));
       if (waiting >= enough) break;
     }
@@ -344,7 +347,7 @@ export class ReadyQueue {
     return this.planOf(instanceId) - inFlight - counted - reserved;
   }
 
-  private served(load: HostLoad, instance: InstanceLoad, counted: boolean): void {
+  private noteServed(load: HostLoad, instance: InstanceLoad, counted: boolean): void {
     load.lastCounted = counted;
     instance.lastCounted = counted;
     this.lastCounted = counted;
@@ -353,7 +356,7 @@ export class ReadyQueue {
   private loadAt(host: string): HostLoad {
     let load = this.hosts.get(host);
     if (!load) {
-      load = { ...noLoad(), waitingOf: new Map() };
+      load = { ...newLoad(), waitingOf: new Map() };
       this.hosts.set(host, load);
     }
     return load;
@@ -363,7 +366,7 @@ export class ReadyQueue {
     let instance = this.instances.get(instanceId);
     if (!instance) {
       const accountId = this.owners.accountOf(instanceId);
-      instance = { ...noLoad(), instanceId, accountId, queued: new QueuedDeliveries() };
+      instance = { ...newLoad(), instanceId, accountId, queued: new QueuedDeliveries() };
       this.instances.set(instanceId, instance);
     }
     return instance;
@@ -380,14 +383,14 @@ export class ReadyQueue {
       for (const queued of instance.queued.takeAll()) {
         const { limits } = queued.delivery;
         const load = this.loadAt(hostOf(limits));
-        this.known.delete(idOf(queued.delivery));
+        this.entries.delete(idOf(queued.delivery));
         this.backlog.give(instance.instanceId);
         const counted = queued.urgency === 'counted';
         const kind = counted ? 'counted' : 'waiting';
         load[kind]--;
         instance[kind]--;
         if (counted) this.slots.give(limits);
-        else this.noLongerWaits(load, instance);
+        else this.removeWaiting(load, instance);
         this.removeIfIdle(hostOf(limits), load, instance);
       }
     }
@@ -397,15 +400,15 @@ export class ReadyQueue {
   /** Frees the slot of a delivery that is no longer in flight. */
   done(ref: DeliveryRef): void {
     const id = idOf(ref);
-    const known = this.known.get(id);
-    if (!known || !this.started.delete(id)) return;
-    const { limits } = known.queued.delivery;
+    const entry = this.entries.get(id);
+    if (!entry || !this.started.delete(id)) return;
+    const { limits } = entry.queued.delivery;
     const load = this.loadAt(hostOf(limits));
-    this.known.delete(id);
-    this.backlog.give(known.instance.instanceId);
+    this.entries.delete(id);
+    this.backlog.give(entry.instance.instanceId);
     load.inFlight--;
-    known.instance.inFlight--;
+    entry.instance.inFlight--;
     this.slots.give(limits);
-    this.removeIfIdle(hostOf(limits), load, known.instance);
+    this.removeIfIdle(hostOf(limits), load, entry.instance);
   }
 }

@@ -37,7 +37,7 @@ export class SlotQueue implements FreeSlots {
   readonly ready: ReadyQueue;
   /** Keyed by instance. */
   private readonly bursts = new Map<string, BurstGate>();
-  private recheck: (() => void) | null = null;
+  private cancelRecheck: (() => void) | null = null;
   private drainScheduled = false;
   private stopped = false;
 
@@ -87,7 +87,7 @@ export class SlotQueue implements FreeSlots {
     const now = this.deps.clock.now();
     let burst = this.bursts.get(instanceId);
     if (!burst) {
-      if (this.bursts.size >= MAX_BURSTS) for (const [id, other] of this.bursts) if (!other.isBurst(now)) this.bursts.delete(id);
+      if (this.bursts.size >= MAX_BURSTS) for (const [id, gate] of this.bursts) if (!gate.isBurst(now)) this.bursts.delete(id);
       burst = new BurstGate();
       this.bursts.set(instanceId, burst);
     }
@@ -114,7 +114,7 @@ export class SlotQueue implements FreeSlots {
   /** Starts no more deliveries. */
   stop(): void {
     this.stopped = true;
-    this.recheck?.();
+    this.cancelRecheck?.();
   }
 
   drainSoon(): void {
@@ -140,9 +140,9 @@ export class SlotQueue implements FreeSlots {
       return allowed;
     };
     this.ready.drain(freshAllowed, (delivery) => this.holder.startDelivery(delivery));
-    if (!isHeldBack || this.recheck) return;
-    this.recheck = clock.setTimer(now + BURST_RECHECK_MS, () => {
-      this.recheck = null;
+    if (!isHeldBack || this.cancelRecheck) return;
+    this.cancelRecheck = clock.setTimer(now + BURST_RECHECK_MS, () => {
+      this.cancelRecheck = null;
       this.drainSoon();
     });
   }

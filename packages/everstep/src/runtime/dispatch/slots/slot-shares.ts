@@ -12,7 +12,7 @@ export interface SlotLimits {
   readonly maxLongInFlight?: number;
 }
 
-type Holder = Pick<DeliveryLimits, 'instanceId' | 'isLong' | 'origin' | 'pool'>;
+type SlotUser = Pick<DeliveryLimits, 'instanceId' | 'isLong' | 'origin' | 'pool'>;
 
 /** Names of pools contain a space, and origins do not. */
 const isPool = (host: string): boolean => host.includes(' ');
@@ -52,8 +52,8 @@ class PoolSlots implements HostShare {
 export class SlotShares {
   private readonly limits: SlotLimits;
   private readonly owners: InstanceOwners;
-  private readonly all: FairShare;
-  private readonly longs: FairShare;
+  private readonly allSlots: FairShare;
+  private readonly longSlots: FairShare;
   private readonly hosts = new Map<string, HostShare>();
   /** The share of a host without taken slots. */
   private readonly unusedHost: FairShare;
@@ -61,16 +61,16 @@ export class SlotShares {
   constructor(limits: SlotLimits, owners: InstanceOwners) {
     this.limits = limits;
     this.owners = owners;
-    this.all = new FairShare(limits.maxInFlight, owners);
-    this.longs = new FairShare(limits.maxLongInFlight ?? limits.maxInFlight, owners);
+    this.allSlots = new FairShare(limits.maxInFlight, owners);
+    this.longSlots = new FairShare(limits.maxLongInFlight ?? limits.maxInFlight, owners);
     this.unusedHost = new FairShare(limits.maxInFlightPerHost, owners);
   }
 
   get free(): number {
-    return this.all.free;
+    return this.allSlots.free;
   }
   freeAt(host: string): number {
-    return this.at(host).free;
+    return this.shareAt(host).free;
   }
   /** Returns how many slots the host has in total. */
   capacityAt(host: string): number {
@@ -78,32 +78,32 @@ export class SlotShares {
   }
   /** Returns how many more long deliveries of the instance could start. */
   freeLong(instanceId: string): number {
-    return Math.max(0, Math.min(this.longs.free, this.longs.countFor(instanceId)));
+    return Math.max(0, Math.min(this.longSlots.free, this.longSlots.countFor(instanceId)));
   }
 
   /** Returns how many more slots the share of the instance allows; infinite if it shares with no other. */
   countFor(instanceId: string): number {
-    return this.all.countFor(instanceId);
+    return this.allSlots.countFor(instanceId);
   }
   countAt(host: string, instanceId: string): number {
-    return this.at(host).countFor(instanceId);
+    return this.shareAt(host).countFor(instanceId);
   }
   /** Returns the maximum number of slots that the instance could have. */
   ceilingOf(instanceId: string): number {
-    return this.all.ceilingOf(instanceId);
+    return this.allSlots.ceilingOf(instanceId);
   }
 
   allows(instanceId: string): boolean {
-    return this.all.allows(instanceId);
+    return this.allSlots.allows(instanceId);
   }
   allowsLong(instanceId: string): boolean {
-    return this.longs.allows(instanceId);
+    return this.longSlots.allows(instanceId);
   }
   allowsAt(host: string, instanceId: string): boolean {
-    return this.at(host).allows(instanceId);
+    return this.shareAt(host).allows(instanceId);
   }
 
-  take(limits: Holder): void {
+  take(limits: SlotUser): void {
     const { instanceId, isLong } = limits;
     const host = hostOf(limits);
     let share = this.hosts.get(host);
@@ -112,21 +112,21 @@ export class SlotShares {
       this.hosts.set(host, share);
     }
     share.take(instanceId);
-    this.all.take(instanceId);
-    if (isLong) this.longs.take(instanceId);
+    this.allSlots.take(instanceId);
+    if (isLong) this.longSlots.take(instanceId);
   }
 
-  give(limits: Holder): void {
+  give(limits: SlotUser): void {
     const { instanceId, isLong } = limits;
     const host = hostOf(limits);
     const share = this.hosts.get(host);
     share?.give(instanceId);
     if (share?.isUnused) this.hosts.delete(host);
-    this.all.give(instanceId);
-    if (isLong) this.longs.give(instanceId);
+    this.allSlots.give(instanceId);
+    if (isLong) this.longSlots.give(instanceId);
   }
 
-  private at(host: string): HostShare {
+  private shareAt(host: string): HostShare {
     return this.hosts.get(host) ?? (isPool(host) ? this.slotsOf(host) : this.unusedHost);
   }
 

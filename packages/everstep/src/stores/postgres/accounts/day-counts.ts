@@ -29,14 +29,14 @@ const REMOVE_ALL = statement('DELETE FROM day_count WHERE day < $1');
 export function countDays(session: TransactionSession, counts: readonly Omit<CountOfDay, 'kind'>[]): void {
   const sums = new DaySums();
   for (const dayCount of counts) sums.add(dayCount);
-  const counted = sums.take();
-  if (counted.length === 0) return;
+  const rows = sums.take();
+  if (rows.length === 0) return;
   session.sendJoined(ADD, [
-    counted.map(({ instanceId }) => instanceId),
-    counted.map(({ day }) => day),
-    counted.map(({ what }) => what),
-    counted.map(({ count }) => count),
-    counted.map(({ lastAt }) => lastAt),
+    rows.map(({ instanceId }) => instanceId),
+    rows.map(({ day }) => day),
+    rows.map(({ what }) => what),
+    rows.map(({ count }) => count),
+    rows.map(({ lastAt }) => lastAt),
   ]);
 }
 

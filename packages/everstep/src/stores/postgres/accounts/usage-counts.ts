@@ -29,11 +29,11 @@ const ADD = tableWrite(
 export function countMessages(session: TransactionSession, writes: readonly UsageWrite[]): void {
   const sums = new UsageSums();
   for (const { instanceId, messages, at } of writes) sums.add(instanceId, messages, at);
-  const counted = sums.take();
-  if (counted.length === 0) return;
+  const rows = sums.take();
+  if (rows.length === 0) return;
   session.sendJoined(ADD, [
-    counted.map(({ instanceId }) => instanceId),
-    counted.map(({ day }) => day),
-    counted.map(({ messages }) => messages),
+    rows.map(({ instanceId }) => instanceId),
+    rows.map(({ day }) => day),
+    rows.map(({ messages }) => messages),
   ]);
 }

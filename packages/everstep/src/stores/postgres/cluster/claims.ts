@@ -37,7 +37,7 @@ const CLAIMED = dueAmong('claimed_by = $6');
 const CLAIMED_OF_INSTANCE = dueAmong('claimed_by = $6 AND instance_id = $7');
 const NEXT_UNCLAIMED = statement(`
   SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
-const handedTo = (taker: string) => `
+const handOverSql = (taker: string) => `
   UPDATE task t SET claimed_by = NULL, wanted_by = ${taker}, lent_by = CASE WHEN $3 THEN $2 END
   FROM ${unnest(TASK_OF_INSTANCE, 4)} AS u(${columnNames(TASK_OF_INSTANCE)})
   WHERE t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $2
@@ -45,10 +45,10 @@ const handedTo = (taker: string) => `
 /** A task handed to a node that is gone becomes unclaimed. `lent_by` has a meaning only together with `wanted_by`. */
 const HAND_OVER = statement(`
   WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $1 FOR KEY SHARE),
-  handed AS (${handedTo('(SELECT node_id FROM taker)')})
+  handed AS (${handOverSql('(SELECT node_id FROM taker)')})
   SELECT count(*) FILTER (WHERE wanted_by IS NULL) AS left_over FROM handed`);
 /** Hands tasks to a node whose row is locked, or to none if it is null. */
-const HAND_TO = statement(handedTo('$1::text'));
+const HAND_TO = statement(handOverSql('$1::text'));
 const STILL_LENT = statement(`
   SELECT u.run_key, u.slot, u.node_id
   FROM ${unnest(LOAN)} AS u(${columnNames(LOAN)}) JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
@@ -103,7 +103,7 @@ export async function stillLent(session: Session, instances: RunInstances, loans
   }));
 }
 
-/** Returns what this node has claimed and is due, for a node that may have missed it. */
+/** Returns the due tasks that this node has claimed, for a node that may have missed some of them. */
 export async function readClaimed(session: Session, nodeId: string, query: DueTasksQuery): Promise<readonly DueTask[]> {
   const parameters = [...dueParameters(query), nodeId];
   const { instanceId } = query;
@@ -121,9 +121,9 @@ export async function readNextUnclaimedAt(session: Session, after: number): Prom
 
 /** Tasks as rows with the instances of their runs, without those of runs that never existed. */
 async function inInstances<Task extends TaskOfNode>(instances: RunInstances, tasks: readonly Task[]) {
-  const known = await instances.of(tasks.map(({ runKey }) => runKey));
+  const instanceIds = await instances.instancesOf(tasks.map(({ runKey }) => runKey));
   return tasks.flatMap(({ runKey, ...task }) => {
-    const instance_id = known.get(runKey);
+    const instance_id = instanceIds.get(runKey);
     return instance_id === undefined ? [] : [{ ...task, instance_id, run_key: runKey }];
   });
 }
@@ -154,7 +154,10 @@ const referenceArrays = (tasks: readonly TaskOfNode[]) =>
     tasks.map(({ runKey, slot }) => ({ run_key: runKey, slot })),
   );
 
-/** The node stops claiming and keeps only these tasks and gates. Resolves with true if gates were released. */
+/**
+ * Stops the node from claiming, and releases everything except these tasks and gates. Resolves with true if gates were
+ * released.
+ */
 export async function releaseClaims(
   session: TransactionSession,
   nodeId: string,
@@ -164,10 +167,10 @@ export async function releaseClaims(
   if (session.engine.isDistributed) return releaseOthers(session, nodeId, { tasks, gates });
   // Gates are released before tasks that were handed over because of them: a node that hands over at the same time sees the
   // release.
-  const given = await session.execute(RELEASE_UNUSED_GATES, [nodeId, gates]);
+  const releasedGates = await session.execute(RELEASE_UNUSED_GATES, [nodeId, gates]);
   session.send(RELEASE_UNUSED_CLAIMS, [...referenceArrays(tasks), nodeId]);
   session.send(RELEASE_UNUSED_WANTED, [nodeId, gates]);
-  return given > 0;
+  return releasedGates > 0;
 }
 
 /**

@@ -73,13 +73,13 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private takeoverTimer: NodeJS.Timeout | undefined;
   private renewing: Promise<void> | null = null;
   private sampling: Promise<void> | null = null;
-  private freeing: Promise<void> | null = null;
+  private freeingLost: Promise<void> | null = null;
   private batches: Pick<BatchWriter, 'settled'> | null = null;
   private instances: RunInstances;
   private suspended = false;
   /** Whether the node is leaving and claims nothing more. */
   private leaving = false;
-  private left = false;
+  private hasLeft = false;
   /** Whether the node has joined, so that other nodes may know it. */
   private joined = false;
 
@@ -110,26 +110,26 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     return this.lease.nodeId;
   }
   get canStartWork(): boolean {
-    return !this.suspended && this.lease.isGood;
+    return !this.suspended && this.lease.isValid;
   }
 
   now(): number {
     return this.time.now();
   }
 
-  /** Waits for writes of this node; they are finished before the node releases its claims. */
-  writtenBy(batches: Pick<BatchWriter, 'settled' | 'instances'>): void {
+  /** Sets the writer of this node's batches. They are finished before the node releases its claims. */
+  setBatchWriter(batches: Pick<BatchWriter, 'settled' | 'instances'>): void {
     this.batches = batches;
     this.instances = batches.instances;
   }
 
   /** The node and the time with which current writes claim their tasks. */
   get committing(): CommittingNode {
-    return { claimant: this.claims ? this.nodeId : null, now: this.now() };
+    return { claimant: this.canClaim ? this.nodeId : null, now: this.now() };
   }
 
-  private get claims(): boolean {
-    return !this.leaving && this.lease.isGood;
+  private get canClaim(): boolean {
+    return !this.leaving && this.lease.isValid;
   }
 
   /** Reads the time of the database before it is needed. */
@@ -154,17 +154,17 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   }
 
   async claimDue(query: ClaimQuery): Promise<readonly DueTask[]> {
-    if (!this.claims) return [];
-    return this.instances.learnFrom(await claimDue(this.database, this.nodeId, query));
+    if (!this.canClaim) return [];
+    return this.instances.rememberFrom(await claimDue(this.database, this.nodeId, query));
   }
 
   async claimQueued(query: QueuedQuery): Promise<readonly DueTask[]> {
-    if (!this.claims) return [];
+    if (!this.canClaim) return [];
     const { database, nodeId } = this;
     const claimed = database.engine.isDistributed
       ? claimQueuedOnServers(database, (work) => database.transaction(work), nodeId, query)
       : claimQueued(database, nodeId, query);
-    return this.instances.learnFrom(await claimed);
+    return this.instances.rememberFrom(await claimed);
   }
 
   async handOver(tasks: readonly TaskOfNode[], to: string, options: { readonly isLent?: boolean } = {}): Promise<void> {
@@ -229,9 +229,9 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   async confirm(change: SharedChange): Promise<void> {
     try {
-      const others = await readOtherNodes(this.database, this.nodeId);
-      if (others.length === 0) return;
-      const { ask, confirmed } = this.confirmations.of(others);
+      const otherNodes = await readOtherNodes(this.database, this.nodeId);
+      if (otherNodes.length === 0) return;
+      const { ask, confirmed } = this.confirmations.request(otherNodes);
       this.send({ from: this.nodeId, change, ask });
       await confirmed;
     } catch (error) {
@@ -240,19 +240,19 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     }
   }
 
-  async release(kept: WorkInProgress): Promise<void> {
+  async release(workInProgress: WorkInProgress): Promise<void> {
     this.leaving = true;
     await this.batches?.settled();
-    const gates = await this.database.transaction((session) => releaseClaims(session, this.nodeId, kept));
+    const gates = await this.database.transaction((session) => releaseClaims(session, this.nodeId, workInProgress));
     this.send({ [WORK]: '*', from: this.nodeId, ...(gates ? { change: { kind: 'everything' } } : {}) });
   }
 
   async leave(): Promise<void> {
-    if (this.left) return;
-    this.left = true;
+    if (this.hasLeft) return;
+    this.hasLeft = true;
     this.leaving = true;
     for (const timer of [this.renewTimer, this.expiryTimer, this.takeoverTimer]) clearTimeout(timer);
-    await Promise.all([this.renewing, this.sampling, this.freeing, this.batches?.settled()]);
+    await Promise.all([this.renewing, this.sampling, this.freeingLost, this.batches?.settled()]);
     this.events = NO_EVENTS;
     if (this.joined) await this.giveUpLease();
     await this.notices.close();
@@ -273,7 +273,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   // ---------------------------------------------------------------- the time
 
   private async sample(max: number): Promise<void> {
-    for (let n = 0; n < max && !this.left && this.time.uncertaintyMs > MAX_UNCERTAINTY_MS; n++) {
+    for (let n = 0; n < max && !this.hasLeft && this.time.uncertaintyMs > MAX_UNCERTAINTY_MS; n++) {
       this.time.learn(await readTime(this.leaseDatabase));
     }
   }
@@ -291,7 +291,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   private renewSoon(afterMs: number): void {
     clearTimeout(this.renewTimer);
-    if (this.left) return;
+    if (this.hasLeft) return;
     this.renewTimer = setTimeout(() => {
       this.renewing = this.renew().finally(() => {
         this.renewing = null;
@@ -303,7 +303,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     try {
       const renewal = await this.lease.renew();
       this.time.learn(renewal);
-      if (renewal.renewed) this.renewed(renewal);
+      if (renewal.renewed) this.leaseRenewed(renewal);
       else await this.joinAgain();
       this.sampleSoon();
       this.freeLostSoon();
@@ -315,7 +315,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     }
   }
 
-  private renewed({ now, nextEnd }: Renewal): void {
+  private leaseRenewed({ now, nextEnd }: Renewal): void {
     this.watchExpiry();
     if (this.suspended) {
       this.suspended = false;
@@ -342,10 +342,10 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   /** Detects that a lease was not renewed in time, which causes no event. */
   private watchExpiry(): void {
     clearTimeout(this.expiryTimer);
-    if (this.left) return;
+    if (this.hasLeft) return;
     this.expiryTimer = setTimeout(
       () => {
-        if (this.lease.isGood || this.suspended || this.left) return;
+        if (this.lease.isValid || this.suspended || this.hasLeft) return;
         this.suspended = true;
         this.log.warn({ node: this.nodeId }, 'lease expired, node starts no work until it is renewed');
         this.events.suspended();
@@ -355,7 +355,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   }
 
   private async takeOver(): Promise<void> {
-    if (this.left) return;
+    if (this.hasLeft) return;
     try {
       const removed = await this.lease.removeExpiredNodes();
       if (removed === 0) return;
@@ -372,16 +372,16 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   /** Looks for claims of removed nodes, written while others took over from them. */
   private freeLostSoon(): void {
-    this.freeing ??= freeLost(this.database)
-      .then((found) => {
-        if (!found || this.left) return;
+    this.freeingLost ??= freeLost(this.database)
+      .then((hasReleased) => {
+        if (!hasReleased || this.hasLeft) return;
         this.log.warn({ node: this.nodeId }, 'released tasks claimed by a removed node');
         this.events.work();
         this.send({ [WORK]: '*', from: this.nodeId });
       })
       .catch((error: unknown) => this.log.warn({ error: String(error) }, 'scan for tasks of removed nodes failed'))
       .finally(() => {
-        this.freeing = null;
+        this.freeingLost = null;
       });
   }
 

@@ -19,7 +19,7 @@ const FIND_DUE = statement(`
   SELECT p.instance_id FROM task p WHERE ${IS_DUE} AND ${FOR_NODE} ORDER BY p.due_at, p.run_key, p.slot LIMIT $3`);
 
 /** Resolves with `without` if the server of the instance has just stopped. Its tasks are claimed when it is back. */
-async function unlessDown<Result>(work: Promise<Result>, without: Result): Promise<Result> {
+async function resultUnlessDown<Result>(work: Promise<Result>, without: Result): Promise<Result> {
   try {
     return await work;
   } catch (error) {
@@ -41,7 +41,7 @@ export async function claimEach(
     const id = text(row, 'instance_id');
     due.set(id, (due.get(id) ?? 0) + 1);
   }
-  const claimed = await Promise.all([...due].map(([id, tasks]) => unlessDown(claim(id, tasks), [])));
+  const claimed = await Promise.all([...due].map(([id, tasks]) => resultUnlessDown(claim(id, tasks), [])));
   return claimed.flat();
 }
 
@@ -60,7 +60,7 @@ const RELEASE_CLAIMS = statement(
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE instance_id = $2 AND wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE instance_id = $2 AND node_id = ANY($1::text[])');
 
-const idsOf = async (session: Session): Promise<readonly string[]> =>
+const readNodeIds = async (session: Session): Promise<readonly string[]> =>
   (await session.query(NODE_IDS)).map((row) => text(row, 'node_id'));
 
 /**
@@ -68,10 +68,10 @@ const idsOf = async (session: Session): Promise<readonly string[]> =>
  * after the claims.
  */
 export async function lostHolders(session: Session): Promise<readonly string[]> {
-  const known = await idsOf(session);
-  const found = await Promise.all([session.query(LOST_CLAIMS, [known]), session.query(LOST_WANTED, [known])]);
-  const candidates = new Set(found.flat().map((row) => text(row, 'id')));
-  if (candidates.size > 0) for (const nodeId of await idsOf(session)) candidates.delete(nodeId);
+  const nodeIds = await readNodeIds(session);
+  const claims = await Promise.all([session.query(LOST_CLAIMS, [nodeIds]), session.query(LOST_WANTED, [nodeIds])]);
+  const candidates = new Set(claims.flat().map((row) => text(row, 'id')));
+  if (candidates.size > 0) for (const nodeId of await readNodeIds(session)) candidates.delete(nodeId);
   return [...candidates];
 }
 
@@ -96,20 +96,20 @@ export async function releaseOthers(
   nodeId: string,
   { tasks, gates }: WorkInProgress,
 ): Promise<boolean> {
-  const kept = new Set(gates);
+  const keptGates = new Set(gates);
   // Gates are released first: a node that hands tasks over because of them sees the release.
   const released = (await session.query(GATES_OF, [[nodeId]]))
     .map((row) => text(row, 'instance_id'))
-    .filter((id) => !kept.has(id));
+    .filter((id) => !keptGates.has(id));
   for (const instanceId of released) await session.execute(RELEASE_GATES, [[nodeId], instanceId]);
   const keptTasks = new Set(tasks.map(({ runKey, slot }) => `${runKey}\n${slot}`));
   for (const { instance_id, run_key, slot } of await session.query(CLAIMS_OF, [nodeId])) {
-    const [instanceId, runKey, of] = [String(instance_id), String(run_key), Number(slot)];
-    if (!keptTasks.has(`${runKey}\n${of}`)) session.send(RELEASE_CLAIM, [nodeId, instanceId, runKey, of]);
+    const [instanceId, runKey, taskSlot] = [String(instance_id), String(run_key), Number(slot)];
+    if (!keptTasks.has(`${runKey}\n${taskSlot}`)) session.send(RELEASE_CLAIM, [nodeId, instanceId, runKey, taskSlot]);
   }
   for (const row of await session.query(WANTED_OF, [nodeId])) {
     const instanceId = text(row, 'instance_id');
-    if (!kept.has(instanceId)) session.send(RELEASE_WANTED, [[nodeId], instanceId]);
+    if (!keptGates.has(instanceId)) session.send(RELEASE_WANTED, [[nodeId], instanceId]);
   }
   return released.length > 0;
 }
@@ -148,9 +148,9 @@ async function takeGates(
   nodeId: string,
   { before, instanceId }: QueuedQuery,
 ): Promise<void> {
-  const found = instanceId === undefined ? await session.query(WITHOUT_GATES, [before]) : [{ instance_id: instanceId }];
-  for (const id of found.map((row) => text(row, 'instance_id')).sort())
-    await unlessDown(
+  const rows = instanceId === undefined ? await session.query(WITHOUT_GATES, [before]) : [{ instance_id: instanceId }];
+  for (const id of rows.map((row) => text(row, 'instance_id')).sort())
+    await resultUnlessDown(
       transact((claimant) => takeGate(claimant, id, nodeId)),
       false,
     );
@@ -186,6 +186,6 @@ export async function claimQueuedEach(
   const instances = await session.query(WITH_MESSAGES, [until, nodeId, after ?? -1, includesClaimed]);
   const claimed: DueTask[] = [];
   for (const row of instances)
-    claimed.push(...(await unlessDown(claimOf(text(row, 'instance_id'), { before: until, limit: ALL }), [])));
+    claimed.push(...(await resultUnlessDown(claimOf(text(row, 'instance_id'), { before: until, limit: ALL }), [])));
   return claimed;
 }

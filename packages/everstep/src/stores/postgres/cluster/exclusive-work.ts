@@ -11,14 +11,14 @@ const MAX_CONNECTIONS = 3;
 const KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
 
 /** Takes the lock. Rejects if another process holds it for too long. A lock ends with its connection, even of a killed process. */
-async function lock(client: pg.ClientBase, about: string, mode: '' | '_shared' = ''): Promise<void> {
+async function lock(client: pg.ClientBase, name: string, mode: '' | '_shared' = ''): Promise<void> {
   await client.query(`SET statement_timeout = 0; SET lock_timeout = '${LONGEST_WAIT}'`);
   try {
-    await client.query(`SELECT pg_advisory_lock${mode}(${KEY})`, [about]);
+    await client.query(`SELECT pg_advisory_lock${mode}(${KEY})`, [name]);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code !== LOCK_TIMEOUT) throw error;
-    throw new Error(`another process on the database has been busy with its ${about} for more than ${LONGEST_WAIT}; try again`, {
+    throw new Error(`another process on the database has been busy with its ${name} for more than ${LONGEST_WAIT}; try again`, {
       cause: error,
     });
   }
@@ -33,34 +33,34 @@ export class ExclusiveWork {
     this.database = database;
   }
 
-  /** Runs work exclusively. `about` names it in one word, for messages. Must not be called from within such work. */
-  run<Result>(about: string, work: () => Promise<Result>): Promise<Result> {
+  /** Runs work exclusively. `name`: one word for messages. Must not be called from within such work. */
+  run<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     return this.onConnection(async (client) => {
-      await lock(client, about);
+      await lock(client, name);
       return work();
     });
   }
 
   /** Like `run`, for individual ids of this kind, or for all of them if `ids` is null. Ids are locked in one order. */
-  runOnSome<Result>(about: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
-    if (ids === null) return this.run(about, work);
+  runOnSome<Result>(name: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
+    if (ids === null) return this.run(name, work);
     return this.onConnection(async (client) => {
-      await lock(client, about, '_shared');
-      for (const id of [...new Set(ids)].sort()) await lock(client, `${about} ${id}`);
+      await lock(client, name, '_shared');
+      for (const id of [...new Set(ids)].sort()) await lock(client, `${name} ${id}`);
       return work();
     });
   }
 
   /** Like `run`, but if the work is already in progress, does nothing and resolves with false. */
-  tryExclusively(about: string, work: () => Promise<void>): Promise<boolean> {
+  tryExclusively(name: string, work: () => Promise<void>): Promise<boolean> {
     return this.onConnection(async (client) => {
-      const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [about]);
+      const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [name]);
       if (rows[0]?.free !== true) return false;
       try {
         await work();
       } finally {
         // The end of the connection also releases the lock, but only some time after this has resolved.
-        await client.query(`SELECT pg_advisory_unlock(${KEY})`, [about]).catch(() => {});
+        await client.query(`SELECT pg_advisory_unlock(${KEY})`, [name]).catch(() => {});
       }
       return true;
     });

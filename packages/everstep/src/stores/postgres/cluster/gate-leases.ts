@@ -25,8 +25,8 @@ export async function gateHolderOf(
     if (row) return text(row, 'node_id');
     // A node without a row takes nothing, because its lease has ended. Neither does a leaving node.
     if (await take()) return nodeId;
-    const [other] = await session.query(HOLDER, [instanceId]);
-    if (other) return text(other, 'node_id');
+    const [otherHolder] = await session.query(HOLDER, [instanceId]);
+    if (otherHolder) return text(otherHolder, 'node_id');
     throw new Error('this node no longer has a lease');
   }
 }

@@ -23,7 +23,7 @@ const RENEW = statement(`
   )
   SELECT (SELECT count(*) FROM renewed) AS renewed, ${MILLISECONDS} AS now,
     (SELECT (extract(epoch FROM min(lease_until)) * 1000)::bigint FROM node WHERE node_id <> $1) AS next_end`);
-const BURY = statement('DELETE FROM node WHERE lease_until < clock_timestamp() RETURNING node_id');
+const DELETE_EXPIRED = statement('DELETE FROM node WHERE lease_until < clock_timestamp() RETURNING node_id');
 const TIME = statement(`SELECT ${MILLISECONDS} AS now`);
 /** Lists the nodes. There are few rows, except claimed tasks, which are counted in their index. */
 const NODES = statement(`
@@ -44,8 +44,8 @@ export interface NodeFacts {
 
 /** The database's time, and when it was requested and received, in milliseconds of the monotonic clock. */
 export interface TimeSample {
-  readonly askedAt: number;
-  readonly answeredAt: number;
+  readonly requestedAt: number;
+  readonly respondedAt: number;
   /** Unix milliseconds by the database's clock, with fractions. */
   readonly now: number;
 }
@@ -57,9 +57,9 @@ export interface Renewal extends TimeSample {
 }
 
 export async function readTime(session: Session): Promise<TimeSample> {
-  const askedAt = performance.now();
+  const requestedAt = performance.now();
   const [row] = await session.query(TIME);
-  return { askedAt, answeredAt: performance.now(), now: nowOf(row) };
+  return { requestedAt, respondedAt: performance.now(), now: nowOf(row) };
 }
 
 export class NodeLease {
@@ -68,7 +68,7 @@ export class NodeLease {
   private readonly database: Database;
   private readonly facts: NodeFacts;
   private id = '';
-  private goodUntil = Number.NEGATIVE_INFINITY;
+  private validUntil = Number.NEGATIVE_INFINITY;
 
   /** `leaseDatabase` is for statements that must not wait for anything else; a takeover from other nodes may take longer. */
   constructor(
@@ -87,16 +87,16 @@ export class NodeLease {
   }
   /** Milliseconds of the monotonic clock until which the lease is certainly valid. */
   get until(): number {
-    return this.goodUntil;
+    return this.validUntil;
   }
-  get isGood(): boolean {
-    return performance.now() < this.goodUntil;
+  get isValid(): boolean {
+    return performance.now() < this.validUntil;
   }
 
   /** Joins the cluster under a new id. */
   async join(): Promise<TimeSample> {
     const id = `n_${randomBytes(9).toString('base64url')}`;
-    const askedAt = performance.now();
+    const requestedAt = performance.now();
     const [row] = await this.leaseDatabase.query(JOIN, [
       id,
       this.leaseMs,
@@ -105,18 +105,18 @@ export class NodeLease {
       this.facts.url ?? null,
     ]);
     this.id = id;
-    this.goodUntil = askedAt + this.leaseMs;
-    return { askedAt, answeredAt: performance.now(), now: nowOf(row) };
+    this.validUntil = requestedAt + this.leaseMs;
+    return { requestedAt, respondedAt: performance.now(), now: nowOf(row) };
   }
 
   /** Renews the lease. If it was not renewed, another node has taken over from this one. */
   async renew(): Promise<Renewal> {
-    const askedAt = performance.now();
+    const requestedAt = performance.now();
     const [row] = await this.leaseDatabase.query(RENEW, [this.id, this.leaseMs]);
     const renewed = row !== undefined && integer(row, 'renewed') > 0;
-    this.goodUntil = renewed ? askedAt + this.leaseMs : Number.NEGATIVE_INFINITY;
+    this.validUntil = renewed ? requestedAt + this.leaseMs : Number.NEGATIVE_INFINITY;
     const nextEnd = row === undefined || row.next_end === null ? null : integer(row, 'next_end');
-    return { askedAt, answeredAt: performance.now(), now: nowOf(row), renewed, nextEnd };
+    return { requestedAt, respondedAt: performance.now(), now: nowOf(row), renewed, nextEnd };
   }
 
   async nodes(): Promise<readonly NodeStatus[]> {
@@ -145,14 +145,14 @@ export class NodeLease {
   /** Removes the rows of nodes whose lease has ended and releases their claims. Returns their number. */
   async removeExpiredNodes(): Promise<number> {
     return this.database.transaction(async (session) => {
-      const ids = (await session.query(BURY)).map(({ node_id: id }) => String(id));
+      const ids = (await session.query(DELETE_EXPIRED)).map(({ node_id: id }) => String(id));
       if (ids.length > 0) await releaseAll(session, ids);
       return ids.length;
     });
   }
 
   async leave(): Promise<void> {
-    this.goodUntil = Number.NEGATIVE_INFINITY;
+    this.validUntil = Number.NEGATIVE_INFINITY;
     await this.database.transaction(async (session) => {
       await session.query(LEAVE, [this.id]);
       await releaseAll(session, [this.id]);

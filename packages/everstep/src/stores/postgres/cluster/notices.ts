@@ -10,7 +10,7 @@ import { type Session, statement } from '../connection/connection.js';
 import type { Primary } from '../connection/primary.js';
 
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_AFTER_MS = 5_000;
 /** Limit of the server, minus a margin. */
@@ -104,7 +104,7 @@ export class Notices {
         () => this.options.missed(),
         (error: Error) => {
           this.options.log.warn({ error: error.message }, 'could not listen for notices from other nodes, retrying');
-          this.pauseMs = Math.min(LONGEST_PAUSE_MS, this.pauseMs * 2);
+          this.pauseMs = Math.min(MAX_PAUSE_MS, this.pauseMs * 2);
           this.connectLater();
         },
       );

@@ -120,6 +120,6 @@ export async function claimQueuedOnServers(
     if (tasks.length > 0) await claimant.execute(MARK_ON_SERVER, [id, nodeId, ...keys]);
     return tasks;
   });
-  // The order of the messages of an instance stays.
+  // The sort is stable, so the order of the messages of an instance does not change.
   return [...claimed].sort((a, b) => a.dueAt - b.dueAt);
 }

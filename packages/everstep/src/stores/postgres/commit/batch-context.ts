@@ -1,4 +1,4 @@
-/** What the parts of a batch share. Each part collects the writes of one aggregate and sends them together. */
+/** The state that the parts of a batch share. Each part collects the writes of one aggregate and sends them together. */
 
 import type { Aggregate } from '../../../engine/writes/facts.js';
 import type { StoreGuard, WriteOf } from '../../../engine/writes.js';

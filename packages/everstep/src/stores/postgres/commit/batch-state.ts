@@ -31,9 +31,9 @@ const SLOT = { ...KEY, slot: 'integer' } as const satisfies Columns;
 const MOVE = { ...KEY, was: 'bigint', version: 'bigint' } as const satisfies Columns;
 const CHILD = { child_instance: 'text', child_key: 'text' } as const satisfies Columns;
 
-const lockRuns = (wanted: string) => `
+const lockRuns = (runsSql: string) => `
   SELECT a.instance_id, a.run_key, a.workflow_run_id, a.version, a.queue
-  FROM ${wanted} JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
+  FROM ${runsSql} JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
   ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`;
 const LOCK_RUNS = statement(lockRuns(`${unnest(KEY)} AS u(${columnNames(KEY)})`));
 /** Also locks the runs. Skips runs that are not active or do not have the expected version. */
@@ -142,19 +142,19 @@ export class BatchState {
     const moves = [...expected.values()]
       .sort((a, b) => byKey(a.run, b.run))
       .map(({ run, version }) => ({ instance_id: run.instanceId, run_key: run.runKey, was: run.version, version }));
-    const [moved, taken] = await Promise.all([
+    const [movedCount, takenIds] = await Promise.all([
       moves.length === 0 ? 0 : session.execute(MOVE_EXPECTED, columnArrays(MOVE, moves)),
       locks.runIds.size === 0 ? NOTHING : session.query(READ_ACTIVE_IDS, columnArrays(RUN_ID, [...locks.runIds.values()])),
     ]);
-    if (moved < moves.length) throw new VersionConflictError('a run does not have its expected version');
-    for (const row of taken) state.idTaken(text(row, 'instance_id'), referenceOf(row));
+    if (movedCount < moves.length) throw new VersionConflictError('a run does not have its expected version');
+    for (const row of takenIds) state.idTaken(text(row, 'instance_id'), referenceOf(row));
     return state;
   }
 
   /** Reads and locks everything in one round trip. */
   static async read(session: TransactionSession, { units, locks, instances }: LockedBatch): Promise<BatchState> {
-    const ask = (wanted: { readonly size: number }, to: Statement, values: () => readonly SqlValue[]) =>
-      wanted.size === 0 ? NOTHING : session.query(to, values());
+    const queryIfAny = (keys: { readonly size: number }, to: Statement, values: () => readonly SqlValue[]) =>
+      keys.size === 0 ? NOTHING : session.query(to, values());
     /** Returns the runs with their instances, without runs that never existed. */
     const keysOf = (runKeys: Iterable<string>) =>
       [...runKeys].flatMap((run_key) => {
@@ -168,32 +168,32 @@ export class BatchState {
       active:
         locks.children.size > 0
           ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(KEY, keysOf(locks.children))])
-          : ask(locks.runs, LOCK_RUNS, () => runs),
-      tasks: ask(locks.slots, LOCK_TASKS, () =>
+          : queryIfAny(locks.runs, LOCK_RUNS, () => runs),
+      tasks: queryIfAny(locks.slots, LOCK_TASKS, () =>
         columnArrays(
           SLOT,
           [...locks.slots.values()].flatMap(({ run_key, slot }) => keysOf([run_key]).map((run) => ({ ...run, slot }))),
         ),
       ),
-      entries: ask(locks.entries, LOCK_ENTRIES, () => columnArrays(ENTRY, [...locks.entries.values()])),
+      entries: queryIfAny(locks.entries, LOCK_ENTRIES, () => columnArrays(ENTRY, [...locks.entries.values()])),
       deduplication:
         locks.deduplicationIds.size === 0 ? null : lockDeduplicationIds(session, [...locks.deduplicationIds.values()]),
       controls: ControlState.read(session, units),
       ticks: locks.schedules.size === 0 ? [] : lockNextTicks(session, [...locks.schedules.values()]),
-      present: ask(locks.present, LOCK_PRESENT, () => columnArrays(KEY, keysOf(locks.present))),
-      runs: ask(locks.runs, READ_RUNS, () => runs),
-      activeIds: ask(locks.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...locks.runIds.values()])),
-      references: ask(locks.remembered, READ_REFERENCES, () => columnArrays(KEY, keysOf(locks.remembered))),
+      present: queryIfAny(locks.present, LOCK_PRESENT, () => columnArrays(KEY, keysOf(locks.present))),
+      runs: queryIfAny(locks.runs, READ_RUNS, () => runs),
+      activeIds: queryIfAny(locks.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...locks.runIds.values()])),
+      references: queryIfAny(locks.remembered, READ_REFERENCES, () => columnArrays(KEY, keysOf(locks.remembered))),
       time: locks.queued ? session.query(NOW, []) : NOTHING,
     };
     // If one statement fails, the others fail too.
     await Promise.all(Object.values(results));
 
     const state = new BatchState(instances);
-    const [stamp] = await results.time;
-    if (stamp) state.databaseNow = integer(stamp, 'now');
-    for (const row of await results.runs) state.learnRun(row);
-    for (const row of await results.active) state.learnActive(row);
+    const [clockRow] = await results.time;
+    if (clockRow) state.databaseNow = integer(clockRow, 'now');
+    for (const row of await results.runs) state.addRun(row);
+    for (const row of await results.active) state.markActive(row);
     for (const row of await results.tasks) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
     for (const row of await results.entries) state.entryAdded(knownEntryOf(row));
     for (const row of await results.activeIds) state.idTaken(text(row, 'instance_id'), referenceOf(row));
@@ -210,7 +210,7 @@ export class BatchState {
     return state;
   }
 
-  /** All runs that the batch used, as it leaves them. */
+  /** All runs that the batch used, in their state after it. */
   get knownRuns(): Iterable<KnownRun> {
     return this.runs.values();
   }
@@ -236,8 +236,8 @@ export class BatchState {
         return dlqIds.length === 0 ? null : { kind: 'dead-letters-missing', dlqIds };
       }
       case 'not-duplicate': {
-        const taken = this.deduplication.taken.get(keyOf(guard));
-        return taken && taken.expiresAt > guard.now ? { kind: 'duplicate', run: taken.run } : null;
+        const takenId = this.deduplication.taken.get(keyOf(guard));
+        return takenId && takenId.expiresAt > guard.now ? { kind: 'duplicate', run: takenId.run } : null;
       }
       case 'task-open':
         return this.tasks.get(guard.runKey)?.get(guard.slot) === guard.messageId ? null : { kind: 'task-gone' };
@@ -315,8 +315,8 @@ export class BatchState {
     if (!run.active) throw new Error(`the run ${runKey} has already ended`);
     run.active = false;
     const key = pairOf(run.instanceId, run.workflowRunId);
-    const others = this.activeIds.get(key)?.filter((reference) => reference.runKey !== runKey);
-    if (others) this.activeIds.set(key, others);
+    const remaining = this.activeIds.get(key)?.filter((reference) => reference.runKey !== runKey);
+    if (remaining) this.activeIds.set(key, remaining);
     return run;
   }
 
@@ -356,14 +356,14 @@ export class BatchState {
     else this.activeIds.set(key, [run]);
   }
 
-  private learnRun(row: Row): void {
+  private addRun(row: Row): void {
     const runKey = text(row, 'run_key');
     const instanceId = text(row, 'instance_id');
     const waits = flag(row, 'waits');
     this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, queue: null, waits, isNew: false });
   }
 
-  private learnActive(row: Row): void {
+  private markActive(row: Row): void {
     const run = this.runs.get(text(row, 'run_key'));
     if (!run) return;
     run.active = true;

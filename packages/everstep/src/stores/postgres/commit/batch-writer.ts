@@ -21,10 +21,10 @@ import { RunVersions } from './run-versions.js';
 
 /** Unique constraints that two transactions can violate at the same time. The later one repeats its work. */
 const RETRY_ON = ['active_run_claim', 'deduplication_pkey', 'run_by_place', 'dead_letter_by_place'];
-/** Concurrent transactions of one batch. */
+/** Maximum number of concurrent transactions of one batch. */
 const MAX_CONCURRENT_PARTS = 4;
 
-const NOTHING_MORE = (): void => {};
+const IGNORE = (): void => {};
 
 /** The node that commits, and the time according to its clock. */
 export type CommittingNode = Omit<Writer, 'databaseNow'>;
@@ -71,7 +71,7 @@ export class BatchWriter {
   async commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     if (units.length === 0) return [];
     const writing = this.write(units);
-    const ended = writing.then(NOTHING_MORE, NOTHING_MORE);
+    const ended = writing.then(IGNORE, IGNORE);
     this.inProgress.add(ended);
     try {
       return await writing;
@@ -93,7 +93,7 @@ export class BatchWriter {
 
   private async write(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     const locks = new LockSet(units);
-    const { found: instances, failure } = await this.instances.find(locks.runKeys);
+    const { instances, failure } = await this.instances.find(locks.runKeys);
     if (failure) return this.writeKnown(units, instances, failure);
     const ofRun = (runKey: string) => locks.created.get(runKey) ?? instances.get(runKey) ?? null;
     if (this.commits === 'by-instance') {
@@ -121,16 +121,16 @@ export class BatchWriter {
     failure: ServerUnavailableError,
   ): Promise<readonly CommitResult[]> {
     const isKnown = units.map((unit) => [...new LockSet([unit]).runKeys].every((runKey) => instances.has(runKey)));
-    const known = units.filter((_, index) => isKnown[index]);
-    if (known.length === 0) throw failure;
-    const written: UnitOutcome[] = await this.write(known).then(
+    const knownUnits = units.filter((_, index) => isKnown[index]);
+    if (knownUnits.length === 0) throw failure;
+    const written: UnitOutcome[] = await this.write(knownUnits).then(
       (results) => [...results],
       (error: unknown) =>
-        error instanceof PartialCommitError ? [...error.outcomes] : known.map(() => ({ kind: 'failed' as const, error })),
+        error instanceof PartialCommitError ? [...error.outcomes] : knownUnits.map(() => ({ kind: 'failed' as const, error })),
     );
     const failed = { kind: 'failed', error: failure } as const;
     throw new PartialCommitError(
-      isKnown.map((known) => (known ? (written.shift() ?? failed) : failed)),
+      isKnown.map((knownUnits) => (knownUnits ? (written.shift() ?? failed) : failed)),
       failure,
     );
   }
@@ -193,9 +193,9 @@ export class BatchWriter {
         },
         { retryOn: RETRY_ON, fixedPlans: true },
       );
-      if (expected && attempts > 1) this.versions.conflicted();
-      this.versions.learn(state.knownRuns);
-      for (const [runKey, instance] of locks.created) this.instances.learn(runKey, instance);
+      if (expected && attempts > 1) this.versions.noteConflict();
+      this.versions.remember(state.knownRuns);
+      for (const [runKey, instance] of locks.created) this.instances.remember(runKey, instance);
       const counts = units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'count-of-day'));
       if (counts.length > 0) await this.oldDays.counted(counts);
       this.insights.counted(countedInstances(units));
@@ -208,9 +208,10 @@ export class BatchWriter {
 }
 
 function countedInstances(units: readonly CommitUnit[]): ReadonlySet<string> {
-  const counted = new Set<string>();
-  for (const { writes } of units) for (const write of writes) if (write.kind === 'count-insights') counted.add(write.instanceId);
-  return counted;
+  const instanceIds = new Set<string>();
+  for (const { writes } of units)
+    for (const write of writes) if (write.kind === 'count-insights') instanceIds.add(write.instanceId);
+  return instanceIds;
 }
 
 const isWholeStore = (error: unknown): boolean =>

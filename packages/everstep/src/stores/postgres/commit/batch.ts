@@ -90,7 +90,7 @@ export class Batch {
   apply({ guards, writes }: CommitUnit): CommitResult {
     const { state, parts } = this;
     for (const guard of guards) {
-      if (guard.kind === 'not-duplicate') parts.deduplication.askedAt(guard.instanceId, guard.now);
+      if (guard.kind === 'not-duplicate') parts.deduplication.noteCheck(guard.instanceId, guard.now);
       const refusal = state.refusalOf(guard);
       if (refusal) return refusal;
     }

@@ -10,7 +10,7 @@ async function isDone(confirmed: Promise<void>): Promise<boolean> {
 
 test('a change is confirmed when every requested node has confirmed it, and other confirmations do not count', async () => {
   const confirmations = new Confirmations();
-  const { ask, confirmed } = confirmations.of(['a', 'b']);
+  const { ask, confirmed } = confirmations.request(['a', 'b']);
   confirmations.confirm(ask, 'a');
   confirmations.confirm(ask, 'a');
   confirmations.confirm(ask, 'c');
@@ -23,7 +23,7 @@ test('a change is confirmed when every requested node has confirmed it, and othe
 test('a node that does not confirm delays a change by one second', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
-    const { confirmed } = new Confirmations().of(['silent']);
+    const { confirmed } = new Confirmations().request(['silent']);
     mock.timers.tick(999);
     assert.equal(await isDone(confirmed), false);
     mock.timers.tick(1);

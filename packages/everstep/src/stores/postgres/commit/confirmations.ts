@@ -11,37 +11,37 @@ export async function readOtherNodes(session: Session, nodeId: string): Promise<
   return (await session.query(SELECT_OTHER_NODES, [nodeId])).map((row) => text(row, 'node_id'));
 }
 
-interface Asked {
+interface PendingConfirmation {
   readonly missing: Set<string>;
   readonly done: () => void;
 }
 
 export class Confirmations {
-  private readonly asked = new Map<number, Asked>();
-  private last = 0;
+  private readonly pending = new Map<number, PendingConfirmation>();
+  private lastNumber = 0;
 
   /** `ask` is the number that the nodes return. `confirmed` resolves when all have confirmed, or after the longest wait. */
-  of(nodeIds: readonly string[]): { readonly ask: number; readonly confirmed: Promise<void> } {
-    const ask = ++this.last;
+  request(nodeIds: readonly string[]): { readonly ask: number; readonly confirmed: Promise<void> } {
+    const ask = ++this.lastNumber;
     const confirmed = new Promise<void>((resolve) => {
       const timer = setTimeout(() => this.end(ask), MAX_WAIT_MS);
       const done = () => {
         clearTimeout(timer);
         resolve();
       };
-      this.asked.set(ask, { missing: new Set(nodeIds), done });
+      this.pending.set(ask, { missing: new Set(nodeIds), done });
     });
     return { ask, confirmed };
   }
 
   confirm(ask: number, nodeId: string): void {
-    const asked = this.asked.get(ask);
-    asked?.missing.delete(nodeId);
-    if (asked?.missing.size === 0) this.end(ask);
+    const confirmation = this.pending.get(ask);
+    confirmation?.missing.delete(nodeId);
+    if (confirmation?.missing.size === 0) this.end(ask);
   }
 
   private end(ask: number): void {
-    this.asked.get(ask)?.done();
-    this.asked.delete(ask);
+    this.pending.get(ask)?.done();
+    this.pending.delete(ask);
   }
 }

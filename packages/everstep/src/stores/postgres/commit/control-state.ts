@@ -40,24 +40,24 @@ class Objects {
 
   static key = ({ instanceId, id }: ObjectKey): string => `${instanceId}\n${id}`;
 
-  name(instanceId: string, id: string): void {
+  addKey(instanceId: string, id: string): void {
     const object = { instanceId, id };
     this.named.set(Objects.key(object), object);
   }
 
   /** Records the objects that exist. The others in `named` do not. */
-  learn(found: readonly (ObjectKey & { readonly digest: string })[]): void {
+  setDigests(existing: readonly (ObjectKey & { readonly digest: string })[]): void {
     for (const key of this.named.keys()) this.digests.set(key, null);
-    for (const object of found) this.digests.set(Objects.key(object), object.digest);
+    for (const object of existing) this.digests.set(Objects.key(object), object.digest);
   }
 
   /** Returns the change in the number of objects. */
   put(instanceId: string, id: string, digest: string | null): number {
     const key = Objects.key({ instanceId, id });
-    const before = this.digests.get(key);
-    if (before === undefined) return 0;
+    const previous = this.digests.get(key);
+    if (previous === undefined) return 0;
     this.digests.set(key, digest);
-    return (digest === null ? 0 : 1) - (before === null ? 0 : 1);
+    return (digest === null ? 0 : 1) - (previous === null ? 0 : 1);
   }
 
   refusalOf(instanceId: string, id: string, digest: string | null): CommitResult | null {
@@ -84,19 +84,23 @@ export class ControlState {
       ...counted.map((instanceId) => `schedules ${instanceId}`),
     ].sort();
     if (locks.length === 0) return state;
-    const of = <Found>(objects: Objects, read: (named: readonly ObjectKey[]) => Promise<readonly Found[]>) =>
+    const readIfAny = <Found>(objects: Objects, read: (named: readonly ObjectKey[]) => Promise<readonly Found[]>) =>
       objects.named.size === 0 ? Promise.resolve([]) : read([...objects.named.values()]);
     // The reads follow the locks, so that each of them sees what was committed before.
-    const [, foundQueues, foundGroups, foundSchedules, counts] = await Promise.all([
+    const [, existingQueues, existingGroups, existingSchedules, counts] = await Promise.all([
       session.query(LOCK, [locks]),
-      of(queues, (named) => readQueues(session, named)),
-      of(groups, (named) => readUrlGroups(session, named)),
-      of(schedules, (named) => readDigests(session, named)),
+      readIfAny(queues, (named) => readQueues(session, named)),
+      readIfAny(groups, (named) => readUrlGroups(session, named)),
+      readIfAny(schedules, (named) => readDigests(session, named)),
       counted.length === 0 ? new Map<string, number>() : countSchedulesOf(session, counted),
     ]);
-    queues.learn(foundQueues.map(({ instanceId, queue }) => ({ instanceId, id: queue.name, digest: digestOfQueue(queue) })));
-    groups.learn(foundGroups.map(({ instanceId, group }) => ({ instanceId, id: group.name, digest: digestOfGroup(group) })));
-    schedules.learn(foundSchedules.map(({ instanceId, scheduleId, digest }) => ({ instanceId, id: scheduleId, digest })));
+    queues.setDigests(
+      existingQueues.map(({ instanceId, queue }) => ({ instanceId, id: queue.name, digest: digestOfQueue(queue) })),
+    );
+    groups.setDigests(
+      existingGroups.map(({ instanceId, group }) => ({ instanceId, id: group.name, digest: digestOfGroup(group) })),
+    );
+    schedules.setDigests(existingSchedules.map(({ instanceId, scheduleId, digest }) => ({ instanceId, id: scheduleId, digest })));
     state.counts = new Map(counts);
     return state;
   }
@@ -142,21 +146,21 @@ export class ControlState {
         break;
       case 'put-schedule': {
         const { instanceId, scheduleId } = write.schedule;
-        this.counted(instanceId, () => this.schedules.put(instanceId, scheduleId, digestOf(write.schedule)));
+        this.applyChange(instanceId, () => this.schedules.put(instanceId, scheduleId, digestOf(write.schedule)));
         break;
       }
       case 'delete-schedule':
-        this.counted(write.instanceId, () => this.schedules.put(write.instanceId, write.scheduleId, null));
+        this.applyChange(write.instanceId, () => this.schedules.put(write.instanceId, write.scheduleId, null));
         break;
       default:
         write satisfies never;
     }
   }
 
-  private counted(instanceId: string, put: () => number): void {
-    const more = put();
+  private applyChange(instanceId: string, put: () => number): void {
+    const change = put();
     const count = this.counts.get(instanceId);
-    if (count !== undefined) this.counts.set(instanceId, count + more);
+    if (count !== undefined) this.counts.set(instanceId, count + change);
   }
 
   /** Returns the instances whose schedules must be counted. */
@@ -164,9 +168,9 @@ export class ControlState {
     const counted = new Set<string>();
     for (const { guards } of units) {
       for (const guard of guards) {
-        if (guard.kind === 'queue-unchanged') this.queues.name(guard.instanceId, guard.name);
-        else if (guard.kind === 'url-group-unchanged') this.groups.name(guard.instanceId, guard.name);
-        else if (guard.kind === 'schedule-unchanged') this.schedules.name(guard.instanceId, guard.scheduleId);
+        if (guard.kind === 'queue-unchanged') this.queues.addKey(guard.instanceId, guard.name);
+        else if (guard.kind === 'url-group-unchanged') this.groups.addKey(guard.instanceId, guard.name);
+        else if (guard.kind === 'schedule-unchanged') this.schedules.addKey(guard.instanceId, guard.scheduleId);
         else if (guard.kind === 'schedules-below') counted.add(guard.instanceId);
       }
     }
@@ -174,7 +178,7 @@ export class ControlState {
     for (const { writes } of counted.size === 0 ? [] : units) {
       for (const write of writes) {
         const schedule = write.kind === 'put-schedule' ? write.schedule : write.kind === 'delete-schedule' ? write : null;
-        if (schedule && counted.has(schedule.instanceId)) this.schedules.name(schedule.instanceId, schedule.scheduleId);
+        if (schedule && counted.has(schedule.instanceId)) this.schedules.addKey(schedule.instanceId, schedule.scheduleId);
       }
     }
     return [...counted];

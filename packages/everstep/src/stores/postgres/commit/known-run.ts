@@ -1,4 +1,4 @@
-/** What a batch knows about runs. */
+/** The runs and dead letters that a batch knows. */
 
 /** A run in its instance. */
 export interface RunInInstance {
@@ -6,7 +6,7 @@ export interface RunInInstance {
   readonly runKey: string;
 }
 
-/** What a batch must know about a run. */
+/** The facts that a batch needs about a run. */
 export interface KnownRun extends RunInInstance {
   active: boolean;
   /** Id of the run; empty if it had ended before the batch, because nothing depends on it then. */

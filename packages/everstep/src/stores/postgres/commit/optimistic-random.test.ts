@@ -24,7 +24,7 @@ import {
   unit,
   waitTask,
 } from '../../conformance/samples.js';
-import { Database, planned } from '../connection/connection.js';
+import { Database, unprepared } from '../connection/connection.js';
 import { openPostgresStore } from '../index.js';
 import { engineOf } from '../sharding/detection.js';
 import { IS_ON_CLUSTER } from '../testing/citus.js';
@@ -71,7 +71,7 @@ class AlwaysExpecting extends RunVersions {
     if (runs) this.expected++;
     return runs;
   }
-  override conflicted(): void {
+  override noteConflict(): void {
     this.conflicts++;
   }
 }
@@ -194,7 +194,7 @@ if (typeof schemas === 'string') {
     const tables = async () => {
       const rows: [table: string, rows: readonly string[]][] = [];
       for (const [table, columns] of Object.entries(TABLES)) {
-        const found = await database.query(planned(`SELECT ${columns} FROM ${table}`));
+        const found = await database.query(unprepared(`SELECT ${columns} FROM ${table}`));
         rows.push([table, found.map((row) => JSON.stringify(row)).sort()]);
       }
       return rows;

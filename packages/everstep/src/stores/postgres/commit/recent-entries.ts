@@ -12,9 +12,9 @@ export class RecentEntries<Value> {
   get(key: string): Value | undefined {
     const value = this.younger.get(key);
     if (value !== undefined) return value;
-    const known = this.older.get(key);
-    if (known !== undefined) this.set(key, known);
-    return known;
+    const olderValue = this.older.get(key);
+    if (olderValue !== undefined) this.set(key, olderValue);
+    return olderValue;
   }
 
   set(key: string, value: Value): void {

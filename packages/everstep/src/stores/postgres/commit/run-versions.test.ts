@@ -29,7 +29,7 @@ const decided = (...writes: readonly StoreWrite[]): CommitUnit => unit(writes, [
 
 function knowing(...runs: readonly KnownRun[]): RunVersions {
   const versions = new RunVersions();
-  versions.learn(runs);
+  versions.remember(runs);
   return versions;
 }
 
@@ -111,21 +111,21 @@ describe('expected versions of runs', () => {
 
   test('an ended run is forgotten', () => {
     const versions = knowing(known());
-    versions.learn([known({ active: false })]);
+    versions.remember([known({ active: false })]);
     assert.equal(versions.expectedBy([decided(step)]), null);
   });
 
   test('the batches after a version conflict read', () => {
     const versions = knowing(known());
-    versions.conflicted();
+    versions.noteConflict();
     for (let n = 0; n < READS_AFTER_CONFLICT; n++) assert.equal(versions.expectedBy([decided(step)]), null);
     assert.equal(versions.expectedBy([decided(step)])?.size, 1);
   });
 
   test('runs without decisions are forgotten when there are decisions on many others', () => {
     const versions = new RunVersions(3);
-    versions.learn([known()]);
-    for (let n = 10; n < 20; n++) versions.learn([known({ runKey: sampleRun(n).key })]);
+    versions.remember([known()]);
+    for (let n = 10; n < 20; n++) versions.remember([known({ runKey: sampleRun(n).key })]);
     assert.equal(versions.expectedBy([decided(step)]), null);
     assert.equal(versions.expectedBy([unit([], [{ ...decision, runKey: sampleRun(19).key }])])?.size, 1);
   });

@@ -35,10 +35,10 @@ export class RunVersions {
       if (guard.kind === 'run-id-free') return true;
       if (guard.kind !== 'run-active' || guard.version === undefined || guard.next === undefined) return false;
       if (created.has(guard.runKey)) return true;
-      const known = expected.get(guard.runKey);
-      if (known) {
-        if (known.version !== guard.version) return false;
-        known.version = guard.next;
+      const expectedRun = expected.get(guard.runKey);
+      if (expectedRun) {
+        if (expectedRun.version !== guard.version) return false;
+        expectedRun.version = guard.next;
         return true;
       }
       const run = this.runs.get(guard.runKey);
@@ -57,12 +57,12 @@ export class RunVersions {
   }
 
   /** Records that a run did not have its expected version. */
-  conflicted(): void {
+  noteConflict(): void {
     this.reads = READS_AFTER_CONFLICT;
   }
 
   /** Remembers the runs as a commit left them. */
-  learn(runs: Iterable<KnownRun>): void {
+  remember(runs: Iterable<KnownRun>): void {
     for (const run of runs) {
       if (run.active) this.runs.set(run.runKey, { ...run, isNew: false });
       else this.runs.delete(run.runKey);

@@ -40,7 +40,7 @@ export const inForms = (text: string, parts: readonly string[]): Statement => ({
   parts: parts.map((part) => statement(part)),
 });
 
-/** A statement that is planned each time, for the values of the call. */
+/** A statement that is planned each time, for the values of the call. A connection does not keep it. */
 export const unprepared = (text: string): Statement => ({ name: '', text });
 
 /** Where statements are sent: the pool, or one transaction. */
@@ -64,36 +64,38 @@ export interface TransactionSession extends Session {
 }
 
 /** The form of a statement for tables on several servers. */
-const formOf = (given: Statement): Statement => (given.parts?.length === 1 ? (given.parts[0] ?? given) : given);
+const formOf = (original: Statement): Statement => (original.parts?.length === 1 ? (original.parts[0] ?? original) : original);
 
 /** Instances that the statement names, on tables on several servers. */
-export const instancesOf = (given: Statement, values: readonly SqlValue[]): readonly string[] =>
-  routedStatement(formOf(given))
+export const instancesOf = (original: Statement, values: readonly SqlValue[]): readonly string[] =>
+  routedStatement(formOf(original))
     .valuesOf(values)
-    .flatMap((some) => instancesIn(formOf(given), some));
+    .flatMap((parameters) => instancesIn(formOf(original), parameters));
 
 /** Returns why the statement cannot be sent: the server of an instance that it names is down. Null if it can. */
-export function refusalOf(engine: Engine, given: Statement, values: readonly SqlValue[]): ServerUnavailableError | null {
-  return engine.servers?.isAnyDown ? engine.servers.refusalOf(instancesOf(given, values)) : null;
+export function refusalOf(engine: Engine, original: Statement, values: readonly SqlValue[]): ServerUnavailableError | null {
+  return engine.servers?.isAnyDown ? engine.servers.refusalOf(instancesOf(original, values)) : null;
 }
 
 /** Whether the statement can be repeated because it changes nothing. */
-export const isRead = (given: Statement): boolean => isPlainRead(formOf(given));
+export const isRead = (original: Statement): boolean => isPlainRead(formOf(original));
 
-export async function run(client: pg.ClientBase, engine: Engine, given: Statement, values: readonly SqlValue[]) {
-  if (!engine.isDistributed) return client.query({ name: given.name, text: given.text, values: values.map(pgValueOf) });
-  const form = formOf(given);
+export async function run(client: pg.ClientBase, engine: Engine, original: Statement, values: readonly SqlValue[]) {
+  if (!engine.isDistributed) return client.query({ name: original.name, text: original.text, values: values.map(pgValueOf) });
+  const form = formOf(original);
   const { statement, valuesOf } = routedStatement(form);
-  const all = valuesOf(values);
+  const valueLists = valuesOf(values);
   const { servers } = engine;
-  const ofReachable = servers?.isAnyDown ? formOfInstances(form) : null;
-  if (servers && ofReachable !== null)
-    return client.query({ text: ofReachable, values: [...(all[0] ?? []), servers.reachable].map(pgValueOf) });
-  const [first, ...others] = all.map((some) => client.query({ ...statement, values: some.map(pgValueOf) }));
+  const reachableForm = servers?.isAnyDown ? formOfInstances(form) : null;
+  if (servers && reachableForm !== null)
+    return client.query({ text: reachableForm, values: [...(valueLists[0] ?? []), servers.reachable].map(pgValueOf) });
+  const [first, ...laterResults] = valueLists.map((parameters) =>
+    client.query({ ...statement, values: parameters.map(pgValueOf) }),
+  );
   const outcome = await first;
   if (!outcome) throw new Error('a statement was not sent');
-  for (const other of others) {
-    const { rows, rowCount } = await other;
+  for (const result of laterResults) {
+    const { rows, rowCount } = await result;
     outcome.rows.push(...rows);
     outcome.rowCount = (outcome.rowCount ?? 0) + (rowCount ?? 0);
   }
@@ -112,22 +114,22 @@ const joinedStatements = new Map<string, Statement>();
  * Returns one statement for writes to different tables, with a WITH clause for each, because the overhead of a statement exceeds
  * its execution time. Its values are those of the writes, in their order.
  */
-function joined(writes: readonly JoinedWrite[]): Statement {
+function joinWrites(writes: readonly JoinedWrite[]): Statement {
   const [only] = writes;
   if (only && writes.length === 1) return only.write;
   const key = writes.map(({ write }) => write.name).join(' ');
-  const known = joinedStatements.get(key);
-  if (known) return known;
-  let before = 0;
+  const cached = joinedStatements.get(key);
+  if (cached) return cached;
+  let offset = 0;
   const texts = writes.map(({ write, values }) => {
-    const first = before;
-    before += values.length;
-    return write.text.replace(/\$(\d+)/g, (_, number) => `$${first + Number(number)}`);
+    const firstNumber = offset;
+    offset += values.length;
+    return write.text.replace(/\$(\d+)/g, (_, number) => `$${firstNumber + Number(number)}`);
   });
-  const others = texts.slice(0, -1).map((text, index) => `w${index} AS (${text})`);
-  const made = statement(`WITH ${others.join(', ')} ${texts.at(-1)}`);
-  joinedStatements.set(key, made);
-  return made;
+  const clauses = texts.slice(0, -1).map((text, index) => `w${index} AS (${text})`);
+  const joinedStatement = statement(`WITH ${clauses.join(', ')} ${texts.at(-1)}`);
+  joinedStatements.set(key, joinedStatement);
+  return joinedStatement;
 }
 
 export class ClientSession implements TransactionSession {
@@ -168,7 +170,7 @@ export class ClientSession implements TransactionSession {
       this.send(write, values);
       return;
     }
-    if (this.joining.some((other) => other.write.table === write.table)) this.gather();
+    if (this.joining.some((joinedWrite) => joinedWrite.write.table === write.table)) this.gather();
     this.joining.push({ write, values });
   }
 
@@ -184,7 +186,7 @@ export class ClientSession implements TransactionSession {
   }
 
   /** Rejects with the first error of all statements sent: later ones report only that the transaction has failed. */
-  async answered(): Promise<void> {
+  async checkResponses(): Promise<void> {
     const results = await Promise.allSettled(this.sent);
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
@@ -208,7 +210,7 @@ export class ClientSession implements TransactionSession {
     if (joining.length === 0) return;
     this.joining = [];
     this.send(
-      joined(joining),
+      joinWrites(joining),
       joining.flatMap(({ values }) => values),
     );
   }
@@ -222,7 +224,7 @@ export class ClientSession implements TransactionSession {
   }
 
   private track<Result>(sent: Promise<Result>): Promise<Result> {
-    // The caller may never await it; `answered` does.
+    // The caller may never await it; `checkResponses` does.
     sent.catch(() => undefined);
     this.sent.push(sent);
     return sent;

@@ -33,7 +33,7 @@ export {
   statement,
   type TransactionSession,
   tableWrite,
-  unprepared as planned,
+  unprepared,
 } from './client-session.js';
 export type { SqlValue } from './sql-values.js';
 
@@ -179,13 +179,13 @@ export class Database implements Session {
     });
     // A connection that breaks is replaced, and its pending calls reject. Without listeners, here for an
     // idle connection and below for one in use, the process would end.
-    const lost = (error: Error) => log.warn({ error: error.message }, 'database connection lost');
-    this.pool.on('error', lost);
+    const logLost = (error: Error) => log.warn({ error: error.message }, 'database connection lost');
+    this.pool.on('error', logLost);
     this.pool.on('remove', (client) => {
       if (client instanceof Client) this.clients.delete(client);
     });
     // Pending statements on another server will never get a correct response.
-    const leaveOthers = () => {
+    const closeOtherServers = () => {
       for (const client of [...this.clients]) {
         if (client.serverUrl === this.primary.url) continue;
         client.connection.stream.destroy();
@@ -193,12 +193,12 @@ export class Database implements Session {
         client.emit('error', new Error('its server is no longer the primary'));
       }
     };
-    this.primary.onMoved(leaveOthers);
+    this.primary.onMoved(closeOtherServers);
     this.pool.on('connect', (client) => {
-      client.on('error', lost);
+      client.on('error', logLost);
       if (client instanceof Client) this.clients.add(client);
       // The primary may have changed while this connection was opened.
-      leaveOthers();
+      closeOtherServers();
       client
         .query(sessionSettings(idleTransactionMs ?? IDLE_TRANSACTION_TIMEOUT_MS))
         .catch((error: Error) => log.warn({ error: error.message }, 'could not prepare a database connection'));
@@ -206,12 +206,12 @@ export class Database implements Session {
   }
 
   async query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
-    const { rows } = await this.alone(statement, values);
+    const { rows } = await this.executeAlone(statement, values);
     return rows;
   }
 
   async execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
-    const { rowCount } = await this.alone(statement, values);
+    const { rowCount } = await this.executeAlone(statement, values);
     return rowCount ?? 0;
   }
 
@@ -227,17 +227,17 @@ export class Database implements Session {
   ): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       const sessions: ClientSession[] = [];
-      const remembered = (session: ClientSession) => {
+      const runWork = (session: ClientSession) => {
         sessions.push(session);
         return work(session);
       };
       try {
-        return await this.attempt(remembered, plans);
+        return await this.attempt(runWork, plans);
       } catch (error) {
         if (attempt === MAX_TRIES || !isRetryable(error, retryOn)) {
           const [session] = sessions;
           const failure = await this.failureOf(error, () => session?.instances ?? []);
-          // At COMMIT it is unknown whether it took effect.
+          // If the connection was lost at COMMIT, it is unknown whether the transaction took effect.
           if (failure === error || session?.commitFailed || !this.mayRepeat(failure, attempt)) throw failure;
         }
         if (!(error instanceof VersionConflictError)) await pause(RETRY_DELAY_MS * attempt * Math.random());
@@ -251,15 +251,15 @@ export class Database implements Session {
   snapshot<Result>(work: (session: Session) => Promise<Result>, { fixedPlans = false }: PlanOptions = {}): Promise<Result> {
     let session: ClientSession | null = null;
     const read = () =>
-      this.confirmed(async (client) => {
-        const own = new ClientSession(client, this.engine);
-        session = own;
+      this.onConfirmedPrimary(async (client) => {
+        const snapshotSession = new ClientSession(client, this.engine);
+        session = snapshotSession;
         let usable = false;
         try {
           const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
-          own.control(fixedPlans && !this.engine.isDistributed ? fixPlans(begin) : begin);
-          const result = work(own);
-          const outcome = own.control('COMMIT');
+          snapshotSession.control(fixedPlans && !this.engine.isDistributed ? fixPlans(begin) : begin);
+          const result = work(snapshotSession);
+          const outcome = snapshotSession.control('COMMIT');
           const [settled] = await Promise.allSettled([result, outcome]);
           await outcome;
           usable = true;
@@ -269,7 +269,7 @@ export class Database implements Session {
           client.release(!usable);
         }
       });
-    return this.repeated(read, () => session?.instances ?? []);
+    return this.repeatRead(read, () => session?.instances ?? []);
   }
 
   /** Runs `work` on one connection, outside any transaction. The connection is closed afterwards. */
@@ -285,7 +285,7 @@ export class Database implements Session {
   }
 
   /** A connection that is not one of the pool, so that it never waits for others. Its errors are not converted. */
-  async besidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
+  async outsidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     const client = new this.Client({
       application_name: 'everstep (looks for servers)',
       connectionTimeoutMillis: this.connectTimeoutMs,
@@ -327,13 +327,13 @@ export class Database implements Session {
   }
 
   /** Executes a statement as a separate transaction. */
-  private alone(statement: Statement, values: readonly SqlValue[]) {
-    const once = () => this.once(statement, values);
-    return this.repeated(once, () => instancesOf(statement, values), isRead(statement));
+  private executeAlone(statement: Statement, values: readonly SqlValue[]) {
+    const attemptOnce = () => this.executeOnce(statement, values);
+    return this.repeatRead(attemptOnce, () => instancesOf(statement, values), isRead(statement));
   }
 
   /** Repeats a read if a server of the cluster failed: without the server, or on a new connection to it. */
-  private async repeated<Result>(
+  private async repeatRead<Result>(
     read: () => Promise<Result>,
     instances: () => readonly string[],
     isRepeatable = true,
@@ -355,10 +355,10 @@ export class Database implements Session {
   }
 
   /** A connection that failed to execute the statement is not used again. */
-  private async once(statement: Statement, values: readonly SqlValue[]) {
+  private async executeOnce(statement: Statement, values: readonly SqlValue[]) {
     const refusal = refusalOf(this.engine, statement, values);
     if (refusal) throw refusal;
-    return this.confirmed(async (client) => {
+    return this.onConfirmedPrimary(async (client) => {
       let usable = true;
       try {
         return await run(client, this.engine, statement, values);
@@ -375,25 +375,25 @@ export class Database implements Session {
    * Runs `work`, which releases the connection, and resolves with its result once the connection's server is confirmed as the
    * primary. Rejects with StoreUnavailableError otherwise: no client may see what that server answered.
    */
-  private async confirmed<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+  private async onConfirmedPrimary<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     const client = await this.connect();
     if (!this.confirms) return work(client);
     const confirming = this.primary.confirm();
     const result = await work(client);
     const url = await confirming;
     if (url !== null && client instanceof this.Client && client.serverUrl === url) return result;
-    const why =
+    const reason =
       url === null
         ? 'its server cannot be confirmed as the primary: another server in the URL does not respond, and a commit waits'
         : 'another server is the primary now';
-    throw new StoreUnavailableError(`the response of the database was discarded: ${why}`);
+    throw new StoreUnavailableError(`the response of the database was discarded: ${reason}`);
   }
 
   /** Converts an error. If it means that the server is unavailable or not the primary, looks for the primary. */
   private async failureOf(error: unknown, instances: () => readonly string[]): Promise<unknown> {
     const { servers } = this.engine;
-    const ofServer = servers && !(error instanceof StoreUnavailableError) ? await servers.failureOf(error, instances) : null;
-    if (ofServer) return ofServer;
+    const serverFailure = servers && !(error instanceof StoreUnavailableError) ? await servers.failureOf(error, instances) : null;
+    if (serverFailure) return serverFailure;
     const converted = storeErrorOf(error);
     if (converted instanceof StoreUnavailableError && !(converted instanceof ServerUnavailableError)) void this.primary.find();
     return converted;
@@ -403,7 +403,7 @@ export class Database implements Session {
     work: (session: ClientSession) => Promise<Result>,
     { fixedPlans = false }: PlanOptions,
   ): Promise<Result> {
-    return this.confirmed(async (client) => {
+    return this.onConfirmedPrimary(async (client) => {
       const session = new ClientSession(client, this.engine);
       let usable = false;
       try {
@@ -418,7 +418,7 @@ export class Database implements Session {
             () => false,
           );
           // If `work` failed because of a statement, the error of the first failed statement is the reason.
-          await session.answered();
+          await session.checkResponses();
           throw error;
         }
         const sentAt = performance.now();
@@ -426,7 +426,7 @@ export class Database implements Session {
         const outcome = await session.control('COMMIT');
         session.commitFailed = false;
         usable = true;
-        await session.answered();
+        await session.checkResponses();
         if (outcome !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${outcome}`);
         this.onCommit?.(performance.now() - sentAt);
         return result;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';
-import { gatherWhenBusy, processorWanted } from './cpu-load.js';
+import { gatherWhenBusy, processorDemand } from './cpu-load.js';
 
 test('batches wait for more units only while the process has been busy for a moment, and not because it was busy long ago', () => {
   let time = 0;
@@ -44,7 +44,7 @@ test('a process is busy while it has a processor and while it waits for one', (c
   context.after(() => rmSync(directory, { recursive: true }));
   const file = join(directory, 'schedstat');
   writeFileSync(file, '5000000000 2000000000 71\n');
-  const wantedMs = processorWanted(file);
+  const wantedMs = processorDemand(file);
   assert.equal(wantedMs(), 7_000);
   writeFileSync(file, '5040000000 2030000000 75\n');
   assert.equal(wantedMs(), 7_070);
@@ -58,7 +58,7 @@ test('if the system does not report the time, the active time of the event loop 
   const file = join(directory, 'schedstat');
   for (const nothing of [undefined, '', '0 0 0\n']) {
     if (nothing !== undefined) writeFileSync(file, nothing);
-    const wantedMs = processorWanted(file);
+    const wantedMs = processorDemand(file);
     const before = performance.eventLoopUtilization().active;
     const told = wantedMs();
     assert.ok(told >= before && told <= performance.eventLoopUtilization().active);

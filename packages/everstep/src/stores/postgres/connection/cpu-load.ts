@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 
-const LOOK_EVERY_MS = 100;
+const CHECK_EVERY_MS = 100;
 /** Age at which a measurement says nothing about the present any more. */
 const OLD_AFTER_MS = 500;
 /** Busy fraction of time above which more batches only increase the load. */
@@ -16,14 +16,14 @@ const FIRST_TWO = /^(\d+) (\d+) /;
 const NS_PER_MS = 1e6;
 
 /** Returns how long this thread has been running or waiting for a processor so far, in milliseconds; NaN if unknown. */
-export type WantedMs = () => number;
+export type DemandMs = () => number;
 
 /**
  * Returns the time that the system counts, or else the active time of the event loop. The latter omits how long a loop that wakes
  * up waits for a processor, which is most of the waiting on a crowded machine.
  */
-export function processorWanted(file = SCHEDULER_STATISTICS_FILE): WantedMs {
-  const counted = (): number => {
+export function processorDemand(file = SCHEDULER_STATISTICS_FILE): DemandMs {
+  const readDemandMs = (): number => {
     try {
       const [, hadNs, waitedNs] = FIRST_TWO.exec(readFileSync(file, 'latin1')) ?? [];
       return (Number(hadNs) + Number(waitedNs)) / NS_PER_MS;
@@ -31,7 +31,7 @@ export function processorWanted(file = SCHEDULER_STATISTICS_FILE): WantedMs {
       return Number.NaN;
     }
   };
-  if (counted() > 0) return counted;
+  if (readDemandMs() > 0) return readDemandMs;
   return () => performance.eventLoopUtilization().active;
 }
 
@@ -42,19 +42,19 @@ export function processorWanted(file = SCHEDULER_STATISTICS_FILE): WantedMs {
 export function gatherWhenBusy(
   gatherMs: number,
   now: () => number = () => performance.now(),
-  wantedMs: WantedMs = processorWanted(),
+  demandMs: DemandMs = processorDemand(),
 ): (recentUnits: number) => number {
-  let wantedBefore = wantedMs();
-  let lookedAt = now();
+  let previousTotalMs = demandMs();
+  let checkedAt = now();
   let busy = false;
   return (recentUnits) => {
     const at = now();
-    const passedMs = at - lookedAt;
-    if (passedMs >= LOOK_EVERY_MS) {
-      const wanted = wantedMs();
-      busy = passedMs < OLD_AFTER_MS && wanted - wantedBefore >= BUSY * passedMs;
-      wantedBefore = wanted;
-      lookedAt = at;
+    const passedMs = at - checkedAt;
+    if (passedMs >= CHECK_EVERY_MS) {
+      const totalMs = demandMs();
+      busy = passedMs < OLD_AFTER_MS && totalMs - previousTotalMs >= BUSY * passedMs;
+      previousTotalMs = totalMs;
+      checkedAt = at;
     }
     return busy && recentUnits >= MANY_UNITS ? gatherMs : 0;
   };

@@ -12,10 +12,10 @@ const LONGEST_STANDSTILL_MS = 1_000;
 
 export class DatabaseTime {
   private readonly monotonic: () => number;
-  /** The database's clock is ahead of the monotonic one by a value between these, as known at `learntAt`. */
+  /** The database's clock is ahead of the monotonic one by a value between these, as known at `learnedAt`. */
   private low = Number.NEGATIVE_INFINITY;
   private high = Number.POSITIVE_INFINITY;
-  private learntAt = 0;
+  private learnedAt = 0;
   private latest = Number.NEGATIVE_INFINITY;
 
   /** `monotonic`: milliseconds of the clock by which the samples are measured. */
@@ -24,13 +24,13 @@ export class DatabaseTime {
   }
 
   /** Learns from a sample. If it contradicts earlier ones, the clock was set or is another one, and only this sample counts. */
-  learn({ askedAt, answeredAt, now }: TimeSample): void {
-    const drift = this.driftUntil(answeredAt);
-    const told = { low: now - answeredAt, high: now - askedAt };
-    const low = Math.max(told.low, this.low - drift);
-    const high = Math.min(told.high, this.high + drift);
-    [this.low, this.high] = low <= high ? [low, high] : [told.low, told.high];
-    this.learntAt = Math.max(this.learntAt, answeredAt);
+  learn({ requestedAt, respondedAt, now }: TimeSample): void {
+    const drift = this.driftUntil(respondedAt);
+    const bounds = { low: now - respondedAt, high: now - requestedAt };
+    const low = Math.max(bounds.low, this.low - drift);
+    const high = Math.min(bounds.high, this.high + drift);
+    [this.low, this.high] = low <= high ? [low, high] : [bounds.low, bounds.high];
+    this.learnedAt = Math.max(this.learnedAt, respondedAt);
   }
 
   /** Maximum error of `now` in ms; infinite before the first response. */
@@ -41,12 +41,12 @@ export class DatabaseTime {
   /** Returns Unix ms; the machine's own time before the first response. Corrections never make the clock run backwards. */
   now(): number {
     if (this.high === Number.POSITIVE_INFINITY) return Date.now();
-    const told = Math.floor(this.monotonic() + (this.low + this.high) / 2);
-    if (told > this.latest || this.latest - told > LONGEST_STANDSTILL_MS) this.latest = told;
+    const time = Math.floor(this.monotonic() + (this.low + this.high) / 2);
+    if (time > this.latest || this.latest - time > LONGEST_STANDSTILL_MS) this.latest = time;
     return this.latest;
   }
 
   private driftUntil(at: number): number {
-    return Math.max(0, at - this.learntAt) * DRIFT;
+    return Math.max(0, at - this.learnedAt) * DRIFT;
   }
 }

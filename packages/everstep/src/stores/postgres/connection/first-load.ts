@@ -7,11 +7,11 @@ import pg from 'pg';
 import { LIMITS } from '../../../config/limits.js';
 import type { SearchDocument } from '../../../ports/stores/search-store.js';
 import { MIGRATIONS } from '../migrations/index.js';
-import { createNamespace, unprepared } from '../search/collection.js';
+import { createNamespace } from '../search/collection.js';
 import { writeDocuments } from '../search/index.js';
 import { POSTGRESQL } from '../sharding/engine.js';
 import { integer, type Row, text } from './columns.js';
-import { run, type SqlValue, type Statement, statement, type TransactionSession, TYPES } from './connection.js';
+import { run, type SqlValue, type Statement, statement, type TransactionSession, TYPES, unprepared } from './connection.js';
 import { locationOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 import { factsOf, LOCK_CLASS, OLDEST_SERVER } from './migrate.js';
 import { primaryUrl } from './primary.js';
@@ -47,24 +47,24 @@ class OneTransaction implements TransactionSession {
     this.client = client;
   }
 
-  async query(sent: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+  async query(command: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
     if (this.failed) throw this.failed;
-    return (await run(this.client, POSTGRESQL, sent, values)).rows;
+    return (await run(this.client, POSTGRESQL, command, values)).rows;
   }
 
-  async execute(sent: Statement, values: readonly SqlValue[] = []): Promise<number> {
+  async execute(command: Statement, values: readonly SqlValue[] = []): Promise<number> {
     if (this.failed) throw this.failed;
-    return (await run(this.client, POSTGRESQL, sent, values)).rowCount ?? 0;
+    return (await run(this.client, POSTGRESQL, command, values)).rowCount ?? 0;
   }
 
-  send(sent: Statement, values: readonly SqlValue[] = []): void {
-    run(this.client, POSTGRESQL, sent, values).catch((error: Error) => {
+  send(command: Statement, values: readonly SqlValue[] = []): void {
+    run(this.client, POSTGRESQL, command, values).catch((error: Error) => {
       this.failed ??= error;
     });
   }
 
-  sendJoined(sent: Statement, values: readonly SqlValue[]): void {
-    this.send(sent, values);
+  sendJoined(command: Statement, values: readonly SqlValue[]): void {
+    this.send(command, values);
   }
 }
 
@@ -146,9 +146,9 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     await close();
     if (error instanceof StoreOpenError) throw error;
     const state = sqlStateOf(error);
-    const why = error instanceof Error ? error.message : String(error);
-    if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${why}`, error);
-    throw new StoreOpenError('refused', `${location} refused: ${why}`, error);
+    const reason = error instanceof Error ? error.message : String(error);
+    if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
+    throw new StoreOpenError('refused', `${location} refused: ${reason}`, error);
   }
   const session = new OneTransaction(client);
   let cursors = 0;
@@ -174,12 +174,12 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     },
     read: (table, columns) => rowsOf(`SELECT ${columnNames(columns)} FROM ${table}`),
     async namespace(indexId, name) {
-      const made = await createNamespace(session, indexId, name, LIMITS.maxSearchNamespaces);
-      if (typeof made === 'string')
-        throw new Error(`the namespace ${JSON.stringify(name)} of ${indexId} could not be created: ${made}`);
+      const created = await createNamespace(session, indexId, name, LIMITS.maxSearchNamespaces);
+      if (typeof created === 'string')
+        throw new Error(`the namespace ${JSON.stringify(name)} of ${indexId} could not be created: ${created}`);
       return {
-        add: (documents) => writeDocuments(session, made, documents),
-        read: () => rowsOf(`SELECT id, content, metadata FROM ${made.table} WHERE namespace = ${made.namespace}`),
+        add: (documents) => writeDocuments(session, created, documents),
+        read: () => rowsOf(`SELECT id, content, metadata FROM ${created.table} WHERE namespace = ${created.namespace}`),
       };
     },
     async commit() {

@@ -34,7 +34,7 @@ async function versionOf(client: pg.ClientBase): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-async function bringUpToDate(client: pg.ClientBase, location: string, migrations: readonly string[]): Promise<void> {
+async function applyMigrations(client: pg.ClientBase, location: string, migrations: readonly string[]): Promise<void> {
   const version = await versionOf(client);
   if (version > migrations.length) {
     throw new StoreOpenError(
@@ -76,16 +76,16 @@ export async function migrate(database: Database, url: string, migrations: reado
       await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
       await client.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
       // The lock ends with the connection.
-      await bringUpToDate(client, location, migrations);
+      await applyMigrations(client, location, migrations);
       return facts;
     });
   } catch (error) {
     if (error instanceof StoreOpenError) throw error;
     const state = sqlStateOf(error instanceof StoreUnavailableError ? error.cause : error);
-    const why = error instanceof Error ? error.message : String(error);
-    if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${why}`, error);
+    const reason = error instanceof Error ? error.message : String(error);
+    if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
     if (REFUSALS.test(state) || state === INVALID_CATALOG)
-      throw new StoreOpenError('refused', `${location} refused the connection: ${why}`, error);
+      throw new StoreOpenError('refused', `${location} refused the connection: ${reason}`, error);
     throw error;
   }
 }

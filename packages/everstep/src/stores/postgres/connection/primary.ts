@@ -14,7 +14,7 @@ import { probeServer, type ServerProbe, type ServerState } from './server-probe.
 import { withVerification } from './tls.js';
 
 /** Interval at which all servers are asked while there are no reads. */
-const LOOK_EVERY_MS = 250;
+const PROBE_EVERY_MS = 250;
 /** Interval between attempts to connect to an unreachable server. */
 const RECONNECT_EVERY_MS = 1_000;
 /** Maximum wait of a read for a server that does not answer. */
@@ -29,13 +29,13 @@ const WANTED_SERVER = 'target_session_attrs';
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Returns a URL for each server that the URL names, in its order. */
-export function serverUrls(given: string): readonly string[] {
-  const url = withVerification(given);
+export function serverUrls(originalUrl: string): readonly string[] {
+  const url = withVerification(originalUrl);
   const [, head, hosts, path = '', query = ''] = URL_PARTS.exec(url) ?? [];
   if (head === undefined || hosts === undefined || !hosts.includes(',')) return [url];
-  const kept = query.split('&').filter((part) => part !== '' && part.split('=')[0] !== WANTED_SERVER);
-  const rest = kept.length === 0 ? path : `${path}?${kept.join('&')}`;
-  return hosts.split(',').map((host) => `${head}${host}${rest}`);
+  const parameters = query.split('&').filter((part) => part !== '' && part.split('=')[0] !== WANTED_SERVER);
+  const suffix = parameters.length === 0 ? path : `${path}?${parameters.join('&')}`;
+  return hosts.split(',').map((host) => `${head}${host}${suffix}`);
 }
 
 export interface PrimaryOptions {
@@ -74,10 +74,10 @@ export class Primary {
   private readonly urls: readonly string[];
   private readonly servers: readonly Server[];
   private readonly log: Log;
-  private readonly lookEveryMs: number;
+  private readonly probeIntervalMs: number;
   private readonly confirmWithinMs: number;
   private readonly listeners = new Set<() => void>();
-  private readonly asking = new SharedWork(() => this.probeConnected());
+  private readonly connectedProbes = new SharedWork(() => this.probeConnected());
   private current: string;
   private timeline = -1;
   private probing: Promise<void> | null = null;
@@ -86,21 +86,15 @@ export class Primary {
   private closed = false;
 
   constructor(options: PrimaryOptions) {
-    const {
-      url,
-      log,
-      probe = probeServer,
-      probeIntervalMs: lookEveryMs = LOOK_EVERY_MS,
-      confirmWithinMs = CONFIRM_WITHIN_MS,
-    } = options;
+    const { url, log, probe = probeServer, probeIntervalMs = PROBE_EVERY_MS, confirmWithinMs = CONFIRM_WITHIN_MS } = options;
     this.urls = serverUrls(url);
     this.current = this.urls[0] ?? url;
     this.log = log;
-    this.lookEveryMs = lookEveryMs;
+    this.probeIntervalMs = probeIntervalMs;
     this.confirmWithinMs = confirmWithinMs;
     this.servers = (this.isOneOfSeveral ? this.urls : []).map((url) => {
-      const own = probe(url);
-      return { url, probe: own, commits: new SharedWork(() => own.commits()), isReachable: true };
+      const serverProbe = probe(url);
+      return { url, probe: serverProbe, commits: new SharedWork(() => serverProbe.commits()), isReachable: true };
     });
   }
 
@@ -147,7 +141,7 @@ export class Primary {
    * that the primary acknowledges a commit, which it cannot do after its synchronous standby was promoted.
    */
   async confirm(): Promise<string | null> {
-    const { soon, late } = await this.asking.run();
+    const { soon, late } = await this.connectedProbes.run();
     const url = this.current;
     if (this.allAgree(soon)) return url;
     const acknowledged = this.servers.find((server) => server.url === url)?.commits.run() ?? false;
@@ -169,7 +163,7 @@ export class Primary {
   private scheduleProbe(): void {
     clearTimeout(this.timer);
     if (this.closed) return;
-    this.timer = setTimeout(() => void this.asking.run().then(() => this.scheduleProbe()), this.lookEveryMs);
+    this.timer = setTimeout(() => void this.connectedProbes.run().then(() => this.scheduleProbe()), this.probeIntervalMs);
     this.timer.unref();
   }
 
@@ -178,8 +172,8 @@ export class Primary {
     const reconnects = !this.closed && performance.now() >= this.reconnectAt;
     if (reconnects) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
     const states = this.servers.map((server): Promise<ServerState> => {
-      if (server.probe.isConnected) return this.ask(server);
-      if (reconnects) void this.ask(server);
+      if (server.probe.isConnected) return this.probeOne(server);
+      if (reconnects) void this.probeOne(server);
       return Promise.resolve('unknown');
     });
     const soon = states.map((state) => Promise.race([state, pause(TIMEOUT_MS, 'unknown' as const, { ref: false })]));
@@ -195,10 +189,10 @@ export class Primary {
   }
 
   /** Asks one server. With a newer history, it is the primary as soon as it responds, even if others do not. */
-  private async ask(server: Server): Promise<ServerState> {
+  private async probeOne(server: Server): Promise<ServerState> {
     const state = await server.probe.state();
     if (this.closed) return 'unknown';
-    if (this.isKnown && typeof state === 'number' && state > this.timeline) this.learn(server.url, state);
+    if (this.isKnown && typeof state === 'number' && state > this.timeline) this.setPrimary(server.url, state);
     const isReachable = state !== 'unknown';
     if (isReachable !== server.isReachable) {
       server.isReachable = isReachable;
@@ -210,25 +204,25 @@ export class Primary {
   }
 
   private async probeAll(): Promise<void> {
-    const states = await Promise.all(this.servers.map((server) => this.ask(server)));
-    let found: string | null = null;
+    const states = await Promise.all(this.servers.map((server) => this.probeOne(server)));
+    let foundUrl: string | null = null;
     let newest = this.timeline;
     for (const [index, { url }] of this.servers.entries()) {
       const state = states[index];
-      if (typeof state !== 'number' || state < newest || (state === newest && found !== null)) continue;
+      if (typeof state !== 'number' || state < newest || (state === newest && foundUrl !== null)) continue;
       newest = state;
-      found = url;
+      foundUrl = url;
     }
-    if (found !== null) this.learn(found, newest);
+    if (foundUrl !== null) this.setPrimary(foundUrl, newest);
   }
 
-  private learn(found: string, timeline: number): void {
+  private setPrimary(foundUrl: string, timeline: number): void {
     if (this.closed) return;
-    const [moved, first] = [found !== this.current, this.timeline < 0];
+    const [hasMoved, isFirst] = [foundUrl !== this.current, this.timeline < 0];
     this.timeline = timeline;
-    if (!moved) return;
-    this.current = found;
-    if (!first) this.log.warn({ server: locationOfUrl(found) }, 'database primary changed');
+    if (!hasMoved) return;
+    this.current = foundUrl;
+    if (!isFirst) this.log.warn({ server: locationOfUrl(foundUrl) }, 'database primary changed');
     for (const listener of this.listeners) listener();
   }
 }

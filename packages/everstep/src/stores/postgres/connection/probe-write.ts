@@ -1,19 +1,24 @@
-/** Finds out whether the database accepts writes. */
+/** Checks whether the database accepts writes. */
 import { randomBytes } from 'node:crypto';
 import { PROBE_BYTES } from '../../../ports/stores/store.js';
-import { type Database, planned } from './connection.js';
+import { type Database, unprepared } from './connection.js';
 
 const NAME = 'write-probe';
-const PUT = planned('INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value');
-const REMOVE = planned('DELETE FROM secret WHERE name = $1');
+const PUT = unprepared(
+  'INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+);
+const REMOVE = unprepared('DELETE FROM secret WHERE name = $1');
 
 /** Tables on all servers take no writes while one of them is down. This one is on the server that the nodes connect to. */
-const PUT_ON_SERVER = planned(
+const PUT_ON_SERVER = unprepared(
   `INSERT INTO node (node_id, lease_until, host, version) VALUES ($1, clock_timestamp() + interval '1 minute', $2, '')`,
 );
-const REMOVE_ON_SERVER = planned('DELETE FROM node WHERE node_id = $1');
+const REMOVE_ON_SERVER = unprepared('DELETE FROM node WHERE node_id = $1');
 
-/** Random bytes cannot be compressed, so they take pages of their own. They are removed in the same transaction. */
+/**
+ * Writes a probe and removes it in the same transaction. Its random bytes cannot be compressed, so they take pages of their
+ * own.
+ */
 export async function probeWrites(database: Database): Promise<void> {
   const { isDistributed } = database.engine;
   const name = isDistributed ? `${NAME} ${randomBytes(9).toString('base64url')}` : NAME;

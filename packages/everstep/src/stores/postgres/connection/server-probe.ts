@@ -30,7 +30,7 @@ const SELECT_TIMELINE = `
 const COMMIT = `SELECT pg_logical_emit_message(true, 'everstep', ''::text)`;
 
 /** A connection that is opened on demand, and again after it was lost. */
-class Line {
+class ReconnectingClient {
   private readonly options: pg.ClientConfig;
   private readonly prepare: string | null;
   private client: pg.Client | null = null;
@@ -103,29 +103,29 @@ class Line {
 }
 
 export function probeServer(url: string): ServerProbe {
-  const asks = new Line({
+  const stateClient = new ReconnectingClient({
     connectionString: url,
     application_name: 'everstep (looks for the primary)',
     query_timeout: ANSWER_WITHIN_MS,
   });
-  const commits = new Line(
+  const commitClient = new ReconnectingClient(
     { connectionString: url, application_name: 'everstep (confirms the primary)', query_timeout: COMMIT_WITHIN_MS },
     SYNCHRONOUS_COMMIT,
   );
   return {
     get isConnected() {
-      return asks.isConnected;
+      return stateClient.isConnected;
     },
     async state() {
-      const rows = await asks.query<{ timeline: string | null }>(SELECT_TIMELINE);
+      const rows = await stateClient.query<{ timeline: string | null }>(SELECT_TIMELINE);
       if (!rows?.[0]) return 'unknown';
       const { timeline } = rows[0];
       return timeline === null ? 'standby' : Number.parseInt(timeline, 16);
     },
-    commits: async () => (await commits.query(COMMIT)) !== null,
+    commits: async () => (await commitClient.query(COMMIT)) !== null,
     close() {
-      asks.close();
-      commits.close();
+      stateClient.close();
+      commitClient.close();
     },
   };
 }

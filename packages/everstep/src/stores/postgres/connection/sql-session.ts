@@ -10,16 +10,19 @@ const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off'
 const statements = new Map<string, Statement>();
 
 function statementOf(text: string): Statement {
-  const known = statements.get(text);
-  if (known) return known;
-  const made = statement(text);
-  statements.set(text, made);
-  return made;
+  const cached = statements.get(text);
+  if (cached) return cached;
+  const newStatement = statement(text);
+  statements.set(text, newStatement);
+  return newStatement;
 }
 
 const dialectOf = ({ engine }: Session): Dialect => (engine.isDistributed ? 'distributed' : 'postgres');
 
-async function resultOf(session: Session | TransactionSession, { statement: parts, returns }: Command): Promise<CommandResult> {
+async function executeCommand(
+  session: Session | TransactionSession,
+  { statement: parts, returns }: Command,
+): Promise<CommandResult> {
   const { text, values } = render(parts, dialectOf(session));
   if (returns === 'rows') return { rows: await session.query(statementOf(text), values), count: 0 };
   if (returns === 'nothing' && 'send' in session) session.send(statementOf(text), values);
@@ -29,7 +32,7 @@ async function resultOf(session: Session | TransactionSession, { statement: part
 
 export async function runProcedure<Result>(session: Session | TransactionSession, procedure: Procedure<Result>): Promise<Result> {
   let next = procedure.next();
-  while (next.done !== true) next = procedure.next(await resultOf(session, next.value));
+  while (next.done !== true) next = procedure.next(await executeCommand(session, next.value));
   return next.value;
 }
 

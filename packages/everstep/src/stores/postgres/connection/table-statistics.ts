@@ -4,7 +4,7 @@
  * nothing to a hundred thousand rows.
  */
 import { text } from './columns.js';
-import { type Database, planned, statement } from './connection.js';
+import { type Database, statement, unprepared } from './connection.js';
 
 /** Number of writes until the tables are checked for the first time. It doubles each time. */
 const WRITES_BEFORE_FIRST_CHECK = 200;
@@ -42,6 +42,6 @@ export class TableStatistics {
 
   private async checkTables(): Promise<void> {
     const grown = await this.database.query(GROWN);
-    if (grown.length > 0) await this.database.execute(planned(`ANALYZE ${grown.map((row) => text(row, 'name')).join(', ')}`));
+    if (grown.length > 0) await this.database.execute(unprepared(`ANALYZE ${grown.map((row) => text(row, 'name')).join(', ')}`));
   }
 }

@@ -18,23 +18,28 @@ const parametersOf = (url: string): URLSearchParams => new URLSearchParams(/\?([
 /** Returns the URL for the library. A URL that requests the libpq meaning keeps that meaning. */
 export function withVerification(url: string): string {
   if (parametersOf(url).get('uselibpqcompat') === 'true') return url;
-  return url.replace(MODE, (whole, name: string, mode: string) => (VERIFIED.includes(mode) ? `${name}verify-full` : whole));
+  return url.replace(MODE, (parameter, name: string, mode: string) =>
+    VERIFIED.includes(mode) ? `${name}verify-full` : parameter,
+  );
 }
 
-/** Throws StoreOpenError for an unknown mode and for an unreadable file. `place` is the location without a password. */
-export function checkTls(url: string, place: string): void {
+/** Throws StoreOpenError for an unknown mode and for an unreadable file. `location` contains no password. */
+export function checkTls(url: string, location: string): void {
   const parameters = parametersOf(url);
   const mode = parameters.get('sslmode');
   if (mode !== null && !MODES.includes(mode))
-    throw new StoreOpenError('refused', `${place} cannot be used: sslmode must be one of ${MODES.join(', ')}; it is "${mode}".`);
+    throw new StoreOpenError(
+      'refused',
+      `${location} cannot be used: sslmode must be one of ${MODES.join(', ')}; it is "${mode}".`,
+    );
   for (const name of FILES) {
     const path = parameters.get(name);
     if (path === null) continue;
     try {
       accessSync(path, constants.R_OK);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      throw new StoreOpenError('refused', `${place} cannot be used: the file of ${name} cannot be read: ${why}`, error);
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new StoreOpenError('refused', `${location} cannot be used: the file of ${name} cannot be read: ${reason}`, error);
     }
   }
 }

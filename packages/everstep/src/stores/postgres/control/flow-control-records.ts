@@ -52,7 +52,7 @@ const SET_WINDOW = statement(`
     SET window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`);
 
 /** The writes of a batch to one key, in the order in which they apply: the state, the limits, the window. */
-interface Sum {
+interface KeyWrites {
   readonly instanceId: string;
   readonly key: string;
   set: FlowControlState | null;
@@ -62,38 +62,38 @@ interface Sum {
 
 const hasLimits = ({ parallelism, rate }: FlowControl): boolean => parallelism !== undefined || rate !== undefined;
 
-function sumsOf(writes: readonly FlowControlWrite[]): readonly Sum[] {
-  const sums = new Map<string, Sum>();
-  const sumOf = (instanceId: string, key: string): Sum => {
+function writesByKey(writes: readonly FlowControlWrite[]): readonly KeyWrites[] {
+  const keyWrites = new Map<string, KeyWrites>();
+  const writesOf = (instanceId: string, key: string): KeyWrites => {
     const id = `${instanceId}\n${key}`;
-    const sum = sums.get(id) ?? { instanceId, key, set: null, put: null, window: null };
-    sums.set(id, sum);
-    return sum;
+    const keyWrite = keyWrites.get(id) ?? { instanceId, key, set: null, put: null, window: null };
+    keyWrites.set(id, keyWrite);
+    return keyWrite;
   };
   for (const write of writes) {
     switch (write.kind) {
       case 'put-flow-control': {
-        const sum = sumOf(write.instanceId, write.flowControl.key);
+        const keyWrite = writesOf(write.instanceId, write.flowControl.key);
         // A write without limits only registers the key.
-        if (!sum.put || hasLimits(write.flowControl)) sum.put = write.flowControl;
+        if (!keyWrite.put || hasLimits(write.flowControl)) keyWrite.put = write.flowControl;
         break;
       }
       case 'set-flow-control':
         // A whole state replaces everything that was written before.
-        Object.assign(sumOf(write.instanceId, write.state.key), { set: write.state, put: null, window: null });
+        Object.assign(writesOf(write.instanceId, write.state.key), { set: write.state, put: null, window: null });
         break;
       case 'set-flow-window':
-        sumOf(write.instanceId, write.key).window = { value: write.window };
+        writesOf(write.instanceId, write.key).window = { value: write.window };
         break;
     }
   }
-  return [...sums.values()];
+  return [...keyWrites.values()];
 }
 
 /** Sends all writes of a batch, in their order, in at most three statements and without waiting. */
 export function writeFlowControls(session: TransactionSession, writes: readonly FlowControlWrite[]): void {
-  const sums = sumsOf(writes);
-  const sets = sums.flatMap(({ instanceId, set }) => (set ? [{ instanceId, ...set }] : []));
+  const keyWrites = writesByKey(writes);
+  const sets = keyWrites.flatMap(({ instanceId, set }) => (set ? [{ instanceId, ...set }] : []));
   if (sets.length > 0)
     session.send(SET, [
       sets.map(({ instanceId }) => instanceId),
@@ -107,7 +107,7 @@ export function writeFlowControls(session: TransactionSession, writes: readonly 
       sets.map(({ window }) => window?.startedAt ?? null),
       sets.map(({ window }) => window?.granted ?? null),
     ]);
-  const puts = sums.flatMap(({ instanceId, put }) => (put ? [{ instanceId, ...put }] : []));
+  const puts = keyWrites.flatMap(({ instanceId, put }) => (put ? [{ instanceId, ...put }] : []));
   if (puts.length > 0)
     session.send(PUT, [
       puts.map(({ instanceId }) => instanceId),
@@ -116,7 +116,7 @@ export function writeFlowControls(session: TransactionSession, writes: readonly 
       puts.map(({ rate }) => rate ?? null),
       puts.map(({ periodMs }) => periodMs ?? null),
     ]);
-  const windows = sums.flatMap(({ instanceId, key, window }) => (window ? [{ instanceId, key, ...window }] : []));
+  const windows = keyWrites.flatMap(({ instanceId, key, window }) => (window ? [{ instanceId, key, ...window }] : []));
   if (windows.length > 0)
     session.send(SET_WINDOW, [
       windows.map(({ instanceId }) => instanceId),

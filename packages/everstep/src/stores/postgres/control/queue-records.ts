@@ -8,17 +8,17 @@ import { type ObjectKey, objectKeyArrays } from '../connection/row-sets.js';
 
 export type QueueWrite = Extract<StoreWrite, { readonly kind: 'register-queue' | 'put-queue' | 'delete-queue' }>;
 
-const GIVEN = `unnest($1::text[], $2::text[], $3::integer[], $4::boolean[], $5::bigint[], $6::bigint[])
+const ROWS = `unnest($1::text[], $2::text[], $3::integer[], $4::boolean[], $5::bigint[], $6::bigint[])
   AS w (instance_id, name, parallelism, paused, created_at, updated_at)`;
 const INSERT = 'INSERT INTO queue (instance_id, name, parallelism, paused, created_at, updated_at)';
 
 /** Registers queues. A queue that exists is not locked, because every message names its queue. */
 const REGISTER = statement(`
-  ${INSERT} SELECT w.* FROM ${GIVEN}
+  ${INSERT} SELECT w.* FROM ${ROWS}
   WHERE NOT EXISTS (SELECT 1 FROM queue q WHERE q.instance_id = w.instance_id AND q.name = w.name)
   ORDER BY w.instance_id, w.name ON CONFLICT (instance_id, name) DO NOTHING`);
 const PUT = statement(`
-  ${INSERT} SELECT w.* FROM ${GIVEN} ORDER BY w.instance_id, w.name
+  ${INSERT} SELECT w.* FROM ${ROWS} ORDER BY w.instance_id, w.name
   ON CONFLICT (instance_id, name) DO UPDATE SET parallelism = excluded.parallelism, paused = excluded.paused,
     created_at = excluded.created_at, updated_at = excluded.updated_at`);
 const DELETE = statement(`
@@ -48,11 +48,11 @@ function outcomesOf(writes: readonly QueueWrite[]): readonly Outcome[] {
     if (write.kind === 'put-queue') outcomes.set(key, { instanceId, name, change: { kind: 'put', queue: write.queue } });
     else if (write.kind === 'delete-queue') outcomes.set(key, { instanceId, name, change: { kind: 'delete' } });
     else {
-      const before = outcomes.get(key)?.change.kind;
+      const previousKind = outcomes.get(key)?.change.kind;
       const queue = { name, parallelism: 1, paused: false, createdAt: write.at, updatedAt: write.at };
       // After a deletion it is a new queue, whatever existed before.
-      if (before === undefined) outcomes.set(key, { instanceId, name, change: { kind: 'register', queue } });
-      else if (before === 'delete') outcomes.set(key, { instanceId, name, change: { kind: 'put', queue } });
+      if (previousKind === undefined) outcomes.set(key, { instanceId, name, change: { kind: 'register', queue } });
+      else if (previousKind === 'delete') outcomes.set(key, { instanceId, name, change: { kind: 'put', queue } });
     }
   }
   return [...outcomes.values()];
@@ -61,10 +61,10 @@ function outcomesOf(writes: readonly QueueWrite[]): readonly Outcome[] {
 /** Sends all writes of a batch, in their order, in at most three statements and without waiting. */
 export function writeQueues(session: TransactionSession, writes: readonly QueueWrite[]): void {
   const outcomes = outcomesOf(writes);
-  for (const [kind, to] of [['register', REGISTER] as const, ['put', PUT] as const]) {
+  for (const [kind, target] of [['register', REGISTER] as const, ['put', PUT] as const]) {
     const rows = outcomes.flatMap(({ instanceId, change }) => (change.kind === kind ? [{ instanceId, ...change.queue }] : []));
     if (rows.length === 0) continue;
-    session.send(to, [
+    session.send(target, [
       rows.map(({ instanceId }) => instanceId),
       rows.map(({ name }) => name),
       rows.map(({ parallelism }) => parallelism),

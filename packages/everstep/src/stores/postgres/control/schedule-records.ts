@@ -6,7 +6,7 @@ import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { integer, integerOrNull, text } from '../connection/columns.js';
 import { inForms, type Session, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
 import { type ObjectKey, objectKeyArrays } from '../connection/row-sets.js';
-import { addBytes, charged } from '../storage/stored-bytes.js';
+import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
 
 export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
 
@@ -16,7 +16,7 @@ export interface ScheduleReference {
 }
 
 /** Columns with their types and values. */
-const WRITTEN: readonly (readonly [column: string, type: string, of: (schedule: Schedule) => SqlValue])[] = [
+const COLUMNS: readonly (readonly [column: string, type: string, of: (schedule: Schedule) => SqlValue])[] = [
   ['instance_id', 'text', ({ instanceId }) => instanceId],
   ['schedule_id', 'text', ({ scheduleId }) => scheduleId],
   ['created_at', 'bigint', ({ createdAt }) => createdAt],
@@ -35,27 +35,30 @@ const WRITTEN: readonly (readonly [column: string, type: string, of: (schedule: 
   ['forward_headers', 'text', ({ payload }) => JSON.stringify(payload.forwardHeaders)],
   ['body', 'bytea', ({ payload }) => payload.body],
 ];
-const NAMES = WRITTEN.map(([column]) => column);
+const NAMES = COLUMNS.map(([column]) => column);
 
 /** Inserts schedules. `n` is the order in which the batch first names them, which is the order of creation. */
 const INSERT = `
   INSERT INTO schedule (${NAMES.join(', ')})
   SELECT ${NAMES.map((name) => `w.${name}`).join(', ')}
-  FROM unnest(${WRITTEN.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')}) WITH ORDINALITY AS w (${NAMES.join(', ')}, n)
+  FROM unnest(${COLUMNS.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')}) WITH ORDINALITY AS w (${NAMES.join(', ')}, n)
   ORDER BY w.n
   ON CONFLICT (instance_id, schedule_id)
   DO UPDATE SET ${NAMES.slice(2)
     .map((column) => `${column} = excluded.${column}`)
     .join(', ')}`;
 const BYTES = `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s`;
-const PUT = inForms(charged(`${INSERT} RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`), [
-  INSERT,
-  addBytes(`(${BYTES} JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
+const PUT = inForms(
+  countChangedBytes(`${INSERT} RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`),
+  [
+    INSERT,
+    addBytes(`(${BYTES} JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
     ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id) put`),
-]);
+  ],
+);
 const NAMED = 'unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)';
 const DELETE = statement(
-  charged(
+  countChangedBytes(
     `DELETE FROM schedule s USING ${NAMED}
      WHERE s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
      RETURNING s.instance_id, ${storedSql('schedule', 's')} AS bytes`,
@@ -64,7 +67,7 @@ const DELETE = statement(
 );
 /** Releases the bytes of schedules that are replaced next, and locks their rows until then. */
 const RELEASE = statement(
-  charged(
+  countChangedBytes(
     `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${NAMED}
        ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
      ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`,
@@ -105,14 +108,14 @@ const referenceOf = (write: ScheduleWrite): ScheduleReference => (write.kind ===
 /** Sends all writes of a batch, in their order, without waiting. */
 export function writeSchedules(session: TransactionSession, writes: readonly ScheduleWrite[]): void {
   const deleted = new Map<string, ScheduleReference>();
-  const last = new Map<string, Schedule>();
+  const latest = new Map<string, Schedule>();
   for (const write of writes) {
     const key = keyOf(referenceOf(write));
     if (write.kind === 'put-schedule') {
-      last.set(key, write.schedule);
+      latest.set(key, write.schedule);
     } else {
       deleted.set(key, write);
-      last.delete(key);
+      latest.delete(key);
     }
   }
   // A schedule that is created again after its deletion is a new one.
@@ -120,12 +123,12 @@ export function writeSchedules(session: TransactionSession, writes: readonly Sch
     const references = [...deleted.values()];
     session.send(DELETE, [references.map(({ instanceId }) => instanceId), references.map(({ scheduleId }) => scheduleId)]);
   }
-  const schedules = [...last.values()];
+  const schedules = [...latest.values()];
   if (schedules.length === 0) return;
   session.send(RELEASE, [schedules.map(({ instanceId }) => instanceId), schedules.map(({ scheduleId }) => scheduleId)]);
   session.send(
     PUT,
-    WRITTEN.map(([, , of]) => schedules.map(of)),
+    COLUMNS.map(([, , of]) => schedules.map(of)),
   );
 }
 
@@ -153,7 +156,7 @@ export async function lockNextTicks(
 /** Returns a text for comparing the contents of schedules. */
 export function digestOf(schedule: Schedule): string {
   const hash = createHash('sha256').update(schedule.payload.body).digest('hex');
-  return JSON.stringify(WRITTEN.map(([column, , of]) => (column === 'body' ? hash : of(schedule))));
+  return JSON.stringify(COLUMNS.map(([column, , of]) => (column === 'body' ? hash : of(schedule))));
 }
 
 /** Returns the digests of the schedules that exist. */

@@ -7,9 +7,9 @@ import { type GroupChange, type GroupChanges, SEVERAL } from '../../../engine/de
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 
-const PLACE = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
-const CAME = {
-  ...PLACE,
+const GROUP_KEY = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
+const ADDED = {
+  ...GROUP_KEY,
   kind: 'text',
   step_name: 'text',
   response_status: 'integer',
@@ -18,29 +18,35 @@ const CAME = {
   last_seen_at: 'bigint',
   total: 'bigint',
 } as const satisfies Columns;
-const LEFT = { ...PLACE, gone: 'bigint', moved: 'bigint', recovered_at: 'bigint', successor: 'text' } as const satisfies Columns;
-const WORKFLOW = { ...PLACE, workflow_url: 'text', entries: 'bigint' } as const satisfies Columns;
-const HOUR = { ...PLACE, hour: 'integer', count: 'bigint' } as const satisfies Columns;
+const REMOVED = {
+  ...GROUP_KEY,
+  gone: 'bigint',
+  moved: 'bigint',
+  recovered_at: 'bigint',
+  successor: 'text',
+} as const satisfies Columns;
+const WORKFLOW = { ...GROUP_KEY, workflow_url: 'text', entries: 'bigint' } as const satisfies Columns;
+const HOUR = { ...GROUP_KEY, hour: 'integer', count: 'bigint' } as const satisfies Columns;
 
 const LOCK = statement(`
-  SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${columnNames(PLACE)})
+  SELECT g.fingerprint FROM ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})
   JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
   ORDER BY g.instance_id, g.fingerprint FOR UPDATE OF g`);
 /** SQL: whether entries were added after the group was resolved. */
-const CAME_AFTER = 'g.resolved_at <= excluded.last_seen_at';
-const COME = statement(`
-  INSERT INTO dead_letter_group AS g (${columnNames(CAME)}, entries, rank)
-  SELECT ${columnNames(CAME)}, total, 1 FROM ${unnest(CAME)} AS u(${columnNames(CAME)}) ORDER BY instance_id, fingerprint
+const ADDED_AFTER_RESOLUTION = 'g.resolved_at <= excluded.last_seen_at';
+const ADD_ENTRIES = statement(`
+  INSERT INTO dead_letter_group AS g (${columnNames(ADDED)}, entries, rank)
+  SELECT ${columnNames(ADDED)}, total, 1 FROM ${unnest(ADDED)} AS u(${columnNames(ADDED)}) ORDER BY instance_id, fingerprint
   ON CONFLICT (instance_id, fingerprint) DO UPDATE SET
     total = g.total + excluded.total,
     entries = g.entries + excluded.entries,
     first_seen_at = least(g.first_seen_at, excluded.first_seen_at),
     last_seen_at = greatest(g.last_seen_at, excluded.last_seen_at),
-    regressed_at = CASE WHEN ${CAME_AFTER} THEN excluded.last_seen_at ELSE g.regressed_at END,
-    rank = CASE WHEN ${CAME_AFTER} THEN 0 ELSE g.rank END,
-    resolved_at = CASE WHEN ${CAME_AFTER} THEN NULL ELSE g.resolved_at END`);
+    regressed_at = CASE WHEN ${ADDED_AFTER_RESOLUTION} THEN excluded.last_seen_at ELSE g.regressed_at END,
+    rank = CASE WHEN ${ADDED_AFTER_RESOLUTION} THEN 0 ELSE g.rank END,
+    resolved_at = CASE WHEN ${ADDED_AFTER_RESOLUTION} THEN NULL ELSE g.resolved_at END`);
 const RESOLVED = 'g.entries = u.gone AND u.recovered_at IS NOT NULL';
-const LEAVE = statement(`
+const REMOVE_ENTRIES = statement(`
   UPDATE dead_letter_group g SET
     entries = g.entries - u.gone,
     total = g.total - u.moved,
@@ -49,7 +55,7 @@ const LEAVE = statement(`
     resolved_at = CASE WHEN ${RESOLVED} THEN u.recovered_at ELSE g.resolved_at END,
     regressed_at = CASE WHEN ${RESOLVED} THEN NULL ELSE g.regressed_at END,
     rank = CASE WHEN NOT (${RESOLVED}) OR g.rank > 0 THEN g.rank WHEN g.acknowledged_at IS NULL THEN 1 ELSE 2 END
-  FROM ${unnest(LEFT)} AS u(${columnNames(LEFT)}) WHERE g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint`);
+  FROM ${unnest(REMOVED)} AS u(${columnNames(REMOVED)}) WHERE g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint`);
 const COUNT_WORKFLOWS = statement(`
   INSERT INTO dead_letter_group_workflow AS w (${columnNames(WORKFLOW)})
   SELECT ${columnNames(WORKFLOW)} FROM ${unnest(WORKFLOW)} AS u(${columnNames(WORKFLOW)}) ORDER BY instance_id, fingerprint, workflow_url
@@ -69,18 +75,18 @@ const keyOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | 'fi
 
 /** Sends the changes without waiting. Must be called last in a transaction. */
 export function sendGroupChanges(session: TransactionSession, changes: GroupChanges): void {
-  if (!changes.any) return;
+  if (!changes.hasChanges) return;
   const { groups, workflows, hours } = changes.take();
-  session.send(LOCK, columnArrays(PLACE, groups.map(keyOf)));
-  const came = groups.flatMap((group) => {
+  session.send(LOCK, columnArrays(GROUP_KEY, groups.map(keyOf)));
+  const added = groups.flatMap((group) => {
     const { properties, firstAt, lastAt, added: total } = group;
     if (!properties) return [];
     const { kind, stepName, responseStatus, message } = properties;
-    const shown = { kind, step_name: stepName, response_status: responseStatus, message };
-    return [{ ...keyOf(group), ...shown, first_seen_at: firstAt, last_seen_at: lastAt, total }];
+    const propertyColumns = { kind, step_name: stepName, response_status: responseStatus, message };
+    return [{ ...keyOf(group), ...propertyColumns, first_seen_at: firstAt, last_seen_at: lastAt, total }];
   });
-  if (came.length > 0) session.send(COME, columnArrays(CAME, came));
-  const left = groups
+  if (added.length > 0) session.send(ADD_ENTRIES, columnArrays(ADDED, added));
+  const removals = groups
     .filter(({ removed }) => removed > 0)
     .map((group) => ({
       ...keyOf(group),
@@ -89,15 +95,15 @@ export function sendGroupChanges(session: TransactionSession, changes: GroupChan
       recovered_at: group.recoveredAt,
       successor: group.successor,
     }));
-  if (left.length > 0) session.send(LEAVE, columnArrays(LEFT, left));
+  if (removals.length > 0) session.send(REMOVE_ENTRIES, columnArrays(REMOVED, removals));
   if (workflows.length > 0) {
     const values = columnArrays(
       WORKFLOW,
       workflows.map((change) => ({ ...keyOf(change), workflow_url: change.workflowUrl, entries: change.entries })),
     );
     session.send(COUNT_WORKFLOWS, values);
-    if (left.length > 0) session.send(DROP_WORKFLOWS, values);
+    if (removals.length > 0) session.send(DROP_WORKFLOWS, values);
   }
-  const counted = hours.map((change) => ({ ...keyOf(change), hour: change.hour, count: change.added }));
-  if (counted.length > 0) session.send(COUNT_HOURS, columnArrays(HOUR, counted));
+  const hourRows = hours.map((change) => ({ ...keyOf(change), hour: change.hour, count: change.added }));
+  if (hourRows.length > 0) session.send(COUNT_HOURS, columnArrays(HOUR, hourRows));
 }

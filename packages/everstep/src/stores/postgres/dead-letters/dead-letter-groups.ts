@@ -27,7 +27,7 @@ const LOCK_UNGROUPED = statement(`
 const SET_FINGERPRINTS = statement(`
   UPDATE dead_letter d SET fingerprint = u.fingerprint, rules = u.rules FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
   WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NOT DISTINCT FROM u.was`);
-const PLACE = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
+const GROUP_KEY = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
 const NEXT = `
   SELECT instance_id, fingerprint FROM dead_letter_group WHERE (instance_id, fingerprint) > ($1::text, $2::text)
   ORDER BY instance_id, fingerprint LIMIT $3`;
@@ -35,7 +35,7 @@ const LOCK_NEXT = statement(`${NEXT} FOR UPDATE`);
 /** Finds rows by a plain read where the tables are on several servers; they are then locked by instance. */
 const FIND_NEXT = statement(NEXT);
 const LOCK_FOUND = statement(`
-  SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${columnNames(PLACE)})
+  SELECT g.fingerprint FROM ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})
   JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
   ORDER BY g.fingerprint FOR UPDATE OF g`);
 /** Transactions that change entries count them before this lock is acquired, or after it is released. */
@@ -43,39 +43,39 @@ const RECOUNT = statement(`
   UPDATE dead_letter_group g SET entries = c.entries FROM (
     SELECT u.instance_id, u.fingerprint, (
       SELECT count(*) FROM dead_letter d WHERE d.instance_id = u.instance_id AND d.fingerprint = u.fingerprint) AS entries
-    FROM ${unnest(PLACE)} AS u(${columnNames(PLACE)})) c
+    FROM ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})) c
   WHERE g.instance_id = c.instance_id AND g.fingerprint = c.fingerprint AND g.entries <> c.entries
   RETURNING g.instance_id, g.fingerprint`);
 const FORGET_WORKFLOWS = statement(`
-  DELETE FROM dead_letter_group_workflow w USING ${unnest(PLACE)} AS u(${columnNames(PLACE)})
+  DELETE FROM dead_letter_group_workflow w USING ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})
   WHERE w.instance_id = u.instance_id AND w.fingerprint = u.fingerprint`);
 const RECOUNT_WORKFLOWS = statement(`
   INSERT INTO dead_letter_group_workflow (instance_id, fingerprint, workflow_url, entries)
-  SELECT d.instance_id, d.fingerprint, d.workflow_url, count(*) FROM ${unnest(PLACE)} AS u(${columnNames(PLACE)})
+  SELECT d.instance_id, d.fingerprint, d.workflow_url, count(*) FROM ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.fingerprint = u.fingerprint GROUP BY 1, 2, 3`);
 
 const keyOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprint: text(row, 'fingerprint') });
 
 async function lockNext(session: Session, range: readonly SqlValue[]): Promise<readonly Row[]> {
   if (!session.engine.isDistributed) return session.query(LOCK_NEXT, range);
-  const found = await session.query(FIND_NEXT, range);
-  await session.query(LOCK_FOUND, columnArrays(PLACE, found.map(keyOf)));
-  return found;
+  const foundRows = await session.query(FIND_NEXT, range);
+  await session.query(LOCK_FOUND, columnArrays(GROUP_KEY, foundRows.map(keyOf)));
+  return foundRows;
 }
 
 export function createPostgresDeadLetterGroups(database: Database, store: SqlSession): DeadLetterGroupStore {
   return createDeadLetterGroups(store, {
     addAudit,
     *examples(instanceId, fingerprints) {
-      const found = yield* rows(sql`
+      const foundRows = yield* rows(sql`
         SELECT g.fingerprint, e.dlq_id, e.error, e.failed_by FROM dead_letter_group g JOIN LATERAL (
           SELECT d.dlq_id, d.error, d.failed_by FROM dead_letter d
           WHERE d.instance_id = g.instance_id AND d.fingerprint = g.fingerprint ORDER BY d.place DESC LIMIT 1) e ON true
         WHERE g.instance_id = ${instanceId} AND g.fingerprint ${isOneOf(fingerprints)}`);
-      return new Map(found.map((row) => [text(row, 'fingerprint'), exampleOf(row)]));
+      return new Map(foundRows.map((row) => [text(row, 'fingerprint'), exampleOf(row)]));
     },
     async ungrouped({ limit }) {
-      const found = await store.read(
+      const foundRows = await store.read(
         rows(sql`
           SELECT d.instance_id, d.dlq_id, d.fingerprint, d.failed_by, ${raw(SHORT_RESPONSE)}, CASE WHEN d.message THEN 'message' ELSE 'workflow' END AS kind, d.workflow_url,
             d.response_status, d.error, a.name, a.cause, a.message
@@ -85,7 +85,7 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
             ORDER BY x.place DESC LIMIT 1) a ON true
           WHERE d.rules < 2 ORDER BY d.place LIMIT ${limit}`),
       );
-      return found.map(ungroupedOf);
+      return foundRows.map(ungroupedOf);
     },
     async group({ entries }) {
       const values = columnArrays(
@@ -118,9 +118,9 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
     recount: ({ after, limit }) =>
       database.transaction(async (session) => {
         const locked = await lockNext(session, [after?.instanceId ?? '', after?.fingerprint ?? '', limit]);
-        const wrong = await session.query(RECOUNT, columnArrays(PLACE, locked.map(keyOf)));
+        const wrong = await session.query(RECOUNT, columnArrays(GROUP_KEY, locked.map(keyOf)));
         if (wrong.length > 0) {
-          const values = columnArrays(PLACE, wrong.map(keyOf));
+          const values = columnArrays(GROUP_KEY, wrong.map(keyOf));
           session.send(FORGET_WORKFLOWS, values);
           session.send(RECOUNT_WORKFLOWS, values);
         }

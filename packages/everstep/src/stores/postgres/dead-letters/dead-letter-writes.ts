@@ -11,7 +11,7 @@ import { type Columns, columnArrays, columnNames, PLACE_BASE, type RowOf, unnest
 import type { RunWrites } from '../runs/run-writes.js';
 import { RUN } from '../runs/tables.js';
 import type { TaskWrites } from '../runs/task-writes.js';
-import { addBytes, charged } from '../storage/stored-bytes.js';
+import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
 /** Columns of `dead_letter` that are written with an entry. The others are copied from its run. */
@@ -44,21 +44,21 @@ const TAKE = {
   became_run_key: 'text',
 } as const satisfies Columns;
 
-/** `IS TRUE` keeps the server from looking for the state in an index instead of for the run. */
 const GIVEN = `(
   SELECT u.*, base.place + u.n AS place FROM (SELECT ${PLACE_BASE} AS place) base,
     ${unnest(ENTRY)} WITH ORDINALITY AS u(${columnNames(ENTRY)}, n))`;
-const markEnded = (given: string) => `
-  UPDATE ended_run e SET state = 'deadLetter' FROM ${given} g
+/** `IS TRUE` keeps the server from looking for the state in an index instead of for the run. */
+const markEnded = (source: string) => `
+  UPDATE ended_run e SET state = 'deadLetter' FROM ${source} g
   WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND (e.state = 'failed') IS TRUE`;
-const insertLabels = (given: string) => `
+const insertLabels = (source: string) => `
   INSERT INTO dead_letter_label (instance_id, label, place, dlq_id)
-  SELECT g.instance_id, l.label, g.place, g.dlq_id FROM ${given} g
+  SELECT g.instance_id, l.label, g.place, g.dlq_id FROM ${source} g
   JOIN run_label l ON l.instance_id = g.instance_id AND l.run_key = g.run_key`;
-const insertEntries = (given: string) => `
+const insertEntries = (source: string) => `
   INSERT INTO dead_letter (${columnNames(ENTRY)}, place, run_created_at, ${columnNames(COPIED)})
   SELECT ${listOf(Object.keys(ENTRY), 'g')}, g.place, r.created_at, ${listOf(Object.keys(COPIED), 'r')}
-  FROM ${given} g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`;
+  FROM ${source} g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`;
 /** The insertion where the tables are on several servers. The time is that of the statement, so that all rows have the same. */
 const INSERT_ON_SERVER = `
   INSERT INTO dead_letter (${columnNames(ENTRY)}, place, run_created_at, ${columnNames(COPIED)})
@@ -79,18 +79,18 @@ const SET_STATES = statement(`
   UPDATE dead_letter d SET failure_function_state = u.state FROM ${unnest(STATE)} AS u(${columnNames(STATE)})
   WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id`);
 const TAKEN = `${unnest(TAKE)} AS g(${columnNames(TAKE)})`;
-const deleteEntries = (given: string) => `
-  DELETE FROM dead_letter d USING ${given} WHERE d.instance_id = g.instance_id AND d.dlq_id = g.dlq_id
+const deleteEntries = (source: string) => `
+  DELETE FROM dead_letter d USING ${source} WHERE d.instance_id = g.instance_id AND d.dlq_id = g.dlq_id
   RETURNING d.instance_id, ${storedSql('dead_letter', 'd')} AS bytes`;
-const deleteLabels = (given: string) => `
-  DELETE FROM dead_letter_label l USING ${given} WHERE l.instance_id = g.instance_id AND l.dlq_id = g.dlq_id`;
-const markTaken = (given: string) => `
+const deleteLabels = (source: string) => `
+  DELETE FROM dead_letter_label l USING ${source} WHERE l.instance_id = g.instance_id AND l.dlq_id = g.dlq_id`;
+const markTaken = (source: string) => `
   UPDATE ended_run e SET state = 'failed', became_kind = g.became_kind, became_run_key = g.became_run_key
-  FROM ${given} WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key`;
+  FROM ${source} WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key`;
 const TAKE_OUT = inForms(
   `WITH given AS MATERIALIZED (SELECT * FROM ${TAKEN}), entries AS (${deleteEntries('given g')}),
   given_back AS (${addBytes('entries', '-')}), labels AS (${deleteLabels('given g')}) ${markTaken('given g')}`,
-  [charged(deleteEntries(TAKEN), '-'), deleteLabels(TAKEN), markTaken(TAKEN)],
+  [countChangedBytes(deleteEntries(TAKEN), '-'), deleteLabels(TAKEN), markTaken(TAKEN)],
 );
 
 export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {

@@ -34,7 +34,7 @@ export class InsightFolds {
 
   /** Must be called after a commit that counted these instances. Does not wait. */
   counted(instanceIds: Iterable<string>): void {
-    const due = this.turns.after([...instanceIds].map((instanceId) => ({ instanceId, counts: '' })));
+    const due = this.turns.dueAfter([...instanceIds].map((instanceId) => ({ instanceId, counts: '' })));
     for (const instanceId of due) {
       if (this.folding.has(instanceId)) continue;
       const folding = this.store

@@ -52,7 +52,7 @@ export const TABLES_OF_INSTANCE = [
   'staged_journal',
 ] as const;
 
-export const FIRST = ['active_run'] as const;
+export const REMOVED_FIRST = ['active_run'] as const;
 /** Tables whose rows are removed with those of `run`, whose keys they have. */
 export const WITH_RUNS = ['run_directory'] as const;
 /** Tables whose rows are removed immediately when the instance is deleted. */

@@ -10,7 +10,7 @@ import type {
 } from '../../../ports/stores/store.js';
 import { bodiesOf } from '../../records/run-rows.js';
 import { text } from '../connection/columns.js';
-import { planned, type Session, type SqlValue, statement } from '../connection/connection.js';
+import { type Session, type SqlValue, statement, unprepared } from '../connection/connection.js';
 import { DEAD_LETTER_COLUMNS, entryRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import {
   type Candidates,
@@ -49,25 +49,25 @@ function anyOf(
   parameters: Parameters,
   type: 'text' | 'integer' | 'boolean' = 'text',
 ): Condition {
-  const list = parameters.many(values, type);
+  const list = parameters.addList(values, type);
   return {
     test: `d.${column} = ANY(${list})`,
-    leads: [{ values: list, from: `dead_letter d WHERE d.instance_id = $1 AND d.${column} = v.value` }],
+    leadSources: [{ values: list, from: `dead_letter d WHERE d.instance_id = $1 AND d.${column} = v.value` }],
   };
 }
 
-function labels(values: readonly string[], parameters: Parameters): Condition {
-  const list = parameters.many(values, 'text');
+function labelCondition(values: readonly string[], parameters: Parameters): Condition {
+  const list = parameters.addList(values, 'text');
   return {
     test: `(SELECT true FROM dead_letter_label l WHERE l.instance_id = $1 AND l.dlq_id = d.dlq_id AND l.label = ANY(${list}) LIMIT 1)`,
-    leads: [
+    leadSources: [
       {
         values: list,
         from: `dead_letter_label l, LATERAL (
           SELECT * FROM dead_letter d WHERE d.instance_id = $1 AND d.dlq_id = l.dlq_id OFFSET 0
         ) d WHERE l.instance_id = $1 AND l.label = v.value`,
-        counted: 'dead_letter_label l WHERE l.instance_id = $1 AND l.label = v.value',
-        place: 'l.place',
+        countFrom: 'dead_letter_label l WHERE l.instance_id = $1 AND l.label = v.value',
+        placeColumn: 'l.place',
         repeats: values.length > 1,
       },
     ],
@@ -75,60 +75,60 @@ function labels(values: readonly string[], parameters: Parameters): Condition {
 }
 
 /** Returns a condition for a prefix. Ids are compared byte by byte, so ids with the same prefix are adjacent in the index. */
-function withPrefix(prefix: string, parameters: Parameters): Condition {
-  const from = parameters.one(prefix, 'text');
-  const to = parameters.one(prefix + LAST_CHARACTER.repeat(LIMITS.maxRunIdLength), 'text');
-  return foundBy(`d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}`);
+function prefixCondition(prefix: string, parameters: Parameters): Condition {
+  const from = parameters.addValue(prefix, 'text');
+  const to = parameters.addValue(prefix + LAST_CHARACTER.repeat(LIMITS.maxRunIdLength), 'text');
+  return leadIfFew(`d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}`);
 }
 
 /** Returns a condition that leads if it finds few rows. OFFSET 0 keeps the server from scanning rows in the order of positions. */
-function foundBy(test: string): Condition {
+function leadIfFew(test: string): Condition {
   const counted = `dead_letter d WHERE d.instance_id = $1 AND ${test}`;
   const from = `(SELECT * FROM ${counted} OFFSET 0) d WHERE true`;
-  return { test, leads: [{ values: 'ARRAY[true]', from, counted }], unordered: true };
+  return { test, leadSources: [{ values: 'ARRAY[true]', from, countFrom: counted }], unordered: true };
 }
 
-const texts =
+const textCondition =
   (column: string) =>
-  (wanted: readonly string[], parameters: Parameters): Condition =>
-    anyOf(column, wanted, parameters);
+  (values: readonly string[], parameters: Parameters): Condition =>
+    anyOf(column, values, parameters);
 
 const CONDITIONS: Conditions<Omit<DeadLetterFilter, 'fromDate' | 'toDate'>> = {
-  dlqIds: texts('dlq_id'),
+  dlqIds: textCondition('dlq_id'),
   workflowRunId: (id, parameters) => anyOf('workflow_run_id', [id], parameters),
-  queues: texts('queue'),
-  urlGroups: texts('url_group'),
-  scheduleIds: texts('schedule_id'),
-  flowControlKeys: texts('flow_key'),
-  workflowUrls: texts('workflow_url'),
-  failureFunctionStates: texts('failure_function_state'),
-  callerIps: texts('caller_ip'),
-  fingerprints: texts('fingerprint'),
-  workflowCreatedAt: (at, parameters) => foundBy(`d.run_created_at = ${parameters.one(at, 'bigint')}`),
-  labels,
+  queues: textCondition('queue'),
+  urlGroups: textCondition('url_group'),
+  scheduleIds: textCondition('schedule_id'),
+  flowControlKeys: textCondition('flow_key'),
+  workflowUrls: textCondition('workflow_url'),
+  failureFunctionStates: textCondition('failure_function_state'),
+  callerIps: textCondition('caller_ip'),
+  fingerprints: textCondition('fingerprint'),
+  workflowCreatedAt: (at, parameters) => leadIfFew(`d.run_created_at = ${parameters.addValue(at, 'bigint')}`),
+  labels: labelCondition,
   responseStatuses: (statuses, parameters) => anyOf('response_status', statuses, parameters, 'integer'),
   kind: (kind, parameters) => anyOf('message', [kind === 'message'], parameters, 'boolean'),
-  workflowRunIdPrefix: (prefix, parameters) => (prefix === '' ? null : withPrefix(prefix, parameters)),
+  workflowRunIdPrefix: (prefix, parameters) => (prefix === '' ? null : prefixCondition(prefix, parameters)),
 };
 
 function conditionsOf({ instanceId, filter }: Page<DeadLetterFilter>, parameters: Parameters): readonly Condition[] {
-  parameters.one(instanceId, 'text');
+  parameters.addValue(instanceId, 'text');
   return [...conditionsIn(CONDITIONS, filter, parameters), ...createdWithin(ENTRIES, filter.fromDate, filter.toDate, parameters)];
 }
 
 /** Returns the SQL of the entries of the page and one more; null if no entry can match. */
-async function candidates(session: Session, page: Page<DeadLetterFilter>, parameters: Parameters): Promise<string | null> {
+async function candidateSql(session: Session, page: Page<DeadLetterFilter>, parameters: Parameters): Promise<string | null> {
   const sql = await candidatesOf(session, page, ENTRIES, (to) => conditionsOf(page, to), parameters);
   return hasEmptyList(page.filter) ? null : sql;
 }
 
 export async function listDeadLetterIds(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<string>> {
   const parameters = new Parameters();
-  const sql = await candidates(session, page, parameters);
+  const sql = await candidateSql(session, page, parameters);
   if (sql === null) return EMPTY_LISTING;
   const order = page.order === 'newest-first' ? 'DESC' : 'ASC';
   const rows = await session.query(
-    planned(`SELECT c.dlq_id, c.place::text AS shown_place FROM (${sql}) c ORDER BY c.place ${order}`),
+    unprepared(`SELECT c.dlq_id, c.place::text AS shown_place FROM (${sql}) c ORDER BY c.place ${order}`),
     parameters.values,
   );
   return pageOf(
@@ -141,10 +141,10 @@ export async function listDeadLetterIds(session: Session, page: Page<DeadLetterF
 
 export async function listDeadLetters(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>> {
   const parameters = new Parameters();
-  const sql = await candidates(session, page, parameters);
+  const sql = await candidateSql(session, page, parameters);
   if (sql === null) return EMPTY_LISTING;
   const rows = await session.query(
-    planned(`
+    unprepared(`
     SELECT ${RECORD} FROM (${sql}) c, LATERAL (
       SELECT * FROM run WHERE run.instance_id = $1 AND run.run_key = c.run_key
     ) ${RUN_RECORD_TABLES.replace('run r', 'r')} ${PAYLOAD}

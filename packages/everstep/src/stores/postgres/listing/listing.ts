@@ -6,7 +6,7 @@
  * The cost of a page is therefore proportional to its size, unless each condition finds many rows but few rows match all of them.
  */
 import type { Listing, Page } from '../../../ports/stores/store.js';
-import { planned, type Session, type SqlValue } from '../connection/connection.js';
+import { type Session, type SqlValue, unprepared } from '../connection/connection.js';
 import type { ColumnType } from '../connection/row-sets.js';
 import type { Engine } from '../sharding/engine.js';
 
@@ -29,12 +29,12 @@ export class Parameters {
   private readonly lengths = new Map<string, number>();
 
   /** Adds a value and returns its placeholder, such as `$1::text`. */
-  one(value: SqlValue, type: ColumnType): string {
+  addValue(value: SqlValue, type: ColumnType): string {
     return this.add(value, type);
   }
 
   /** Adds a list without duplicates, because a listing reads the rows of the leading condition value by value. */
-  many(values: readonly SqlValue[], type: ColumnType): string {
+  addList(values: readonly SqlValue[], type: ColumnType): string {
     const distinct = [...new Set(values)];
     const name = this.add(distinct, `${type}[]`);
     this.lengths.set(name, distinct.length);
@@ -47,7 +47,7 @@ export class Parameters {
   }
 
   /** Returns SQL that refers to all values, because the server requires each value of a statement to be used. */
-  used(): string {
+  referenceAll(): string {
     return this.names.map((name) => `${name} IS NULL`).join(' OR ');
   }
 
@@ -64,20 +64,20 @@ export interface Condition {
   /** SQL that tests a row if another condition leads. */
   readonly test: string;
   /** How the condition leads, from one or several tables. Absent: it never leads. */
-  readonly leads?: readonly Lead[];
+  readonly leadSources?: readonly LeadSource[];
   /** Whether the condition leads only if it finds few rows, because it returns them in another order. */
   readonly unordered?: boolean;
 }
 
 /** Tables and conditions for one `value` of `values`, an array of SQL. */
-export interface Lead {
+export interface LeadSource {
   readonly values: string;
   /** For example `run r WHERE r.workflow_url = v.value`. The listed row must have the alias of the listing. */
   readonly from: string;
   /** The part that is counted; absent: `from`. */
-  readonly counted?: string;
+  readonly countFrom?: string;
   /** The column that follows the value in the index; absent: the position of the listed row. */
-  readonly place?: string;
+  readonly placeColumn?: string;
   /** Whether two values can find the same row. */
   readonly repeats?: boolean;
 }
@@ -91,18 +91,18 @@ export function createdWithin(
 ): readonly Condition[] {
   if (fromDate === undefined && toDate === undefined) return [];
   const bounds: string[] = [];
-  if (fromDate !== undefined) bounds.push(`${alias}.created_at >= ${parameters.one(fromDate, 'bigint')}`);
-  if (toDate !== undefined) bounds.push(`${alias}.created_at <= ${parameters.one(toDate, 'bigint')}`);
+  if (fromDate !== undefined) bounds.push(`${alias}.created_at >= ${parameters.addValue(fromDate, 'bigint')}`);
+  if (toDate !== undefined) bounds.push(`${alias}.created_at <= ${parameters.addValue(toDate, 'bigint')}`);
   const test = bounds.join(' AND ');
   // OFFSET 0: without it, the server would scan all rows in the order of positions.
-  const counted = `${all} WHERE ${alias}.instance_id = $1 AND ${within} AND ${test}`;
-  const from = `(SELECT * FROM ${counted} OFFSET 0) ${alias} WHERE true`;
-  return [{ test, leads: [{ values: 'ARRAY[true]', from, counted }], unordered: true }];
+  const countFrom = `${all} WHERE ${alias}.instance_id = $1 AND ${within} AND ${test}`;
+  const from = `(SELECT * FROM ${countFrom} OFFSET 0) ${alias} WHERE true`;
+  return [{ test, leadSources: [{ values: 'ARRAY[true]', from, countFrom }], unordered: true }];
 }
 
 /** The condition of each field of a filter; null for none. If several find equally many rows, the first one leads. */
 export type Conditions<Filter> = {
-  readonly [Name in keyof Filter]-?: (wanted: NonNullable<Filter[Name]>, parameters: Parameters) => Condition | null;
+  readonly [Name in keyof Filter]-?: (filterValue: NonNullable<Filter[Name]>, parameters: Parameters) => Condition | null;
 };
 
 function conditionOf<Filter, Name extends keyof Filter>(
@@ -111,8 +111,8 @@ function conditionOf<Filter, Name extends keyof Filter>(
   filter: Filter,
   parameters: Parameters,
 ): Condition | null {
-  const wanted = filter[name];
-  return wanted === undefined || wanted === null ? null : conditions[name](wanted, parameters);
+  const filterValue = filter[name];
+  return filterValue === undefined || filterValue === null ? null : conditions[name](filterValue, parameters);
 }
 
 /** Returns the conditions of the fields that the filter has, in the order of the table. */
@@ -128,7 +128,7 @@ export const conditionsIn = <Filter>(
 
 /** Returns whether the filter has a list without values, which no row matches. */
 export const hasEmptyList = (filter: object): boolean =>
-  Object.values(filter).some((wanted) => Array.isArray(wanted) && wanted.length === 0);
+  Object.values(filter).some((filterValue) => Array.isArray(filterValue) && filterValue.length === 0);
 
 export interface Candidates {
   /** Condition on all rows, whichever condition leads. Every lead includes it. Absent: none. */
@@ -141,7 +141,7 @@ export interface Candidates {
   readonly columns: readonly string[];
 }
 
-const limited = (page: Page<unknown>): number => {
+const rowLimitOf = (page: Page<unknown>): number => {
   if (!Number.isSafeInteger(page.limit) || page.limit < 1)
     throw new RangeError(`limit must be a whole number of 1 or more, not ${page.limit}`);
   return page.limit + 1;
@@ -164,17 +164,17 @@ const forEachValue = ({ isDistributed }: Engine, parameters: Parameters, values:
 
 /** Returns SQL that counts the rows of each condition that can lead, up to FEW; null if there is no choice. */
 function countsOf(engine: Engine, conditions: readonly Condition[], parameters: Parameters): string | null {
-  const leading = conditions.filter(({ leads }) => leads !== undefined);
+  const leading = conditions.filter(({ leadSources }) => leadSources !== undefined);
   if (leading.length < 2 && !leading.some(({ unordered }) => unordered)) return null;
-  const counts = leading.map(({ leads = [] }) => {
-    const found = leads.flatMap(({ values, from, counted }) =>
-      forEachValue(engine, parameters, values, `SELECT 1 FROM ${counted ?? from} LIMIT ${FEW}`).map(
+  const counts = leading.map(({ leadSources = [] }) => {
+    const sources = leadSources.flatMap(({ values, from, countFrom }) =>
+      forEachValue(engine, parameters, values, `SELECT 1 FROM ${countFrom ?? from} LIMIT ${FEW}`).map(
         (rows) => `(SELECT 1 FROM ${rows} LIMIT ${FEW})`,
       ),
     );
-    return `(SELECT count(*)::integer FROM (${found.join(' UNION ALL ')}) y)`;
+    return `(SELECT count(*)::integer FROM (${sources.join(' UNION ALL ')}) y)`;
   });
-  return `SELECT ARRAY[${counts.join(', ')}] AS counts, ${parameters.used()} AS used`;
+  return `SELECT ARRAY[${counts.join(', ')}] AS counts, ${parameters.referenceAll()} AS used`;
 }
 
 /** Returns the condition that finds the fewest rows, if they are few; otherwise the first one that returns rows in order. */
@@ -184,16 +184,16 @@ async function leadingOf(
 ): Promise<number | null> {
   const parameters = new Parameters();
   const conditions = conditionsOf(parameters);
-  const indices = conditions.flatMap(({ leads }, index) => (leads ? [index] : []));
+  const indices = conditions.flatMap(({ leadSources }, index) => (leadSources ? [index] : []));
   const sql = countsOf(session.engine, conditions, parameters);
   if (sql === null) return indices[0] ?? null;
-  const [row] = await session.query(planned(sql), parameters.values);
+  const [row] = await session.query(unprepared(sql), parameters.values);
   const counts: readonly unknown[] = Array.isArray(row?.counts) ? row.counts : [];
   let best: { readonly index: number; readonly count: number } | null = null;
   for (const [place, index] of indices.entries()) {
     const count = Number(counts[place]);
-    const fits = count < FEW || !conditions[index]?.unordered;
-    if (fits && (best === null || count < best.count)) best = { index, count };
+    const canLead = count < FEW || !conditions[index]?.unordered;
+    if (canLead && (best === null || count < best.count)) best = { index, count };
   }
   return best?.index ?? null;
 }
@@ -209,35 +209,35 @@ export async function candidatesOf(
   conditionsOf: (parameters: Parameters) => readonly Condition[],
   parameters: Parameters,
 ): Promise<string> {
-  const max = limited(page);
-  const down = page.order === 'newest-first';
+  const max = rowLimitOf(page);
+  const isDescending = page.order === 'newest-first';
   const [horizon, after] = [page.horizon, page.after].map((position) => (position === null ? null : positionAt(position)));
   const leadingIndex = await leadingOf(session, conditionsOf);
   const conditions = conditionsOf(parameters);
-  const limit = parameters.one(max, 'integer');
+  const limit = parameters.addValue(max, 'integer');
   const bounds: ((place: string) => string)[] = [];
   if (typeof horizon === 'string') {
-    const value = parameters.one(horizon, 'bigint');
+    const value = parameters.addValue(horizon, 'bigint');
     bounds.push((place) => `${place} <= ${value}`);
   }
   if (typeof after === 'string') {
-    const value = parameters.one(after, 'bigint');
-    bounds.push((place) => `${place} ${down ? '<' : '>'} ${value}`);
+    const value = parameters.addValue(after, 'bigint');
+    bounds.push((place) => `${place} ${isDescending ? '<' : '>'} ${value}`);
   }
   const tests = conditions.filter((_, index) => index !== leadingIndex).map(({ test }) => test);
-  const direction = down ? 'DESC' : 'ASC';
+  const direction = isDescending ? 'DESC' : 'ASC';
   const select = columns.map((column) => `${alias}.${column}`).join(', ');
-  const leads = leadingIndex === null ? undefined : conditions[leadingIndex]?.leads;
-  if (!leads) {
+  const leadSources = leadingIndex === null ? undefined : conditions[leadingIndex]?.leadSources;
+  if (!leadSources) {
     const where = [`${alias}.instance_id = $1`, within, ...bounds.map((bound) => bound(`${alias}.place`)), ...tests];
     return `SELECT ${select} FROM ${all} WHERE ${where.join(' AND ')} ORDER BY ${alias}.place ${direction} LIMIT ${limit}`;
   }
-  const branches = leads.flatMap(({ values, from, place = `${alias}.place` }) => {
-    const rest = [...bounds.map((bound) => bound(place)), ...tests].map((test) => ` AND ${test}`).join('');
-    const rows = `SELECT ${select} FROM ${from}${rest} ORDER BY ${place} ${direction} LIMIT ${limit}`;
+  const branches = leadSources.flatMap(({ values, from, placeColumn: place = `${alias}.place` }) => {
+    const conditionsSql = [...bounds.map((bound) => bound(place)), ...tests].map((test) => ` AND ${test}`).join('');
+    const rows = `SELECT ${select} FROM ${from}${conditionsSql} ORDER BY ${place} ${direction} LIMIT ${limit}`;
     return forEachValue(session.engine, parameters, values, rows).map((tables) => `SELECT c.* FROM ${tables}`);
   });
-  const distinct = leads.some(({ repeats }) => repeats) ? 'DISTINCT ' : '';
+  const distinct = leadSources.some(({ repeats }) => repeats) ? 'DISTINCT ' : '';
   return `SELECT ${distinct}${columns.map((column) => `b.${column}`).join(', ')}
     FROM (${branches.join(' UNION ALL ')}) b ORDER BY place ${direction} LIMIT ${limit}`;
 }
@@ -249,7 +249,7 @@ export function pageOf<Row, Item>(
   placeOf: (row: Row) => string,
   read: (row: Row) => Item,
 ): Listing<Item> {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return { items: shown.map(read), next: rows.length > limit && last !== undefined ? placeOf(last) : null };
+  const pageRows = rows.slice(0, limit);
+  const last = pageRows.at(-1);
+  return { items: pageRows.map(read), next: rows.length > limit && last !== undefined ? placeOf(last) : null };
 }

@@ -2,7 +2,7 @@
 import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../../ports/stores/store.js';
 import { runRecordOf } from '../../records/run-rows.js';
 import { integer, integerOrNull, json, type Row, text, textOrNull } from '../connection/columns.js';
-import { planned, type Session, statement } from '../connection/connection.js';
+import { type Session, statement, unprepared } from '../connection/connection.js';
 import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import {
   type Candidates,
@@ -62,29 +62,29 @@ const OF_ID_CREATED_AT = RECORD_OF_ID('AND r.created_at = $3');
 
 /** Returns a condition for any of the values in the column, whose index must continue with the position. */
 function anyOf(kind: RunKind, column: string, values: readonly string[], parameters: Parameters): Condition {
-  const list = parameters.many(values, 'text');
+  const list = parameters.addList(values, 'text');
   return {
     test: `r.${column} = ANY(${list})`,
-    leads: [{ values: list, from: `run r WHERE r.instance_id = $1 AND ${ofKind('r', kind)} AND r.${column} = v.value` }],
+    leadSources: [{ values: list, from: `run r WHERE r.instance_id = $1 AND ${ofKind('r', kind)} AND r.${column} = v.value` }],
   };
 }
 
 /** Returns a condition for any of the values in a column without an index. */
-const tested = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
-  test: `r.${column} = ANY(${parameters.many(values, 'text')})`,
+const testOnly = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
+  test: `r.${column} = ANY(${parameters.addList(values, 'text')})`,
 });
 
-function labels(kind: RunKind, values: readonly string[], parameters: Parameters): Condition {
-  const list = parameters.many(values, 'text');
-  const labelled = `l.instance_id = $1 AND ${ofKind('l', kind)} AND l.label = v.value`;
+function labelCondition(kind: RunKind, values: readonly string[], parameters: Parameters): Condition {
+  const list = parameters.addList(values, 'text');
+  const hasLabel = `l.instance_id = $1 AND ${ofKind('l', kind)} AND l.label = v.value`;
   return {
     test: `(SELECT true FROM run_label l WHERE ${ofRun('l')} AND l.label = ANY(${list}) LIMIT 1)`,
-    leads: [
+    leadSources: [
       {
         values: list,
-        from: `run_label l, ${runOf('l')} WHERE ${labelled}`,
-        counted: `run_label l WHERE ${labelled}`,
-        place: 'l.place',
+        from: `run_label l, ${runOf('l')} WHERE ${hasLabel}`,
+        countFrom: `run_label l WHERE ${hasLabel}`,
+        placeColumn: 'l.place',
         repeats: values.length > 1,
       },
     ],
@@ -92,12 +92,17 @@ function labels(kind: RunKind, values: readonly string[], parameters: Parameters
 }
 
 /** A failed run has one of two states. An active run has a row in another table. Both tables have its creation time. */
-function statuses(kind: RunKind, values: readonly string[], { fromDate, toDate }: RunFilter, parameters: Parameters): Condition {
+function statusCondition(
+  kind: RunKind,
+  values: readonly string[],
+  { fromDate, toDate }: RunFilter,
+  parameters: Parameters,
+): Condition {
   const states = values.flatMap((status) => (status === 'failed' ? ['failed', 'deadLetter'] : [status]));
-  const list = parameters.many(states, 'text');
+  const list = parameters.addList(states, 'text');
   const bounds: string[] = [];
-  if (fromDate !== undefined) bounds.push(`created_at >= ${parameters.one(fromDate, 'bigint')}`);
-  if (toDate !== undefined) bounds.push(`created_at <= ${parameters.one(toDate, 'bigint')}`);
+  if (fromDate !== undefined) bounds.push(`created_at >= ${parameters.addValue(fromDate, 'bigint')}`);
+  if (toDate !== undefined) bounds.push(`created_at <= ${parameters.addValue(toDate, 'bigint')}`);
   const created = (alias: string) => bounds.map((bound) => ` AND ${alias}.${bound}`).join('');
   const leadFrom = (table: string, condition: string) => ({
     values: list,
@@ -108,7 +113,7 @@ function statuses(kind: RunKind, values: readonly string[], { fromDate, toDate }
   // Each kind has a separate index.
   const leads = [leadFrom('ended_run', `${kind === 'message' ? 's.message' : 'NOT s.message'} AND s.state = v.value`)];
   if (values.includes('active')) leads.push(leadFrom('active_run', `${ofKind('s', kind)} AND v.value = 'active'`));
-  return { test: `${STATE} = ANY(${list})${created('r')}`, leads };
+  return { test: `${STATE} = ANY(${list})${created('r')}`, leadSources: leads };
 }
 
 /** Returns the conditions of the fields, except for those that the listing resolves together with others. */
@@ -118,8 +123,8 @@ function conditionsOfFields(
 ): Conditions<Omit<RunFilter, 'kind' | 'workflowUrlPrefix' | 'createdAt' | 'fromDate' | 'toDate'>> {
   const texts =
     (column: string) =>
-    (wanted: readonly string[], parameters: Parameters): Condition =>
-      anyOf(kind, column, wanted, parameters);
+    (values: readonly string[], parameters: Parameters): Condition =>
+      anyOf(kind, column, values, parameters);
   return {
     runKeys: texts('run_key'),
     workflowRunId: (id, parameters) => texts('workflow_run_id')([id], parameters),
@@ -129,10 +134,10 @@ function conditionsOfFields(
     flowControlKeys: texts('flow_key'),
     workflowUrls: texts('workflow_url'),
     callerIps: texts('caller_ip'),
-    labels: (wanted, parameters) => labels(kind, wanted, parameters),
-    hosts: (wanted, parameters) => tested('url_host', wanted, parameters),
-    paths: (wanted, parameters) => tested('url_path', wanted, parameters),
-    statuses: (wanted, parameters) => statuses(kind, wanted, filter, parameters),
+    labels: (values, parameters) => labelCondition(kind, values, parameters),
+    hosts: (values, parameters) => testOnly('url_host', values, parameters),
+    paths: (values, parameters) => testOnly('url_path', values, parameters),
+    statuses: (values, parameters) => statusCondition(kind, values, filter, parameters),
   };
 }
 
@@ -142,12 +147,12 @@ function conditionsOf(
   urls: readonly string[] | null,
   parameters: Parameters,
 ): readonly Condition[] {
-  parameters.one(instanceId, 'text');
+  parameters.addValue(instanceId, 'text');
   const kind = kindOf(filter);
   const { workflowUrlPrefix: prefix, createdAt, fromDate, toDate } = filter;
   const conditions = [...conditionsIn(conditionsOfFields(kind, filter), filter, parameters)];
   if (prefix && urls) conditions.push(anyOf(kind, 'workflow_url', urls, parameters));
-  if (prefix && !urls) conditions.push({ test: `starts_with(r.workflow_url, ${parameters.one(prefix, 'text')})` });
+  if (prefix && !urls) conditions.push({ test: `starts_with(r.workflow_url, ${parameters.addValue(prefix, 'text')})` });
   conditions.push(...createdWithin(runsOf(kind), createdAt, createdAt, parameters));
   conditions.push(...createdWithin(runsOf(kind), fromDate, toDate, parameters));
   return conditions;
@@ -174,7 +179,7 @@ async function urlsWithPrefix(
 const listedRunOf = (row: Row): ListedRun => ({ ...runRecordOf(row), position: text(row, 'place') });
 
 export function listRuns(session: Session, page: Page<RunFilter>): Promise<Listing<ListedRun>> {
-  return listed(session, page, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, listedRunOf);
+  return listPage(session, page, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, listedRunOf);
 }
 
 const TEXT_COLUMNS = `r.run_key, r.workflow_run_id, r.created_at, r.workflow_url, (r.settings::json -> 'labels')::text AS labels,
@@ -192,11 +197,11 @@ const runTextsOf = (row: Row): SearchableRun => ({
 });
 
 export function listSearchableRuns(session: Session, page: Page<RunFilter>): Promise<Listing<SearchableRun>> {
-  return listed(session, page, TEXT_COLUMNS, RUN_IDENTITY_TABLES, runTextsOf);
+  return listPage(session, page, TEXT_COLUMNS, RUN_IDENTITY_TABLES, runTextsOf);
 }
 
 /** Reads a page of runs. `tables` starts with the table of runs. */
-async function listed<Item>(
+async function listPage<Item>(
   session: Session,
   page: Page<RunFilter>,
   columns: string,
@@ -210,7 +215,7 @@ async function listed<Item>(
   const candidates = await candidatesOf(session, page, runsOf(kindOf(filter)), conditions, parameters);
   if (matchesNothing(filter)) return EMPTY_LISTING;
   const rows = await session.query(
-    planned(`
+    unprepared(`
     SELECT ${columns} FROM (${candidates}) c, LATERAL (
       SELECT * FROM run WHERE run.instance_id = $1 AND run.run_key = c.run_key
     ) ${tables.replace('run r', 'r')}

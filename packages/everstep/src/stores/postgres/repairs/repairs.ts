@@ -4,7 +4,7 @@ import { flag, integer, type Row, text, textOrNull } from '../../records/columns
 import { addAudit } from '../../shared/audit/audit-log.js';
 import { countsOf, ENTRY, endedPage, goneItem, ofRepair } from '../../shared/repairs/repair-items.js';
 import { createRepairs } from '../../shared/repairs/repairs.js';
-import { own, rows } from '../../shared/sql/procedure.js';
+import { localWork, rows } from '../../shared/sql/procedure.js';
 import { sql } from '../../shared/sql/sql.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
@@ -50,7 +50,7 @@ function endedOf(row: Row): EndedItem | null {
 export function createPostgresRepairs(store: SqlSession): RepairStore {
   return createRepairs(store, {
     addAudit,
-    noteCreation: () => own(() => undefined),
+    noteCreation: () => localWork(() => undefined),
     async describe({ instanceId, dlqIds }) {
       const entries = await store.read(
         rows(sql`
@@ -74,11 +74,11 @@ export function createPostgresRepairs(store: SqlSession): RepairStore {
       }));
     },
     async counts(id) {
-      const found = await store.read(
+      const foundRows = await store.read(
         rows(sql`
           SELECT state, canary, count(*) AS items FROM repair_item WHERE ${ofRepair(id)} GROUP BY state, canary`),
       );
-      return { all: countsOf(found), canary: countsOf(found.filter((row) => flag(row, 'canary'))) };
+      return { all: countsOf(foundRows), canary: countsOf(foundRows.filter((row) => flag(row, 'canary'))) };
     },
     async endedItems({ after, limit, instanceId, repairId }) {
       const started = await store.read(

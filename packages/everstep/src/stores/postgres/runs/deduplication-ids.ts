@@ -6,15 +6,15 @@ import { type Columns, columnArrays, columnNames, unnest } from '../connection/r
 
 const ID = { instance_id: 'text', deduplication_id: 'text' } as const satisfies Columns;
 
-const of = (table: string) => `${unnest(ID)} AS u(${columnNames(ID)})
+const fromIds = (table: string) => `${unnest(ID)} AS u(${columnNames(ID)})
   JOIN deduplication ${table} ON ${table}.instance_id = u.instance_id AND ${table}.deduplication_id = u.deduplication_id`;
 
 const LOCK = statement(`
-  SELECT d.instance_id, d.deduplication_id FROM ${of('d')} ORDER BY d.instance_id, d.deduplication_id FOR UPDATE OF d`);
+  SELECT d.instance_id, d.deduplication_id FROM ${fromIds('d')} ORDER BY d.instance_id, d.deduplication_id FOR UPDATE OF d`);
 /** Reads the ids. It is sent after the lock, so that it sees what the previous holder of the lock wrote. */
 const READ = statement(`
   SELECT d.instance_id, d.deduplication_id, d.expires_at, r.run_key, r.workflow_run_id, r.created_at
-  FROM ${of('d')} JOIN run r ON r.instance_id = d.instance_id AND r.run_key = d.run_key`);
+  FROM ${fromIds('d')} JOIN run r ON r.instance_id = d.instance_id AND r.run_key = d.run_key`);
 
 export interface DeduplicationId {
   readonly instanceId: string;
@@ -42,9 +42,9 @@ export async function lockDeduplicationIds(session: TransactionSession, ids: rea
     ID,
     ids.map(({ instanceId, deduplicationId }) => ({ instance_id: instanceId, deduplication_id: deduplicationId })),
   );
-  const [locked, read] = await Promise.all([session.query(LOCK, values), session.query(READ, values)]);
+  const [locked, rows] = await Promise.all([session.query(LOCK, values), session.query(READ, values)]);
   const taken = new Map<string, TakenId>();
-  for (const row of read) {
+  for (const row of rows) {
     const run = {
       runKey: text(row, 'run_key'),
       workflowRunId: text(row, 'workflow_run_id'),

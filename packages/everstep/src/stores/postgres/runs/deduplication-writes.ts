@@ -26,7 +26,7 @@ const DELETE_EXPIRED_OF_INSTANCE = deleteExpired('instance_id = $3 AND');
 export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
   private readonly remembered = new Map<string, RowOf<typeof TAKEN>>();
   /** Number of ids that were checked, by instance. */
-  private readonly asked = new Map<string, number>();
+  private readonly checkedIds = new Map<string, number>();
   private now = 0;
 
   apply(write: WriteOf<'deduplication'>, { state }: BatchContext): void {
@@ -37,8 +37,8 @@ export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
   }
 
   /** Records that a guard checked an id of the instance at this time (Unix ms). Ids that expired before can be removed. */
-  askedAt(instanceId: string, now: number): void {
-    this.asked.set(instanceId, (this.asked.get(instanceId) ?? 0) + 1);
+  noteCheck(instanceId: string, now: number): void {
+    this.checkedIds.set(instanceId, (this.checkedIds.get(instanceId) ?? 0) + 1);
     this.now = Math.max(this.now, now);
   }
 
@@ -50,18 +50,18 @@ export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
     for (const key of this.remembered.keys()) present.add(key);
     if (inserted.length > 0) session.send(INSERT, columnArrays(TAKEN, inserted));
     if (updated.length > 0) session.send(UPDATE, columnArrays(TAKEN, updated));
-    if (this.asked.size > 0) this.deleteExpired(session);
+    if (this.checkedIds.size > 0) this.deleteExpired(session);
     this.remembered.clear();
-    this.asked.clear();
+    this.checkedIds.clear();
   }
 
   private deleteExpired(session: TransactionSession): void {
     if (session.engine.isDistributed) {
-      for (const [instanceId, asked] of this.asked)
-        session.send(DELETE_EXPIRED_OF_INSTANCE, [this.now, asked * EXPIRED_PER_NEW, instanceId]);
+      for (const [instanceId, checked] of this.checkedIds)
+        session.send(DELETE_EXPIRED_OF_INSTANCE, [this.now, checked * EXPIRED_PER_NEW, instanceId]);
       return;
     }
-    const asked = [...this.asked.values()].reduce((sum, count) => sum + count, 0);
-    session.send(DELETE_EXPIRED, [this.now, asked * EXPIRED_PER_NEW]);
+    const total = [...this.checkedIds.values()].reduce((sum, count) => sum + count, 0);
+    session.send(DELETE_EXPIRED, [this.now, total * EXPIRED_PER_NEW]);
   }
 }

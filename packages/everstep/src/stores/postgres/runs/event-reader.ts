@@ -5,9 +5,9 @@ import type { RunInInstance } from '../commit/known-run.js';
 import { type Session, statement } from '../connection/connection.js';
 import { ofRun, valuesOf } from './run-conditions.js';
 
-const waitersOf = (chosen: string): string => `
+const waitersOf = (condition: string): string => `
   SELECT w.event_id, w.since, w.slot, w.run_key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
-  FROM (SELECT event_id, run_key, slot, since FROM waiter WHERE instance_id = $1 AND ${chosen}) w
+  FROM (SELECT event_id, run_key, slot, since FROM waiter WHERE instance_id = $1 AND ${condition}) w
   JOIN run r ON r.instance_id = $1 AND r.run_key = w.run_key
   JOIN task t ON t.instance_id = $1 AND t.run_key = w.run_key AND t.slot = w.slot
   ORDER BY w.event_id, w.since, w.run_key, w.slot`;

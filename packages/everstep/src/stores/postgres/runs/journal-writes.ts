@@ -9,7 +9,7 @@ import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, insertInto, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { noteStaged, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
-import { addBytes, charged } from '../storage/stored-bytes.js';
+import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
 import { ATTEMPT, KEY, STEP } from './tables.js';
 
 const { instance_id: _instance, run_key: _run, ...COPIED } = STEP;
@@ -33,7 +33,7 @@ const COPY_SOME = `
   INSERT INTO step (${columnNames(STEP)}, edited, sent)
   SELECT c.instance_id, c.run_key, ${listOf(Object.keys(COPIED), 's')}, s.edited, s.sent
   FROM ${COPIES} JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key AND ${IN_RANGE}`;
-const COPY_STEPS = inForms(charged(`${COPY_SOME} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`), [
+const COPY_STEPS = inForms(countChangedBytes(`${COPY_SOME} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`), [
   COPY_SOME,
   addBytes(`(SELECT s.instance_id, ${storedSql('step', 's')} AS bytes FROM ${COPIES}
     JOIN step s ON s.instance_id = c.instance_id AND s.run_key = c.run_key AND ${IN_RANGE}) copied`),

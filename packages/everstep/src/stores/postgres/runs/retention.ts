@@ -10,16 +10,16 @@ import type { RemovalQuery } from '../../../ports/stores/store.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import {
   type Database,
-  planned,
   type SqlValue,
   type Statement,
   statement,
   type TransactionSession,
+  unprepared,
 } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import { sendGroupChanges } from '../dead-letters/dead-letter-group-writes.js';
 import { TABLES_OF_RUN } from '../instance-removal/tables.js';
-import { GIVE_BACK_RUNS } from '../storage/stored-bytes.js';
+import { RELEASE_BYTES_OF_RUNS } from '../storage/stored-bytes.js';
 
 /** Rows after which a transaction takes no further run, so that it takes a few ms. */
 const ROWS_PER_REMOVAL = 1000;
@@ -36,7 +36,7 @@ const NOT_NEEDED = `(SELECT true FROM task t WHERE t.instance_id = x.instance_id
   ) LIMIT 1) IS NULL`;
 
 /** The rows of one state: runs or dead letters. `x` is a row, $1 the instance, $2 the state. */
-interface Rows {
+interface RemovableRows {
   readonly table: string;
   /** The same rows, in a form that can be read in the order of their positions. */
   readonly ordered: string;
@@ -46,7 +46,7 @@ interface Rows {
   readonly removable: string;
 }
 
-const RUNS: Rows = {
+const RUNS: RemovableRows = {
   table: 'ended_run',
   // The order is that of both indexes.
   ordered: '(SELECT * FROM ended_run WHERE NOT message UNION ALL SELECT * FROM ended_run WHERE message)',
@@ -56,7 +56,7 @@ const RUNS: Rows = {
     SELECT true FROM active_run b WHERE b.instance_id = x.instance_id AND b.run_key = x.became_run_key) IS NULL`,
 };
 
-const ENTRIES: Rows = {
+const ENTRIES: RemovableRows = {
   table: 'dead_letter',
   ordered: 'dead_letter',
   endedAt: 'created_at',
@@ -65,24 +65,24 @@ const ENTRIES: Rows = {
     SELECT true FROM task c WHERE c.instance_id = x.instance_id AND c.run_key = x.run_key AND c.slot = ${CALLBACK_SLOT}) IS NULL`,
 };
 
-const behindNewest = ({ ordered, ofState }: Rows): Statement =>
-  planned(
+const keptBoundary = ({ ordered, ofState }: RemovableRows): Statement =>
+  unprepared(
     `SELECT x.place::text AS place FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} ORDER BY x.place DESC OFFSET $3 LIMIT 1`,
   );
 
 /** The number of rows of a run is estimated from its journal, because a run has few other rows. */
-const found = ({ ordered, ofState, removable }: Rows, bound: string): Statement =>
-  planned(`
+const searchStatement = ({ ordered, ofState, removable }: RemovableRows, bound: string): Statement =>
+  unprepared(`
   SELECT x.run_key, x.place::text AS shown_place, (
     SELECT count(*) FROM step s WHERE s.instance_id = x.instance_id AND s.run_key = x.run_key) AS steps
   FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} AND ${bound} AND ${removable} ORDER BY x.place LIMIT $4`);
 
-const lock = ({ table }: Rows): Statement =>
+const lock = ({ table }: RemovableRows): Statement =>
   statement(`
   SELECT x.run_key FROM ${table} x WHERE x.instance_id = $1 AND x.run_key = ANY($2::text[])
   ORDER BY x.instance_id, ${table === 'dead_letter' ? 'x.dlq_id' : 'x.run_key'} FOR UPDATE`);
 /** `IS TRUE` prevents the server from using an index on the state instead of on the runs. */
-const check = ({ table, ofState, removable }: Rows): Statement =>
+const check = ({ table, ofState, removable }: RemovableRows): Statement =>
   statement(`
   SELECT x.run_key FROM ${table} x
   WHERE x.instance_id = $1 AND x.run_key = ANY($3::text[]) AND (${ofState}) IS TRUE AND ${removable}`);
@@ -103,13 +103,13 @@ const DELETIONS = TABLES_OF_RUN.map((table) =>
 );
 const DELETE_FROM_DIRECTORY = statement('DELETE FROM run_directory WHERE run_key = ANY($1::text[]) AND instance_id = $2');
 
-interface Found {
+interface Candidate {
   readonly runKey: string;
   readonly place: bigint;
   readonly steps: number;
 }
 
-const foundOf = (row: Row): Found => ({
+const candidateOf = (row: Row): Candidate => ({
   runKey: text(row, 'run_key'),
   place: BigInt(text(row, 'shown_place')),
   steps: integer(row, 'steps'),
@@ -132,7 +132,7 @@ export class Retention {
     for (;;) {
       const runKeys = await this.find(rows, query);
       if (runKeys.length === 0) return 0;
-      const removed = await this.database.transaction((session) => removeFound(session, rows, query, runKeys));
+      const removed = await this.database.transaction((session) => removeRuns(session, rows, query, runKeys));
       // Zero means that another process has already removed all of these runs. There may be others.
       if (removed > 0) return removed;
     }
@@ -140,33 +140,34 @@ export class Retention {
 
   /** Returns the oldest runs, as many as one transaction takes. */
   private async find(
-    rows: Rows,
+    rows: RemovableRows,
     { instanceId, state, endedBefore, keepNewest, limit }: RemovalQuery,
   ): Promise<readonly string[]> {
     const searches: Promise<readonly Row[]>[] = [];
     const search = (bound: string, value: SqlValue) =>
-      searches.push(this.database.query(found(rows, bound), [instanceId, state, value, limit]));
+      searches.push(this.database.query(searchStatement(rows, bound), [instanceId, state, value, limit]));
     if (endedBefore !== null) search(`x.${rows.endedAt} < $3::bigint`, endedBefore);
     if (keepNewest !== null) {
-      const [newest] = await this.database.query(behindNewest(rows), [instanceId, state, keepNewest]);
-      if (newest) search('x.place <= $3::bigint', text(newest, 'place'));
+      const [boundary] = await this.database.query(keptBoundary(rows), [instanceId, state, keepNewest]);
+      if (boundary) search('x.place <= $3::bigint', text(boundary, 'place'));
     }
-    const byKey = new Map<string, Found>();
-    for (const some of await Promise.all(searches)) for (const row of some) byKey.set(text(row, 'run_key'), foundOf(row));
+    const byKey = new Map<string, Candidate>();
+    for (const foundRows of await Promise.all(searches))
+      for (const row of foundRows) byKey.set(text(row, 'run_key'), candidateOf(row));
     const oldestFirst = [...byKey.values()].sort((a, b) => (a.place < b.place ? -1 : 1)).slice(0, limit);
-    let taken = 0;
+    let rowCount = 0;
     const end = oldestFirst.findIndex(({ steps }) => {
-      if (taken >= ROWS_PER_REMOVAL) return true;
-      taken += steps + TABLES_OF_RUN.length;
+      if (rowCount >= ROWS_PER_REMOVAL) return true;
+      rowCount += steps + TABLES_OF_RUN.length;
       return false;
     });
     return oldestFirst.slice(0, end === -1 ? limit : end).map(({ runKey }) => runKey);
   }
 }
 
-async function removeFound(
+async function removeRuns(
   session: TransactionSession,
-  rows: Rows,
+  rows: RemovableRows,
   { instanceId, state }: RemovalQuery,
   runKeys: readonly string[],
 ): Promise<number> {
@@ -183,11 +184,11 @@ async function removeFound(
   const changes = new GroupChanges();
   if (state === 'deadLetter') {
     for (const row of await session.query(COUNT_GROUPED, values)) {
-      const left = { fingerprint: text(row, 'fingerprint'), workflowUrl: text(row, 'workflow_url') };
-      for (let n = integer(row, 'entries'); n > 0; n--) changes.entryRemoved(instanceId, left, null);
+      const entryGroup = { fingerprint: text(row, 'fingerprint'), workflowUrl: text(row, 'workflow_url') };
+      for (let n = integer(row, 'entries'); n > 0; n--) changes.entryRemoved(instanceId, entryGroup, null);
     }
   }
-  session.send(GIVE_BACK_RUNS, values);
+  session.send(RELEASE_BYTES_OF_RUNS, values);
   session.send(DELETE_ENTRY_LABELS, values);
   for (const deletion of DELETIONS) session.send(deletion, values);
   session.send(DELETE_FROM_DIRECTORY, [keys, instanceId]);

@@ -26,10 +26,10 @@ describe('instances of runs', () => {
   test('are read once, unknown ones together, and not at all for a run that this process created', async () => {
     const { session, asked } = directory({ a: 'one', b: 'two' });
     const instances = new RunInstances(session);
-    instances.learn('made', 'three');
-    assert.deepEqual(entries(await instances.of(['a', 'made'])), { a: 'one', made: 'three' });
-    assert.deepEqual(entries(await instances.of(['a', 'b', 'made'])), { a: 'one', b: 'two', made: 'three' });
-    assert.deepEqual(entries(await instances.of(['a', 'b'])), { a: 'one', b: 'two' });
+    instances.remember('made', 'three');
+    assert.deepEqual(entries(await instances.instancesOf(['a', 'made'])), { a: 'one', made: 'three' });
+    assert.deepEqual(entries(await instances.instancesOf(['a', 'b', 'made'])), { a: 'one', b: 'two', made: 'three' });
+    assert.deepEqual(entries(await instances.instancesOf(['a', 'b'])), { a: 'one', b: 'two' });
     assert.deepEqual(asked, [['a'], ['b']]);
   });
 
@@ -37,22 +37,22 @@ describe('instances of runs', () => {
     const rows: Record<string, string> = {};
     const { session, asked } = directory(rows);
     const instances = new RunInstances(session);
-    assert.deepEqual(entries(await instances.of(['late'])), {});
+    assert.deepEqual(entries(await instances.instancesOf(['late'])), {});
     rows.late = 'one';
-    assert.deepEqual(entries(await instances.of(['late'])), { late: 'one' });
+    assert.deepEqual(entries(await instances.instancesOf(['late'])), { late: 'one' });
     assert.deepEqual(asked, [['late'], ['late']]);
   });
 
   test('are forgotten if they are not used while others are added, and used ones stay', async () => {
     const { session, asked } = directory({ a: 'one', b: 'two' });
     const instances = new RunInstances(session, 3);
-    await instances.of(['a', 'b']);
+    await instances.instancesOf(['a', 'b']);
     for (let n = 0; n < 8; n++) {
-      instances.learn(`made ${n}`, 'three');
-      await instances.of(['a']);
+      instances.remember(`made ${n}`, 'three');
+      await instances.instancesOf(['a']);
     }
     assert.deepEqual(asked, [['a', 'b']]);
-    await instances.of(['a', 'b']);
+    await instances.instancesOf(['a', 'b']);
     assert.deepEqual(asked, [['a', 'b'], ['b']]);
   });
 });

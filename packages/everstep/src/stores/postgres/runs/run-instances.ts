@@ -11,57 +11,57 @@ import { type Session, statement } from '../connection/connection.js';
 const FIND = statement('SELECT run_key, instance_id FROM run_directory WHERE run_key = ANY($1::text[])');
 
 interface FoundInstances {
-  readonly found: ReadonlyMap<string, string>;
-  /** Why the others may exist; null if they do not. */
+  readonly instances: ReadonlyMap<string, string>;
+  /** Why runs that were not found may still exist; null if they do not. */
   readonly failure: ServerUnavailableError | null;
 }
 
-/** At least this many runs are remembered. */
+/** Minimum number of runs that are remembered. */
 const HALF = 50_000;
 
 export class RunInstances {
   private readonly session: Pick<Session, 'query' | 'engine'>;
-  private readonly known: RecentEntries<string>;
+  private readonly recent: RecentEntries<string>;
 
   constructor(session: Pick<Session, 'query' | 'engine'>, half = HALF) {
     this.session = session;
-    this.known = new RecentEntries(half);
+    this.recent = new RecentEntries(half);
   }
 
   /** Returns the instances of the runs that exist, or that existed when they were first read. */
-  async of(runKeys: Iterable<string>): Promise<ReadonlyMap<string, string>> {
-    const { found, failure } = await this.find(runKeys);
+  async instancesOf(runKeys: Iterable<string>): Promise<ReadonlyMap<string, string>> {
+    const { instances, failure } = await this.find(runKeys);
     if (failure) throw failure;
-    return found;
+    return instances;
   }
 
   /** The same, but with a failure instead of a rejection if others may be on a server that is down. */
   async find(runKeys: Iterable<string>): Promise<FoundInstances> {
-    const found = new Map<string, string>();
+    const instances = new Map<string, string>();
     const unknown: string[] = [];
     for (const runKey of runKeys) {
-      const instanceId = this.known.get(runKey);
+      const instanceId = this.recent.get(runKey);
       if (instanceId === undefined) unknown.push(runKey);
-      else found.set(runKey, instanceId);
+      else instances.set(runKey, instanceId);
     }
-    if (unknown.length === 0) return { found, failure: null };
+    if (unknown.length === 0) return { instances, failure: null };
     for (const row of await this.session.query(FIND, [unknown])) {
       const [runKey, instanceId] = [text(row, 'run_key'), text(row, 'instance_id')];
-      this.learn(runKey, instanceId);
-      found.set(runKey, instanceId);
+      this.remember(runKey, instanceId);
+      instances.set(runKey, instanceId);
     }
-    const isComplete = unknown.every((runKey) => found.has(runKey));
-    return { found, failure: isComplete ? null : (this.session.engine.servers?.anyDown ?? null) };
+    const isComplete = unknown.every((runKey) => instances.has(runKey));
+    return { instances, failure: isComplete ? null : (this.session.engine.servers?.anyDown ?? null) };
   }
 
   /** Records the runs of tasks or other rows that were read. Returns them. */
-  learnFrom<Rows extends readonly { readonly runKey: string; readonly instanceId: string }[]>(rows: Rows): Rows {
-    for (const { runKey, instanceId } of rows) this.learn(runKey, instanceId);
+  rememberFrom<Rows extends readonly { readonly runKey: string; readonly instanceId: string }[]>(rows: Rows): Rows {
+    for (const { runKey, instanceId } of rows) this.remember(runKey, instanceId);
     return rows;
   }
 
   /** Records a new run. */
-  learn(runKey: string, instanceId: string): void {
-    this.known.set(runKey, instanceId);
+  remember(runKey: string, instanceId: string): void {
+    this.recent.set(runKey, instanceId);
   }
 }

@@ -75,8 +75,8 @@ export function loadRun(database: Database, run: RunInInstance): Promise<Run | n
     const open = taskRows.map(taskOf);
     const tasks = new Map(open.map((task) => [task.slot, task]));
     const journalLength = integer(size, 'entries');
-    const taken = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
-    const known = nextPosition(taken);
+    const usedPositions = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
+    const known = nextPosition(usedPositions);
     const recorded = known === null ? await session.query(STEP_IDS, values) : [];
     return {
       ...runIdentityOf(identity),

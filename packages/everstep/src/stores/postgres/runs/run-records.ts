@@ -16,7 +16,7 @@ const RECORDS = statement(`
   FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
   JOIN (${RUN_RECORD_TABLES}) ON r.instance_id = u.instance_id AND r.run_key = u.run_key`);
 
-interface Asked {
+interface RecordRequest {
   readonly resolve: (record: RunRecord | null) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -24,7 +24,7 @@ interface Asked {
 export class RunRecords {
   private readonly database: Database;
   private readonly instances: RunInstances;
-  private asked = new Map<string, Asked[]>();
+  private requests = new Map<string, RecordRequest[]>();
 
   constructor(database: Database, instances: RunInstances) {
     this.database = database;
@@ -34,25 +34,29 @@ export class RunRecords {
   /** Returns the record as it is now or later; null if there is no such run. */
   find(runKey: string): Promise<RunRecord | null> {
     return new Promise((resolve, reject) => {
-      if (this.asked.size === 0) setImmediate(() => void this.read());
-      const others = this.asked.get(runKey);
-      if (others) others.push({ resolve, reject });
-      else this.asked.set(runKey, [{ resolve, reject }]);
+      if (this.requests.size === 0) setImmediate(() => void this.read());
+      const requestsOfRun = this.requests.get(runKey);
+      if (requestsOfRun) requestsOfRun.push({ resolve, reject });
+      else this.requests.set(runKey, [{ resolve, reject }]);
     });
   }
 
   private async read(): Promise<void> {
-    const { asked } = this;
-    this.asked = new Map();
+    const { requests } = this;
+    this.requests = new Map();
     try {
-      const keys = [...(await this.instances.of(asked.keys()))].map(([run_key, instance_id]) => ({ instance_id, run_key }));
+      const keys = [...(await this.instances.instancesOf(requests.keys()))].map(([run_key, instance_id]) => ({
+        instance_id,
+        run_key,
+      }));
       const rows = await this.database.snapshot((session) => session.query(RECORDS, columnArrays(KEY, keys)), {
         fixedPlans: true,
       });
-      const found = new Map(rows.map((row) => [text(row, 'run_key'), runRecordOf(row)]));
-      for (const [runKey, all] of asked) for (const { resolve } of all) resolve(found.get(runKey) ?? null);
+      const records = new Map(rows.map((row) => [text(row, 'run_key'), runRecordOf(row)]));
+      for (const [runKey, requestsOfRun] of requests)
+        for (const { resolve } of requestsOfRun) resolve(records.get(runKey) ?? null);
     } catch (error) {
-      for (const all of asked.values()) for (const { reject } of all) reject(error);
+      for (const requestsOfRun of requests.values()) for (const { reject } of requestsOfRun) reject(error);
     }
   }
 }

@@ -62,7 +62,7 @@ interface RunTasks {
 /** Returns whether the task is a message in a queue. */
 const isQueued = ({ kind }: Task, queue: string | null): boolean => kind === 'message' && queue !== null;
 
-const parked = (task: Task): Task => ({ ...task, dueAt: null });
+const park = (task: Task): Task => ({ ...task, dueAt: null });
 
 /** The node that writes, if several nodes use the store. */
 export interface Writer {
@@ -137,14 +137,14 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
    * The due time of a new message is its position in its queue. It comes from the clock of the database, within the transaction.
    * A message that is sent after the response to another one is therefore behind it, whatever the clocks of the nodes say.
    */
-  private inPosition(task: Task, { queue, isNew }: RunTasks): Task {
+  private withQueuePosition(task: Task, { queue, isNew }: RunTasks): Task {
     return this.writer && isNew && isQueued(task, queue) && this.isDueNow(task)
       ? { ...task, dueAt: this.writer.databaseNow }
       : task;
   }
 
   private put(run: KnownRun, task: Task): void {
-    const tasks = this.of(run, run.waits);
+    const tasks = this.tasksOf(run, run.waits);
     tasks.queue = run.queue;
     tasks.isNew = run.isNew;
     tasks.overdue.delete(task.slot);
@@ -154,22 +154,22 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
   /** Puts a task that is due. No node claims it until a scan finds it. */
   private putOverdue(run: KnownRun, task: Task): void {
     this.put(run, task);
-    this.of(run, run.waits).overdue.add(task.slot);
+    this.tasksOf(run, run.waits).overdue.add(task.slot);
   }
 
   /** Empties the slot. `waits`: whether the run may have waiters. */
   delete(run: RunInInstance, slot: number, waits: boolean): void {
-    this.of(run, waits).slots.set(slot, null);
+    this.tasksOf(run, waits).slots.set(slot, null);
   }
 
   private parkAll(run: KnownRun): void {
-    const tasks = this.of(run, run.waits);
+    const tasks = this.tasksOf(run, run.waits);
     tasks.parkAll = true;
-    for (const [slot, task] of tasks.slots) if (task && slot > CALLBACK_SLOT) tasks.slots.set(slot, parked(task));
+    for (const [slot, task] of tasks.slots) if (task && slot > CALLBACK_SLOT) tasks.slots.set(slot, park(task));
   }
 
   private deleteAll(run: KnownRun): void {
-    const tasks = this.of(run, run.waits);
+    const tasks = this.tasksOf(run, run.waits);
     tasks.deleteAll = true;
     tasks.parkAll = false;
     tasks.slots.clear();
@@ -195,7 +195,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
         if (waits && !endsWaits) changedWaits.push({ ...row, slot });
         // The node that holds the gates of a queue takes all its due messages in order, whichever node wrote them.
         const claimedBy = task && !isQueued(task, queue) && !overdue.has(slot) ? this.claimantOf(task) : null;
-        if (task) put.push(taskRowOf(run, this.inPosition(task, tasks), { queue, claimedBy }));
+        if (task) put.push(taskRowOf(run, this.withQueuePosition(task, tasks), { queue, claimedBy }));
         if (task?.kind === 'wait' && task.dueAt !== null) {
           for (const event_id of new Set(task.eventIds)) waiters.push({ ...row, slot, event_id, since: task.createdAt });
         }
@@ -218,7 +218,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
     this.wakes.clear();
   }
 
-  private of(run: RunInInstance, waits: boolean): RunTasks {
+  private tasksOf(run: RunInInstance, waits: boolean): RunTasks {
     let tasks = this.runs.get(run.runKey);
     if (!tasks) {
       tasks = { run, waits, queue: null, isNew: false, deleteAll: false, parkAll: false, overdue: new Set(), slots: new Map() };

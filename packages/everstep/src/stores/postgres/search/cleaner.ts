@@ -4,16 +4,8 @@
  */
 import type pg from 'pg';
 import { integer, textOrNull } from '../connection/columns.js';
-import { type Database, statement } from '../connection/connection.js';
-import {
-  createTable,
-  findTable,
-  lockCollection,
-  type StoredNamespace,
-  tableOf,
-  unprepared,
-  whileTablesChange,
-} from './collection.js';
+import { type Database, statement, unprepared } from '../connection/connection.js';
+import { createTable, findTable, lockCollection, retryOnTableChange, type StoredNamespace, tableOf } from './collection.js';
 import { rowsCounted } from './ranked-search.js';
 
 /** Maximum number of documents removed in one transaction. */
@@ -23,9 +15,9 @@ const REMOVED_AT_ONCE = 2000;
  * seconds. If more remain, later documents reuse the space.
  */
 const MAX_COPIED = 50_000;
-const GONE_TO_LEFT = 3;
+const GONE_TO_REMAINING = 3;
 /** After this many documents are written by this process, it checks whether the server knows the size of the table. */
-const LOOKED_AT_AFTER = 20_000;
+const CHECK_AFTER_DOCUMENTS = 20_000;
 
 const MAINTENANCE_TIMEOUT_MS = 6 * 60 * 60 * 1000;
 
@@ -54,11 +46,13 @@ export class Cleaner {
     this.onFailure = onFailure;
   }
 
-  /** Removes what is marked as gone; resolves when nothing of it is left, or when it failed. Need not be awaited. */
+  /**
+   * Removes documents that are marked as gone. Resolves when they are removed or the removal has failed. Callers need not wait.
+   */
   clean(indexId: string): Promise<void> {
-    const known = this.cleaning.get(indexId);
+    const running = this.cleaning.get(indexId);
     // The running removal may have missed what was marked after it started.
-    const work = (known ?? Promise.resolve()).then(() => this.reported(() => this.removeGone(indexId)));
+    const work = (running ?? Promise.resolve()).then(() => this.runAndReport(() => this.removeGone(indexId)));
     this.cleaning.set(indexId, work);
     return work.finally(() => {
       if (this.cleaning.get(indexId) === work) this.cleaning.delete(indexId);
@@ -75,11 +69,11 @@ export class Cleaner {
   }
 
   /** Notes written documents: the server analyzes a table automatically, but not immediately. */
-  grown({ table, documents }: StoredNamespace, count: number): void {
+  noteWritten({ table, documents }: StoredNamespace, count: number): void {
     const written = (this.written.get(table) ?? 0) + count;
-    this.written.set(table, written < LOOKED_AT_AFTER ? written : 0);
-    if (written < LOOKED_AT_AFTER || this.closed) return;
-    const work = this.reported(async () => {
+    this.written.set(table, written < CHECK_AFTER_DOCUMENTS ? written : 0);
+    if (written < CHECK_AFTER_DOCUMENTS || this.closed) return;
+    const work = this.runAndReport(async () => {
       const rows = await rowsCounted(this.database, table);
       if (rows !== null && rows < documents / 2) await this.maintain(`ANALYZE ${table}`);
     });
@@ -92,9 +86,9 @@ export class Cleaner {
     await Promise.all([...this.cleaning.values(), ...this.checks]);
   }
 
-  private async reported(work: () => Promise<void>): Promise<void> {
+  private async runAndReport(work: () => Promise<void>): Promise<void> {
     try {
-      await whileTablesChange(work);
+      await retryOnTableChange(work);
     } catch (error) {
       this.onFailure(error instanceof Error ? error : new Error(String(error)));
     }
@@ -103,7 +97,7 @@ export class Cleaner {
   private async removeGone(indexId: string): Promise<void> {
     const table = await findTable(this.database, indexId);
     const namespaces = (await this.database.query(SELECT_DELETED_NAMESPACES, [indexId])).map((row) => integer(row, 'number'));
-    if (table === null || namespaces.length === 0 || (await this.copied(indexId))) return;
+    if (table === null || namespaces.length === 0 || (await this.copyRemaining(indexId))) return;
     for (const namespace of namespaces)
       for (let after: string | null = ''; after !== null && !this.closed; )
         after = await this.removeSome(table, namespace, after);
@@ -114,15 +108,15 @@ export class Cleaner {
   }
 
   /** Copies what is left to another table, and drops the old one. Returns false if that would take too long. */
-  private copied(indexId: string): Promise<boolean> {
+  private copyRemaining(indexId: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const collection = await lockCollection(session, indexId);
       if (collection === null) return true;
       const namespaces = (await session.query(SELECT_DELETED_NAMESPACES, [indexId])).map((row) => integer(row, 'number'));
       const [sums] = await session.query(SUMS, [indexId]);
       if (!sums || namespaces.length === 0) return true;
-      const [left, gone] = [integer(sums, 'left'), integer(sums, 'gone')];
-      if (left > MAX_COPIED || gone < left * GONE_TO_LEFT) return false;
+      const [remaining, gone] = [integer(sums, 'left'), integer(sums, 'gone')];
+      if (remaining > MAX_COPIED || gone < remaining * GONE_TO_REMAINING) return false;
       const [row] = await session.query(RENUMBER, [indexId]);
       if (!row) throw new Error('the table was not renumbered');
       const [from, to] = [tableOf(collection), tableOf(integer(row, 'number'))];
@@ -152,8 +146,8 @@ export class Cleaner {
     return this.database.withConnection(async (client) => {
       await client.query('SET statement_timeout = 0');
       // The types of the library do not include `query_timeout`.
-      const patiently: pg.QueryConfig & { readonly query_timeout: number } = { text: sql, query_timeout: MAINTENANCE_TIMEOUT_MS };
-      await client.query(patiently);
+      const query: pg.QueryConfig & { readonly query_timeout: number } = { text: sql, query_timeout: MAINTENANCE_TIMEOUT_MS };
+      await client.query(query);
     });
   }
 }

@@ -1,6 +1,6 @@
 /** Where the documents of an index are stored: its table, and the numbers of its namespaces. */
 import { flag, integer, text } from '../connection/columns.js';
-import { type Session, type Statement, statement, type TransactionSession } from '../connection/connection.js';
+import { type Session, statement, type TransactionSession, unprepared } from '../connection/connection.js';
 import { sqlStateOf } from '../connection/errors.js';
 
 const UNDEFINED_TABLE = '42P01';
@@ -36,9 +36,6 @@ export interface StoredNamespace {
 
 export const tableOf = (collection: number): string => `search_document_${collection}`;
 
-/** Returns an unprepared statement: each table has its own statements, and a connection would keep them all. */
-export const unprepared = (sql: string): Statement => ({ name: '', text: sql });
-
 /** Returns SQL that creates a table. `repeats` counts words that occur more than once. `fields`: see document-text.ts. */
 export const createTable = (table: string): readonly string[] => [
   `CREATE TABLE ${table} (
@@ -65,7 +62,7 @@ export async function findNamespace(session: Session, indexId: string, namespace
 }
 
 /** Repeats `work` if a table that it looked up has since been replaced or dropped. */
-export async function whileTablesChange<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function retryOnTableChange<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
@@ -81,7 +78,7 @@ export function inNamespace<Result>(
   { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
   work: (stored: StoredNamespace) => Promise<Result>,
 ): Promise<Result | null> {
-  return whileTablesChange(async () => {
+  return retryOnTableChange(async () => {
     const stored = await findNamespace(session, indexId, namespace);
     return stored && work(stored);
   });
@@ -114,10 +111,11 @@ export async function createNamespace(
   namespace: string,
   maxNamespaces: number,
 ): Promise<StoredNamespace | 'too-many-namespaces' | 'gone'> {
-  const known = await lockNamespace(session, indexId, namespace);
-  if (known) return known;
-  const [made] = await session.query(INSERT_COLLECTION, [indexId]);
-  if (made) for (const sql of createTable(tableOf(integer(made, 'number')))) session.send(unprepared(sql));
+  const existing = await lockNamespace(session, indexId, namespace);
+  if (existing) return existing;
+  const [createdCollection] = await session.query(INSERT_COLLECTION, [indexId]);
+  if (createdCollection)
+    for (const sql of createTable(tableOf(integer(createdCollection, 'number')))) session.send(unprepared(sql));
   const collection = await lockCollection(session, indexId);
   if (collection === null) return 'gone';
   // Another transaction may have created it just now.

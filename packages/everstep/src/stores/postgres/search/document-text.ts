@@ -44,16 +44,16 @@ const UNREADABLE = /\\u0000|\\ud[89a-f]|\de[+-]?\d{4}/i;
 /** Halves of surrogate pairs, and the character 0. */
 const NO_TEXT = /\p{Surrogate}|\0/gu;
 
-function readable(value: unknown): unknown {
+function toReadable(value: unknown): unknown {
   if (typeof value === 'string') return value.replace(NO_TEXT, '\ufffd');
-  if (Array.isArray(value)) return value.map(readable);
+  if (Array.isArray(value)) return value.map(toReadable);
   if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [readable(name), readable(item)]));
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [toReadable(name), toReadable(item)]));
   return value;
 }
 
 const readableJson = (json: string | null): string | null =>
-  json !== null && UNREADABLE.test(json) ? JSON.stringify(readable(JSON.parse(json))) : json;
+  json !== null && UNREADABLE.test(json) ? JSON.stringify(toReadable(JSON.parse(json))) : json;
 
 export interface DocumentText {
   /** The words as the text of a tsvector. */

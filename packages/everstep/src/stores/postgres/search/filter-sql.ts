@@ -48,18 +48,18 @@ function fieldOf({ of, steps }: FieldPath, json: string, values: Values): string
 const jsonOf = (value: FilterValue, values: Values): string => values.add(JSON.stringify(value), 'jsonb');
 
 /** Returns SQL for a comparison: false if the field has another type, null if there is none. */
-function ordered(field: string, operator: '<' | '<=' | '>' | '>=', value: FilterValue, values: Values): string {
+function comparisonSql(field: string, operator: '<' | '<=' | '>' | '>=', value: FilterValue, values: Values): string {
   // Two different booleans have no order.
   if (typeof value === 'boolean')
     return operator.endsWith('=') ? `(${field} = ${jsonOf(value, values)})` : `(${field} <> ${field})`;
-  const [type, as, bound] =
+  const [type, cast, bound] =
     typeof value === 'number'
       ? (['number', `(${field} #>> '{}')::numeric`, values.add(value, 'numeric')] as const)
       : (['string', `(${field} #>> '{}') COLLATE "C"`, values.add(value, 'text')] as const);
-  return `(CASE WHEN jsonb_typeof(${field}) = '${type}' THEN ${as} ${operator} ${bound} ELSE ${field} <> ${field} END)`;
+  return `(CASE WHEN jsonb_typeof(${field}) = '${type}' THEN ${cast} ${operator} ${bound} ELSE ${field} <> ${field} END)`;
 }
 
-const negated = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
+const negateIf = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
 
 /** Returns the SQL of a filter. `json` has the columns `content` and `metadata`, as jsonb. */
 export function filterSql(filter: Filter, json: string, values: Values): string {
@@ -72,18 +72,18 @@ export function filterSql(filter: Filter, json: string, values: Values): string 
     case 'compare':
       if (filter.operator === '=') return `(${field} = ${jsonOf(filter.value, values)})`;
       if (filter.operator === '!=') return `(${field} <> ${jsonOf(filter.value, values)})`;
-      return ordered(field, filter.operator, filter.value, values);
+      return comparisonSql(field, filter.operator, filter.value, values);
     case 'glob': {
       const matches = `jsonb_typeof(${field}) = 'string' AND (${field} #>> '{}') COLLATE "C" ~ ${values.add(regexOf(filter.pattern), 'text')}`;
-      return `(${negated(filter.not, matches)})`;
+      return `(${negateIf(filter.not, matches)})`;
     }
     case 'in': {
       const parts = filter.values.map((value) => `${field} = ${jsonOf(value, values)}`);
-      return `(${negated(filter.not, parts.join(' OR '))})`;
+      return `(${negateIf(filter.not, parts.join(' OR '))})`;
     }
     case 'contains': {
       const has = `jsonb_typeof(${field}) = 'array' AND ${field} @> ${jsonOf(filter.value, values)}`;
-      return `(${field} IS NOT NULL AND ${negated(filter.not, has)})`;
+      return `(${field} IS NOT NULL AND ${negateIf(filter.not, has)})`;
     }
     case 'has':
       return `(${field} IS ${filter.not ? '' : 'NOT '}NULL)`;

@@ -14,7 +14,7 @@ import type {
 } from '../../../ports/stores/search-store.js';
 import { contentBytes, RECORD_BYTES } from '../../../ports/stores/stored-bytes.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
-import { Database, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
+import { Database, type SqlValue, statement, type TransactionSession, unprepared } from '../connection/connection.js';
 import { Cleaner } from './cleaner.js';
 import {
   bytesOf,
@@ -25,7 +25,6 @@ import {
   lockNamespace,
   namespacesOf,
   type StoredNamespace,
-  unprepared,
 } from './collection.js';
 import { documentText } from './document-text.js';
 import { Values } from './filter-sql.js';
@@ -64,18 +63,18 @@ export async function writeDocuments(
   { table, namespace }: StoredNamespace,
   documents: readonly SearchDocument[],
 ) {
-  // Of several documents with one id, the last counts.
-  const last = [...new Map(documents.map((document) => [document.id, document])).values()];
+  // If several documents have the same id, the last one counts.
+  const uniqueDocuments = [...new Map(documents.map((document) => [document.id, document])).values()];
   // The namespace is locked, so these still exist when they are replaced.
-  const replaced = session
+  const replacedBytes = session
     .query(
       unprepared(
         `SELECT coalesce(sum(${BYTES}), 0)::bigint AS bytes FROM ${table} WHERE namespace = $1 AND id = ANY ($2::text[])`,
       ),
-      [namespace, last.map(({ id }) => id)],
+      [namespace, uniqueDocuments.map(({ id }) => id)],
     )
     .then(([row]) => (row ? integer(row, 'bytes') : 0));
-  const texts = last.map((document) => documentText(namespace, document));
+  const texts = uniqueDocuments.map((document) => documentText(namespace, document));
   const rows = await session.query(
     unprepared(`
       INSERT INTO ${table} (namespace, id, length, repeats, terms, tags, content, metadata, fields)
@@ -87,18 +86,18 @@ export async function writeDocuments(
       RETURNING xmax = 0 AS made`),
     [
       namespace,
-      last.map(({ id }) => id),
+      uniqueDocuments.map(({ id }) => id),
       texts.map(({ length }) => length),
       texts.map(({ repeats }) => repeats),
       texts.map(({ terms }) => terms),
       texts.map(({ tags }) => tags),
-      last.map(({ content }) => content),
-      last.map(({ metadata }) => metadata),
+      uniqueDocuments.map(({ content }) => content),
+      uniqueDocuments.map(({ metadata }) => metadata),
       texts.map(({ fields }) => fields),
     ],
   );
-  const bytes = last.reduce((sum, { content, metadata }) => sum + RECORD_BYTES + contentBytes(content, metadata), 0);
-  session.send(COUNT, [namespace, rows.filter(({ made }) => made === true).length, bytes - (await replaced)]);
+  const bytes = uniqueDocuments.reduce((sum, { content, metadata }) => sum + RECORD_BYTES + contentBytes(content, metadata), 0);
+  session.send(COUNT, [namespace, rows.filter(({ made }) => made === true).length, bytes - (await replacedBytes)]);
 }
 
 class PostgresSearchDocuments implements SearchDocuments {
@@ -119,7 +118,7 @@ class PostgresSearchDocuments implements SearchDocuments {
       return stored;
     });
     if (typeof outcome === 'string') return outcome;
-    this.cleaner.grown(outcome, documents.length);
+    this.cleaner.noteWritten(outcome, documents.length);
     return 'done';
   }
 
@@ -192,12 +191,12 @@ class PostgresSearchDocuments implements SearchDocuments {
   }
 
   async removeNamespace({ indexId, namespace }: Namespace): Promise<boolean> {
-    const gone = await this.database.transaction(async (session) => {
+    const markedRows = await this.database.transaction(async (session) => {
       if ((await lockCollection(session, indexId)) === null) return [];
       return session.query(MARK_GONE, [indexId, namespace]);
     });
     void this.cleaner.clean(indexId);
-    return gone.length > 0;
+    return markedRows.length > 0;
   }
 
   async storedBytes({ indexIds }: { readonly indexIds: readonly string[] }): Promise<number> {
@@ -224,13 +223,13 @@ class PostgresSearchDocuments implements SearchDocuments {
     return this.closing;
   }
 
-  /** Removes documents. `which` is a condition on the ids, with values from $2 on. */
-  private async removeWhere({ indexId, namespace }: Namespace, which: string, values: readonly SqlValue[]): Promise<number> {
+  /** Removes documents. `condition` tests their ids, with values from $2 on. */
+  private async removeWhere({ indexId, namespace }: Namespace, condition: string, values: readonly SqlValue[]): Promise<number> {
     return this.database.transaction(async (session) => {
       const stored = await lockNamespace(session, indexId, namespace);
       if (!stored) return 0;
       const sql = `WITH removed AS (
-        DELETE FROM ${stored.table} WHERE namespace = $1 AND ${which.replaceAll('TABLE', stored.table)} RETURNING ${BYTES} AS bytes)
+        DELETE FROM ${stored.table} WHERE namespace = $1 AND ${condition.replaceAll('TABLE', stored.table)} RETURNING ${BYTES} AS bytes)
         SELECT count(*) AS documents, coalesce(sum(bytes), 0)::bigint AS bytes FROM removed`;
       const [row] = await session.query(unprepared(sql), [stored.namespace, ...values]);
       if (!row) return 0;
@@ -241,10 +240,10 @@ class PostgresSearchDocuments implements SearchDocuments {
   }
 
   private async removePrefix(query: Namespace, prefix: string): Promise<number> {
-    const some = `id IN (SELECT id FROM TABLE
+    const idsSql = `id IN (SELECT id FROM TABLE
       WHERE namespace = $1 AND id >= $2 AND ($3::text IS NULL OR id < $3) ORDER BY id LIMIT ${REMOVED_AT_ONCE})`;
     for (let removed = 0; ; ) {
-      const count = await this.removeWhere(query, some, [prefix, endOfPrefix(prefix)]);
+      const count = await this.removeWhere(query, idsSql, [prefix, endOfPrefix(prefix)]);
       removed += count;
       if (count < REMOVED_AT_ONCE) return removed;
     }
@@ -252,18 +251,18 @@ class PostgresSearchDocuments implements SearchDocuments {
 
   private async removeMatching(query: Namespace, filter: Filter): Promise<number> {
     for (let [removed, after] = [0, '']; ; ) {
-      const found = await this.matching(query, filter, after);
-      removed += await this.removeWhere(query, 'id = ANY ($2::text[])', [found.ids]);
-      if (found.next === null) return removed;
-      after = found.next;
+      const matches = await this.findMatching(query, filter, after);
+      removed += await this.removeWhere(query, 'id = ANY ($2::text[])', [matches.ids]);
+      if (matches.next === null) return removed;
+      after = matches.next;
     }
   }
 
   /** Returns the ids of matching documents among the next ones after `after`; `next` is null when none are left. */
-  private async matching(query: Namespace, filter: Filter, after: string) {
-    const found = await inNamespace(this.database, query, async ({ table, namespace }) => {
-      const some = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${FILTERED_AT_ONCE}`;
-      const [end] = await this.database.query(unprepared(`SELECT max(id) AS id FROM (${some}) d`), [namespace, after]);
+  private async findMatching(query: Namespace, filter: Filter, after: string) {
+    const matches = await inNamespace(this.database, query, async ({ table, namespace }) => {
+      const idsSql = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${FILTERED_AT_ONCE}`;
+      const [end] = await this.database.query(unprepared(`SELECT max(id) AS id FROM (${idsSql}) d`), [namespace, after]);
       const next = end ? textOrNull(end, 'id') : null;
       if (next === null) return null;
       const values = new Values();
@@ -273,7 +272,7 @@ class PostgresSearchDocuments implements SearchDocuments {
       const rows = await this.database.query(unprepared(sql), values.list);
       return { ids: rows.map((row) => text(row, 'id')), next };
     });
-    return found ?? { ids: [], next: null };
+    return matches ?? { ids: [], next: null };
   }
 }
 

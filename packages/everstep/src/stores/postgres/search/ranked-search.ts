@@ -8,8 +8,8 @@
 import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../../../ports/stores/search-store.js';
 import type { RequiredTags } from '../../shared/search/required-tags.js';
 import { integer, type Row, text, textOrNull } from '../connection/columns.js';
-import { type Session, statement } from '../connection/connection.js';
-import { type StoredNamespace, unprepared } from './collection.js';
+import { type Session, statement, unprepared } from '../connection/connection.js';
+import type { StoredNamespace } from './collection.js';
 import { lexeme, tagQuery, tagsOf, tagsOfFilter } from './document-text.js';
 import { filterSql, Values } from './filter-sql.js';
 import { termsOf } from './words.js';
@@ -52,11 +52,11 @@ export const documentOf = (row: Row): SearchDocument => ({
 });
 
 /**
- * Returns SQL for documents in the order `n`, in which those beyond the bytes have no content. Lengths are known without reading
- * the texts. `more` are additional columns to keep.
+ * Returns SQL for documents in the order `n`, in which those beyond the bytes have no content. Lengths are known without
+ * reading the texts. `extraColumns` are also returned.
  */
-export const withinBytes = (documents: string, maxBytes: string, more = ''): string => `
-  SELECT b.id${more}, CASE WHEN b.total <= ${maxBytes}::bigint THEN b.content ELSE '{}' END AS content,
+export const withinBytes = (documents: string, maxBytes: string, extraColumns = ''): string => `
+  SELECT b.id${extraColumns}, CASE WHEN b.total <= ${maxBytes}::bigint THEN b.content ELSE '{}' END AS content,
     CASE WHEN b.total <= ${maxBytes}::bigint THEN b.metadata END AS metadata,
     CASE WHEN b.total > ${maxBytes}::bigint THEN b.bytes END AS left_out
   FROM (
@@ -64,14 +64,14 @@ export const withinBytes = (documents: string, maxBytes: string, more = ''): str
     FROM (SELECT d.*, octet_length(d.content) + coalesce(octet_length(d.metadata), 0) AS bytes FROM (${documents}) d) a
   ) b ORDER BY b.n`;
 
-function foundOf(row: Row): FoundDocument {
+function foundDocumentOf(row: Row): FoundDocument {
   const { score } = row;
   if (typeof score !== 'number') throw new TypeError('a score is not a number');
   return { ...documentOf(row), score };
 }
 
 /** Returns the rarest words, as long as they are in no more documents than may be scored. */
-function rarest(words: readonly Word[]): readonly Word[] {
+function rarestWords(words: readonly Word[]): readonly Word[] {
   let sum = 0;
   return words.filter(({ documents }) => {
     sum += documents;
@@ -79,7 +79,7 @@ function rarest(words: readonly Word[]): readonly Word[] {
   });
 }
 
-interface Asked {
+interface RankedQuery {
   readonly stored: StoredNamespace;
   readonly words: readonly Word[];
   readonly filter: Filter | null;
@@ -90,7 +90,11 @@ interface Asked {
 }
 
 /** Returns a statement for the best of the first documents that match, with any or all of the words. */
-function scored({ stored, words, filter, required, limit, maxBytes }: Asked, matching: readonly Word[], operator: '|' | '&') {
+function scoreStatement(
+  { stored, words, filter, required, limit, maxBytes }: RankedQuery,
+  matching: readonly Word[],
+  operator: '|' | '&',
+) {
   const values = new Values();
   const { table, namespace, documents } = stored;
   const query = (terms: readonly Word[]): string => terms.map(({ term }) => lexeme(namespace, term)).join(` ${operator} `);
@@ -100,29 +104,29 @@ function scored({ stored, words, filter, required, limit, maxBytes }: Asked, mat
     const has = `m.terms @@ ${values.add(lexeme(namespace, term), 'tsquery')}`;
     return `CASE WHEN ${has} THEN coalesce((m.repeats ->> ${values.add(term, 'text')})::integer, 1) ELSE 0 END AS n${index}`;
   });
-  const all = values.add(documents, 'double precision');
+  const documentCount = values.add(documents, 'double precision');
   const weights = words.map((word, index) => {
     // A word in the statistics is in more documents than are examined here.
     const having = `greatest(count(*) FILTER (WHERE n${index} > 0), ${values.add(Math.round(word.documents), 'bigint')})`;
-    return `ln(1 + greatest(${all} - ${having} + ${HALF}, ${HALF}) / (${having} + ${HALF})) AS w${index}`;
+    return `ln(1 + greatest(${documentCount} - ${having} + ${HALF}, ${HALF}) / (${having} + ${HALF})) AS w${index}`;
   });
   // All values are in double precision: others would be computed as decimals, ten times as slowly.
-  const part = (_: Word, index: number): string =>
+  const scoreOf = (_: Word, index: number): string =>
     `s.w${index} * c.n${index} * ${double(SATURATION + 1)} / (c.n${index} + c.norm)`;
   const columns = 'id, length, repeats, terms';
-  const looked = filter ? `${columns}, content, metadata, fields` : columns;
-  const first = `SELECT ${looked} FROM ${table} d WHERE ${conditions.join(' AND ')} LIMIT ${filter ? MAX_FILTERED : MAX_SCORED}`;
-  const passed = filter
-    ? `SELECT ${columns} FROM (${first}) d WHERE ${filterCondition(filter, values)} LIMIT ${MAX_SCORED}`
-    : first;
+  const examinedColumns = filter ? `${columns}, content, metadata, fields` : columns;
+  const candidates = `SELECT ${examinedColumns} FROM ${table} d WHERE ${conditions.join(' AND ')} LIMIT ${filter ? MAX_FILTERED : MAX_SCORED}`;
+  const filtered = filter
+    ? `SELECT ${columns} FROM (${candidates}) d WHERE ${filterCondition(filter, values)} LIMIT ${MAX_SCORED}`
+    : candidates;
   return {
     values: values.list,
     statement: unprepared(`
-      WITH c AS MATERIALIZED (SELECT m.id, m.length, ${counts.join(', ')} FROM (${passed}) m),
+      WITH c AS MATERIALIZED (SELECT m.id, m.length, ${counts.join(', ')} FROM (${filtered}) m),
         s AS MATERIALIZED (SELECT ${double(SATURATION * LENGTH_WEIGHT)} / greatest(avg(length)::double precision, 1) AS steepness,
           ${weights.join(', ')} FROM c),
         best AS (
-          SELECT c.id, ${words.map(part).join(' + ')} AS score
+          SELECT c.id, ${words.map(scoreOf).join(' + ')} AS score
           FROM s, LATERAL (SELECT *, ${double(SATURATION * (1 - LENGTH_WEIGHT))} + s.steepness * length AS norm FROM c) c
           ORDER BY score DESC, c.id LIMIT ${values.add(limit, 'integer')})
       ${withinBytes(
@@ -143,7 +147,7 @@ export function filterCondition(filter: Filter, values: Values): string {
 /** Returns how many documents may have such tags, if nothing is known about rare ones. */
 function boundOf(required: RequiredTags, documentsOf: (tag: string) => number): number {
   if (typeof required === 'string') return documentsOf(required);
-  const bounds = required.parts.map((part) => boundOf(part, documentsOf));
+  const bounds = required.parts.map((scoreOf) => boundOf(scoreOf, documentsOf));
   return required.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
 }
 
@@ -154,10 +158,10 @@ async function frequencies(
   terms: readonly string[],
   tags: readonly string[],
 ) {
-  const bare = (word: string): string => lexeme(namespace, word).slice(1, -1);
-  const rows = await session.query(STATISTICS, [table, terms.map(bare), tags.map(bare)]);
-  const known = new Map(rows.map((row) => [text(row, 'lexeme'), Number(row.documents)]));
-  return (word: string): number => known.get(bare(word)) ?? 0;
+  const lexemeText = (word: string): string => lexeme(namespace, word).slice(1, -1);
+  const rows = await session.query(STATISTICS, [table, terms.map(lexemeText), tags.map(lexemeText)]);
+  const foundIds = new Map(rows.map((row) => [text(row, 'lexeme'), Number(row.documents)]));
+  return (word: string): number => foundIds.get(lexemeText(word)) ?? 0;
 }
 
 export async function rankedSearch(
@@ -172,18 +176,22 @@ export async function rankedSearch(
   const isSmall = stored.documents <= MAX_SCORED;
   const documentsOf = isSmall ? () => 0 : await frequencies(session, stored, terms, required ? tagsOf(required) : []);
   const words = terms.map((term): Word => ({ term, documents: documentsOf(term) })).sort((a, b) => a.documents - b.documents);
-  const ask = async (matching: readonly Word[], operator: '|' | '&') => {
-    const { statement: sent, values } = scored({ stored, words, filter, required, limit, maxBytes }, matching, operator);
-    return (await session.query(sent, values)).map(foundOf);
+  const runQuery = async (matching: readonly Word[], operator: '|' | '&') => {
+    const { statement: scoring, values } = scoreStatement(
+      { stored, words, filter, required, limit, maxBytes },
+      matching,
+      operator,
+    );
+    return (await session.query(scoring, values)).map(foundDocumentOf);
   };
   const isNarrow = isSmall || (required !== null && boundOf(required, documentsOf) <= MAX_SCORED);
-  const rare = isNarrow ? words : rarest(words);
-  if (rare.length > 0) return ask(rare, '|');
-  const found = await ask(words, '&');
-  if (found.length >= limit || words.length === 1) return found;
-  const known = new Set(found.map(({ id }) => id));
-  const others = await ask(words.slice(0, 1), '|');
-  return [...found, ...others.filter(({ id }) => !known.has(id))].slice(0, limit);
+  const rare = isNarrow ? words : rarestWords(words);
+  if (rare.length > 0) return runQuery(rare, '|');
+  const matches = await runQuery(words, '&');
+  if (matches.length >= limit || words.length === 1) return matches;
+  const foundIds = new Set(matches.map(({ id }) => id));
+  const additional = await runQuery(words.slice(0, 1), '|');
+  return [...matches, ...additional.filter(({ id }) => !foundIds.has(id))].slice(0, limit);
 }
 
 /** Returns the server's estimate of the number of rows; below 0 if it was never analyzed, null if there is no table. */

@@ -63,21 +63,21 @@ const endsDouble = (word: string): boolean => word.at(-1) === word.at(-2) && sou
 const endsShort = (word: string): boolean => soundsOf(word).endsWith('cvc') && !/[wxy]$/.test(word);
 
 /** Applies a rule. The rule of the longest suffix of the word decides, whether it applies or not. */
-function replaced(word: string, rules: readonly Rule[]): string {
+function replaceSuffix(word: string, rules: readonly Rule[]): string {
   const rule = rules.filter(([suffix]) => word.endsWith(suffix)).sort(([a], [b]) => b.length - a.length)[0];
   if (!rule) return word;
   const stem = word.slice(0, -rule[0].length);
   return measure(stem) > 0 ? stem + rule[1] : word;
 }
 
-function withoutPlural(word: string): string {
+function removePlural(word: string): string {
   if (word.endsWith('sses') || word.endsWith('ies')) return word.slice(0, -2);
   return word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word;
 }
 
-function withoutPast(word: string): string {
+function removePast(word: string): string {
   if (word.endsWith('eed')) return measure(word.slice(0, -3)) > 0 ? word.slice(0, -1) : word;
-  const suffix = ['ed', 'ing'].find((known) => word.endsWith(known));
+  const suffix = ['ed', 'ing'].find((candidate) => word.endsWith(candidate));
   const stem = suffix === undefined ? '' : word.slice(0, -suffix.length);
   if (!hasVowel(stem)) return word;
   if (/(at|bl|iz)$/.test(stem)) return `${stem}e`;
@@ -85,14 +85,14 @@ function withoutPast(word: string): string {
   return measure(stem) === 1 && endsShort(stem) ? `${stem}e` : stem;
 }
 
-function withoutEnding(word: string): string {
-  const suffix = STEP_4.filter((known) => word.endsWith(known)).sort((a, b) => b.length - a.length)[0];
+function removeEnding(word: string): string {
+  const suffix = STEP_4.filter((candidate) => word.endsWith(candidate)).sort((a, b) => b.length - a.length)[0];
   if (suffix === undefined) return word;
   const stem = word.slice(0, -suffix.length);
   return measure(stem) > 1 && (suffix !== 'ion' || /[st]$/.test(stem)) ? stem : word;
 }
 
-function withoutLastE(word: string): string {
+function removeLastE(word: string): string {
   if (!word.endsWith('e')) return word;
   const stem = word.slice(0, -1);
   const count = measure(stem);
@@ -102,8 +102,8 @@ function withoutLastE(word: string): string {
 /** Returns the stem of a word in lower case. A word with anything except plain Latin letters is its own stem. */
 export function stemOf(word: string): string {
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word;
-  let stem = withoutPast(withoutPlural(word));
+  let stem = removePast(removePlural(word));
   if (stem.endsWith('y') && hasVowel(stem.slice(0, -1))) stem = `${stem.slice(0, -1)}i`;
-  stem = withoutLastE(withoutEnding(replaced(replaced(stem, STEP_2), STEP_3)));
+  stem = removeLastE(removeEnding(replaceSuffix(replaceSuffix(stem, STEP_2), STEP_3)));
   return stem.endsWith('ll') && measure(stem) > 1 ? stem.slice(0, -1) : stem;
 }

@@ -8,15 +8,15 @@ const MAX_REMEMBERED = 20_000;
 const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
 const ACCENTS = /[\u0300-\u036f]/g;
 
-const remembered = new Map<string, string>();
+const termCache = new Map<string, string>();
 
 function termOf(word: string): string {
-  const known = remembered.get(word);
-  if (known !== undefined) return known;
+  const cached = termCache.get(word);
+  if (cached !== undefined) return cached;
   const plain = word.toLowerCase().normalize('NFD').replace(ACCENTS, '').normalize('NFC');
   const term = stemOf([...plain].slice(0, MAX_LENGTH).join(''));
-  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
-  remembered.set(word, term);
+  if (termCache.size >= MAX_REMEMBERED) termCache.clear();
+  termCache.set(word, term);
   return term;
 }
 

@@ -13,6 +13,6 @@ const IS_DISTRIBUTED: Statement = {
 
 /** Returns what the database supports. Tables that are not distributed are used as on one server, whatever the server supports. */
 export async function engineOf(session: Session & ClusterConnection, log: Log): Promise<Engine> {
-  const isTrue = async (question: Statement) => (await session.query(question))[0]?.found === true;
+  const isTrue = async (statement: Statement) => (await session.query(statement))[0]?.found === true;
   return (await isTrue(HAS_CATALOG)) && (await isTrue(IS_DISTRIBUTED)) ? citus(new ShardServers(session, log)) : POSTGRESQL;
 }

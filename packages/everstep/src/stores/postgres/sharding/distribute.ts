@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER } from './tables.js';
 
-/** What is done with a table that is not distributed yet. */
+/** How a table that is not distributed yet will be distributed. */
 export interface Distribution {
   readonly table: string;
   /** The column by which the table is distributed; null if it is copied to every server. */
@@ -26,7 +26,7 @@ export class DistributionError extends Error {
 
 const SHARDS = 32;
 /** All tables, in the order in which they refer to each other. */
-const WANTED: readonly Distribution[] = [
+const DISTRIBUTIONS: readonly Distribution[] = [
   ...ON_EVERY_SERVER.map((table) => ({ table, by: null })),
   ...BY_INSTANCE.map((table) => ({ table, by: 'instance_id' })),
   ...BY_RUN.map((table) => ({ table, by: 'instance_id' })),
@@ -39,7 +39,7 @@ const [DIRECTORY] = BY_RUN;
  */
 const PREPARE_DIRECTORY = `ALTER TABLE ${DIRECTORY} DROP CONSTRAINT IF EXISTS ${DIRECTORY}_pkey, ADD PRIMARY KEY (run_key, instance_id)`;
 
-/** Reads what would be done. Rejects with DistributionError if the server has no extension `citus`. */
+/** Reads what `distribute` would do. Rejects with DistributionError if the server has no extension `citus`. */
 export async function distributionState(client: pg.ClientBase): Promise<DistributionState> {
   const [extension] = (
     await client.query<{ version: string }>(`SELECT extversion AS version FROM pg_extension WHERE extname = 'citus'`)
@@ -55,11 +55,11 @@ export async function distributionState(client: pg.ClientBase): Promise<Distribu
   );
   if (servers.rows.length === 0)
     throw new DistributionError('the cluster has no server that can have shards; add workers with citus_add_node first');
-  const done = await client.query<{ name: string; by: string | null }>(`
+  const distributedTables = await client.query<{ name: string; by: string | null }>(`
     SELECT c.relname AS name, column_to_column_name(p.logicalrelid, p.partkey) AS by
     FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
     WHERE c.relnamespace = current_schema()::regnamespace`);
-  const distributed = new Map(done.rows.map(({ name, by }) => [name, by]));
+  const distributed = new Map(distributedTables.rows.map(({ name, by }) => [name, by]));
   const [schema] = (await client.query<{ hasTables: boolean }>(`SELECT to_regclass('node') IS NOT NULL AS "hasTables"`)).rows;
   const nodes = schema?.hasTables
     ? await client.query<{ host: string }>('SELECT host FROM node WHERE lease_until >= clock_timestamp() ORDER BY host')
@@ -67,7 +67,7 @@ export async function distributionState(client: pg.ClientBase): Promise<Distribu
   return {
     version: extension.version,
     servers: servers.rows.map(({ server }) => server),
-    pending: WANTED.filter(({ table, by }) => distributed.get(table) !== by),
+    pending: DISTRIBUTIONS.filter(({ table, by }) => distributed.get(table) !== by),
     nodes: nodes.rows.map(({ host }) => host),
   };
 }
@@ -85,10 +85,10 @@ async function distributeTable(client: pg.ClientBase, { table, by }: Distributio
     return;
   }
   if (table === DIRECTORY) await prepareDirectory(client);
-  const together = table !== FIRST_BY_INSTANCE;
+  const isColocated = table !== FIRST_BY_INSTANCE;
   await client.query(
-    `SELECT create_distributed_table($1::text::regclass, $2, colocate_with => $3${together ? '' : ', shard_count => $4'})`,
-    together ? [table, by, FIRST_BY_INSTANCE] : [table, by, 'none', shards],
+    `SELECT create_distributed_table($1::text::regclass, $2, colocate_with => $3${isColocated ? '' : ', shard_count => $4'})`,
+    isColocated ? [table, by, FIRST_BY_INSTANCE] : [table, by, 'none', shards],
   );
 }
 

@@ -1,4 +1,4 @@
-/** What a database supports. It is detected when the store is opened, and decides how the same statements are sent. */
+/** The features of a database. They are detected when the store is opened, and decide how the same statements are sent. */
 import type { ShardServers } from './shard-servers.js';
 
 export interface Engine {

@@ -64,8 +64,8 @@ export async function moveInstance(
 ): Promise<InstanceLocation> {
   const servers = await serversOf(client);
   if (!servers.some(({ server }) => server === to)) {
-    const known = servers.map(({ server }) => server).join(', ');
-    throw new DistributionError(`${to} is not a server of the cluster; use one of ${known}`);
+    const names = servers.map(({ server }) => server).join(', ');
+    throw new DistributionError(`${to} is not a server of the cluster; use one of ${names}`);
   }
   // There is no timeout, because all rows of the shard are copied.
   await client.query('SET statement_timeout = 0; SET lock_timeout = 0');

@@ -27,11 +27,11 @@ const routed = new Map<string, RoutedStatement>();
 
 export function routedStatement(original: NamedStatement): RoutedStatement {
   if (original.name === '') return route(original);
-  const known = routed.get(original.name);
-  if (known) return known;
-  const made = route(original);
-  routed.set(original.name, made);
-  return made;
+  const cached = routed.get(original.name);
+  if (cached) return cached;
+  const newRouted = route(original);
+  routed.set(original.name, newRouted);
+  return newRouted;
 }
 
 /** Parameters of a row set: `instances` are those with an instance, of which the first one owns the rows. */
@@ -43,30 +43,32 @@ interface RowSet {
 function route(original: NamedStatement): RoutedStatement {
   const sets: RowSet[] = [];
   const instances = new Map<string, string>();
-  const withRows = original.text.replace(ROW_SET, (whole, parameters: string, numbered: string | undefined, alias, columns) => {
+  const withRows = original.text.replace(ROW_SET, (match, parameters: string, numbered: string | undefined, alias, columns) => {
     const names = String(columns)
       .split(',')
       .map((name) => name.trim());
     const arrays = parameters.split(',').map((parameter) => parameter.trim());
     const isInstance = names.map((name, index) => index < arrays.length && INSTANCE_COLUMNS.has(name));
-    if (!isInstance.includes(true)) return whole;
+    if (!isInstance.includes(true)) return match;
     const all = arrays.map((array) => Number(/\d+/.exec(array)?.[0]));
     sets.push({ all, instances: all.filter((_, index) => isInstance[index]) });
     const parameterOf = (index: number) => arrays[index]?.replace('[]', '') ?? '';
     for (const [index, name] of names.entries()) if (isInstance[index]) instances.set(`${alias}.${name}`, parameterOf(index));
-    const taken = names.map((name, index) => (isInstance[index] ? `${parameterOf(index)} AS ${name}` : `r.${name}`));
-    const given = arrays.filter((_, index) => !isInstance[index]);
-    const givenNames = names.filter((_, index) => !isInstance[index]);
-    const from = given.length === 0 ? '' : ` FROM unnest(${given.join(', ')})${numbered ?? ''} AS r(${givenNames.join(', ')})`;
-    return `(SELECT ${taken.join(', ')}${from}) AS ${alias}`;
+    const selected = names.map((name, index) => (isInstance[index] ? `${parameterOf(index)} AS ${name}` : `r.${name}`));
+    const rowArrays = arrays.filter((_, index) => !isInstance[index]);
+    const rowNames = names.filter((_, index) => !isInstance[index]);
+    const from =
+      rowArrays.length === 0 ? '' : ` FROM unnest(${rowArrays.join(', ')})${numbered ?? ''} AS r(${rowNames.join(', ')})`;
+    return `(SELECT ${selected.join(', ')}${from}) AS ${alias}`;
   });
-  const text = ofOneInstance(comparedWith(instances, withRows));
-  const used = [...new Set([...text.matchAll(PARAMETER)].map(([, number]) => Number(number)))].sort((a, b) => a - b);
-  const numbers = new Map(used.map((number, index) => [number, index + 1]));
+  const text = compareWithInstance(compareWithValues(instances, withRows));
+  const usedNumbers = [...new Set([...text.matchAll(PARAMETER)].map(([, number]) => Number(number)))].sort((a, b) => a - b);
+  const numbers = new Map(usedNumbers.map((number, index) => [number, index + 1]));
   const renumbered = text.replace(PARAMETER, (_, number) => `$${numbers.get(Number(number))}`);
   return {
     statement: { name: original.name === '' ? '' : `${original.name}_routed`, text: renumbered },
-    valuesOf: (values) => byInstance(sets, values).map((some) => used.map((number) => some[number - 1] ?? null)),
+    valuesOf: (values) =>
+      byInstance(sets, values).map((instanceValues) => usedNumbers.map((number) => instanceValues[number - 1] ?? null)),
   };
 }
 
@@ -74,7 +76,7 @@ function route(original: NamedStatement): RoutedStatement {
  * Compares with the value of an instance where the statement compares with a column of a row set. The planner does not find the
  * value through the column in a subquery of a row.
  */
-function comparedWith(instances: ReadonlyMap<string, string>, text: string): string {
+function compareWithValues(instances: ReadonlyMap<string, string>, text: string): string {
   let compared = text;
   for (const [column, value] of instances) {
     const name = column.replace('.', '\\.');
@@ -88,14 +90,14 @@ const OF_LIST = /\binstance_id\s*=\s*ANY\b/i;
 const OF_VALUE = /\binstance_id = \$(\d+)\b|\$(\d+)(?:::text)? AS instance_id\b/g;
 
 /** If the statement names one instance, compares each table with it: the planner does not find the value through another table. */
-function ofOneInstance(text: string): string {
+function compareWithInstance(text: string): string {
   if (OF_LIST.test(text)) return text;
-  const named = new Set([...text.matchAll(OF_VALUE)].map(([, compared, given]) => compared ?? given));
-  const [number] = named;
-  if (number === undefined || named.size > 1) return text;
-  return text.replace(SAME_INSTANCE, (_, one: string, other: string) => {
-    const is = (table: string) => `${table}.instance_id = $${number}::text`;
-    return `(${is(one)} AND ${is(other)})`;
+  const instanceNumbers = new Set([...text.matchAll(OF_VALUE)].map(([, compared, rowArrays]) => compared ?? rowArrays));
+  const [number] = instanceNumbers;
+  if (number === undefined || instanceNumbers.size > 1) return text;
+  return text.replace(SAME_INSTANCE, (_, firstTable: string, secondTable: string) => {
+    const condition = (table: string) => `${table}.instance_id = $${number}::text`;
+    return `(${condition(firstTable)} AND ${condition(secondTable)})`;
   });
 }
 
@@ -112,18 +114,18 @@ function byInstance(sets: readonly RowSet[], values: readonly SqlValue[]): reado
   // The statement is also executed if there are no rows, because it may return something.
   if (ids.size === 0) ids.add(null);
   return [...ids].sort().map((id) => {
-    const some = [...values];
+    const instanceValues = [...values];
     for (const { instances, all } of sets) {
       const owners = rowsIn(values, instances[0] ?? 0);
-      for (const number of all) some[number - 1] = rowsIn(values, number).filter((_, row) => owners[row] === id);
-      for (const number of instances) some[number - 1] = onlyOf(rowsIn(some, number), id);
+      for (const number of all) instanceValues[number - 1] = rowsIn(values, number).filter((_, row) => owners[row] === id);
+      for (const number of instances) instanceValues[number - 1] = onlyInstance(rowsIn(instanceValues, number), id);
     }
-    return some;
+    return instanceValues;
   });
 }
 
 /** Returns the only instance in `ids`; `owner` if there are none. Throws if there are several. */
-function onlyOf(ids: readonly SqlValue[], owner: SqlValue): SqlValue {
+function onlyInstance(ids: readonly SqlValue[], owner: SqlValue): SqlValue {
   const [first = owner] = ids;
   if (ids.some((id) => id !== first)) throw new Error('a row refers to another queue instance');
   return first;

@@ -1,7 +1,7 @@
 /**
  * The servers of a cluster that have the rows of queue instances. A server that cannot be reached or refuses writes stops its
- * instances only: statements that name one of them are refused without being sent, and reads over all servers omit them. A write
- * from time to time finds out whether it is back.
+ * instances only: statements that name one of them are refused without being sent, and reads over all servers omit them. A
+ * periodic write detects whether it is back.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -40,20 +40,20 @@ const FINISH_PREPARED = 'SELECT recover_prepared_transactions()';
 
 const OF_SHARD = /\bshard (\d+)\b/;
 
-interface Down {
+interface Outage {
   readonly back: Promise<void>;
   readonly isBack: () => void;
 }
 
-/** What is needed of the database: a connection that is not one of the pool, on which statements are sent as they are. */
+/** The part of the database that is needed: a connection outside the pool, on which statements are sent unchanged. */
 export interface ClusterConnection {
-  besidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>;
+  outsidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>;
 }
 
 export class ShardServers implements StoreServers {
   private readonly database: ClusterConnection;
   private readonly log: Log;
-  private readonly down = new Map<string, Down>();
+  private readonly outages = new Map<string, Outage>();
   private readonly marking = new Map<string, Promise<void>>();
   private servers: readonly string[] = [];
   private homes: ReadonlyMap<string, string> = new Map();
@@ -66,7 +66,7 @@ export class ShardServers implements StoreServers {
   }
 
   get isAnyDown(): boolean {
-    return this.down.size > 0;
+    return this.outages.size > 0;
   }
   /** Instances on servers that are not known to be down. */
   get reachable(): readonly string[] {
@@ -74,8 +74,8 @@ export class ShardServers implements StoreServers {
   }
   /** The error for what may be on any server; null if none is down. */
   get anyDown(): ServerUnavailableError | null {
-    const [server] = this.down.keys();
-    return server === undefined ? null : refused(server);
+    const [server] = this.outages.keys();
+    return server === undefined ? null : outageError(server);
   }
 
   serverOf(instanceId: string): string | null {
@@ -83,19 +83,19 @@ export class ShardServers implements StoreServers {
   }
 
   isDown(server: string): boolean {
-    return this.down.has(server);
+    return this.outages.has(server);
   }
 
   async whenBack(server: string): Promise<void> {
     await this.marking.get(server);
-    await this.down.get(server)?.back;
+    await this.outages.get(server)?.back;
   }
 
   /** Returns the error of the server of one of the instances that is down; null if none is. */
   refusalOf(instances: readonly string[]): ServerUnavailableError | null {
     for (const id of instances) {
       const server = this.homes.get(id);
-      if (server !== undefined && this.down.has(server)) return refused(server);
+      if (server !== undefined && this.outages.has(server)) return outageError(server);
     }
     return null;
   }
@@ -110,7 +110,7 @@ export class ShardServers implements StoreServers {
     try {
       const server = await this.serverIn(error, instances);
       if (server === null) return null;
-      await this.mark(server, error.message);
+      await this.markDown(server, error.message);
       return new ServerUnavailableError(server, error.message, { cause: error });
     } catch {
       // The coordinator is unavailable as well.
@@ -120,24 +120,25 @@ export class ShardServers implements StoreServers {
 
   close(): void {
     this.closing.abort();
-    for (const { isBack } of this.down.values()) isBack();
-    this.down.clear();
+    for (const { isBack } of this.outages.values()) isBack();
+    this.outages.clear();
   }
 
   private async serverIn(error: Error, instances: () => readonly string[]): Promise<string | null> {
     const where = 'where' in error && typeof error.where === 'string' ? error.where : '';
     const text = `${error.message} ${where}`;
-    const named = () => this.servers.find((server) => new RegExp(`(?<![\\w.-])${escaped(server)}(?!\\d)`).test(text)) ?? null;
-    const known = named();
-    if (known !== null) return known;
-    await this.database.besidePool(async (client) => {
+    const findNamed = () =>
+      this.servers.find((server) => new RegExp(`(?<![\\w.-])${escapeRegExp(server)}(?!\\d)`).test(text)) ?? null;
+    const namedServer = findNamed();
+    if (namedServer !== null) return namedServer;
+    await this.database.outsidePool(async (client) => {
       this.servers = (await client.query<{ server: string }>(SERVERS)).rows.map(({ server }) => server);
     });
-    const found = named();
-    if (found !== null) return found;
+    const namedAfterRefresh = findNamed();
+    if (namedAfterRefresh !== null) return namedAfterRefresh;
     const [, shard] = OF_SHARD.exec(error.message) ?? [];
     if (shard !== undefined) {
-      return this.database.besidePool(async (client) => {
+      return this.database.outsidePool(async (client) => {
         const { rows } = await client.query<{ server: string }>(HOME_OF_SHARD, [shard]);
         return rows[0]?.server ?? null;
       });
@@ -146,27 +147,27 @@ export class ShardServers implements StoreServers {
     if (!isRefusal(error)) return null;
     const [instanceId] = instances();
     if (instanceId === undefined) return this.silentServer();
-    return this.database.besidePool(async (client) => (await homesOf(client, [instanceId])).get(instanceId) ?? null);
+    return this.database.outsidePool(async (client) => (await homesOf(client, [instanceId])).get(instanceId) ?? null);
   }
 
   /** Returns a server that takes no writes. A statement for all servers does not report which one it waited for. */
   private async silentServer(): Promise<string | null> {
-    const known = this.servers.filter((server) => !this.down.has(server));
-    const takes = await Promise.all(
-      known.map((server) =>
+    const candidates = this.servers.filter((server) => !this.outages.has(server));
+    const acceptsWrites = await Promise.all(
+      candidates.map((server) =>
         this.probe(server).then(
           () => true,
           () => false,
         ),
       ),
     );
-    return known.find((_, index) => !takes[index]) ?? null;
+    return candidates.find((_, index) => !acceptsWrites[index]) ?? null;
   }
 
-  private mark(server: string, reason: string): Promise<void> {
-    if (this.down.has(server)) return Promise.resolve();
-    const known = this.marking.get(server);
-    if (known) return known;
+  private markDown(server: string, reason: string): Promise<void> {
+    if (this.outages.has(server)) return Promise.resolve();
+    const inProgress = this.marking.get(server);
+    if (inProgress) return inProgress;
     const marking = (async () => {
       const isUp = await this.probe(server).then(
         () => true,
@@ -179,8 +180,8 @@ export class ShardServers implements StoreServers {
       const back = new Promise<void>((resolve) => {
         isBack = resolve;
       });
-      this.down.set(server, { back, isBack });
-      this.learn(homes);
+      this.outages.set(server, { back, isBack });
+      this.setHomes(homes);
       this.log.warn({ server, error: reason }, 'database server is down, reads across all servers omit it');
       void this.probeUntilBack(server);
     })().finally(() => this.marking.delete(server));
@@ -188,13 +189,13 @@ export class ShardServers implements StoreServers {
     return marking;
   }
 
-  private learn(homes: ReadonlyMap<string, string>): void {
+  private setHomes(homes: ReadonlyMap<string, string>): void {
     this.homes = homes;
-    this.reachableIds = [...homes].filter(([, server]) => !this.down.has(server)).map(([id]) => id);
+    this.reachableIds = [...homes].filter(([, server]) => !this.outages.has(server)).map(([id]) => id);
   }
 
   private readHomes(): Promise<ReadonlyMap<string, string>> {
-    return this.database.besidePool(async (client) => {
+    return this.database.outsidePool(async (client) => {
       const { rows } = await client.query<{ id: string }>(INSTANCES);
       return homesOf(
         client,
@@ -210,23 +211,23 @@ export class ShardServers implements StoreServers {
       try {
         await pause(delayMs, undefined, { signal, ref: false });
         // Instances may have moved during the outage.
-        this.learn(await this.readHomes());
+        this.setHomes(await this.readHomes());
         await this.probe(server);
         break;
       } catch {
         // It is still down.
       }
     }
-    const down = this.down.get(server);
-    this.down.delete(server);
-    this.learn(this.homes);
+    const outage = this.outages.get(server);
+    this.outages.delete(server);
+    this.setHomes(this.homes);
     if (!signal.aborted) this.log.info({ server }, 'database server answered again');
-    down?.isBack();
+    outage?.isBack();
   }
 
   /** Writes to the server. Rejects if it does not accept writes. A server that is no longer in the cluster counts as back. */
   private probe(server: string): Promise<void> {
-    return this.database.besidePool(async (client) => {
+    return this.database.outsidePool(async (client) => {
       await client.query(`SET statement_timeout = ${PROBE_TIMEOUT_MS}`);
       const { rows } = await client.query<{ id: string; server: string }>(PROBES);
       const id = rows.find((row) => row.server === server)?.id;
@@ -242,9 +243,9 @@ export class ShardServers implements StoreServers {
   }
 }
 
-const refused = (server: string): ServerUnavailableError => new ServerUnavailableError(server, 'it did not answer');
+const outageError = (server: string): ServerUnavailableError => new ServerUnavailableError(server, 'it did not answer');
 
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 async function homesOf(client: pg.ClientBase, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const { rows } = await client.query<{ id: string; server: string }>(HOMES, [ids]);

@@ -4,7 +4,7 @@ import { routedStatement } from './routed-statement.js';
 import { unroutedTables } from './statement-rules.js';
 import { BY_INSTANCE, BY_RUN } from './tables.js';
 
-interface GivenStatement {
+interface StatementText {
   readonly name: string;
   readonly text: string;
 }
@@ -29,8 +29,8 @@ const SOURCE = new RegExp(`\\b(FROM|JOIN)\\s+(\\w+)\\b(?!\\s*\\()(?:\\s+(?:AS\\s
 const FROM_DIRECTORY = new RegExp(`\\bFROM ${BY_RUN[0]}\\b`);
 const DISTRIBUTED: ReadonlySet<string> = new Set([...BY_INSTANCE, ...BY_RUN]);
 
-function factsOf(given: GivenStatement): Facts {
-  const { text } = routedStatement(given).statement;
+function factsOf(statement: StatementText): Facts {
+  const { text } = routedStatement(statement).statement;
   const instances = [...text.matchAll(INSTANCE)].map(([, first, second]) => Number(first ?? second));
   const [, columns, values] = INSERTED.exec(text) ?? [];
   const index = columns?.split(',').findIndex((column) => column.trim() === 'instance_id') ?? -1;
@@ -42,31 +42,31 @@ function factsOf(given: GivenStatement): Facts {
 
 /** Each distributed table is replaced by its rows of some instances, from which the planner selects the shards. */
 function reachableForm(text: string): string | null {
-  const last = Math.max(0, ...[...text.matchAll(PARAMETER)].map(([, number]) => Number(number))) + 1;
-  const isReachable = `instance_id = ANY($${last}::text[])`;
-  const ofReachable = (part: string) =>
-    part.replace(SOURCE, (whole, keyword: string, table: string, alias: string | undefined) =>
+  const parameterNumber = Math.max(0, ...[...text.matchAll(PARAMETER)].map(([, number]) => Number(number))) + 1;
+  const isReachable = `instance_id = ANY($${parameterNumber}::text[])`;
+  const limitToReachable = (part: string) =>
+    part.replace(SOURCE, (match, keyword: string, table: string, alias: string | undefined) =>
       DISTRIBUTED.has(table.toLowerCase())
         ? `${keyword} (SELECT * FROM ${table} WHERE ${isReachable}) AS ${alias ?? table}`
-        : whole,
+        : match,
     );
-  if (isPlainRead({ text })) return ofReachable(text);
+  if (isPlainRead({ text })) return limitToReachable(text);
   const [, changed, where] = CHANGE.exec(text) ?? [];
-  return changed === undefined || where === undefined ? null : `${changed} WHERE ${isReachable} AND (${ofReachable(where)})`;
+  return changed === undefined || where === undefined ? null : `${changed} WHERE ${isReachable} AND (${limitToReachable(where)})`;
 }
 
 /** Caches the facts of each statement. Statements are constants of the code, so the cache stays small. */
-const known = new WeakMap<GivenStatement, Facts>();
+const factsCache = new WeakMap<StatementText, Facts>();
 
-function knownFacts(given: GivenStatement): Facts {
-  const facts = known.get(given) ?? factsOf(given);
-  known.set(given, facts);
+function cachedFacts(statement: StatementText): Facts {
+  const facts = factsCache.get(statement) ?? factsOf(statement);
+  factsCache.set(statement, facts);
   return facts;
 }
 
 /** Returns the instances that the statement names, from the values of its routed form. */
-export function instancesIn(given: GivenStatement, values: readonly SqlValue[]): readonly string[] {
-  const named = knownFacts(given).instances.flatMap((number): readonly SqlValue[] => {
+export function instancesIn(statement: StatementText, values: readonly SqlValue[]): readonly string[] {
+  const named = cachedFacts(statement).instances.flatMap((number): readonly SqlValue[] => {
     const value = values[number - 1];
     return Array.isArray(value) ? value : [value ?? null];
   });
@@ -74,7 +74,7 @@ export function instancesIn(given: GivenStatement, values: readonly SqlValue[]):
 }
 
 /** Whether the statement changes and locks nothing. */
-export const isPlainRead = ({ text }: Pick<GivenStatement, 'text'>): boolean => READS.test(text) && !LOCKS_OR_WRITES.test(text);
+export const isPlainRead = ({ text }: Pick<StatementText, 'text'>): boolean => READS.test(text) && !LOCKS_OR_WRITES.test(text);
 
 /** Returns the text of a statement for all servers that uses only the instances in an additional last parameter; else null. */
-export const formOfInstances = (given: GivenStatement): string | null => knownFacts(given).reachable;
+export const formOfInstances = (statement: StatementText): string | null => cachedFacts(statement).reachable;

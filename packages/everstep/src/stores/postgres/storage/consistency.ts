@@ -1,13 +1,13 @@
 /** Checks the invariants over a database, even while nodes use it. */
 import type { Log } from '../../../ports/log.js';
-import { type CheckResult, CONSISTENCY_CHECKS, limited, resultOf } from '../../shared/consistency/checks.js';
+import { type CheckResult, CONSISTENCY_CHECKS, resultOf, withExamples } from '../../shared/consistency/checks.js';
 import { integer, text } from '../connection/columns.js';
 import { Database, type Session, statement } from '../connection/connection.js';
 
 /** Maximum time for one check of a large database. */
 const MAX_CHECK_MS = 60 * 60_000;
 
-const CHECKS = CONSISTENCY_CHECKS.map((check) => ({ check, sql: statement(limited(check.postgres)) }));
+const CHECKS = CONSISTENCY_CHECKS.map((check) => ({ check, sql: statement(withExamples(check.postgres)) }));
 
 /** Checks all invariants. Requires the current schema. */
 export async function checkConsistency(session: Session): Promise<readonly CheckResult[]> {

@@ -1,16 +1,16 @@
 /** Reads facts about a database for a diagnosis. Changes nothing. */
 import type { Log } from '../../../ports/log.js';
 import { integer, text } from '../connection/columns.js';
-import { Database, planned } from '../connection/connection.js';
+import { Database, unprepared } from '../connection/connection.js';
 import { MIGRATIONS } from '../migrations/index.js';
 
 const TIMEOUT_MS = 5_000;
 
-const FACTS = planned(`
+const FACTS = unprepared(`
   SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
     (to_regclass('schema_version') IS NOT NULL)::int AS has_schema`);
-const SCHEMA = planned('SELECT version AS schema FROM schema_version');
+const SCHEMA = unprepared('SELECT version AS schema FROM schema_version');
 
 export interface DatabaseExamination {
   /** Version of PostgreSQL. */

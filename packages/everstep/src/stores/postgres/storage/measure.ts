@@ -20,12 +20,12 @@ const TRIAGED = statement(`SELECT ${TRIAGED_COLUMNS} FROM dead_letter_group WHER
 /** Reads a few rows for each instance and one for each group of dead letters. */
 export async function measure(session: Session, now: number): Promise<StoreMeasure> {
   const [row = {}] = await session.query(MEASURE, [now - NEW_FOR_MS]);
-  const counted = { new: integer(row, 'new_groups'), regressed: integer(row, 'regressed_groups') };
+  const counts = { new: integer(row, 'new_groups'), regressed: integer(row, 'regressed_groups') };
   const triaged = (await session.query(TRIAGED)).map(triagedGroupOf);
   return {
     activeRuns: integer(row, 'active_runs'),
     deadLetters: integer(row, 'dead_letters'),
-    errorGroups: countsWithTriage(counted, triaged, now),
+    errorGroups: countsWithTriage(counts, triaged, now),
     bytes: integer(row, 'bytes'),
   };
 }

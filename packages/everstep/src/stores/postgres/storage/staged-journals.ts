@@ -8,7 +8,7 @@ import type { StoreWrite } from '../../../ports/stores/store.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { integerOrNull, text } from '../connection/columns.js';
 import { type Database, statement, type TransactionSession } from '../connection/connection.js';
-import { charged } from './stored-bytes.js';
+import { countChangedBytes } from './stored-bytes.js';
 
 export type StagingWrite = Extract<StoreWrite, { readonly kind: 'adopt-journal' | 'abandon-journal' }>;
 
@@ -39,7 +39,7 @@ const SELECT_SOME = statement(`
       WHERE s.instance_id = $1 AND s.run_key = $2 ORDER BY s.idx LIMIT ${LIMITS.partRows}) steps) summed
   WHERE bytes_before < ${LIMITS.partBytes}`);
 const DELETE_SOME = statement(
-  charged(
+  countChangedBytes(
     `DELETE FROM step s WHERE s.instance_id = $1 AND s.run_key = $2 AND s.idx <= $3
      RETURNING s.instance_id, ${storedSql('step', 's')} AS bytes`,
     '-',

@@ -17,7 +17,8 @@ export const addBytes = (from: string, sign: '' | '-' = ''): string => `
   ON CONFLICT (instance_id, shard) DO UPDATE SET bytes = instance_totals.bytes + excluded.bytes`;
 
 /** Returns SQL that makes a change, which returns `instance_id` and `bytes`, and sums them. */
-export const charged = (change: string, sign: '' | '-' = ''): string => `WITH changed AS (${change})${addBytes('changed', sign)}`;
+export const countChangedBytes = (change: string, sign: '' | '-' = ''): string =>
+  `WITH changed AS (${change})${addBytes('changed', sign)}`;
 
 const ADD = tableWrite(
   'instance_totals',
@@ -36,7 +37,7 @@ const OF_RUNS = `(
     WHERE e.instance_id = k.instance_id AND e.run_key = k.run_key AND e.result IS NOT NULL
     UNION ALL ${STORED_TABLES_OF_RUN.map(ofTable).join(' UNION ALL ')}) b) w`;
 /** Subtracts the bytes of runs that are deleted next, with everything that belongs to them. */
-export const GIVE_BACK_RUNS = statement(addBytes(OF_RUNS, '-'));
+export const RELEASE_BYTES_OF_RUNS = statement(addBytes(OF_RUNS, '-'));
 
 const OF_ACCOUNT = statement(`
   SELECT q.instance_id, q.plan, coalesce(s.bytes, 0)::bigint AS bytes, coalesce(s.active_runs, 0)::bigint AS active_runs

@@ -15,7 +15,8 @@ import * as teams from './teams.js';
 import * as users from './users.js';
 
 /** The parts that each store implements separately: what commits count, and what involves other processes. */
-export interface OwnAccounts extends Pick<AccountStore, 'exclusively' | 'usage' | 'usageByDay' | 'countOfDay' | 'countsByDay'> {
+export interface StoreSpecificAccounts
+  extends Pick<AccountStore, 'exclusively' | 'usage' | 'usageByDay' | 'countOfDay' | 'countsByDay'> {
   readonly addAudit: AddAudit;
   readonly noteInstance: instances.NoteInstance;
   /** Is called in the transaction that deletes an instance. */
@@ -23,8 +24,8 @@ export interface OwnAccounts extends Pick<AccountStore, 'exclusively' | 'usage' 
   totalsOf(query: { readonly accountId: string }): Promise<readonly InstanceTotals[]>;
 }
 
-export function createAccounts(store: SqlStore, own: OwnAccounts): AccountStore {
-  const { addAudit, noteInstance, noteDeletion, ...counts } = own;
+export function createAccounts(store: SqlStore, specific: StoreSpecificAccounts): AccountStore {
+  const { addAudit, noteInstance, noteDeletion, ...counts } = specific;
   const change = createAccountChange(store, addAudit);
   return {
     ...counts,
@@ -32,7 +33,7 @@ export function createAccounts(store: SqlStore, own: OwnAccounts): AccountStore 
     ...createUsers(store, change),
     ...createLogins(store, change),
     ...createTeams(store, change),
-    ...createInstances(store, change, own),
+    ...createInstances(store, change, specific),
     ...createNamedTokens(store, change),
     ...createAlerts(store),
     addAudit: (entry) => store.write(() => addAudit(entry)),
@@ -162,20 +163,20 @@ function createTeams(store: SqlStore, change: AccountChange) {
   } satisfies Partial<AccountStore>;
 }
 
-function createInstances(store: SqlStore, change: AccountChange, { noteInstance, noteDeletion }: OwnAccounts) {
+function createInstances(store: SqlStore, change: AccountChange, { noteInstance, noteDeletion }: StoreSpecificAccounts) {
   return {
     createInstance: (instance, audit, tokens = []) =>
       change(() => instances.createInstance(instance, tokens, noteInstance), audit),
     findInstance: ({ instanceId }) => store.read(instances.findInstance(instanceId)),
     listInstances: () => store.read(instances.listInstances()),
     instancesOf: ({ accountIds }) => store.read(instances.instancesOf(accountIds)),
-    changeInstance: ({ instanceId, change: wanted, audit }) =>
-      change(() => instances.changeInstance(instanceId, wanted, noteInstance), audit),
+    changeInstance: ({ instanceId, change: instanceChange, audit }) =>
+      change(() => instances.changeInstance(instanceId, instanceChange, noteInstance), audit),
     deleteInstance: ({ instanceId, at, audit }) =>
       change(function* () {
-        const happened = yield* deleted.deleteInstance(instanceId, at);
-        if (happened) yield* noteDeletion(instanceId, at);
-        return happened;
+        const isDeleted = yield* deleted.deleteInstance(instanceId, at);
+        if (isDeleted) yield* noteDeletion(instanceId, at);
+        return isDeleted;
       }, audit),
     listDeletedInstances: () => store.read(deleted.listDeletedInstances()),
     noteEmptied: ({ instanceId, at }) => store.write(() => deleted.noteEmptied(instanceId, at)),
@@ -195,8 +196,8 @@ function createInstances(store: SqlStore, change: AccountChange, { noteInstance,
 
 function createAlerts(store: SqlStore) {
   return {
-    createBudgetAlert: async ({ alert, lesser, ...of }) =>
-      !(await store.read(alerts.isAlertNoted(alert))) && store.write(() => alerts.createAlert(alert, lesser, of)),
+    createBudgetAlert: async ({ alert, lesser, ...budget }) =>
+      !(await store.read(alerts.isAlertNoted(alert))) && store.write(() => alerts.createAlert(alert, lesser, budget)),
     // The service sends these alerts, so they must be durable.
     dueBudgetAlerts: ({ before, limit }) => store.readDurable(alerts.dueAlerts(before, limit)),
     nextBudgetAlertAt: ({ after }) => store.read(alerts.nextAlertAt(after)),

@@ -76,10 +76,10 @@ export function* nextAlertAt(after: number): Procedure<number | null> {
  * as it was read: another one was noted, or another process was faster.
  */
 export function* rescheduleAlert(alert: PendingBudgetAlert, retried: number, dueAt: number | null): Procedure<boolean> {
-  const moved = yield* count(sql`
+  const updated = yield* count(sql`
     UPDATE budget_alert SET retried = ${retried}, due_at = ${dueAt}
     WHERE ${isAlert(alert)} AND body = ${alert.body} AND due_at = ${alert.dueAt}`);
-  return moved === 1;
+  return updated === 1;
 }
 
 export const forgetAlerts = (instanceId: string): Procedure<void> =>

@@ -5,11 +5,11 @@ import { FOR_KEY_SHARE } from '../sql/dialect.js';
 import { type Procedure, row, type SqlStore } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
 
-/** Executes the procedure in a transaction and adds the entry if the procedure did what it was asked for. */
+/** Executes the procedure in a transaction, and adds the entry if the procedure made the change. */
 export type AccountChange = <Result>(
   procedure: () => Procedure<Result>,
   audit?: AuditEntry,
-  happened?: (result: Result) => boolean,
+  isChanged?: (result: Result) => boolean,
 ) => Promise<Result>;
 
 /** Returns whether the change was made. A refusal is false, null or a word such as `not-found`. */
@@ -17,10 +17,10 @@ const isDone = (result: unknown): boolean =>
   typeof result === 'string' ? result === 'done' || result === 'deleted' : result !== false && result !== null;
 
 export function createAccountChange(store: SqlStore, addAudit: AddAudit): AccountChange {
-  return (procedure, audit, happened = isDone) =>
+  return (procedure, audit, isChanged = isDone) =>
     store.write(function* () {
       const result = yield* procedure();
-      if (audit && happened(result)) yield* addAudit(audit);
+      if (audit && isChanged(result)) yield* addAudit(audit);
       return result;
     });
 }

@@ -49,24 +49,24 @@ export class DaySums {
     if (count === 0) return;
     const day = Math.floor(at / DAY_MS);
     const key = `${instanceId}\n${day} ${what}`;
-    const known = this.sums.get(key);
-    const lastAt = Math.max(at, known?.lastAt ?? 0);
-    this.sums.set(key, { instanceId, day, what, count: count + (known?.count ?? 0), lastAt });
+    const previous = this.sums.get(key);
+    const lastAt = Math.max(at, previous?.lastAt ?? 0);
+    this.sums.set(key, { instanceId, day, what, count: count + (previous?.count ?? 0), lastAt });
   }
 
   /** Returns the sums and starts again at zero. */
   take(): readonly DayCount[] {
-    const taken = [...this.sums.values()];
+    const sums = [...this.sums.values()];
     this.sums.clear();
-    return taken;
+    return sums;
   }
 }
 
 /** Returns the counts, newest days first. In PostgreSQL several rows may belong to one count. */
 export function* listDayCounts(instanceId: string, fromDay: number): Procedure<readonly DayCount[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT instance_id, day, what, CAST(sum(count) AS bigint) AS count, max(last_at) AS last_at FROM day_count
     WHERE instance_id = ${instanceId} AND day >= ${fromDay}
     GROUP BY instance_id, day, what`);
-  return found.map(DAY_COUNT.read).sort((a, b) => b.day - a.day || (a.what < b.what ? 1 : -1));
+  return foundRows.map(DAY_COUNT.read).sort((a, b) => b.day - a.day || (a.what < b.what ? 1 : -1));
 }

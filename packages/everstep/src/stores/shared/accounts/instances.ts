@@ -50,13 +50,13 @@ export function* createInstance(
 }
 
 export function* findInstance(instanceId: string): Procedure<QueueInstance | null> {
-  const found = yield* row(sql`SELECT * FROM queue_instance WHERE instance_id = ${instanceId}`);
-  return found && INSTANCE.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM queue_instance WHERE instance_id = ${instanceId}`);
+  return foundRow && INSTANCE.read(foundRow);
 }
 
 function* lockInstance(instanceId: string): Procedure<QueueInstance | null> {
-  const found = yield* row(sql`SELECT * FROM queue_instance WHERE instance_id = ${instanceId} ${FOR_UPDATE}`);
-  return found && INSTANCE.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM queue_instance WHERE instance_id = ${instanceId} ${FOR_UPDATE}`);
+  return foundRow && INSTANCE.read(foundRow);
 }
 
 /** Returns all instances in the order of creation. */
@@ -66,8 +66,8 @@ export function* listInstances(): Procedure<readonly QueueInstance[]> {
 
 /** Returns the instances of these accounts in the order of creation. */
 export function* instancesOf(accountIds: readonly string[]): Procedure<readonly QueueInstance[]> {
-  const found = yield* rows(sql`SELECT * FROM queue_instance WHERE account_id ${isOneOf(accountIds)}`);
-  return found.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(INSTANCE.read);
+  const foundRows = yield* rows(sql`SELECT * FROM queue_instance WHERE account_id ${isOneOf(accountIds)}`);
+  return foundRows.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(INSTANCE.read);
 }
 
 /** Changes the instance and returns it; null if there is none. Fails if the new account does not exist. */
@@ -109,9 +109,9 @@ export function* replaceKeys(instanceId: string, from: InstanceKeys, to: Instanc
 
 export function* addWorkflowOrigin(instanceId: string, origin: string, limit: number): Procedure<void> {
   const instance = yield* lockInstance(instanceId);
-  const known = instance?.workflowOrigins ?? [];
-  if (!instance || known.includes(origin) || known.length >= limit) return;
-  const origins = JSON.stringify([...known, origin]);
+  const knownOrigins = instance?.workflowOrigins ?? [];
+  if (!instance || knownOrigins.includes(origin) || knownOrigins.length >= limit) return;
+  const origins = JSON.stringify([...knownOrigins, origin]);
   yield* send(sql`UPDATE queue_instance SET workflow_origins = ${origins} WHERE instance_id = ${instanceId}`);
 }
 
@@ -119,8 +119,8 @@ export function* addWorkflowOrigin(instanceId: string, origin: string, limit: nu
 export const createToken = (token: TokenRecord): Procedure<void> => send(TOKEN.insert(token));
 
 export function* findToken(tokenId: string): Procedure<TokenRecord | null> {
-  const found = yield* row(sql`SELECT * FROM token WHERE token_id = ${tokenId}`);
-  return found && TOKEN.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM token WHERE token_id = ${tokenId}`);
+  return foundRow && TOKEN.read(foundRow);
 }
 
 /** Returns the tokens of the instance in the order of creation. */

@@ -46,10 +46,12 @@ export function* createSession({ sessionHash, userId, apiKeyId, createdAt, expir
 export function* findSession(
   sessionHash: string,
 ): Procedure<{ readonly session: SessionRecord; readonly user: UserRecord } | null> {
-  const found = yield* row(sql`
+  const foundRow = yield* row(sql`
     SELECT u.*, s.session_hash, s.api_key_id, s.expires_at, s.created_at AS session_created_at
     FROM login_session s JOIN account_user u ON u.user_id = s.user_id WHERE s.session_hash = ${sessionHash}`);
-  return found && { session: SESSION.read({ ...found, created_at: found.session_created_at }), user: USER.read(found) };
+  return (
+    foundRow && { session: SESSION.read({ ...foundRow, created_at: foundRow.session_created_at }), user: USER.read(foundRow) }
+  );
 }
 
 export const extendSession = (sessionHash: string, expiresAt: number): Procedure<void> =>
@@ -57,9 +59,9 @@ export const extendSession = (sessionHash: string, expiresAt: number): Procedure
 
 /** Returns the sessions of the user, newest first. */
 export function* listSessions(userId: string): Procedure<readonly SessionRecord[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT * FROM login_session WHERE user_id = ${userId} ORDER BY created_at DESC, session_hash`);
-  return found.map(SESSION.read);
+  return foundRows.map(SESSION.read);
 }
 
 export function* deleteSession(sessionHash: string): Procedure<boolean> {
@@ -75,8 +77,8 @@ export const deleteSessionsOfKey = (apiKeyId: string): Procedure<void> =>
 
 /** Returns the time of the last login from this place; null if it is not among the latest places of the user. */
 export function* lastLoginAt(userId: string, place: string): Procedure<number | null> {
-  const found = yield* row(sql`SELECT at FROM login_place WHERE user_id = ${userId} AND place = ${place}`);
-  return found && integer(found, 'at');
+  const foundRow = yield* row(sql`SELECT at FROM login_place WHERE user_id = ${userId} AND place = ${place}`);
+  return foundRow && integer(foundRow, 'at');
 }
 
 export function* noteLogin(userId: string, place: string, at: number): Procedure<void> {

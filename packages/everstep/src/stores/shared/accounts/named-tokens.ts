@@ -39,13 +39,13 @@ function* create(
 }
 
 function* find(tokenHash: string): Procedure<NamedToken | null> {
-  const found = yield* row(sql`SELECT * FROM named_token WHERE token_hash = ${tokenHash}`);
-  return found && TOKEN.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM named_token WHERE token_hash = ${tokenHash}`);
+  return foundRow && TOKEN.read(foundRow);
 }
 
 function* list(instanceId: string): Procedure<readonly NamedToken[]> {
-  const found = yield* rows(sql`SELECT * FROM named_token WHERE instance_id = ${instanceId} ORDER BY created_at, token_id`);
-  return found.map(TOKEN.read);
+  const foundRows = yield* rows(sql`SELECT * FROM named_token WHERE instance_id = ${instanceId} ORDER BY created_at, token_id`);
+  return foundRows.map(TOKEN.read);
 }
 
 function* revoke(instanceId: string, tokenId: string, at: number): Procedure<boolean> {

@@ -8,8 +8,8 @@ import { TEXT, table } from '../sql/table.js';
 const SECRET = table<{ readonly name: string; readonly value: string }>('secret', { name: TEXT, value: TEXT });
 
 function* findSecret(name: string): Procedure<string | null> {
-  const found = yield* row(sql`SELECT value FROM secret WHERE name = ${name}`);
-  return found && text(found, 'value');
+  const foundRow = yield* row(sql`SELECT value FROM secret WHERE name = ${name}`);
+  return foundRow && text(foundRow, 'value');
 }
 
 function* listSecrets() {
@@ -20,8 +20,8 @@ export function createSecrets(store: SqlStore): InstallationSecretStore {
   return {
     async secret({ name, value }) {
       // A store that does not accept writes can still be read.
-      const known = await store.read(findSecret(name));
-      if (known !== null) return known;
+      const existing = await store.read(findSecret(name));
+      if (existing !== null) return existing;
       await store.write(() => send(sql`${SECRET.insert({ name, value })} ON CONFLICT (name) DO NOTHING`));
       // If several processes start at once, the secret of the first one counts.
       return (await store.read(findSecret(name))) ?? value;

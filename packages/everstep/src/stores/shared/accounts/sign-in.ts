@@ -7,10 +7,10 @@ import { sql } from '../sql/sql.js';
 import { createApiKey, USER } from './users.js';
 
 export function* findByIdentity({ issuer, subject }: Identity): Procedure<UserRecord | null> {
-  const found = yield* row(sql`
+  const foundRow = yield* row(sql`
     SELECT u.* FROM sso_identity i JOIN account_user u ON u.user_id = i.user_id
     WHERE i.issuer = ${issuer} AND i.subject = ${subject}`);
-  return found && USER.read(found);
+  return foundRow && USER.read(foundRow);
 }
 
 export function* linkIdentity({ issuer, subject }: Identity, userId: string, at: number): Procedure<boolean> {
@@ -46,18 +46,18 @@ export function* putRecoveryLink({ userId, secretHash, createdAt, expiresAt }: R
 }
 
 export function* findUserOfRecoveryLink(secretHash: string, at: number): Procedure<UserRecord | null> {
-  const found = yield* row(sql`
+  const foundRow = yield* row(sql`
     SELECT u.* FROM recovery_link l JOIN account_user u ON u.user_id = l.user_id
     WHERE l.secret_hash = ${secretHash} AND l.expires_at > ${at} AND u.disabled_at IS NULL`);
-  return found && USER.read(found);
+  return foundRow && USER.read(foundRow);
 }
 
 /** Uses the link and creates the API key. Returns false if another request used the link at the same moment. */
 export function* useRecoveryLink(secretHash: string, at: number, apiKey: ApiKeyRecord): Procedure<boolean> {
   if ((yield* findUserOfRecoveryLink(secretHash, at))?.userId !== apiKey.userId) return false;
-  const taken = yield* count(sql`
+  const deletedCount = yield* count(sql`
     DELETE FROM recovery_link WHERE user_id = ${apiKey.userId} AND secret_hash = ${secretHash} AND expires_at > ${at}`);
-  if (taken !== 1) return false;
+  if (deletedCount !== 1) return false;
   yield* createApiKey(apiKey);
   return true;
 }

@@ -32,15 +32,15 @@ const INVITATION = table<InvitationRecord>('invitation', {
   expiresAt: NUMBER,
 });
 
-const isLocked = function* (teamId: string): Procedure<boolean> {
+const lockTeam = function* (teamId: string): Procedure<boolean> {
   return (yield* row(sql`SELECT team_id FROM team WHERE team_id = ${teamId} ${FOR_UPDATE}`)) !== null;
 };
 
 function* isLastOwner(teamId: string, userId: string): Procedure<boolean> {
-  const found = yield* row(sql`
+  const foundRow = yield* row(sql`
     SELECT EXISTS (SELECT 1 FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId} AND role = 'owner')
       AND NOT EXISTS (SELECT 1 FROM team_member WHERE team_id = ${teamId} AND user_id <> ${userId} AND role = 'owner') AS last`);
-  return found !== null && flag(found, 'last');
+  return foundRow !== null && flag(foundRow, 'last');
 }
 
 const upsertMember = (member: MemberRecord): Procedure<void> =>
@@ -53,25 +53,25 @@ export function* createTeam(team: TeamRecord, owner: MemberRecord): Procedure<vo
 }
 
 export function* findTeam(teamId: string): Procedure<TeamRecord | null> {
-  const found = yield* row(sql`SELECT * FROM team WHERE team_id = ${teamId}`);
-  return found && TEAM.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM team WHERE team_id = ${teamId}`);
+  return foundRow && TEAM.read(foundRow);
 }
 
 /** Returns the teams of the user in the order of creation, with the user's role in each. */
 export function* listTeams(userId: string): Procedure<readonly (TeamRecord & { readonly role: Role })[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT t.*, m.role FROM team_member m JOIN team t ON t.team_id = m.team_id WHERE m.user_id = ${userId}`);
-  return found
+  return foundRows
     .toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq'))
     .map((team) => ({ ...TEAM.read(team), role: word(team, 'role', ROLES) }));
 }
 
 /** Returns whether the account, of a user or a team, owns queue instances or search indexes. */
 export function* ownsSomething(accountId: string): Procedure<boolean> {
-  const found = yield* row(sql`
+  const foundRow = yield* row(sql`
     SELECT EXISTS (SELECT 1 FROM queue_instance WHERE account_id = ${accountId})
       OR EXISTS (SELECT 1 FROM search_index WHERE account_id = ${accountId} AND ${isFalse('deleted')}) AS owns`);
-  return found === null || flag(found, 'owns');
+  return foundRow === null || flag(foundRow, 'owns');
 }
 
 /** Removes the user from all teams, as `deleteUser` describes. Returns the deleted teams, or `last-owner` if nothing changed. */
@@ -83,7 +83,7 @@ export function* leaveAllTeams(
   const inherited: string[] = [];
   const teamIds = (yield* listTeams(userId)).map(({ teamId }) => teamId).sort();
   for (const teamId of teamIds) {
-    yield* isLocked(teamId);
+    yield* lockTeam(teamId);
     if (!(yield* isLastOwner(teamId, userId))) continue;
     const members = yield* listMembers(teamId);
     if (members.length === 1 && !(yield* ownsSomething(teamId))) deleted.push(teamId);
@@ -99,7 +99,7 @@ export function* leaveAllTeams(
 
 /** Deletes the team with its invitations. */
 export function* deleteTeam(teamId: string): Procedure<'deleted' | 'not-found' | 'owns-something'> {
-  if (!(yield* isLocked(teamId))) return 'not-found';
+  if (!(yield* lockTeam(teamId))) return 'not-found';
   if (yield* ownsSomething(teamId)) return 'owns-something';
   yield* send(sql`DELETE FROM team_member WHERE team_id = ${teamId}`);
   yield* send(sql`DELETE FROM team WHERE team_id = ${teamId}`);
@@ -109,21 +109,21 @@ export function* deleteTeam(teamId: string): Procedure<'deleted' | 'not-found' |
 
 /** Returns the members in the order in which they were added. */
 export function* listMembers(teamId: string): Procedure<readonly MemberRecord[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT m.*, u.email FROM team_member m JOIN account_user u ON u.user_id = m.user_id
     WHERE m.team_id = ${teamId} ORDER BY m.seq`);
-  return found.map((member) => ({ ...MEMBER.read(member), email: text(member, 'email') }));
+  return foundRows.map((member) => ({ ...MEMBER.read(member), email: text(member, 'email') }));
 }
 
 export function* roleInTeam(teamId: string, userId: string): Procedure<Role | null> {
-  const found = yield* row(sql`SELECT role FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId}`);
-  return found && word(found, 'role', ROLES);
+  const foundRow = yield* row(sql`SELECT role FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId}`);
+  return foundRow && word(foundRow, 'role', ROLES);
 }
 
 /** Adds the member or changes its role; the time of adding stays. Fails if there is no such team or user. */
 export function* putMember(member: MemberRecord): Procedure<'done' | 'last-owner'> {
   const { teamId, userId, role } = member;
-  yield* isLocked(teamId);
+  yield* lockTeam(teamId);
   if (role !== 'owner' && (yield* isLastOwner(teamId, userId))) return 'last-owner';
   yield* upsertMember(member);
   return 'done';
@@ -131,7 +131,7 @@ export function* putMember(member: MemberRecord): Procedure<'done' | 'last-owner
 
 /** Removes the member, and the invitations that the member sent. */
 export function* removeMember(teamId: string, userId: string): Procedure<'done' | 'not-found' | 'last-owner'> {
-  yield* isLocked(teamId);
+  yield* lockTeam(teamId);
   if (yield* isLastOwner(teamId, userId)) return 'last-owner';
   const removed = yield* count(sql`DELETE FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId}`);
   if (removed !== 1) return 'not-found';
@@ -155,19 +155,19 @@ export function* putInvitation(invitation: InvitationRecord): Procedure<void> {
 export function* findInvitation(
   query: { readonly invitationId: string } | { readonly secretHash: string },
 ): Procedure<InvitationRecord | null> {
-  const found =
+  const foundRow =
     'invitationId' in query
       ? yield* row(sql`SELECT * FROM invitation WHERE invitation_id = ${query.invitationId}`)
       : yield* row(sql`SELECT * FROM invitation WHERE secret_hash = ${query.secretHash}`);
-  return found && INVITATION.read(found);
+  return foundRow && INVITATION.read(foundRow);
 }
 
 /** Returns the invitations in the order of creation. */
 export function* listInvitations(
   query: { readonly teamId: string } | { readonly invitedBy: string },
 ): Procedure<readonly InvitationRecord[]> {
-  const of = 'teamId' in query ? sql`team_id = ${query.teamId}` : sql`invited_by = ${query.invitedBy}`;
-  return (yield* rows(sql`SELECT * FROM invitation WHERE ${of} ORDER BY seq`)).map(INVITATION.read);
+  const condition = 'teamId' in query ? sql`team_id = ${query.teamId}` : sql`invited_by = ${query.invitedBy}`;
+  return (yield* rows(sql`SELECT * FROM invitation WHERE ${condition} ORDER BY seq`)).map(INVITATION.read);
 }
 
 export function* deleteInvitation(invitationId: string): Procedure<boolean> {

@@ -38,9 +38,9 @@ export class UsageSums {
 
   /** Returns the sums and starts again at zero. */
   take() {
-    const taken = [...this.sums.values()];
+    const sums = [...this.sums.values()];
     this.sums.clear();
-    return taken;
+    return sums;
   }
 }
 
@@ -55,13 +55,13 @@ const FIRST_PRICE = byDialect({
 });
 
 /** Returns sums in the order of period, account and price. Periods are months or days; days exclude counts kept by month. */
-function* billed(instanceId: string, from: string, periodLength: number): Procedure<readonly BilledUsage[]> {
-  const found = yield* rows(sql`
+function* readBilled(instanceId: string, from: string, periodLength: number): Procedure<readonly BilledUsage[]> {
+  const foundRows = yield* rows(sql`
     SELECT u.month, u.account_id, u.price, ${FIRST_PRICE} AS first_price, CAST(sum(u.messages) AS bigint) AS messages
     FROM usage u WHERE u.instance_id = ${instanceId} AND u.month >= ${from} AND length(u.month) >= ${periodLength}
     GROUP BY u.instance_id, u.month, u.account_id, u.price`);
   const sums = new Map<string, BilledUsage>();
-  for (const row of found) {
+  for (const row of foundRows) {
     const period = text(row, 'month').slice(0, periodLength);
     const accountId = text(row, 'account_id') === NO_OWNER ? null : text(row, 'account_id');
     const price = integer(row, 'price') === NO_PRICE ? integerOrNull(row, 'first_price') : integer(row, 'price');
@@ -80,11 +80,11 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 export const createUsage = (store: SqlStore): Pick<UsageStore, 'usage' | 'usageByDay'> => ({
   async usage({ instanceId, fromMonth }) {
-    const found = await store.read(billed(instanceId, fromMonth, MONTH_LENGTH));
-    return found.toReversed().map(({ period: month, ...usage }) => ({ ...usage, month }));
+    const billed = await store.read(readBilled(instanceId, fromMonth, MONTH_LENGTH));
+    return billed.toReversed().map(({ period: month, ...usage }) => ({ ...usage, month }));
   },
   async usageByDay({ instanceId, fromDay }) {
-    const found = await store.read(billed(instanceId, fromDay, DAY_LENGTH));
-    return found.map(({ period: day, ...usage }) => ({ ...usage, day }));
+    const billed = await store.read(readBilled(instanceId, fromDay, DAY_LENGTH));
+    return billed.map(({ period: day, ...usage }) => ({ ...usage, day }));
   },
 });

@@ -38,25 +38,25 @@ export function* pageOfUsers(after: string | null, limit: number): Procedure<rea
 }
 
 export function* findUser(userId: string): Procedure<UserRecord | null> {
-  const found = yield* row(sql`SELECT * FROM account_user WHERE user_id = ${userId}`);
-  return found && USER.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM account_user WHERE user_id = ${userId}`);
+  return foundRow && USER.read(foundRow);
 }
 
 export function* findUserByEmail(email: string): Procedure<UserRecord | null> {
-  const found = yield* row(sql`SELECT * FROM account_user WHERE email = ${email.toLowerCase()}`);
-  return found && USER.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM account_user WHERE email = ${email.toLowerCase()}`);
+  return foundRow && USER.read(foundRow);
 }
 
 /** Locks the user and all operators, so that two operators who leave at once wait for each other. Null if there is no user. */
 export function* lockUser(userId: string): Procedure<{ readonly isLastOperator: boolean } | null> {
   yield* rows(sql`SELECT user_id FROM account_user WHERE ${IS_OPERATOR} ORDER BY user_id ${FOR_UPDATE}`);
-  const found = yield* row(sql`SELECT * FROM account_user WHERE user_id = ${userId} ${FOR_UPDATE}`);
-  if (!found) return null;
-  const user = USER.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM account_user WHERE user_id = ${userId} ${FOR_UPDATE}`);
+  if (!foundRow) return null;
+  const user = USER.read(foundRow);
   if (user.isOperator !== true || user.disabledAt !== undefined) return { isLastOperator: false };
-  const other = yield* row(sql`
+  const otherOperator = yield* row(sql`
     SELECT user_id FROM account_user WHERE ${IS_OPERATOR} AND disabled_at IS NULL AND user_id <> ${userId} LIMIT 1`);
-  return { isLastOperator: other === null };
+  return { isLastOperator: otherOperator === null };
 }
 
 export const setUserDisabled = (userId: string, at: number | null): Procedure<void> =>

@@ -32,7 +32,7 @@ const EVENT = table<{ readonly instanceId: string; readonly eventId: string; rea
 });
 
 /** The columns of an alert that change. The others are the key of its row. */
-const CHANGED = table<Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'details' | 'notice' | 'notifyAt' | 'notifiedAt'>>(
+const CHANGEABLE = table<Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'details' | 'notice' | 'notifyAt' | 'notifiedAt'>>(
   'alert',
   {
     lastAt: NUMBER,
@@ -48,8 +48,8 @@ const CHANGED = table<Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'detail
 /** Stops the transaction of a round that another process has already completed. */
 class AlreadyDone extends Error {}
 
-function alertOf(found: Parameters<typeof ALERT.read>[0]): Alert {
-  const { instanceId: _instance, ...alert } = ALERT.read(found);
+function alertOf(columns: Parameters<typeof ALERT.read>[0]): Alert {
+  const { instanceId: _instance, ...alert } = ALERT.read(columns);
   return alert;
 }
 
@@ -57,9 +57,9 @@ export const addAlertEvent = ({ instanceId, event }: WriteOf<'alert'>): Procedur
   send(EVENT.insert({ instanceId, eventId: event.eventId, content: event }));
 
 function* events(instanceId: string, limit: number): Procedure<readonly AlertEvent[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT content FROM alert_event WHERE instance_id = ${instanceId} ORDER BY event_id LIMIT ${limit}`);
-  return found.map((eventRow) => parsed<AlertEvent>(eventRow, 'content'));
+  return foundRows.map((eventRow) => parsed<AlertEvent>(eventRow, 'content'));
 }
 
 function* alerts(condition: Sql): Procedure<readonly Alert[]> {
@@ -77,7 +77,7 @@ function* record({ instanceId, changes, eventIds }: Parameters<AlertStore['recor
     const written = isNew
       ? yield* count(sql`${ALERT.insert({ instanceId, ...alert })} ON CONFLICT DO NOTHING`)
       : yield* count(sql`
-          UPDATE alert SET ${CHANGED.assignments(alert)}
+          UPDATE alert SET ${CHANGEABLE.assignments(alert)}
           WHERE instance_id = ${instanceId} AND alert_id = ${alertId} AND ended_at IS NULL`);
     if (written === 0) throw new AlreadyDone();
   }
@@ -110,10 +110,10 @@ export function createAlertStore(store: SqlStore): AlertStore {
         alerts(sql`instance_id = ${instanceId} AND notify_at <= ${before} ORDER BY notify_at, alert_id LIMIT ${limit}`),
       ),
     async countNotified({ instanceId, since }) {
-      const found = await store.read(
+      const foundRow = await store.read(
         row(sql`SELECT count(*) AS notices FROM alert WHERE instance_id = ${instanceId} AND notified_at >= ${since}`),
       );
-      return found ? integer(found, 'notices') : 0;
+      return foundRow ? integer(foundRow, 'notices') : 0;
     },
     moveNotice: ({ instanceId, alert, notifyAt, now }) =>
       store.write(() =>

@@ -17,7 +17,7 @@ const OUT_OF_ORDER = 1_000;
 /** Entries added to the chain at once. More than one is needed only while entries of versions without a chain are left. */
 const SEALED_AT_ONCE = 100;
 
-const positionOf = (found: Row): ChainPosition => ({ seq: integer(found, 'seq'), hash: text(found, 'hash') });
+const positionOf = (foundRow: Row): ChainPosition => ({ seq: integer(foundRow, 'seq'), hash: text(foundRow, 'hash') });
 
 const entriesIn = (after: number, last: number, limit: number): Sql =>
   sql`SELECT * FROM audit_log WHERE seq > ${after} AND seq <= ${last} ORDER BY seq LIMIT ${limit}`;
@@ -25,8 +25,8 @@ const hashesAfter = (after: number, limit: number): Sql =>
   sql`SELECT seq, hash FROM audit_chain WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`;
 
 function* anchor(): Procedure<ChainPosition> {
-  const found = yield* row(sql`SELECT seq, hash FROM audit_anchor WHERE id = 1`);
-  return found ? positionOf(found) : { seq: 0, hash: GENESIS };
+  const foundRow = yield* row(sql`SELECT seq, hash FROM audit_anchor WHERE id = 1`);
+  return foundRow ? positionOf(foundRow) : { seq: 0, hash: GENESIS };
 }
 
 function* head(): Procedure<ChainPosition> {
@@ -60,7 +60,7 @@ export function* addSealedAudit(entry: AuditEntry): Procedure<void> {
   yield* seal(SEALED_AT_ONCE);
 }
 
-const seqIn = (found: Row | null): number | null => (found && found.seq !== null ? integer(found, 'seq') : null);
+const seqIn = (foundRow: Row | null): number | null => (foundRow && foundRow.seq !== null ? integer(foundRow, 'seq') : null);
 
 function* firstSince(at: number): Procedure<number | null> {
   return seqIn(
@@ -80,28 +80,28 @@ function* chained({ after, limit, from, to }: Parameters<AuditStore['chained']>[
   const first = from === null ? 0 : yield* firstSince(from);
   const last = to === null ? Number.MAX_SAFE_INTEGER : yield* lastUntil(to);
   if (first === null || last === null) return [];
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT l.*, c.hash FROM audit_chain c JOIN audit_log l ON l.seq = c.seq
     WHERE c.seq > ${Math.max(after, first - 1)} AND c.seq <= ${last}
       AND l.at >= ${from ?? Number.MIN_SAFE_INTEGER} AND l.at <= ${to ?? Number.MAX_SAFE_INTEGER}
     ORDER BY c.seq LIMIT ${limit}`);
-  return found.map((entryRow) => ({ ...positionOf(entryRow), entry: AUDIT_LOG.read(entryRow) }));
+  return foundRows.map((entryRow) => ({ ...positionOf(entryRow), entry: AUDIT_LOG.read(entryRow) }));
 }
 
 function* links(after: number, limit: number): Procedure<readonly ChainLink[]> {
-  const found = (yield* rows(hashesAfter(after, limit))).map(positionOf);
-  const last = found.length < limit ? (yield* head()).seq : (found.at(-1)?.seq ?? after);
+  const positions = (yield* rows(hashesAfter(after, limit))).map(positionOf);
+  const last = positions.length < limit ? (yield* head()).seq : (positions.at(-1)?.seq ?? after);
   const entries = (yield* rows(entriesIn(after, last, limit))).map(
     (entryRow) => [integer(entryRow, 'seq'), AUDIT_LOG.read(entryRow)] as const,
   );
-  return linksOf(new Map(found.map(({ seq, hash }) => [seq, hash])), new Map(entries), limit);
+  return linksOf(new Map(positions.map(({ seq, hash }) => [seq, hash])), new Map(entries), limit);
 }
 
 function* removeBefore(before: number, limit: number): Procedure<number> {
   yield* rows(LOCK_AUDIT_LOG);
-  const found = yield* rows(entriesIn(0, (yield* head()).seq, limit));
-  const young = found.findIndex((entryRow) => integer(entryRow, 'at') >= before);
-  const old = young === -1 ? found : found.slice(0, young);
+  const foundRows = yield* rows(entriesIn(0, (yield* head()).seq, limit));
+  const young = foundRows.findIndex((entryRow) => integer(entryRow, 'at') >= before);
+  const old = young === -1 ? foundRows : foundRows.slice(0, young);
   const last = old.at(-1);
   if (!last) return 0;
   const seq = integer(last, 'seq');

@@ -66,8 +66,8 @@ export function* listAudit(
     for (const entry of newest) seqs.add(integer(entry, 'entry_seq'));
   }
   const listed = [...seqs].sort((a, b) => b - a).slice(0, limit);
-  const found = yield* rows(sql`SELECT * FROM audit_log WHERE seq ${isOneOfNumbers(listed)}`);
-  return found.toSorted((a, b) => integer(b, 'seq') - integer(a, 'seq')).map(AUDIT_LOG.read);
+  const foundRows = yield* rows(sql`SELECT * FROM audit_log WHERE seq ${isOneOfNumbers(listed)}`);
+  return foundRows.toSorted((a, b) => integer(b, 'seq') - integer(a, 'seq')).map(AUDIT_LOG.read);
 }
 
 function* seqOf(auditId: string): Procedure<number | null> {

@@ -2,7 +2,7 @@
 import { DAY_MS } from '../../../engine/insights/counts.js';
 import type { ConsistencyCheck } from './rule.js';
 
-/** What commits have counted and is not added to the counters yet, as rows of hours. The texts are `StoredCounts`. */
+/** Counts of commits that are not yet added to the counters, as rows of hours. The texts are `StoredCounts`. */
 const OF_COMMITS = {
   sqlite: `
     SELECT d.tenant, (e.value ->> 0) / 3600000 * 3600000 AS start, e.value ->> 2 AS started, e.value ->> 3 AS succeeded,

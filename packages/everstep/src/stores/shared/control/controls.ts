@@ -20,8 +20,8 @@ const TABLES = {
 };
 
 export function* countObjects({ instanceId, objectKind }: CountQuery): Procedure<number> {
-  const found = yield* row(sql`SELECT count(*) AS objects FROM ${TABLES[objectKind]} WHERE ${ofInstance(instanceId)}`);
-  return found ? integer(found, 'objects') : 0;
+  const foundRow = yield* row(sql`SELECT count(*) AS objects FROM ${TABLES[objectKind]} WHERE ${ofInstance(instanceId)}`);
+  return foundRow ? integer(foundRow, 'objects') : 0;
 }
 
 export function createControls(store: SqlStore) {

@@ -8,19 +8,19 @@ import { ofInstance } from '../sql/dialect.js';
 import { type Procedure, row, rows } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
 
-function stateOf(found: Row): FlowControlState {
-  const startedAt = integerOrNull(found, 'window_started_at');
-  const isPinned = flag(found, 'pinned');
-  const only = textOrNull(found, 'pinned_only');
+function stateOf(foundRow: Row): FlowControlState {
+  const startedAt = integerOrNull(foundRow, 'window_started_at');
+  const isPinned = flag(foundRow, 'pinned');
+  const pinnedOnly = textOrNull(foundRow, 'pinned_only');
   return {
-    key: text(found, 'key'),
-    parallelism: integerOrNull(found, 'parallelism'),
-    rate: integerOrNull(found, 'rate'),
-    periodMs: integerOrNull(found, 'period_ms'),
-    paused: flag(found, 'paused'),
-    parallelismPinned: isPinned && only !== 'rate',
-    ratePinned: isPinned && only !== 'parallelism',
-    window: startedAt === null ? null : { startedAt, granted: integer(found, 'window_granted') },
+    key: text(foundRow, 'key'),
+    parallelism: integerOrNull(foundRow, 'parallelism'),
+    rate: integerOrNull(foundRow, 'rate'),
+    periodMs: integerOrNull(foundRow, 'period_ms'),
+    paused: flag(foundRow, 'paused'),
+    parallelismPinned: isPinned && pinnedOnly !== 'rate',
+    ratePinned: isPinned && pinnedOnly !== 'parallelism',
+    window: startedAt === null ? null : { startedAt, granted: integer(foundRow, 'window_granted') },
   };
 }
 
@@ -30,6 +30,6 @@ export function* listFlowControls(instanceId: string): Procedure<readonly FlowCo
 }
 
 export function* findFlowControl(instanceId: string, key: string): Procedure<FlowControlState | null> {
-  const found = yield* row(sql`SELECT * FROM flow_control WHERE ${ofInstance(instanceId)} AND key = ${key}`);
-  return found && stateOf(found);
+  const foundRow = yield* row(sql`SELECT * FROM flow_control WHERE ${ofInstance(instanceId)} AND key = ${key}`);
+  return foundRow && stateOf(foundRow);
 }

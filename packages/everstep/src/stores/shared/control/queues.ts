@@ -19,6 +19,6 @@ export function* listQueues(instanceId: string): Procedure<readonly Queue[]> {
 }
 
 export function* findQueue(instanceId: string, name: string): Procedure<Queue | null> {
-  const found = yield* row(sql`SELECT * FROM queue WHERE ${ofInstance(instanceId)} AND name = ${name}`);
-  return found && QUEUE.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM queue WHERE ${ofInstance(instanceId)} AND name = ${name}`);
+  return foundRow && QUEUE.read(foundRow);
 }

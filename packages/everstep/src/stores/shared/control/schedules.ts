@@ -29,14 +29,14 @@ export const SCHEDULE = table<StoredSchedule>('schedule', {
   body: BYTES,
 });
 
-function scheduleOf(found: Row): Schedule {
-  const { body, contentType, forwardHeaders, ...schedule } = SCHEDULE.read(found);
-  return { ...schedule, instanceId: text(found, 'instance_id'), payload: { body, contentType, forwardHeaders } };
+function scheduleOf(foundRow: Row): Schedule {
+  const { body, contentType, forwardHeaders, ...schedule } = SCHEDULE.read(foundRow);
+  return { ...schedule, instanceId: text(foundRow, 'instance_id'), payload: { body, contentType, forwardHeaders } };
 }
 
-function listedOf(found: Row): ListedSchedule {
-  const bytes = integer(found, 'body_bytes');
-  return bytes > LIMITS.maxListedBodyBytes ? { ...scheduleOf(found), bodyLeftOut: bytes } : scheduleOf(found);
+function listedOf(foundRow: Row): ListedSchedule {
+  const bytes = integer(foundRow, 'body_bytes');
+  return bytes > LIMITS.maxListedBodyBytes ? { ...scheduleOf(foundRow), bodyLeftOut: bytes } : scheduleOf(foundRow);
 }
 
 const INSTANCE_ID = byDialect({
@@ -53,19 +53,19 @@ const SELECT_LISTED = sql`
 /** Returns a page of schedules, oldest first. Long payloads are omitted. */
 export function* listSchedules(instanceId: string, after: Position | null, limit: number): Procedure<Listing<ListedSchedule>> {
   const [createdAt = '-1', seq = '0'] = after?.split(' ') ?? [];
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     ${SELECT_LISTED} WHERE s.${ofInstance(instanceId)}
       AND (s.created_at, s.seq) > (CAST(${createdAt} AS bigint), CAST(${seq} AS bigint))
     ORDER BY s.created_at, s.seq LIMIT ${limit + 1}`);
-  const page = found.slice(0, limit);
+  const page = foundRows.slice(0, limit);
   const last = page.at(-1);
-  const next = last && found.length > limit ? `${integer(last, 'created_at')} ${text(last, 'position')}` : null;
+  const next = last && foundRows.length > limit ? `${integer(last, 'created_at')} ${text(last, 'position')}` : null;
   return { items: page.map(listedOf), next };
 }
 
 export function* findSchedule(instanceId: string, scheduleId: string): Procedure<Schedule | null> {
-  const found = yield* row(sql`${SELECT} WHERE s.${ofInstance(instanceId)} AND s.schedule_id = ${scheduleId}`);
-  return found && scheduleOf(found);
+  const foundRow = yield* row(sql`${SELECT} WHERE s.${ofInstance(instanceId)} AND s.schedule_id = ${scheduleId}`);
+  return foundRow && scheduleOf(foundRow);
 }
 
 /** Returns the due schedules, earliest first. */
@@ -74,8 +74,10 @@ export function* dueSchedules({
   limit,
   instanceId,
 }: Parameters<Store['dueSchedules']>[0]): Procedure<readonly Schedule[]> {
-  const of = instanceId === undefined ? raw('') : sql`AND s.${ofInstance(instanceId)}`;
-  const due = yield* rows(sql`${SELECT} WHERE s.next_at <= ${before} ${of} ORDER BY s.next_at, s.seq LIMIT ${limit}`);
+  const instanceCondition = instanceId === undefined ? raw('') : sql`AND s.${ofInstance(instanceId)}`;
+  const due = yield* rows(
+    sql`${SELECT} WHERE s.next_at <= ${before} ${instanceCondition} ORDER BY s.next_at, s.seq LIMIT ${limit}`,
+  );
   return due.map(scheduleOf);
 }
 

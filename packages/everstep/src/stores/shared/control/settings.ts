@@ -1,4 +1,4 @@
-/** What an instance has set: held destinations, and its settings as one JSON text. */
+/** Settings of an instance: held destinations, and its other settings as one JSON text. */
 import type { DestinationHold, InstanceSettings } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { ofInstance } from '../sql/dialect.js';
@@ -22,14 +22,14 @@ const SETTINGS = table<{ readonly settings: InstanceSettings }>('instance_settin
 /** Holds the destination, or ends the hold if `hold` is null. Part of a batch. */
 export function writeHold({ instanceId, origin, hold }: WriteOf<'hold'>): Procedure<void> {
   if (!hold) return send(sql`DELETE FROM destination_hold WHERE ${ofInstance(instanceId)} AND origin = ${origin}`);
-  const { by: heldBy, ...rest } = hold;
-  return send(HOLD.replace({ ...rest, origin, heldBy }, ['origin'], instanceId));
+  const { by: heldBy, ...holdColumns } = hold;
+  return send(HOLD.replace({ ...holdColumns, origin, heldBy }, ['origin'], instanceId));
 }
 
 /** Returns the holds of the instance, ordered by origin. */
 export function* listHolds(instanceId: string): Procedure<readonly DestinationHold[]> {
-  const found = yield* rows(sql`SELECT * FROM destination_hold WHERE ${ofInstance(instanceId)} ORDER BY origin`);
-  return found.map((holdRow) => {
+  const foundRows = yield* rows(sql`SELECT * FROM destination_hold WHERE ${ofInstance(instanceId)} ORDER BY origin`);
+  return foundRows.map((holdRow) => {
     const { heldBy: by, ...hold } = HOLD.read(holdRow);
     return { ...hold, by };
   });
@@ -41,6 +41,6 @@ export const writeSettings = ({ instanceId, settings }: WriteOf<'settings'>): Pr
 
 /** Returns the settings of the instance; null if it has set nothing. */
 export function* findInstanceSettings(instanceId: string): Procedure<InstanceSettings | null> {
-  const found = yield* row(sql`SELECT settings FROM instance_settings WHERE ${ofInstance(instanceId)}`);
-  return found && SETTINGS.read(found).settings;
+  const foundRow = yield* row(sql`SELECT settings FROM instance_settings WHERE ${ofInstance(instanceId)}`);
+  return foundRow && SETTINGS.read(foundRow).settings;
 }

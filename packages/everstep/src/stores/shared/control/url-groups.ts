@@ -23,6 +23,6 @@ export function* listUrlGroups(instanceId: string): Procedure<readonly UrlGroup[
 }
 
 export function* findUrlGroup(instanceId: string, name: string): Procedure<UrlGroup | null> {
-  const found = yield* row(sql`SELECT * FROM url_group WHERE ${ofInstance(instanceId)} AND name = ${name}`);
-  return found && URL_GROUP.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM url_group WHERE ${ofInstance(instanceId)} AND name = ${name}`);
+  return foundRow && URL_GROUP.read(foundRow);
 }

@@ -21,7 +21,7 @@ import { bytes, integer, json, type Row, text, textOrNull, word } from '../../re
 import type { AddAudit } from '../audit/audit-log.js';
 import { isOneOf, OWNER, ofInstance, withIndex } from '../sql/dialect.js';
 import { type Procedure, rows } from '../sql/procedure.js';
-import { byDialect, joined, raw, type Sql, sql } from '../sql/sql.js';
+import { byDialect, joinSql, raw, type Sql, sql } from '../sql/sql.js';
 import { type Column, NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
 
 const KINDS: readonly FailureGroup['kind'][] = ['workflow', 'message'];
@@ -34,7 +34,7 @@ export const [RANK_REGRESSED, RANK_NEW] = [REGRESSED, NEW];
 
 /** The triage column is null until a user decides something. */
 export const TRIAGE: Column<GroupTriage> = {
-  read: (found, name) => (found[name] === null ? NO_TRIAGE : json<GroupTriage>(found, name)),
+  read: (foundRow, name) => (foundRow[name] === null ? NO_TRIAGE : json<GroupTriage>(foundRow, name)),
   write: (triage) => JSON.stringify(triage),
 };
 
@@ -101,7 +101,7 @@ export function exampleOf(row: Row): GroupExample {
 }
 
 /** The parts that each store implements separately, because indexes of entries and counters differ. */
-export interface OwnGroups extends Omit<GroupUpkeepStore, 'tidy'> {
+export interface StoreSpecificGroups extends Omit<GroupUpkeepStore, 'tidy'> {
   readonly addAudit: AddAudit;
   /** Returns the newest entry of each of these groups that has one, by fingerprint. */
   examples(instanceId: string, fingerprints: readonly string[]): Procedure<ReadonlyMap<string, GroupExample>>;
@@ -120,7 +120,7 @@ export function* records(
   instanceId: string,
   fingerprints: readonly string[],
   now: number,
-  { examples }: OwnGroups,
+  { examples }: StoreSpecificGroups,
 ): Procedure<readonly DeadLetterGroupRecord[]> {
   if (fingerprints.length === 0) return [];
   const workflows = sql`
@@ -129,11 +129,11 @@ export function* records(
   const hours = sql`
     SELECT h.hour, h.count FROM dead_letter_group_hour h
     WHERE ${ofGroup('h')} AND h.hour BETWEEN ${hourOf(now) - HISTOGRAM_HOURS + 1} AND ${hourOf(now)} ORDER BY h.hour`;
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT g.*, ${listOf('workflow_url, entries', workflows)} AS workflows, ${listOf('hour, count', hours)} AS hours
     FROM dead_letter_group g WHERE g.${ofInstance(instanceId)} AND g.fingerprint ${isOneOf(fingerprints)}`);
   const newest = yield* examples(instanceId, fingerprints);
-  const byFingerprint = new Map(found.map((groupRow) => [text(groupRow, 'fingerprint'), groupRow]));
+  const byFingerprint = new Map(foundRows.map((groupRow) => [text(groupRow, 'fingerprint'), groupRow]));
   return fingerprints.flatMap((fingerprint) => {
     const group = byFingerprint.get(fingerprint);
     if (!group) return [];
@@ -192,33 +192,33 @@ export function* groupsFrom(
     common.push(sql`EXISTS (
       SELECT 1 FROM dead_letter_group_workflow w WHERE ${ofGroup('w')} AND w.workflow_url ${isOneOf(workflowUrls)})`);
   }
-  const asked = walks.filter(
+  const requestedWalks = walks.filter(
     ([at]) => at >= after.part && (states === undefined || states.some((state) => state === GROUP_STATES[at])),
   );
-  if (asked.length === 0 || workflowUrls?.length === 0) return [];
+  if (requestedWalks.length === 0 || workflowUrls?.length === 0) return [];
   const later = sql`
     g.last_seen_at <= ${after.lastSeenAt} AND (g.last_seen_at < ${after.lastSeenAt} OR g.fingerprint > ${after.fingerprint})`;
-  const statements = asked.map(([at, index, condition, end]) => {
-    const conditions = joined([...common, condition, ...(at === after.part ? [later] : [])], ' AND ');
+  const statements = requestedWalks.map(([at, index, condition, end]) => {
+    const conditions = joinSql([...common, condition, ...(at === after.part ? [later] : [])], ' AND ');
     return part(
       sql`SELECT ${raw(String(at))} AS part, g.fingerprint, g.last_seen_at FROM dead_letter_group g ${index} WHERE ${conditions} ${end}`,
     );
   });
-  const found = (yield* rows(joined(statements, ' UNION ALL '))).map((row) => ({
+  const foundGroups = (yield* rows(joinSql(statements, ' UNION ALL '))).map((row) => ({
     part: integer(row, 'part'),
     lastSeenAt: integer(row, 'last_seen_at'),
     fingerprint: text(row, 'fingerprint'),
   }));
-  return found.sort(inOrder);
+  return foundGroups.sort(inOrder);
 }
 
-export function* list(page: DeadLetterGroupPage, own: OwnGroups): Procedure<Listing<DeadLetterGroupRecord>> {
+export function* list(page: DeadLetterGroupPage, specific: StoreSpecificGroups): Procedure<Listing<DeadLetterGroupRecord>> {
   const { instanceId, now, after, limit } = page;
-  const found = yield* groupsFrom(page, after === null ? undefined : positionFrom(after));
-  const fingerprints = found.slice(0, limit).map(({ fingerprint }) => fingerprint);
-  const last = found.length > limit ? found[limit - 1] : undefined;
+  const foundGroups = yield* groupsFrom(page, after === null ? undefined : positionFrom(after));
+  const fingerprints = foundGroups.slice(0, limit).map(({ fingerprint }) => fingerprint);
+  const last = foundGroups.length > limit ? foundGroups[limit - 1] : undefined;
   return {
-    items: yield* records(instanceId, fingerprints, now, own),
+    items: yield* records(instanceId, fingerprints, now, specific),
     next: last ? `${last.part}-${last.lastSeenAt}-${last.fingerprint}` : null,
   };
 }

@@ -13,7 +13,7 @@ import { integer, integerOrNull, type Row, text } from '../../records/columns.js
 import { ofInstance, withIndex } from '../sql/dialect.js';
 import { type Procedure, row, rows } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
-import { groupsFrom, type OwnGroups, records, TRIAGE } from './dead-letter-groups.js';
+import { groupsFrom, records, type StoreSpecificGroups, TRIAGE } from './dead-letter-groups.js';
 
 /** Columns that `triagedGroupOf` reads. */
 export const TRIAGED_COLUMNS = 'first_seen_at, acknowledged_at, regressed_at, triage';
@@ -28,39 +28,41 @@ export const triagedGroupOf = (row: Row): TriagedGroup => ({
 
 /** Groups with entries about which users have decided, the most recently seen first. */
 function* triagedGroups({ instanceId, kind }: DeadLetterGroupsQuery) {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT fingerprint, first_seen_at, acknowledged_at, regressed_at, triage
     FROM dead_letter_group ${withIndex('dead_letter_group_triaged')}
     WHERE ${ofInstance(instanceId)} AND kind = ${kind} AND triage IS NOT NULL AND entries > 0
     ORDER BY last_seen_at DESC, fingerprint`);
-  return found.map((groupRow) => ({ fingerprint: text(groupRow, 'fingerprint'), ...triagedGroupOf(groupRow) }));
+  return foundRows.map((groupRow) => ({ fingerprint: text(groupRow, 'fingerprint'), ...triagedGroupOf(groupRow) }));
 }
 
 export function* groupsNeedingAttention(
   query: DeadLetterGroupsQuery & { readonly limit: number },
-  own: OwnGroups,
+  specific: StoreSpecificGroups,
 ): Procedure<readonly DeadLetterGroupRecord[]> {
   const { instanceId, kind, now, limit } = query;
   const triaged = yield* triagedGroups(query);
   const silent = new Set(triaged.filter((group) => attentionFor(group, now) === null).map(({ fingerprint }) => fingerprint));
   const filter = { kind, states: ['regressed', 'new'], withEmpty: false } as const;
   const page = { instanceId, filter, now, after: null, limit: limit + silent.size };
-  const wanted = (yield* groupsFrom(page)).map(({ fingerprint }) => fingerprint).filter((each) => !silent.has(each));
+  const fingerprints = (yield* groupsFrom(page))
+    .map(({ fingerprint }) => fingerprint)
+    .filter((fingerprint) => !silent.has(fingerprint));
   // The only reason of a known group is that its snooze is over.
   for (const group of triaged)
-    if (!silent.has(group.fingerprint) && groupState(group, now) === 'known') wanted.push(group.fingerprint);
-  return yield* records(instanceId, wanted.slice(0, limit), now, own);
+    if (!silent.has(group.fingerprint) && groupState(group, now) === 'known') fingerprints.push(group.fingerprint);
+  return yield* records(instanceId, fingerprints.slice(0, limit), now, specific);
 }
 
 export function* totals(query: DeadLetterGroupsQuery): Procedure<DeadLetterGroupTotals> {
   const { instanceId, kind, now } = query;
-  const found = yield* row(sql`
+  const foundRow = yield* row(sql`
     SELECT count(*) AS number, CAST(coalesce(sum(entries), 0) AS bigint) AS entries,
       coalesce(sum(CASE WHEN rank = 0 THEN 1 ELSE 0 END), 0) AS regressed,
       coalesce(sum(CASE WHEN rank = 1 AND first_seen_at > ${now - NEW_FOR_MS} THEN 1 ELSE 0 END), 0) AS new
     FROM dead_letter_group ${withIndex('dead_letter_group_listed')}
     WHERE ${ofInstance(instanceId)} AND kind = ${kind} AND entries > 0`);
-  const of = (name: string): number => (found ? integer(found, name) : 0);
-  const counts = countsWithTriage({ new: of('new'), regressed: of('regressed') }, yield* triagedGroups(query), now);
-  return { ...counts, groups: of('number'), entries: of('entries') };
+  const countOf = (name: string): number => (foundRow ? integer(foundRow, name) : 0);
+  const counts = countsWithTriage({ new: countOf('new'), regressed: countOf('regressed') }, yield* triagedGroups(query), now);
+  return { ...counts, groups: countOf('number'), entries: countOf('entries') };
 }

@@ -1,4 +1,4 @@
-/** Marks and tidies groups of dead letters, and is their store. */
+/** The store of groups of dead letters, which also marks and tidies them. */
 import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS, hourOf, NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { type GroupMark, triaged } from '../../../engine/dead-letters/group-triage.js';
 import type { DeadLetterGroupStore, MarkOutcome } from '../../../ports/stores/dead-letter-groups.js';
@@ -6,31 +6,31 @@ import { createAccountChange } from '../accounts/change.js';
 import { FOR_UPDATE, OWNER, ofInstance, someOf } from '../sql/dialect.js';
 import { count, type Procedure, row, type SqlStore, send } from '../sql/procedure.js';
 import { raw, type Sql, sql } from '../sql/sql.js';
-import { list, type OwnGroups, records, TRIAGE } from './dead-letter-groups.js';
+import { list, records, type StoreSpecificGroups, TRIAGE } from './dead-letter-groups.js';
 import { groupsNeedingAttention, totals } from './group-attention.js';
 import { mergeReplacedGroup } from './replaced-groups.js';
 
 /** The columns of the state that a mark changes, besides the triage. */
 function stateAfter({ kind, at, by }: GroupMark): Sql {
-  const known = sql`, regressed_at = NULL, rank = 2`;
-  if (kind === 'acknowledge') return sql`${known}, acknowledged_at = ${at}, acknowledged_by = ${by}`;
+  const toKnown = sql`, regressed_at = NULL, rank = 2`;
+  if (kind === 'acknowledge') return sql`${toKnown}, acknowledged_at = ${at}, acknowledged_by = ${by}`;
   if (kind !== 'resolve') return raw('');
-  return sql`${known}, resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
+  return sql`${toKnown}, resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
     acknowledged_by = CASE WHEN acknowledged_at IS NULL THEN ${by} ELSE acknowledged_by END`;
 }
 
 function* mark(instanceId: string, fingerprint: string, by: GroupMark): Procedure<MarkOutcome> {
   const group = sql`${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`;
   // Locked, so that no note is lost when two are added at the same time.
-  const found = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${group} ${FOR_UPDATE}`);
-  if (!found) return 'not-found';
-  const triage = triaged(TRIAGE.read(found, 'triage'), by);
+  const foundRow = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${group} ${FOR_UPDATE}`);
+  if (!foundRow) return 'not-found';
+  const triage = triaged(TRIAGE.read(foundRow, 'triage'), by);
   if (typeof triage === 'string') return triage;
   yield* send(sql`UPDATE dead_letter_group SET triage = ${TRIAGE.write(triage)}${stateAfter(by)} WHERE ${group}`);
   return 'done';
 }
 
-/** Rows that are locked are left for the next time. */
+/** Tidies groups. Locked rows are left for the next call. */
 function* tidy(now: number, limit: number): Procedure<number> {
   const groups = (condition: Sql) => someOf(sql`${OWNER}, fingerprint`, 'dead_letter_group', condition, limit);
   const settled = yield* count(
@@ -46,20 +46,20 @@ function* tidy(now: number, limit: number): Procedure<number> {
   return settled + hours + empty;
 }
 
-export function createDeadLetterGroups(store: SqlStore, own: OwnGroups): DeadLetterGroupStore {
-  const change = createAccountChange(store, own.addAudit);
+export function createDeadLetterGroups(store: SqlStore, specific: StoreSpecificGroups): DeadLetterGroupStore {
+  const change = createAccountChange(store, specific.addAudit);
   return {
-    ungrouped: own.ungrouped,
+    ungrouped: specific.ungrouped,
     async group(query) {
-      await own.group(query);
+      await specific.group(query);
       while ((await store.write(mergeReplacedGroup)) > 0);
     },
-    recount: own.recount,
-    list: (page) => store.read(list(page, own)),
-    needingAttention: (query) => store.read(groupsNeedingAttention(query, own)),
+    recount: specific.recount,
+    list: (page) => store.read(list(page, specific)),
+    needingAttention: (query) => store.read(groupsNeedingAttention(query, specific)),
     totals: (query) => store.read(totals(query)),
     async find({ instanceId, fingerprint, now }) {
-      const [found] = await store.read(records(instanceId, [fingerprint], now, own));
+      const [found] = await store.read(records(instanceId, [fingerprint], now, specific));
       return found ?? null;
     },
     mark: ({ instanceId, fingerprint, mark: by, audit }) => change(() => mark(instanceId, fingerprint, by), audit),

@@ -25,10 +25,10 @@ export function* mergeReplacedGroup(): Procedure<number> {
   if (!old) return 0;
   const owner = typeof old.owner === 'string' ? old.owner : Number(old.owner);
   const [from, to] = [text(old, 'fingerprint'), text(old, 'successor')];
-  const of = (fingerprint: string): Sql => sql`${OWNER} = ${owner} AND fingerprint = ${fingerprint}`;
+  const isGroup = (fingerprint: string): Sql => sql`${OWNER} = ${owner} AND fingerprint = ${fingerprint}`;
   // Groups are locked in the order in which commits lock them.
   for (const fingerprint of [from, to].sort()) {
-    const locked = yield* row(sql`SELECT entries FROM dead_letter_group WHERE ${of(fingerprint)} ${FOR_UPDATE}`);
+    const locked = yield* row(sql`SELECT entries FROM dead_letter_group WHERE ${isGroup(fingerprint)} ${FOR_UPDATE}`);
     if (fingerprint === from && (!locked || Number(locked.entries) !== 0)) return 0;
   }
   if (to !== SEVERAL) {
@@ -53,8 +53,8 @@ export function* mergeReplacedGroup(): Procedure<number> {
       WHERE x.${OWNER} = ${owner} AND x.fingerprint = ${from} AND x.count > 0
       ON CONFLICT (${OWNER}, fingerprint, hour) DO UPDATE SET count = h.count + excluded.count`);
   }
-  yield* send(sql`DELETE FROM dead_letter_group_hour WHERE ${of(from)}`);
-  yield* send(sql`DELETE FROM dead_letter_group_workflow WHERE ${of(from)}`);
-  yield* send(sql`DELETE FROM dead_letter_group WHERE ${of(from)}`);
+  yield* send(sql`DELETE FROM dead_letter_group_hour WHERE ${isGroup(from)}`);
+  yield* send(sql`DELETE FROM dead_letter_group_workflow WHERE ${isGroup(from)}`);
+  yield* send(sql`DELETE FROM dead_letter_group WHERE ${isGroup(from)}`);
   return 1;
 }

@@ -16,10 +16,10 @@ const MAX_WORKFLOWS = 100;
 
 /** Returns the days that have their own counters, of those that start in the time. */
 export function* daysWithCounters(instanceId: string, from: number, to: number): Procedure<ReadonlySet<number>> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT start FROM insight WHERE ${ofInstance(instanceId)} AND period = ${PERIODS.day} AND scope = ${SCOPES.runs}
       AND workflow = '' AND start >= ${from} AND start < ${to}`);
-  return new Set(found.map((dayRow) => integer(dayRow, 'start')));
+  return new Set(foundRows.map((dayRow) => integer(dayRow, 'start')));
 }
 
 /** Returns the first day after those with their own counters that has ended and has counters; null if there is none. */
@@ -31,17 +31,17 @@ function* nextDay(instanceId: string, until: number): Procedure<number | null> {
   const from = lastDay === null ? 0 : lastDay + DAY_MS;
   let first: number | null = null;
   for (const scope of [SCOPES.runs, SCOPES.messages]) {
-    const found = yield* row(sql`
+    const foundRow = yield* row(sql`
       SELECT min(start) AS start FROM insight
       WHERE ${ofTotals(PERIODS.hour, scope)} AND start >= ${from} AND start < ${startOfDay(until)}`);
-    const start = found ? integerOrNull(found, 'start') : null;
+    const start = foundRow ? integerOrNull(foundRow, 'start') : null;
     if (start !== null) first = Math.min(first ?? start, start);
   }
   return first === null ? null : startOfDay(first);
 }
 
 /** Returns the counters with the steps that were executed most; the others are counted together. */
-function limited({ steps, ...runs }: RunCounts): RunCounts {
+function limitSteps({ steps, ...runs }: RunCounts): RunCounts {
   const named = [...steps].filter(([name]) => name !== OTHER);
   const others = [...steps].filter(([name]) => name === OTHER);
   const ranked = named.sort(([, a], [, b]) => b.finished + b.failures - (a.finished + a.failures));
@@ -51,9 +51,9 @@ function limited({ steps, ...runs }: RunCounts): RunCounts {
 }
 
 /** Returns the counters of the workflows with the most runs; those of the others are added up, without their steps' names. */
-function ofMostRuns(sums: ReadonlyMap<string, RunCounts>): ReadonlyMap<string, RunCounts> {
+function limitWorkflows(sums: ReadonlyMap<string, RunCounts>): ReadonlyMap<string, RunCounts> {
   const named = [...sums].filter(([workflow]) => workflow !== OTHER_WORKFLOWS).sort(([, a], [, b]) => b.started - a.started);
-  const most = new Map(named.slice(0, MAX_WORKFLOWS).map(([workflow, counts]) => [workflow, limited(counts)]));
+  const most = new Map(named.slice(0, MAX_WORKFLOWS).map(([workflow, counts]) => [workflow, limitSteps(counts)]));
   const others = [...named.slice(MAX_WORKFLOWS), ...[...sums].filter(([workflow]) => workflow === OTHER_WORKFLOWS)];
   if (others.length === 0) return most;
   const sum = noCounts();
@@ -72,10 +72,10 @@ export function* addUpDay(instanceId: string, until: number | null): Procedure<n
   if (day === null) return 0;
   const totals = new Map<number, RunCounts>([[SCOPES.runs, noCounts()]]);
   const workflows = new Map<string, RunCounts>();
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight ${BY_START}
     WHERE ${ofInstance(instanceId)} AND period = ${PERIODS.hour} AND start >= ${day} AND start < ${day + DAY_MS}`);
-  for (const sumRow of found) {
+  for (const sumRow of foundRows) {
     const scope = integer(sumRow, 'scope');
     if (scope === SCOPES.workflow) mergeInto(workflows, text(sumRow, 'workflow'), countsOfRow(sumRow));
     else mergeInto(totals, scope, countsOfRow(sumRow));
@@ -88,6 +88,7 @@ export function* addUpDay(instanceId: string, until: number | null): Procedure<n
     counts,
   });
   for (const [scope, counts] of totals) yield* write(instanceId, counter(scope, '', counts));
-  for (const [workflow, counts] of ofMostRuns(workflows)) yield* write(instanceId, counter(SCOPES.workflow, workflow, counts));
+  for (const [workflow, counts] of limitWorkflows(workflows))
+    yield* write(instanceId, counter(SCOPES.workflow, workflow, counts));
   return 1;
 }

@@ -10,7 +10,7 @@ import { type StoredCounts, storedCounts } from '../../../engine/insights/stored
 /** Number of rows of an instance after which they are added to its counters. */
 export const FOLD_AFTER = 200;
 
-/** What a batch adds to one instance. `counts` is JSON of `StoredCounts`. */
+/** The counts that a batch adds to one instance. `counts` is JSON of `StoredCounts`. */
 export interface InsightDelta {
   readonly instanceId: string;
   readonly counts: string;
@@ -34,7 +34,7 @@ export class InsightSums {
       this.instances.set(write.instanceId, sums);
     }
     // A batch has few workflows and minutes.
-    let sum = sums.find((known) => known.minute === minute && known.workflow === write.workflow);
+    let sum = sums.find((candidate) => candidate.minute === minute && candidate.workflow === write.workflow);
     if (!sum) {
       sum = { minute, workflow: write.workflow, counts: noCounts() };
       sums.push(sum);
@@ -45,12 +45,12 @@ export class InsightSums {
   /** Returns the sums and starts again at zero. */
   take(): readonly InsightDelta[] {
     if (this.instances.size === 0) return [];
-    const taken = [...this.instances].map(([instanceId, sums]) => ({
+    const deltas = [...this.instances].map(([instanceId, sums]) => ({
       instanceId,
       counts: JSON.stringify(sums.map(({ minute, workflow, counts }) => storedCounts(minute, workflow, counts))),
     }));
     this.instances.clear();
-    return taken;
+    return deltas;
   }
 }
 
@@ -62,7 +62,7 @@ export class FoldTurns {
   private readonly rows = new Map<string, number>();
 
   /** Returns the instances whose rows should be added now. */
-  after(deltas: readonly InsightDelta[]): readonly string[] {
+  dueAfter(deltas: readonly InsightDelta[]): readonly string[] {
     const due: string[] = [];
     for (const { instanceId } of deltas) {
       const rows = (this.rows.get(instanceId) ?? 0) + 1;

@@ -72,14 +72,14 @@ export const countsOfRow = (row: Row): RunCounts => ({
 
 /** Counters of an instance that a fold changes. */
 class Counters {
-  private readonly known = new Map<string, Counter>();
+  private readonly counters = new Map<string, Counter>();
   private readonly changed = new Set<Counter>();
   /** Number of workflows with their own counters, by hour. */
   private readonly workflows = new Map<number, number>();
   /** Days with their own counters. */
   private readonly days = new Set<number>();
 
-  learn(row: Row): void {
+  addRow(row: Row): void {
     const counter = {
       period: integer(row, 'period'),
       start: integer(row, 'start'),
@@ -92,7 +92,7 @@ class Counters {
 
   change(period: number, start: number, scope: number, workflow = ''): RunCounts {
     const key = keyOf(period, start, scope, workflow);
-    const counter = this.known.get(key) ?? { period, start, scope, workflow, counts: noCounts() };
+    const counter = this.counters.get(key) ?? { period, start, scope, workflow, counts: noCounts() };
     this.keepCounter(counter);
     this.changed.add(counter);
     return counter.counts;
@@ -100,7 +100,7 @@ class Counters {
 
   /** Returns the name under which the workflow is counted in the hour. */
   nameIn(hour: number, workflow: string): string {
-    if (this.known.has(keyOf(PERIODS.hour, hour, SCOPES.workflow, workflow))) return workflow;
+    if (this.counters.has(keyOf(PERIODS.hour, hour, SCOPES.workflow, workflow))) return workflow;
     const isFull = (this.workflows.get(hour) ?? 0) >= MAX_WORKFLOWS;
     return isFull || workflow.length > MAX_WORKFLOW_LENGTH ? OTHER_WORKFLOWS : workflow;
   }
@@ -111,7 +111,7 @@ class Counters {
 
   /** Returns the name under which the workflow is counted in the day, whose workflows are those with the most runs. */
   nameInDay(day: number, name: string): string {
-    return this.known.has(keyOf(PERIODS.day, day, SCOPES.workflow, name)) ? name : OTHER_WORKFLOWS;
+    return this.counters.has(keyOf(PERIODS.day, day, SCOPES.workflow, name)) ? name : OTHER_WORKFLOWS;
   }
 
   get written(): ReadonlySet<Counter> {
@@ -121,8 +121,8 @@ class Counters {
   private keepCounter(counter: Counter): void {
     const { period, start, scope, workflow } = counter;
     const key = keyOf(period, start, scope, workflow);
-    if (this.known.has(key)) return;
-    this.known.set(key, counter);
+    if (this.counters.has(key)) return;
+    this.counters.set(key, counter);
     if (period === PERIODS.day) this.days.add(start);
     if (period === PERIODS.hour && scope === SCOPES.workflow && workflow !== OTHER_WORKFLOWS)
       this.workflows.set(start, (this.workflows.get(start) ?? 0) + 1);
@@ -158,8 +158,8 @@ function addAll(counters: Counters, deltas: readonly string[]): void {
     const ofMinute = counters.change(PERIODS.minute, minute, SCOPES.workflow, name);
     addWorkflow(ofHour, ofMinute, added, name === OTHER_WORKFLOWS);
     if (!counters.hasDay(day)) continue;
-    const inDay = counters.nameInDay(day, name);
-    addWorkflow(counters.change(PERIODS.day, day, SCOPES.workflow, inDay), null, added, inDay === OTHER_WORKFLOWS);
+    const dayName = counters.nameInDay(day, name);
+    addWorkflow(counters.change(PERIODS.day, day, SCOPES.workflow, dayName), null, added, dayName === OTHER_WORKFLOWS);
   }
 }
 
@@ -177,14 +177,14 @@ export function* write(instanceId: string, { period, start, scope, workflow, cou
 }
 
 function* readPeriods(instanceId: string, period: number, starts: ReadonlySet<number>): Procedure<readonly Row[]> {
-  const found: Row[] = [];
+  const foundRows: Row[] = [];
   for (const start of starts)
-    found.push(
+    foundRows.push(
       ...(yield* rows(sql`
         SELECT period, start, scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight ${BY_START}
         WHERE ${ofInstance(instanceId)} AND period = ${period} AND start = ${start}`)),
     );
-  return found;
+  return foundRows;
 }
 
 /** Adds the counters of some commits of the instance. Returns their number; 0 if there are none. */
@@ -202,7 +202,8 @@ export function* foldInsights(instanceId: string): Procedure<number> {
     [PERIODS.hour, new Set([...minutes].map(startOfHour))],
     [PERIODS.minute, minutes],
   ] as const;
-  for (const [period, of] of starts) for (const row of yield* readPeriods(instanceId, period, of)) counters.learn(row);
+  for (const [period, startTimes] of starts)
+    for (const row of yield* readPeriods(instanceId, period, startTimes)) counters.addRow(row);
   addAll(counters, deltas);
   for (const counter of counters.written) yield* write(instanceId, counter);
   return deltas.length;
@@ -210,7 +211,7 @@ export function* foldInsights(instanceId: string): Procedure<number> {
 
 /** Adds the counters to the sum of their key. */
 export function mergeInto<Key>(sums: Map<Key, RunCounts>, key: Key, counts: RunCounts): void {
-  const known = sums.get(key);
-  if (known) addCounts(known, counts);
+  const sum = sums.get(key);
+  if (sum) addCounts(sum, counts);
   else sums.set(key, counts);
 }

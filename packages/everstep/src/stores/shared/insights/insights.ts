@@ -15,7 +15,7 @@ import type {
 import { integer, type Row, text, textOrNull } from '../../records/columns.js';
 import { ofInstance } from '../sql/dialect.js';
 import { count, type Procedure, rows, type SqlStore } from '../sql/procedure.js';
-import { joined, raw, type Sql, sql } from '../sql/sql.js';
+import { joinSql, raw, type Sql, sql } from '../sql/sql.js';
 import { addUpDay, daysWithCounters } from './days.js';
 import { countsOfDelta } from './deltas.js';
 import { countsOfRow, foldInsights, mergeInto, runsOfRow } from './fold.js';
@@ -36,36 +36,36 @@ import {
 const REMOVED_AT_ONCE = 50;
 const LONGEST_FIRST = ['day', 'hour', 'minute'] as const satisfies readonly InsightPeriod[];
 
-/** What the counters of a time are read from. */
+/** The source from which the counters of a time are read. */
 interface Source {
   readonly instanceId: string;
   readonly parts: Parts;
   readonly index?: Sql;
   /** Condition of the rows that are read. */
   readonly condition: Sql;
-  /** Columns of the rows besides `start`, and what a row of a commit has instead. */
+  /** Columns of the rows besides `start`, and the values that the row of a commit has instead. */
   readonly columns: Sql;
-  readonly nothing: Sql;
+  readonly emptyColumns: Sql;
 }
 
 /** The commits that are not added to the counters yet are in the same statement, so that none is added between two reads. */
-function* read({ instanceId, parts, index = raw(''), condition, columns, nothing }: Source): Procedure<readonly Row[]> {
+function* read({ instanceId, parts, index = raw(''), condition, columns, emptyColumns }: Source): Procedure<readonly Row[]> {
   const ofPeriods = LONGEST_FIRST.filter((period) => parts[period].length > 0).map(
     (period) => sql`
     SELECT start, ${columns}, NULL AS counts FROM insight ${index}
     WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND ${condition} AND ${isStartOf(period, parts[period])}`,
   );
-  const ofCommits = sql`SELECT 0, ${nothing}, counts FROM insight_delta WHERE ${ofInstance(instanceId)}`;
-  return yield* rows(joined([...ofPeriods, ofCommits], ' UNION ALL '));
+  const ofCommits = sql`SELECT 0, ${emptyColumns}, counts FROM insight_delta WHERE ${ofInstance(instanceId)}`;
+  return yield* rows(joinSql([...ofPeriods, ofCommits], ' UNION ALL '));
 }
 
 /** Calls `visit` with the counters of each commit in the time, by minute. The workflow of plain messages is null. */
 function visitCommits(
-  found: readonly Row[],
+  foundRows: readonly Row[],
   { from, to }: InsightTime,
   visit: (minute: number, workflow: string | null, counts: () => RunCounts) => void,
 ): void {
-  for (const row of found) {
+  for (const row of foundRows) {
     const delta = textOrNull(row, 'counts');
     if (delta === null) continue;
     for (const stored of countsOfDelta(delta))
@@ -77,7 +77,7 @@ const isOfPeriod = (row: Row): boolean => row.counts === null;
 
 const RUNS = {
   columns: sql`started, succeeded, failed, canceled, durations`,
-  nothing: sql`0, 0, 0, 0, ''`,
+  emptyColumns: sql`0, 0, 0, 0, ''`,
 };
 
 function* partsOfTime(instanceId: string, time: InsightTime): Procedure<Parts> {
@@ -89,7 +89,7 @@ function* series(query: InsightSeriesQuery): Procedure<readonly InsightPoint[]> 
   const { instanceId, subject, period } = query;
   const scope = typeof subject === 'string' ? SCOPES[subject] : SCOPES.workflow;
   const workflow = typeof subject === 'string' ? '' : subject.workflow;
-  const found = yield* read({
+  const foundRows = yield* read({
     instanceId,
     // A day without its own counters is read as hours.
     parts: period === 'day' ? yield* partsOfTime(instanceId, query) : periodsIn(period, query),
@@ -97,42 +97,42 @@ function* series(query: InsightSeriesQuery): Procedure<readonly InsightPoint[]> 
     ...RUNS,
   });
   const points = new Map<number, RunCounts>();
-  for (const row of found) if (isOfPeriod(row)) mergeInto(points, startIn(period, integer(row, 'start')), runsOfRow(row));
-  visitCommits(found, query, (minute, of, counts) => {
-    if (isOf(subject, of)) mergeInto(points, startIn(period, minute), { ...counts(), steps: new Map() });
+  for (const row of foundRows) if (isOfPeriod(row)) mergeInto(points, startIn(period, integer(row, 'start')), runsOfRow(row));
+  visitCommits(foundRows, query, (minute, countedWorkflow, counts) => {
+    if (matchesSubject(subject, countedWorkflow)) mergeInto(points, startIn(period, minute), { ...counts(), steps: new Map() });
   });
   return [...points].map(([start, counts]) => ({ start, counts })).sort((a, b) => a.start - b.start);
 }
 
-function isOf(subject: InsightSeriesQuery['subject'], workflow: string | null): boolean {
+function matchesSubject(subject: InsightSeriesQuery['subject'], workflow: string | null): boolean {
   if (subject === 'messages') return workflow === null;
   return subject === 'runs' ? workflow !== null : workflow === subject.workflow;
 }
 
 function* workflowSum({ instanceId, workflow, from, to }: WorkflowSumQuery): Procedure<RunCounts> {
-  const found = yield* read({
+  const foundRows = yield* read({
     instanceId,
     parts: yield* partsOfTime(instanceId, { from, to }),
     condition: sql`scope = ${SCOPES.workflow} AND workflow = ${workflow}`,
     columns: sql`${RUNS.columns}, steps`,
-    nothing: sql`${RUNS.nothing}, ''`,
+    emptyColumns: sql`${RUNS.emptyColumns}, ''`,
   });
   const sum = noCounts();
-  for (const row of found) if (isOfPeriod(row)) addCounts(sum, countsOfRow(row));
-  visitCommits(found, { from, to }, (_, of, counts) => {
-    if (of === workflow) addCounts(sum, counts());
+  for (const row of foundRows) if (isOfPeriod(row)) addCounts(sum, countsOfRow(row));
+  visitCommits(foundRows, { from, to }, (_, countedWorkflow, counts) => {
+    if (countedWorkflow === workflow) addCounts(sum, counts());
   });
   return sum;
 }
 
 function* workflowTotals({ instanceId, from, to }: WorkflowTotalsQuery): Procedure<readonly WorkflowTotals[]> {
-  const found = yield* read({
+  const foundRows = yield* read({
     instanceId,
     parts: yield* partsOfTime(instanceId, { from, to }),
     index: BY_START,
     condition: sql`scope = ${SCOPES.workflow}`,
     columns: sql`workflow, started, succeeded, failed, canceled`,
-    nothing: sql`'', 0, 0, 0, 0`,
+    emptyColumns: sql`'', 0, 0, 0, 0`,
   });
   const sums = new Map<string, { -readonly [Name in keyof WorkflowTotals]: WorkflowTotals[Name] }>();
   const sumOf = (workflow: string) => {
@@ -150,7 +150,7 @@ function* workflowTotals({ instanceId, from, to }: WorkflowTotalsQuery): Procedu
     sum.failed += counts.failed;
     sum.canceled += counts.canceled;
   };
-  for (const row of found)
+  for (const row of foundRows)
     if (isOfPeriod(row))
       add(text(row, 'workflow'), {
         started: integer(row, 'started'),
@@ -158,7 +158,7 @@ function* workflowTotals({ instanceId, from, to }: WorkflowTotalsQuery): Procedu
         failed: integer(row, 'failed'),
         canceled: integer(row, 'canceled'),
       });
-  visitCommits(found, { from, to }, (_, workflow, counts) => {
+  visitCommits(foundRows, { from, to }, (_, workflow, counts) => {
     if (workflow !== null) add(workflow, counts());
   });
   return [...sums.values()];
@@ -177,13 +177,13 @@ const daysBefore = (hoursBefore: number | null): number | null =>
   hoursBefore === null ? null : startOfDay(hoursBefore) - DAY_MS + 1;
 
 function* tidy({ instanceId, daysUntil, minutesBefore, hoursBefore }: InsightUpkeep): Procedure<number> {
-  const done =
+  const changedRows =
     (yield* foldInsights(instanceId)) +
     (yield* removePeriods(instanceId, 'minute', minutesBefore)) +
     (yield* removePeriods(instanceId, 'hour', hoursBefore)) +
     (yield* removePeriods(instanceId, 'day', daysBefore(hoursBefore)));
   // Hours that are due to be removed are not added up.
-  return done > 0 ? done : yield* addUpDay(instanceId, daysUntil);
+  return changedRows > 0 ? changedRows : yield* addUpDay(instanceId, daysUntil);
 }
 
 export const createInsights = (store: SqlStore): InsightStore => ({

@@ -1,4 +1,4 @@
-/** Which counters add up to those of a time: those of whole days and hours instead of those of their minutes. */
+/** Selects the counters that add up to those of a time: whole days and hours instead of their minutes. */
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOfDay, startOfHour } from '../../../engine/insights/counts.js';
 import type { InsightPeriod, InsightTime } from '../../../ports/stores/insights/insight-store.js';
 import { isOneOfNumbers, withIndex } from '../sql/dialect.js';
@@ -52,8 +52,8 @@ export function periodsIn(period: InsightPeriod, { from, to }: InsightTime): Par
 /** Condition on the starts of periods. Those that follow each other are read in one pass over the index. */
 export function isStartOf(period: InsightPeriod, starts: readonly number[]): Sql {
   const [first = 0, last = 0] = [starts[0], starts.at(-1)];
-  const follow = last - first === (starts.length - 1) * LENGTHS_MS[period];
-  return follow ? sql`start BETWEEN ${first} AND ${last}` : sql`start ${isOneOfNumbers(starts)}`;
+  const isContiguous = last - first === (starts.length - 1) * LENGTHS_MS[period];
+  return isContiguous ? sql`start BETWEEN ${first} AND ${last}` : sql`start ${isOneOfNumbers(starts)}`;
 }
 
 /** Returns the start of the period that contains the time, Unix ms. */

@@ -104,12 +104,12 @@ export const chooseCanary = (id: RepairId, size: number): Procedure<void> =>
 
 /** Returns the scheduled deletions of these entries; of several for one entry, the earliest. */
 export function* scheduledDeletions(instanceId: string, dlqIds: readonly string[]): Procedure<readonly ScheduledDeletion[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT i.dlq_id, r.repair_id, ${UNDO_UNTIL} AS at
     FROM repair_item i ${indexedBy('repair_item_of_entry')} JOIN repair r ON ${IS_OF_REPAIR}
     WHERE i.dlq_id ${isOneOf(dlqIds)} AND i.state = 'pending' AND r.${OWNER} = ${owner(instanceId)} AND r.phase = 'undo-window'`);
   const earliest = new Map<string, ScheduledDeletion>();
-  for (const deletedRow of found) {
+  for (const deletedRow of foundRows) {
     const deletion = {
       dlqId: text(deletedRow, 'dlq_id'),
       repairId: text(deletedRow, 'repair_id'),
@@ -123,33 +123,33 @@ export function* scheduledDeletions(instanceId: string, dlqIds: readonly string[
 /** Returns pending items in order; the canary takes an entry of each cohort before a second one of any. */
 export function* pendingItems(id: RepairId, canaryOnly: boolean, limit: number): Procedure<readonly RepairItemRecord[]> {
   if (!canaryOnly) {
-    const found = yield* rows(sql`
+    const records = yield* rows(sql`
       SELECT * FROM repair_item ${indexedBy('repair_item_by_state')} WHERE ${ofRepair(id)} AND state = 'pending'
       ORDER BY n LIMIT ${limit}`);
-    return found.map(ITEM.read);
+    return records.map(ITEM.read);
   }
   // A canary is short. It is sorted here, because its index is in the order of the entries.
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT * FROM repair_item ${indexedBy('repair_item_of_canary')}
     WHERE ${ofRepair(id)} AND ${isTrue('canary')} AND state = 'pending' ORDER BY n`);
-  return found
+  return foundRows
     .toSorted((a, b) => integer(a, 'rank') - integer(b, 'rank'))
     .slice(0, limit)
     .map(ITEM.read);
 }
 
 export function* canaryGroups(id: RepairId): Procedure<readonly CanaryGroup[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT fingerprint, state, 1 AS items FROM repair_item ${indexedBy('repair_item_of_canary')}
     WHERE ${ofRepair(id)} AND ${isTrue('canary')}`);
   const groups = new Map<string | null, Row[]>();
-  for (const row of found) {
+  for (const row of foundRows) {
     const fingerprint = textOrNull(row, 'fingerprint');
     groups.set(fingerprint, [...(groups.get(fingerprint) ?? []), row]);
   }
   return [...groups]
     .sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1))
-    .map(([fingerprint, counted]) => ({ fingerprint, counts: countsOf(counted) }));
+    .map(([fingerprint, groupRows]) => ({ fingerprint, counts: countsOf(groupRows) }));
 }
 
 /** Records how these items ended. Returns the numbers of those that had not been recorded before. */
@@ -180,7 +180,7 @@ export function* listItems(
   after: number,
   limit: number,
 ): Procedure<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }> {
-  const found: RepairItemRecord[] = [];
+  const records: RepairItemRecord[] = [];
   const page = sql`AND n > ${after} ORDER BY n LIMIT ${limit + 1}`;
   for (const state of states ?? [null]) {
     const listed =
@@ -188,10 +188,10 @@ export function* listItems(
         ? yield* rows(sql`SELECT * FROM repair_item WHERE ${ofRepair(id)} ${page}`)
         : yield* rows(sql`
             SELECT * FROM repair_item ${indexedBy('repair_item_by_state')} WHERE ${ofRepair(id)} AND state = ${state} ${page}`);
-    found.push(...listed.map(ITEM.read));
+    records.push(...listed.map(ITEM.read));
   }
-  const items = found.sort((a, b) => a.n - b.n).slice(0, limit);
-  return { items, next: found.length > limit ? (items.at(-1)?.n ?? null) : null };
+  const items = records.sort((a, b) => a.n - b.n).slice(0, limit);
+  return { items, next: records.length > limit ? (items.at(-1)?.n ?? null) : null };
 }
 
 /** Removes entries of the repair, at most `limit`. Returns their number. */
@@ -201,9 +201,9 @@ export const removeItems = (id: RepairId, limit: number): Procedure<number> =>
       SELECT n FROM repair_item WHERE ${ofRepair(id)} ORDER BY n LIMIT ${limit})`);
 
 /** Returns the counts of a repair from rows with `state` and `items`. */
-export function countsOf(found: readonly Row[]): RepairCounts {
+export function countsOf(foundRows: readonly Row[]): RepairCounts {
   const counts: Record<RepairItemState, number> = { ...NO_COUNTS };
-  for (const countRow of found) counts[word(countRow, 'state', REPAIR_ITEM_STATES)] += integer(countRow, 'items');
+  for (const countRow of foundRows) counts[word(countRow, 'state', REPAIR_ITEM_STATES)] += integer(countRow, 'items');
   return counts;
 }
 
@@ -217,8 +217,8 @@ export const goneItem = (n: number, canary: boolean): EndedItem => ({
 });
 
 /** Returns a page of started entries: those that ended, and where to continue. */
-export function endedPage(found: readonly Row[], limit: number, endedOf: (row: Row) => EndedItem | null) {
-  const last = found.length < limit ? undefined : found.at(-1);
-  const ended = found.map(endedOf).filter((item) => item !== null);
-  return { ended, looked: found.length, next: last ? integer(last, 'n') : null };
+export function endedPage(foundRows: readonly Row[], limit: number, endedOf: (row: Row) => EndedItem | null) {
+  const last = foundRows.length < limit ? undefined : foundRows.at(-1);
+  const ended = foundRows.map(endedOf).filter((item) => item !== null);
+  return { ended, examined: foundRows.length, next: last ? integer(last, 'n') : null };
 }

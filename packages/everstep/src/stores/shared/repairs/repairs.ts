@@ -20,13 +20,13 @@ import {
 /** The stored JSON of a repair, without fields that have their own columns. */
 type StoredRepair = Omit<RepairRecord, 'version' | 'wakeAt'>;
 
-const recordOf = (found: Row): RepairRecord => {
-  const { repair, ...rest } = json<StoredRepair>(found, 'data');
+const recordOf = (foundRow: Row): RepairRecord => {
+  const { repair, ...otherFields } = json<StoredRepair>(foundRow, 'data');
   return {
-    ...rest,
-    repair: { ...repair, phase: word(found, 'phase', REPAIR_PHASES) },
-    wakeAt: integerOrNull(found, 'wake_at'),
-    version: integer(found, 'version'),
+    ...otherFields,
+    repair: { ...repair, phase: word(foundRow, 'phase', REPAIR_PHASES) },
+    wakeAt: integerOrNull(foundRow, 'wake_at'),
+    version: integer(foundRow, 'version'),
   };
 };
 
@@ -41,7 +41,7 @@ const isBefore = (position: string): Sql =>
   byDialect({ sqlite: sql`seq < ${Number(position)}`, postgres: sql`repair_id < ${position}` });
 
 /** Only processes that share a store note which of them drives a repair: the process that last wrote it. */
-const onlyShared = (fragment: Sql): Sql => byDialect({ sqlite: raw(''), postgres: fragment });
+const ifShared = (fragment: Sql): Sql => byDialect({ sqlite: raw(''), postgres: fragment });
 const nodeOf = (driver: RepairDriver | null): string | null => driver?.nodeId ?? null;
 const untilOf = (driver: RepairDriver | null): number | null => driver?.until ?? null;
 
@@ -49,33 +49,33 @@ function* create(record: RepairRecord, driver: RepairDriver | null): Procedure<v
   const { instanceId, repairId, createdAt, phase, endedAt } = record.repair;
   yield* send(sql`
     INSERT INTO repair (${OWNER}, repair_id, version, created_at, phase, ended_at, wake_at, data
-      ${onlyShared(raw(', driver, driven_until'))})
+      ${ifShared(raw(', driver, driven_until'))})
     VALUES (${owner(instanceId)}, ${repairId}, 0, ${createdAt}, ${phase}, ${endedAt}, ${record.wakeAt}, ${dataOf(record)}
-      ${onlyShared(sql`, ${nodeOf(driver)}, ${untilOf(driver)}`)})`);
+      ${ifShared(sql`, ${nodeOf(driver)}, ${untilOf(driver)}`)})`);
 }
 
 function* find(id: RepairId): Procedure<RepairRecord | null> {
-  const found = yield* row(sql`SELECT * FROM repair WHERE ${isRepair(id)}`);
-  return found && recordOf(found);
+  const foundRow = yield* row(sql`SELECT * FROM repair WHERE ${isRepair(id)}`);
+  return foundRow && recordOf(foundRow);
 }
 
 /** Returns the version of the repair; null if there is no such repair. */
 export function* versionOf(id: RepairId): Procedure<number | null> {
-  const found = yield* row(sql`SELECT version FROM repair WHERE ${isRepair(id)}`);
-  return found && integer(found, 'version');
+  const foundRow = yield* row(sql`SELECT version FROM repair WHERE ${isRepair(id)}`);
+  return foundRow && integer(foundRow, 'version');
 }
 
 type ListQuery = Parameters<RepairStore['list']>[0];
 
 function* list({ instanceId, phases, after, limit }: ListQuery) {
   const ofPhase = phases ? sql`AND phase ${isOneOf(phases)}` : raw('');
-  const behind = after === null ? raw('') : sql`AND ${isBefore(after)}`;
-  const found = yield* rows(sql`
-    SELECT *, ${POSITION} AS position FROM repair WHERE ${ofInstance(instanceId)} ${behind} ${ofPhase}
+  const positionCondition = after === null ? raw('') : sql`AND ${isBefore(after)}`;
+  const foundRows = yield* rows(sql`
+    SELECT *, ${POSITION} AS position FROM repair WHERE ${ofInstance(instanceId)} ${positionCondition} ${ofPhase}
     ORDER BY ${CREATION} DESC LIMIT ${limit + 1}`);
-  const page = found.slice(0, limit);
+  const page = foundRows.slice(0, limit);
   const last = page.at(-1);
-  return { items: page.map(recordOf), next: found.length > limit && last ? text(last, 'position') : null };
+  return { items: page.map(recordOf), next: foundRows.length > limit && last ? text(last, 'position') : null };
 }
 
 type PutQuery = Parameters<RepairStore['put']>[0];
@@ -84,7 +84,7 @@ function* put({ record, driver, items = [], canary = 0, audit }: PutQuery, addAu
   const { repair, version, wakeAt } = record;
   const written = yield* count(sql`
     UPDATE repair SET version = version + 1, phase = ${repair.phase}, ended_at = ${repair.endedAt}, wake_at = ${wakeAt},
-      data = ${dataOf(record)} ${onlyShared(sql`, driver = ${nodeOf(driver)}, driven_until = ${untilOf(driver)}`)}
+      data = ${dataOf(record)} ${ifShared(sql`, driver = ${nodeOf(driver)}, driven_until = ${untilOf(driver)}`)}
     WHERE ${isRepair(repair)} AND version = ${version}`);
   if (written !== 1) return false;
   if (items.length > 0) yield* addItems(repair, items);
@@ -95,22 +95,24 @@ function* put({ record, driver, items = [], canary = 0, audit }: PutQuery, addAu
 
 /** Returns the due repairs, earliest first. */
 function* due(before: number, limit: number): Procedure<readonly RepairRecord[]> {
-  const found = yield* rows(sql`SELECT * FROM repair WHERE wake_at <= ${before} ORDER BY wake_at, ${CREATION} LIMIT ${limit}`);
-  return found.map(recordOf);
+  const foundRows = yield* rows(
+    sql`SELECT * FROM repair WHERE wake_at <= ${before} ORDER BY wake_at, ${CREATION} LIMIT ${limit}`,
+  );
+  return foundRows.map(recordOf);
 }
 
 /** Claims due repairs for one of several processes. */
 function* claimDue(before: number, limit: number, { nodeId, until }: RepairDriver): Procedure<readonly RepairRecord[]> {
   const isFree = sql`wake_at <= ${before} AND (driver IS NULL OR driver = ${nodeId} OR driven_until <= ${before})`;
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT instance_id, repair_id FROM repair WHERE ${isFree} ORDER BY wake_at, repair_id LIMIT ${limit}`);
   const claimed: RepairRecord[] = [];
   // Repairs are claimed one by one, because their instances can be on different servers. Another process may have been faster.
-  for (const { instance_id: instanceId, repair_id: repairId } of found) {
+  for (const { instance_id: instanceId, repair_id: repairId } of foundRows) {
     const id = { instanceId: String(instanceId), repairId: String(repairId) };
-    const taken = yield* row(sql`
+    const claimedRow = yield* row(sql`
       UPDATE repair SET driver = ${nodeId}, driven_until = ${until} WHERE ${isRepair(id)} AND ${isFree} RETURNING *`);
-    if (taken) claimed.push(recordOf(taken));
+    if (claimedRow) claimed.push(recordOf(claimedRow));
   }
   return claimed;
 }
@@ -120,8 +122,8 @@ function* nextAt(nodeId: string | null): Procedure<number | null> {
     sqlite: raw('wake_at'),
     postgres: sql`CASE WHEN driver IS NULL OR driver = ${nodeId} THEN wake_at ELSE greatest(wake_at, driven_until) END`,
   });
-  const found = yield* row(sql`SELECT min(${at}) AS at FROM repair WHERE wake_at IS NOT NULL`);
-  return found && integerOrNull(found, 'at');
+  const foundRow = yield* row(sql`SELECT min(${at}) AS at FROM repair WHERE wake_at IS NOT NULL`);
+  return foundRow && integerOrNull(foundRow, 'at');
 }
 
 type RemoveQuery = Parameters<RepairStore['removeBefore']>[0];
@@ -137,15 +139,15 @@ function* removeBefore({ instanceId, before, plannedBefore, limit }: RemoveQuery
 }
 
 /** The parts that each store implements separately, because they read runs or count many entries. */
-export interface OwnRepairs extends Pick<RepairStore, 'describe' | 'cohorts' | 'counts' | 'endedItems'> {
+export interface StoreSpecificRepairs extends Pick<RepairStore, 'describe' | 'cohorts' | 'counts' | 'endedItems'> {
   readonly addAudit: AddAudit;
   /** Is called in the transaction that creates a repair, before the repair is written. */
   noteCreation(instanceId: string, at: number): Procedure<void>;
 }
 
-export function createRepairs(store: SqlStore, { addAudit, noteCreation, ...own }: OwnRepairs): RepairStore {
+export function createRepairs(store: SqlStore, { addAudit, noteCreation, ...specific }: StoreSpecificRepairs): RepairStore {
   return {
-    ...own,
+    ...specific,
     create: ({ record, driver }) =>
       store.write(function* () {
         yield* noteCreation(record.repair.instanceId, record.repair.createdAt);

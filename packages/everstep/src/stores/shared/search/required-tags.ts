@@ -18,7 +18,7 @@ export type TagOf = (kind: 'is' | 'has', of: FieldPath['of'], steps: FieldPath['
 
 /** Returns the tags that matching documents have; null if nothing is known about them. */
 export function requiredTags(filter: Filter, tagOf: TagOf): RequiredTags | null {
-  const one = (kind: 'is' | 'has', { of, steps }: FieldPath, value: FilterValue): RequiredTags | null =>
+  const tagFor = (kind: 'is' | 'has', { of, steps }: FieldPath, value: FilterValue): RequiredTags | null =>
     isTagged(value) && steps.every((step) => typeof step === 'string') ? tagOf(kind, of, steps, value) : null;
   const anyOf = (branches: readonly (RequiredTags | null)[]): RequiredTags | null => {
     const parts = branches.filter((required) => required !== null);
@@ -27,11 +27,11 @@ export function requiredTags(filter: Filter, tagOf: TagOf): RequiredTags | null 
   const requiredOf = (parts: readonly Filter[]) => parts.map((part) => requiredTags(part, tagOf));
   switch (filter.kind) {
     case 'compare':
-      return filter.operator === '=' ? one('is', filter.field, filter.value) : null;
+      return filter.operator === '=' ? tagFor('is', filter.field, filter.value) : null;
     case 'contains':
-      return filter.not ? null : one('has', filter.field, filter.value);
+      return filter.not ? null : tagFor('has', filter.field, filter.value);
     case 'in':
-      return filter.not ? null : anyOf(filter.values.map((value) => one('is', filter.field, value)));
+      return filter.not ? null : anyOf(filter.values.map((value) => tagFor('is', filter.field, value)));
     case 'or':
       return anyOf(requiredOf(filter.parts));
     case 'and': {

@@ -35,8 +35,8 @@ const INDEX = table<StoredIndex>('search_index', {
 const IS_DELETED = isTrue('deleted');
 const EXISTS = isFalse('deleted');
 
-function recordOf(found: Row): SearchIndexRecord {
-  const { tokenNumber, readWriteHash: readWrite, readOnlyHash: readOnly, ...index } = INDEX.read(found);
+function recordOf(foundRow: Row): SearchIndexRecord {
+  const { tokenNumber, readWriteHash: readWrite, readOnlyHash: readOnly, ...index } = INDEX.read(foundRow);
   const hashes = readWrite === null || readOnly === null ? {} : { tokenHashes: { readWrite, readOnly } };
   return { ...index, derivedNumber: tokenNumber, ...hashes };
 }
@@ -49,19 +49,19 @@ function* create({ derivedNumber, tokenHashes, ...index }: SearchIndexRecord): P
 }
 
 function* find(indexId: string): Procedure<SearchIndexRecord | null> {
-  const found = yield* row(sql`SELECT * FROM search_index WHERE index_id = ${indexId} AND ${EXISTS}`);
-  return found && recordOf(found);
+  const foundRow = yield* row(sql`SELECT * FROM search_index WHERE index_id = ${indexId} AND ${EXISTS}`);
+  return foundRow && recordOf(foundRow);
 }
 
 /** Returns the indexes of these accounts in the order of creation. */
 function* list(accountIds: readonly string[]): Procedure<readonly SearchIndexRecord[]> {
-  const found = yield* rows(sql`SELECT * FROM search_index WHERE account_id ${isOneOf(accountIds)} AND ${EXISTS}`);
-  return found.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(recordOf);
+  const foundRows = yield* rows(sql`SELECT * FROM search_index WHERE account_id ${isOneOf(accountIds)} AND ${EXISTS}`);
+  return foundRows.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(recordOf);
 }
 
 function* listIds(deleted: boolean): Procedure<readonly string[]> {
-  const found = yield* rows(sql`SELECT index_id FROM search_index WHERE deleted = ${deleted} ORDER BY seq`);
-  return found.map((index) => text(index, 'index_id'));
+  const foundRows = yield* rows(sql`SELECT index_id FROM search_index WHERE deleted = ${deleted} ORDER BY seq`);
+  return foundRows.map((index) => text(index, 'index_id'));
 }
 
 function* change(indexId: string, { accountId, name, tokenHashes }: SearchIndexChange) {
@@ -81,7 +81,7 @@ export function createSearchIndexes(store: SqlStore, addAudit: AddAudit): Search
     find: ({ indexId }) => store.read(find(indexId)),
     list: ({ accountIds }) => store.read(list(accountIds)),
     listIds: () => store.read(listIds(false)),
-    change: ({ indexId, change: wanted, audit }) => inTransaction(() => change(indexId, wanted), audit),
+    change: ({ indexId, change: indexChange, audit }) => inTransaction(() => change(indexId, indexChange), audit),
     hashDerivedTokens: ({ indexId, hashes }) =>
       store.write(() =>
         send(sql`

@@ -1,5 +1,5 @@
-/** What SQLite and PostgreSQL write differently. */
-import { byDialect, joined, raw, type Sql, sql } from './sql.js';
+/** SQL fragments that SQLite and PostgreSQL write differently. */
+import { byDialect, joinSql, raw, type Sql, sql } from './sql.js';
 
 const NOTHING = raw('');
 
@@ -66,7 +66,7 @@ export function rowsOf<Types extends Readonly<Record<string, ListType>>>(types: 
   const lists = records.map((record) => columns.map((name) => record[name] ?? null));
   return byDialect({
     sqlite: sql`(SELECT ${raw(fields)} FROM json_each(${JSON.stringify(lists)})) AS listed`,
-    postgres: sql`unnest(${joined(arrays)}) AS listed (${raw(columns.join(', '))})`,
+    postgres: sql`unnest(${joinSql(arrays)}) AS listed (${raw(columns.join(', '))})`,
   });
 }
 

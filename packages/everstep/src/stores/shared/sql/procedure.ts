@@ -41,7 +41,7 @@ export function* send(statement: Sql): Procedure<void> {
 
 /** Does work of one store within a procedure, without its own statement. */
 // biome-ignore lint/correctness/useYield: it replaces a procedure that has statements.
-export function* own<Result>(work: () => Result): Procedure<Result> {
+export function* localWork<Result>(work: () => Result): Procedure<Result> {
   return work();
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FOR_UPDATE, isOneOf, isTrue, ofInstance, rowsOf } from './dialect.js';
-import { byDialect, joined, raw, render, sql } from './sql.js';
+import { byDialect, joinSql, raw, render, sql } from './sql.js';
 import { json, NUMBER, nullable, optional, TEXT, TRUE_OR_ABSENT, table } from './table.js';
 
 interface Note {
@@ -62,8 +62,8 @@ describe('a statement', () => {
 
   test('can be joined from parts, even from none', () => {
     const parts = [1, 2].map((value) => byDialect({ sqlite: sql`a ${value}`, postgres: sql`b ${value}` }));
-    assert.deepEqual(render(joined(parts, ' OR '), 'sqlite'), { text: 'a ? OR a ?', values: [1, 2] });
-    assert.deepEqual(render(joined([]), 'postgres'), { text: '', values: [] });
+    assert.deepEqual(render(joinSql(parts, ' OR '), 'sqlite'), { text: 'a ? OR a ?', values: [1, 2] });
+    assert.deepEqual(render(joinSql([]), 'postgres'), { text: '', values: [] });
   });
 });
 

@@ -30,10 +30,10 @@ class Choice {
   readonly postgres: Sql;
   readonly distributed: Sql;
 
-  constructor(own: Fragments) {
-    this.sqlite = own.sqlite;
-    this.postgres = own.postgres;
-    this.distributed = own.distributed ?? own.postgres;
+  constructor(fragments: Fragments) {
+    this.sqlite = fragments.sqlite;
+    this.postgres = fragments.postgres;
+    this.distributed = fragments.distributed ?? fragments.postgres;
   }
 }
 
@@ -44,10 +44,10 @@ export const sql = (strings: TemplateStringsArray, ...inserts: readonly (SqlValu
 /** Returns text without parameters: names and constants of the code, never input. */
 export const raw = (text: string): Sql => new Template([text], []);
 
-export const byDialect = (own: Fragments): Sql => new Choice(own);
+export const byDialect = (fragments: Fragments): Sql => new Choice(fragments);
 
 /** Returns values or fragments with a separator between them. */
-export const joined = (parts: readonly (SqlValue | Sql)[], separator = ', '): Sql =>
+export const joinSql = (parts: readonly (SqlValue | Sql)[], separator = ', '): Sql =>
   new Template(['', ...parts.slice(1).map(() => separator), ''], parts);
 
 export interface RenderedSql {

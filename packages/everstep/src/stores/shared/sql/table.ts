@@ -1,7 +1,7 @@
 /** How a record is stored in a table: declared once, for the statement that inserts it and for its rows. */
 import * as read from '../../records/columns.js';
 import { OWNER, owner } from './dialect.js';
-import { joined, raw, type Sql, type SqlValue, sql } from './sql.js';
+import { joinSql, raw, type Sql, type SqlValue, sql } from './sql.js';
 
 /** Converts between a field of a record and a column. `undefined` is a field that the record does not have. */
 export interface Column<Value> {
@@ -9,18 +9,18 @@ export interface Column<Value> {
   write(value: Value): SqlValue;
 }
 
-const stored = <Value extends SqlValue>(reader: (row: read.Row, column: string) => Value): Column<Value> => ({
+const plainColumn = <Value extends SqlValue>(reader: (row: read.Row, column: string) => Value): Column<Value> => ({
   read: reader,
   write: (value) => value,
 });
 
-export const TEXT = stored(read.text);
-export const NUMBER = stored(read.integer);
-export const FLAG = stored(read.flag);
-export const BYTES = stored(read.bytes);
+export const TEXT = plainColumn(read.text);
+export const NUMBER = plainColumn(read.integer);
+export const FLAG = plainColumn(read.flag);
+export const BYTES = plainColumn(read.bytes);
 
 export const oneOf = <Word extends string>(words: readonly Word[]): Column<Word> =>
-  stored((row, column) => read.word(row, column, words));
+  plainColumn((row, column) => read.word(row, column, words));
 
 export const json = <Value>(): Column<Value> => ({ read: read.json, write: (value) => JSON.stringify(value) });
 
@@ -76,42 +76,46 @@ const snakeCase = (field: string): string => field.replace(/[A-Z]/g, (letter) =>
 
 /** Declares a table. A column has the name of its field in snake case: `tokenId` is stored in `token_id`. */
 export function table<Stored extends object>(name: string, columns: Columns<Stored>): Table<Stored> {
-  const stored = Object.entries<Column<unknown>>(columns).map(([field, column]) => ({ field, column, name: snakeCase(field) }));
-  const names = raw(stored.map((column) => column.name).join(', '));
-  const into = raw(name);
+  const storedFields = Object.entries<Column<unknown>>(columns).map(([field, column]) => ({
+    field,
+    column,
+    name: snakeCase(field),
+  }));
+  const names = raw(storedFields.map((column) => column.name).join(', '));
+  const tableName = raw(name);
   const fieldOf = (record: object, field: string): unknown => Reflect.get(record, field);
-  const valuesOf = (record: Stored) => stored.map(({ field, column }) => column.write(fieldOf(record, field)));
+  const valuesOf = (record: Stored) => storedFields.map(({ field, column }) => column.write(fieldOf(record, field)));
   return {
     read(row) {
-      const fields = stored.map(({ field, column, name: of }) => [field, column.read(row, of)] as const);
+      const fields = storedFields.map(({ field, column, name: columnName }) => [field, column.read(row, columnName)] as const);
       // The columns are declared for exactly the fields of the type.
       return Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as Stored;
     },
     insert: (record) => {
       const values = valuesOf(record);
-      return sql`INSERT INTO ${into} (${names}) VALUES (${joined(values)})`;
+      return sql`INSERT INTO ${tableName} (${names}) VALUES (${joinSql(values)})`;
     },
     replace: (record, key, instanceId) => {
       const values = valuesOf(record);
       const keys = raw(['', ...key.map(snakeCase)].join(', '));
-      const others = stored.filter(({ field }) => !key.some((part) => part === field));
-      const set = raw(others.map(({ name: of }) => `${of} = excluded.${of}`).join(', '));
+      const replacedFields = storedFields.filter(({ field }) => !key.some((part) => part === field));
+      const set = raw(replacedFields.map(({ name: columnName }) => `${columnName} = excluded.${columnName}`).join(', '));
       return sql`
-        INSERT INTO ${into} (${OWNER}, ${names}) VALUES (${owner(instanceId)}, ${joined(values)})
+        INSERT INTO ${tableName} (${OWNER}, ${names}) VALUES (${owner(instanceId)}, ${joinSql(values)})
         ON CONFLICT (${OWNER}${keys}) DO UPDATE SET ${set}`;
     },
     columns: (alias, except) =>
       raw(
-        stored
+        storedFields
           .filter(({ field }) => field !== except)
-          .map(({ name: of }) => `${alias}.${of}`)
+          .map(({ name: columnName }) => `${alias}.${columnName}`)
           .join(', '),
       ),
     assignments: (record) =>
-      joined(
-        stored.map(({ field, column, name: of }) => {
+      joinSql(
+        storedFields.map(({ field, column, name: columnName }) => {
           const value = fieldOf(record, field) ?? null;
-          return sql`${raw(of)} = ${value === null ? null : column.write(value)}`;
+          return sql`${raw(columnName)} = ${value === null ? null : column.write(value)}`;
         }),
       ),
   };

@@ -5,16 +5,16 @@ import { createAccounts } from '../../shared/accounts/accounts.js';
 import { listDayCounts } from '../../shared/accounts/day-counts.js';
 import { createUsage } from '../../shared/accounts/usage.js';
 import { addSealedAudit } from '../../shared/audit/audit-chain.js';
-import { own } from '../../shared/sql/procedure.js';
+import { localWork } from '../../shared/sql/procedure.js';
 import type { SqlSession } from '../connection/sql-session.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
 export function createSqliteAccounts({ sums, usage, days, stored }: StoreParts, store: SqlSession): AccountStore {
   /** Resolves when the tables contain everything that was counted. */
-  const settled = async (): Promise<void> => {
+  const settleSums = async (): Promise<void> => {
     if (sums.isEmpty) return;
     try {
-      await store.write(() => own(() => sums.settle()), { durable: false });
+      await store.write(() => localWork(() => sums.settle()), { durable: false });
     } catch (error) {
       // A store that rejects writes can be read; the counts of its last commits are missing.
       if (!(error instanceof StoreUnavailableError)) throw error;
@@ -23,28 +23,28 @@ export function createSqliteAccounts({ sums, usage, days, stored }: StoreParts, 
   const { usage: usageOf, usageByDay } = createUsage(store);
   return createAccounts(store, {
     addAudit: addSealedAudit,
-    noteInstance: (instanceId, price) => own(() => usage.instanceChanged(instanceId, price)),
-    noteDeletion: (instanceId) => own(() => usage.instanceChanged(instanceId, undefined)),
+    noteInstance: (instanceId, price) => localWork(() => usage.instanceChanged(instanceId, price)),
+    noteDeletion: (instanceId) => localWork(() => usage.instanceChanged(instanceId, undefined)),
     async totalsOf({ accountId }) {
-      await settled();
+      await settleSums();
       return stored.ofAccount(accountId);
     },
     async usage(query) {
-      await settled();
+      await settleSums();
       return usageOf(query);
     },
     async usageByDay(query) {
-      await settled();
+      await settleSums();
       return usageByDay(query);
     },
     countOfDay: (counts) =>
       store.write(() =>
-        own(() => {
+        localWork(() => {
           for (const count of counts) days.add(count);
         }),
       ),
     async countsByDay({ instanceId, fromDay }) {
-      await settled();
+      await settleSums();
       return store.read(listDayCounts(instanceId, fromDay));
     },
   });

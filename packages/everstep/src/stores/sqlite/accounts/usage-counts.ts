@@ -57,8 +57,8 @@ export class UsageCounts {
   }
 
   private billOf(instanceId: string): Bill {
-    const known = this.bills.get(instanceId);
-    if (known) return known;
+    const cached = this.bills.get(instanceId);
+    if (cached) return cached;
     const row = this.selectBill.get(instanceId);
     const owner = (row ? textOrNull(row, 'account_id') : null) ?? NO_OWNER;
     const price = (row ? numberOrNull(row, 'price') : null) ?? NO_PRICE;

@@ -132,8 +132,8 @@ export class BatchWriter {
     }
   }
 
-  private isUnchanged<Found>(find: Procedure<Found | null>, was: Found | null): boolean {
-    return isDeepStrictEqual(this.parts.sql.run(find), was);
+  private isUnchanged<Found>(find: Procedure<Found | null>, expected: Found | null): boolean {
+    return isDeepStrictEqual(this.parts.sql.run(find), expected);
   }
 
   private isOpen(runKey: string, slot: number, messageId: string): boolean {
@@ -163,10 +163,10 @@ const applierOf = (appliers: Appliers, aggregate: Aggregate): Applier<StoreWrite
 
 function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: Records): Appliers {
   const { triggers, events, flowControls, queues, schedules } = records;
-  const executed = <Write>(procedureOf: (write: Write) => Procedure<void>): Applier<Write> => ({
+  const executeProcedure = <Write>(procedureOf: (write: Write) => Procedure<void>): Applier<Write> => ({
     apply: (write) => parts.sql.run(procedureOf(write)),
   });
-  const executedOf = <Write extends { readonly instanceId: string }>(
+  const executeForInstance = <Write extends { readonly instanceId: string }>(
     procedureOf: (write: Write) => Procedure<void>,
   ): Applier<Write> => ({
     apply(write) {
@@ -181,17 +181,17 @@ function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: R
     event: events,
     deduplication: triggers,
     'dead-letter': deadLetters,
-    repair: executed(setItem),
+    repair: executeProcedure(setItem),
     'flow-control': flowControls,
     queue: queues,
-    'url-group': executedOf(writeUrlGroup),
+    'url-group': executeForInstance(writeUrlGroup),
     schedule: schedules,
-    hold: executedOf(writeHold),
-    settings: executedOf(writeSettings),
+    hold: executeForInstance(writeHold),
+    settings: executeForInstance(writeSettings),
     usage: { apply: ({ instanceId, messages, at }) => parts.usage.add(instanceId, messages, at) },
     'day-count': { apply: (write) => parts.days.add(write) },
     insights: { apply: (write) => parts.insights.add(write) },
-    audit: executed(({ entry }) => addSealedAudit(entry)),
-    alert: executed(addAlertEvent),
+    audit: executeProcedure(({ entry }) => addSealedAudit(entry)),
+    alert: executeProcedure(addAlertEvent),
   };
 }

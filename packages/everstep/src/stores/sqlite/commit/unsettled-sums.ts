@@ -49,8 +49,8 @@ export class UnsettledSums {
   constructor(connection: Connection) {
     this.connection = connection;
     this.select = connection.prepare("SELECT sums FROM counter WHERE name = 'commits'");
-    const prepared = (table: SummedTable) => [table, connection.prepare(UPSERTS[table])] as const;
-    this.upserts = new Map([prepared('usage'), prepared('day_count'), prepared('instance_totals')]);
+    const prepareUpsert = (table: SummedTable) => [table, connection.prepare(UPSERTS[table])] as const;
+    this.upserts = new Map([prepareUpsert('usage'), prepareUpsert('day_count'), prepareUpsert('instance_totals')]);
   }
 
   get isEmpty(): boolean {

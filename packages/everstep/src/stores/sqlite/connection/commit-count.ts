@@ -18,8 +18,8 @@ export interface CountedStore {
   readonly commits: number;
 }
 
-/** Returns what a database says about itself: no id and no commits if it has no tables yet. */
-export function countedIn(database: DatabaseSync): CountedStore {
+/** Returns the id and the number of commits that a database records: no id and no commits if it has no tables yet. */
+export function readCounts(database: DatabaseSync): CountedStore {
   const hasCounters = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'counter'").get();
   if (!hasCounters) return { storeId: null, commits: 0 };
   const select = database.prepare(SELECT);
@@ -33,7 +33,7 @@ export function identify(database: DatabaseSync): string {
   database
     .prepare('INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING')
     .run(STORE_ID, randomInt(1, 16 ** ID_DIGITS));
-  const { storeId } = countedIn(database);
+  const { storeId } = readCounts(database);
   if (storeId === null) throw new Error('the store has no id');
   return storeId;
 }
@@ -58,7 +58,7 @@ export class CommitCount {
   }
 
   /** Number of commits so far. Must be read between transactions. */
-  get now(): number {
+  get current(): number {
     return counterOf(this.select, COMMITS);
   }
 }

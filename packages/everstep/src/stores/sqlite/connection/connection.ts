@@ -129,28 +129,28 @@ export function migrate(database: DatabaseSync, file: string, migrations: readon
       `${file} was written by a newer version of Everstep (schema ${version}; this version knows ${migrations.length}). ` +
         'Start the newer version, or restore a backup made before the upgrade.',
     );
-  const marks = (version: number) => `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version}`;
+  const versionPragmas = (version: number) => `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version}`;
   const isNew = version === 0 && migrations === MIGRATIONS;
-  if (isNew && wholeSchema !== null) {
-    const schema = wholeSchema;
-    transact(database, () => database.exec(`${schema};${marks(migrations.length)}`));
+  if (isNew && latestSchema !== null) {
+    const schema = latestSchema;
+    transact(database, () => database.exec(`${schema};${versionPragmas(migrations.length)}`));
     return;
   }
   for (const [index, sql] of migrations.entries()) {
     if (index < version) continue;
     transact(database, () => {
       database.exec(sql);
-      database.exec(marks(index + 1));
+      database.exec(versionPragmas(index + 1));
     });
   }
-  if (isNew) wholeSchema = schemaOf(database);
+  if (isNew) latestSchema = schemaOf(database);
 }
 
 /**
  * Schema of the first new database of this process after all migrations. Later databases are created with it directly, which takes a
  * fifth of the time; tests open hundreds of stores.
  */
-let wholeSchema: string | null = null;
+let latestSchema: string | null = null;
 
 /** Returns the SQL of the schema, or null if the database also has rows that a migration inserted. */
 function schemaOf(database: DatabaseSync): string | null {
@@ -166,7 +166,7 @@ function schemaOf(database: DatabaseSync): string | null {
 }
 
 /** Converts an error from opening `file` into one for the operator. */
-export function explained(error: unknown, file: string): unknown {
+export function toOpenError(error: unknown, file: string): unknown {
   switch (resultCode(error)) {
     case SQLITE_BUSY:
       return new StoreOpenError(
@@ -227,7 +227,7 @@ function openLocked(file: string): DatabaseSync {
     return database;
   } catch (error) {
     database.close();
-    throw explained(error, file);
+    throw toOpenError(error, file);
   }
 }
 
@@ -240,26 +240,26 @@ interface CheckedDatabase {
 /** Opens a file that has lost nothing acknowledged, or whose loss is accepted. */
 function openChecked(file: string, options: ConnectionOptions): CheckedDatabase {
   const { companionFiles = [], acceptLoss = false, onNotice } = options;
-  const found = findLoss(file, companionFiles);
-  if (found !== null) requireAcceptedLoss(file, found, options);
+  const loss = findLoss(file, companionFiles);
+  if (loss !== null) requireAcceptedLoss(file, loss, options);
   createPrivately(file);
   const database = openLocked(file);
-  if (found !== null) return { database, lossAccepted: true };
-  let foundNow: string | null;
+  if (loss !== null) return { database, lossAccepted: true };
+  let lossAfterOpening: string | null;
   try {
     // Where files cannot be read before they are locked, the loss is detected only now.
-    foundNow = lossIn(database, file, companionFiles);
-    if (foundNow === null) for (const doubt of doubtsOf(database, file)) onNotice?.(doubt);
+    lossAfterOpening = lossIn(database, file, companionFiles);
+    if (lossAfterOpening === null) for (const doubt of doubtsOf(database, file)) onNotice?.(doubt);
   } catch (error) {
     database.close();
-    throw explained(error, file);
+    throw toOpenError(error, file);
   }
-  if (foundNow === null) {
+  if (lossAfterOpening === null) {
     if (acceptLoss) onNotice?.({ event: 'store has no known loss, remove --accept-loss', fields: { file } });
     return { database, lossAccepted: false };
   }
   database.close();
-  requireAcceptedLoss(file, foundNow, options);
+  requireAcceptedLoss(file, lossAfterOpening, options);
   return { database: openLocked(file), lossAccepted: true };
 }
 
@@ -280,7 +280,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
     database.exec('PRAGMA temp_store = MEMORY');
   } catch (error) {
     database.close();
-    throw explained(error, file);
+    throw toOpenError(error, file);
   }
   // A reader may have left this file before the lock was taken. The process that holds the lock does not need it.
   if (!inMemory) rmSync(`${file}-shm`, { force: true });
@@ -290,7 +290,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
   const mark = new DurableMark(file, storeId, ({ message: error }) =>
     onNotice?.({ event: 'could not write the durable mark, lost commits may go undetected', fields: { file, error } }),
   );
-  const syncing = { databaseFile: file, commits: () => commits.now, mark, onSync, onFailure: onDiskFailure };
+  const syncing = { databaseFile: file, commits: () => commits.current, mark, onSync, onFailure: onDiskFailure };
   const log = inMemory ? null : new LogSync(syncing);
   let open = true;
   return {
@@ -305,12 +305,12 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
       const before = countOf(freePages);
       if (before === 0) return false;
       database.exec(`PRAGMA incremental_vacuum(${PAGES_RELEASED})`);
-      const left = countOf(freePages);
+      const remaining = countOf(freePages);
       // A file that does not record where its pages belong keeps them.
-      return left > 0 && left < before;
+      return remaining > 0 && remaining < before;
     },
     copyTo: (request) => copyOnline(database, request),
-    durable: (alone) => log?.reached(alone) ?? Promise.resolve(),
+    durable: (alone) => log?.waitUntilDurable(alone) ?? Promise.resolve(),
     onSyncFailure: (error) => log?.failed(error),
     async close() {
       if (!open) return;

@@ -48,8 +48,8 @@ export function readMark(databaseFile: string): FoundMark {
   }
   // `open` created it, and the process was killed before its first commit.
   if (text === '\0'.repeat(BYTES)) return { kind: 'none' };
-  const [, marked = '', storeId = '', commits = '', sum] = PATTERN.exec(text) ?? [];
-  if (sum === undefined || sum !== sumOf(marked)) return { kind: 'damaged' };
+  const [, content = '', storeId = '', commits = '', sum] = PATTERN.exec(text) ?? [];
+  if (sum === undefined || sum !== sumOf(content)) return { kind: 'damaged' };
   return { kind: 'found', storeId, commits: Number(commits) };
 }
 
@@ -61,7 +61,7 @@ export class DurableMark {
   private timer: NodeJS.Timeout | null = null;
   private syncing = false;
   /** Whether the mark was written during a sync, which may not include it. */
-  private writtenMeanwhile = false;
+  private writtenDuringSync = false;
   private closed = false;
   private hasFailed = false;
 
@@ -79,7 +79,7 @@ export class DurableMark {
       // A damaged mark may be longer.
       ftruncateSync(this.descriptor, BYTES);
     } catch (error) {
-      this.failed(error);
+      this.reportFailure(error);
     }
   }
 
@@ -90,7 +90,7 @@ export class DurableMark {
       writeSync(this.descriptor, textOf({ storeId: this.storeId, commits }), 0, 'latin1');
       this.syncSoon();
     } catch (error) {
-      this.failed(error);
+      this.reportFailure(error);
     }
   }
 
@@ -101,7 +101,7 @@ export class DurableMark {
   }
 
   private syncSoon(): void {
-    this.writtenMeanwhile = this.syncing;
+    this.writtenDuringSync = this.syncing;
     if (this.timer || this.syncing) return;
     this.timer = setTimeout(() => {
       this.timer = null;
@@ -109,9 +109,9 @@ export class DurableMark {
       this.syncing = true;
       fsync(this.descriptor, (error) => {
         this.syncing = false;
-        if (error) this.failed(error);
+        if (error) this.reportFailure(error);
         if (this.closed) this.release();
-        else if (this.writtenMeanwhile) this.syncSoon();
+        else if (this.writtenDuringSync) this.syncSoon();
       });
     }, SYNC_AFTER_MS);
     this.timer.unref();
@@ -122,7 +122,7 @@ export class DurableMark {
     this.descriptor = null;
   }
 
-  private failed(error: unknown): void {
+  private reportFailure(error: unknown): void {
     if (this.hasFailed) return;
     this.hasFailed = true;
     this.onFailure(error instanceof Error ? error : new Error(String(error)));

@@ -25,7 +25,7 @@ function extendedCode(error: unknown): number | null {
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null;
 }
 
-/** The primary result code of an error of SQLite; null for other errors. */
+/** Returns the primary result code of an error of SQLite; null for other errors. */
 export function resultCode(error: unknown): number | null {
   const code = extendedCode(error);
   return code === null ? null : code & 0xff;

@@ -46,15 +46,15 @@ function sumOf(words: Int32Array, start: number, count: number, [first, second]:
 
 /** Returns the bytes as words in the byte order of the checksums. */
 function wordsOf(bytes: Buffer, bigEndian: boolean): Int32Array {
-  const same = bigEndian === (endianness() === 'BE');
-  const source = same ? bytes : Buffer.from(bytes).swap32();
+  const isSameOrder = bigEndian === (endianness() === 'BE');
+  const source = isSameOrder ? bytes : Buffer.from(bytes).swap32();
   // A view needs an aligned start, which a separate buffer always has.
   if (source.byteOffset % 4 === 0) return new Int32Array(source.buffer, source.byteOffset, source.length >> 2);
   return new Int32Array(new Uint8Array(source).buffer, 0, source.length >> 2);
 }
 
 const storedSum = (bytes: Buffer, at: number): Sum => [bytes.readInt32BE(at), bytes.readInt32BE(at + 4)];
-const same = ([a, b]: Sum, [c, d]: Sum): boolean => a === c && b === d;
+const isEqual = ([a, b]: Sum, [c, d]: Sum): boolean => a === c && b === d;
 
 function readFully(descriptor: number, into: Buffer, position: number): number {
   let done = 0;
@@ -77,7 +77,7 @@ function read(descriptor: number): LogContents | null {
     magic >>> 1 === MAGIC >>> 1 &&
     header.readUInt32BE(4) === VERSION &&
     isPageSize(pageBytes) &&
-    same(headerSum, storedSum(header, 24));
+    isEqual(headerSum, storedSum(header, 24));
   const counts = { frames: 0, committedFrames: 0, commits: 0, framesBehind: 0, commitsBehind: 0 };
   if (!isPageSize(pageBytes)) return { headerValid, ...counts };
 
@@ -86,20 +86,20 @@ function read(descriptor: number): LogContents | null {
   /** Frames of an earlier generation have other salts. If the header is broken, the salts of the first frame are used. */
   let salts: Sum | null = headerValid ? storedSum(header, 16) : null;
   let previous: Sum = headerSum;
-  let whole = headerValid;
+  let isIntact = headerValid;
   for (let position = HEADER_BYTES; ; position += chunk.length) {
     const length = readFully(descriptor, chunk, position);
     const words = wordsOf(chunk.subarray(0, length - (length % 4)), bigEndian);
     for (let at = 0; at + frameBytes <= length; at += frameBytes) {
-      const found = storedSum(chunk, at + 8);
-      salts ??= found;
+      const frameSalts = storedSum(chunk, at + 8);
+      salts ??= frameSalts;
       const stored = storedSum(chunk, at + 16);
       const sum = sumOf(words, (at + FRAME_HEADER_BYTES) >> 2, pageBytes >> 2, sumOf(words, at >> 2, 2, previous));
-      const valid = chunk.readUInt32BE(at) !== 0 && same(found, salts) && same(sum, stored);
+      const valid = chunk.readUInt32BE(at) !== 0 && isEqual(frameSalts, salts) && isEqual(sum, stored);
       const isCommit = chunk.readUInt32BE(at + 4) !== 0;
       previous = stored;
-      whole &&= valid;
-      if (whole) {
+      isIntact &&= valid;
+      if (isIntact) {
         counts.frames++;
         if (!isCommit) continue;
         counts.commits++;

@@ -52,7 +52,7 @@ export class LogSync {
    * Resolves when everything that was committed before this call is on the disk. `alone`: nothing else is in progress, so the event
    * loop may block for a moment.
    */
-  reached(alone = false): Promise<void> {
+  waitUntilDurable(alone = false): Promise<void> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ resolve, reject });
       if (!this.syncing) this.sync(alone && this.usualMs < QUICK_MS);
@@ -78,7 +78,7 @@ export class LogSync {
     this.options.mark.close();
   }
 
-  private sync(here: boolean): void {
+  private sync(onThisThread: boolean): void {
     const waiters = this.waiting;
     this.waiting = [];
     this.syncing = true;
@@ -86,11 +86,11 @@ export class LogSync {
     let commits = 0;
     const done = (error: Error | null): void => {
       const tookMs = performance.now() - startedAt;
-      const known = Number.isFinite(this.usualMs) ? this.usualMs : tookMs;
-      this.usualMs = known + WEIGHT_OF_LATEST * (tookMs - known);
+      const previousMs = Number.isFinite(this.usualMs) ? this.usualMs : tookMs;
+      this.usualMs = previousMs + WEIGHT_OF_LATEST * (tookMs - previousMs);
       if (error) this.failed(error);
       else if (!this.broken) this.options.onSync?.(tookMs);
-      // Before the acknowledgements: a killed process then has no acknowledged commit beyond the mark.
+      // The mark is written before the acknowledgements, so that a killed process has no acknowledged commit beyond it.
       if (!this.broken) this.options.mark.write(commits);
       for (const waiter of waiters) {
         if (this.broken) waiter.reject(this.broken);
@@ -106,7 +106,7 @@ export class LogSync {
     }
     try {
       commits = this.options.commits();
-      if (here) {
+      if (onThisThread) {
         fdatasyncSync(this.open());
         done(null);
       } else fdatasync(this.open(), done);

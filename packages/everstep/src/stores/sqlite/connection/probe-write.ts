@@ -1,4 +1,4 @@
-/** Finds out whether the store accepts writes. */
+/** Checks whether the store accepts writes. */
 import { randomBytes } from 'node:crypto';
 import type { StatementSync } from 'node:sqlite';
 import { PROBE_BYTES } from '../../../ports/stores/store.js';

@@ -6,14 +6,14 @@ import { MIGRATIONS } from '../migrations/index.js';
 import { checkConsistency } from '../storage/consistency.js';
 import { type CopyRequest, copyOnline, UNHINDERED } from '../storage/online-copy.js';
 import { text } from './columns.js';
-import { APPLICATION_ID, explained, StoreOpenError } from './connection.js';
+import { APPLICATION_ID, StoreOpenError, toOpenError } from './connection.js';
 import { doubtsOf, findLoss, openToRead, type StoreNotice } from './store-loss.js';
 
 const BUSY_TIMEOUT_MS = 1000;
 const MAX_PROBLEMS = 5;
 
 /** Counts of a store, by the tables that contain them. */
-const COUNTED = {
+const COUNTED_TABLES = {
   runs: 'run',
   journalEntries: 'step',
   deadLetters: 'dead_letter',
@@ -23,7 +23,7 @@ const COUNTED = {
   users: 'account_user',
   searchIndexes: 'search_index',
 } as const;
-export type StoreCounts = { readonly [Name in keyof typeof COUNTED]: number };
+export type StoreCounts = { readonly [Name in keyof typeof COUNTED_TABLES]: number };
 
 export interface Inspection {
   /** First findings of `PRAGMA integrity_check`; empty if the file is consistent. */
@@ -38,21 +38,21 @@ export interface StoreInspection extends Inspection {
 const numberOf = (database: DatabaseSync, sql: string): number =>
   Number(Object.values(database.prepare(sql).get() ?? {})[0] ?? 0);
 
-function reading<Result>(file: string, read: (database: DatabaseSync) => Result): Result {
+function readDatabase<Result>(file: string, read: (database: DatabaseSync) => Result): Result {
   let database: DatabaseSync | null = null;
   try {
     database = openToRead(file);
     return read(database);
   } catch (error) {
-    throw explained(error, file);
+    throw toOpenError(error, file);
   } finally {
     database?.close();
   }
 }
 
 function problemsOf(database: DatabaseSync): readonly string[] {
-  const found = database.prepare(`PRAGMA integrity_check(${MAX_PROBLEMS})`).all();
-  return found.map((row) => text(row, 'integrity_check')).filter((line) => line !== 'ok');
+  const problems = database.prepare(`PRAGMA integrity_check(${MAX_PROBLEMS})`).all();
+  return problems.map((row) => text(row, 'integrity_check')).filter((line) => line !== 'ok');
 }
 
 /** Returns the version of its schema. Throws StoreOpenError if the file is not a store or is newer than this version. */
@@ -68,17 +68,17 @@ export function assertStore(database: DatabaseSync, file: string): number {
   return schema;
 }
 
-const has = (database: DatabaseSync, table: string): boolean =>
+const hasTable = (database: DatabaseSync, table: string): boolean =>
   database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined;
 
 /** Reads and inspects the whole file. Throws StoreOpenError if it is not a store, too damaged to read, or too new. */
 export function inspectStore(file: string): StoreInspection {
-  return reading(file, (database) => {
+  return readDatabase(file, (database) => {
     const schema = assertStore(database, file);
     const problems = problemsOf(database);
-    const count = (table: string) => (has(database, table) ? numberOf(database, `SELECT count(*) FROM ${table}`) : 0);
+    const count = (table: string) => (hasTable(database, table) ? numberOf(database, `SELECT count(*) FROM ${table}`) : 0);
     // The entries have this type because of the table above.
-    const counts = Object.fromEntries(Object.entries(COUNTED).map(([name, table]) => [name, count(table)])) as StoreCounts;
+    const counts = Object.fromEntries(Object.entries(COUNTED_TABLES).map(([name, table]) => [name, count(table)])) as StoreCounts;
     return { schema, problems, counts };
   });
 }
@@ -88,7 +88,7 @@ export function inspectStore(file: string): StoreInspection {
  * `inspectStore`.
  */
 export const checkStore = (file: string): readonly CheckResult[] | null =>
-  reading(file, (database) => (assertStore(database, file) < MIGRATIONS.length ? null : checkConsistency(database)));
+  readDatabase(file, (database) => (assertStore(database, file) < MIGRATIONS.length ? null : checkConsistency(database)));
 
 /**
  * Like `inspectStore`, for the files of a stopped service with their log; null if there are none. `companionFiles` are as in
@@ -101,7 +101,7 @@ export function inspectLiveStore(
   const loss = findLoss(file, companionFiles);
   if (loss !== null) throw new StoreOpenError('damaged', loss);
   if (!existsSync(file)) return null;
-  return { ...inspectStore(file), doubts: reading(file, (database) => doubtsOf(database, file)) };
+  return { ...inspectStore(file), doubts: readDatabase(file, (database) => doubtsOf(database, file)) };
 }
 
 export interface QuickInspection {
@@ -116,7 +116,7 @@ export function inspectQuickly(file: string, companionFiles: readonly string[]):
   const loss = findLoss(file, companionFiles);
   if (loss !== null) throw new StoreOpenError('damaged', loss);
   if (!existsSync(file)) return null;
-  return reading(file, (database) => ({
+  return readDatabase(file, (database) => ({
     schema: assertStore(database, file),
     currentSchema: MIGRATIONS.length,
     doubts: doubtsOf(database, file),
@@ -125,8 +125,8 @@ export function inspectQuickly(file: string, companionFiles: readonly string[]):
 
 /** Inspects the file of a search index. Throws StoreOpenError if it is not one, or is too damaged to be read. */
 export function inspectDocuments(file: string): Inspection & { readonly documents: number } {
-  return reading(file, (database) => {
-    if (!has(database, 'namespace')) throw new StoreOpenError('not-a-store', `${file} is not the file of a search index.`);
+  return readDatabase(file, (database) => {
+    if (!hasTable(database, 'namespace')) throw new StoreOpenError('not-a-store', `${file} is not the file of a search index.`);
     const documents = numberOf(database, 'SELECT coalesce(sum(documents), 0) FROM namespace WHERE gone = 0');
     return { problems: problemsOf(database), documents };
   });
@@ -150,7 +150,7 @@ export function openAlone(file: string): DatabaseSync {
     return database;
   } catch (error) {
     database.close();
-    throw explained(error, file);
+    throw toOpenError(error, file);
   }
 }
 
@@ -170,7 +170,7 @@ export function openStoreAtRest(file: string): StoreAtRest | null {
   const { database, copyTo, close } = openFile(file);
   try {
     assertStore(database, file);
-    const ids = has(database, 'search_index')
+    const ids = hasTable(database, 'search_index')
       ? database.prepare('SELECT index_id FROM search_index WHERE deleted = 0 ORDER BY seq').all()
       : [];
     return { searchIndexIds: ids.map((row) => text(row, 'index_id')), copyTo, close };

@@ -10,7 +10,7 @@ import { closeSync, constants, copyFileSync, existsSync, fsyncSync, mkdirSync, o
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { countedIn } from './commit-count.js';
+import { readCounts } from './commit-count.js';
 import { markFile, readMark } from './durable-mark.js';
 import { readLog } from './log-reader.js';
 
@@ -62,11 +62,11 @@ function lossOfDatabase(file: string, state: 'missing' | 'empty', signs: readonl
  * files or directories that exist only beside a store that was in use.
  */
 export function lossIn(database: DatabaseSync, file: string, companionFiles: readonly string[] = []): string | null {
-  const found = countedIn(database);
+  const counts = readCounts(database);
   const mark = readMark(file);
-  if (mark.kind === 'found' && (found.storeId ?? mark.storeId) === mark.storeId && found.commits < mark.commits)
+  if (mark.kind === 'found' && (counts.storeId ?? mark.storeId) === mark.storeId && counts.commits < mark.commits)
     return (
-      `${file} has lost acknowledged changes: ${mark.commits} commits were on the disk, ${found.commits} are left. ` +
+      `${file} has lost acknowledged changes: ${mark.commits} commits were on the disk, ${counts.commits} are left. ` +
       `${damageOfLog(file)} ${ADVICE}`
     );
   const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
@@ -80,7 +80,7 @@ export function lossIn(database: DatabaseSync, file: string, companionFiles: rea
 /** Returns irregularities in the files of an open database that do not prove a loss. */
 export function doubtsOf(database: DatabaseSync, file: string): readonly StoreNotice[] {
   const doubts: StoreNotice[] = [];
-  const { storeId } = countedIn(database);
+  const { storeId } = readCounts(database);
   const mark = readMark(file);
   if (mark.kind === 'damaged')
     doubts.push({ event: 'durable mark is damaged, lost commits cannot be detected', fields: { file } });

@@ -1,4 +1,4 @@
-/** What the parts of the store share: one connection and its state in memory. */
+/** The parts of the store, which share one connection and its state in memory. */
 
 import { DayCounts } from '../accounts/day-counts.js';
 import { UsageCounts } from '../accounts/usage-counts.js';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { MIGRATIONS } from '../migrations/index.js';
 import { integer, type Row, text } from './columns.js';
-import { explained, StoreOpenError } from './connection.js';
+import { StoreOpenError, toOpenError } from './connection.js';
 import { assertStore, openAlone } from './store-at-rest.js';
 import { openUnwritten } from './store-loss.js';
 
@@ -37,8 +37,10 @@ function assertRead(database: DatabaseSync, file: string): void {
     .all();
   for (const row of columns) {
     const [table, column] = [text(row, 'name'), text(row, 'column')];
-    const found = database.prepare(`SELECT 1 FROM ${table} WHERE instr(CAST("${column}" AS BLOB), x'00') > 0 LIMIT 1`).get();
-    if (found)
+    const truncatedRow = database
+      .prepare(`SELECT 1 FROM ${table} WHERE instr(CAST("${column}" AS BLOB), x'00') > 0 LIMIT 1`)
+      .get();
+    if (truncatedRow)
       throw new StoreOpenError(
         'unreadable',
         `${file} contains text with the character U+0000 (${column} of ${table}), which Node ${process.versions.node} truncates. ` +
@@ -77,7 +79,7 @@ export function openWholeStore(options: WholeFileOptions): WholeFile | null {
     return wholeFile(database);
   } catch (error) {
     database?.close();
-    throw explained(error, file);
+    throw toOpenError(error, file);
   }
 }
 
@@ -108,6 +110,6 @@ export function openWholeIndex(options: WholeFileOptions): WholeIndex | null {
     return { ...wholeFile(database), namespaces };
   } catch (error) {
     database?.close();
-    throw explained(error, file);
+    throw toOpenError(error, file);
   }
 }

@@ -76,10 +76,10 @@ export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
   }
 
   instancesWithDue(before: number): readonly string[] {
-    const found: string[] = [];
+    const instanceIds: string[] = [];
     // Each query finds the next tenant in the index.
     for (let row = this.selectNextTenant.get(-1); row; row = this.selectNextTenant.get(integer(row, 'seq')))
-      if (integer(row, 'next_at') <= before) found.push(text(row, 'instance_id'));
-    return found;
+      if (integer(row, 'next_at') <= before) instanceIds.push(text(row, 'instance_id'));
+    return instanceIds;
   }
 }

@@ -8,13 +8,13 @@ import type { Connection } from '../connection/connection.js';
 import type { Tenants } from '../listing/tenants.js';
 
 /** SQL: whether entries were added after the group was resolved. */
-const CAME_AFTER = 'resolved_at <= excluded.last_seen_at';
+const ADDED_AFTER_RESOLUTION = 'resolved_at <= excluded.last_seen_at';
 
 export class GroupCounts extends GroupChanges {
   private readonly tenants: Tenants;
   private readonly upsert: StatementSync;
-  private readonly leave: StatementSync;
-  private readonly move: StatementSync;
+  private readonly removeEntries: StatementSync;
+  private readonly moveTotal: StatementSync;
   private readonly resolveEmpty: StatementSync;
   private readonly upsertWorkflow: StatementSync;
   private readonly deleteWorkflow: StatementSync;
@@ -32,14 +32,14 @@ export class GroupCounts extends GroupChanges {
          entries = entries + excluded.entries,
          first_seen_at = min(first_seen_at, excluded.first_seen_at),
          last_seen_at = max(last_seen_at, excluded.last_seen_at),
-         regressed_at = CASE WHEN ${CAME_AFTER} THEN excluded.last_seen_at ELSE regressed_at END,
-         rank = CASE WHEN ${CAME_AFTER} THEN 0 ELSE rank END,
-         resolved_at = CASE WHEN ${CAME_AFTER} THEN NULL ELSE resolved_at END`,
+         regressed_at = CASE WHEN ${ADDED_AFTER_RESOLUTION} THEN excluded.last_seen_at ELSE regressed_at END,
+         rank = CASE WHEN ${ADDED_AFTER_RESOLUTION} THEN 0 ELSE rank END,
+         resolved_at = CASE WHEN ${ADDED_AFTER_RESOLUTION} THEN NULL ELSE resolved_at END`,
     );
-    this.leave = connection.prepare(
+    this.removeEntries = connection.prepare(
       'UPDATE dead_letter_group SET entries = entries - ? WHERE tenant = ? AND fingerprint = ? RETURNING entries',
     );
-    this.move = connection.prepare(
+    this.moveTotal = connection.prepare(
       `UPDATE dead_letter_group SET total = total - ?,
          successor = CASE WHEN coalesce(successor, ?) = ? THEN ? ELSE '${SEVERAL}' END
        WHERE tenant = ? AND fingerprint = ?`,
@@ -64,7 +64,7 @@ export class GroupCounts extends GroupChanges {
 
   /** Writes the changes. Must be called at the end of the transaction, inside it. */
   flush(): void {
-    if (!this.any) return;
+    if (!this.hasChanges) return;
     const { groups, workflows, hours } = this.take();
     for (const {
       instanceId,
@@ -84,14 +84,14 @@ export class GroupCounts extends GroupChanges {
         this.upsert.run(tenant, fingerprint, kind, stepName, responseStatus, message, firstAt, lastAt, added, added);
       }
       if (removed === 0) continue;
-      if (moved > 0) this.move.run(moved, successor, successor, successor, tenant, fingerprint);
-      const entries = this.leave.get(removed, tenant, fingerprint)?.entries;
+      if (moved > 0) this.moveTotal.run(moved, successor, successor, successor, tenant, fingerprint);
+      const entries = this.removeEntries.get(removed, tenant, fingerprint)?.entries;
       if (entries === 0 && recoveredAt !== null) this.resolveEmpty.run(recoveredAt, tenant, fingerprint);
     }
     for (const { instanceId, fingerprint, workflowUrl, entries } of workflows) {
       const tenant = this.tenants.findOrCreate(instanceId);
-      const left = this.upsertWorkflow.get(tenant, fingerprint, workflowUrl, entries)?.entries;
-      if (left === 0) this.deleteWorkflow.run(tenant, fingerprint, workflowUrl);
+      const remaining = this.upsertWorkflow.get(tenant, fingerprint, workflowUrl, entries)?.entries;
+      if (remaining === 0) this.deleteWorkflow.run(tenant, fingerprint, workflowUrl);
     }
     for (const { instanceId, fingerprint, hour, added } of hours) {
       this.upsertHour.run(this.tenants.findOrCreate(instanceId), fingerprint, hour, added);

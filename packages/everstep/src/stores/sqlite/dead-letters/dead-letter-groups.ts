@@ -15,18 +15,18 @@ export function createSqliteDeadLetterGroups(parts: StoreParts, store: SqlSessio
 
   function* examples(instanceId: string, fingerprints: readonly string[]): Procedure<ReadonlyMap<string, GroupExample>> {
     const tenant = tenants.find(instanceId);
-    const found = new Map<string, GroupExample>();
-    if (tenant === null) return found;
+    const newestEntries = new Map<string, GroupExample>();
+    if (tenant === null) return newestEntries;
     for (const fingerprint of fingerprints) {
       const newest = facets.newest(tenant, { facet: FACET.deadLetterFingerprint, value: fingerprint });
       const entry =
         newest === null ? null : yield* row(sql`SELECT dlq_id, error, failed_by FROM dead_letter WHERE seq = ${newest}`);
-      if (entry) found.set(fingerprint, exampleOf(entry));
+      if (entry) newestEntries.set(fingerprint, exampleOf(entry));
     }
-    return found;
+    return newestEntries;
   }
 
-  function* join({ instanceId, dlqId, fingerprint, group }: RegroupedEntry): Procedure<void> {
+  function* regroupEntry({ instanceId, dlqId, fingerprint, group }: RegroupedEntry): Procedure<void> {
     const tenant = tenants.find(instanceId);
     if (tenant === null) return;
     const entry = yield* row(sql`
@@ -48,7 +48,7 @@ export function createSqliteDeadLetterGroups(parts: StoreParts, store: SqlSessio
     addAudit: addSealedAudit,
     examples,
     async ungrouped({ limit }) {
-      const found = await store.read(
+      const foundRows = await store.read(
         rows(sql`
           SELECT t.instance_id, d.dlq_id, d.fingerprint, d.failed_by, ${raw(SHORT_RESPONSE)}, d.response_status, d.error, r.workflow_url, a.name, a.cause, a.message,
             CASE WHEN r.settings ->> 'message' IS NULL THEN 'workflow' ELSE 'message' END AS kind
@@ -57,11 +57,11 @@ export function createSqliteDeadLetterGroups(parts: StoreParts, store: SqlSessio
             SELECT max(x.seq) FROM attempt x WHERE x.run_seq = d.run_seq AND x.slot >= 0 AND x.retry_at IS NULL)
           WHERE d.rules < 2 AND d.seq > 0 ORDER BY d.seq LIMIT ${limit}`),
       );
-      return found.map(ungroupedOf);
+      return foundRows.map(ungroupedOf);
     },
     group: ({ entries }) =>
       store.write(function* () {
-        for (const entry of entries) yield* join(entry);
+        for (const entry of entries) yield* regroupEntry(entry);
       }),
     // No other process writes the file.
     recount: async () => null,

@@ -36,7 +36,7 @@ export class InsightCountsWriter {
       const tenant = this.tenants.findOrCreate(instanceId);
       this.insert.run(tenant, tenant, counts);
     }
-    for (const instanceId of this.turns.after(deltas)) this.sql.run(foldInsights(instanceId));
+    for (const instanceId of this.turns.dueAfter(deltas)) this.sql.run(foldInsights(instanceId));
   }
 
   /** Discards what a rollback has undone. */

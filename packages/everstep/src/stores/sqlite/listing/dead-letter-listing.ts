@@ -65,14 +65,14 @@ export class DeadLetterListing {
   }
 
   bodies(instanceId: string, dlqIds: readonly string[]): ReadonlyMap<string, DeadLetterBodies> {
-    const found = new Map<string, DeadLetterBodies>();
+    const bodiesById = new Map<string, DeadLetterBodies>();
     const tenant = this.parts.tenants.find(instanceId);
     for (const dlqId of tenant === null ? [] : dlqIds) {
       const seq = this.seqOf(tenant ?? 0, dlqId);
       const row = seq === null ? undefined : this.selectBodies.get(seq);
-      if (row) found.set(dlqId, bodiesOf(row));
+      if (row) bodiesById.set(dlqId, bodiesOf(row));
     }
-    return found;
+    return bodiesById;
   }
 
   horizon(): Position {
@@ -85,7 +85,7 @@ export class DeadLetterListing {
     const { filter } = page;
     const { facetReader, deadLetterOrder } = this.parts;
     const selection = new Selection(page, deadLetterOrder, facetReader, tenant);
-    if (filter.dlqIds) selection.from(namedMembers(this.seqsOf(tenant, filter.dlqIds), selection.direction));
+    if (filter.dlqIds) selection.addSource(namedMembers(this.seqsOf(tenant, filter.dlqIds), selection.direction));
     const { kind, failureFunctionStates: states } = filter;
     if (states || (kind && this.hasOthers(tenant, kind)))
       selection.anyOf(FACET.deadLetterState, stateValues(kind, states ?? STATES));
@@ -98,15 +98,15 @@ export class DeadLetterListing {
 
   /** Returns whether the filter by kind excludes any entry. Few instances have entries of both kinds. */
   private hasOthers(tenant: number, kind: RunKind): boolean {
-    const others = stateValues(kind === 'workflow' ? 'message' : 'workflow', STATES);
-    return this.parts.facetReader.anyOf(tenant, FACET.deadLetterState, others, 'up').seek(0) !== null;
+    const otherStates = stateValues(kind === 'workflow' ? 'message' : 'workflow', STATES);
+    return this.parts.facetReader.anyOf(tenant, FACET.deadLetterState, otherStates, 'up').seek(0) !== null;
   }
 
   private withRunIdPrefix(selection: Selection, prefix: string): void {
     const separated = separatedPrefixes(prefix).at(-1);
     if (separated !== prefix && selection.withPrefix(FACET.deadLetterRunId, prefix)) return;
     if (separated !== undefined) selection.anyOf(FACET.deadLetterRunIdPrefix, [separated]);
-    if (separated !== prefix) selection.test((seq) => this.runIdOf(seq).startsWith(prefix));
+    if (separated !== prefix) selection.addTest((seq) => this.runIdOf(seq).startsWith(prefix));
   }
 
   private seqsOf(tenant: number, dlqIds: readonly string[]): readonly number[] {

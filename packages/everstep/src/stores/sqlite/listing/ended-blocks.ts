@@ -12,24 +12,24 @@ export interface BlockFacts {
 }
 
 export class EndedBlocks {
-  private readonly known = new Map<string, Map<number, BlockFacts>>();
+  private readonly factsByState = new Map<string, Map<number, BlockFacts>>();
 
   find(tenant: number, state: RetentionState, block: number): BlockFacts | undefined {
-    return this.known.get(key(tenant, state))?.get(block);
+    return this.factsByState.get(key(tenant, state))?.get(block);
   }
 
   remember(tenant: number, state: RetentionState, block: number, facts: BlockFacts): void {
-    let blocks = this.known.get(key(tenant, state));
+    let blocks = this.factsByState.get(key(tenant, state));
     if (!blocks) {
       blocks = new Map();
-      this.known.set(key(tenant, state), blocks);
+      this.factsByState.set(key(tenant, state), blocks);
     }
     blocks.set(block, facts);
   }
 
   /** Must be called for each row that enters or leaves the state: a run, or an entry of the DLQ for `deadLetter`. */
   changed(tenant: number, state: RetentionState, seq: number): void {
-    if (this.known.size > 0) this.known.get(key(tenant, state))?.delete(blockOf(seq));
+    if (this.factsByState.size > 0) this.factsByState.get(key(tenant, state))?.delete(blockOf(seq));
   }
 }
 

@@ -34,11 +34,11 @@ export class Selection {
     if (values) this.sources.push(this.reader.anyOf(this.tenant, facet, values, this.direction));
   }
 
-  from(members: Members): void {
+  addSource(members: Members): void {
     this.sources.push(members);
   }
 
-  test(test: RowTest): void {
+  addTest(test: RowTest): void {
     this.tests.push(test);
   }
 
@@ -53,7 +53,7 @@ export class Selection {
   createdWithin(order: CreationOrder, fromMs = 0, toMs = Number.MAX_SAFE_INTEGER): void {
     if (fromMs === 0 && toMs === Number.MAX_SAFE_INTEGER) return;
     this.within(order.range(fromMs, toMs));
-    this.test((seq) => order.isWithin(seq, fromMs, toMs));
+    this.addTest((seq) => order.isWithin(seq, fromMs, toMs));
   }
 
   /** Returns the selected rows in order; `all` is walked if the filter has no source. */

@@ -15,7 +15,7 @@ const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'cancel
 
 const NO_LABELS: readonly string[] = Object.freeze([]);
 
-const notThere = (seq: number): Error => new Error(`the index names run ${seq}, which does not exist`);
+const missingRunError = (seq: number): Error => new Error(`the index names run ${seq}, which does not exist`);
 
 export class RunListing {
   private readonly parts: StoreParts;
@@ -55,9 +55,9 @@ export class RunListing {
     // Only messages have these.
     if (kind === 'workflow' && (filter.queues || filter.urlGroups || filter.scheduleIds)) return null;
     for (const { facet, values } of selectedFacets(filter, kind)) selection.anyOf(facet, values);
-    if (runKeys) selection.from(namedMembers(this.seqsOf(runKeys, tenant, kind), selection.direction));
+    if (runKeys) selection.addSource(namedMembers(this.seqsOf(runKeys, tenant, kind), selection.direction));
     if (hosts || paths) {
-      selection.test((seq) => {
+      selection.addTest((seq) => {
         const url = this.urlOf(seq);
         const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
         return (hosts?.includes(host) ?? true) && (paths?.includes(pathname) ?? true);
@@ -68,7 +68,7 @@ export class RunListing {
     selection.createdWithin(runOrder, filter.fromDate, filter.toDate);
     const prefix = filter.workflowUrlPrefix;
     if (prefix !== undefined && !selection.withPrefix(urlFacet, prefix)) {
-      selection.test((seq) => this.urlOf(seq).startsWith(prefix));
+      selection.addTest((seq) => this.urlOf(seq).startsWith(prefix));
     }
     return selection.rows(() => facetReader.anyOf(tenant, FACET.runStatus, stateValues(kind, STATUSES), selection.direction));
   }
@@ -101,13 +101,13 @@ export class RunListing {
 
   private recordAt(seq: number): RunRecord {
     const record = this.reader.record(seq);
-    if (!record) throw notThere(seq);
+    if (!record) throw missingRunError(seq);
     return record;
   }
 
   private textsOf(seq: number): SearchableRun {
     const row = this.selectTexts.get(seq);
-    if (!row) throw notThere(seq);
+    if (!row) throw missingRunError(seq);
     return {
       runKey: text(row, 'key'),
       workflowRunId: text(row, 'workflow_run_id'),

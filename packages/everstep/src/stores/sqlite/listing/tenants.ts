@@ -6,7 +6,7 @@ import type { Connection } from '../connection/connection.js';
 export class Tenants {
   private readonly select: StatementSync;
   private readonly insert: StatementSync;
-  private readonly known = new Map<string, number>();
+  private readonly numbers = new Map<string, number>();
 
   constructor(connection: Connection) {
     this.select = connection.prepare('SELECT seq FROM tenant WHERE instance_id = ?');
@@ -15,26 +15,26 @@ export class Tenants {
 
   /** Returns the number of the instance; null if nothing was ever written for it. */
   find(instanceId: string): number | null {
-    const known = this.known.get(instanceId);
-    if (known !== undefined) return known;
+    const cached = this.numbers.get(instanceId);
+    if (cached !== undefined) return cached;
     const row = this.select.get(instanceId);
     if (!row) return null;
     const seq = integer(row, 'seq');
-    this.known.set(instanceId, seq);
+    this.numbers.set(instanceId, seq);
     return seq;
   }
 
   /** Returns the number of the instance, and assigns one if it has none. Requires an open transaction. */
   findOrCreate(instanceId: string): number {
-    const found = this.find(instanceId);
-    if (found !== null) return found;
+    const existing = this.find(instanceId);
+    if (existing !== null) return existing;
     const seq = Number(this.insert.run(instanceId).lastInsertRowid);
-    this.known.set(instanceId, seq);
+    this.numbers.set(instanceId, seq);
     return seq;
   }
 
   /** Discards what a rollback may have undone. */
   forget(): void {
-    this.known.clear();
+    this.numbers.clear();
   }
 }

@@ -7,7 +7,7 @@ import { addSealedAudit } from '../../shared/audit/audit-chain.js';
 import { countsOf, ENTRY, endedPage, goneItem, indexedBy, ofRepair } from '../../shared/repairs/repair-items.js';
 import { createRepairs } from '../../shared/repairs/repairs.js';
 import { ofInstance } from '../../shared/sql/dialect.js';
-import { own, row, rows } from '../../shared/sql/procedure.js';
+import { localWork, row, rows } from '../../shared/sql/procedure.js';
 import { sql } from '../../shared/sql/sql.js';
 import type { SqlSession } from '../connection/sql-session.js';
 import type { StoreParts } from '../connection/store-parts.js';
@@ -19,15 +19,15 @@ const COUNTED_PER_TURN = 50_000;
 
 const ENDS: Readonly<Record<string, EndedItem['state']>> = { succeeded: 'succeeded', failed: 'failed', canceled: 'canceled' };
 
-function endedOf(found: Row): EndedItem | null {
-  const [n, canary, status] = [integer(found, 'n'), flag(found, 'canary'), textOrNull(found, 'status')];
+function endedOf(foundRow: Row): EndedItem | null {
+  const [n, canary, status] = [integer(foundRow, 'n'), flag(foundRow, 'canary'), textOrNull(foundRow, 'status')];
   if (status === null) return goneItem(n, canary);
   const state = ENDS[status];
-  return state ? { n, canary, state, newDlqId: textOrNull(found, 'dlq_id'), error: textOrNull(found, 'error') } : null;
+  return state ? { n, canary, state, newDlqId: textOrNull(foundRow, 'dlq_id'), error: textOrNull(foundRow, 'error') } : null;
 }
 
 async function describe(store: SqlSession, instanceId: string, dlqIds: readonly string[]): Promise<readonly RepairableEntry[]> {
-  const described: RepairableEntry[] = [];
+  const entries: RepairableEntry[] = [];
   for (const [index, dlqId] of dlqIds.entries()) {
     if (index > 0 && index % DESCRIBED_PER_TURN === 0) await nextTurn();
     const entry = store.run(
@@ -36,33 +36,33 @@ async function describe(store: SqlSession, instanceId: string, dlqIds: readonly 
           (SELECT count(*) FROM step s WHERE s.run_seq = r.seq) AS steps
         FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.dlq_id = ${dlqId} AND d.${ofInstance(instanceId)}`),
     );
-    if (entry) described.push(ENTRY.read(entry));
+    if (entry) entries.push(ENTRY.read(entry));
   }
-  return described;
+  return entries;
 }
 
 /** Counts cohorts here: grouping in SQL would sort all entries, and an index is not worth it for a single query per repair. */
 async function cohorts(store: SqlSession, id: RepairId): Promise<readonly RepairCohort[]> {
-  const counted = new Map<string, { readonly workflowUrl: string; readonly fingerprint: string | null; count: number }>();
-  for (let found: readonly Row[] = [], after = -1; ; await nextTurn()) {
-    found = store.run(
+  const cohortsByKey = new Map<string, { readonly workflowUrl: string; readonly fingerprint: string | null; count: number }>();
+  for (let foundRows: readonly Row[] = [], after = -1; ; await nextTurn()) {
+    foundRows = store.run(
       rows(sql`
         SELECT n, workflow_url, fingerprint FROM repair_item WHERE ${ofRepair(id)} AND n > ${after} ORDER BY n LIMIT ${READ_PER_TURN}`),
     );
-    for (const groupRow of found) {
+    for (const groupRow of foundRows) {
       const workflowUrl = text(groupRow, 'workflow_url');
       const fingerprint = textOrNull(groupRow, 'fingerprint');
       // A fingerprint has no space and is not empty.
       const key = `${workflowUrl} ${fingerprint ?? ''}`;
-      const cohort = counted.get(key) ?? { workflowUrl, fingerprint, count: 0 };
+      const cohort = cohortsByKey.get(key) ?? { workflowUrl, fingerprint, count: 0 };
       cohort.count++;
-      counted.set(key, cohort);
+      cohortsByKey.set(key, cohort);
     }
-    const last = found.at(-1);
-    if (last === undefined || found.length < READ_PER_TURN) break;
+    const last = foundRows.at(-1);
+    if (last === undefined || foundRows.length < READ_PER_TURN) break;
     after = integer(last, 'n');
   }
-  return [...counted].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cohort]) => cohort);
+  return [...cohortsByKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cohort]) => cohort);
 }
 
 /** Counts the entries of the repair. The caller writes none of these entries at the same time. */
@@ -73,12 +73,12 @@ async function counts(store: SqlSession, id: RepairId): ReturnType<RepairStore['
   for (let from = 0; from < end; from += COUNTED_PER_TURN) {
     if (from > 0) await nextTurn();
     for (const state of REPAIR_ITEM_STATES) {
-      const counted = store.run(
+      const countRow = store.run(
         row(sql`
           SELECT count(*) AS items FROM repair_item ${indexedBy('repair_item_by_state')}
           WHERE ${ofRepair(id)} AND state = ${state} AND n >= ${from} AND n < ${from + COUNTED_PER_TURN}`),
       );
-      all[state] += counted ? integer(counted, 'items') : 0;
+      all[state] += countRow ? integer(countRow, 'items') : 0;
     }
   }
   const canary = store.run(
@@ -92,7 +92,7 @@ export function createSqliteRepairs({ tenants, counters }: StoreParts, store: Sq
   return createRepairs(store, {
     addAudit: addSealedAudit,
     noteCreation: (instanceId, at) =>
-      own(() => {
+      localWork(() => {
         tenants.findOrCreate(instanceId);
         counters.raise('latest_time', at);
       }),

@@ -14,13 +14,13 @@ type Value = string | Uint8Array;
 export const checksumOf = (value: Value | null): number | null => (value === null ? null : crc32(value) | 0);
 
 /** Returns whether the value is the one that was written. True without a checksum: an earlier version wrote the value. */
-const isWhole = (value: unknown, checksum: unknown): boolean =>
+const isUnchanged = (value: unknown, checksum: unknown): boolean =>
   typeof checksum !== 'number' || ((typeof value === 'string' || value instanceof Uint8Array) && checksumOf(value) === checksum);
 
 /** Returns the row. Throws DamagedValueError if the value in `column` is not the one that was written. */
-export function verified(row: Row, column: string, checksum: string, what: () => string): Row {
-  if (isWhole(row[column], row[checksum])) return row;
-  throw new DamagedValueError(`${what()} is damaged: its checksum in the store does not match; run everstep verify`);
+export function verifyRow(row: Row, column: string, checksum: string, describe: () => string): Row {
+  if (isUnchanged(row[column], row[checksum])) return row;
+  throw new DamagedValueError(`${describe()} is damaged: its checksum in the store does not match; run everstep verify`);
 }
 
 const VALUES = [
@@ -36,7 +36,7 @@ export function checkChecksums(database: Pick<DatabaseSync, 'prepare'>): CheckRe
   let violations = 0;
   for (const sql of VALUES)
     for (const row of database.prepare(sql).iterate()) {
-      if (isWhole(row.value, integer(row, 'checksum'))) continue;
+      if (isUnchanged(row.value, integer(row, 'checksum'))) continue;
       violations++;
       if (examples.length < MAX_EXAMPLES) examples.push(text(row, 'what'));
     }

@@ -109,9 +109,9 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
     { from, below, without }: { readonly from: number; readonly below: number; readonly without: readonly number[] },
   ): void {
     const { seq, tenant } = this.parts.runs.require(fromRunKey);
-    const which = [seq, from, below, JSON.stringify(without)] as const;
-    this.copySteps.run(toSeq, ...which);
-    this.parts.stored.add(tenant, integer(this.selectBytes.get(...which) ?? {}, 'bytes'));
+    const range = [seq, from, below, JSON.stringify(without)] as const;
+    this.copySteps.run(toSeq, ...range);
+    this.parts.stored.add(tenant, integer(this.selectBytes.get(...range) ?? {}, 'bytes'));
   }
 
   private recordAttempt(runKey: string, attempt: FailedAttempt): void {

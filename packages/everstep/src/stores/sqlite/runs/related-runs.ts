@@ -6,7 +6,7 @@ import { runRecordOf } from '../../records/run-rows.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-records.js';
 
-export class Relatives {
+export class RelatedRuns {
   private readonly parts: StoreParts;
   /** Each statement finds its runs by an index, in the order of their creation. */
   private readonly selects: readonly StatementSync[];

@@ -31,13 +31,13 @@ const NEEDED = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
   WHERE t.child_run_key = r.key AND (w.status = 'active' OR w.dead_letter_seq IS NOT NULL)`;
 
 /** The rows of one state: runs or dead letters. */
-interface Rows {
+interface RemovableRows {
   readonly state: RetentionState;
   readonly instanceId: string;
   readonly tenant: number;
   readonly statements: RowStatements;
   /** Parameters of the statements for the state, after the range of rows. */
-  readonly named: readonly (number | string)[];
+  readonly stateParameters: readonly (number | string)[];
   readonly order: CreationOrder;
   readonly facet: Facet;
   readonly values: readonly string[];
@@ -46,7 +46,7 @@ interface Rows {
 interface RowStatements {
   readonly facts: StatementSync;
   /** Selects the row that has this number of newer ones in the range. */
-  readonly behindNewest: StatementSync;
+  readonly keptBoundary: StatementSync;
   /** Selects rows to remove: ended before a time, or up to a row. */
   readonly removable: StatementSync;
 }
@@ -63,16 +63,16 @@ interface Quota {
   rows: number;
 }
 
-const isLeft = ({ runs, rows }: Quota): boolean => runs > 0 && rows > 0;
+const hasQuota = ({ runs, rows }: Quota): boolean => runs > 0 && rows > 0;
 
 /** Counts the blocks that can be read before the search yields. */
 class Turns {
-  private left = BLOCKS_PER_TURN;
+  private blocksLeft = BLOCKS_PER_TURN;
 
   async read(): Promise<void> {
-    this.left--;
-    if (this.left > 0) return;
-    this.left = BLOCKS_PER_TURN;
+    this.blocksLeft--;
+    if (this.blocksLeft > 0) return;
+    this.blocksLeft = BLOCKS_PER_TURN;
     await nextTurn();
   }
 }
@@ -85,7 +85,7 @@ export class Retention {
   private readonly runStatements: RowStatements;
   private readonly entryStatements: RowStatements;
   /** The block from which the last call removed runs; null if it removed none. */
-  private last: { readonly tenant: number; readonly state: RetentionState; readonly block: number } | null = null;
+  private lastRemoved: { readonly tenant: number; readonly state: RetentionState; readonly block: number } | null = null;
 
   constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter) {
     const { connection } = parts;
@@ -96,7 +96,7 @@ export class Retention {
     const ofRuns = 'FROM run r WHERE r.seq BETWEEN ? AND ? AND r.tenant = ? AND r.status = ? AND r.dead_letter_seq IS NULL';
     this.runStatements = {
       facts: connection.prepare(`SELECT count(*) AS row_count, min(r.completed_at) AS earliest ${ofRuns}`),
-      behindNewest: connection.prepare(`SELECT r.seq ${ofRuns} ORDER BY r.seq DESC LIMIT 1 OFFSET ?`),
+      keptBoundary: connection.prepare(`SELECT r.seq ${ofRuns} ORDER BY r.seq DESC LIMIT 1 OFFSET ?`),
       removable: connection.prepare(
         `SELECT r.seq ${ofRuns} AND (r.completed_at < ? OR r.seq <= ?)
          AND NOT EXISTS (SELECT 1 FROM run b WHERE b.key = r.became_run_key AND b.status = 'active')
@@ -108,7 +108,7 @@ export class Retention {
       facts: connection.prepare(
         `SELECT count(*) AS row_count, min(d.created_at) AS earliest FROM dead_letter d WHERE ${ofEntries}`,
       ),
-      behindNewest: connection.prepare(`SELECT d.seq FROM dead_letter d WHERE ${ofEntries} ORDER BY d.seq DESC LIMIT 1 OFFSET ?`),
+      keptBoundary: connection.prepare(`SELECT d.seq FROM dead_letter d WHERE ${ofEntries} ORDER BY d.seq DESC LIMIT 1 OFFSET ?`),
       removable: connection.prepare(
         `SELECT d.seq FROM dead_letter d JOIN run r ON r.seq = d.run_seq
          WHERE ${ofEntries} AND (d.created_at < ? OR d.seq <= ?)
@@ -127,38 +127,38 @@ export class Retention {
     if (tenant === null || (endedBefore === null && keepNewest === null)) return 0;
     const rows = this.rowsOf(instanceId, tenant, state);
     const turns = new Turns();
-    const upTo = keepNewest === null ? 0 : await this.behindNewest(rows, keepNewest, turns);
+    const upTo = keepNewest === null ? 0 : await this.keptBoundary(rows, keepNewest, turns);
     const bounds = { endedBefore: endedBefore ?? 0, upTo };
     const quota = { runs: limit, rows: ROWS_PER_REMOVAL };
     // The counts of a block are dropped with each removal, so the next call continues in it without counting its rows again.
-    const { last } = this;
+    const { lastRemoved: last } = this;
     if (last?.tenant === tenant && last.state === state) this.removeFrom(rows, bounds, last.block, quota);
-    if (isLeft(quota)) await this.removeInOrder(rows, bounds, quota, turns);
+    if (hasQuota(quota)) await this.removeInOrder(rows, bounds, quota, turns);
     const removed = limit - quota.runs;
     if (removed > 0) await this.parts.connection.durable();
     return removed;
   }
 
-  private async removeInOrder(rows: Rows, bounds: Bounds, quota: Quota, turns: Turns): Promise<void> {
+  private async removeInOrder(rows: RemovableRows, bounds: Bounds, quota: Quota, turns: Turns): Promise<void> {
     const createdTo = rows.order.range(0, bounds.endedBefore - 1).to;
     for (const block of this.blocks(rows, 'up', Math.max(createdTo, bounds.upTo))) {
       const facts = await this.factsOf(rows, block, turns);
       if (facts.rows === 0 || (facts.earliest >= bounds.endedBefore && rangeOf(block)[0] > bounds.upTo)) continue;
       this.removeFrom(rows, bounds, block, quota);
-      if (!isLeft(quota)) return;
+      if (!hasQuota(quota)) return;
       await turns.read();
     }
   }
 
   /** Subtracts the removed bytes from the stored bytes. */
-  private removeFrom(rows: Rows, { endedBefore, upTo }: Bounds, block: number, quota: Quota): void {
+  private removeFrom(rows: RemovableRows, { endedBefore, upTo }: Bounds, block: number, quota: Quota): void {
     const { tenant, state, instanceId } = rows;
-    const found = rows.statements.removable.all(...rangeOf(block), ...rows.named, endedBefore, upTo, quota.runs);
-    this.last = found.length > 0 ? { tenant, state, block } : null;
-    if (found.length === 0) return;
-    const taken = this.transaction.run(() => {
+    const foundRows = rows.statements.removable.all(...rangeOf(block), ...rows.stateParameters, endedBefore, upTo, quota.runs);
+    this.lastRemoved = foundRows.length > 0 ? { tenant, state, block } : null;
+    if (foundRows.length === 0) return;
+    const removedCounts = this.transaction.run(() => {
       let [runs, deleted] = [0, 0];
-      for (const row of found) {
+      for (const row of foundRows) {
         const seq = integer(row, 'seq');
         const runSeq = state === 'deadLetter' ? this.deadLetters.remove(instanceId, tenant, seq) : seq;
         deleted += this.runs.remove(tenant, runSeq);
@@ -167,12 +167,12 @@ export class Retention {
       }
       return { runs, deleted };
     });
-    quota.runs -= taken.runs;
-    quota.rows -= taken.deleted;
+    quota.runs -= removedCounts.runs;
+    quota.rows -= removedCounts.deleted;
   }
 
   /** Returns the newest row that has `keepNewest` newer ones; 0 if there is none. */
-  private async behindNewest(rows: Rows, keepNewest: number, turns: Turns): Promise<number> {
+  private async keptBoundary(rows: RemovableRows, keepNewest: number, turns: Turns): Promise<number> {
     let newer = 0;
     for (const block of this.blocks(rows, 'down', rows.order.lastSeq())) {
       const facts = await this.factsOf(rows, block, turns);
@@ -180,17 +180,21 @@ export class Retention {
         newer += facts.rows;
         continue;
       }
-      const row = rows.statements.behindNewest.get(...rangeOf(block), ...rows.named, keepNewest - newer);
+      const row = rows.statements.keptBoundary.get(...rangeOf(block), ...rows.stateParameters, keepNewest - newer);
       return row ? integer(row, 'seq') : 0;
     }
     return 0;
   }
 
-  private async factsOf({ tenant, state, statements, named }: Rows, block: number, turns: Turns): Promise<BlockFacts> {
+  private async factsOf(
+    { tenant, state, statements, stateParameters }: RemovableRows,
+    block: number,
+    turns: Turns,
+  ): Promise<BlockFacts> {
     const { ended } = this.parts;
-    const known = ended.find(tenant, state, block);
-    if (known) return known;
-    const row = statements.facts.get(...rangeOf(block), ...named) ?? {};
+    const cached = ended.find(tenant, state, block);
+    if (cached) return cached;
+    const row = statements.facts.get(...rangeOf(block), ...stateParameters) ?? {};
     const facts = { rows: integer(row, 'row_count'), earliest: integerOrNull(row, 'earliest') ?? Number.POSITIVE_INFINITY };
     ended.remember(tenant, state, block, facts);
     await turns.read();
@@ -198,7 +202,7 @@ export class Retention {
   }
 
   /** Returns the blocks that may have such rows, between the first row and `last`. */
-  private *blocks({ tenant, facet, values }: Rows, direction: Direction, last: number): Generator<number> {
+  private *blocks({ tenant, facet, values }: RemovableRows, direction: Direction, last: number): Generator<number> {
     const members = this.parts.facetReader.anyOf(tenant, facet, values, direction);
     const up = direction === 'up';
     let block = members.seek(up ? 0 : blockOf(last));
@@ -209,14 +213,14 @@ export class Retention {
     }
   }
 
-  private rowsOf(instanceId: string, tenant: number, state: RetentionState): Rows {
+  private rowsOf(instanceId: string, tenant: number, state: RetentionState): RemovableRows {
     const { runOrder, deadLetterOrder } = this.parts;
     if (state === 'deadLetter') {
       const source = { order: deadLetterOrder, facet: FACET.deadLetterState, values: ALL_STATES };
-      return { state, instanceId, tenant, statements: this.entryStatements, named: [tenant], ...source };
+      return { state, instanceId, tenant, statements: this.entryStatements, stateParameters: [tenant], ...source };
     }
     const source = { order: runOrder, facet: FACET.runStatus, values: stateValues(undefined, [state]) };
-    return { state, instanceId, tenant, statements: this.runStatements, named: [tenant, state], ...source };
+    return { state, instanceId, tenant, statements: this.runStatements, stateParameters: [tenant, state], ...source };
   }
 }
 

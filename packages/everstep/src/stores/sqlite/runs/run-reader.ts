@@ -8,7 +8,7 @@ import { recordedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
 import { headersOf, payloadOf, runIdentityOf, runRecordOf } from '../../records/run-rows.js';
 import { taskKindOf, taskOf } from '../../records/task-rows.js';
 import type { StoreParts } from '../connection/store-parts.js';
-import { verified } from './checksums.js';
+import { verifyRow } from './checksums.js';
 import type { EventRecords } from './event-records.js';
 import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-records.js';
 
@@ -105,8 +105,8 @@ export class RunReader {
     const open = this.tasksOf(seq);
     const tasks = new Map(open.map((task) => [task.slot, task]));
     const journalLength = integer(size, 'entries');
-    const taken = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
-    const known = nextPosition(taken);
+    const usedPositions = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
+    const known = nextPosition(usedPositions);
     return {
       ...runIdentityOf(row),
       ...(known === null ? positionsIn(this.selectStepIds.all(seq).map((step) => integer(step, 'step_id'))) : { known }),
@@ -123,7 +123,7 @@ export class RunReader {
   loadPayload(runKey: string): RunPayload | null {
     const seq = this.parts.runs.find(runKey)?.seq;
     const row = seq === undefined ? undefined : this.selectPayload.get(seq);
-    return row ? payloadOf(verified(row, 'body', 'body_crc', () => `the payload of run ${runKey}`)) : null;
+    return row ? payloadOf(verifyRow(row, 'body', 'body_crc', () => `the payload of run ${runKey}`)) : null;
   }
 
   payloadHead(runKey: string): PayloadHead | null {
@@ -141,7 +141,7 @@ export class RunReader {
   loadJournal(runKey: string, from: number, maxBytes = Number.POSITIVE_INFINITY): readonly RecordedStep[] {
     const seq = this.parts.runs.find(runKey)?.seq;
     if (seq === undefined) return [];
-    const read = (row: Row) => recordedStepOf(verified(row, 'out', 'out_crc', () => `step ${row.step_id} of run ${runKey}`));
+    const read = (row: Row) => recordedStepOf(verifyRow(row, 'out', 'out_crc', () => `step ${row.step_id} of run ${runKey}`));
     if (maxBytes === Number.POSITIVE_INFINITY) return this.selectSteps.all(seq, from).map(read);
     const steps: RecordedStep[] = [];
     let bytes = 0;
@@ -172,14 +172,14 @@ export class RunReader {
   }
 
   dueInstances(from: number, before: number): readonly string[] {
-    const found: string[] = [];
+    const instanceIds: string[] = [];
     // Each query finds the next tenant in the index.
     for (let row = this.selectNextTenant.get(-1); row; ) {
       const tenant = integer(row, 'seq');
-      if (this.selectIsDue.get(tenant, from, before)) found.push(text(row, 'instance_id'));
+      if (this.selectIsDue.get(tenant, from, before)) instanceIds.push(text(row, 'instance_id'));
       row = this.selectNextTenant.get(tenant);
     }
-    return found;
+    return instanceIds;
   }
 
   nextDueAt(after: number): number | null {

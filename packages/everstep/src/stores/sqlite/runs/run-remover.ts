@@ -26,14 +26,17 @@ export class RunRemover {
     this.deleteRun = connection.prepare('DELETE FROM run WHERE seq = ?');
   }
 
-  /** Returns the number of removed rows. The run must have no dead letter, and must have ended unless `which` allows active runs. */
-  remove(tenant: number, seq: number, which: 'ended' | 'active-too' = 'ended'): number {
+  /**
+   * Returns the number of removed rows. The run must have no dead letter, and must have ended unless `allowed` includes active
+   * runs.
+   */
+  remove(tenant: number, seq: number, allowed: 'ended' | 'active-too' = 'ended'): number {
     const { runs, facets, ended, stored } = this.parts;
     const row = this.selectIndexed.get(seq);
     if (!row) throw new Error(`there is no run in row ${seq}`);
     const key = text(row, 'key');
     const status = word(row, 'status', STATUSES);
-    if (status === 'active' && which === 'ended') throw new Error(`the run ${key} has not ended`);
+    if (status === 'active' && allowed === 'ended') throw new Error(`the run ${key} has not ended`);
     const indexed = {
       status,
       workflowUrl: text(row, 'workflow_url'),

@@ -24,7 +24,7 @@ const FILTERED_AT_ONCE = 2000;
 /** Bytes by which a file is truncated at a time, because the system may take long to free a huge one. */
 const BYTES_CUT_AT_ONCE = 64 * 1024 * 1024;
 const SAFE_ID = /^[\w-]+$/;
-const NOTHING: SearchIndexInfo = Object.freeze({ namespaces: [], diskBytes: 0 });
+const EMPTY_INFO: SearchIndexInfo = Object.freeze({ namespaces: [], diskBytes: 0 });
 
 export interface DocumentHostOptions {
   /** Directory of the files, which is created if it does not exist. Null: everything is kept in memory. */
@@ -59,21 +59,21 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   async fetch(query: QueryOf<'fetch'>): Promise<(SearchDocument | null)[]> {
-    return this.existing(query.indexId)?.fetch(query) ?? query.ids.map(() => null);
+    return this.findFile(query.indexId)?.fetch(query) ?? query.ids.map(() => null);
   }
 
   async range(query: QueryOf<'range'>): Promise<SearchDocument[]> {
-    return this.existing(query.indexId)?.range(query) ?? [];
+    return this.findFile(query.indexId)?.range(query) ?? [];
   }
 
   async search(query: QueryOf<'search'>): Promise<FoundDocument[]> {
-    return this.existing(query.indexId)?.search(query, nextTurn) ?? [];
+    return this.findFile(query.indexId)?.search(query, nextTurn) ?? [];
   }
 
   async remove({ indexId, namespace, choice }: Namespace & { readonly choice: DocumentChoice }): Promise<number> {
     switch (choice.kind) {
       case 'ids':
-        return this.existing(indexId)?.remove(namespace, choice.ids) ?? 0;
+        return this.findFile(indexId)?.remove(namespace, choice.ids) ?? 0;
       case 'prefix':
         return this.removePrefix({ indexId, namespace }, choice.prefix);
       case 'filter':
@@ -82,28 +82,28 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   async reset({ indexId, namespace }: { readonly indexId: string; readonly namespace: string | null }): Promise<void> {
-    this.existing(indexId)?.empty(namespace);
+    this.findFile(indexId)?.empty(namespace);
     this.clean(indexId);
   }
 
   async removeNamespace({ indexId, namespace }: Namespace): Promise<boolean> {
-    const taken = this.existing(indexId)?.hide(namespace) ?? 0;
+    const hiddenCount = this.findFile(indexId)?.hide(namespace) ?? 0;
     this.clean(indexId);
-    return taken > 0;
+    return hiddenCount > 0;
   }
 
   async storedBytes({ indexIds }: QueryOf<'storedBytes'>): Promise<number> {
     let sum = 0;
     for (const indexId of indexIds) {
-      const known = this.stored.get(indexId) ?? this.existing(indexId)?.storedBytes() ?? 0;
-      this.stored.set(indexId, known);
-      sum += known;
+      const storedBytes = this.stored.get(indexId) ?? this.findFile(indexId)?.storedBytes() ?? 0;
+      this.stored.set(indexId, storedBytes);
+      sum += storedBytes;
     }
     return sum;
   }
 
   async info({ indexId }: { readonly indexId: string }): Promise<SearchIndexInfo> {
-    return this.existing(indexId)?.info() ?? NOTHING;
+    return this.findFile(indexId)?.info() ?? EMPTY_INFO;
   }
 
   async drop({ indexId }: { readonly indexId: string }): Promise<void> {
@@ -115,7 +115,7 @@ export class DocumentHost implements EmbeddedDocuments {
     file?.close();
     this.files.delete(indexId);
     if (path === null) return;
-    await cutToNothing(path);
+    await truncateInSteps(path);
     for (const suffix of ['', '-wal', '-shm', '-journal']) await rm(path + suffix, { force: true });
   }
 
@@ -125,12 +125,12 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   async copyTo({ indexId, file }: { readonly indexId: string; readonly file: string }): Promise<boolean> {
-    const found = this.existing(indexId);
-    if (!found) return false;
+    const indexFile = this.findFile(indexId);
+    if (!indexFile) return false;
     const end = new AbortController();
     this.copies.set(file, end);
     try {
-      await found.copyTo({ file, signal: end.signal });
+      await indexFile.copyTo({ file, signal: end.signal });
       return true;
     } catch (error) {
       // Its index has been deleted.
@@ -159,7 +159,7 @@ export class DocumentHost implements EmbeddedDocuments {
     const work = async (): Promise<void> => {
       try {
         // Looked up each time, because the file may have been closed or dropped.
-        while (!this.closed && this.existing(indexId)?.removeSome()) await nextTurn();
+        while (!this.closed && this.findFile(indexId)?.removeSome()) await nextTurn();
       } catch (error) {
         this.onFailure(error instanceof Error ? error : new Error(String(error)));
       } finally {
@@ -172,7 +172,7 @@ export class DocumentHost implements EmbeddedDocuments {
 
   private async removePrefix({ indexId, namespace }: Namespace, prefix: string): Promise<number> {
     for (let removed = 0; ; await nextTurn()) {
-      const file = this.existing(indexId);
+      const file = this.findFile(indexId);
       const ids = file?.ids(namespace, prefix, REMOVED_AT_ONCE) ?? [];
       if (!file || ids.length === 0) return removed;
       removed += file.remove(namespace, ids);
@@ -183,7 +183,7 @@ export class DocumentHost implements EmbeddedDocuments {
     let from: number | null = 0;
     let removed = 0;
     while (from !== null) {
-      const file = this.existing(indexId);
+      const file = this.findFile(indexId);
       if (!file) break;
       const { ids, next } = file.matching(namespace, filter, from, FILTERED_AT_ONCE);
       removed += file.remove(namespace, ids);
@@ -199,7 +199,7 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   /** Returns the file of the index; null if it has no documents yet. */
-  private existing(indexId: string): IndexFile | null {
+  private findFile(indexId: string): IndexFile | null {
     const path = this.pathOf(indexId);
     if (!this.files.has(indexId) && (path === null || !existsSync(path))) return null;
     return this.file(indexId);
@@ -227,7 +227,7 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 }
 
-async function cutToNothing(path: string): Promise<void> {
+async function truncateInSteps(path: string): Promise<void> {
   const file = await open(path, 'r+').catch((error) => {
     if (error.code === 'ENOENT') return null;
     throw error;

@@ -17,7 +17,7 @@ const typesOf = (value: FilterValue): string =>
 /** A boolean is identified by its type only. */
 const boundOf = (value: FilterValue): string | number => (typeof value === 'boolean' ? Number(value) : value);
 
-const negated = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
+const negateIf = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
 
 /** Returns the condition of a filter. It reads `column.content` and `column.metadata`. */
 export function filterSql(filter: Filter, column: string): Condition {
@@ -31,15 +31,15 @@ export function filterSql(filter: Filter, column: string): Condition {
   const type = `json_type(${json}, ?)`;
   const value = `json_extract(${json}, ?)`;
   /** The type of a missing field is null, and so is every condition on it. */
-  const same = (wanted: FilterValue): Condition => ({
-    sql: `(${type} IN (${typesOf(wanted)}) AND ${value} = ?)`,
-    values: [path, path, boundOf(wanted)],
+  const equalsCondition = (expected: FilterValue): Condition => ({
+    sql: `(${type} IN (${typesOf(expected)}) AND ${value} = ?)`,
+    values: [path, path, boundOf(expected)],
   });
   switch (filter.kind) {
     case 'compare': {
-      if (filter.operator === '=') return same(filter.value);
+      if (filter.operator === '=') return equalsCondition(filter.value);
       if (filter.operator === '!=') {
-        const { sql, values } = same(filter.value);
+        const { sql, values } = equalsCondition(filter.value);
         return { sql: `NOT ${sql}`, values };
       }
       return {
@@ -48,11 +48,11 @@ export function filterSql(filter: Filter, column: string): Condition {
       };
     }
     case 'glob':
-      return { sql: negated(filter.not, `${type} = 'text' AND ${value} GLOB ?`), values: [path, path, filter.pattern] };
+      return { sql: negateIf(filter.not, `${type} = 'text' AND ${value} GLOB ?`), values: [path, path, filter.pattern] };
     case 'in': {
-      const parts = filter.values.map(same);
+      const parts = filter.values.map(equalsCondition);
       return {
-        sql: negated(filter.not, parts.map(({ sql }) => sql).join(' OR ')),
+        sql: negateIf(filter.not, parts.map(({ sql }) => sql).join(' OR ')),
         values: parts.flatMap(({ values }) => values),
       };
     }
@@ -60,7 +60,7 @@ export function filterSql(filter: Filter, column: string): Condition {
       const types = typesOf(filter.value);
       const has = `EXISTS (SELECT 1 FROM json_each(${json}, ?) e WHERE e.type IN (${types}) AND e.value = ?)`;
       return {
-        sql: `(${type} IS NOT NULL AND ${negated(filter.not, `${type} = 'array' AND ${has}`)})`,
+        sql: `(${type} IS NOT NULL AND ${negateIf(filter.not, `${type} = 'array' AND ${has}`)})`,
         values: [path, path, path, boundOf(filter.value)],
       };
     }

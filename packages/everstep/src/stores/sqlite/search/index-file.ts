@@ -11,8 +11,8 @@ import { integer, type Row, text } from '../connection/columns.js';
 import { transact } from '../connection/connection.js';
 import { type CopyRequest, copyOnline } from '../storage/online-copy.js';
 import type { QueryOf } from './document-requests.js';
-import { Remains } from './namespace-removal.js';
-import { DocumentRoom, NamespaceRows } from './namespace-rows.js';
+import { NamespaceRemoval } from './namespace-removal.js';
+import { ContentBudget, NamespaceRows } from './namespace-rows.js';
 import { RankedSearch } from './ranked-search.js';
 import { namespaceTables, openIndexDatabase } from './schema.js';
 
@@ -26,7 +26,7 @@ interface OpenNamespace {
 
 export class IndexFile {
   private readonly database: DatabaseSync;
-  private readonly remains: Remains;
+  private readonly removal: NamespaceRemoval;
   private readonly selectNamespace: StatementSync;
   private readonly selectNamespaces: StatementSync;
   private readonly insertNamespace: StatementSync;
@@ -41,7 +41,7 @@ export class IndexFile {
 
   constructor(file: string) {
     this.database = openIndexDatabase(file);
-    this.remains = new Remains(this.database);
+    this.removal = new NamespaceRemoval(this.database);
     this.selectNamespace = this.database.prepare('SELECT seq, documents FROM namespace WHERE name = ? AND gone = 0');
     this.selectNamespaces = this.database.prepare('SELECT name, documents FROM namespace WHERE gone = 0 ORDER BY name');
     this.selectBytes = this.database.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM namespace WHERE gone = 0');
@@ -54,19 +54,19 @@ export class IndexFile {
     if (!this.selectNamespace.get(namespace) && this.namespaces().length >= maxNamespaces) return 'too-many-namespaces';
     transact(this.database, () => {
       const { rows } = this.find(namespace) ?? this.create(namespace);
-      rows.count(documents.map((document) => rows.upsert(document)));
+      rows.addToCounts(documents.map((document) => rows.upsert(document)));
     });
     return 'done';
   }
 
   fetch({ namespace, ids, maxBytes }: Query<'fetch'>): (SearchDocument | null)[] {
-    const found = this.find(namespace);
-    const room = new DocumentRoom(maxBytes);
-    return ids.map((id) => found?.rows.find(id, room) ?? null);
+    const opened = this.find(namespace);
+    const budget = new ContentBudget(maxBytes);
+    return ids.map((id) => opened?.rows.find(id, budget) ?? null);
   }
 
   range({ namespace, prefix, after, limit, maxBytes }: Query<'range'>): SearchDocument[] {
-    return this.find(namespace)?.rows.range(prefix, after, limit, new DocumentRoom(maxBytes)) ?? [];
+    return this.find(namespace)?.rows.range(prefix, after, limit, new ContentBudget(maxBytes)) ?? [];
   }
 
   /** Returns the ids of the first documents whose ids begin with the prefix. */
@@ -85,8 +85,8 @@ export class IndexFile {
     const pause = async (): Promise<boolean> => {
       await turn();
       if (this.isClosed) return false;
-      const now = this.selectNamespace.get(namespace);
-      return now !== undefined && integer(now, 'seq') === seq;
+      const currentRow = this.selectNamespace.get(namespace);
+      return currentRow !== undefined && integer(currentRow, 'seq') === seq;
     };
     this.searches++;
     try {
@@ -98,10 +98,10 @@ export class IndexFile {
 
   /** Removes documents and returns how many existed. */
   remove(namespace: string, ids: readonly string[]): number {
-    const found = this.find(namespace);
-    if (!found || ids.length === 0) return 0;
+    const opened = this.find(namespace);
+    if (!opened || ids.length === 0) return 0;
     return transact(this.database, () => {
-      return -found.rows.count(ids.map((id) => found.rows.remove(id)));
+      return -opened.rows.addToCounts(ids.map((id) => opened.rows.remove(id)));
     });
   }
 
@@ -113,9 +113,9 @@ export class IndexFile {
   /** Hides the namespace (null: all of them) from now on; its rows are removed by `removeSome`. */
   hide(namespace: string | null): number {
     return transact(this.database, () => {
-      const taken = Number(this.markGone.run(namespace, namespace).changes);
+      const hiddenCount = Number(this.markGone.run(namespace, namespace).changes);
       this.open.clear();
-      return taken;
+      return hiddenCount;
     });
   }
 
@@ -132,7 +132,7 @@ export class IndexFile {
 
   /** Removes some of the hidden rows and releases some disk space; returns false when none are left. */
   removeSome(): boolean {
-    return this.remains.removeSome();
+    return this.removal.removeSome();
   }
 
   /** Returns the bytes of all documents. */
@@ -150,12 +150,12 @@ export class IndexFile {
   /** Copies the file while writes continue. */
   async copyTo({ file, signal }: CopyRequest): Promise<void> {
     const end = new AbortController();
-    const either = signal ? AbortSignal.any([signal, end.signal]) : end.signal;
-    const done = copyOnline(this.database, { file, signal: either });
-    const copy = { end, settled: done.catch(() => {}) };
+    const abortSignal = signal ? AbortSignal.any([signal, end.signal]) : end.signal;
+    const copying = copyOnline(this.database, { file, signal: abortSignal });
+    const copy = { end, settled: copying.catch(() => {}) };
     this.copies.add(copy);
     try {
-      await done;
+      await copying;
     } finally {
       this.copies.delete(copy);
     }
@@ -196,8 +196,8 @@ export class IndexFile {
   }
 
   private openNamespace(seq: number): OpenNamespace {
-    const known = this.open.get(seq);
-    if (known) return known;
+    const cached = this.open.get(seq);
+    if (cached) return cached;
     const opened = { rows: new NamespaceRows(this.database, seq), ranked: new RankedSearch(this.database, seq) };
     this.open.set(seq, opened);
     return opened;

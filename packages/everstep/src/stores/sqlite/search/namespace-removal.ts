@@ -13,7 +13,7 @@ const PAGES_AT_ONCE = 256;
 /** Rows of a full-text index up to this one describe its structure, and it cannot be dropped without them. */
 const LAST_RECORD_OF_STRUCTURE = 10;
 
-export class Remains {
+export class NamespaceRemoval {
   private readonly database: DatabaseSync;
   private readonly selectGone: StatementSync;
   private readonly deleteNamespace: StatementSync;

@@ -8,18 +8,21 @@ import { filterSql } from './filter-sql.js';
 import { DOCUMENT_BYTES, STORED_BYTES } from './schema.js';
 
 /** The bytes left for documents in one response. Once they are used up, documents are returned without their content. */
-export class DocumentRoom {
-  private left: number;
+export class ContentBudget {
+  private remainingBytes: number;
 
   constructor(maxBytes: number) {
-    this.left = maxBytes;
+    this.remainingBytes = maxBytes;
   }
 
-  /** Returns the document with its content if there is room. `head` has the id and the bytes; `read` returns the document. */
+  /**
+   * Returns the document with its content if the budget allows it. `head` has the id and the bytes; `read` returns the
+   * document.
+   */
   documentOf(head: Row, read: () => Row | undefined): SearchDocument {
     const bytes = integer(head, 'bytes');
-    this.left -= bytes;
-    const row = this.left >= 0 ? read() : undefined;
+    this.remainingBytes -= bytes;
+    const row = this.remainingBytes >= 0 ? read() : undefined;
     return row ? documentOf(row) : { id: text(head, 'id'), content: '{}', metadata: null, leftOut: bytes };
   }
 }
@@ -101,7 +104,7 @@ export class NamespaceRows {
   }
 
   /** Returns the number of created documents minus that of removed ones. */
-  count(differences: readonly Difference[]): number {
+  addToCounts(differences: readonly Difference[]): number {
     let [documents, bytes] = [0, 0];
     for (const difference of differences) {
       documents += difference.documents;
@@ -111,13 +114,13 @@ export class NamespaceRows {
     return documents;
   }
 
-  find(id: string, room: DocumentRoom): SearchDocument | null {
+  find(id: string, budget: ContentBudget): SearchDocument | null {
     const head = this.selectHead.get(id);
-    return head ? room.documentOf(head, () => this.selectById.get(id)) : null;
+    return head ? budget.documentOf(head, () => this.selectById.get(id)) : null;
   }
 
-  range(prefix: string, after: string | null, limit: number, room: DocumentRoom): SearchDocument[] {
-    return this.heads(prefix, after, limit).map((head) => room.documentOf(head, () => this.selectById.get(text(head, 'id'))));
+  range(prefix: string, after: string | null, limit: number, budget: ContentBudget): SearchDocument[] {
+    return this.heads(prefix, after, limit).map((head) => budget.documentOf(head, () => this.selectById.get(text(head, 'id'))));
   }
 
   /** Returns the next ids with the prefix. */
@@ -138,9 +141,9 @@ export class NamespaceRows {
       .prepare(`SELECT max(seq) AS last FROM (SELECT seq FROM document_${this.seq} WHERE seq >= ? ORDER BY seq LIMIT ?)`)
       .get(from, rows)?.last;
     if (typeof upTo !== 'number') return { ids: [], next: null };
-    const found = this.database
+    const foundRows = this.database
       .prepare(`SELECT d.id FROM document_${this.seq} d WHERE d.seq BETWEEN ? AND ? AND ${sql}`)
       .all(from, upTo, ...values);
-    return { ids: found.map((row) => text(row, 'id')), next: upTo + 1 };
+    return { ids: foundRows.map((row) => text(row, 'id')), next: upTo + 1 };
   }
 }

@@ -11,7 +11,7 @@ import { type RequiredTags, requiredTags } from '../../shared/search/required-ta
 import { integer, type Row, text } from '../connection/columns.js';
 import { tagOf, UNTAGGED } from './document-text.js';
 import { filterSql } from './filter-sql.js';
-import { DocumentRoom } from './namespace-rows.js';
+import { ContentBudget } from './namespace-rows.js';
 import { DOCUMENT_BYTES } from './schema.js';
 
 /** Maximum number of documents scored at once, which takes about ten milliseconds. */
@@ -41,7 +41,7 @@ interface Hit {
   readonly score: number;
 }
 
-interface Asked {
+interface RankedQuery {
   readonly filter: Filter | null;
   readonly limit: number;
   /** Maximum bytes of the documents. Documents beyond them are returned without their content. */
@@ -52,15 +52,15 @@ interface Asked {
 
 const byScore = (a: Hit, b: Hit): number => b.score - a.score || a.seq - b.seq;
 const byRarity = (a: Word, b: Word): number => a.documents - b.documents;
-const quoted = (words: readonly Word[]): string[] => words.map(({ text: word }) => `"${word}"`);
-const anyOf = (words: readonly Word[]): string => quoted(words).join(' OR ');
+const quoteWords = (words: readonly Word[]): string[] => words.map(({ text: word }) => `"${word}"`);
+const anyOf = (words: readonly Word[]): string => quoteWords(words).join(' OR ');
 
-/** Returns the first words, the rarest ones, as long as they are in at most `most` documents together. */
-function within(words: readonly Word[], most: number): Word[] {
+/** Returns the first words, the rarest ones, as long as they are in at most `maxDocuments` documents together. */
+function rarestWithin(words: readonly Word[], maxDocuments: number): Word[] {
   let sum = 0;
   return words.filter(({ documents }) => {
     sum += documents;
-    return sum <= most;
+    return sum <= maxDocuments;
   });
 }
 
@@ -94,8 +94,8 @@ export class RankedSearch {
   }
 
   /** Returns the best documents. `documents` is the number of documents in the namespace. */
-  async search(query: string, asked: Asked, documents: number): Promise<FoundDocument[]> {
-    const { filter, limit, maxBytes, pause } = asked;
+  async search(query: string, request: RankedQuery, documents: number): Promise<FoundDocument[]> {
+    const { filter, limit, maxBytes, pause } = request;
     const words = this.wordsOf(query);
     if (words.length === 0) return [];
     const required = filter ? requiredTags(filter, tagOf) : null;
@@ -104,52 +104,57 @@ export class RankedSearch {
     const bound = required === null ? total : Math.min(total, this.boundOf(required) + this.countOf(UNTAGGED));
     const hits =
       bound <= MAX_SCORED
-        ? await this.score(`body : (${anyOf(words)})${tagged}`, MAX_SCORED, asked)
-        : await this.amongMany(words, tagged, asked, documents);
+        ? await this.score(`body : (${anyOf(words)})${tagged}`, MAX_SCORED, request)
+        : await this.searchFrequentWords(words, tagged, request, documents);
     const best = hits.sort(byScore).slice(0, limit);
     // The namespace may have been removed in the meantime.
     if (!(await pause())) return [];
-    const room = new DocumentRoom(maxBytes);
+    const budget = new ContentBudget(maxBytes);
     return best.flatMap(({ seq, score }) => {
       const head = this.selectHead.get(seq);
       // It may have been removed in the meantime.
       if (!head) return [];
-      return [{ ...room.documentOf(head, () => this.selectDocument.get(seq)), score }];
+      return [{ ...budget.documentOf(head, () => this.selectDocument.get(seq)), score }];
     });
   }
 
-  private async amongMany(all: readonly Word[], tagged: string, asked: Asked, documents: number): Promise<Hit[]> {
+  private async searchFrequentWords(
+    candidates: readonly Word[],
+    tagged: string,
+    request: RankedQuery,
+    documents: number,
+  ): Promise<Hit[]> {
     // A word in more than half of the documents has no weight in BM25.
-    const distinctive = all.filter((word) => word.documents <= documents / 2);
-    const words = distinctive.length > 0 ? distinctive : all.slice(0, 1);
+    const distinctive = candidates.filter((word) => word.documents <= documents / 2);
+    const words = distinctive.length > 0 ? distinctive : candidates.slice(0, 1);
     // Each further word makes scoring a document more expensive.
-    const most = Math.round(MAX_SCORED / Math.max(1, words.length / WORDS_AT_FULL));
-    const rare = within(words, most);
+    const maxDocuments = Math.round(MAX_SCORED / Math.max(1, words.length / WORDS_AT_FULL));
+    const rare = rarestWithin(words, maxDocuments);
     if (rare.length > 0) {
       // A document that has all the words is among these.
-      const frequent = within(words.slice(rare.length), MAX_COUNTED);
+      const frequent = rarestWithin(words.slice(rare.length), MAX_COUNTED);
       // The rare words are on both sides and therefore count twice; so do the others.
-      const rest = [...rare, ...frequent, ...frequent];
-      const hits = await this.score(`body : ((${anyOf(rare)}) AND (${anyOf(rest)}))${tagged}`, MAX_SCORED, asked);
+      const scoringWords = [...rare, ...frequent, ...frequent];
+      const hits = await this.score(`body : ((${anyOf(rare)}) AND (${anyOf(scoringWords)}))${tagged}`, MAX_SCORED, request);
       return hits.map(({ seq, score }) => ({ seq, score: score / 2 }));
     }
-    const counted = within(words, MAX_COUNTED);
-    const required = counted.length > 0 ? counted : words.slice(0, 1);
-    const hits = await this.score(`body : (${quoted(required).join(' AND ')})${tagged}`, most, asked);
-    if (hits.length >= asked.limit || required.length === 1) return hits;
-    const known = new Set(hits.map(({ seq }) => seq));
-    const others = await this.score(`body : (${anyOf(required.slice(0, 1))})${tagged}`, most, asked);
-    return [...hits, ...others.filter(({ seq }) => !known.has(seq))];
+    const countableWords = rarestWithin(words, MAX_COUNTED);
+    const required = countableWords.length > 0 ? countableWords : words.slice(0, 1);
+    const hits = await this.score(`body : (${quoteWords(required).join(' AND ')})${tagged}`, maxDocuments, request);
+    if (hits.length >= request.limit || required.length === 1) return hits;
+    const foundSeqs = new Set(hits.map(({ seq }) => seq));
+    const additional = await this.score(`body : (${anyOf(required.slice(0, 1))})${tagged}`, maxDocuments, request);
+    return [...hits, ...additional.filter(({ seq }) => !foundSeqs.has(seq))];
   }
 
-  /** Returns the best of the first `most` matching documents; with a filter, continues until enough match it. */
-  private async score(expression: string, most: number, { filter, limit, pause }: Asked): Promise<Hit[]> {
+  /** Returns the best of the first `maxDocuments` matching documents; with a filter, continues until enough match it. */
+  private async score(expression: string, maxDocuments: number, { filter, limit, pause }: RankedQuery): Promise<Hit[]> {
     const { sql, values } = filter ? filterSql(filter, 'd') : NO_FILTER;
     const condition = filter ? `WHERE EXISTS (SELECT 1 FROM document_${this.seq} d WHERE d.seq = m.seq AND ${sql})` : '';
     const matches = `SELECT rowid AS seq, bm25(text_${this.seq}, 1.0, 0.0) AS score FROM text_${this.seq}
       WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?`;
     const best = this.database.prepare(`SELECT seq, score FROM (${matches}) m ${condition} ORDER BY score, seq LIMIT ?`);
-    if (!filter) return best.all(expression, 0, most, limit).map(hitOf);
+    if (!filter) return best.all(expression, 0, maxDocuments, limit).map(hitOf);
     const last = this.database.prepare(
       `SELECT max(seq) AS last, count(*) AS matches FROM
        (SELECT rowid AS seq FROM text_${this.seq} WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?)`,
@@ -157,16 +162,16 @@ export class RankedSearch {
     const hits: Hit[] = [];
     let gathered: Hit[] = [];
     let after = 0;
-    // All of the `most` documents are compared with each other; they are examined in slices, with yields in between.
-    for (let seen = 0, inRound = 0; ; ) {
-      const slice = Math.min(FILTERED_AT_ONCE, most - inRound);
+    // All of the `maxDocuments` documents are compared with each other; they are examined in slices, with yields in between.
+    for (let examined = 0, inRound = 0; ; ) {
+      const slice = Math.min(FILTERED_AT_ONCE, maxDocuments - inRound);
       gathered.push(...best.all(expression, after, slice, ...values, slice).map(hitOf));
       const read = last.get(expression, after, slice);
       const matched = read ? integer(read, 'matches') : 0;
       inRound += matched;
-      seen += matched;
-      const isEnd = matched < slice || seen >= MAX_FILTERED;
-      if (isEnd || inRound >= most) {
+      examined += matched;
+      const isEnd = matched < slice || examined >= MAX_FILTERED;
+      if (isEnd || inRound >= maxDocuments) {
         hits.push(...gathered.sort(byScore).slice(0, limit));
         if (isEnd || hits.length >= limit) return hits;
         [gathered, inRound] = [[], 0];
@@ -184,8 +189,8 @@ export class RankedSearch {
   }
 
   private countOf(token: string): number {
-    const known = this.counts.get(token);
-    if (known !== undefined) return known;
+    const cached = this.counts.get(token);
+    if (cached !== undefined) return cached;
     const row = this.selectCount.get(token);
     const count = row ? integer(row, 'doc') : 0;
     if (count > MAX_SCORED) {

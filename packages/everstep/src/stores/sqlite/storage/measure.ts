@@ -31,11 +31,11 @@ export function createMeasure({ connection, sums }: StoreParts, transaction: Tra
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
     const group = groups.get(now - NEW_FOR_MS) ?? {};
-    const counted = { new: integer(group, 'new'), regressed: integer(group, 'regressed') };
+    const counts = { new: integer(group, 'new'), regressed: integer(group, 'regressed') };
     return {
       activeRuns: integer(activeRuns.get() ?? {}, 'count'),
       deadLetters: integer(group, 'count'),
-      errorGroups: countsWithTriage(counted, triaged.all().map(triagedGroupOf), now),
+      errorGroups: countsWithTriage(counts, triaged.all().map(triagedGroupOf), now),
       bytes: integer(pages.get() ?? {}, 'bytes'),
     };
   };

@@ -61,27 +61,27 @@ function openNew(file: string): number {
  * Syncs the copy to the disk while it is being made. Otherwise all of it would be synced at its end, during which SQLite holds the
  * connection.
  */
-class SyncedAlong {
+class CopySync {
   private readonly descriptor: number;
   private syncing = false;
-  private over = false;
+  private isClosed = false;
 
   constructor(file: string) {
     this.descriptor = openNew(file);
   }
 
   next(): void {
-    if (this.syncing || this.over) return;
+    if (this.syncing || this.isClosed) return;
     this.syncing = true;
     // An error here can be ignored: SQLite finally syncs the copy itself.
     fdatasync(this.descriptor, () => {
       this.syncing = false;
-      if (this.over) closeSync(this.descriptor);
+      if (this.isClosed) closeSync(this.descriptor);
     });
   }
 
   close(): void {
-    this.over = true;
+    this.isClosed = true;
     if (!this.syncing) closeSync(this.descriptor);
   }
 }
@@ -110,19 +110,19 @@ export async function copyOnline(
   firstPace: CopyPace = BESIDE_WORK,
 ): Promise<void> {
   signal?.throwIfAborted();
-  const synced = new SyncedAlong(file);
+  const synced = new CopySync(file);
   let pace = firstPace;
   try {
     for (let attempts = 1; ; attempts++) {
-      let stopped: unknown = null;
-      let begun = false;
+      let stopReason: unknown = null;
+      let hasStarted = false;
       let nextAt = 0;
       const isProgressing = watchProgress(pace);
       const progress = ({ remainingPages }: { readonly remainingPages: number }): void => {
-        begun = true;
-        if (signal?.aborted) stopped = signal.reason;
-        else if (!isProgressing(remainingPages) && pace.pages < UNHINDERED.pages) stopped = new Outrun();
-        if (stopped) throw stopped;
+        hasStarted = true;
+        if (signal?.aborted) stopReason = signal.reason;
+        else if (!isProgressing(remainingPages) && pace.pages < UNHINDERED.pages) stopReason = new Outrun();
+        if (stopReason) throw stopReason;
         synced.next();
         const early = nextAt - performance.now();
         if (early > 0) block(early);
@@ -133,9 +133,9 @@ export async function copyOnline(
         return;
       } catch (error) {
         signal?.throwIfAborted();
-        if (stopped instanceof Outrun) pace = { ...pace, pages: Math.min(pace.pages * LARGER, UNHINDERED.pages) };
+        if (stopReason instanceof Outrun) pace = { ...pace, pages: Math.min(pace.pages * LARGER, UNHINDERED.pages) };
         // Its first piece fell into a transaction: Node then gives up with an error without a cause (code 0).
-        else if (begun || attempts >= MAX_ATTEMPTS || !isNoError(error)) throw error;
+        else if (hasStarted || attempts >= MAX_ATTEMPTS || !isNoError(error)) throw error;
         await nextTurn();
       }
     }

@@ -92,7 +92,7 @@ export class BlockSet {
     orEncoded(encoded, bitmap, 0);
     set.list = null;
     set.bitmap = bitmap;
-    for (let rest of bitmap) for (; rest !== 0; rest &= rest - 1) set.count++;
+    for (let remainingBits of bitmap) for (; remainingBits !== 0; remainingBits &= remainingBits - 1) set.count++;
     return set;
   }
 
@@ -166,6 +166,7 @@ export class BlockSet {
 
 function* offsetsIn(bitmap: Uint32Array): Generator<number> {
   for (let word = 0; word < bitmap.length; word++) {
-    for (let rest = wordAt(bitmap, word); rest !== 0; rest &= rest - 1) yield word * 32 + 31 - Math.clz32(rest & -rest);
+    for (let remainingBits = wordAt(bitmap, word); remainingBits !== 0; remainingBits &= remainingBits - 1)
+      yield word * 32 + 31 - Math.clz32(remainingBits & -remainingBits);
   }
 }

@@ -41,8 +41,10 @@ export function selectedFacets(
 ): readonly { readonly facet: Facet; readonly values: readonly string[] }[] {
   return Object.entries(FACETED_FILTERS).flatMap(([name, { facet }]) => {
     // The entries of the table are fields of the filter.
-    const wanted = filter[name as keyof typeof FACETED_FILTERS];
-    return wanted === undefined ? [] : [{ facet, values: (Array.isArray(wanted) ? wanted : [wanted]).map(String) }];
+    const filterValue = filter[name as keyof typeof FACETED_FILTERS];
+    return filterValue === undefined
+      ? []
+      : [{ facet, values: (Array.isArray(filterValue) ? filterValue : [filterValue]).map(String) }];
   });
 }
 

@@ -58,7 +58,7 @@ const RUN_KINDS: readonly RunKind[] = ['workflow', 'message'];
 
 /** Returns the values of the kind, or of all kinds if undefined, in any of the states. */
 export const stateValues = (kind: RunKind | undefined, states: readonly string[]): readonly string[] =>
-  (kind === undefined ? RUN_KINDS : [kind]).flatMap((one) => states.map((state) => stateValue(one, state)));
+  (kind === undefined ? RUN_KINDS : [kind]).flatMap((runKind) => states.map((state) => stateValue(runKind, state)));
 
 const MAX_SEPARATED_PREFIXES = 8;
 

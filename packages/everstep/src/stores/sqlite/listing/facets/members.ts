@@ -33,7 +33,7 @@ export interface Members {
 }
 
 /** Rows that are held in memory, by block. */
-class HeldMembers implements Members {
+class MembersInMemory implements Members {
   readonly work = 0;
   private readonly direction: Direction;
   private readonly blocks = new Map<number, Uint32Array>();
@@ -68,7 +68,7 @@ class HeldMembers implements Members {
 
 /** Returns a source of individually named rows. */
 export function namedMembers(seqs: readonly number[], direction: Direction): Members {
-  const members = new HeldMembers(direction);
+  const members = new MembersInMemory(direction);
   for (const seq of seqs) {
     const offset = offsetOf(seq);
     const words = members.block(blockOf(seq));
@@ -108,30 +108,30 @@ export class FacetReader {
     const seekStatement = direction === 'up' ? this.seekUp : this.seekDown;
     const isBehind = (block: number, from: number) => (direction === 'up' ? block < from : block > from);
     // Per value, the nearest block that was found last: valid until the walk has passed it.
-    const open = [...new Set(values)].map((value) => ({ value, nearest: null as number | null }));
+    const entries = [...new Set(values)].map((value) => ({ value, nearest: null as number | null }));
     return {
-      work: open.length,
+      work: entries.length,
       seek(from) {
-        let found: number | null = null;
-        for (let i = open.length - 1; i >= 0; i--) {
-          const entry = open[i];
+        let nearestBlock: number | null = null;
+        for (let i = entries.length - 1; i >= 0; i--) {
+          const entry = entries[i];
           if (!entry) continue;
           if (entry.nearest === null || isBehind(entry.nearest, from)) {
             const row = seekStatement.get(tenant, facet, entry.value, from);
             if (!row) {
-              open.splice(i, 1);
+              entries.splice(i, 1);
               continue;
             }
             entry.nearest = integer(row, 'block');
           }
           // Nothing is nearer, so the other values need not be read.
           if (entry.nearest === from) return from;
-          if (found === null || isBehind(entry.nearest, found)) found = entry.nearest;
+          if (nearestBlock === null || isBehind(entry.nearest, nearestBlock)) nearestBlock = entry.nearest;
         }
-        return found;
+        return nearestBlock;
       },
       load: (window, first, last) => {
-        for (const { value, nearest } of open) {
+        for (const { value, nearest } of entries) {
           const isBeyond = direction === 'up' ? nearest !== null && nearest > last : nearest !== null && nearest < first;
           if (isBeyond) continue;
           const row = this.selectBlocks.get(tenant, facet, value, first, last);
@@ -146,7 +146,7 @@ export class FacetReader {
   /** Returns a source of the rows with a value that begins with `prefix`; null if there are too many values and blocks. */
   withPrefix(tenant: number, facet: Facet, prefix: string, direction: Direction): Members | null {
     const values = this.valuesWithPrefix(tenant, facet, prefix);
-    return values ? this.anyOf(tenant, facet, values, direction) : this.heldWithPrefix(tenant, facet, prefix, direction);
+    return values ? this.anyOf(tenant, facet, values, direction) : this.readPrefix(tenant, facet, prefix, direction);
   }
 
   /** Returns the values with the prefix; null if there are more than the limit. */
@@ -161,11 +161,11 @@ export class FacetReader {
     return values;
   }
 
-  private heldWithPrefix(tenant: number, facet: Facet, prefix: string, direction: Direction): Members | null {
+  private readPrefix(tenant: number, facet: Facet, prefix: string, direction: Direction): Members | null {
     const limit = this.prefixLimits.rows;
     const row = this.selectPrefix.get(tenant, facet, prefix, prefix + LAST_CHARACTER, limit + 1);
     if (!row || integer(row, 'rows') > limit) return null;
-    const members = new HeldMembers(direction);
+    const members = new MembersInMemory(direction);
     eachBlock(textOrNull(row, 'blocks') ?? '', (block, blocks, start, end) => {
       orHexadecimal(blocks, start, end, members.block(block), 0);
     });

@@ -46,9 +46,11 @@ export function selectedFacets(
 ): readonly { readonly facet: Facet; readonly values: readonly string[] }[] {
   return Object.entries(FACETED_FILTERS).flatMap(([name, facets]) => {
     // The entries of the table are fields of the filter.
-    const wanted = filter[name as keyof typeof FACETED_FILTERS];
+    const filterValue = filter[name as keyof typeof FACETED_FILTERS];
     const facet = facets[kind];
-    return wanted === undefined || facet === undefined ? [] : [{ facet, values: typeof wanted === 'string' ? [wanted] : wanted }];
+    return filterValue === undefined || facet === undefined
+      ? []
+      : [{ facet, values: typeof filterValue === 'string' ? [filterValue] : filterValue }];
   });
 }
 
@@ -60,11 +62,11 @@ export const statusFacet = (kind: RunKind, status: RunStatus): FacetValue => ({
 /** Returns all values under which a run is found. */
 export function runFacetsOf(run: IndexedRun): readonly FacetValue[] {
   const kind: RunKind = run.settings.message ? 'message' : 'workflow';
-  const found: FacetValue[] = [statusFacet(kind, run.status)];
+  const facetValues: FacetValue[] = [statusFacet(kind, run.status)];
   for (const filter of FILTERS) {
     const facet = filter[kind];
     if (facet === undefined) continue;
-    for (const value of filter.valuesOf(run)) if (value !== undefined) found.push({ facet, value });
+    for (const value of filter.valuesOf(run)) if (value !== undefined) facetValues.push({ facet, value });
   }
-  return found;
+  return facetValues;
 }

@@ -53,22 +53,22 @@ function seekAll(sources: readonly Members[], from: number): number | null {
 function intersect(sources: readonly Members[], first: number, last: number): Uint32Array | null {
   const words = (last - first + 1) * BLOCK_WORDS;
   const window = new Uint32Array(words);
-  let other: Uint32Array | null = null;
+  let sourceWindow: Uint32Array | null = null;
   for (const [index, source] of sources.entries()) {
     if (index === 0) {
       source.load(window, first, last);
       continue;
     }
-    other ??= new Uint32Array(words);
-    if (index > 1) other.fill(0);
-    source.load(other, first, last);
-    let any = 0;
+    sourceWindow ??= new Uint32Array(words);
+    if (index > 1) sourceWindow.fill(0);
+    source.load(sourceWindow, first, last);
+    let sharedBits = 0;
     for (let word = 0; word < words; word++) {
-      const both = (window[word] ?? 0) & (other[word] ?? 0);
+      const both = (window[word] ?? 0) & (sourceWindow[word] ?? 0);
       window[word] = both;
-      any |= both;
+      sharedBits |= both;
     }
-    if (any === 0) return null;
+    if (sharedBits === 0) return null;
   }
   return window;
 }
@@ -76,10 +76,10 @@ function intersect(sources: readonly Members[], first: number, last: number): Ui
 function* seqsIn(window: Uint32Array, base: number, range: SeqRange, up: boolean): Generator<number> {
   for (let i = 0; i < window.length; i++) {
     const word = up ? i : window.length - 1 - i;
-    let rest = window[word] ?? 0;
-    while (rest !== 0) {
-      const bit = up ? 31 - Math.clz32(rest & -rest) : 31 - Math.clz32(rest);
-      rest &= ~(1 << bit);
+    let remainingBits = window[word] ?? 0;
+    while (remainingBits !== 0) {
+      const bit = up ? 31 - Math.clz32(remainingBits & -remainingBits) : 31 - Math.clz32(remainingBits);
+      remainingBits &= ~(1 << bit);
       const seq = base + word * 32 + bit;
       if (seq >= range.from && seq <= range.to) yield seq;
     }

@@ -1,0 +1,2 @@
+/** Schema option of objects without unknown properties. */
+export const NO_OTHER_PROPERTIES = { additionalProperties: false } as const;
