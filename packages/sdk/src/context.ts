@@ -65,8 +65,8 @@ export interface WorkflowContext<Payload> {
   sleepUntil(name: string, instant: Instant): Promise<void>;
 
   /**
-   * Waits until the event is notified or the timeout (default 7 days) has passed. `Data` is not checked: it is the
-   * type that the sender promises.
+   * Waits until a notification for the event arrives or the timeout (default 7 days) passes. `Data` is not checked: it is
+   * the type that the sender promises.
    *
    * Rejects with PayloadError if the data is declared as JSON but is not valid JSON.
    */

@@ -87,7 +87,7 @@ const FIELDS: Readonly<Record<keyof OverrideTexts, FieldText>> = {
   },
   parallelism: { label: 'Parallelism', hint: 'Max requests in progress for the key.', number: { min: 1 } },
   rate: { label: 'Max starts per period', hint: 'For the key.', number: { min: 1 } },
-  periodSeconds: { label: 'Period (seconds)', hint: 'Period of the max starts. Default: 1.', number: { min: 1 } },
+  periodSeconds: { label: 'Period (seconds)', hint: 'Length of the period for max starts. Default: 1.', number: { min: 1 } },
 };
 const ORDER = [
   'retries',

@@ -12,7 +12,7 @@ import { exportLines, NDJSON_TYPE } from './exported-entry.js';
 const TIMEOUT_MS = 30_000;
 /** Time for which a claim is valid after its process ended during a push. */
 const CLAIM_MS = 2 * TIMEOUT_MS;
-const MAX_ANSWER_BYTES = 64 * 1024;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 /** Maximum wait after failures. The wait doubles up to it. */
 const MAX_WAIT_MS = 300_000;
 
@@ -73,7 +73,7 @@ export class AuditPush {
         headers: { 'content-type': NDJSON_TYPE },
         body,
         timeoutMs: TIMEOUT_MS,
-        maxResponseBytes: MAX_ANSWER_BYTES,
+        maxResponseBytes: MAX_RESPONSE_BYTES,
         anyBody: true,
         signed: { kind: 'audit-log', isOwn: false },
         headerMode: 'forwarded',

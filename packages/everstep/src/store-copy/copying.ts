@@ -173,7 +173,9 @@ async function copyDocuments(copying: CopyContext): Promise<number> {
         }
         await send();
         if (done !== count)
-          throw new CopyError(`The ${item} has ${done} documents, but its count is ${count}. Nothing was copied.`);
+          throw new CopyError(
+            `The ${item} contains ${done} documents, but the source store records ${count}. Nothing was copied.`,
+          );
         await assertSame(copying, item, DOCUMENT, target.read(), sum.get());
         copiedCount += done;
       }

@@ -10,8 +10,8 @@ export interface CheckpointOptions {
   /** Maximum number of steps that are recorded together. A crash repeats at most that many. 1: each step on its own. */
   readonly maxSteps: number;
   /**
-   * Time in milliseconds since the start of the first of these steps. After that, no further step starts before they are
-   * recorded. A running step is not interrupted. Default: 100.
+   * Time in milliseconds since the request arrived, after which no further step starts before the results are recorded. A
+   * running step is not interrupted. Default: 100.
    */
   readonly maxMs?: number;
 }
@@ -102,7 +102,7 @@ export class ExchangeResults {
     );
   }
 
-  /** Whether the reply may contain what follows the results. If not, the service asks for it after recording them. */
+  /** Whether the reply has room for the planned steps or the result of the run. If not, the service asks for them again. */
   fits(planned: readonly PlannedStep[], end: RunEnd | undefined): boolean {
     if (this.done.length < 2) return true;
     const result = end?.kind === 'finished' ? (end.result?.length ?? 0) : 0;

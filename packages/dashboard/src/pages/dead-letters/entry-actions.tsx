@@ -19,17 +19,17 @@ const TEXTS: Readonly<Record<Action, { readonly title: string; readonly confirm:
   resume: {
     title: 'Resume this run?',
     confirm: 'Resume',
-    text: 'A new run starts at the step that failed. Results of earlier steps are kept, and those steps do not run again. This removes 1 dead letter from the queue. It cannot be undone, but you can cancel the new run.',
+    text: 'A new run starts at the step that failed. Results of earlier steps are kept, and those steps do not run again. The dead letter is removed. You cannot undo this, but you can cancel the new run.',
   },
   restart: {
     title: 'Restart this run?',
     confirm: 'Restart',
-    text: 'A new run starts at the first step with the same input. Earlier results are not used: all steps run again. This removes 1 dead letter from the queue. It cannot be undone, but you can cancel the new run.',
+    text: 'A new run starts at the first step with the same input. Earlier results are not used: all steps run again. The dead letter is removed. You cannot undo this, but you can cancel the new run.',
   },
   delete: {
     title: 'Delete this dead letter?',
-    confirm: 'Delete 1 dead letter',
-    text: 'This removes 1 dead letter from the queue. It can no longer be resumed or restarted, and this cannot be undone. The run itself stays in the log.',
+    confirm: 'Delete dead letter',
+    text: 'The dead letter can no longer be resumed or restarted. You cannot undo this. The run itself stays in the log.',
   },
 };
 
@@ -67,7 +67,7 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
       method: 'POST',
       headers: overrideHeaders(overridesIn(texts)),
       topics: ['dlq', 'runs'],
-      done: last === 'resume' ? 'Resumed as this new run' : 'Restarted as this new run',
+      done: last === 'resume' ? 'Run resumed. This page shows the new run' : 'Run restarted. This page shows the new run',
     });
     if (outcome.ok) onRun(outcome.value.workflowRunId);
     return outcome;

@@ -10,7 +10,7 @@ const MAX_SHOWN = 10;
 
 export function Covered({ filter }: { readonly filter: RepairFilter }) {
   const parts = describeFilter(filter);
-  if (parts.length === 0) return <p>All dead letters in the queue when the plan is created</p>;
+  if (parts.length === 0) return <p>All dead letters that exist when the plan is created</p>;
   return (
     <dl className="stack">
       {parts.map(({ filter: kind, name, values }) => (

@@ -21,7 +21,7 @@ const ACTIONS = [
   {
     action: 'delete',
     name: 'Delete',
-    text: 'Remove them from the queue without running anything. You can undo this for a limited time.',
+    text: 'Remove the dead letters without running anything. You can undo this for a limited time.',
   },
 ] as const satisfies readonly { readonly action: RepairAction; readonly name: string; readonly text: string }[];
 
@@ -60,7 +60,7 @@ export default function NewRepairPage() {
     <>
       <PageTitle
         title="Plan repair"
-        lead="A plan changes nothing. It fixes the set of dead letters and shows what will happen. You then start or discard it."
+        lead="A plan changes nothing. It freezes the list of dead letters and shows what would happen. You then start or discard the plan."
       />
       <form className="plan-grid" onSubmit={plan}>
         <section className="card" aria-labelledby={`${id}-what`}>
@@ -99,7 +99,7 @@ export default function NewRepairPage() {
         </section>
         <section className="card plan-side" aria-labelledby={`${id}-covered`}>
           <div className="card-head">
-            <h2 id={`${id}-covered`}>Covered dead letters</h2>
+            <h2 id={`${id}-covered`}>Selected dead letters</h2>
           </div>
           <div className="card-body">
             <Covered filter={filter} />

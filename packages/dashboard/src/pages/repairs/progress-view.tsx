@@ -57,7 +57,7 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
         <div className="card-body stack">
           <Facts repair={repair} />
           <details>
-            <summary>Covered dead letters</summary>
+            <summary>Selected dead letters</summary>
             <Covered filter={repair.filter} />
           </details>
         </div>

@@ -50,7 +50,7 @@ export function RunActions({ journal, watched }: RunActionsProps) {
       url: path`/v2/workflows/dlq/${kind}/${dlqId ?? ''}`,
       method: 'POST',
       topics: ['runs', 'dlq'],
-      done: kind === 'resume' ? 'Resumed as this new run' : 'Restarted as this new run',
+      done: kind === 'resume' ? 'Run resumed. This page shows the new run' : 'Run restarted. This page shows the new run',
     });
     if (outcome.ok) goTo(outcome.value);
     return outcome;

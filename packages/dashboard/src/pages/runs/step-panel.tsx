@@ -37,15 +37,15 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Maximum number of attempts of one step that are shown. */
 const MAX_ATTEMPTS = 100;
 
-const messageOf = (row: TimelineRow): string => row.key.slice(row.key.indexOf(' ') + 1);
+const messageIdOf = (row: TimelineRow): string => row.key.slice(row.key.indexOf(' ') + 1);
 
 export function StepPanel({ journal, row }: StepPanelProps) {
-  const messageId = messageOf(row);
+  const messageId = messageIdOf(row);
   const step = journal.steps.find(({ stepId }) => stepId === row.stepId);
   const task = journal.tasks.find((candidate) => candidate.messageId === messageId);
   // Details that were shown when the panel was opened stay, so that nothing disappears while the user reads.
-  const [opened] = useState({ task, seen: step === undefined });
-  const { seen } = opened;
+  const [opened] = useState({ task, wasPending: step === undefined });
+  const { wasPending } = opened;
   const known: Partial<JournalStep & OpenTask> = { ...opened.task, ...(step ?? task) };
   const { workflowRunId, workflowCreatedAt } = journal;
   const attempts = useApi<RunAttempts>({
@@ -61,10 +61,10 @@ export function StepPanel({ journal, row }: StepPanelProps) {
   });
   // If the panel was opened while the step was running, the result appears below the attempts.
   const missing = journal.workflowState === 'RUN_STARTED' ? 'not yet' : '–';
-  const notYet = seen && step === undefined ? <span className="muted">{missing}</span> : null;
+  const notYet = wasPending && step === undefined ? <span className="muted">{missing}</span> : null;
   const endedAt = step?.completedAt ?? (row.state === 'failed' ? row.to : null);
   /** Placeholder for a value that steps of these types get later. */
-  const of = (...types: readonly string[]) => (types.includes(row.type) ? notYet : null);
+  const pendingFor = (...types: readonly string[]) => (types.includes(row.type) ? notYet : null);
   const attemptsPart = (
     <section className="stack">
       <h3>Attempts</h3>
@@ -83,18 +83,24 @@ export function StepPanel({ journal, row }: StepPanelProps) {
           ['Planned', row.kept ? null : <TimeText key="planned" unixMs={row.from} />],
           [row.state === 'failed' ? 'Failed' : 'Recorded', endedAt === null ? notYet : <TimeText key="ended" unixMs={endedAt} />],
           ['Duration', endedAt === null ? notYet : row.kept ? null : durationText(endedAt - (step?.createdAt ?? row.from))],
-          ['Due', task?.dueAt !== undefined ? <TimeText key="next" unixMs={task.dueAt} style="relative" /> : seen ? '–' : null],
+          [
+            'Due',
+            task?.dueAt !== undefined ? <TimeText key="next" unixMs={task.dueAt} style="relative" /> : wasPending ? '–' : null,
+          ],
           ['Sleep duration', known.sleepFor === undefined ? null : durationText(known.sleepFor)],
           ['Sleeps until', known.sleepUntil === undefined ? null : <TimeText key="until" unixMs={known.sleepUntil} />],
           ['Event', known.waitEventIds?.join(', ') ?? known.waitEventId ?? known.notifyEventId],
           ['Times out', known.waitDeadline === undefined ? null : <TimeText key="deadline" unixMs={known.waitDeadline} />],
-          ['Timed out', known.waitTimeout === undefined ? of('Wait', 'WaitForWebhook') : known.waitTimeout ? 'Yes' : 'No'],
+          [
+            'Timed out',
+            known.waitTimeout === undefined ? pendingFor('Wait', 'WaitForWebhook') : known.waitTimeout ? 'Yes' : 'No',
+          ],
           ['Called URL', known.callUrl === undefined ? null : `${known.callMethod ?? 'GET'} ${known.callUrl}`],
-          ['Response', known.callResponseStatus === undefined ? of('Call') : `HTTP ${known.callResponseStatus}`],
+          ['Response', known.callResponseStatus === undefined ? pendingFor('Call') : `HTTP ${known.callResponseStatus}`],
           [
             'Invoked run',
             known.invokedWorkflowRunId === undefined ? (
-              of('Invoke')
+              pendingFor('Invoke')
             ) : (
               <RunLink key="invoked" runId={known.invokedWorkflowRunId} createdAt={known.invokedWorkflowCreatedAt} />
             ),
@@ -102,14 +108,14 @@ export function StepPanel({ journal, row }: StepPanelProps) {
           ['Result', row.edited ? 'Edited when the run was forked' : null],
         ]}
       />
-      {seen ? attemptsPart : null}
+      {wasPending ? attemptsPart : null}
       {step === undefined ? null : (
         <section className="stack">
           <h3>Result</h3>
           <StepResult journal={journal} step={step} name={row.name} />
         </section>
       )}
-      {seen ? null : attemptsPart}
+      {wasPending ? null : attemptsPart}
     </div>
   );
 }

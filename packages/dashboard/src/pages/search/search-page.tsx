@@ -97,9 +97,7 @@ export default function SearchPage() {
         <ErrorState failure={error} onRetry={() => void refetch()} what="search indexes" />
       ) : rows.length === 0 ? (
         <div className="table">
-          <EmptyState title="No search indexes">
-            Create an index, add documents, and try a query on the page of the index.
-          </EmptyState>
+          <EmptyState title="No search indexes">Create an index, add documents, then try a query on the index page.</EmptyState>
         </div>
       ) : (
         <DataTable

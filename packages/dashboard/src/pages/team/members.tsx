@@ -20,7 +20,7 @@ const ROLE_HINTS: Readonly<Record<Role, string>> = {
   owner: 'Full access. Other members cannot remove an owner.',
   admin: 'Full access.',
   dev: 'Views and changes runs, tokens and settings. No billing or member management.',
-  finance: 'Read-only access, and can change budgets.',
+  finance: 'Read-only access, except that it can change budgets.',
 };
 
 export interface MembersProps {

@@ -22,7 +22,7 @@ const RETRY_AFTER_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
 const TIMEOUT_MS = 30_000;
 /** Other processes ignore an alert in delivery for this time. After it, the sender is assumed to have ended. */
 const DELIVERY_LEASE_MS = 2 * TIMEOUT_MS;
-const MAX_ANSWER_BYTES = 64 * 1024;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 /** Number of alerts sent concurrently. */
 const MAX_CONCURRENT = 50;
 
@@ -163,7 +163,7 @@ export class BudgetAlerts {
         serviceHeaders: { Retried: String(retried) },
         body: Buffer.from(body),
         timeoutMs: TIMEOUT_MS,
-        maxResponseBytes: MAX_ANSWER_BYTES,
+        maxResponseBytes: MAX_RESPONSE_BYTES,
         signed: { kind: 'budget-alert', isOwn: false },
         headerMode: 'forwarded',
       },
@@ -174,7 +174,7 @@ export class BudgetAlerts {
     const status = outcome.kind === 'answered' ? outcome.status : null;
     const cause = outcome.kind === 'answered' ? 'http' : outcome.failure.cause;
     const retryAfterMs = RETRY_AFTER_MS[retried] ?? null;
-    log.warn({ instanceId, cause, status, retried, retryAfterMs }, 'budget alert was not accepted');
+    log.warn({ instanceId, cause, status, retried, retryAfterMs }, 'budget alert delivery failed');
     return false;
   }
 

@@ -95,7 +95,7 @@ function requireAccess<Value extends { readonly access: InstanceAccess['access']
     throw new ApiError(code, outcome.message);
   }
   if (!permits(scopesOf(outcome.value.access), need))
-    throw new ApiError('forbidden', 'your role in the account can only read; ask an owner, admin or dev of the account');
+    throw new ApiError('forbidden', 'your role in this account is read-only; ask a member with the role owner, admin or dev');
   return outcome.value;
 }
 

@@ -7,7 +7,7 @@ import { INSTANCE, NOON, openSpending } from '../../accounts/spending.fixture.js
 import { ApiError } from '../../contract/error-codes.js';
 import type { StoreWrite } from '../../ports/stores/store.js';
 import { readsOf } from '../read-models/reads.js';
-import { allowNamed, allowNames } from './named-objects.js';
+import { allowNames, assertObjectQuota } from './named-objects.js';
 
 const PLANS = JSON.stringify({ plans: [{ name: 'default', maxQueues: 1, maxUrlGroups: 1, maxFlowControlKeys: 2 }] });
 
@@ -49,8 +49,8 @@ test('rejects a new flow control key, queue or URL group at the limit and accept
     instanceId: INSTANCE,
     group: { instanceId: INSTANCE, name: 'g', createdAt: at, updatedAt: at, endpoints: [] } as never,
   });
-  assert.equal(await codeOf(allowNamed(context, INSTANCE, 'url-group', 'g')), null);
-  assert.equal(await codeOf(allowNamed(context, INSTANCE, 'url-group', 'h')), 'too-many-url-groups');
+  assert.equal(await codeOf(assertObjectQuota(context, INSTANCE, 'url-group', 'g')), null);
+  assert.equal(await codeOf(assertObjectQuota(context, INSTANCE, 'url-group', 'h')), 'too-many-url-groups');
   await write({ kind: 'delete-url-group', instanceId: INSTANCE, name: 'g' });
-  assert.equal(await codeOf(allowNamed(context, INSTANCE, 'url-group', 'h')), null);
+  assert.equal(await codeOf(assertObjectQuota(context, INSTANCE, 'url-group', 'h')), null);
 });

@@ -59,7 +59,12 @@ const KINDS: Readonly<Record<ObjectKind, KindLimit>> = {
 };
 
 /** Checks the limit for an object. Throws ApiError when the object does not exist and the plan allows no more of its kind. */
-export async function allowNamed({ limits, reads }: Context, instanceId: string, kind: ObjectKind, name: string): Promise<void> {
+export async function assertObjectQuota(
+  { limits, reads }: Context,
+  instanceId: string,
+  kind: ObjectKind,
+  name: string,
+): Promise<void> {
   const { limit, code, plural, exists } = KINDS[kind];
   const plan = limits?.plan(instanceId);
   const max = plan?.[limit] ?? null;
@@ -81,6 +86,6 @@ export async function allowNames(
 ): Promise<void> {
   const keys = new Set(settings.flatMap(({ flowControl }) => (flowControl ? [flowControl.key] : [])));
   const queues = new Set(settings.flatMap(({ message }) => (message?.queue === undefined ? [] : [message.queue])));
-  for (const key of keys) await allowNamed(context, instanceId, 'flow-control', key);
-  for (const queue of queues) await allowNamed(context, instanceId, 'queue', queue);
+  for (const key of keys) await assertObjectQuota(context, instanceId, 'flow-control', key);
+  for (const queue of queues) await assertObjectQuota(context, instanceId, 'queue', queue);
 }

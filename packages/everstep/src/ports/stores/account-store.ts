@@ -30,7 +30,7 @@ export * from './accounts/tokens.js';
 export * from './accounts/usage.js';
 export * from './accounts/users.js';
 
-/** The store of accounts. Code that uses a part of it declares that part. */
+/** The store of accounts. Code that needs only one part depends on the interface of that part. */
 export interface AccountStore
   extends UserStore,
     SessionStore,
@@ -45,8 +45,8 @@ export interface AccountStore
     AuditEntryStore,
     InstallationSecretStore {
   /**
-   * Does the work while no other process does such work on one of these accounts, or on any account if `accountIds` is null.
-   * Other callers wait. Must not be nested. Absent: no other process uses the store.
+   * Runs `work` while no other process runs exclusive work on any of these accounts; null means all accounts. Other callers
+   * wait. Must not be nested. Absent: no other process uses the store.
    */
   readonly exclusively?: <Result>(work: () => Promise<Result>, accountIds: readonly AccountId[] | null) => Promise<Result>;
 }

@@ -89,7 +89,7 @@ export class Membership {
     };
   }
 
-  /** Returns the tasks that have not started. Must be called again while deliveries are in flight. Never rejects. */
+  /** Releases the tasks that have not started. Must be called again while deliveries are in flight. Never rejects. */
   private async releaseTasks(): Promise<void> {
     const { cluster, dispatcher, log } = this.options;
     const tasks = dispatcher.deliveriesInFlight;
@@ -97,7 +97,7 @@ export class Membership {
     try {
       await cluster.release({ tasks, gates: [...new Set(limited.map(({ limits }) => limits.instanceId))] });
     } catch (error) {
-      log.warn({ error: String(error) }, 'could not return unstarted tasks');
+      log.warn({ error: String(error) }, 'could not release unstarted tasks');
     }
   }
 

@@ -128,7 +128,7 @@ export class DeliveryGates implements GateExit {
   /** Runs of messages that have a position in their queue and no delivery here: they wait for a retry, or have ended. */
   get idlePositions(): readonly string[] {
     const lines = [...this.instances.values()].flatMap((instance) => [...instance.lines.values()]);
-    const queued = lines.flatMap(({ positions }) => [...positions]);
+    const queued = lines.flatMap(({ slotHolders }) => [...slotHolders]);
     return queued.filter((runKey) => !this.deliveries.has(idOf({ runKey, slot: ADVANCE_SLOT })));
   }
 

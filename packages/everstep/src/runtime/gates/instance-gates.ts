@@ -19,7 +19,7 @@ import { Destination, type DestinationInstance } from './destination.js';
 import { FlowKey, type FlowKeyInstance } from './flow-key.js';
 import type { GateDeps } from './gate-deps.js';
 import { applyChange, sameLimits } from './limit-changes.js';
-import { type QueueExit, QueueLine } from './queue-line.js';
+import { QueueLine, type QueueListener } from './queue-line.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
 /** Idle keys, destinations and queues beyond this number are removed from memory. */
@@ -27,7 +27,7 @@ const MAX_KEPT = 5_000;
 /** Number of entries that are checked for removal each time one is added. */
 const CHECKED_PER_ADD = 8;
 
-export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyInstance {
+export class InstanceGates implements QueueListener, DestinationInstance, FlowKeyInstance {
   readonly instanceId: string;
   private readonly deps: GateDeps;
   private readonly keys = new Map<string, FlowKey>();

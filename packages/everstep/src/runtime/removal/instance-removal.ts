@@ -81,7 +81,7 @@ export class InstanceRemoval {
       for (const instanceId of this.deleted.keys()) if (!previous.has(instanceId)) stopInstance(instanceId);
       if (this.deleted.size > 0) void this.remove();
     } catch (error) {
-      log.error({ error: String(error) }, 'could not read deleted queue instances, retrying');
+      log.error({ error: String(error) }, 'could not list deleted queue instances, retrying');
     }
     this.refreshLater();
   }

@@ -1,4 +1,4 @@
-/** Repeats a part of the start while the store is unavailable, so that an outage of the store does not end the process. */
+/** Retries a part of the startup while the store is unavailable, so that an outage does not end the process. */
 import type { Log } from '../../ports/log.js';
 import { StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import { faultOf } from '../../runtime/commits/store-writes.js';

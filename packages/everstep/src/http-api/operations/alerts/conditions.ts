@@ -31,13 +31,13 @@ function checkFields({ kind, ...fields }: AlertConditionBody): void {
   for (const name of Object.keys(fields)) {
     if (!allowed.includes(name)) throw badBody(`"condition.${name}" is not used by the kind ${kind}; omit it`);
   }
-  // Stores replace halves of surrogate pairs, so that the alert would not be found again.
+  // Stores replace lone surrogates, so the alert could no longer be found.
   const malformed = Object.entries(fields).find(([, value]) => typeof value === 'string' && LONE_SURROGATE.test(value));
   if (malformed) throw badBody(`"condition.${malformed[0]}" must be valid Unicode`);
   const missing = required.find((name) => fields[name] === undefined);
   if (missing !== undefined) throw badBody(`"condition.${missing}" is missing; the kind ${kind} requires it`);
   if (kind === 'pending-age' && (fields.flowControlKey === undefined) === (fields.queue === undefined))
-    throw badBody('the kind pending-age requires either "condition.flowControlKey" or "condition.queue"');
+    throw badBody('the kind pending-age requires exactly one of "condition.flowControlKey" and "condition.queue"');
   if (kind === 'no-worker' && parseWorkerUrl(fields.workflowUrl ?? '') === null)
     throw badBody('"condition.workflowUrl" must be a worker URL such as worker://shop/order');
 }

@@ -10,7 +10,7 @@ import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
-import { allowNamed } from '../../quotas/named-objects.js';
+import { assertObjectQuota } from '../../quotas/named-objects.js';
 import { QueueEntry } from '../shapes.js';
 import { checkName } from './message-command.js';
 
@@ -63,7 +63,7 @@ const upsertQueue = operation({
     if (!body) throw new ApiError('bad-body', 'a JSON body is missing');
     const { queueName, ...change } = body;
     const name = checkName(queueName, NAME);
-    await allowNamed(context, instanceId, 'queue', name);
+    await assertObjectQuota(context, instanceId, 'queue', name);
     await context.service.queues.put({ instanceId, name, ...change });
     return respond(200, undefined);
   },

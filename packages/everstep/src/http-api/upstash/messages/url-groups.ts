@@ -13,7 +13,7 @@ import { workflowUrlOf } from '../../operations/triggers/trigger-command.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
-import { allowNamed } from '../../quotas/named-objects.js';
+import { assertObjectQuota } from '../../quotas/named-objects.js';
 import { UrlGroupEntry } from '../shapes.js';
 import { checkName } from './message-command.js';
 
@@ -75,7 +75,7 @@ const addEndpoints = operation({
     const existing = (await context.service.urlGroups.find({ instanceId, name }))?.endpoints.length ?? 0;
     if (existing + endpoints.length > LIMITS.maxGroupEndpoints)
       throw new ApiError('conflict', `a URL group can have at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
-    await allowNamed(context, instanceId, 'url-group', name);
+    await assertObjectQuota(context, instanceId, 'url-group', name);
     await context.service.urlGroups.addEndpoints({ instanceId, name, endpoints });
     return respond(200, undefined);
   },

@@ -191,7 +191,7 @@ export class BatchWriter {
           batch.sendAudit();
           return { results, state };
         },
-        { retryOn: RETRY_ON, fixedPlans: true },
+        { retryOn: RETRY_ON, genericPlans: true },
       );
       if (expected && attempts > 1) this.versions.noteConflict();
       this.versions.remember(state.knownRuns);

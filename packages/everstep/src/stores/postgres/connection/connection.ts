@@ -1,8 +1,8 @@
 /**
  * Connections to the database: statements and transactions over a bounded pool.
  *
- * Statements of a connection are sent without waiting for the answers of earlier ones, so what a transaction sends together costs
- * one round trip. If one of them fails, the server rejects the others, including the COMMIT.
+ * Statements are pipelined: a connection sends them without waiting for the responses to earlier ones, so several statements that
+ * are sent together take one round trip. If one of them fails, the server rejects the others, including the COMMIT.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
@@ -41,8 +41,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 const LOCK_TIMEOUT_MS = 15_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
-/** Timeout of a statement. It is longer than the server's own limit, so only a dead connection reaches it. */
-const ANSWER_TIMEOUT_MS = 45_000;
+/** Maximum wait for a response. It is longer than STATEMENT_TIMEOUT_MS, so only a dead connection reaches it. */
+const RESPONSE_TIMEOUT_MS = 45_000;
 const IDLE_CONNECTION_MS = 60_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const DEFAULT_CONNECTIONS = 10;
@@ -58,22 +58,22 @@ const DEADLOCK = '40P01';
 
 export interface PlanOptions {
   /**
-   * Whether statements use generic plans, which are made once for their names, whatever the values are. Each statement takes a
-   * fraction of a millisecond, and planning for the values of each call would cost more.
+   * Whether to use generic plans, which PostgreSQL makes once for each prepared statement instead of for each set of values. A
+   * statement takes a fraction of a millisecond, so planning it for each call would cost more.
    */
-  readonly fixedPlans?: boolean;
+  readonly genericPlans?: boolean;
 }
 
 /** Returns SQL that starts a transaction with generic plans, in one round trip. */
-const fixPlans = (begin: string): string => `${begin}; SET LOCAL plan_cache_mode = force_generic_plan`;
+const withGenericPlans = (begin: string): string => `${begin}; SET LOCAL plan_cache_mode = force_generic_plan`;
 
 export interface TransactionOptions extends PlanOptions {
   /** Constraints whose violation means that another transaction was faster: the work is repeated from its start. */
   readonly retryOn?: readonly string[];
 }
 
-/** A sharded table has an index of that name plus a number on each of its shards. */
-const NUMBER_OF_PART = /_\d+$/;
+/** The number of the shard, which Citus appends to the names of constraints. */
+const SHARD_SUFFIX = /_\d+$/;
 
 /** Thrown if a run does not have the version that the transaction expected. The transaction is repeated immediately. */
 export class VersionConflictError extends Error {
@@ -85,7 +85,7 @@ const isRetryable = (error: unknown, constraints: readonly string[]): boolean =>
   if (error instanceof VersionConflictError || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
   if (isShardReplaced(error)) return true;
   const constraint = violatedConstraintOf(error);
-  return constraint !== null && constraints.includes(constraint.replace(NUMBER_OF_PART, ''));
+  return constraint !== null && constraints.includes(constraint.replace(SHARD_SUFFIX, ''));
 };
 
 function int8(digits: string): number {
@@ -95,9 +95,9 @@ function int8(digits: string): number {
 }
 
 /**
- * Returns the settings that each connection sends first. What was acknowledged must be on the disk, whatever the server's default
- * is. Tables are not scanned, because every statement has an index, and the server may not know yet that a table has grown. Timeouts are not sent as startup
- * parameters: PgBouncer rejects a connection with them, or ignores them.
+ * Returns the settings that each connection sends first. Acknowledged commits must be durable, whatever the defaults of the server
+ * are. Sequential scans are disabled: every statement can use an index, and the statistics of the planner can be stale. Timeouts
+ * are not sent as startup parameters: PgBouncer rejects a connection with them, or ignores them.
  */
 const sessionSettings = (idleTransactionMs: number): string => `${SYNCHRONOUS_COMMIT};
   SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;
@@ -126,11 +126,11 @@ const clientsOf = (primary: Primary) =>
 export interface DatabaseOptions {
   readonly url: string;
   readonly log: Log;
-  /** Selects among the servers that the URL names, shared with others until the first of them is closed; absent: its own. */
+  /** Finds the primary among the servers in `url`. Databases can share it; closing one of them closes it. Default: a new one. */
   readonly primary?: Primary;
   /** Maximum number of connections; absent: 10. */
   readonly maxConnections?: number;
-  /** Maximum wait for a connection or a response; absent: longer than the server's own limit. */
+  /** Maximum wait for a connection or a response. Default: 10 s for a connection, 45 s for a response. */
   readonly timeoutMs?: number;
   /**
    * A transaction that is idle for this long has lost its owner. It is rolled back so that its locks block nothing; absent:
@@ -173,7 +173,7 @@ export class Database implements Session {
       application_name: 'everstep',
       connectionTimeoutMillis: this.connectTimeoutMs,
       idleTimeoutMillis: IDLE_CONNECTION_MS,
-      query_timeout: timeoutMs ?? ANSWER_TIMEOUT_MS,
+      query_timeout: timeoutMs ?? RESPONSE_TIMEOUT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     });
@@ -246,9 +246,9 @@ export class Database implements Session {
   }
 
   /**
-   * Reads one state of the database in one round trip: `work` sends all statements before it awaits the first.
+   * Reads from a consistent snapshot in one round trip: `work` sends all statements before it awaits the first.
    */
-  snapshot<Result>(work: (session: Session) => Promise<Result>, { fixedPlans = false }: PlanOptions = {}): Promise<Result> {
+  snapshot<Result>(work: (session: Session) => Promise<Result>, { genericPlans = false }: PlanOptions = {}): Promise<Result> {
     let session: ClientSession | null = null;
     const read = () =>
       this.onConfirmedPrimary(async (client) => {
@@ -257,7 +257,7 @@ export class Database implements Session {
         let usable = false;
         try {
           const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
-          snapshotSession.control(fixedPlans && !this.engine.isDistributed ? fixPlans(begin) : begin);
+          snapshotSession.control(genericPlans && !this.engine.isDistributed ? withGenericPlans(begin) : begin);
           const result = work(snapshotSession);
           const outcome = snapshotSession.control('COMMIT');
           const [settled] = await Promise.allSettled([result, outcome]);
@@ -284,12 +284,12 @@ export class Database implements Session {
     }
   }
 
-  /** A connection that is not one of the pool, so that it never waits for others. Its errors are not converted. */
+  /** Runs `work` on a new connection outside the pool, so it never waits for a pooled one. Its errors are not converted. */
   async outsidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     const client = new this.Client({
       application_name: 'everstep (looks for servers)',
       connectionTimeoutMillis: this.connectTimeoutMs,
-      query_timeout: ANSWER_TIMEOUT_MS,
+      query_timeout: RESPONSE_TIMEOUT_MS,
     });
     // The pending call reports it.
     client.on('error', () => {});
@@ -332,7 +332,7 @@ export class Database implements Session {
     return this.repeatRead(attemptOnce, () => instancesOf(statement, values), isRead(statement));
   }
 
-  /** Repeats a read if a server of the cluster failed: without the server, or on a new connection to it. */
+  /** Repeats a read after a server of the cluster failed, either without that server or on a new connection to it. */
   private async repeatRead<Result>(
     read: () => Promise<Result>,
     instances: () => readonly string[],
@@ -348,7 +348,7 @@ export class Database implements Session {
     }
   }
 
-  /** Whether a server of the cluster failed. It is not used again while it is down, so a second attempt avoids it or is refused. */
+  /** Whether a call may be repeated: only after one server of the cluster failed. While it is down, the call avoids it or is refused. */
   private mayRepeat(failure: unknown, attempt: number): boolean {
     if (!(failure instanceof ServerUnavailableError) || attempt === MAX_TRIES) return false;
     return attempt === 1 || this.engine.servers?.isDown(failure.server) === false;
@@ -384,7 +384,7 @@ export class Database implements Session {
     if (url !== null && client instanceof this.Client && client.serverUrl === url) return result;
     const reason =
       url === null
-        ? 'its server cannot be confirmed as the primary: another server in the URL does not respond, and a commit waits'
+        ? 'its server cannot be confirmed as the primary: another server in the URL does not respond and may be the new primary'
         : 'another server is the primary now';
     throw new StoreUnavailableError(`the response of the database was discarded: ${reason}`);
   }
@@ -401,13 +401,13 @@ export class Database implements Session {
 
   private attempt<Result>(
     work: (session: ClientSession) => Promise<Result>,
-    { fixedPlans = false }: PlanOptions,
+    { genericPlans = false }: PlanOptions,
   ): Promise<Result> {
     return this.onConfirmedPrimary(async (client) => {
       const session = new ClientSession(client, this.engine);
       let usable = false;
       try {
-        session.control(fixedPlans && !this.engine.isDistributed ? fixPlans('BEGIN') : 'BEGIN');
+        session.control(genericPlans && !this.engine.isDistributed ? withGenericPlans('BEGIN') : 'BEGIN');
         let result: Result;
         try {
           result = await work(session);

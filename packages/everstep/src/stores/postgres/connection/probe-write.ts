@@ -9,11 +9,11 @@ const PUT = unprepared(
 );
 const REMOVE = unprepared('DELETE FROM secret WHERE name = $1');
 
-/** Tables on all servers take no writes while one of them is down. This one is on the server that the nodes connect to. */
-const PUT_ON_SERVER = unprepared(
+/** Replicated tables reject writes while any server is down. The table `node` is on the server that the nodes connect to. */
+const PUT_LOCAL = unprepared(
   `INSERT INTO node (node_id, lease_until, host, version) VALUES ($1, clock_timestamp() + interval '1 minute', $2, '')`,
 );
-const REMOVE_ON_SERVER = unprepared('DELETE FROM node WHERE node_id = $1');
+const REMOVE_LOCAL = unprepared('DELETE FROM node WHERE node_id = $1');
 
 /**
  * Writes a probe and removes it in the same transaction. Its random bytes cannot be compressed, so they take pages of their
@@ -23,7 +23,7 @@ export async function probeWrites(database: Database): Promise<void> {
   const { isDistributed } = database.engine;
   const name = isDistributed ? `${NAME} ${randomBytes(9).toString('base64url')}` : NAME;
   await database.transaction(async (session) => {
-    session.send(isDistributed ? PUT_ON_SERVER : PUT, [name, randomBytes(PROBE_BYTES / 2).toString('hex')]);
-    session.send(isDistributed ? REMOVE_ON_SERVER : REMOVE, [name]);
+    session.send(isDistributed ? PUT_LOCAL : PUT, [name, randomBytes(PROBE_BYTES / 2).toString('hex')]);
+    session.send(isDistributed ? REMOVE_LOCAL : REMOVE, [name]);
   });
 }

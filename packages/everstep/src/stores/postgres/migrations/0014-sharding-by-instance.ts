@@ -1,8 +1,8 @@
 /**
  * Version 14: a commit for one queue instance writes only rows of that instance, so it stays on one shard.
  *
- * Where every commit raised `clock_mark`, it now raises a row of its instance; a write that belongs to no instance
- * still raises it. The invocation that waits for a run is searched within its instance.
+ * Commits used to update `clock_mark`. Now a commit updates a row of its instance in `instance_clock`; only writes without an
+ * instance update `clock_mark`. The lookup of the step that waits for an invoked run is limited to the instance.
  */
 export const shardingByInstance = `
 CREATE TABLE instance_clock (

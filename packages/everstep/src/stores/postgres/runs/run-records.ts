@@ -50,7 +50,7 @@ export class RunRecords {
         run_key,
       }));
       const rows = await this.database.snapshot((session) => session.query(RECORDS, columnArrays(KEY, keys)), {
-        fixedPlans: true,
+        genericPlans: true,
       });
       const records = new Map(rows.map((row) => [text(row, 'run_key'), runRecordOf(row)]));
       for (const [runKey, requestsOfRun] of requests)

@@ -1,4 +1,4 @@
-/** Version 14: an entry of a repair keeps the fingerprint that it had when it was frozen; null if it had none. */
+/** Version 14: each entry of a repair stores the fingerprint that its dead letter had when the plan was created, or null. */
 export const repairFingerprints = `
 ALTER TABLE repair_item ADD COLUMN fingerprint TEXT;
 `;
