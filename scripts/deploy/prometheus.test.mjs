@@ -23,8 +23,9 @@ const promtool = process.env.EVERSTEP_TEST_PROMTOOL ?? 'promtool';
 const has = (program) => spawnSync(program, ['--version']).status === 0;
 const skip = has(prometheus) && has(promtool) ? false : 'prometheus and promtool are not installed';
 
-/** Metrics of features that this test does not use: workers, PostgreSQL, repairs, queues, and errors of the store. */
-const ABSENT = /everstep_(worker|database_commit|store_errors|dead_letters_removed|queue_waiting)/;
+/** Metrics of features that this test does not use, such as workers, PostgreSQL, repairs and search, and of errors. */
+const ABSENT =
+  /everstep_(worker|database_commit|store_errors|dead_letters_removed|queue_waiting|messages_ended|schedule_ticks|search|lease|spans)/;
 const WINDOW = '20s';
 
 /** Starts runs that succeed, fail and wait for a paused key. */

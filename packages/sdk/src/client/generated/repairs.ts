@@ -166,7 +166,7 @@ export interface Repair {
       readonly workflowUrl: string;
       readonly count: number;
     }[];
-    /** Entries by error, highest count first. At most 100 errors. */
+    /** Entries by error, highest count first, with the newest message of each error. At most 100 errors. */
     readonly groups: readonly {
       readonly fingerprint: string;
       readonly message: string;
