@@ -328,7 +328,7 @@ describe('account pages', { skip }, () => {
     await button('New key').click();
     await dialog().getByLabel('Name').fill('tablet');
     await inDialog('Create key').click();
-    await dialog().getByText('it is shown only once').waitFor();
+    await dialog().getByText('You cannot see it again').waitFor();
     await inDialog('Done').click();
     await row('tablet').getByText('Active').waitFor();
   });

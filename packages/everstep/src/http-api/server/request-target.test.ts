@@ -76,9 +76,9 @@ test('a POST to a path of schedules contains a workflow URL, and other methods a
 
 test('removes only the last token of a query', () => {
   const take = (query: string) => takeToken(query, 'svc_token');
-  assert.deepEqual(take('svc_token=t'), { token: 't', rest: '' });
-  assert.deepEqual(take('a=%2C&svc_token=t%2Bu&b'), { token: 't+u', rest: 'a=%2C&b' });
-  assert.deepEqual(take('svc_token=a&svc_token=b'), { token: 'b', rest: 'svc_token=a' });
+  assert.deepEqual(take('svc_token=t'), { token: 't', remainingQuery: '' });
+  assert.deepEqual(take('a=%2C&svc_token=t%2Bu&b'), { token: 't+u', remainingQuery: 'a=%2C&b' });
+  assert.deepEqual(take('svc_token=a&svc_token=b'), { token: 'b', remainingQuery: 'svc_token=a' });
   assert.equal(take('a=svc_token'), null);
   assert.equal(take(''), null);
 });

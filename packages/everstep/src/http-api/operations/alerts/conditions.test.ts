@@ -10,8 +10,8 @@ test('a condition has the fields of its kind, and defaults', () => {
   const refused: readonly (readonly [AlertConditionBody, RegExp])[] = [
     [{ kind: 'failure-rate' }, /"condition.percent" is missing; the kind failure-rate requires it/],
     [{ kind: 'budget', percent: 5, maxAgeMs: 60_000 }, /"condition.maxAgeMs" is not used by the kind budget/],
-    [{ kind: 'pending-age', maxAgeMs: 60_000 }, /requires either/],
-    [{ kind: 'pending-age', maxAgeMs: 60_000, queue: 'q', flowControlKey: 'k' }, /requires either/],
+    [{ kind: 'pending-age', maxAgeMs: 60_000 }, /requires exactly one of/],
+    [{ kind: 'pending-age', maxAgeMs: 60_000, queue: 'q', flowControlKey: 'k' }, /requires exactly one of/],
     [{ kind: 'pending-age', maxAgeMs: 60_000, queue: 'q\ud800' }, /"condition.queue" must be valid Unicode/],
     [{ kind: 'no-worker', workflowUrl: 'http://shop/order', forMs: 60_000 }, /must be a worker URL/],
   ];
