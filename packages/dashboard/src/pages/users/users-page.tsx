@@ -93,6 +93,7 @@ export default function UsersPage() {
           columns={columns}
           rows={rows}
           idOf={({ id }) => id}
+          isWhole={!pages.hasNextPage}
           onEnd={loadMore}
           foot={<span>{quantity(rows.length, 'user')}</span>}
         />
