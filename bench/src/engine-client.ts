@@ -1,4 +1,4 @@
-/** The requests that a measurement sends: to the nodes of the server in turn, and to the control address of its worker. */
+/** The requests that a measurement sends: to the nodes of the installation in turn, and to the control address of its worker. */
 import { JsonClient } from './json-client.js';
 import type { Options } from './options.js';
 

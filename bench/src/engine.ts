@@ -102,7 +102,7 @@ export async function startEngine(options: EngineOptions, changed: ChangedServer
       });
       children.push(service);
       services.push(service);
-      return untilReady('the service', service, logFile, () => readEnvFile(envFile));
+      return untilReady('the server', service, logFile, () => readEnvFile(envFile));
     };
     const env = await startNode(0);
     const urls = [required(env, 'EVERSTEP_URL')];

@@ -64,22 +64,22 @@ export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n
   W3      fan-out: 20 runs of 100 parallel steps, 4 in flight
   W4      long journal: one run of 100, 1,000, 2,000 and 10,000 steps in a row
   W5      backlog: 5,000 triggers, each acknowledged durably, then drained
-  memory  resident memory of the service before and after 100,000 finished runs
+  memory  resident memory of the server before and after 100,000 finished runs
   waiting 100,000 runs that wait for an event: what they cost while nothing happens, and how fast all are notified
   limited 100,000 runs in the wait list of one flow control key, beside runs of another key and of none
-  connected  memory of the service for each of 500 connected workers that do nothing
+  connected  memory of Everstep for each of 500 connected workers that do nothing
   table   W1 to W5 over HTTP and over a connection, memory, and both again on databases of several sizes; writes
           <out>.md and <out>.json (bench-results)
   pairs   W1 in turn on this server and on one with other settings (--settings) or of another build (--against <its bin.js>):
           how much more CPU time and time the second one needs
 
-With --via connection the worker opens a connection to the service, which does not need the worker's address. The figures over HTTP
+With --via connection the worker opens a connection to Everstep, which does not need the worker's address. The figures over HTTP
 are measured after it and printed beside its own, under "http"; --beside 0 leaves them out.
 
 With --sdk upstash the worker uses the published @upstash/workflow, and the figures of our SDK are measured after it
 and printed beside its own, under "everstep".
 
-With --store postgres the service keeps everything in a PostgreSQL server that is started for it, with fsync on, or in the
+With --store postgres Everstep keeps everything in a PostgreSQL server that is started for it, with fsync on, or in the
 empty database that EVERSTEP_STORE names; --nodes says how many processes share it. The figures of the embedded store are
 measured after it and printed beside its own, under "embedded"; --beside 0 leaves them out.
 

@@ -10,7 +10,7 @@ export interface Signup {
 /** Addresses that could not be reached. */
 export const unreachable: string[] = [];
 
-/** The app is unchanged. The service URL, the token and the signing keys come from the environment. */
+/** The app is unchanged. The server URL, the token and the signing keys come from the environment. */
 export const app = new Hono();
 app.post(
   '/welcome',

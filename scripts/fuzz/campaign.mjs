@@ -145,7 +145,7 @@ export class Campaign {
       this.find(
         'exit',
         this.recent.at(-1),
-        `the service ended: ${JSON.stringify(this.service.exit)} ${this.service.faults.slice(-3).join(' | ')}`,
+        `the server ended: ${JSON.stringify(this.service.exit)} ${this.service.faults.slice(-3).join(' | ')}`,
       );
   }
 
@@ -225,7 +225,7 @@ export class Campaign {
   checkMemory() {
     const most = Math.round(this.service.memory.most / 2 ** 20);
     if (most > this.heapMb + RSS_BEYOND_HEAP_MB)
-      this.find('memory', null, `the service used up to ${most} MiB, with a heap of ${this.heapMb} MiB`);
+      this.find('memory', null, `the server used up to ${most} MiB, with a heap of ${this.heapMb} MiB`);
   }
 
   find(kind, sent, message) {

@@ -16,7 +16,7 @@ const NAP_MS = 100;
 const QUIET_CONNECTIONS = 512;
 /**
  * Processes of the hostile account. They would run on other machines, so they get only the time that all other processes leave:
- * the benchmark measures the service, not how processes share a small machine.
+ * the benchmark measures the server, not how processes share a small machine.
  */
 const HOSTILE = ['./attacker.js', './endpoints.js'];
 
@@ -95,7 +95,7 @@ export async function startBenchmark(): Promise<Benchmark> {
       logFile,
     });
     children.push(service);
-    const env = await untilReady('the service', service, logFile, () => readEnvFile(envFile));
+    const env = await untilReady('the server', service, logFile, () => readEnvFile(envFile));
     const keys = {
       EVERSTEP_CURRENT_SIGNING_KEY: required(env, 'EVERSTEP_CURRENT_SIGNING_KEY'),
       EVERSTEP_NEXT_SIGNING_KEY: required(env, 'EVERSTEP_NEXT_SIGNING_KEY'),

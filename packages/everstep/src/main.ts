@@ -1,4 +1,4 @@
-/** Starts the service: the only file that knows the order in which its parts are created. */
+/** Starts the server: the only file that knows the order in which its parts are created. */
 import type { Logger } from 'pino';
 import { AccessFiles } from './bootstrap/access-files.js';
 import type { Credentials } from './bootstrap/credentials.js';

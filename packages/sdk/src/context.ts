@@ -52,7 +52,7 @@ export interface WorkflowContext<Payload> {
    * Runs `action` once and records its result. On a replay it returns the recorded result. The result passes through
    * JSON: a Date becomes a string, and methods are lost.
    *
-   * If `action` throws, the attempt ends and the service retries it later (see RetryAfterError and
+   * If `action` throws, the attempt ends and the server retries it later (see RetryAfterError and
    * NonRetryableError). Code around the step cannot catch the error, so handle expected errors inside `action`. A
    * step cannot contain another step.
    */
@@ -77,12 +77,12 @@ export interface WorkflowContext<Payload> {
 
   /**
    * Notifies the runs that wait for the event. With `workflowRunId`, notifies only that run; if it does not wait for
-   * the event yet, the service keeps the event for it.
+   * the event yet, the server keeps the event for it.
    */
   notify(name: string, eventId: string, data?: unknown, options?: NotifyOptions): Promise<NotifyResult>;
 
   /**
-   * Makes the service send an HTTP request, which can take hours. The service retries it as `retries` specifies and
+   * Makes the server send an HTTP request, which can take hours. The server retries it as `retries` specifies and
    * then returns the last response, regardless of its status. A call therefore never fails the run.
    */
   call<Body = unknown>(name: string, request: CallOptions): Promise<CallResult<Body>>;

@@ -35,7 +35,7 @@ describe('an endpoint', () => {
   it('explains to a direct caller what to do', async () => {
     const response = await endpoint.handle(asMessage({ order: 1 }, { headers: {} }));
     assert.equal(response.status, 400);
-    assert.match(response.body, /start a run through the service \(POST \/v2\/trigger/);
+    assert.match(response.body, /start a run through the server \(POST \/v2\/trigger/);
   });
 
   for (const [where, message] of [

@@ -42,7 +42,7 @@ export interface EndpointResponse {
 
 /** A workflow endpoint that does not depend on an HTTP library. */
 export interface Endpoint {
-  /** Handles a request from the service and returns the response to send. Never rejects. */
+  /** Handles a request from the server and returns the response to send. Never rejects. */
   handle(request: EndpointRequest): Promise<EndpointResponse>;
 }
 
@@ -116,12 +116,12 @@ function urlMismatch(claims: SignatureClaims | null, frame: unknown): string | n
   return `the signature is for ${JSON.stringify(claims.sub)}, but the run belongs to ${JSON.stringify(named)}`;
 }
 
-const NOT_FROM_THE_SERVICE = `this is a workflow endpoint: start a run through the service (POST /v2/trigger/<this URL>) instead of calling it (the request has no ${VERSION_HEADER} header)`;
+const NOT_FROM_SERVER = `this is a workflow endpoint: start a run through the server (POST /v2/trigger/<this URL>) instead of calling it (the request has no ${VERSION_HEADER} header)`;
 
 const methodNotAllowed = (): EndpointResponse => ({
   status: 405,
   headers: { ...BASE_HEADERS, 'Content-Type': 'text/plain; charset=utf-8', Allow: 'POST' },
-  body: 'This is a workflow endpoint of Everstep. It accepts only POST requests from the service.\n',
+  body: 'This is a workflow endpoint of Everstep. It accepts only POST requests from the server.\n',
 });
 
 /**
@@ -146,7 +146,7 @@ export function createEndpoint<Payload, Result>(
     const version = firstValue(request.headers[ENDPOINT_HEADERS.protocol]);
     const isFailureNotice = firstValue(request.headers[ENDPOINT_HEADERS.failureFunction]) !== undefined;
     if (version === undefined && !isFailureNotice) {
-      return respond(refusal('bad-request', NOT_FROM_THE_SERVICE));
+      return respond(refusal('bad-request', NOT_FROM_SERVER));
     }
     const { url, headers, body: bytes } = request;
     const pending = checkRequest({

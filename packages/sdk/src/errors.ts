@@ -39,7 +39,7 @@ export class JournalMismatchError extends Error {
   override readonly name: string = 'JournalMismatchError';
 }
 
-/** A call to the API of the service failed. */
+/** A call to the API of the server failed. */
 export class EverstepError extends Error {
   override readonly name: string = 'EverstepError';
   /** HTTP status; 0 if no response arrived. */

@@ -79,7 +79,7 @@ describe('a failure function receives', () => {
     ['unrelated JSON', '{"kind":"failed","error":"no"}'],
     ['nothing', ''],
   ] as const) {
-    it(`the error text of the service if the last response was ${what}`, async () => {
+    it(`the error text of the server if the last response was ${what}`, async () => {
       const { error, response } = await received({ body: base64(body) });
       assert.deepEqual([error, response], [notice.error, body]);
     });

@@ -1,4 +1,4 @@
-/** The failure function: the service calls it when a run has failed permanently. */
+/** The failure function: the server calls it when a run has failed permanently. */
 import { bytesOf, encodedBody, textOf } from './encoded-body.js';
 import { type EncryptionOptions, openPayload } from './encryption/envelope.js';
 import { DecryptionError } from './errors.js';
@@ -22,7 +22,7 @@ export interface RunFailure<Payload> {
   readonly labels: readonly string[];
   /** HTTP status of the last response; 0 if there was none. */
   readonly status: number;
-  /** Message of the error that was thrown, or the explanation of the service if nothing was thrown. */
+  /** Message of the error that was thrown, or the explanation of the server if nothing was thrown. */
   readonly error: string;
   /** Body of the last response as text. */
   readonly response: string;

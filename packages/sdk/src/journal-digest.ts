@@ -1,8 +1,8 @@
-/** The digest of a journal, which the service and a worker compare. */
+/** The digest of a journal, which the server and a worker compare. */
 
 /**
  * Digest of an empty journal. A journal digest is one number that depends on every recorded step and on their order. The
- * service and a worker compute it separately and compare it, to verify that they have the same journal. Each entry extends
+ * server and a worker compute it separately and compare it, to verify that they have the same journal. Each entry extends
  * it, at a cost that depends only on that entry. It detects mistakes, not forgery: 53 bits, an exact integer in JSON.
  */
 export const EMPTY_JOURNAL_DIGEST = 0;

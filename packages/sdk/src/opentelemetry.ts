@@ -4,7 +4,7 @@ import { setStepScope } from './executor/step-scope.js';
 import { parseTraceparent } from './trace-context.js';
 
 /**
- * Makes the spans of your steps children of the attempts that the service exports. This applies to all workflows of this process,
+ * Makes the spans of your steps children of the attempts that Everstep exports. This applies to all workflows of this process,
  * over HTTP and over connections. Call it once, after the OpenTelemetry SDK is started. Without an SDK it has no effect.
  *
  * While the function of a step runs, its attempt is the active span. If your HTTP server is instrumented, the active span is

@@ -1,4 +1,4 @@
-/** What the service and the apps that run workflows have in common. Everything here is exported as `@everstep/sdk/protocol`. */
+/** What the server and the apps that run workflows have in common. Everything here is exported as `@everstep/sdk/protocol`. */
 export * from './bounded-json.js';
 export * from './failures/error-frame.js';
 export * from './failures/stack-frames.js';

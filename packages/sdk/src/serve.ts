@@ -9,7 +9,7 @@ export interface WorkflowHandler {
 }
 
 /**
- * Serves a workflow: returns a handler for requests from the service.
+ * Serves a workflow: returns a handler for requests from the server.
  *
  * @example
  * export const POST = serve<Order, Receipt>(async (context) => {

@@ -39,7 +39,7 @@ export interface WorkflowOptions<Payload> extends PayloadOptions<Payload>, Encry
    */
   readonly holdRuns?: boolean | HoldOptions;
   /**
-   * Executes `run` steps in a row without waiting for the service in between, and reports their results together. Use it
+   * Executes `run` steps in a row without waiting for the server in between, and reports their results together. Use it
    * for steps that are cheap and safe to repeat: if the process fails before they are recorded, all of them are executed
    * again. Default: each step is recorded before the next one starts.
    */
@@ -53,13 +53,13 @@ export interface WorkflowOptions<Payload> extends PayloadOptions<Payload>, Encry
   readonly hooks?: readonly WorkflowHooks[];
   /**
    * Called when a run has failed permanently, unless its trigger specified a failure callback. It can be called more
-   * than once for a run; use `dlqId` to detect repetitions. If it throws, the service calls it again, like a failed
+   * than once for a run; use `dlqId` to detect repetitions. If it throws, the server calls it again, like a failed
    * step.
    */
   readonly failureFunction?: FailureFunction<Payload>;
 }
 
-/** The outcome of a failure notice. `retry` says whether the service sends it again. */
+/** The outcome of a failure notice. `retry` says whether the server sends it again. */
 export type NoticeOutcome =
   | { readonly kind: 'handled' }
   /** The request is not a failure notice, or the workflow has no failure function. */
@@ -70,7 +70,7 @@ export type NoticeOutcome =
 export interface RequestTransport {
   /** Hooks of a connection, called before the ones of the workflow. */
   readonly hooks?: HookCaller | undefined;
-  /** Returns true once the service no longer waits for the reply. Absent: unknown. */
+  /** Returns true once the server no longer waits for the reply. Absent: unknown. */
   readonly isAbandoned?: (() => boolean) | undefined;
 }
 
@@ -87,7 +87,7 @@ export interface ServedWorkflow {
 const DEFAULT_HOLD = { max: 10_000, idleMs: 60_000 } as const;
 
 const NO_FAILURE_FUNCTION = 'this workflow has no failureFunction; add the option to serve() or deploy the version that has it';
-const NO_NOTICE = 'the body is not a failure notice; only the service may send this request';
+const NO_NOTICE = 'the body is not a failure notice; only the server may send this request';
 
 function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null {
   const isCloudflare = typeof navigator === 'object' && navigator.userAgent === 'Cloudflare-Workers';
@@ -113,7 +113,7 @@ function checkRetries(retries: number | undefined): void {
 export function createServedWorkflow<Payload, Result>(
   workflow: Workflow<Payload, Result>,
   options: WorkflowOptions<Payload>,
-  /** Public URL of the workflow if the app knows it; otherwise the URL that the service called. */
+  /** Public URL of the workflow if the app knows it; otherwise the URL that the server called. */
   publicUrl?: string,
 ): ServedWorkflow {
   const { retries, failureFunction, encryption } = options;

@@ -1,6 +1,6 @@
 /**
- * The native step protocol, version 1: the frames between the service and a workflow endpoint. One request asks the endpoint
- * to continue a run, and its response contains every outcome. The endpoint makes no other request to the service. The frames
+ * The native step protocol, version 1: the frames between the server and a workflow endpoint. One request asks the endpoint
+ * to continue a run, and its response contains every outcome. The endpoint makes no other request to the server. The frames
  * do not depend on a transport: a step is one HTTP request, or one frame in each direction of a worker connection.
  *
  * Positions: steps are numbered from 1 in the order in which the workflow code requests them (0 is the run's initial step).
@@ -88,7 +88,7 @@ export interface RunInput {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** How many results the service records from one reply. */
+/** How many results the server records from one reply. */
 export interface CheckpointLimits {
   /** Maximum number of results in `done`. */
   readonly maxSteps: number;
@@ -120,7 +120,7 @@ export interface StepRequest {
    * code waits for.
    */
   readonly target: number | null;
-  /** The service knows every step id below this one (recorded or planned). Ids from here on are new. */
+  /** The server knows every step id below this one (recorded or planned). Ids from here on are new. */
   readonly known: number;
   /** Positions above `known` that are already recorded: parallel steps of a forked run. Absent: none. */
   readonly ahead?: readonly number[];
@@ -133,7 +133,7 @@ export interface StepRequest {
      */
     readonly worker?: string;
     /**
-     * Digest of the entries before `from`, as the service has recorded them (see extendJournalDigest). A worker that
+     * Digest of the entries before `from`, as the server has recorded them (see extendJournalDigest). A worker that
      * holds different entries replies `journal-needed`. Older services omit it.
      */
     readonly digest?: number;
@@ -143,11 +143,11 @@ export interface StepRequest {
     readonly entries: readonly JournalEntry[];
   };
   /**
-   * The service records several results from one reply: after the step that it asks for, the worker may execute the steps
+   * The server records several results from one reply: after the step that it asks for, the worker may execute the steps
    * that follow, one after the other. Older services omit it and record one result.
    */
   readonly checkpoint?: CheckpointLimits;
-  /** Trace context of this attempt. Absent: the run belongs to no trace, or the service is older. */
+  /** Trace context of this attempt. Absent: the run belongs to no trace, or the server is older. */
   readonly trace?: TraceContext;
   /** Present exactly when `journal.from` is 0. */
   readonly input?: RunInput;
@@ -162,7 +162,7 @@ export interface FlowControlSpec {
   readonly periodMs?: number;
 }
 
-/** An HTTP request that the service makes for the run. */
+/** An HTTP request that the server makes for the run. */
 export interface CallSpec {
   readonly url: string;
   readonly method: string;
@@ -176,7 +176,7 @@ export interface CallSpec {
   readonly flowControl?: FlowControlSpec;
 }
 
-/** Another workflow for the service to start. The run waits for it to end. */
+/** Another workflow for the server to start. The run waits for it to end. */
 export interface InvokeSpec {
   readonly workflowUrl: string;
   readonly body?: EncodedBody;
@@ -195,7 +195,7 @@ export interface InvokeSpec {
 
 /** Content of an event: the data of a notification, or the request that a webhook received. */
 export type EventContent = {
-  /** Trace context of the notification. The service uses it; it is not part of the result of a wait. */
+  /** Trace context of the notification. The server uses it; it is not part of the result of a wait. */
   readonly trace?: TraceContext;
 } & (
   | { readonly kind: 'data'; readonly body: EncodedBody; readonly contentType?: string }
@@ -213,7 +213,7 @@ export type EventContent = {
 /** A planned step with the data that its type needs. Durations are in milliseconds, instants in Unix milliseconds. */
 export type PlannedStep =
   /**
-   * `asks`: the step is planned by name only. When the service calls the endpoint for it, the endpoint replies with
+   * `asks`: the step is planned by name only. When the server calls the endpoint for it, the endpoint replies with
    * the data that a step of that type needs.
    */
   | { readonly stepId: number; readonly name: string; readonly type: 'Run'; readonly asks?: StepType }
@@ -304,7 +304,7 @@ export interface Hold {
   readonly worker: string;
   /**
    * Number of entries that the worker has applied. The last ones may be the results in this reply, which are not
-   * recorded yet. The service relies on them only once it has recorded them as the next entries. If the service sends no
+   * recorded yet. The server relies on them only once it has recorded them as the next entries. If the server sends no
    * digest, the worker does not count them.
    */
   readonly through: number;
@@ -329,14 +329,14 @@ export interface ProgressReply {
   /**
    * True if the code continued after `done` until it was quiet. `planned` and `end` are then complete, provided that
    * `done` become the entries directly after `base`. False if the code could not continue past them because other
-   * steps are still open, or if the reply would be too long. The service then asks again when it has recorded them.
+   * steps are still open, or if the reply would be too long. The server then asks again when it has recorded them.
    */
   readonly advanced: boolean;
   /** New steps in order, with ids from `known` upward and no gaps. */
   readonly planned: readonly PlannedStep[];
   readonly end?: RunEnd;
   readonly hold?: Hold;
-  /** The endpoint has a failure function. If the run fails, the service calls it with a FailureNotice. */
+  /** The endpoint has a failure function. If the run fails, the server calls it with a FailureNotice. */
   readonly failureFunction?: true;
 }
 

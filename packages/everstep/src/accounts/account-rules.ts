@@ -48,7 +48,7 @@ export interface Change {
   readonly accountIds: readonly string[];
 }
 
-/** Turns are shared by all rules on one store, whichever part of the service they belong to. */
+/** Turns are shared by all rules on one store, whichever part of the server they belong to. */
 const turnsOf = new WeakMap<AccountStore, Turns>();
 
 export class AccountRules {

@@ -85,7 +85,7 @@ export interface NewToken {
   readonly view: TokenView;
 }
 
-/** A named set of limits. Null: only the limits of the service apply. */
+/** A named set of limits. Null: only the limits of the server apply. */
 export interface Plan {
   readonly name: string;
   readonly maxMessageBytes: number | null;

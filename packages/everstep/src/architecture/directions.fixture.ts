@@ -85,7 +85,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/metrics',
     may: [`types ${ENGINE}`, PORTS, 'prom-client', NODE],
-    because: 'the service is observed at its ports',
+    because: 'the server is observed at its ports',
   },
   {
     area: 'everstep/src/tracing',
@@ -122,7 +122,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
       ...inEverstep('fairness', 'secrets/key-ring', 'sign-in', 'audit', 'worker-connections'),
       ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', 'ws', NODE],
     ],
-    because: 'the API uses the service through its interface, whatever runtime or store is behind it',
+    because: 'the API uses the server through its interface, whatever runtime or store is behind it',
   },
   {
     area: 'everstep/src/contract',
@@ -155,7 +155,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/rotation',
     may: [PORTS, ...inEverstep('backup', 'bootstrap', 'config', 'search', 'secrets', 'stores'), NODE],
-    because: 'secrets are replaced in any store, while a service runs or not',
+    because: 'secrets are replaced in any store, while a server runs or not',
   },
   {
     area: 'everstep/src/sign-in',
@@ -168,7 +168,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/bootstrap',
     may: [PORTS, ENGINE, PROTOCOL, ...inEverstep('accounts', 'config', 'clock', 'dialects', 'secrets'), 'pino', NODE],
-    because: 'the first start prepares what the service needs, and serves no requests',
+    because: 'the first start prepares what the server needs, and serves no requests',
   },
   {
     area: 'everstep/src/backup',
@@ -202,7 +202,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/cli/commands/installation/service',
     may: [...inEverstep('main', 'cli', 'config', 'bootstrap'), '@everstep/sdk', 'commander', 'pino', NODE],
-    because: 'dev and serve start the service, which only main assembles',
+    because: 'dev and serve start the server, which only main assembles',
   },
   {
     area: 'everstep/src/cli/commands/installation/backup',
@@ -316,6 +316,6 @@ export const DIRECTIONS: readonly DirectionRule[] = [
       '@tanstack',
       'croner',
     ],
-    because: 'the pages depend only on the contract of the service, and everything they import is sent over the network',
+    because: 'the pages depend only on the contract of the server, and everything they import is sent over the network',
   },
 ];

@@ -25,7 +25,7 @@ export function readSources(name: RegExp): readonly Source[] {
 }
 
 export const moduleOf = (path: string): string => path.replace(/\.tsx?$/, '');
-/** Returns whether a source is not part of the service: tests, their fixtures and programs, and benchmarks. */
+/** Returns whether a source is not part of the server: tests, their fixtures and programs, and benchmarks. */
 export const isTest = (path: string): boolean => /\.(test|fixture|bench)$|\/(testing|simulation)\/|-check$/.test(moduleOf(path));
 export const below = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 

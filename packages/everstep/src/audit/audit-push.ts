@@ -23,7 +23,7 @@ export interface AuditPushOptions {
   readonly audit: Pick<AuditStore, 'chained' | 'claimPush' | 'movePush'>;
   readonly sender: MessageSender;
   readonly url: string;
-  /** Returns the time of the service clock, Unix ms. */
+  /** Returns the time of the server clock, Unix ms. */
   readonly now: () => number;
   readonly log: Log;
 }

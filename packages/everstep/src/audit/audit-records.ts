@@ -24,9 +24,9 @@ const COMMANDS = {
 
 export interface AuditRecordsOptions {
   readonly accounts: Pick<AccountStore, 'addAudit' | 'findInstance'>;
-  /** Returns the time of the service clock, Unix ms. */
+  /** Returns the time of the server clock, Unix ms. */
   readonly now: () => number;
-  /** Clock of the machine: writing the counts does not depend on the service clock. */
+  /** Clock of the machine: writing the counts does not depend on the server clock. */
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Pick<Log, 'warn'>;

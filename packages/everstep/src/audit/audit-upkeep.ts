@@ -20,7 +20,7 @@ const BETWEEN_STEPS_MS = 20;
 
 export interface AuditUpkeepOptions {
   readonly audit: Pick<AuditStore, 'seal' | 'removeBefore'>;
-  /** Returns the time of the service clock, Unix ms. */
+  /** Returns the time of the server clock, Unix ms. */
   readonly now: () => number;
   readonly clock: Clock;
   readonly log: Log;

@@ -71,7 +71,7 @@ describe('the entry of a request', () => {
     runAudited(bulk, () => assert.deepEqual(kinds(addRequestEntry(unit)), ['delete-queue'], 'after the response'));
   });
 
-  test('is the entry that a part of the service makes itself, marked with the request', () => {
+  test('is the entry that a part of the server makes itself, marked with the request', () => {
     const of = audited();
     const own = runAudited(of, () => markWithRequest({ ...entry, action: 'own' }));
     assert.deepEqual([own.action, own.request], ['own', request]);

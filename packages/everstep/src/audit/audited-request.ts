@@ -1,6 +1,6 @@
 /**
  * The audit log entry of the request being handled. It follows the request through asynchronous calls. The first unit of writes
- * of the request includes it, whichever part of the service makes that unit. Operations only declare that they are audited.
+ * of the request includes it, whichever part of the server makes that unit. Operations only declare that they are audited.
  * Keeps invariant 46.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -36,7 +36,7 @@ export class AuditedRequest {
     if (this.state === 'taken') this.state = applied ? 'recorded' : 'open';
   }
 
-  /** Marks an entry that a part of the service made itself with the request. It replaces the declared entry. */
+  /** Marks an entry that a part of the server made itself with the request. It replaces the declared entry. */
   mark(entry: AuditNote): AuditNote {
     if (this.state === 'closed') return entry;
     this.state = 'recorded';

@@ -1,4 +1,4 @@
-/** The audit log of a service: entries of requests, and background work. */
+/** The audit log of a server: entries of requests, and background work. */
 
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';

@@ -13,7 +13,7 @@ async function emptyDirectory(t: TestContext): Promise<string> {
   return path;
 }
 
-test('one backup is made at a time; disconnecting cancels it; stopping the service aborts it', async (t) => {
+test('one backup is made at a time; disconnecting cancels it; stopping the server aborts it', async (t) => {
   const dataDir = await emptyDirectory(t);
   const reasons: string[] = [];
   let started = (): void => {};
@@ -42,12 +42,12 @@ test('one backup is made at a time; disconnecting cancels it; stopping the servi
   impatient.destroy();
   while (reasons.length === 0) await new Promise((resolve) => setImmediate(resolve));
   const firstBegun = nextBegun();
-  const first = assert.rejects(askForBackup(dataDir, request), /The service stopped in the meantime/);
+  const first = assert.rejects(askForBackup(dataDir, request), /The server stopped in the meantime/);
   await firstBegun;
   await assert.rejects(askForBackup(dataDir, request), /Another backup or rotation is in progress/);
   await channel.close();
   await first;
-  assert.deepEqual(reasons, ['the client disconnected', 'the service is stopping']);
+  assert.deepEqual(reasons, ['the client disconnected', 'the server is stopping']);
   assert.equal(await askForBackup(dataDir, request), null, 'no service is listening');
 });
 
@@ -64,7 +64,7 @@ test('the socket is accessible only by its owner from its creation on', async (t
   assert.equal(process.umask(), mask);
 });
 
-test('a service of another version that does not respond has made no backup', async (t) => {
+test('a server of another version that does not respond has made no backup', async (t) => {
   const dataDir = await emptyDirectory(t);
   const socket = join(dataDir, 's');
   const server = createServer((client) => client.once('data', () => client.end()));

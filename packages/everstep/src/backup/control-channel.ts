@@ -1,6 +1,6 @@
 /**
- * The channel between the commands and the running service: a socket that only users with access to the data
- * directory can open. The service locks its files, so it must make the copies. Their destination must not be set
+ * The channel between the commands and the running server: a socket that only users with access to the data
+ * directory can open. The server locks its files, so it must make the copies. Their destination must not be set
  * through an API.
  *
  * A request is a line of JSON, and so is a response. Disconnecting before the response cancels the request.
@@ -25,7 +25,7 @@ const OWNER_ONLY_MASK = 0o177;
 const MAX_REQUEST_BYTES = 64 * 1024;
 
 export interface BackupRequest extends BackupParts {
-  /** Absolute path of the backup on the service's machine. */
+  /** Absolute path of the backup on the server's machine. */
   readonly to: string;
 }
 
@@ -104,7 +104,7 @@ export async function listenPrivately(server: Server, path: string): Promise<voi
   await listening;
 }
 
-/** Listens in the data directory of a service with an open store. Rejects if the file system does not support sockets. */
+/** Listens in the data directory of a server with an open store. Rejects if the file system does not support sockets. */
 export async function listenForCommands({ dataDir, backUp, rotate }: ControlOptions): Promise<ControlChannel> {
   const path = await socketIn(dataDir);
   const stopping = new AbortController();
@@ -117,7 +117,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
     if (!request)
       return {
         kind: 'refused',
-        message: 'the running service does not support this request, because it has a different version',
+        message: 'the running server does not support this request, because it has a different version',
       };
     if (isBusy) return { kind: 'refused', message: 'Another backup or rotation is in progress. Try again when it is done.' };
     isBusy = true;
@@ -125,7 +125,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
       if (request.kind === 'rotate-secrets') return { kind: 'rotated', rotation: await rotate(request.rotate) };
       return { kind: 'done', written: await backUp(request.backup, AbortSignal.any([disconnected, stopping.signal])) };
     } catch (error) {
-      return { kind: 'refused', message: stopping.signal.aborted ? 'The service stopped in the meantime.' : messageOf(error) };
+      return { kind: 'refused', message: stopping.signal.aborted ? 'The server stopped in the meantime.' : messageOf(error) };
     } finally {
       isBusy = false;
     }
@@ -161,7 +161,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
   await writePrivately(join(dataDir, ADDRESS_FILE), `${JSON.stringify({ socket: path })}\n`);
   return {
     async close() {
-      stopping.abort(new Error('the service is stopping'));
+      stopping.abort(new Error('the server is stopping'));
       const closed = new Promise((resolve) => server.close(resolve));
       await Promise.all(pendingResponses);
       for (const socket of sockets) socket.destroySoon();
@@ -184,7 +184,7 @@ async function socketOf(dataDir: string): Promise<string | null> {
   }
 }
 
-/** Sends a request to the service on the data directory; null if none is running. Rejects with BackupError. */
+/** Sends a request to the server on the data directory; null if none is running. Rejects with BackupError. */
 async function ask(dataDir: string, request: object): Promise<CommandResult | null> {
   const path = await socketOf(dataDir);
   if (path === null) return null;
@@ -194,7 +194,7 @@ async function ask(dataDir: string, request: object): Promise<CommandResult | nu
     socket.once('error', (error) => {
       // A killed service leaves the file behind.
       if (['ECONNREFUSED', 'ENOENT'].includes(codeOf(error))) resolve(false);
-      else reject(new BackupError(`The running service cannot be reached at ${path}: ${error.message}.`, { cause: error }));
+      else reject(new BackupError(`The running server cannot be reached at ${path}: ${error.message}.`, { cause: error }));
     });
   });
   if (!connected) return null;
@@ -205,11 +205,11 @@ async function ask(dataDir: string, request: object): Promise<CommandResult | nu
     if (outcome.kind === 'refused') throw new BackupError(outcome.message);
     return outcome;
   }
-  throw new BackupError('The service ended before the command was done. Run it again.');
+  throw new BackupError('The server ended before the command was done. Run it again.');
 }
 
 /**
- * Requests a backup from the service on the data directory. Resolves with the paths written, or null if no service is
+ * Requests a backup from the server on the data directory. Resolves with the paths written, or null if no service is
  * running. Rejects with BackupError.
  */
 export async function askForBackup(dataDir: string, request: BackupRequest): Promise<readonly string[] | null> {

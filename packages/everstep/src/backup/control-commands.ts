@@ -1,4 +1,4 @@
-/** Handles commands in the running service, because it alone has access to its open files. */
+/** Handles commands in the running server, because it alone has access to its open files. */
 
 import type { Log } from '../ports/log.js';
 import type { AuditEntry } from '../ports/stores/account-store.js';
@@ -58,7 +58,7 @@ export async function handleControlCommands(options: ControlCommandOptions): Pro
     return await listenForCommands({ dataDir, backUp, rotate });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ dataDir, error: reason }, 'could not create the command socket, backups need the service stopped');
+    log.warn({ dataDir, error: reason }, 'could not create the command socket, backups need the server stopped');
     return null;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Copies everything into a backup directory. The running service does this part itself, because it alone has access
- * to its open files. Slow work that does not need the service (checks, checksums) is left to the command.
+ * Copies everything into a backup directory. The running server does this part itself, because it alone has access
+ * to its open files. Slow work that does not need the server (checks, checksums) is left to the command.
  */
 import { chmod, mkdir, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ import { BackupError, type BackupParts, CREDENTIALS_FILE, SEARCH_DIRECTORY, STOR
 
 const OWNER_ONLY = 0o700;
 
-/** Source of the copies: a running service, or the files of a stopped one. */
+/** Source of the copies: a running server, or the files of a stopped one. */
 export interface BackupSource {
   copyStore(request: CopyRequest): Promise<void>;
   /** Returns the ids of all search indexes. Called after the store was copied. */
@@ -93,7 +93,7 @@ export async function copyEverything(source: BackupSource, options: CopyingOptio
   }
 }
 
-/** Opens a stopped service's files. Throws BackupError if there is no store, and StoreOpenError if a service uses it. */
+/** Opens a stopped server's files. Throws BackupError if there is no store, and StoreOpenError if a server uses it. */
 export function openSourceAtRest({ dataDir, storeFile }: { readonly dataDir: string; readonly storeFile: string }) {
   const store = openStoreAtRest(storeFile);
   if (!store) throw new BackupError(`There is no store at ${storeFile}. Set the data directory with --data-dir.`);

@@ -34,7 +34,7 @@ export interface TakingOptions extends BackupParts {
 
 export interface TakenBackup {
   readonly manifest: Manifest;
-  /** Whether a running service made the copies; otherwise they were made from files not in use. */
+  /** Whether a running server made the copies; otherwise they were made from files not in use. */
   readonly online: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Verifies the store of a service, running or stopped. */
+/** Verifies the store of a server, running or stopped. */
 import { randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,7 @@ export interface VerifyingOptions {
 }
 
 export interface StoreVerification extends InspectedFiles {
-  /** Whether a running service made a copy for the check; otherwise the files themselves were checked. */
+  /** Whether a running server made a copy for the check; otherwise the files themselves were checked. */
   readonly online: boolean;
   /** Results of the checks of the invariants; null if the store has the schema of an older version. */
   readonly checks: readonly CheckResult[] | null;
@@ -25,7 +25,7 @@ export interface StoreVerification extends InspectedFiles {
   readonly doubts: readonly string[];
 }
 
-/** Verifies the store of a running service. It locks its files, so it makes a consistent copy, which is checked and removed. */
+/** Verifies the store of a running server. It locks its files, so it makes a consistent copy, which is checked and removed. */
 async function verifyRunning(dataDir: string): Promise<StoreVerification | null> {
   const to = join(dataDir, `verify.${randomUUID()}.tmp`);
   try {

@@ -19,7 +19,7 @@ export interface AccessFilesOptions {
 
 export class AccessFiles {
   private readonly options: AccessFilesOptions;
-  /** Access to the service; null until the server is listening. */
+  /** Access to Everstep; null until the server is listening. */
   private access: ServiceAccess | null = null;
   /** Keys that the files contain. */
   private written: SigningKeys | null = null;

@@ -116,7 +116,7 @@ test('timers in any order fire by their times', async () => {
   );
 });
 
-test('time does not advance before the service is quiet', async () => {
+test('time does not advance before the server is quiet', async () => {
   const work = manualWork();
   const { clock, drive, events, note } = harness({ quiet: work.quiet });
   let end = () => {};
@@ -151,7 +151,7 @@ test('work in progress is completed before the first move', async () => {
   assert.equal(clock.now(), START_MS + DAY_MS);
 });
 
-test('while the service works, time advances with the base clock', async () => {
+test('while the server works, time advances with the base clock', async () => {
   const work = manualWork();
   const { base, clock, drive, events, note } = harness({ quiet: work.quiet });
   let end = () => {};
@@ -170,7 +170,7 @@ test('while the service works, time advances with the base clock', async () => {
   assert.deepEqual(events, [['polled again', DAY_MS + 10]]);
 });
 
-test('a service that does not become quiet ends the move with a reason, and the next move continues from there', async () => {
+test('a server that does not become quiet ends the move with a reason, and the next move continues from there', async () => {
   const work = manualWork();
   const { base, clock, drive } = harness({ quiet: work.quiet });
   let end = () => {};

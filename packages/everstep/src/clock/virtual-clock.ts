@@ -11,14 +11,14 @@ export interface VirtualClockOptions {
   /** The clock that it runs with. */
   readonly base: Clock;
   /**
-   * Resolves when the service is quiet: no delivery is in flight or waits for a slot, and no write or scan of due
+   * Resolves when the server is quiet: no delivery is in flight or waits for a slot, and no write or scan of due
    * tasks is in progress. Work that waits for its time does not count. Timers start work without awaiting it, so that
    * work must be visible here from the moment the timer fires.
    */
   readonly quiet: () => Promise<void>;
   /** Maximum number of instants processed in one move. */
   readonly maxInstants: number;
-  /** Maximum time for the service to become quiet, on the base clock. */
+  /** Maximum time for the server to become quiet, on the base clock. */
   readonly quietTimeoutMs: number;
 }
 
@@ -45,7 +45,7 @@ function timersOf(timetable: Timetable, arm: () => void): Clock['setTimer'] {
   };
 }
 
-/** Waits until the service is quiet, up to the timeout. */
+/** Waits until the server is quiet, up to the timeout. */
 async function untilQuiet(
   { base, quiet, quietTimeoutMs }: Pick<VirtualClockOptions, 'base' | 'quiet' | 'quietTimeoutMs'>,
   signal: AbortSignal | undefined,
@@ -58,7 +58,7 @@ async function untilQuiet(
     giveUp = () => resolve('given-up');
     signal?.addEventListener('abort', giveUp);
   });
-  // Work can be passed on between turns of the event loop. The service is quiet only if it is quiet before and
+  // Work can be passed on between turns of the event loop. The server is quiet only if it is quiet before and
   // after one.
   const becameQuiet = async (): Promise<Pause> => {
     await quiet();

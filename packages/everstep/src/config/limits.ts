@@ -163,7 +163,7 @@ export const LIMITS = Object.freeze({
   maxNamedTokens: 100,
   /** Maximum number of scopes of a token; each app that it may connect is one. */
   maxTokenScopes: 50,
-  /** The service's own tokens have about 350 characters. */
+  /** The server's own tokens have about 350 characters. */
   maxTokenLength: 4_096,
   maxTokenLifetimeMs: 10 * 366 * DAY_MS,
   maxTeams: 100,

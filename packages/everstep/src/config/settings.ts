@@ -175,7 +175,7 @@ export const SETTINGS = Object.freeze({
     flag: '--node-url <url>',
     option: 'nodeUrl',
     help: 'URL at which workers reach this node directly, if several share a database',
-    defaultText: 'workers reach it through the URL of the service',
+    defaultText: 'workers reach it through the URL of the server',
     fallback: () => null,
     parse: parsePublicUrl,
   }),

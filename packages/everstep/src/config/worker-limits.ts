@@ -24,7 +24,7 @@ export const WORKER_LIMITS = Object.freeze({
   /** Maximum number of frames in a message of a worker. */
   maxWorkerFrames: 20_000,
   /**
-   * Maximum number of frames that the service did not ask for, per heartbeat interval, such as answers to unknown
+   * Maximum number of frames that the server did not ask for, per heartbeat interval, such as answers to unknown
    * requests. A frame counts once more for each KiB.
    */
   maxUnexpectedWorkerFrames: 1_000,
@@ -38,7 +38,7 @@ export const WORKER_LIMITS = Object.freeze({
   maxUnsentWorkerBytes: MiB,
   /** A worker must read this fast while bytes are unsent. */
   minWorkerReadBytesPerS: 64 * KiB,
-  /** Time to read the rest of a request after the service abandoned it. */
+  /** Time to read the rest of a request after the server abandoned it. */
   unreadRequestTimeoutMs: 5 * SECOND_MS,
   /** Interval of heartbeats. A connection without a frame for three intervals is closed. */
   workerHeartbeatMs: 10 * SECOND_MS,

@@ -1,4 +1,4 @@
-/** Wire schemas of live data: change hints and the nodes of the service. */
+/** Wire schemas of live data: change hints and the nodes of the installation. */
 import Type, { type Static } from 'typebox';
 import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 
@@ -37,14 +37,14 @@ export const NodeEntry = Type.Object(
     startedAt: time('Time when the node joined, in Unix milliseconds.'),
     leaseUntil: Type.Union([Type.Integer({ format: 'int64' }), Type.Null()], {
       description:
-        'Time when the lease of the node ends, in Unix milliseconds. Until then no other node takes over its work; the node renews the lease continuously. Null when the service is a single process.',
+        'Time when the lease of the node ends, in Unix milliseconds. Until then no other node takes over its work; the node renews the lease continuously. Null when the server is a single process.',
     }),
     leaving: Type.Boolean({ description: 'The node is stopping and does not accept new work.' }),
     self: Type.Boolean({ description: 'This node sent the response.' }),
     runsClaimed: Type.Integer({ minimum: 0, description: 'Number of pending run deliveries that the node has claimed.' }),
     gates: Type.Integer({ minimum: 0, description: 'Number of queue instances whose gates the node holds.' }),
   },
-  { ...NO_OTHER_PROPERTIES, description: 'Node: one process of the service.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Node: one process of the server.' },
 );
 export type NodeEntry = Static<typeof NodeEntry>;
 

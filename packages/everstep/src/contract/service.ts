@@ -1,4 +1,4 @@
-/** Wire schemas of the service and of queue instance settings. */
+/** Wire schemas of the server and of queue instance settings. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';

@@ -63,12 +63,12 @@ export interface Dialect {
   /** Response header that, with the value true, reports that the endpoint has no failure function; null if there is none. */
   readonly noFailureFunctionHeader: string | null;
   readonly steps: StepCodec;
-  /** Returns whether a header contains a signature of the service. The name is in lower case. */
+  /** Returns whether a header contains a signature of the server. The name is in lower case. */
   isSignature(name: string): boolean;
   /** Returns a header name with its prefix, as documented. */
   spell(header: string): string;
   /**
-   * Returns whether the service sets this header itself, so that user headers cannot replace it. The name is in lower
+   * Returns whether the server sets this header itself, so that user headers cannot replace it. The name is in lower
    * case.
    */
   reserves(name: string): boolean;

@@ -1,4 +1,4 @@
-/** Finds the events that the source writes to the log of the service. */
+/** Finds the events that the source writes to the log of the server. */
 import type { ESTree } from 'rolldown/utils';
 import { visit } from '../architecture/source.fixture.js';
 

@@ -1,4 +1,4 @@
-/** docs/operations/metrics.md lists every metric of the service, with its type, labels and help. */
+/** docs/operations/metrics.md lists every metric of the server, with its type, labels and help. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { METRICS, type MetricDefinition } from '../metrics/definitions.js';

@@ -71,7 +71,7 @@ function problemOf(text: string, path = ''): string | null | undefined {
   if (first === 'npm') return npmProblem(words.slice(1), starterOf(path));
   if (first === 'node') return nodeProblem(words.slice(1));
   if (first === 'npx') return second === 'everstep' || existsSync(`${ROOT}/node_modules/.bin/${second}`) ? null : `no ${second}`;
-  if (first === 'curl') return requestsIn(text).length > 0 ? null : 'requests nothing from the service';
+  if (first === 'curl') return requestsIn(text).length > 0 ? null : 'requests nothing from the server';
   return BUILT_IN.has(first) || first in OTHER_PROGRAMS ? null : undefined;
 }
 

@@ -25,7 +25,7 @@ after(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-/** Returns the files of the service that contain a text. */
+/** Returns the files of the server that contain a text. */
 async function filesWith(text: string): Promise<readonly string[]> {
   const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -33,7 +33,7 @@ async function filesWith(text: string): Promise<readonly string[]> {
   return found.flat();
 }
 
-/** Client without keys, as a person or a program that can only read the service. */
+/** Client without keys, as a person or a program that can only read the server. */
 const outsider = () => new Client({ baseUrl: service.url, token: service.token });
 
 type Payload = { readonly childUrl: string; readonly note: string };

@@ -144,7 +144,7 @@ test('rejects moving the clock backwards', async () => {
 
 test('a server that does not start reports the reason', async () => {
   const settings = { EVERSTEP_PORT: 'no port' };
-  await assert.rejects(startTestService({ env: settings }), /the service ended with \d+\n[\s\S]*EVERSTEP_PORT must be/);
+  await assert.rejects(startTestService({ env: settings }), /the server ended with \d+\n[\s\S]*EVERSTEP_PORT must be/);
   await assert.rejects(startTestService({ command: ['/there/is/no/such/program'] }), /could not be started: .*ENOENT/);
 });
 

@@ -19,11 +19,11 @@ export interface IdSource {
   readonly random: { bytes(count: number): Uint8Array };
 }
 
-/** The inputs of a decision: the time, randomness, and settings of the service. */
+/** The inputs of a decision: the time, randomness, and settings of the server. */
 export interface DecisionContext extends IdSource {
-  /** Public URL of the service, without a trailing slash. Webhook URLs start with it. */
+  /** Public URL of the server, without a trailing slash. Webhook URLs start with it. */
   readonly publicUrl: string;
-  /** Largest body that a step may send, and largest result. Absent or null: only the limits of the service apply. */
+  /** Largest body that a step may send, and largest result. Absent or null: only the limits of the server apply. */
   readonly messageLimit?: MessageLimit | null;
   /** Alert rules and lifecycle webhooks of the instance. Absent or null: there are none. */
   readonly alerts?: AlertSettings | null;

@@ -188,7 +188,7 @@ export interface TokenOperation<Path, Query, Headers, Body, Responses> extends O
 }
 
 /**
- * Operation of the management API, with HTTP Basic or a session. `principal` is the user. The service checks the rights of
+ * Operation of the management API, with HTTP Basic or a session. `principal` is the user. The server checks the rights of
  * the user.
  */
 export interface AccountOperation<Path, Query, Body, Responses> extends OperationDescription {

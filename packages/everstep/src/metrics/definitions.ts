@@ -1,4 +1,4 @@
-/** All metrics of the service, except those about the Node process. docs/operations/metrics.md lists the same. */
+/** All metrics of the server, except those about the Node process. docs/operations/metrics.md lists the same. */
 
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';

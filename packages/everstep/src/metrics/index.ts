@@ -8,7 +8,7 @@ export type { GaugeSources } from './service-gauges.js';
 
 export interface ServiceMetrics {
   readonly observer: Observer;
-  /** Sets the sources of the gauges. Before that, the page contains no gauges of the service. */
+  /** Sets the sources of the gauges. Before that, the page contains no gauges of the server. */
   observe(sources: GaugeSources): void;
   /** Returns the page in the format for an Accept header. */
   page(accept: string | undefined): Promise<Exposition>;

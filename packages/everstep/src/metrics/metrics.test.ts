@@ -35,7 +35,7 @@ const PLAIN: Message = {
 };
 const accepted: MessageOutcome = { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() };
 
-/** Returns the time series of the service on the page. */
+/** Returns the time series of the server on the page. */
 function seriesOf(page: string): ReadonlyMap<string, number> {
   const lines = page.split('\n').filter((line) => line.startsWith('everstep_'));
   return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));

@@ -1,4 +1,4 @@
-/** Counts and measures the work of the service. Never records ids, payloads, headers or queries of URLs. */
+/** Counts and measures the work of the server. Never records ids, payloads, headers or queries of URLs. */
 import type { Run } from '../engine/runs/run.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../engine/writes.js';
 import type { ObservedDelivery, Observer, SpanResult } from '../ports/observer.js';

@@ -14,7 +14,7 @@ export interface WorkerSlots {
 
 /** Sources of the gauges. */
 export interface GaugeSources {
-  /** Returns the time of the service's clock, Unix ms. */
+  /** Returns the time of the server's clock, Unix ms. */
   now(): number;
   workload(): {
     readonly deliveries: number;

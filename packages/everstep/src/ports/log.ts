@@ -1,4 +1,4 @@
-/** The log of the service. Never contains a token, a secret or a payload. */
+/** The log of the server. Never contains a token, a secret or a payload. */
 export interface Log {
   debug(details: Readonly<Record<string, unknown>>, message: string): void;
   info(details: Readonly<Record<string, unknown>>, message: string): void;

@@ -40,7 +40,7 @@ export interface Message {
   readonly url: string;
   /** Names and values as specified by the user; hop-by-hop headers are omitted. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers of the service: names without the prefix, which depends on the dialect. They override `headers`. */
+  /** Headers of the server: names without the prefix, which depends on the dialect. They override `headers`. */
   readonly serviceHeaders?: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
   /** Trace context of this attempt. A trace context in `headers` is sent instead. */

@@ -1,5 +1,5 @@
 /**
- * Observes the work of the service, for metrics and traces. Every method is cheap, never throws and keeps nothing of its arguments. The
+ * Observes the work of the server, for metrics and traces. Every method is cheap, never throws and keeps nothing of its arguments. The
  * names of workflows and other labels are bounded by the implementation.
  */
 import type { Run } from '../engine/runs/run.js';

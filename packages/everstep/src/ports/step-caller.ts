@@ -1,6 +1,6 @@
 /**
  * Calls the user's code. The engine and the runtime do not depend on the transport. Today each step is one HTTP
- * request; a connection that a worker opens to the service is another implementation of this port.
+ * request; a connection that a worker opens to the server is another implementation of this port.
  * Keeps invariant 32.
  */
 import type { CheckRequest, StepReply, StepRequest } from '@everstep/sdk/protocol';
@@ -25,7 +25,7 @@ export interface StepCall {
   /** Headers of the user to forward, with lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Maximum size of the reply. A longer one is cut off and fails the attempt. Absent: the limit of the service applies. */
+  /** Maximum size of the reply. A longer one is cut off and fails the attempt. Absent: the limit of the server applies. */
   readonly maxReplyBytes?: number;
   /** Span of this attempt; absent if none is exported. Its context is in the request. */
   readonly span?: AttemptSpan;

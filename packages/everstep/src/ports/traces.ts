@@ -1,5 +1,5 @@
 /**
- * Trace contexts of the requests that leave the service. While traces are not exported, the context of the trigger is passed
+ * Trace contexts of the requests that leave the server. While traces are not exported, the context of the trigger is passed
  * on unchanged, so that an app finds the spans of its caller.
  */
 import type { SpanReference, TraceContext } from '@everstep/sdk/protocol';

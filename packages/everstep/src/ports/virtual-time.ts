@@ -3,7 +3,7 @@
 /** Target of a move: a number of milliseconds, or a point in time (Unix ms). */
 export type MoveTarget = { readonly byMs: number } | { readonly atMs: number };
 
-/** Result of a move. `now` is Unix ms on the service's clock; `fired` is the number of timers that became due. */
+/** Result of a move. `now` is Unix ms on the server's clock; `fired` is the number of timers that became due. */
 export type MoveOutcome =
   /** All due work was completed. */
   | { readonly kind: 'moved'; readonly now: number; readonly fired: number }
@@ -11,7 +11,7 @@ export type MoveOutcome =
   | { readonly kind: 'in-the-past'; readonly now: number }
   /** This number of instants was processed, and there are more before the target. The clock is at the last of them. */
   | { readonly kind: 'too-many-instants'; readonly now: number; readonly fired: number; readonly instants: number }
-  /** The service was still working on an instant after this time. The clock is at that instant. */
+  /** The server was still working on an instant after this time. The clock is at that instant. */
   | { readonly kind: 'not-quiet'; readonly now: number; readonly fired: number; readonly waitedMs: number }
   /** The caller disconnected. The clock stays at its last time. */
   | { readonly kind: 'given-up'; readonly now: number; readonly fired: number };
@@ -21,8 +21,8 @@ export interface VirtualTime {
   /** Returns the time of the clock, Unix ms. */
   now(): number;
   /**
-   * Advances the clock. Due work happens in order: at each instant the service works until it is quiet, before the
-   * clock advances to the next. Concurrent moves run one after the other. A move by 0 ms only waits until the service
+   * Advances the clock. Due work happens in order: at each instant the server works until it is quiet, before the
+   * clock advances to the next. Concurrent moves run one after the other. A move by 0 ms only waits until the server
    * is quiet.
    */
   move(target: MoveTarget, signal?: AbortSignal): Promise<MoveOutcome>;

@@ -67,7 +67,7 @@ export const poolName = (instanceId: string, app: string): string => `${instance
 export const poolOf = (instanceId: string, url: string): string =>
   `${instanceId} ${url.slice(0, url.indexOf('/', WORKER_SCHEME.length))}`;
 
-/** Workers of a service that accepts none: deliveries to worker URLs wait. */
+/** Workers of a server that accepts none: deliveries to worker URLs wait. */
 export const NO_WORKERS: WorkerPresence & WorkerDirectory = {
   missingSince: (_instanceId, url) => (isWorkerUrl(url) ? 0 : null),
   capacityOf: () => 0,

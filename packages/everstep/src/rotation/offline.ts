@@ -1,4 +1,4 @@
-/** `everstep rotate-secrets`: sends the request to the service that uses the data directory, or opens the store itself. */
+/** `everstep rotate-secrets`: sends the request to the server that uses the data directory, or opens the store itself. */
 import { existsSync } from 'node:fs';
 import { askToRotate, type RotateRequest, type RotateResult } from '../backup/control-channel.js';
 import { findSealer } from '../bootstrap/secrets-key.js';

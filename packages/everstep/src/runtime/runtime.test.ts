@@ -164,7 +164,7 @@ test('an id is taken while its run is active, and free again when it has ended',
   });
 });
 
-test('waiting for a result ends with the timeout, with the run, or with the service', async () => {
+test('waiting for a result ends with the timeout, with the run, or with the server', async () => {
   const caller = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
   await withRuntime(caller, async (bench) => {
     const { run } = await bench.trigger();

@@ -17,7 +17,7 @@ export interface IndexOwnershipOptions {
   readonly indexes: SearchIndexStore;
   readonly visible: VisibleIndexes;
   readonly removals: IndexRemovals;
-  /** Absent: only the limit of the service applies. */
+  /** Absent: only the limit of the server applies. */
   readonly limitOf: LimitOf | undefined;
 }
 

@@ -80,7 +80,7 @@ export interface SearchService {
 
 export interface SearchServiceOptions {
   readonly accounts: AccountStore;
-  /** Plans limit the number of indexes of an account. Absent: only the limit of the service applies. */
+  /** Plans limit the number of indexes of an account. Absent: only the limit of the server applies. */
   readonly plans?: Plans;
   readonly indexes: SearchIndexStore;
   readonly documents: SearchDocuments;
@@ -88,6 +88,6 @@ export interface SearchServiceOptions {
   readonly now: () => number;
   readonly random: Random;
   readonly log: Log;
-  /** URL of the service, without a trailing slash. */
+  /** URL of the server, without a trailing slash. */
   readonly publicUrl: () => string;
 }

@@ -35,7 +35,7 @@ export const accessOf = (role: Role): SearchAccess => (RIGHTS[role].includes('us
 export function createVisibleIndexes(options: {
   readonly rules: AccountRules;
   readonly indexes: SearchIndexStore;
-  /** URL of the service, without a trailing slash. */
+  /** URL of the server, without a trailing slash. */
   readonly publicUrl: () => string;
 }): VisibleIndexes {
   const { rules, indexes, publicUrl } = options;

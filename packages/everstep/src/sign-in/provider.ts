@@ -107,7 +107,7 @@ export class IdentityProvider {
   }
 
   private async read(): Promise<DiscoveredProvider> {
-    // Loaded on demand, so that a service without single sign-on starts faster.
+    // Loaded on demand, so that a server without single sign-on starts faster.
     const oidc = await import('openid-client');
     const { settings, send } = this.options;
     const { issuer, clientId, clientSecret } = settings;

@@ -51,7 +51,7 @@ function openState(secret: string, text: string): SignInState | null {
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   try {
     const plain = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
-    // The authentication tag proves that this service sealed it.
+    // The authentication tag proves that this server sealed it.
     const state: SignInState = JSON.parse(plain);
     return isText(state.state) ? state : null;
   } catch {

@@ -1,4 +1,4 @@
-/** Records all deliveries of the service in a simulation, for the checkers. */
+/** Records all deliveries of the server in a simulation, for the checkers. */
 import assert from 'node:assert/strict';
 import type { MessageSender } from '../ports/message-sender.js';
 import type { StepCaller } from '../ports/step-caller.js';

@@ -1,5 +1,5 @@
 /**
- * The network and the user's app, as seen by one life of the service. Real SDK endpoints are behind a connection that
+ * The network and the user's app, as seen by one life of the server. Real SDK endpoints are behind a connection that
  * loses, repeats and delays requests and responses, and returns garbage. The app can restart and then loses its held
  * runs.
  */

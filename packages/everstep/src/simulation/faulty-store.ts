@@ -1,4 +1,4 @@
-/** The real store behind a connection that can fail, as seen by one life of the service. */
+/** The real store behind a connection that can fail, as seen by one life of the server. */
 
 import type { SeededRandom } from '../clock/testing/seeded-random.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
@@ -18,7 +18,7 @@ export interface StoreFaults {
   readonly outage?: { readonly chance: number; readonly longestMs: number };
 }
 
-/** Periods in which a store rejects all writes, as seen by one life of the service. */
+/** Periods in which a store rejects all writes, as seen by one life of the server. */
 export class StoreOutages {
   private readonly clock: Pick<Clock, 'now'>;
   private readonly random: SeededRandom;
@@ -34,7 +34,7 @@ export class StoreOutages {
     this.onStart = onStart;
   }
 
-  /** Whether the store rejects writes and has rejected one, so that the service knows. */
+  /** Whether the store rejects writes and has rejected one, so that the server knows. */
   get isNoticed(): boolean {
     return this.clock.now() < this.until;
   }

@@ -1,4 +1,4 @@
-/** One life of the service in a simulation: from the start of its process until it is killed. */
+/** One life of the server in a simulation: from the start of its process until it is killed. */
 import type { SeededRandom } from '../clock/testing/seeded-random.js';
 import { clockUntil, type SimulatedClock } from '../clock/testing/simulated-clock.js';
 import type { Log } from '../ports/log.js';
@@ -16,7 +16,7 @@ const MAX_CACHED_RUNS = 8;
 
 export interface Life {
   readonly runtime: Runtime;
-  /** Where workers connect; null if the service calls them over HTTP. */
+  /** Where workers connect; null if the server calls them over HTTP. */
   readonly door: ServiceDoor | null;
   kill(): void;
 }
@@ -30,7 +30,7 @@ export interface LifeOptions {
   /** Calls the app over HTTP, and the simulated API. */
   readonly caller: FaultyCaller;
   readonly deliveries: DeliveryLedger;
-  /** Returns the node of the service; null if no other process uses the store. */
+  /** Returns the node of the server; null if no other process uses the store. */
   readonly nodeOf: (dead: () => boolean) => SimulatedNode | null;
   readonly onOutage: () => void;
   readonly acceptsWorkers: boolean;

@@ -1,6 +1,6 @@
 /**
  * Counts messages a second time, from the tasks and steps that were actually written. Every delivery has an id, and its
- * retries have the same id. The service must have counted the same number, even after rejected, lost or killed commits.
+ * retries have the same id. The server must have counted the same number, even after rejected, lost or killed commits.
  */
 import assert from 'node:assert/strict';
 import type { Task } from '../engine/runs/run.js';
@@ -11,7 +11,7 @@ const DELIVERED: readonly Task['kind'][] = ['advance', 'step', 'call', 'callback
 export class MessageLedger {
   private readonly messageIds = new Set<string>();
 
-  /** Returns a store that counts messages. Applied writes are counted even if the response is lost on its way to the service. */
+  /** Returns a store that counts messages. Applied writes are counted even if the response is lost on its way to the server. */
   watch(store: Store): Store {
     return {
       ...store,

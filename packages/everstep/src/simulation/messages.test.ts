@@ -1,6 +1,6 @@
 /**
  * Plain messages in a queue, in simulated time. The network loses requests and responses, the store rejects commits
- * and loses their responses, and the service is killed repeatedly. `SIMULATION_SEED=17` replays a seed.
+ * and loses their responses, and the server is killed repeatedly. `SIMULATION_SEED=17` replays a seed.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -33,11 +33,11 @@ const FAULTS: readonly (readonly [string, SimulationFaults, Plan?])[] = [
       network: { loseRequest: 0.1, loseResponse: 0.1, duplicate: 0.1, garbage: 0.02, restartApp: 0.05, maxDelayMs: 3000 },
     },
   ],
-  ['a service that is killed repeatedly', { ...NO_FAULTS, crash: 0.02 }],
+  ['a server that is killed repeatedly', { ...NO_FAULTS, crash: 0.02 }],
   ['a store that rejects commits and loses responses', { ...NO_FAULTS, store: { refuse: 0.05, loseReply: 0.05 } }],
   ['a store that rejects all writes for a while', { ...NO_FAULTS, store: OUTAGES, attemptsOnce: true }],
   [
-    'a store that rejects all writes for a while, a bad network, and a service that is killed',
+    'a store that rejects all writes for a while, a bad network, and a server that is killed',
     {
       network: { loseRequest: 0.05, loseResponse: 0.1, duplicate: 0.1, garbage: 0.01, restartApp: 0.1, maxDelayMs: 2000 },
       store: { ...OUTAGES, refuse: 0.02, loseReply: 0.03 },

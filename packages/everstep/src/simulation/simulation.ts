@@ -1,5 +1,5 @@
 /**
- * A simulation in simulated time. It contains clients, the service in one life after another, a failing store, a network
+ * A simulation in simulated time. It contains clients, the server in one life after another, a failing store, a network
  * that loses and repeats requests, and an app that restarts. Everything that happens follows from the seed.
  */
 import assert from 'node:assert/strict';
@@ -35,11 +35,11 @@ const SETTINGS: RunSettings = {
 export interface SimulationFaults {
   readonly network: NetworkFaults;
   readonly store: StoreFaults;
-  /** Probability that the service is killed, each time the clock advances. */
+  /** Probability that the server is killed, each time the clock advances. */
   readonly crash: number;
   /** Faults of several nodes that share the store. Absent: there is one process. */
   readonly nodes?: NodeFaults;
-  /** Faults of connections, if the workers connect to the service. Absent: the service calls the app over HTTP. */
+  /** Faults of connections, if the workers connect to the server. Absent: the server calls the app over HTTP. */
   readonly connections?: ConnectionFaults;
   /** Whether the faults give no reason to deliver an attempt twice. */
   readonly attemptsOnce?: true;
@@ -120,7 +120,7 @@ export class Simulation {
   get cuts(): number {
     return this.network?.cuts ?? 0;
   }
-  /** Number of messages between workers and the service. */
+  /** Number of messages between workers and the server. */
   get messages(): number {
     return this.network?.messages ?? 0;
   }

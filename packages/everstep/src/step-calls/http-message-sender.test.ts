@@ -158,7 +158,7 @@ test('headers of the message are sent, except connection and framing headers', a
   assert.equal(headers['x-empty'], '');
 });
 
-test("the request contains the service's user agent and requests an unencoded response, unless the message overrides it", async () => {
+test("the request contains the server's user agent and requests an unencoded response, unless the message overrides it", async () => {
   await sendTo(responding(200, {}));
   const own = endpoint.received[0]?.headers ?? {};
   assert.match(own['user-agent'] ?? '', /^Everstep\/\d+\.\d+\.\d+/);

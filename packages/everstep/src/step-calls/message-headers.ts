@@ -30,7 +30,7 @@ export type MessageHeaders =
 
 export interface MessageHeadersInput {
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers of the service, without the prefix. They override the sender's. */
+  /** Headers of the server, without the prefix. They override the sender's. */
   readonly serviceHeaders: Readonly<Record<string, string>>;
   readonly dialect: Pick<Dialect, 'spell' | 'reserves'>;
   readonly userAgent: string;

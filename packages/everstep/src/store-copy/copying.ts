@@ -31,7 +31,7 @@ export interface CopyProgress {
 }
 
 export interface CopyOptions {
-  /** Absolute path of a data directory of a stopped service, a backup, or a store file. */
+  /** Absolute path of a data directory of a stopped server, a backup, or a store file. */
   readonly from: string;
   readonly to: string;
   readonly onProgress: (progress: CopyProgress) => void;

@@ -1,4 +1,4 @@
-/** The embedded store to copy: that of a stopped service, or a backup. */
+/** The embedded store to copy: that of a stopped server, or a backup. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { verifyBackup } from '../backup/checking.js';
@@ -16,7 +16,7 @@ export interface CopySource {
 
 /**
  * Opens a data directory, a backup directory (which is verified first) or a store file. Rejects with CopyError,
- * BackupError or StoreOpenError, whose messages are for the operator, for example if a service uses the store.
+ * BackupError or StoreOpenError, whose messages are for the operator, for example if a server uses the store.
  */
 export async function openCopySource(from: string): Promise<CopySource> {
   const isDirectory = existsSync(from) && statSync(from).isDirectory();

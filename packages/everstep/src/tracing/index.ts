@@ -16,9 +16,9 @@ export interface Tracing {
 }
 
 export interface TracingOptions extends Pick<SpanExporterOptions, 'clock' | 'log'> {
-  /** Returns the time of the service's clock, Unix ms. */
+  /** Returns the time of the server's clock, Unix ms. */
   readonly now: () => number;
-  /** The other observer of the service, which is also notified of exported spans. */
+  /** The other observer of the server, which is also notified of exported spans. */
   readonly observer: Observer;
 }
 

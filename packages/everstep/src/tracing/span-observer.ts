@@ -1,5 +1,5 @@
 /**
- * Creates spans of the work of the service, at the same points at which metrics count it. A span is created when it ends: its
+ * Creates spans of the work of the server, at the same points at which metrics count it. A span is created when it ends: its
  * start is stored with the run, so it is correct after a restart too.
  */
 import { parseTraceparent, parseWorkerUrl, type SpanReference, type TraceContext } from '@everstep/sdk/protocol';
@@ -243,6 +243,6 @@ class SpanObserver implements SpanPoints {
   }
 }
 
-/** Returns an observer that creates spans. `now`: Unix ms, by the clock of the service. */
+/** Returns an observer that creates spans. `now`: Unix ms, by the clock of the server. */
 export const observeSpans = (traces: RunTraces, sink: SpanSink, now: () => number): SpanPoints =>
   new SpanObserver(traces, sink, now);

@@ -20,7 +20,7 @@ import type { Outgoing } from './outgoing.js';
 
 export type AccountReports = ReturnType<typeof createAccountReports>;
 
-/** Creates the reports about accounts that the service sends while it runs. */
+/** Creates the reports about accounts that the server sends while it runs. */
 export function createAccountReports(
   { config, accounts, store, upkeepClock, now, random, log, node }: Foundation,
   limits: Limits,
@@ -59,7 +59,7 @@ export function createReload(
   };
 }
 
-/** Opens the search documents, and the socket for commands that need the running service. */
+/** Opens the search documents, and the socket for commands that need the running server. */
 export async function openSearch(
   { openedStore, secrets, accounts, closers, log, metrics, observer, store, plans, now, random }: Foundation,
   { authority }: AccountParts,

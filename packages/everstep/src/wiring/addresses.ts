@@ -1,12 +1,12 @@
 /**
- * The addresses of the service. They are final only when it listens, because a port may be chosen then. Nothing reads them
+ * The addresses of the server. They are final only when it listens, because a port may be chosen then. Nothing reads them
  * before.
  */
 import { localUrl } from '../bootstrap/listeners.js';
 import type { Config } from '../config/config.js';
 import type { OwnListener } from '../step-calls/addresses/address-policy.js';
 
-/** Addresses on which the service listens. */
+/** Addresses on which the server listens. */
 export interface Listening {
   /** URL of the runtime API, as this machine reaches it. */
   readonly url: string;
@@ -24,7 +24,7 @@ export class Addresses {
     this.listening = { url: localUrl(config, config.host, config.port), managementUrl: '', listeners: [] };
   }
 
-  /** Called when the service listens. */
+  /** Called when the server listens. */
   set(listening: Listening): void {
     this.listening = listening;
   }

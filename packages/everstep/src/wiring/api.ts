@@ -1,4 +1,4 @@
-/** The HTTP APIs of the service: their dependencies, and the addresses on which they listen. */
+/** The HTTP APIs of the server: their dependencies, and the addresses on which they listen. */
 import { fileURLToPath } from 'node:url';
 import { addressesOf, type Listener, localUrl, managementListener } from '../bootstrap/listeners.js';
 import { listenError } from '../bootstrap/start-error.js';

@@ -1,4 +1,4 @@
-/** Functions that close the parts of the service when it stops, or when its start fails. */
+/** Functions that close the parts of the server when it stops, or when its start fails. */
 export class Closers {
   private readonly closers: (() => Promise<void>)[] = [];
 

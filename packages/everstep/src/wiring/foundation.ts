@@ -27,7 +27,7 @@ export type Foundation = Awaited<ReturnType<typeof openFoundation>>;
 
 export interface FoundationOptions {
   readonly closers: Closers;
-  /** Resolves when the service has nothing to do. A virtual clock advances only then. */
+  /** Resolves when the server has nothing to do. A virtual clock advances only then. */
   readonly whenIdle: () => Promise<void>;
 }
 

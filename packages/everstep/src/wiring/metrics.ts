@@ -1,4 +1,4 @@
-/** Connects the metrics to the running service. */
+/** Connects the metrics to the running server. */
 import { serveMetrics } from '../metrics/metrics-server.js';
 import type { StoreWrites } from '../runtime/commits/store-writes.js';
 import type { Runtime } from '../runtime/runtime.js';

@@ -1,4 +1,4 @@
-/** Everything that the service sends: requests to endpoints over HTTP, and work to connected workers. */
+/** Everything that the server sends: requests to endpoints over HTTP, and work to connected workers. */
 import { withAuditKey } from '../audit/index.js';
 import { LOOP_TIME } from '../clock/loop-time.js';
 import { elapsedMs, machineTime } from '../clock/machine-time.js';
@@ -20,7 +20,7 @@ import type { Foundation } from './foundation.js';
 
 export type Outgoing = ReturnType<typeof openOutgoing>;
 
-/** Opens the outgoing connections. `ownListeners`: the addresses of this service, which it does not call. */
+/** Opens the outgoing connections. `ownListeners`: the addresses of this server, which it does not call. */
 export function openOutgoing(
   base: Foundation,
   { authority }: AccountParts,

@@ -12,10 +12,10 @@ export const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** One connection. The test reads what the service sends, and replies. */
+/** One connection. The test reads what the server sends, and replies. */
 export class PlayedWorker {
   readonly link: WorkerLink;
-  /** The messages of the service, parsed. */
+  /** The messages of the server, parsed. */
   readonly messages: (readonly ServiceFrame[])[] = [];
   readonly ends: { readonly code: number; readonly reason: string }[] = [];
   /** State of the transport. */

@@ -13,7 +13,7 @@ const REQUEST: WorkerRequest = {
   workflow: 'order',
   notice: {} as Extract<ServiceFrame, { kind: 'notice' }>['notice'],
 };
-const UNASKED = 'the worker sent too many frames that the service did not ask for';
+const UNASKED = 'the worker sent too many frames that the server did not ask for';
 const TOO_SLOW = 'the worker reads too slowly';
 
 interface Asked {
@@ -211,7 +211,7 @@ test('closes a connection that does not read the rest of a request that was give
   assert.equal(reasonOf(worker), TOO_SLOW);
 });
 
-test('a connection from which the service does not read is not treated as silent', async () => {
+test('a connection from which the server does not read is not treated as silent', async () => {
   const harness = new ConnectedWorkers();
   const worker = harness.connect();
   worker.isPaused = true;

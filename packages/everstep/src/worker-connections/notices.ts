@@ -6,7 +6,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Returns a notice of the service in the form that the function of a workflow expects. A notice for a failure callback has the
+ * Returns a notice of the server in the form that the function of a workflow expects. A notice for a failure callback has the
  * error text only in its body.
  */
 export function readNotice(value: unknown): FailureNotice {

@@ -1,5 +1,5 @@
 /**
- * Limits the frames that a worker sends without a request of the service. All other frames are limited by the requests that it
+ * Limits the frames that a worker sends without a request of the server. All other frames are limited by the requests that it
  * gets.
  */
 import { LIMITS } from '../config/limits.js';
@@ -11,7 +11,7 @@ export class UnexpectedFrames {
   /** Ids of requests that were given up before a reply arrived, oldest first. */
   private readonly late = new Set<number>();
 
-  /** Called when the service gives up a request. Its reply may still arrive once. */
+  /** Called when the server gives up a request. Its reply may still arrive once. */
   expectLate(id: number): void {
     this.late.add(id);
     const [oldest] = this.late;

@@ -174,7 +174,7 @@ it('closes a drained connection when the last request has ended, however it ende
     else await harness.pass(1_000);
     await worker.turn();
     assert.notEqual(asked.outcome, null);
-    assert.deepEqual(worker.ends, [{ code: 1001, reason: 'the service is stopping' }], end);
+    assert.deepEqual(worker.ends, [{ code: 1001, reason: 'the server is stopping' }], end);
   }
 });
 

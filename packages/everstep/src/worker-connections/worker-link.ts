@@ -1,5 +1,5 @@
 /**
- * One connection of a worker as the service sees it, from the accepted handshake until it is closed: the requests in
+ * One connection of a worker as the server sees it, from the accepted handshake until it is closed: the requests in
  * flight, their timeouts, heartbeats and batches of frames. It does not depend on WebSockets.
  */
 import { type HelloFrame, MISSED_HEARTBEATS, type ServiceFrame } from '@everstep/sdk/protocol';
@@ -19,7 +19,7 @@ export interface FrameSocket {
   close(code: number, reason: string): void;
   /** Returns the number of bytes that are not sent yet. Absent: 0. */
   unsentBytes?(): number;
-  /** Returns whether the service has stopped reading from the worker for a while. Absent: never. */
+  /** Returns whether the server has stopped reading from the worker for a while. Absent: never. */
   isPaused?(): boolean;
 }
 
@@ -215,10 +215,10 @@ export class WorkerLink {
     if (onRecorded) void Promise.all(recorded ?? []).then(onRecorded);
   }
 
-  /** Counts a message that the service did not request, and closes the connection if there are too many. */
+  /** Counts a message that the server did not request, and closes the connection if there are too many. */
   unasked(bytes: number): void {
     if (!this.closed && !this.unexpected.allow(bytes))
-      this.close(CLOSE.policy, 'the worker sent too many frames that the service did not ask for');
+      this.close(CLOSE.policy, 'the worker sent too many frames that the server did not ask for');
   }
 
   /** Called when the transport has sent what was unsent. */
@@ -269,7 +269,7 @@ export class WorkerLink {
     this.closeIfDrained();
   }
 
-  /** Returns whether the service expected the frame. */
+  /** Returns whether the server expected the frame. */
   private handleFrame(frame: ReceivedFrame, recorded: Set<Promise<void>> | null): boolean {
     switch (frame.kind) {
       case 'answer':
@@ -297,7 +297,7 @@ export class WorkerLink {
     }
   }
 
-  /** Ends the exchange of a reply. Returns false if the service does not wait for it. */
+  /** Ends the exchange of a reply. Returns false if the server does not wait for it. */
   private finish(id: number, outcome: ExchangeOutcome, recorded: Set<Promise<void>> | null): boolean {
     this.started = Math.max(this.started, Math.min(id, this.lastId));
     const exchange = this.exchanges.get(id);
@@ -328,9 +328,9 @@ export class WorkerLink {
     });
   }
 
-  /** Closes the connection if the service drains it and no work is in flight. A draining worker closes the connection itself. */
+  /** Closes the connection if the server drains it and no work is in flight. A draining worker closes the connection itself. */
   private closeIfDrained(): void {
-    if (this.serviceDrains && this.exchanges.size === 0) this.close(CLOSE.goingAway, 'the service is stopping');
+    if (this.serviceDrains && this.exchanges.size === 0) this.close(CLOSE.goingAway, 'the server is stopping');
   }
 
   private send(frame: OutgoingFrame): void {

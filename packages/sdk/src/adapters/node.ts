@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Endpoint, EndpointRequest, EndpointResponse } from '../endpoint.js';
 import type { WorkflowHandler } from '../serve.js';
 
-/** Size limit of a request body in bytes: the largest journal that the service stores, as JSON. */
+/** Size limit of a request body in bytes: the largest journal that Everstep stores, as JSON. */
 export const MAX_BODY_BYTES = 512 * 1024 * 1024;
 
 /** A listener for requests of Node's http server. Never rejects because of a request. */

@@ -192,7 +192,7 @@ const calls: readonly (readonly [
     },
   ],
   [
-    'dlq.list with a value that contains a comma: it is repeated, so that the service does not split it',
+    'dlq.list with a value that contains a comma: it is repeated, so that the server does not split it',
     (client) => client.dlq.list({ workflowUrl: 'http://app/a,b', flowControlKey: ['x,y'], workflowRunId: 'r,s' }),
     {
       method: 'GET',
@@ -355,7 +355,7 @@ describe('the client returns', () => {
 describe('a failure is an EverstepError', () => {
   const failing: readonly (readonly [string, FakeResponse, { status: number; code: string; message: RegExp }])[] = [
     [
-      'an error of the service',
+      'an error of the server',
       { status: 404, headers: { 'Svc-Error-Code': 'not-found' }, body: { error: 'no such run' } },
       { status: 404, code: 'not-found', message: /^no such run$/ },
     ],
@@ -367,7 +367,7 @@ describe('a failure is an EverstepError', () => {
     [
       'a success response that is not JSON',
       { body: 'hello' },
-      { status: 200, code: 'unknown', message: /not JSON; check that http.* is the address of the service/ },
+      { status: 200, code: 'unknown', message: /not JSON; check that http.* is the address of the server/ },
     ],
   ];
   for (const [name, response, expected] of failing) {
@@ -394,7 +394,7 @@ describe('a failure is an EverstepError', () => {
   });
 });
 
-describe('a client finds the service', () => {
+describe('a client finds the server', () => {
   it('from the environment', async (test) => {
     const { env } = process;
     const kept = { url: env.EVERSTEP_URL, token: env.EVERSTEP_TOKEN };

@@ -36,7 +36,7 @@ export type BatchItemResult = TriggeredRun | { readonly error: string };
 
 /** Options of a `Client`. Missing options are read from the environment, except `encryption`. */
 export interface ClientOptions extends EncryptionOptions {
-  /** URL of the service. Default: EVERSTEP_URL. */
+  /** URL of the server. Default: EVERSTEP_URL. */
   readonly baseUrl?: string;
   /** Token of the queue instance. Default: EVERSTEP_TOKEN. */
   readonly token?: string;
@@ -58,7 +58,7 @@ const raise = (error: Error): never => {
   throw error;
 };
 
-/** Client of the runtime API. Methods reject with EverstepError if the service rejects the request or does not respond. */
+/** Client of the runtime API. Methods reject with EverstepError if the server rejects the request or does not respond. */
 export class Client {
   /** The run log, and operations on runs. */
   readonly runs: Runs;
@@ -74,7 +74,7 @@ export class Client {
   readonly destinations: Destinations;
   /** Schedules. */
   readonly schedules: Schedules;
-  /** Changes as they happen, and the nodes of the service. */
+  /** Changes as they happen, and the nodes of the installation. */
   readonly live: Live;
   /** Counters of runs over time, and what needs attention. */
   readonly insights: Insights;
@@ -89,7 +89,7 @@ export class Client {
   };
   /** Signing keys of the queue instance. */
   readonly keys: {
-    /** Returns the keys that sign requests of the service. */
+    /** Returns the keys that sign requests of the server. */
     readonly get: () => Promise<SigningKeyPair>;
     /** Makes the next key the current one, and creates a new next key. */
     readonly rotate: () => Promise<SigningKeyPair>;
@@ -123,7 +123,7 @@ export class Client {
       // Looked up at each call, so that tracing and test doubles that replace the global function see the calls.
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     };
-    // The service guarantees the shapes of its responses; a test of the service verifies them.
+    // The server guarantees the shapes of its responses; a test of the server verifies them.
     const call = async <T>(one: Call) => {
       const response = await callApi(transport, one);
       return (encryption ? decryptAll(encryption, response, one.mustDecrypt ? raise : () => {}) : response) as T;
@@ -161,7 +161,7 @@ export class Client {
    * Starts a run and resolves once it is durable. With `waitForResult`, resolves when the run has ended or the wait
    * time is over.
    *
-   * @throws {EverstepError} If the service rejects the request or does not respond.
+   * @throws {EverstepError} If the server rejects the request or does not respond.
    */
   trigger<Result = unknown>(
     workflowUrl: string,

@@ -63,7 +63,7 @@ it('ends without an error when the signal aborts, before or during the wait', as
   for await (const change of client().live.changes({ signal: AbortSignal.abort() })) assert.fail(String(change));
 });
 
-it('throws the error of the service, and an error if the stream breaks', async () => {
+it('throws the error of the server, and an error if the stream breaks', async () => {
   const take = async () => {
     for await (const change of client().live.changes()) assert.ok(change);
   };

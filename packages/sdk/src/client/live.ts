@@ -1,4 +1,4 @@
-/** Client for the live stream of changes, and for the list of the nodes of the service. */
+/** Client for the live stream of changes, and for the list of the nodes of the installation. */
 import type { LiveChange, ServiceNode } from './generated/index.js';
 import { callApi, openStream, type TransportOptions } from './transport.js';
 
@@ -25,7 +25,7 @@ export class Live {
   }
 
   /**
-   * Yields changes of the queue instance as they happen, at most four per second. Ends when the service ends the
+   * Yields changes of the queue instance as they happen, at most four per second. Ends when the server ends the
    * stream, which it does when it stops. In that case, call it again and reload everything once, because changes in
    * between are not reported. Ends without an error when `signal` aborts.
    *
@@ -48,7 +48,7 @@ export class Live {
     }
   }
 
-  /** Lists the nodes of the service. A service that is a single process has one node. */
+  /** Lists the nodes of the installation. A server that is a single process has one node. */
   async nodes(): Promise<readonly ServiceNode[]> {
     const { nodes } = (await callApi(this.transport, { method: 'GET', path: '/v2/nodes' })) as {
       readonly nodes: readonly ServiceNode[];

@@ -108,7 +108,7 @@ describe('the client of a search index', () => {
     });
   }
 
-  it('rejects with the message and the code of the service', async () => {
+  it('rejects with the message and the code of the server', async () => {
     const headers = { 'Svc-Error-Code': 'read-only-token' };
     const { client } = indexOf(new Response('{"error":"this token can only read"}', { status: 403, headers }));
     await assert.rejects(client.reset(), (error: EverstepError) => {

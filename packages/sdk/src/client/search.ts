@@ -77,7 +77,7 @@ export class SearchNamespace {
   }
 }
 
-/** Client of one search index. Methods reject with EverstepError if the service rejects the request or does not respond. */
+/** Client of one search index. Methods reject with EverstepError if the server rejects the request or does not respond. */
 export class SearchClient {
   private readonly ask: Ask;
 
@@ -97,7 +97,7 @@ export class SearchClient {
         : `Bearer ${configured(options.token, 'token', 'EVERSTEP_SEARCH_TOKEN')}`,
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     };
-    // The service guarantees the shapes of its responses.
+    // The server guarantees the shapes of its responses.
     this.ask = async <T>(path: string, body?: object) =>
       ((await callApi(transport, body ? jsonCall('POST', path, body) : { method: 'POST', path })) as { readonly result: T })
         .result;

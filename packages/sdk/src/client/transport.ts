@@ -32,14 +32,14 @@ export interface TransportOptions {
 
 const MAX_SHOWN = 200;
 
-/** The service splits a single parameter at commas, but not the values of a repeated parameter. */
+/** The server splits a single parameter at commas, but not the values of a repeated parameter. */
 function valuesOf(value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) return [value];
   const [only] = value;
   return value.length === 1 && String(only).includes(',') ? [only, only] : value;
 }
 
-/** Returns `query` with the named filters as lists, because the service does not split the values of a list. */
+/** Returns `query` with the named filters as lists, because the server does not split the values of a list. */
 export function asLists<Options extends object>(query: Options, names: readonly (keyof Options)[]): object {
   const lists = names.map((name) => [name, query[name]] as const).filter(([, value]) => typeof value === 'string');
   return { ...query, ...Object.fromEntries(lists.map(([name, value]) => [name, [value]])) };
@@ -71,7 +71,7 @@ function messageOf(text: string, status: number): string {
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') return body.error;
   } catch {
-    // Not an error of the service. The text is shown below.
+    // Not an error of the server. The text is shown below.
   }
   return `the response has status ${status}${text.trim() ? `: ${text.trim().slice(0, MAX_SHOWN)}` : ''}`;
 }
@@ -188,7 +188,7 @@ export async function callApi(options: TransportOptions, call: Call): Promise<un
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const message = `the response is not JSON; check that ${options.baseUrl} is the address of the service. The response starts with: ${text.slice(0, MAX_SHOWN)}`;
+    const message = `the response is not JSON; check that ${options.baseUrl} is the address of the server. The response starts with: ${text.slice(0, MAX_SHOWN)}`;
     throw new EverstepError(message, { status, code: 'unknown', cause });
   }
 }

@@ -1,4 +1,4 @@
-/** The workers that have connected to the service. */
+/** The workers that have connected to the server. */
 import type { WorkerPage } from './generated/index.js';
 import type { Call } from './transport.js';
 

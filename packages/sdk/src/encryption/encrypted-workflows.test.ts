@@ -17,7 +17,7 @@ const opened = (value: unknown): unknown => decryptAll(encryption, value, assert
 
 const endpointOf = (code: Code, options: ServeOptions<unknown> = {}) => createEndpoint(code, { encryption, ...options });
 
-/** A service that has received an encrypted payload, and returns encrypted data of events and invoked runs. */
+/** A server that has received an encrypted payload, and returns encrypted data of events and invoked runs. */
 function encryptedService(payload: unknown = 'payload-marker'): FakeService {
   const service = new FakeService('k', sealValue(encryption, payload));
   service.outcomeOf = (plan) => {

@@ -1,5 +1,5 @@
 /**
- * Values that an app encrypts before the service receives them. The service stores an envelope instead: a JSON object
+ * Values that an app encrypts before the server receives them. The server stores an envelope instead: a JSON object
  * with a single property, such as `{"$encrypted":"v1.<key id>.<data>"}`.
  *
  * An error of a cipher can be temporary, for example because a deployment has not reached this process. Workflow code must not
@@ -30,7 +30,7 @@ export interface PayloadCipher {
 /** The option of everything that produces or consumes values. */
 export interface EncryptionOptions {
   /**
-   * Encrypts payloads, results of `run` steps, event data and results of runs, so that the service cannot read them.
+   * Encrypts payloads, results of `run` steps, event data and results of runs, so that the server cannot read them.
    * Values that are not encrypted are read as they are.
    */
   readonly encryption?: PayloadCipher;

@@ -13,7 +13,7 @@ type Code = (context: Context) => unknown;
 
 const ACCEPTED = { maxSteps: 1_000, maxChars: 1_000_000 };
 
-/** A service that accepts several results, and an endpoint with a checkpoint of 4 steps. */
+/** A server that accepts several results, and an endpoint with a checkpoint of 4 steps. */
 function pair(code: Code, options: WorkflowOptions<unknown> = {}) {
   const service = new FakeService('k');
   service.checkpoint = ACCEPTED;
@@ -65,7 +65,7 @@ for (const holdRuns of [true, false]) {
       await assert.doesNotReject(service.drive(endpoint));
     });
 
-    it('ends at a step of the service, at parallel steps and at a cancel', async () => {
+    it('ends at a step of the server, at parallel steps and at a cancel', async () => {
       const { service, deliver } = pair(
         async (context) => {
           await context.run('a', () => 1);
@@ -116,7 +116,7 @@ for (const holdRuns of [true, false]) {
 }
 
 describe('a checkpoint', () => {
-  it('reports one step in each reply to a service that does not accept more', async () => {
+  it('reports one step in each reply to a server that does not accept more', async () => {
     const { code } = inARow(5);
     const { service, endpoint } = pair(code);
     service.checkpoint = undefined;
@@ -124,7 +124,7 @@ describe('a checkpoint', () => {
     assert.deepEqual([service.requests, service.journal.length], [5, 5]);
   });
 
-  it('is the smaller one of the app and the service', async () => {
+  it('is the smaller one of the app and the server', async () => {
     const { code } = inARow(6);
     const { service, deliver } = pair(code);
     service.checkpoint = { ...ACCEPTED, maxSteps: 2 };
@@ -287,7 +287,7 @@ describe('the size of a reply with a checkpoint', () => {
     assert.deepEqual(ids(await deliver(3)), [3, 4, 5]);
   });
 
-  it('excludes an end or a plan that is too long; the service asks for it', async () => {
+  it('excludes an end or a plan that is too long; the server asks for it', async () => {
     for (const last of ['end', 'plan']) {
       const { service, deliver } = pair(async (context) => {
         await context.run('a', () => text(400));
@@ -304,7 +304,7 @@ describe('the size of a reply with a checkpoint', () => {
     }
   });
 
-  it('stays below the bound that the limits of the service are derived from', async () => {
+  it('stays below the bound that the limits of the server are derived from', async () => {
     const [maxSteps, maxChars, maxResultBytes] = [500, 16 * 1024, 160 * 1024];
     const longest = () => '"'.repeat(maxResultBytes / 2 - 1);
     const { service, endpoint } = pair(
@@ -369,7 +369,7 @@ describe('results of a checkpoint that are not recorded', () => {
     }
   });
 
-  it('are few if the service gives up: no further step starts when the message arrives again', async () => {
+  it('are few if the server gives up: no further step starts when the message arrives again', async () => {
     const executed = new Map<string, number>();
     let release = (): void => {};
     const { service, endpoint } = pair(async (context) => {

@@ -1,6 +1,6 @@
 /**
  * The results of one request. With a checkpoint, the request also executes the steps that follow the first one, within the
- * limits of the app and of the service. The service records all results from one reply.
+ * limits of the app and of the server. The server records all results from one reply.
  */
 import type { ExchangeHooks } from '../hooks/exchange-hooks.js';
 import type { CheckpointLimits, PlannedStep, RunEnd, StepRequest, StepResult } from '../protocol.js';
@@ -44,7 +44,7 @@ export interface ExchangeOptions {
   /** Null or absent: the workflow has no hooks. */
   readonly hooks?: ExchangeHooks | null;
   /**
-   * Returns true once the service no longer waits for the reply, for example because the run was canceled. Then no further step
+   * Returns true once the server no longer waits for the reply, for example because the run was canceled. Then no further step
    * starts. Absent: unknown.
    */
   readonly isAbandoned?: (() => boolean) | undefined;
@@ -102,7 +102,7 @@ export class ExchangeResults {
     );
   }
 
-  /** Whether the reply has room for the planned steps or the result of the run. If not, the service asks for them again. */
+  /** Whether the reply has room for the planned steps or the result of the run. If not, the server asks for them again. */
   fits(planned: readonly PlannedStep[], end: RunEnd | undefined): boolean {
     if (this.done.length < 2) return true;
     const result = end?.kind === 'finished' ? (end.result?.length ?? 0) : 0;

@@ -40,7 +40,7 @@ export interface RequestedStep {
 
 /** How a requested step is executed and read. */
 export interface StepOptions<T> {
-  /** Produces the result of the step here; absent if the service produces it. */
+  /** Produces the result of the step here; absent if the server produces it. */
   readonly action?: () => unknown;
   /**
    * Converts the recorded result for the code. If it throws, the step rejects with that error, on every replay. A DecryptionError
@@ -91,7 +91,7 @@ export class Execution {
   /** Number of positions assigned so far. */
   asked = 0;
   /**
-   * Number of applied entries at the end that are results of this worker, and that the service has not confirmed to have
+   * Number of applied entries at the end that are results of this worker, and that the server has not confirmed to have
    * recorded.
    */
   unconfirmed = 0;
@@ -222,7 +222,7 @@ export class Execution {
   }
 
   /**
-   * Compares the applied entries with the journal of a request. A request without a digest comes from a service that
+   * Compares the applied entries with the journal of a request. A request without a digest comes from a server that
    * does not support digests; it says nothing about the entries that it did not send.
    *
    * `behind`: entries that were not sent are missing here or cannot be compared. `refuted`: the recorded entries
@@ -263,7 +263,7 @@ export class Execution {
     }
   }
 
-  /** Delivers a result that the service has not recorded yet, and lets the code continue. */
+  /** Delivers a result that the server has not recorded yet, and lets the code continue. */
   async applyOptimistically(step: RequestedStep, out: string | undefined): Promise<void> {
     this.unconfirmed++;
     this.deliver(step, { stepId: step.plan.stepId, out });
@@ -311,7 +311,7 @@ export class Execution {
   }
 
   /**
-   * Verifies that the code has requested every step that the service knows. Returns false if the code failed before.
+   * Verifies that the code has requested every step that the server knows. Returns false if the code failed before.
    *
    * @throws {JournalMismatchError} If the code has not requested a known step.
    */

@@ -33,7 +33,7 @@ export interface ExecutorOptions extends EncryptionOptions {
   readonly heldRuns: HeldRuns | null;
   /** Returns a name that is unique to this worker. */
   readonly worker: () => string;
-  /** Number of failed attempts after which the endpoint itself gives up. Undefined: the service decides. */
+  /** Number of failed attempts after which the endpoint itself gives up. Undefined: the server decides. */
   readonly maxRetries?: number;
   /** True: replies report that the endpoint has a failure function. */
   readonly failureFunction?: boolean;
@@ -126,7 +126,7 @@ export class Executor {
     const { heldRuns } = this.options;
     const held = heldRuns?.get(request.run.key);
     if (held) {
-      // The same message arrived again while its first delivery is in progress here. The service has given up on the
+      // The same message arrived again while its first delivery is in progress here. The server has given up on the
       // first one.
       if (held.exchanges.has(request.messageId)) this.release(request, held);
       else if (request.journal.from === 0 || request.journal.worker === held.name) return held;
@@ -274,7 +274,7 @@ export class Executor {
   private async nextStep(execution: Execution, request: StepRequest, results: ExchangeResults): Promise<RequestedStep | null> {
     if (!results.mayContinue) return null;
     if (results.done.length % STEPS_PER_TURN === 0) await nextTurn();
-    // The service may no longer wait for the reply.
+    // The server may no longer wait for the reply.
     const step = execution.dropped ? null : onlyNewStep(execution, request);
     if (step) step.executing = true;
     return step;
@@ -317,7 +317,7 @@ export class Executor {
     return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
   }
 
-  /** Returns a result as the service records it. */
+  /** Returns a result as the server records it. */
   private sealed(result: unknown, what: string): string | undefined {
     const text = resultToJson(result, what);
     return text === undefined ? undefined : sealText(this.options.encryption, text);
@@ -348,7 +348,7 @@ export class Executor {
   private withHold<Reply extends ProgressReply | FailedReply>(execution: Execution, request: StepRequest, reply: Reply): Reply {
     if (!this.options.heldRuns?.has(request.run.key, execution)) return reply;
     const { applied, unconfirmed, name: worker } = execution;
-    // A service that sends no digest cannot confirm later whether it has recorded the last entries.
+    // A server that sends no digest cannot confirm later whether it has recorded the last entries.
     const through = request.journal.digest === undefined ? applied - unconfirmed : applied;
     const hold: Hold = { worker, through };
     return { ...reply, hold };

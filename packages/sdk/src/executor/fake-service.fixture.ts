@@ -33,7 +33,7 @@ export interface Task {
   inFlight: boolean;
 }
 
-/** Outcome of a step that the service executes. */
+/** Outcome of a step that the server executes. */
 export type Outcome = WaitOutcome | NotifyOutcome | CallOutcome | InvokeOutcome | WebhookOutcome | undefined;
 
 const jsonBody = (value: unknown) => ({ encoding: 'utf8', data: JSON.stringify(value) }) as const;
@@ -75,9 +75,9 @@ export class FakeService {
   /** Number of requests whose prerequisite entries were not held. */
   misses = 0;
   requests = 0;
-  /** False: behaves like a service without support for digests. */
+  /** False: behaves like a server without support for digests. */
   sendsDigests = true;
-  /** Undefined: behaves like a service that records one result from each reply. */
+  /** Undefined: behaves like a server that records one result from each reply. */
   checkpoint: CheckpointLimits | undefined;
   outcomeOf: (plan: PlannedStep) => Outcome = successOf;
   /** Steps that are recorded as soon as they are planned, for example a wait for an event that arrived earlier. */
@@ -163,7 +163,7 @@ export class FakeService {
     this.names.set(stepId, name);
   }
 
-  /** Completes the work that the service does for a step. */
+  /** Completes the work that the server does for a step. */
   wake({ plan }: Task): void {
     assert.ok(plan && plan.type !== 'Run');
     this.recordOutcome(plan);
@@ -183,7 +183,7 @@ export class FakeService {
     if (!further) this.hold = hold;
   }
 
-  /** Loses the attempt in transit: the service does not know what the endpoint did. */
+  /** Loses the attempt in transit: the server does not know what the endpoint did. */
   loseAttempt(task: Task): void {
     this.hold = null;
     task.retried++;

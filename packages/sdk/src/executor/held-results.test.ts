@@ -1,4 +1,4 @@
-/** A held run whose own result was not recorded, while the service assumes that the worker holds the recorded one. */
+/** A held run whose own result was not recorded, while the server assumes that the worker holds the recorded one. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
@@ -30,7 +30,7 @@ async function atOdds(service: FakeService, seen: number[] = []) {
 }
 
 describe('a held run', () => {
-  it('does not continue from its own result if the service assumes that it holds the recorded one', async () => {
+  it('does not continue from its own result if the server assumes that it holds the recorded one', async () => {
     const seen: number[] = [];
     const service = new FakeService('k');
     const { endpoint, hold } = await atOdds(service, seen);
@@ -46,7 +46,7 @@ describe('a held run', () => {
     const seen: number[] = [];
     const service = new FakeService('k');
     const { endpoint, hold } = await atOdds(service, seen);
-    // The service takes the worker's result for the recorded one: the first journal that it sends differs from the
+    // The server takes the worker's result for the recorded one: the first journal that it sends differs from the
     // next one.
     const recorded = service.journal.splice(1, 1, { stepId: 2, name: 'b', type: 'Run', out: '1' });
     service.hold = { worker: hold.worker, through: 2 };
@@ -58,7 +58,7 @@ describe('a held run', () => {
     assert.deepEqual([service.result, seen], [2, [2]]);
   });
 
-  it('reports to a service without digests only what the service has recorded, and is still not replayed', async () => {
+  it('reports to a server without digests only what the server has recorded, and is still not replayed', async () => {
     let starts = 0;
     const service = new FakeService('k');
     service.sendsDigests = false;
@@ -75,7 +75,7 @@ describe('a held run', () => {
     assert.deepEqual([service.result, starts, service.misses], ['done', 1, 0]);
   });
 
-  it('requests the journal if a service without digests lists its own result as held', async () => {
+  it('requests the journal if a server without digests lists its own result as held', async () => {
     const seen: number[] = [];
     const service = new FakeService('k');
     const { endpoint, hold } = await atOdds(service, seen);

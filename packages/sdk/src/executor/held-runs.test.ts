@@ -131,7 +131,7 @@ describe('a held run', () => {
     assert.equal(service.result, 2);
   });
 
-  it('does not continue from a result that the service did not record', async () => {
+  it('does not continue from a result that the server did not record', async () => {
     let calls = 0;
     const seen: number[] = [];
     const service = new FakeService('k');
@@ -143,7 +143,7 @@ describe('a held run', () => {
     await service.deliver(endpoint, task(service, 0));
     const lost = service.request(task(service, 2));
     assert.equal(progress(await service.send(endpoint, lost)).done[0]?.out, '1');
-    // The reply was lost. The service retries and still relies on what was held before.
+    // The reply was lost. The server retries and still relies on what was held before.
     assert.equal((await service.send(endpoint, lost)).kind, 'journal-needed');
     service.loseAttempt(task(service, 2));
     await service.deliver(endpoint, task(service, 2));

@@ -1,7 +1,7 @@
 /**
  * Random workflows over an unreliable transport: requests and replies are lost, duplicated or delayed, workers
  * restart, and several workers hold the same run. The journal stays consistent, and the result equals that of the
- * plain code. With checkpoints, workers and the service choose random limits. With encryption, two executions of a step have
+ * plain code. With checkpoints, workers and the server choose random limits. With encryption, two executions of a step have
  * different results, of which the recorded one counts.
  */
 import assert from 'node:assert/strict';
@@ -40,7 +40,7 @@ function randomFrom(seed: number): Random {
 
 const below = (random: Random, limit: number) => Math.floor(random() * limit);
 
-/** Steps that the service executes. */
+/** Steps that the server executes. */
 const SERVED = ['sleep', 'wait', 'wait for any', 'notify', 'call', 'invoke', 'webhook'] as const;
 
 type Plan =
@@ -229,7 +229,7 @@ class Harness {
   }
 
   /**
-   * Handles a reply that arrives after the service stopped waiting for it. The service may still rely on the reported
+   * Handles a reply that arrives after the server stopped waiting for it. The server may still rely on the reported
    * hold.
    */
   private late(received: Promise<StepReply>): void {
@@ -248,7 +248,7 @@ class Harness {
     const request = service.request(task);
     if (this.chance(0.1)) this.late(service.send(this.worker, request));
     if (this.chance(0.05)) {
-      // The service gave up while the endpoint worked on it. The reply arrives late or never and is ignored.
+      // The server gave up while the endpoint worked on it. The reply arrives late or never and is ignored.
       this.late(service.send(this.worker, request));
       await turns(below(this.random, 3));
       return service.loseAttempt(task);

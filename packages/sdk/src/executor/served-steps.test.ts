@@ -1,5 +1,5 @@
 /**
- * Steps that the service executes: the code requests them here, the endpoint never executes them, and the journal
+ * Steps that the server executes: the code requests them here, the endpoint never executes them, and the journal
  * resolves them.
  */
 import assert from 'node:assert/strict';
@@ -30,7 +30,7 @@ const advanceOf = (service: FakeService): Task => {
 };
 
 for (const holdRuns of [true, false]) {
-  describe(`steps of the service, ${holdRuns ? 'held between requests' : 'replayed each time'}`, () => {
+  describe(`steps of the server, ${holdRuns ? 'held between requests' : 'replayed each time'}`, () => {
     it('are planned alone and beside other steps, and not executed by the endpoint', async () => {
       for (const [type, code] of ALL) {
         const service = new FakeService('k');
@@ -77,7 +77,7 @@ for (const holdRuns of [true, false]) {
       assert.deepEqual(service.result, recorded);
     });
 
-    it('lose a race against a step of the service that is recorded first', async () => {
+    it('lose a race against a step of the server that is recorded first', async () => {
       const service = new FakeService('k');
       const endpoint = createEndpoint(
         (context) =>
@@ -112,7 +112,7 @@ describe('a journal is rejected', () => {
     });
   }
 
-  it('if the endpoint is asked to run a step of the service', async () => {
+  it('if the endpoint is asked to run a step of the server', async () => {
     const service = new FakeService('k');
     const request = { ...service.request(advanceOf(service)), target: 1, known: 2 };
     const reply = await service.send(

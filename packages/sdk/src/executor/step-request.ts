@@ -78,8 +78,8 @@ export function unsupportedProtocol(theirs: unknown): {
     ok: false,
     code: 'unsupported-protocol',
     message:
-      `the service uses version ${String(theirs)} of the step protocol, but this endpoint supports only version ${PROTOCOL_VERSION}: ` +
-      `upgrade ${newer ? '@everstep/sdk in this app' : 'the service'}`,
+      `the server uses version ${String(theirs)} of the step protocol, but this endpoint supports only version ${PROTOCOL_VERSION}: ` +
+      `upgrade ${newer ? '@everstep/sdk in this app' : 'the server'}`,
   };
 }
 

@@ -1,4 +1,4 @@
-/** Describes a thrown value for the service: its causes, its stack and the place in the user's own code. All parts are bounded. */
+/** Describes a thrown value for the server: its causes, its stack and the place in the user's own code. All parts are bounded. */
 import { describeError } from '../errors.js';
 import { ERROR_BOUNDS, type ErrorCause, type ErrorFrame, type ErrorSource } from './error-frame.js';
 import { appDirectory, readSourceLine } from './source-line.js';

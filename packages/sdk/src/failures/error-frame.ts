@@ -1,4 +1,4 @@
-/** A thrown error on its way from an endpoint to the service, with the bounds that both sides apply. */
+/** A thrown error on its way from an endpoint to the server, with the bounds that both sides apply. */
 
 /** Bounds of a reported error. Lengths are in UTF-16 units. */
 export const ERROR_BOUNDS = {

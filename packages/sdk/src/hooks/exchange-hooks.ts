@@ -1,4 +1,4 @@
-/** Calls the workflow hooks during one request of the service. */
+/** Calls the workflow hooks during one request of the server. */
 import type { FailedReply, PlannedStep, StepReply, StepRequest } from '../protocol.js';
 import type { HookCaller, HookRun, HookStep } from './workflow-hooks.js';
 

@@ -49,7 +49,7 @@ const twoSteps: Code = async (context) => {
 };
 
 describe('hooks are called', () => {
-  test('when a run and its steps start and end, and for results that the service completed', async () => {
+  test('when a run and its steps start and end, and for results that the server completed', async () => {
     const { calls, contexts, hooks } = recording();
     await drive(twoSteps, [hooks]);
     assert.deepEqual(calls, [

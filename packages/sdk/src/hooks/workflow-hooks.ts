@@ -27,13 +27,13 @@ export interface HookStep extends HookRun {
 export interface HookFailure {
   /** The thrown value, with its causes. */
   readonly error: unknown;
-  /** Whether the service makes another attempt. */
+  /** Whether the server makes another attempt. */
   readonly willRetry: boolean;
 }
 
 /**
  * Functions that are called when something has happened to a run or a step. All are optional. A hook that throws or rejects
- * changes nothing; its error is logged once for each hook. The service may repeat a request, so each hook is called at least once,
+ * changes nothing; its error is logged once for each hook. The server may repeat a request, so each hook is called at least once,
  * not exactly once.
  */
 export interface WorkflowHooks {
@@ -55,7 +55,7 @@ export interface WorkflowHooks {
   /** Called when a step threw an error. `durationMs`: duration of this attempt. */
   readonly stepFailed?: (step: HookStep & HookFailure & { readonly durationMs: number }) => unknown;
   /**
-   * Called when the code received a recorded result without executing the step: on a replay, or because the service completed
+   * Called when the code received a recorded result without executing the step: on a replay, or because the server completed
    * the step, such as a sleep.
    */
   readonly stepReplayed?: (step: HookStep) => unknown;

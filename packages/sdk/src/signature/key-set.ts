@@ -1,5 +1,5 @@
 /**
- * The public keys of a queue instance, fetched from the service when a signature needs them, and cached. The duration
+ * The public keys of a queue instance, fetched from the server when a signature needs them, and cached. The duration
  * and size of a fetch are limited. An unknown key causes another fetch, with a rate limit.
  */
 import type { PublicSigningKey } from './cryptography.js';

@@ -17,14 +17,14 @@ export interface SignatureOptions {
    */
   readonly signingKeys?: SigningKeys;
   /**
-   * URL of the public keys of the queue instance, for an endpoint that shares no secret with the service: `<URL of
-   * the service>/v2/jwks/<id of the queue instance>`. Default: the environment variable EVERSTEP_JWKS_URL.
+   * URL of the public keys of the queue instance, for an endpoint that shares no secret with the server: `<URL of
+   * the server>/v2/jwks/<id of the queue instance>`. Default: the environment variable EVERSTEP_JWKS_URL.
    */
   readonly jwksUrl?: string;
   /** The public keys themselves, instead of their URL. */
   readonly publicKeys?: readonly PublicSigningKey[];
   /**
-   * URL under which the service calls this endpoint. `context.url` returns it, and signatures must be for it. Without
+   * URL under which the server calls this endpoint. `context.url` returns it, and signatures must be for it. Without
    * it, signatures must be for the path of the request.
    */
   readonly url?: string;

@@ -36,7 +36,7 @@ export interface SignatureKeys {
   readonly nextSigningKey?: string;
   /** Public keys of the queue instance, from its key set. */
   readonly publicKeys?: readonly PublicSigningKey[];
-  /** URL of the key set of the queue instance: `<URL of the service>/v2/jwks/<id of the queue instance>`. */
+  /** URL of the key set of the queue instance: `<URL of the server>/v2/jwks/<id of the queue instance>`. */
   readonly jwksUrl?: string;
 }
 
@@ -68,7 +68,7 @@ export interface CheckedSignature extends SignatureInput {
 
 const ISSUER = 'Everstep';
 const DEFAULT_TOLERANCE_S = 30;
-/** Signatures of the service have less than 3,500 characters. The longest part is a URL of up to 2,048. */
+/** Signatures of the server have less than 3,500 characters. The longest part is a URL of up to 2,048. */
 const MAX_SIGNATURE_LENGTH = 16_384;
 
 const decoder = new TextDecoder();
@@ -132,7 +132,7 @@ function wrongUse({ url, path, kinds }: CheckedSignature, { sub, kind }: Signatu
   if (url === undefined && path !== undefined && pathOf(sub) !== path) {
     return fault(
       `the signature is for the path ${shown(pathOf(sub))}, but this request was sent to ${shown(path)}: if a proxy changes the path, ` +
-        'set the url option to the URL under which the service calls this endpoint',
+        'set the url option to the URL under which the server calls this endpoint',
     );
   }
   return null;
@@ -146,9 +146,9 @@ function checkClaims(input: CheckedSignature, payload: string): SignatureCheck {
   const nowS = (input.now ?? Date.now()) / 1000;
   const toleranceS = input.clockToleranceS ?? DEFAULT_TOLERANCE_S;
   if (!(nowS - toleranceS < claims.exp))
-    return fault('the signature has expired: check the clocks of the service and of this machine');
+    return fault('the signature has expired: check the clocks of the server and of this machine');
   if (!(nowS + toleranceS >= claims.nbf)) {
-    return fault('the signature is not valid yet: check the clocks of the service and of this machine');
+    return fault('the signature is not valid yet: check the clocks of the server and of this machine');
   }
   return wrongUse(input, claims) ?? { ok: true, claims };
 }
@@ -157,7 +157,7 @@ const WRONG_KEY =
   'the signature was made with another key: check that EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY ' +
   'are the keys of this queue instance (GET /v2/keys shows them)';
 const WRONG_BODY =
-  'the body is not the one that was signed: check that nothing between the service and this endpoint rewrites it ' +
+  'the body is not the one that was signed: check that nothing between the server and this endpoint rewrites it ' +
   '(a body parser that parses and prints JSON again does)';
 const USED = 'the signature was used before: each request and each retry has its own signature, so this request was sent twice';
 const NO_SHARED_KEY =
@@ -176,7 +176,7 @@ interface Parts {
 
 function split({ signature, currentSigningKey }: SignatureInput): Parts | SignatureCheck {
   const name = NATIVE_PREFIX + (currentSigningKey === undefined ? ED25519_SIGNATURE_HEADER : SIGNATURE_HEADER);
-  if (!signature) return fault(`the request has no ${name} header: only the service may call this endpoint`);
+  if (!signature) return fault(`the request has no ${name} header: only the server may call this endpoint`);
   if (signature.length > MAX_SIGNATURE_LENGTH) return fault(`the ${name} header is too long to be a signature`);
   const [header, payload, signaturePart, ...rest] = signature.split('.');
   if (!header || !payload || !signaturePart || rest.length > 0) return fault(`the ${name} header is not a JWT`);
@@ -269,7 +269,7 @@ export function checkSignature(
 }
 
 /**
- * Verifies the signature of a request that the service sent to a workflow or to any other receiver, such as a failure
+ * Verifies the signature of a request that the server sent to a workflow or to any other receiver, such as a failure
  * callback. Never rejects for an invalid signature: `message` in the result explains the problem.
  */
 export async function verifySignature(input: SignatureInput): Promise<SignatureCheck> {

@@ -1,6 +1,6 @@
 /**
- * Validates the arguments of steps that the service executes. Errors are TypeError or RangeError, and their message
- * starts with the invalid argument. The service itself checks limits that are rarely reached.
+ * Validates the arguments of steps that the server executes. Errors are TypeError or RangeError, and their message
+ * starts with the invalid argument. The server itself checks limits that are rarely reached.
  */
 import { type Duration, durationMs } from '../duration.js';
 import type { FlowControlSpec } from '../protocol.js';

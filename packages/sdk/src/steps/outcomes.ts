@@ -1,6 +1,6 @@
 /**
- * Results of the steps that the service executes, as workflow code receives them. The recorded results are plain
- * JSON; the helper functions on them are created again on each replay. The service guarantees the shapes.
+ * Results of the steps that the server executes, as workflow code receives them. The recorded results are plain
+ * JSON; the helper functions on them are created again on each replay. The server guarantees the shapes.
  */
 import { bytesOf } from '../encoded-body.js';
 import { openValue, type PayloadCipher } from '../encryption/envelope.js';

@@ -11,7 +11,7 @@ const utf8 = (data: string): EncodedBody => ({ encoding: 'utf8', data });
 const FF = { encoding: 'base64', data: '/w==' } as const;
 const DAY_MS = 86_400_000;
 
-/** Returns the step that the code requests from the service. */
+/** Returns the step that the code requests from the server. */
 async function plannedBy(code: Code): Promise<PlannedStep | undefined> {
   const service = new FakeService('k');
   const [open] = service.tasks.values();
@@ -21,7 +21,7 @@ async function plannedBy(code: Code): Promise<PlannedStep | undefined> {
   return reply.planned[0];
 }
 
-describe('a step for the service is sent as requested', () => {
+describe('a step for the server is sent as requested', () => {
   const head = { stepId: 1, name: 'a' } as const;
   const cases: readonly (readonly [string, Code, PlannedStep])[] = [
     [

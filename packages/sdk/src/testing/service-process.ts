@@ -15,7 +15,7 @@ export interface StartOptions extends EncryptionOptions {
    * Default: the package `everstep`, resolved from the working directory.
    */
   readonly command?: readonly string[];
-  /** Additional settings of the service, such as EVERSTEP_LOG_LEVEL. */
+  /** Additional settings of the server, such as EVERSTEP_LOG_LEVEL. */
   readonly env?: Readonly<Record<string, string>>;
   /** Maximum startup time in milliseconds. Default: 30,000. */
   readonly startTimeoutMs?: number;
@@ -23,7 +23,7 @@ export interface StartOptions extends EncryptionOptions {
 
 /** A test service that this process has started. */
 export interface StartedTestService extends TestService {
-  /** Keys that sign the requests of the service. Pass them to the option `signingKeys` of `serve`. */
+  /** Keys that sign the requests of the server. Pass them to the option `signingKeys` of `serve`. */
   readonly signingKeys: { readonly current: string; readonly next: string };
   /** Client of the management API, logged in as the first user. */
   readonly admin: AdminClient;
@@ -35,7 +35,7 @@ const START_TIMEOUT_MS = 30_000;
 /** Time after which a process that does not stop is killed. */
 const STOP_TIMEOUT_MS = 10_000;
 const KEPT_OUTPUT_LENGTH = 8_000;
-/** Printed when the service accepts requests and its env file is written. */
+/** Printed when the server accepts requests and its env file is written. */
 const LISTENS = /is listening on/;
 
 /** Resolves the package from the working directory (an app), or from here (a workspace). */
@@ -81,7 +81,7 @@ class ServiceProcess {
   }
 
   /**
-   * Resolves when the service accepts requests.
+   * Resolves when the server accepts requests.
    *
    * Rejects with the output of the process if it ends early or takes too long.
    */
@@ -96,7 +96,7 @@ class ServiceProcess {
     });
     const failure = await Promise.race([this.listens, this.ended, late]);
     clearTimeout(timer);
-    if (failure !== null) throw new Error(`the service ${failure}\n${this.output}`.trimEnd());
+    if (failure !== null) throw new Error(`the server ${failure}\n${this.output}`.trimEnd());
   }
 
   async end(): Promise<void> {
@@ -115,7 +115,7 @@ async function readEnvFile(path: string): Promise<ReadonlyMap<string, string>> {
 }
 
 /**
- * Starts a service and resolves when it accepts requests. Rejects with the output of the process if it does not
+ * Starts a server and resolves when it accepts requests. Rejects with the output of the process if it does not
  * start.
  *
  * @example
@@ -126,7 +126,7 @@ export async function startTestService(options: StartOptions = {}): Promise<Star
   const command = options.command ?? (await installedCommand());
   const directory = await mkdtemp(join(tmpdir(), 'everstep-test-'));
   const envFile = join(directory, 'service.env');
-  // Settings in the environment of the test belong to another service.
+  // Settings in the environment of the test belong to another server.
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_'));
   const service = new ServiceProcess(command, {
     ...Object.fromEntries(inherited),

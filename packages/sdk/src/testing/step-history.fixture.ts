@@ -36,7 +36,7 @@ export interface RecordedOut {
 const isWitnessed = (out: unknown): out is WitnessedStep<unknown> =>
   typeof out === 'object' && out !== null && 'token' in out && 'seen' in out;
 
-/** Returns whether the token is that of an execution, and not the outcome of a step that the service executed. */
+/** Returns whether the token is that of an execution, and not the outcome of a step that the server executed. */
 const isTokenOf = ([step, token]: readonly [step: string, token: string]): boolean => token.startsWith(`${step}#`);
 
 /** Returns the return value of a run whose code ended through `StepWitness.end`, otherwise null. */
@@ -72,7 +72,7 @@ export class StepWitness {
     return witnessed.value;
   }
 
-  /** Notes the outcome of a step that the service executes. */
+  /** Notes the outcome of a step that the server executes. */
   saw(step: string, outcome: unknown): void {
     this.seen[step] = JSON.stringify(outcome) ?? 'undefined';
   }
@@ -127,7 +127,7 @@ export class StepHistory {
     const look = (observer: string, seen: readonly (readonly [step: string, token: string])[]): void => {
       for (const [step, token] of seen) {
         const known = truth.get(step);
-        // Steps that the service executed have no token in the journal. All observers of them must agree.
+        // Steps that the server executed have no token in the journal. All observers of them must agree.
         if (known === undefined && names.has(step)) truth.set(step, token);
         else if (known !== token) problems.push(`${observer} saw ${token}, but "${step}" is recorded as ${known ?? 'nothing'}`);
       }

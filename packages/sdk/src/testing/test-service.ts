@@ -1,4 +1,4 @@
-/** A service with a virtual clock, as a test uses it. */
+/** A server with a virtual clock, as a test uses it. */
 import { Client } from '../client/client.js';
 import type { RunState, TriggeredRun } from '../client/generated/index.js';
 import { durationText, type TriggerOptions } from '../client/settings.js';
@@ -6,7 +6,7 @@ import { callApi } from '../client/transport.js';
 import { type Duration, type Instant, instantMs } from '../duration.js';
 import type { EncryptionOptions } from '../encryption/envelope.js';
 
-/** Address and token of a service, and the encryption of its client. */
+/** Address and token of a server, and the encryption of its client. */
 export interface TestConnection extends EncryptionOptions {
   readonly url: string;
   readonly token: string;
@@ -14,26 +14,26 @@ export interface TestConnection extends EncryptionOptions {
 
 /** Result of advancing the clock. */
 export interface Advanced {
-  /** Time on the service's clock, Unix milliseconds. */
+  /** Time on the server's clock, Unix milliseconds. */
   readonly now: number;
   /** Number of timers that became due. */
   readonly fired: number;
 }
 
-/** A service whose clock a test controls. */
+/** A server whose clock a test controls. */
 export interface TestService {
   readonly url: string;
   readonly token: string;
-  /** Client of the service. */
+  /** Client of the server. */
   readonly client: Client;
-  /** Returns the time on the service's clock in Unix milliseconds. */
+  /** Returns the time on the server's clock in Unix milliseconds. */
   now(): Promise<number>;
   /**
    * Advances the clock, rounded up to whole seconds. Sleeps, waits, retries and schedules that become due run in
    * order, each at its time. Resolves when all resulting work is done, up to the next item that waits for its time.
    */
   advance(by: Duration): Promise<Advanced>;
-  /** Advances the clock to a Date, an ISO 8601 string or Unix milliseconds on the service's clock. */
+  /** Advances the clock to a Date, an ISO 8601 string or Unix milliseconds on the server's clock. */
   advanceTo(at: Instant): Promise<Advanced>;
   /** Resolves when no work is in progress or due. The clock does not advance. */
   settle(): Promise<Advanced>;
@@ -45,13 +45,13 @@ export interface TestService {
   resultOf<Result = unknown>(workflowRunId: string): Promise<Result>;
 }
 
-/** Returns a service without connecting to it. The first call shows whether the service exists and has a virtual clock. */
+/** Returns a server without connecting to it. The first call shows whether the server exists and has a virtual clock. */
 export function connectTestService({ url, token, encryption }: TestConnection): TestService {
   const client = new Client({ baseUrl: url, token, encryption });
   const transport = { baseUrl: url.replace(/\/+$/, ''), authorization: `Bearer ${token}`, fetch: globalThis.fetch };
   const clock = async <Body>(method: 'GET' | 'POST', path: string, body?: object): Promise<Body> => {
     const json = body ? { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) } : {};
-    // The service guarantees the shapes of its responses; a test of the service verifies them.
+    // The server guarantees the shapes of its responses; a test of the server verifies them.
     return (await callApi(transport, { method, path: `/v2/clock${path}`, ...json })) as Body;
   };
   const settle = () => clock<Advanced>('POST', '/settle');

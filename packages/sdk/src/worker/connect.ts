@@ -1,4 +1,4 @@
-/** Serves workflows over connections that the app opens to the service. The app does not need its own address. */
+/** Serves workflows over connections that the app opens to the server. The app does not need its own address. */
 import { configured } from '../client/configuration.js';
 import type { Workflow } from '../context.js';
 import type { EncryptionOptions } from '../encryption/envelope.js';
@@ -31,7 +31,7 @@ export interface ConnectOptions<Name extends string = string> extends Encryption
   readonly app: string;
   /** The workflows by name. `serve` handlers also serve HTTP; their options apply here as well, except signing keys. */
   readonly workflows: Readonly<Record<Name, WorkflowHandler | WorkflowEndpoint | Workflow<never, unknown>>>;
-  /** URL of the service. Default: EVERSTEP_URL. */
+  /** URL of the server. Default: EVERSTEP_URL. */
   readonly baseUrl?: string;
   /** Token of the queue instance. Default: EVERSTEP_TOKEN. */
   readonly token?: string;
@@ -62,7 +62,7 @@ export interface ConnectedWorker<Name extends string = string> {
   readonly state: WorkerState;
   /** URL of each workflow: `worker://<app>/<name>`. */
   readonly urls: Readonly<Record<Name, string>>;
-  /** Resolves when the first connection is open. Rejects with EverstepError if the service rejects the worker permanently. */
+  /** Resolves when the first connection is open. Rejects with EverstepError if the server rejects the worker permanently. */
   readonly connected: Promise<void>;
   /** Number of requests in progress. */
   readonly inFlight: number;
@@ -133,7 +133,7 @@ export function startWorker<Name extends string>(
 }
 
 /**
- * Connects to the service and serves workflows over the connection. The app needs no public address, and the service
+ * Connects to the server and serves workflows over the connection. The app needs no public address, and the server
  * needs no permission to call it. It reconnects until it is closed.
  *
  * @example

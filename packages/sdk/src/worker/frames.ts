@@ -1,6 +1,6 @@
 /**
- * The frames of a worker connection. A worker opens a WebSocket to the service and sends a HelloFrame. From then on the
- * service sends work, and the worker answers it. Each WebSocket message is a JSON array of frames, so that many frames
+ * The frames of a worker connection. A worker opens a WebSocket to the server and sends a HelloFrame. From then on the
+ * server sends work, and the worker answers it. Each WebSocket message is a JSON array of frames, so that many frames
  * share one write. The contents are the frames of the step protocol, which do not depend on the transport.
  */
 import type { CheckReply, CheckRequest, FailedReply, FailureNotice, StepReply, StepRequest } from '../step-protocol.js';
@@ -8,7 +8,7 @@ import type { CheckReply, CheckRequest, FailedReply, FailureNotice, StepReply, S
 /** Version of the frames in this file. The step protocol has its own version. */
 export const CONNECTION_VERSION = 1;
 
-/** Path of the connection at the service. */
+/** Path of the connection at the server. */
 export const CONNECT_PATH = '/v2/workers/connect';
 
 /** First frame of a worker. It must be the only frame of its message and at most 64 KiB long. */
@@ -32,13 +32,13 @@ export interface HelloFrame {
   readonly sdk: string;
 }
 
-/** A node of the service. `url` is absent if the node has no address of its own. */
+/** A node of the server. `url` is absent if the node has no address of its own. */
 export interface ConnectionNode {
   readonly nodeId: string;
   readonly url?: string;
 }
 
-/** Why the service rejects or closes a connection. */
+/** Why the server rejects or closes a connection. */
 export type RejectionCode =
   | 'bad-request'
   | 'unsupported-version'
@@ -47,7 +47,7 @@ export type RejectionCode =
   | 'too-many-connections'
   | 'unavailable';
 
-/** A frame of the service. */
+/** A frame of the server. */
 export type ServiceFrame =
   | {
       /** The worker is connected. */
@@ -56,25 +56,25 @@ export type ServiceFrame =
       readonly nodeId: string;
       /** All nodes, including this one. */
       readonly nodes: readonly ConnectionNode[];
-      /** The service sends a ping after this time without another frame. */
+      /** The server sends a ping after this time without another frame. */
       readonly heartbeatMs: number;
       /** Maximum size of one frame of the worker in bytes of JSON. */
       readonly maxFrameBytes: number;
     }
-  /** The service rejects the worker and closes the connection. `retry`: another attempt can succeed. */
+  /** The server rejects the worker and closes the connection. `retry`: another attempt can succeed. */
   | { readonly kind: 'rejected'; readonly code: RejectionCode; readonly message: string; readonly retry: boolean }
   | { readonly kind: 'step'; readonly id: number; readonly workflow: string; readonly request: StepRequest }
   | { readonly kind: 'check'; readonly id: number; readonly workflow: string; readonly request: CheckRequest }
   | { readonly kind: 'notice'; readonly id: number; readonly workflow: string; readonly notice: FailureNotice }
-  /** The service no longer waits for the answer. */
+  /** The server no longer waits for the answer. */
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'ping' }
   /** The nodes have changed. `nodeId`: the node of this connection, which may have a new id. */
   | { readonly kind: 'nodes'; readonly nodes: readonly ConnectionNode[]; readonly nodeId?: string }
-  /** The service is stopping: it sends no more work, and waits for the answers to the work in progress. */
+  /** The server is stopping: it sends no more work, and waits for the answers to the work in progress. */
   | { readonly kind: 'drain' };
 
-/** Outcome of a failure notice. `retry` says whether the service sends it again. */
+/** Outcome of a failure notice. `retry` says whether the server sends it again. */
 export type NoticeAnswer =
   | { readonly kind: 'handled' }
   | { readonly kind: 'failed'; readonly message: string; readonly retry: FailedReply['retry'] };
@@ -94,5 +94,5 @@ export type WorkerFrame =
   /** The worker is stopping: it accepts no more work, and answers the work in progress. */
   | { readonly kind: 'drain' };
 
-/** The service closes a connection after this many heartbeats without a frame, and a worker reconnects. */
+/** The server closes a connection after this many heartbeats without a frame, and a worker reconnects. */
 export const MISSED_HEARTBEATS = 3;

@@ -1,4 +1,4 @@
-/** One connection of a worker to one node of the service, from the handshake until it is closed. */
+/** One connection of a worker to one node of the server, from the handshake until it is closed. */
 import type { HelloFrame, ServiceFrame, WorkerFrame } from './frames.js';
 import { MISSED_HEARTBEATS } from './frames.js';
 import type { WorkerTime } from './worker-time.js';
@@ -26,20 +26,20 @@ export type WorkReply = Extract<WorkerFrame, { kind: 'answer' | 'noticed' }>;
 export interface ConnectionEnd {
   /** Message for display. */
   readonly message: string;
-  /** Set if the service rejected the worker. */
+  /** Set if the server rejected the worker. */
   readonly rejection?: Rejected;
-  /** Whether the service had accepted the worker. */
+  /** Whether the server had accepted the worker. */
   readonly wasConnected: boolean;
 }
 
 /** Functions that a connection calls. */
 export interface ConnectionEvents {
-  /** Performs work. Never rejects. `isAbandoned` returns true once the service no longer waits for the answer. */
+  /** Performs work. Never rejects. `isAbandoned` returns true once the server no longer waits for the answer. */
   readonly perform: (work: Work, isAbandoned: () => boolean) => Promise<WorkReply>;
   readonly connected: (welcome: Welcome) => void;
-  /** Called when the nodes of the service have changed. */
+  /** Called when the nodes of the installation have changed. */
   readonly nodes: (frame: Extract<ServiceFrame, { kind: 'nodes' }>) => void;
-  /** Called when the service is stopping. */
+  /** Called when the server is stopping. */
   readonly serviceDrains: () => void;
   /** Called once, when the connection has ended. */
   readonly ended: (end: ConnectionEnd) => void;
@@ -57,7 +57,7 @@ const MAX_BYTES_PER_CHARACTER = 3;
 const isFrame = (value: unknown): value is ServiceFrame =>
   typeof value === 'object' && value !== null && 'kind' in value && typeof value.kind === 'string';
 
-/** Reads a message of the service; null if it is malformed. Frames of an unknown kind are kept and ignored later. */
+/** Reads a message of the server; null if it is malformed. Frames of an unknown kind are kept and ignored later. */
 function framesOf(data: unknown): readonly ServiceFrame[] | null {
   if (typeof data !== 'string') return null;
   try {
@@ -163,7 +163,7 @@ export class WorkerConnection {
     if (this.ended) return;
     const frames = framesOf(data);
     if (!frames) {
-      this.end('the service sent a malformed message');
+      this.end('the server sent a malformed message');
       return;
     }
     this.lastFrameAt = this.time.now();
@@ -265,7 +265,7 @@ export class WorkerConnection {
     this.socket.send(`[${message}]`);
   }
 
-  /** Returns the JSON of a frame. An answer that the service would not accept is replaced, because it ends the connection. */
+  /** Returns the JSON of a frame. An answer that the server would not accept is replaced, because it ends the connection. */
   private textOf(frame: WorkerFrame): string {
     const text = JSON.stringify(frame);
     const max = this.welcome?.maxFrameBytes ?? Number.POSITIVE_INFINITY;
@@ -278,7 +278,7 @@ export class WorkerConnection {
   private checkSilenceAfter(limitMs: number, delayMs = limitMs): () => void {
     return this.time.after(delayMs, () => {
       const silentMs = this.time.now() - this.lastFrameAt;
-      if (silentMs >= limitMs) this.end('the service did not send anything for too long');
+      if (silentMs >= limitMs) this.end('the server did not send anything for too long');
       else this.cancelSilence = this.checkSilenceAfter(limitMs, limitMs - silentMs);
     });
   }

@@ -54,7 +54,7 @@ class FakeTime implements WorkerTime {
 
 type Listener = Parameters<SocketLike['addEventListener']>[1];
 
-/** A connection as the service sees it. */
+/** A connection as the server sees it. */
 class ServiceSocket implements SocketLike {
   readyState = 0;
   binaryType = 'blob';
@@ -151,7 +151,7 @@ it('reports work that takes longer as started', async () => {
   await Promise.all([worker.close(0), time.pass(1)]);
 });
 
-it('replaces an answer that is too long for the service', async () => {
+it('replaces an answer that is too long for the server', async () => {
   const { worker, socket, time } = start(async () => 'x'.repeat(2_000));
   socket().welcome();
   socket().sendFrame(stepFrame(1));

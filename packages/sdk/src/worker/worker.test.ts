@@ -191,7 +191,7 @@ test('connects to each node that has an address of its own', async () => {
   assert.equal(opened().length, 0);
 });
 
-test('reaches the nodes behind a load balancer through the URL of the service, and closes second connections', async () => {
+test('reaches the nodes behind a load balancer through the URL of the server, and closes second connections', async () => {
   const { worker, move } = start();
   const [first] = FakeSocket.all;
   first?.welcome('n1', NODES);
@@ -225,7 +225,7 @@ test('stops looking for a node that the load balancer never chooses, until the n
   assert.equal(FakeSocket.all.length, 1 + 8 + 1);
 });
 
-test('looks for a node through the URL of the service when its own address cannot be reached', () => {
+test('looks for a node through the URL of the server when its own address cannot be reached', () => {
   const { move } = start();
   const [first] = FakeSocket.all;
   first?.welcome('n1', OWN);
@@ -262,7 +262,7 @@ test('does not dial twice when a node has joined again under a new id', () => {
   assert.deepEqual(hosts(), ['lb']);
 });
 
-test('waits longer after each connection that the service accepts and closes', () => {
+test('waits longer after each connection that the server accepts and closes', () => {
   const { move } = start();
   for (let attempt = 0; attempt < 6; attempt++) {
     latest().welcome('n1');
@@ -311,7 +311,7 @@ test('keeps the connection of a stopping node until its work is answered, and al
   assert.equal(FakeSocket.all.length, 2);
 });
 
-test('ends when the service rejects it permanently, and keeps its connection if only one node does', async () => {
+test('ends when the server rejects it permanently, and keeps its connection if only one node does', async () => {
   const { worker, move, states } = start();
   latest().reject(true);
   move(1_000);

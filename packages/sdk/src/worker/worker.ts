@@ -1,4 +1,4 @@
-/** The connections of a worker: it finds the nodes of the service and keeps one connection to each of them open. */
+/** The connections of a worker: it finds the nodes of the installation and keeps one connection to each of them open. */
 import { EverstepError } from '../errors.js';
 import { CONNECT_PATH, type ConnectionNode, type HelloFrame } from './frames.js';
 import { neededLinks } from './needed-links.js';
@@ -9,13 +9,13 @@ import type { WorkerTime } from './worker-time.js';
 /** State of a worker. `connected`: at least one connection is open. */
 export type WorkerState = 'connecting' | 'connected' | 'draining' | 'closed';
 
-/** A connection that ended earlier counts as a failure, so that a service that closes each connection is not flooded. */
+/** A connection that ended earlier counts as a failure, so that a server that closes each connection is not flooded. */
 const STABLE_MS = 5_000;
 /** Time for the work of a connection that is not needed. */
 const SURPLUS_GRACE_MS = 30_000;
 
 export interface WorkerOptions {
-  /** URL of the service. */
+  /** URL of the server. */
   readonly baseUrl: string;
   readonly hello: HelloFrame;
   readonly Socket: SocketConstructor;
@@ -29,7 +29,7 @@ export interface WorkerOptions {
 interface Link {
   /** URL of the socket. */
   readonly url: string;
-  /** Id of the node with this address; null if it goes through the URL of the service, where any node may answer. */
+  /** Id of the node with this address; null if it goes through the URL of the server, where any node may answer. */
   readonly target: string | null;
   /** The newest connection; null while there is none. An older one may still answer its work. */
   connection: WorkerConnection | null;
@@ -69,9 +69,9 @@ export class Worker {
   private readonly serviceUrl: string;
   /** Links to the addresses of nodes, by node id. */
   private readonly direct = new Map<string, Link>();
-  /** Links through the URL of the service that have reached a node. */
+  /** Links through the URL of the server that have reached a node. */
   private readonly found = new Set<Link>();
-  /** The link that looks for a node through the URL of the service. */
+  /** The link that looks for a node through the URL of the server. */
   private searching: Link | null = null;
   private searches = 0;
   private searchFailures = 0;
@@ -184,7 +184,7 @@ export class Worker {
     this.become('connected');
   }
 
-  /** The node has another connection of this worker. The service may have sent work with its welcome. */
+  /** The node has another connection of this worker. The server may have sent work with its welcome. */
   private dropSurplus(link: Link): void {
     void link.connection?.drain(SURPLUS_GRACE_MS);
     link.connection = null;
@@ -208,7 +208,7 @@ export class Worker {
     link.isRejected = rejection?.retry === false;
     if (this.isEnding) return;
     this.options.onProblem(`${link.url}: ${message}`);
-    // The service would reject every further attempt. A single node may only be of another version.
+    // The server would reject every further attempt. A single node may only be of another version.
     if (rejection && link.isRejected && link === this.searching) {
       this.searches = Number.POSITIVE_INFINITY;
       if (this.reached.size === 0) {

@@ -120,7 +120,7 @@ test('a budget exceeded at once causes a single alert, which is not repeated aft
   assert.equal(harness.sentAlerts().length, 1);
 });
 
-test('an alert that was pending when the service stopped is sent after the next start, once', async (t) => {
+test('an alert that was pending when the server stopped is sent after the next start, once', async (t) => {
   const harness = await open(t);
   harness.hang(true);
   await harness.spend(1_600_000);

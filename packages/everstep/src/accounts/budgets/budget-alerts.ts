@@ -130,7 +130,7 @@ export class BudgetAlerts {
     if (nextAt !== null) this.wake(nextAt);
   }
 
-  /** Makes one attempt. If the service stops during it, the alert stays unchanged. */
+  /** Makes one attempt. If the server stops during it, the alert stays unchanged. */
   private async deliver(pending: PendingBudgetAlert): Promise<void> {
     const { accounts, clock, shared } = this.options;
     const alert = shared ? { ...pending, dueAt: clock.now() + DELIVERY_LEASE_MS } : pending;

@@ -20,7 +20,7 @@ async function open(t: TestContext, more: InstanceChange = {}) {
   const random = { bytes: (count: number) => new Uint8Array(count).fill(seed++) };
   return {
     ...harness,
-    /** Starts the service with these plans. */
+    /** Starts the server with these plans. */
     start: (plans: Plans) => recordPrices({ accounts, plans, now: () => NOON, random }),
     spent: (plans: Plans) => createBudgets({ accounts, plans, now: () => NOON }).spent(INSTANCE),
     price: async () => (await accounts.findInstance({ instanceId: INSTANCE }))?.price,

@@ -17,7 +17,7 @@ interface CachedInstance {
 
 export interface InstanceCacheOptions {
   readonly accounts: Pick<AccountStore, 'findInstance'>;
-  /** A monotonic clock in ms, which also advances while the service clock stands still. */
+  /** A monotonic clock in ms, which also advances while the server clock stands still. */
   readonly elapsedMs: () => number;
   /** Called when a read finds that another process has changed the instance. */
   readonly onChangedElsewhere?: (instanceId: string) => void;

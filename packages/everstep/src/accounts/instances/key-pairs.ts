@@ -1,4 +1,4 @@
-/** Key pairs for Ed25519 signatures. Endpoints only need the public key, so they share no secret with the service. */
+/** Key pairs for Ed25519 signatures. Endpoints only need the public key, so they share no secret with the server. */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { SigningKeyPairs } from '../../ports/stores/account-store.js';
 

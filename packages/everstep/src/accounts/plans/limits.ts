@@ -77,7 +77,7 @@ export interface LimitsOptions {
    * are counted separately in each process.
    */
   readonly sharedDailyRuns?: SharedDailyRuns;
-  /** Maximum duration of a delivery, whatever the plan. Default: the limit of the service. */
+  /** Maximum duration of a delivery, whatever the plan. Default: the limit of the server. */
   readonly maxTimeoutMs?: number;
   /** Returns the bytes that the search indexes of an account store. Default: none. */
   readonly documentBytes?: (accountId: string) => Promise<number>;

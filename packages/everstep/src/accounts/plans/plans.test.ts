@@ -63,7 +63,7 @@ test('an instance has its plan, or the default plan if it has none or the plan n
 for (const [what, plan, problem] of [
   ['a limit that is a string', { name: 'a', maxSchedules: '5' }, /plan 1: maxSchedules must be a whole number from 0 to 10000/],
   ['a fraction', { name: 'a', apiCallsPerSecond: 0.5 }, /apiCallsPerSecond must be a whole number from 1/],
-  ['a message limit over that of the service', { name: 'a', maxMessageBytes: 1e9 }, /maxMessageBytes must be a whole number/],
+  ['a message limit over that of the server', { name: 'a', maxMessageBytes: 1e9 }, /maxMessageBytes must be a whole number/],
   ['a zero timeout', { name: 'a', maxTimeoutMs: 0 }, /maxTimeoutMs must be a whole number from 1000/],
   ['zero parallelism', { name: 'a', maxParallelism: 0 }, /maxParallelism must be a whole number from 1/],
   ['a negative price', { name: 'a', pricePer100kMessages: -1 }, /pricePer100kMessages must be a number of dollars/],

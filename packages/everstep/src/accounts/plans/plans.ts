@@ -1,6 +1,6 @@
 /**
  * Plans are named sets of limits. Two are built in, and a file of the operator can replace them and add others.
- * `default` has only the limits of the service. `standard` is for instances that users other than the operator
+ * `default` has only the limits of the server. `standard` is for instances that users other than the operator
  * create.
  */
 import { parseJson } from '@everstep/sdk/protocol';

@@ -51,7 +51,7 @@ test('a thousand refusals within a second cause one write at the end of the seco
   assert.equal(harness.writes(), 1);
 });
 
-test('each refusal counts for its own day, and pending counts are written when the service stops', async (t) => {
+test('each refusal counts for its own day, and pending counts are written when the server stops', async (t) => {
   const harness = await open(t);
   const before = harness.at;
   harness.refusals.count(INSTANCE, 'budget-exceeded');

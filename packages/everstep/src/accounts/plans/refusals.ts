@@ -17,9 +17,9 @@ type Count = Omit<CountOfDay, 'kind'>;
 
 export interface RefusalsOptions {
   readonly accounts: Pick<AccountStore, 'countOfDay'>;
-  /** Returns the time of the service clock in Unix ms, which determines the day of a count. */
+  /** Returns the time of the server clock in Unix ms, which determines the day of a count. */
   readonly now: () => number;
-  /** Clock of the machine. Writing the counts does not depend on the service clock. */
+  /** Clock of the machine. Writing the counts does not depend on the server clock. */
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -109,7 +109,7 @@ function forgetOldest(map: Map<string, unknown>, max: number): void {
   }
 }
 
-/** Creates a counter with the limits of the service. */
+/** Creates a counter with the limits of the server. */
 export const createFailedLogins = (): FailedLogins =>
   new FailedLogins({
     perAccountAndAddress: LIMITS.maxFailedLogins,

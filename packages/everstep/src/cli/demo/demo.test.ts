@@ -117,7 +117,7 @@ describe('the demo of npm start', () => {
     await second.printed(new RegExp(`${workflowRunId}\\n[\\s\\S]*RUN_SUCCESS after .*"orderId":"killed"`));
     assert.match(second.stdout, /\d+ runs from earlier starts are in the store/);
     assert.match(second.stdout, /had not finished .* continues? after the last recorded step/);
-    assert.match(second.stdout, /= {3}validate order +recorded before the service stopped/);
+    assert.match(second.stdout, /= {3}validate order +recorded before the server stopped/);
     // A run with a long wait is not followed.
     await second.printed(/ {3}in an hour\n {3}continues in (59 m|1 h)[^\n]*\n[\s\S]*\n1\. An order/);
     const { code, stderr } = await second.end('SIGINT');

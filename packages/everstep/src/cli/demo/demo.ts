@@ -167,9 +167,9 @@ class Show {
     if (unfinished.length === 0) return;
     const them = counted === 1 ? 'It' : unfinished.length === 1 ? 'One of them' : `${unfinished.length} of them`;
     this.heading(
-      `${them} had not finished when the service stopped, and ${unfinished.length === 1 ? 'continues' : 'continue'} after the last recorded step.`,
+      `${them} had not finished when the server stopped, and ${unfinished.length === 1 ? 'continues' : 'continue'} after the last recorded step.`,
     );
-    const past = { until: startedAt, text: 'recorded before the service stopped' };
+    const past = { until: startedAt, text: 'recorded before the server stopped' };
     const until = Date.now() + FOLLOW_EARLIER_MS;
     const isEnough = (journal: RunJournal) => Date.now() > until || waitMs(journal) > MAX_WAIT_MS;
     for (const workflowRunId of unfinished.slice(0, MAX_FOLLOWED)) {

@@ -1,4 +1,4 @@
-/** Reads the planned steps of an endpoint: each step type with the fields that the service needs to execute it. */
+/** Reads the planned steps of an endpoint: each step type with the fields that the server needs to execute it. */
 import {
   type CallSpec,
   type EncodedBody,

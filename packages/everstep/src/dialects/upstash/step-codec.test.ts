@@ -101,7 +101,7 @@ test('the first delivery contains only the payload of the run', () => {
   });
 });
 
-test('user headers never replace headers of the service', () => {
+test('user headers never replace headers of the server', () => {
   const forged = {
     'upstash-signature': 'forged',
     'upstash-workflow-runid': 'other',
@@ -166,7 +166,7 @@ function outcomeOf(type: RecordedStep['type'], out: unknown): Record<string, unk
   return JSON.parse(Buffer.from(entry?.body ?? '', 'base64').toString());
 }
 
-test('results of steps that the service executes are in the format of the SDK', () => {
+test('results of steps that the server executes are in the format of the SDK', () => {
   const headers = { 'content-type': ['application/json'], 'x-a': ['1', '2'] };
   const called = outcomeOf('Call', { status: 200, headers, body: { encoding: 'utf8', data: '"ä€"' }, attempts: 1 });
   const call = JSON.parse(String(called.out));

@@ -1,6 +1,6 @@
 /**
  * Converts step results to the journal format of the published SDK. Results of steps that the SDK executed itself
- * (Run, Notify, CreateWebhook) stay as submitted. Results of steps that the service executed are converted.
+ * (Run, Notify, CreateWebhook) stay as submitted. Results of steps that the server executed are converted.
  */
 import {
   type CallOutcome,
@@ -29,7 +29,7 @@ const bytesOf = ({ encoding, data }: EncodedBody): Buffer => Buffer.from(data, e
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
 const isBody = (value: unknown): value is EncodedBody => isRecord(value) && typeof value.encoding === 'string';
 
-// Each of these distinguishes a result that the service recorded from one that an SDK submitted for such a step.
+// Each of these distinguishes a result that the server recorded from one that an SDK submitted for such a step.
 const isCall = (value: unknown): value is CallOutcome => isRecord(value) && isBody(value.body);
 const isWait = (value: unknown): value is WaitOutcome => isRecord(value) && typeof value.timeout === 'boolean';
 const isInvoke = (value: unknown): value is InvokeOutcome => isRecord(value) && typeof value.state === 'string';

@@ -41,7 +41,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set(
   ].map((name) => (PREFIX + name).toLowerCase()),
 );
 
-/** Returns whether the service sets this header itself. Other headers with the prefix are forwarded to endpoints. */
+/** Returns whether the server sets this header itself. Other headers with the prefix are forwarded to endpoints. */
 export const reserves = (name: string): boolean => OWN_HEADERS.has(name);
 
 /** Returns an error text for an endpoint or client with another version of the step protocol. */

@@ -113,7 +113,7 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Server
   await until('steps are in flight', () => inFlight === RUNS);
   await fill();
   endSteps();
-  await until('the service notices', async () => (await ready()).status === 503);
+  await until('the server notices', async () => (await ready()).status === 503);
   assert.match((await ready()).body, /the store refuses writes: disk full/);
   assert.ok(executed.length >= RUNS && executed.length <= 2 * RUNS);
   await until('deliveries in flight have ended', () => inFlight === 0);
@@ -134,7 +134,7 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Server
   assert.equal((await ready()).status, 503);
 
   await free();
-  await until('the service is ready again', async () => (await ready()).status === 200);
+  await until('the server is ready again', async () => (await ready()).status === 200);
   for (const id of ids) {
     const ended = await client.runs.result(id, { timeout: '60s' });
     assert.ok('result' in ended, `${id} succeeded`);

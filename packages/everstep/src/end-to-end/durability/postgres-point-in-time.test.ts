@@ -61,7 +61,7 @@ test('after a point-in-time recovery, ended runs stay ended, waiting runs contin
   assert.equal(await resultOf('before', client), 'before of shelf 1, paid at once');
   await server.backUp();
   // The server was restarted.
-  await until('the service has its database', async () => (await fetch(`${of('EVERSTEP_URL')}/ready`)).ok);
+  await until('Everstep has its database', async () => (await fetch(`${of('EVERSTEP_URL')}/ready`)).ok);
   await begin('open', client);
   const database = new pg.Client({ connectionString: server.url() });
   await database.connect();

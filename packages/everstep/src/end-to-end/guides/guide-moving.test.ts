@@ -8,7 +8,7 @@ import { ServiceProcess } from '../service-process.fixture.js';
 import { thirdParty } from './example-servers.fixture.js';
 
 const service = await startService();
-// The app reads the address of the service from the environment when it is imported.
+// The app reads the address of the server from the environment when it is imported.
 const { app, confirm, unreachable, welcome } = await import('@everstep/example-guides/moving-from-upstash');
 const client = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: process.env.QSTASH_TOKEN ?? '' });
 const server = await serveApp({ after }, (request) => app.fetch(request));
@@ -40,7 +40,7 @@ test('moving: a failed run calls its failure function and is in the dead letter 
   assert.match(entry?.responseBody ?? '', /mail API returned status 503/);
 });
 
-/** Returns the variables of a service with the region prefix that an app of several regions reads. */
+/** Returns the variables of a server with the region prefix that an app of several regions reads. */
 function asRegion(region: string, { env }: ServiceProcess): Readonly<Record<string, string | undefined>> {
   const names = ['QSTASH_URL', 'QSTASH_TOKEN', 'QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY'];
   return Object.fromEntries(names.map((name) => [`${region}_${name}`, env.get(name)]));
@@ -66,7 +66,7 @@ test('moving: one endpoint accepts deliveries of two services in different regio
   assert.equal(await resultOf(other, ofOld.workflowRunId), 'for the old service');
 });
 
-test('moving: an app with the keys of another service refuses deliveries, and the run shows the error', async (t) => {
+test('moving: an app with the keys of another server refuses deliveries, and the run shows the error', async (t) => {
   const other = await ServiceProcess.create();
   t.after(() => other.dispose());
   await other.start();
@@ -95,7 +95,7 @@ test('moving: an endpoint with an explicit client and receiver works beside one 
 });
 
 test('moving: a wrong token and an unknown protocol version are refused with a reason', async () => {
-  const wrong = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: 'of another service' });
+  const wrong = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: 'of another server' });
   await assert.rejects(wrong.logs(), (error: Error & { status?: number }) => error.status === 401 && /token/.test(error.message));
   const response = await fetch(`${process.env.QSTASH_URL}/v2/trigger/${server.origin}/welcome`, {
     method: 'POST',

@@ -1,4 +1,4 @@
-/** Runs the examples of the guides about operating a service. */
+/** Runs the examples of the guides about operating a server. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as destinations from '@everstep/example-guides/destinations';

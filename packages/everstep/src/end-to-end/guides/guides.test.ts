@@ -156,7 +156,7 @@ test('checkpoints: cheap steps are recorded together, before the call after them
   assert.equal(new Set(steps.map(({ messageId }) => messageId)).size, 5);
 });
 
-test('calls: the service sends the request, and retries it after a delay', async (t) => {
+test('calls: the server sends the request, and retries it after a delay', async (t) => {
   const api = await thirdParty(t, ({ count }) =>
     count === 1 ? { status: 500, body: {} } : { status: 200, body: { words: 12 } },
   );

@@ -1,4 +1,4 @@
-/** A journal has limits, whether the endpoint or the service adds the entries. */
+/** A journal has limits, whether the endpoint or the server adds the entries. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PlannedStep } from '@everstep/sdk/protocol';

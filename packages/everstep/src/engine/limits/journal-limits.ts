@@ -12,7 +12,7 @@ export function journalProblem({ journalLength, journalBytes }: Draft): string |
 }
 
 /**
- * Fails the run if a step that the service recorded itself exceeds the limits. There is no endpoint that broke the
+ * Fails the run if a step that the server recorded itself exceeds the limits. There is no endpoint that broke the
  * protocol in this case.
  */
 export function keepJournalLimits(draft: Draft): void {

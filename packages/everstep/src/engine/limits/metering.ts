@@ -9,7 +9,7 @@ import type { CountOfDay, DayCountKind, StoreWrite } from '../writes.js';
 
 /**
  * Returns whether a task is a message. A sleep or a wait sends no request, and a notification or an invocation stays
- * inside the service; the messages that they cause are counted separately.
+ * inside the server; the messages that they cause are counted separately.
  */
 export function isMessage({ kind }: Task): boolean {
   return kind === 'advance' || kind === 'step' || kind === 'call' || kind === 'message' || kind === 'callback';

@@ -16,7 +16,7 @@ import { bytesOf } from './message-size.js';
 
 /** The error of a reply that violates the step protocol. */
 export class Violation extends Error {}
-/** The error of a valid reply that requests or returns something that the service does not allow. */
+/** The error of a valid reply that requests or returns something that the server does not allow. */
 export class PlanRefused extends Error {
   /** Counter of rejected requests, for the owner of the instance. */
   readonly counter: DayCountKind | null;

@@ -85,7 +85,7 @@ export type Task =
   | (TaskBase & { readonly kind: 'advance'; readonly retried: number })
   /**
    * Call the endpoint to execute one planned step. If the type is not Run, the endpoint can instead reply with what
-   * the step needs, and the service executes it.
+   * the step needs, and the server executes it.
    */
   | (StepTaskBase & { readonly kind: 'step'; readonly retried: number; readonly stepType?: StepType })
   /** Record the step when it is due, without a request. */

@@ -101,7 +101,7 @@ class Play {
       attempt,
       failure: { ...failure, status: null, responseHeaders: {}, responseBody: new Uint8Array() },
     };
-    // The endpoint submits before it responds. The service can give up on the delivery before either arrives, or the
+    // The endpoint submits before it responds. The server can give up on the delivery before either arrives, or the
     // delivery can be lost.
     if (luck === 0) this.apply(lost);
     if (luck === 1) {

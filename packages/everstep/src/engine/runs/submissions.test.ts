@@ -126,7 +126,7 @@ test('steps planned together form one group, with their number', () => {
   assert.deepEqual([step.step.group, step.step.concurrent], [1, 2]);
 });
 
-test('an endpoint specifies a step that was planned by name when the step is requested, and the service executes it', () => {
+test('an endpoint specifies a step that was planned by name when the step is requested, and the server executes it', () => {
   const { run } = submit(started(), { planned: [planned(1, 'Call'), planned(2, 'Wait')] }, 10);
   const requested = attemptOf(run, 1);
   const calling = submit(run, { planned: [call(1)] }, 20).run;
@@ -256,7 +256,7 @@ test('a restarted run starts from the beginning, with an introduction if require
   assert.deepEqual(recorded(submit(made.run, { done: [done(1)] }, 5010)), [1], 'steps of an endpoint that needs no introduction');
 });
 
-test('a single step that the service executes needs no separate delivery', () => {
+test('a single step that the server executes needs no separate delivery', () => {
   for (const step of [nap(1), call(1), wait(1)]) {
     const { run } = submit(started(), { planned: [step] }, 10);
     assert.equal(run.tasks.has(ADVANCE_SLOT), false);

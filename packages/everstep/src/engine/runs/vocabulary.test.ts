@@ -1,4 +1,4 @@
-/** Steps that the service executes (waits, notifications, calls, invocations, webhooks), and failure callbacks. */
+/** Steps that the server executes (waits, notifications, calls, invocations, webhooks), and failure callbacks. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EventContent, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';

@@ -4,7 +4,7 @@ import { RawBody } from '../requests/raw-body.js';
 import { encodingFor, headerText } from '../responses/encodings.js';
 import type { StaticFile } from './static-files.js';
 
-/** Allows scripts, styles, fonts and requests of the service only. Nothing inline, and no frames. */
+/** Allows scripts, styles, fonts and requests of the server only. Nothing inline, and no frames. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

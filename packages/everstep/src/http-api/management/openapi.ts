@@ -51,7 +51,7 @@ export function managementOpenApiDocument(serviceVersion: string): object {
       version: '2.0.0',
       description: `Manages accounts, teams, queue instances, budgets and search indexes. Served by Everstep ${serviceVersion}.`,
     },
-    servers: [{ url: '/', description: 'This service.' }],
+    servers: [{ url: '/', description: 'This server.' }],
     security: [{ basic: [] }, { session: [] }],
     securityOf: ({ access }) => (access === 'session' ? [{ session: [] }] : null),
     securitySchemes: {

@@ -12,7 +12,7 @@ const TAG_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Flow control': 'Keys that limit the parallelism and the rate of deliveries.',
   Insights: 'Counters of runs over time, and what needs attention.',
   Invitations: 'Invitations to teams.',
-  Live: 'Change hints and the nodes of the service.',
+  Live: 'Change hints and the nodes of the installation.',
   Logs: 'Logs of runs and messages.',
   Messages: 'Plain messages to a URL or a URL group.',
   'Queue instances': 'Queue instances, which own runs, tokens and settings.',
@@ -30,7 +30,7 @@ const TAG_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'URL groups': 'Groups of URLs that messages are published to.',
   Users: 'Users of the installation, for operators.',
   Webhooks: 'Webhooks that runs create.',
-  Workers: 'Workers that have connected to the service.',
+  Workers: 'Workers that have connected to the server.',
 };
 
 /** Returns the tag object of an OpenAPI document. */

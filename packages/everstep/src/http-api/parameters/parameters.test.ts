@@ -243,7 +243,7 @@ test('reads prefixed headers and families and ignores other headers', () => {
   assert.deepEqual(carried, { 'Forward-': { 'x-a': '1', retries: '2' }, 'Failure-Callback-Forward-': { 'x-b': '3' } });
 });
 
-test('does not forward signatures of the service, but forwards others', () => {
+test('does not forward signatures of the server, but forwards others', () => {
   for (const dialect of Object.values(DIALECTS)) {
     const prefix = dialect.receivedPrefix;
     const own = ['signature', 'signature-ed25519'].map((name) => [`${prefix}forward-${prefix}${name}`, 'a.b.c']);

@@ -1,4 +1,4 @@
-/** Reads the request headers of the service, which have the prefix of the dialect. */
+/** Reads the request headers of the server, which have the prefix of the dialect. */
 import type { StaticDecode, TObject } from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
 import type { Dialect } from '../../dialects/index.js';

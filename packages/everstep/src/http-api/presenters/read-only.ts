@@ -9,7 +9,7 @@ import { mayBeSecret } from '../../engine/runs/exchanges.js';
 
 export const MASKED = '[HIDDEN]';
 
-/** Ids of webhooks, as the service and the published SDK create them, and URLs that end in one. */
+/** Ids of webhooks, as the server and the published SDK create them, and URLs that end in one. */
 const WEBHOOK =
   /\bwhk_[0-9A-Za-z]+\.[0-9A-Za-z_]+|\bevt_[0-9A-Za-z_-]{15}(?![0-9A-Za-z_-])|(?<=\/v2\/workflows\/hooks\/)[^\s"\\?]+/g;
 const HOOKS_PATH = '/v2/workflows/hooks/';

@@ -1,6 +1,6 @@
 /**
  * Compresses large JSON responses, in threads of Node, not in the main thread. A response that could contain a secret of the
- * service is never compressed; see docs/decisions/0039-compressed-responses.md.
+ * server is never compressed; see docs/decisions/0039-compressed-responses.md.
  */
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { promisify } from 'node:util';

@@ -33,7 +33,7 @@ export function searchOpenApiDocument(serviceVersion: string): object {
       version: '2.0.0',
       description: `Manages and searches the documents of a search index. Served by Everstep ${serviceVersion}.`,
     },
-    servers: [{ url: '/', description: 'This service.' }],
+    servers: [{ url: '/', description: 'This server.' }],
     security: [{ token: [] }],
     securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'Token of the search index.' } },
     operations: SEARCH_OPERATIONS,

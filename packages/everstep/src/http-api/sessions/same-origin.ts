@@ -1,5 +1,5 @@
 /**
- * Checks whether a request that changes something comes from a page of the service, as far as browsers report it.
+ * Checks whether a request that changes something comes from a page of the server, as far as browsers report it.
  * Keeps invariant 38.
  */
 import { ApiError } from '../../contract/error-codes.js';

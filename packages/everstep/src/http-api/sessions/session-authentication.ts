@@ -1,5 +1,5 @@
 /**
- * Authenticates requests by session. A request that changes something must prove that a page of the service sent it.
+ * Authenticates requests by session. A request that changes something must prove that a page of the server sent it.
  * Keeps invariant 38.
  */
 import type { FastifyRequest } from 'fastify';

@@ -46,7 +46,7 @@ const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
 
 /**
  * Creates the operation that returns the document, and its API reference. `of` builds the document for a version of the
- * service.
+ * server.
  */
 export function documentOperationsOf(createDocument: (serviceVersion: string) => object): {
   readonly operation: Operation;
@@ -84,7 +84,7 @@ export function openApiDocumentOf(operations: readonly Operation[], serviceVersi
       version: '2.0.0',
       description: `Operations that exist only for @upstash/qstash and @upstash/workflow, or whose responses differ for them. For all other operations see /openapi.json; their headers start with ${upstash.prefix}. Served by Everstep ${serviceVersion}.`,
     },
-    servers: [{ url: '/', description: 'This service.' }],
+    servers: [{ url: '/', description: 'This server.' }],
     security: [{ token: [] }, { tokenInQuery: [] }],
     securityOf: ({ access }) => (access === 'account' ? [{ basic: [] }] : null),
     securitySchemes: {

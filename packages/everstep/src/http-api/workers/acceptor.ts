@@ -107,7 +107,7 @@ function headerProblem({ headers, httpVersion }: IncomingMessage): ApiError | nu
   if (host === undefined || httpVersion !== '1.1')
     return new ApiError('bad-request', 'a worker connection requires HTTP/1.1 with a Host header');
   try {
-    // No page of the service connects as a worker, and pages of other origins must not reach a service on localhost.
+    // No page of the server connects as a worker, and pages of other origins must not reach a server on localhost.
     checkOrigin({ headers, host });
     return null;
   } catch (error) {
@@ -177,7 +177,7 @@ export class WorkerAcceptor {
   close(): void {
     this.closing = true;
     for (const link of [...this.links]) link.drain();
-    for (const socket of [...this.sockets]) socket.close(CLOSE.goingAway, 'the service is stopping');
+    for (const socket of [...this.sockets]) socket.close(CLOSE.goingAway, 'the server is stopping');
   }
 
   /** Waits for the first message. `accepted` is called when the worker no longer counts as unaccepted. */
@@ -275,7 +275,7 @@ export class WorkerAcceptor {
 
   /** Counts the connection, and returns the function that ends it. Throws WorkerRejection if a limit is reached. */
   private hold({ instanceId }: Caller): () => void {
-    if (this.closing) throw new WorkerRejection('unavailable', 'the service is stopping', true);
+    if (this.closing) throw new WorkerRejection('unavailable', 'the server is stopping', true);
     try {
       return this.options.held.open(instanceId);
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Requests with an Upgrade header, over raw sockets: on the service, and on servers that show what they have read. */
+/** Requests with an Upgrade header, over raw sockets: on the server, and on servers that show what they have read. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';

@@ -1,4 +1,4 @@
-/** A service that accepts workers in simulated time, and hostile workers that connect to it over real sockets. */
+/** A server that accepts workers in simulated time, and hostile workers that connect to it over real sockets. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServiceFrame } from '@everstep/sdk/protocol';
@@ -78,7 +78,7 @@ export class WorkerHarness {
     this.replies = parts.replies;
   }
 
-  /** Starts a service. `maxBytes`: memory for replies. */
+  /** Starts a server. `maxBytes`: memory for replies. */
   static async open(overrides: Partial<HttpApiDependencies> = {}, maxBytes = 64 * MiB): Promise<WorkerHarness> {
     const simulated = new SimulatedClock(0);
     const clock: Clock = {

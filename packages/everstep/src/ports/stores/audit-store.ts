@@ -17,7 +17,7 @@ export interface ChainedEntry extends ChainPosition {
   readonly entry: AuditNote;
 }
 
-/** The stored data of one number. In a log that only the service writes, hash and entry are both present. */
+/** The stored data of one number. In a log that only the server writes, hash and entry are both present. */
 export interface ChainLink {
   readonly seq: number;
   readonly hash: string | null;

@@ -1,6 +1,6 @@
 /**
  * Search indexes in the store. Their records are stored with the accounts. The documents of each index are stored separately.
- * Neither a search nor the deletion of a large index therefore slows down the rest of the service.
+ * Neither a search nor the deletion of a large index therefore slows down the rest of the server.
  */
 import type { AccountId, AuditEntry } from './accounts/records.js';
 

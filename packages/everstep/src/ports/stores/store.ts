@@ -1,5 +1,5 @@
 /**
- * The store: the durable state of the service. It is a narrow interface of intents, and each method takes one
+ * The store: the durable state of the server. It is a narrow interface of intents, and each method takes one
  * readonly object. Every implementation must pass stores/conformance.
  *
  * All writes use `commit`: a batch of units in one transaction, durable before the promise resolves. A unit is

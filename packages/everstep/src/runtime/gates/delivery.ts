@@ -1,4 +1,4 @@
-/** A delivery: one request (or frame) that the service must send for a task of a run, and the limits that apply to it. */
+/** A delivery: one request (or frame) that the server must send for a task of a run, and the limits that apply to it. */
 
 /** Identifies a delivery: at most one is pending for a slot of a run. */
 export interface DeliveryRef {

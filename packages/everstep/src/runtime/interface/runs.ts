@@ -59,7 +59,7 @@ export interface RunService {
   cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome>;
   /** Cancels the active runs among these, and returns their number. */
   cancelAll(command: { readonly runKeys: readonly string[] }): Promise<number>;
-  /** Resolves with the record of the run when it has ended; null on a timeout, if the signal aborts, or if the service stops. */
+  /** Resolves with the record of the run when it has ended; null on a timeout, if the signal aborts, or if the server stops. */
   awaitEnd(query: {
     readonly instanceId: string;
     readonly run: RunReference;

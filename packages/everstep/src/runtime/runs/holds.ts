@@ -1,5 +1,5 @@
 /**
- * The part of a run that a worker holds, as far as the service relies on it. The service relies only on entries that it has
+ * The part of a run that a worker holds, as far as the server relies on it. The server relies only on entries that it has
  * recorded: those that it sent, and the results that it recorded from the worker's own reply as the entries directly after
  * them. A result that was received but not recorded therefore never counts as held, whatever the worker reports.
  *

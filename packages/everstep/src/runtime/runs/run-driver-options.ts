@@ -57,7 +57,7 @@ export interface RunDriverOptions {
   readonly writes?: StoreWrites;
   /** Called when another node has changed data that is kept in memory elsewhere. */
   readonly onChange?: (change: SharedChange) => void;
-  /** Returns the public URL of the service without a trailing slash; known once the service listens. */
+  /** Returns the public URL of the server without a trailing slash; known once the server listens. */
   readonly publicUrl: () => string;
   /** Returns the URL of the dashboard without a trailing slash; if absent, it is the public URL. */
   readonly dashboardUrl?: () => string;

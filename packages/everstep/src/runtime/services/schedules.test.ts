@@ -94,7 +94,7 @@ test('ticks are recorded in the order of their times', async () => {
   );
 });
 
-test('ticks that were missed while the service was stopped start one run', async () => {
+test('ticks that were missed while the server was stopped start one run', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const clock = new ManualClock();
   const life = () =>

@@ -63,7 +63,7 @@ export interface WorkflowService {
   /** Queue instances that were deleted. `refresh` resolves when this process delivers nothing for them. */
   readonly deletedInstances: { refresh(): Promise<void> };
   workload(): Workload;
-  /** Time of the service's clock, Unix ms. */
+  /** Time of the server's clock, Unix ms. */
   now(): number;
   newId(prefix: IdPrefix): string;
 }

@@ -1,4 +1,4 @@
-/** The user's app as workers that connect to the service. Its processes are killed and restarted, and then lose their held runs. */
+/** The user's app as workers that connect to the server. Its processes are killed and restarted, and then lose their held runs. */
 import type { WorkflowEndpoint } from '../../../../sdk/dist/endpoint.js';
 import { startWorker } from '../../../../sdk/dist/worker/connect.js';
 import type { Worker } from '../../../../sdk/dist/worker/worker.js';
@@ -18,7 +18,7 @@ export interface ConnectedAppOptions {
   readonly network: FrameNetwork;
   /** Returns the workflows of a new process. */
   readonly startApp: () => Workflows;
-  /** Returns the service that currently accepts connections. */
+  /** Returns the server that currently accepts connections. */
   readonly service: () => ServiceDoor;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Harnesses whose app consists of workers that connect to the service. The connections are cut at every message, and randomly
+ * Harnesses whose app consists of workers that connect to the server. The connections are cut at every message, and randomly
  * together with all other faults. `SIMULATION_SEED=17` replays a seed; `SIMULATION_SEEDS=5000` runs more of them.
  */
 import assert from 'node:assert/strict';
@@ -23,7 +23,7 @@ const FAULTS: readonly (readonly [string, SimulationFaults])[] = [
   ['workers that are killed', { ...CALM, connections: { ...NO_CONNECTION_FAULTS, workers: 3, restartWorker: 0.1 } }],
   ['connections that both sides drain', { ...CALM, connections: { ...NO_CONNECTION_FAULTS, drain: 0.1, maxDelayMs: 500 } }],
   ['one worker with one slot', { ...CALM, connections: { ...NO_CONNECTION_FAULTS, ...ROUGH, workers: 1, maxConcurrency: 1 } }],
-  ['a service that is killed repeatedly', { ...CALM, crash: 0.01 }],
+  ['a server that is killed repeatedly', { ...CALM, crash: 0.01 }],
   [
     'all faults at once, and several workers with few slots',
     {

@@ -1,5 +1,5 @@
 /**
- * A connection between a worker and the service in simulated time. It delays messages and keeps their order. It is cut before
+ * A connection between a worker and the server in simulated time. It delays messages and keeps their order. It is cut before
  * or after any message, and may do so without a notice to either side.
  */
 import type { SeededRandom } from '../../clock/testing/seeded-random.js';

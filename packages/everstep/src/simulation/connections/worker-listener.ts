@@ -1,4 +1,4 @@
-/** Accepts the connections of workers for one life of the service, as its HTTP server does. */
+/** Accepts the connections of workers for one life of Everstep, as its HTTP server does. */
 import type { Clock } from '../../ports/clock.js';
 import { readHello } from '../../worker-connections/read-frames.js';
 import { WorkerLink } from '../../worker-connections/worker-link.js';
@@ -16,7 +16,7 @@ export class ServiceDoor {
   private accepted = 0;
   private isClosed = false;
 
-  /** The timers of `clock` end with the service. */
+  /** The timers of `clock` end with the server. */
   constructor(instanceId: string, clock: Clock) {
     this.instanceId = instanceId;
     this.clock = clock;
@@ -42,7 +42,7 @@ export class ServiceDoor {
     });
   }
 
-  /** Ends all connections when the service stops or is killed. */
+  /** Ends all connections when the server stops or is killed. */
   kill(): void {
     this.isClosed = true;
     for (const connection of this.connections.keys()) connection.kill('service');

@@ -251,7 +251,7 @@ test('an address in a NAT64 prefix is checked by its embedded IPv4 address, for 
   refusal(policy, 'http://[64:ff9b::9.9.9.9]/');
 });
 
-test("the service's own listeners are refused even if its network is allowed", () => {
+test("the server's own listeners are refused even if its network is allowed", () => {
   const ownListeners = () => [{ addresses: ['10.0.0.5', 'fd00::5'], port: 8080 }];
   const policy = createAddressPolicy({ allowLoopback: false, allow: ['10.0.0.0/8', 'fd00::/8'], ownListeners });
   for (const url of ['http://10.0.0.5:8080/', 'http://[fd00::5]:8080/']) refusal(policy, url);

@@ -1,5 +1,5 @@
 /**
- * Decides which destinations the service may call. Addresses that only this machine or its network can reach are
+ * Decides which destinations the server may call. Addresses that only this machine or its network can reach are
  * refused. Otherwise anyone who can trigger a run could read cloud metadata or reach internal databases.
  *
  * There are two checks. `check` examines the URL itself. The socket uses `lookupAt`, so that the checked address is
@@ -17,9 +17,9 @@ import { Nat64 } from './nat64.js';
 
 export interface BlockedAddress {
   readonly ok: false;
-  /** Text for the caller. It does not reveal the network or the settings of the service. */
+  /** Text for the caller. It does not reveal the network or the settings of the server. */
   readonly message: string;
-  /** Text for the operator, for the service log. */
+  /** Text for the operator, for the server log. */
   readonly detail: string;
 }
 
@@ -40,7 +40,7 @@ export interface AddressPolicy {
   resolve(hostname: string, instanceId: string): Promise<Resolved> | Resolved;
 }
 
-/** Addresses and port on which this service listens. */
+/** Addresses and port on which this server listens. */
 export interface OwnListener {
   readonly addresses: readonly string[];
   readonly port: number;
@@ -185,7 +185,7 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
         ? openRefusal(host, `is ${reason}`, SETTING)
         : veiledRefusal(host, `resolves to ${rawAddress}, ${reason}`);
     if (allowed !== 'port' && isOwnListener(address, port))
-      return veiledRefusal(host, `is this service itself (${rawAddress}:${port})`);
+      return veiledRefusal(host, `is this server itself (${rawAddress}:${port})`);
     if (isBlockedPort(port) && allowed !== 'port' && !isLocal) return blockedPort(host, port);
     if (instanceRules.deny.match(host, address, port) !== 'none') return deniedByInstance(host);
     if (instanceRules.only && instanceRules.only.match(host, address, port) === 'none') return deniedByInstance(host);

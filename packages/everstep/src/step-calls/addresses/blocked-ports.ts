@@ -1,5 +1,5 @@
 /**
- * Ports of well-known services that do not use HTTP. At best a request to one of them fails. At worst the service
+ * Ports of well-known services that do not use HTTP. At best a request to one of them fails. At worst the server
  * executes the request text as commands (SMTP, Redis), or its response reveals what listens there.
  */
 

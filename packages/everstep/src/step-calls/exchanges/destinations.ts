@@ -108,7 +108,7 @@ export class Destinations {
    * NotAttemptedError if no file descriptor was free before the timeout.
    */
   async send(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<DestinationOutcome> {
-    if (this.closed) return failureWithoutResponse('network', 'the service is stopping');
+    if (this.closed) return failureWithoutResponse('network', 'the server is stopping');
     const startedAt = performance.now();
     const lookupFailure = await this.lookUp(target, instanceId, request.timeoutMs, signal);
     const timeoutMs = Math.max(1, request.timeoutMs - (performance.now() - startedAt));

@@ -25,8 +25,8 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not use TLS (use http instead of https?)',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not use TLS (use http instead of https?)',
   UND_ERR_HEADERS_OVERFLOW: 'the headers of its response are too long',
-  UND_ERR_DESTROYED: 'the service is stopping',
-  UND_ERR_CLOSED: 'the service is stopping',
+  UND_ERR_DESTROYED: 'the server is stopping',
+  UND_ERR_CLOSED: 'the server is stopping',
 };
 
 function codeOf(error: unknown): string | undefined {

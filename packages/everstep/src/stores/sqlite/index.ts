@@ -46,7 +46,7 @@ export interface SqliteStoreOptions extends ConnectionOptions {
   readonly onDiskFailure?: (error: Error) => void;
 }
 
-/** A store on the service's own disk, which the service therefore backs up itself. */
+/** A store on the server's own disk, which the server therefore backs up itself. */
 export interface EmbeddedStore extends Store {
   /** Copies the store into another file while writes continue; the copy is of one moment, that of its end. */
   copyTo(request: CopyRequest): Promise<void>;
@@ -91,7 +91,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     loadJournal: async ({ runKey, from, maxBytes }) => reader.loadJournal(runKey, from, maxBytes),
     dueTasks: async (query) => {
       const due = reader.dueTasks(query);
-      // The service acts on tasks, so what is returned here must be on the disk.
+      // The server acts on tasks, so what is returned here must be on the disk.
       if (due.length > 0) await connection.durable();
       return due;
     },

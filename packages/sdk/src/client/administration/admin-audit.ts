@@ -38,7 +38,7 @@ export class AuditLog {
   async exportPage(options: AuditExportOptions & { readonly count?: number } = {}): Promise<readonly AuditExportLine[]> {
     const { from, to, after, count } = options;
     const text = await this.callText({ method: 'GET', path: '/v2/audit/export', query: { from, to, after, count } });
-    // The service guarantees the shapes of its responses.
+    // The server guarantees the shapes of its responses.
     return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as AuditExportLine]));
   }
 

@@ -239,7 +239,7 @@ describe('the client of the management API', () => {
     );
   });
 
-  it('rejects with the message and the code of the service', async () => {
+  it('rejects with the message and the code of the server', async () => {
     const refusal = new Response('{"error":"the role finance may not change this"}', {
       status: 403,
       headers: { 'Svc-Error-Code': 'forbidden' },

@@ -71,12 +71,12 @@ export async function acceptInvitation(
   options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'> = {},
 ): Promise<JoinedTeam> {
   const call = jsonCall('POST', '/v2/invitations/accept', { secret });
-  // The service guarantees the shape of its response.
+  // The server guarantees the shape of its response.
   return (await callApi(transportOf(options), call)) as JoinedTeam;
 }
 
 /**
- * Client of the management API. Methods reject with EverstepError if the service rejects the request or does not
+ * Client of the management API. Methods reject with EverstepError if the server rejects the request or does not
  * respond.
  */
 export class AdminClient {
@@ -126,7 +126,7 @@ export class AdminClient {
         configured(options.apiKey, 'apiKey', 'EVERSTEP_ADMIN_API_KEY'),
       ),
     };
-    // The service guarantees the shapes of its responses.
+    // The server guarantees the shapes of its responses.
     const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
     this.call = call;
     this.instances = new Instances(call);

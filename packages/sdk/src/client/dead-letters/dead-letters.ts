@@ -204,7 +204,7 @@ export class DeadLetters {
   }
 
   /**
-   * Deletes at most 50 entries in one request. Continue with `cursor`. The service rejects a deletion without any
+   * Deletes at most 50 entries in one request. Continue with `cursor`. The server rejects a deletion without any
    * filter.
    */
   deleteMany(options: BulkOptions): Promise<DeletedDeadLetters> {

@@ -1,4 +1,4 @@
-/** Repairs of dead letters: you plan and start them, and the service runs them. */
+/** Repairs of dead letters: you plan and start them, and the server runs them. */
 
 import type {
   Repair,

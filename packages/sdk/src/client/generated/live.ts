@@ -13,7 +13,7 @@ export interface LiveChange {
   readonly moreRuns?: true;
 }
 
-/** Node: one process of the service. */
+/** Node: one process of the server. */
 export interface ServiceNode {
   readonly nodeId: string;
   readonly host: string;
@@ -23,7 +23,7 @@ export interface ServiceNode {
   readonly startedAt: number;
   /**
    * Time when the lease of the node ends, in Unix milliseconds. Until then no other node takes over its work; the node renews the
-   * lease continuously. Null when the service is a single process.
+   * lease continuously. Null when the server is a single process.
    */
   readonly leaseUntil: number | null;
   /** The node is stopping and does not accept new work. */

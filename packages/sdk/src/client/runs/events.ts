@@ -10,7 +10,7 @@ export interface NotifyEvent {
   readonly eventData?: unknown;
   /** Content type of the data. Default: the type that it is sent as. */
   readonly contentType?: string;
-  /** Notifies only this run. If it does not wait for the event yet, the service keeps the event for it. */
+  /** Notifies only this run. If it does not wait for the event yet, the server keeps the event for it. */
   readonly workflowRunId?: string;
 }
 

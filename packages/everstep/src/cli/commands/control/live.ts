@@ -57,7 +57,7 @@ export function liveCommand(shell: Shell): Command {
 
 export function nodesCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('nodes')).description('List the nodes of the server and the work of each.');
+  const command = withConnection(new Command('nodes')).description('List the nodes of the installation and the work of each.');
   return command.action(async () => {
     const { client, options } = await open(command, shell);
     const nodes = await client.live.nodes();

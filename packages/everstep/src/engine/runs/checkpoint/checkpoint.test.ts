@@ -1,4 +1,4 @@
-/** Replies with several results: steps that an endpoint executed in a row without waiting for the service. */
+/** Replies with several results: steps that an endpoint executed in a row without waiting for the server. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FailedReply, PlannedStep, StepReply, StepResult } from '@everstep/sdk/protocol';

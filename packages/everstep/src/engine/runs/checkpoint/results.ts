@@ -33,12 +33,12 @@ function isUnrecorded(draft: Draft, { stepId, name }: StepResult, trusted: boole
   const open = draft.task(stepId);
   if (open === undefined || open.kind === 'advance' || open.kind === 'callback') {
     if (trusted) throw new Violation(`it continued from step ${stepId}, which was already recorded`);
-    // Already recorded, by a duplicate of an attempt that the service gave up. The engine ensures that a step is
+    // Already recorded, by a duplicate of an attempt that the server gave up. The engine ensures that a step is
     // recorded once.
     return false;
   }
   if (open.kind !== 'step')
-    throw new Violation(`it reports step ${stepId} as executed, but the service executes it (${open.kind})`);
+    throw new Violation(`it reports step ${stepId} as executed, but the server executes it (${open.kind})`);
   if (open.name !== name) throw new Violation(`it reports step ${stepId} as "${name}", but planned it as "${open.name}"`);
   return true;
 }

@@ -1,4 +1,4 @@
-/** Shows and advances the clock of a service that runs on virtual time. */
+/** Shows and advances the clock of a server that runs on virtual time. */
 
 import { LIMITS } from '../../../config/limits.js';
 import { ClockMove, ClockMoved, ClockState } from '../../../contract/clock.js';

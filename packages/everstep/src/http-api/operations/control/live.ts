@@ -1,4 +1,4 @@
-/** Live data: a stream of change hints, and the nodes of the service. */
+/** Live data: a stream of change hints, and the nodes of the installation. */
 import { LiveChange, Nodes } from '../../../contract/live.js';
 import { HintStream } from '../../live/hint-stream.js';
 import { eventsOf, operation, respond } from '../../operation.js';
@@ -35,8 +35,8 @@ export const streamHints = operation({
 export const listNodes = operation({
   operationId: 'listNodes',
   tag: 'Live',
-  summary: 'List the nodes of the service',
-  description: 'Returns one node when the service is a single process. The counts cover all queue instances.',
+  summary: 'List the nodes of the installation',
+  description: 'Returns one node when the server is a single process. The counts cover all queue instances.',
   method: 'GET',
   path: '/v2/nodes',
   unknownQuery: 'ignore',

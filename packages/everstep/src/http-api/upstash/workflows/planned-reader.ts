@@ -80,7 +80,7 @@ function ownerOf(runId: unknown): string {
   throw new Problem('the id of the run that the step belongs to is missing');
 }
 
-/** Reads a call step. The item is the request that the service makes; its callback headers identify the step. */
+/** Reads a call step. The item is the request that the server makes; its callback headers identify the step. */
 export function readCall({ destination, headers, body }: BatchItem): OwnedStep {
   const { values, families } = readKnownHeaders(CallHeaders, [FORWARD], headers);
   const method = (values.Method ?? 'POST').toUpperCase();

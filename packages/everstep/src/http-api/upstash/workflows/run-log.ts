@@ -69,7 +69,7 @@ function headerLists(value: unknown): HeaderMap {
 const encodedText = (value: unknown): string | undefined =>
   isRecord(value) && typeof value.data === 'string' ? value.data : undefined;
 
-/** Returns the result fields of a step that the service executed. `out` is JSON text, already redacted. */
+/** Returns the result fields of a step that the server executed. `out` is JSON text, already redacted. */
 function resultFields(type: string | undefined, out: string): Partial<LoggedStep> {
   let result: unknown;
   try {

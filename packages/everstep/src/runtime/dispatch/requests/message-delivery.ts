@@ -23,7 +23,7 @@ export interface MessageDelivery {
   readonly limits: ResponseLimits;
 }
 
-/** Returns the headers of the service that go with the message. */
+/** Returns the headers of the server that go with the message. */
 function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, string>> {
   const { queue, urlGroup, endpointName, scheduleId } = run.settings.message ?? {};
   return {

@@ -418,7 +418,7 @@ interface Notice {
   readonly heard?: number;
 }
 
-/** Parses a notice. Only clients that can write to the database can send one, so it comes from a node of this service. */
+/** Parses a notice. Only clients that can write to the database can send one, so it comes from a node of this server. */
 function readNotice(payload: string): Notice {
   try {
     const value: unknown = JSON.parse(payload);

@@ -9,7 +9,7 @@ const skip = typeof schemas === 'string' ? schemas : false;
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 const made = () => (typeof schemas === 'string' ? assert.fail(schemas) : schemas.make());
 
-test('a service that is started while a schema is filled waits, and finds all of it', { skip }, async () => {
+test('a server that is started while a schema is filled waits, and finds all of it', { skip }, async () => {
   const { url } = await made();
   const load = await beginFirstLoad(url);
   await load.insert('secret', { name: 'text', value: 'text' }, [{ name: 'cursors', value: 'abc' }]);

@@ -1,6 +1,6 @@
 /**
  * Fills an empty schema from another store, in one transaction: it creates the tables, fills them and reads them back. Other
- * connections see all of it or nothing, even after a crash. The migration lock is held until the end, so that a service that
+ * connections see all of it or nothing, even after a crash. The migration lock is held until the end, so that a server that
  * starts on the database waits. Keeps invariant 30.
  */
 import pg from 'pg';

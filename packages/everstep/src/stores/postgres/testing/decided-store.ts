@@ -1,5 +1,5 @@
 /**
- * A store on which tests write as the service does: a write to an active run is a decision on the version that the latest decision
+ * A store on which tests write as the server does: a write to an active run is a decision on the version that the latest decision
  * created. Versions are hidden, so tests without versions work unchanged.
  */
 import type { CommitUnit, Store, StoreGuard } from '../../../ports/stores/store.js';

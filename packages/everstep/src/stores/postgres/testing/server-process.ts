@@ -9,7 +9,7 @@ import { LOCAL_CERTIFICATE } from '../../../config/certificates.fixture.js';
 const START_TIMEOUT_MS = 60_000;
 
 /**
- * Nothing is synced to the disk: a committed transaction survives the service and the server, but not a crash of the
+ * Nothing is synced to the disk: a committed transaction survives Everstep and the server, but not a crash of the
  * machine, and tests are many times faster. `-c fsync=on` in EVERSTEP_TEST_POSTGRES_OPTIONS enables it.
  */
 export const SERVER_OPTIONS = [

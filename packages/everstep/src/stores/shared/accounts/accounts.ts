@@ -198,7 +198,7 @@ function createAlerts(store: SqlStore) {
   return {
     createBudgetAlert: async ({ alert, lesser, ...budget }) =>
       !(await store.read(alerts.isAlertNoted(alert))) && store.write(() => alerts.createAlert(alert, lesser, budget)),
-    // The service sends these alerts, so they must be durable.
+    // The server sends these alerts, so they must be durable.
     dueBudgetAlerts: ({ before, limit }) => store.readDurable(alerts.dueAlerts(before, limit)),
     nextBudgetAlertAt: ({ after }) => store.read(alerts.nextAlertAt(after)),
     rescheduleBudgetAlert: ({ alert, retried, dueAt }) => store.write(() => alerts.rescheduleAlert(alert, retried, dueAt)),

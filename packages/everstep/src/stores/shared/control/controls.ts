@@ -35,7 +35,7 @@ export function createControls(store: SqlStore) {
     countObjects: (query) => store.read(countObjects(query)),
     listSchedules: ({ instanceId, after, limit }) => store.read(listSchedules(instanceId, after, limit)),
     findSchedule: ({ instanceId, scheduleId }) => store.read(findSchedule(instanceId, scheduleId)),
-    // The service starts the runs of these schedules, so the schedules must be durable.
+    // The server starts the runs of these schedules, so the schedules must be durable.
     dueSchedules: (query) => store.readDurable(dueSchedules(query)),
     nextScheduleAt: () => store.read(nextScheduleAt()),
     listHolds: ({ instanceId }) => store.read(listHolds(instanceId)),

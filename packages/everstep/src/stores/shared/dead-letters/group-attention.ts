@@ -1,6 +1,6 @@
 /**
  * Groups that need attention. Their states are counted by an index; groups that users have decided about are few, so their
- * snoozes are compared one by one, with the function that all parts of the service use.
+ * snoozes are compared one by one, with the function that all parts of the server use.
  */
 import { groupState, NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { attentionFor, countsWithTriage, type TriagedGroup } from '../../../engine/dead-letters/group-triage.js';

@@ -56,7 +56,7 @@ export interface SqlStore {
   read<Result>(procedure: Procedure<Result>): Promise<Result>;
   /** Like `read`, in one transaction, so that its locks are held until its end. */
   readInTransaction<Result>(procedure: () => Procedure<Result>): Promise<Result>;
-  /** Like `read`, for items that the service acts on: they are durable when the promise resolves. */
+  /** Like `read`, for items that the server acts on: they are durable when the promise resolves. */
   readDurable<Item>(procedure: Procedure<readonly Item[]>): Promise<readonly Item[]>;
   /**
    * Executes the procedure in one transaction, durable when the promise resolves. An error rolls the transaction back. The store

@@ -171,7 +171,7 @@ export function toOpenError(error: unknown, file: string): unknown {
     case SQLITE_BUSY:
       return new StoreOpenError(
         'in-use',
-        `${file} is in use by another process: the data directory belongs to one running service at a time. ` +
+        `${file} is in use by another process: the data directory belongs to one running server at a time. ` +
           'Stop the other one, or choose another data directory.',
         error,
       );

@@ -1,4 +1,4 @@
-/** Creates files that only the user of the service can read: stores contain signing keys, and search indexes contain user data. */
+/** Creates files that only the user of the server can read: stores contain signing keys, and search indexes contain user data. */
 import { closeSync, openSync } from 'node:fs';
 
 const OWNER_ONLY = 0o600;

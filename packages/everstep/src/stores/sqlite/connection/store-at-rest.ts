@@ -1,4 +1,4 @@
-/** Store files that no service uses: those in a backup, and those of a stopped service. */
+/** Store files that no service uses: those in a backup, and those of a stopped server. */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { CheckResult } from '../../shared/consistency/checks.js';
@@ -91,7 +91,7 @@ export const checkStore = (file: string): readonly CheckResult[] | null =>
   readDatabase(file, (database) => (assertStore(database, file) < MIGRATIONS.length ? null : checkConsistency(database)));
 
 /**
- * Like `inspectStore`, for the files of a stopped service with their log; null if there are none. `companionFiles` are as in
+ * Like `inspectStore`, for the files of a stopped server with their log; null if there are none. `companionFiles` are as in
  * `findLoss`. Also throws StoreOpenError if the store has lost commits or is in use.
  */
 export function inspectLiveStore(
@@ -138,7 +138,7 @@ export interface FileAtRest {
   close(): void;
 }
 
-/** Opens a file for this process alone. Throws StoreOpenError if a service uses it or it has lost commits. */
+/** Opens a file for this process alone. Throws StoreOpenError if a server uses it or it has lost commits. */
 export function openAlone(file: string): DatabaseSync {
   const loss = findLoss(file);
   if (loss !== null) throw new StoreOpenError('damaged', loss);

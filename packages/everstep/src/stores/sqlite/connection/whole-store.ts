@@ -59,7 +59,7 @@ const wholeFile = (database: DatabaseSync): WholeFile => ({
 });
 
 /**
- * Opens a store; null if there is no such file. Throws StoreOpenError if a service uses it, if it is not a store, or if its schema
+ * Opens a store; null if there is no such file. Throws StoreOpenError if a server uses it, if it is not a store, or if its schema
  * is of another version: a complete copy requires that every table is known.
  */
 export function openWholeStore(options: WholeFileOptions): WholeFile | null {

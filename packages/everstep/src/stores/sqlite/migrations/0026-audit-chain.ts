@@ -1,5 +1,5 @@
 /**
- * Version 26: the hash chain over the audit log, which is extended when the service starts. Entries
+ * Version 26: the hash chain over the audit log, which is extended when the server starts. Entries
  * and hashes are only added. Those up to the anchor may be removed, and the anchor only moves forward. `audit_push`
  * records how far entries were pushed.
  */

@@ -1,7 +1,7 @@
-/** Messages between the service and the thread that stores the documents. */
+/** Messages between the server and the thread that stores the documents. */
 import type { SearchDocuments } from '../../../ports/stores/search-store.js';
 
-/** Documents on the service's own disk, which the service therefore backs up itself. */
+/** Documents on the server's own disk, which the server therefore backs up itself. */
 export interface EmbeddedDocuments extends SearchDocuments {
   /** Copies the documents of an index while writes continue; `file` must not exist. False if there are none. */
   copyTo(query: { readonly indexId: string; readonly file: string }): Promise<boolean>;

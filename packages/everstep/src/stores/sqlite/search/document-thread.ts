@@ -1,4 +1,4 @@
-/** The thread that stores the documents, so that a long search or removal never blocks the service. */
+/** The thread that stores the documents, so that a long search or removal never blocks the server. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { DocumentHost } from './document-host.js';
 import type { DocumentReply, DocumentRequest, DocumentThreadData } from './document-requests.js';

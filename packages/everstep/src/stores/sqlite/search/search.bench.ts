@@ -42,6 +42,6 @@ console.log(`its space was released after ${seconds} s: ${Math.round(diskBytes /
 await documents.drop(target);
 console.log(`free disk space grew by ${Math.round(((await free()) - before) / 2 ** 20)} MiB`);
 clearInterval(watch);
-console.log(`the thread of the service was blocked for at most ${longest.toFixed(1)} ms`);
+console.log(`the thread of the server was blocked for at most ${longest.toFixed(1)} ms`);
 await documents.close();
 if (process.argv[3] === undefined) await rm(directory, { recursive: true });

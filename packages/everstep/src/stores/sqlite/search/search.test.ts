@@ -59,7 +59,7 @@ test('a dropped index leaves no file', async (t) => {
   assert.deepEqual(readdirSync(directory), []);
 });
 
-test('only the user of the service can read the files', async (t) => {
+test('only the user of the server can read the files', async (t) => {
   const { directory } = await opened(t);
   const within = join(directory, 'search');
   const documents = openSearchDocuments({ directory: within });
@@ -127,7 +127,7 @@ test('a filter that examines very many documents yields to other work, and ends 
   assert.deepEqual(await ended, []);
 });
 
-test('a service that is killed while it removes rows continues where it stopped, and the file is consistent', async (t) => {
+test('a server that is killed while it removes rows continues where it stopped, and the file is consistent', async (t) => {
   const { directory, documents, reopen } = await opened(t);
   await documents.close();
   const fixture = fileURLToPath(new URL('./killed-cleaner.fixture.js', import.meta.url));

@@ -2,7 +2,7 @@
  * Copies an open database into another file while writes continue, with SQLite's own backup.
  *
  * The copy is made through the connection that writes: changes made during the copy are also made in it, so it never restarts
- * however busy the service is, and finally it is the database at one moment: that of its end. Between two pieces everything else
+ * however busy the server is, and finally it is the database at one moment: that of its end. Between two pieces everything else
  * continues.
  */
 import { closeSync, fdatasync, openSync } from 'node:fs';
