@@ -210,7 +210,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
       ...inEverstep('backup', 'cli', 'config', 'step-calls/version', 'stores/postgres/storage/consistency'),
       ...[`types ${CONSISTENCY}`, 'commander', NODE],
     ],
-    because: 'a backup is made where the store is, even if no service runs',
+    because: 'a backup is made where the store is, even if no server runs',
   },
   {
     area: 'everstep/src/cli/doctor/store-checks',
@@ -221,22 +221,22 @@ export const DIRECTIONS: readonly DirectionRule[] = [
       'stores/postgres/storage/diagnosis',
       'stores/sqlite/connection',
     ).concat(NODE),
-    because: 'the store is examined where it is, even if no service runs',
+    because: 'the store is examined where it is, even if no server runs',
   },
   {
     area: 'everstep/src/cli/commands/installation/store',
     may: [...inEverstep('cli', 'config', 'stores/postgres/sharding/administration'), 'commander', NODE],
-    because: 'the tables of a store are distributed while no service runs',
+    because: 'the tables of a store are distributed while no server runs',
   },
   {
     area: 'everstep/src/cli/commands/installation/rotate-secrets',
     may: [...inEverstep('rotation', 'bootstrap', 'cli', 'config'), 'commander', NODE],
-    because: 'secrets are replaced where the store is, even if no service runs',
+    because: 'secrets are replaced where the store is, even if no server runs',
   },
   {
     area: 'everstep/src/cli/commands/installation/copy-store',
     may: [...inEverstep('store-copy', 'cli', 'config'), 'commander', NODE],
-    because: 'a store is copied while no service uses it',
+    because: 'a store is copied while no server uses it',
   },
   {
     area: 'everstep/src/end-to-end',

@@ -155,7 +155,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
     };
     socket.setEncoding('utf8').on('data', readChunk);
   });
-  // Removes a socket left by a crash. The store's lock ensures that no service listens on it.
+  // Removes a socket left by a crash. The store's lock ensures that no server listens on it.
   if (process.platform !== 'win32') await rm(path, { force: true });
   await listenPrivately(server, path);
   await writePrivately(join(dataDir, ADDRESS_FILE), `${JSON.stringify({ socket: path })}\n`);
@@ -209,7 +209,7 @@ async function ask(dataDir: string, request: object): Promise<CommandResult | nu
 }
 
 /**
- * Requests a backup from the server on the data directory. Resolves with the paths written, or null if no service is
+ * Requests a backup from the server on the data directory. Resolves with the paths written, or null if no server is
  * running. Rejects with BackupError.
  */
 export async function askForBackup(dataDir: string, request: BackupRequest): Promise<readonly string[] | null> {

@@ -287,7 +287,7 @@ describe('the server process', () => {
       });
     }
 
-    test('a data directory that a running service uses: exit code 1', async () => {
+    test('a data directory that a running server uses: exit code 1', async () => {
       const { service } = await start('shared');
       const { code, stderr } = await refused({ EVERSTEP_DATA_DIR: 'shared' });
       assert.equal(code, 1);

@@ -1,4 +1,4 @@
-/** Store files that no service uses: those in a backup, and those of a stopped server. */
+/** Store files that no server uses: those in a backup, and those of a stopped server. */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { CheckResult } from '../../shared/consistency/checks.js';

@@ -1,4 +1,4 @@
-/** Reads everything in the files of an embedded store that no service uses, row by row, to copy it elsewhere. */
+/** Reads everything in the files of an embedded store that no server uses, row by row, to copy it elsewhere. */
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { MIGRATIONS } from '../migrations/index.js';
