@@ -1,23 +1,15 @@
 /** The server under test: a process with a small heap, temporary data and a monitor. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../../packages/everstep/dist/stores/postgres/testing/server-process.js';
 
 const ROOT = join(import.meta.dirname, '../..');
 const BIN = join(ROOT, 'packages/everstep/dist/cli/bin.js');
 const MONITOR = join(import.meta.dirname, 'monitor.mjs');
 const STARTS_WITHIN_MS = 30_000;
 const MAX_LOG_LINES = 200;
-
-async function freePort() {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /**
  * Starts the server and resolves when it is ready.

@@ -1,11 +1,10 @@
 /** Copies of the starters in examples/starters, and the processes that a test of them needs. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../../packages/everstep/dist/stores/postgres/testing/server-process.js';
 import { ROOT } from '../setup/index.mjs';
 
 const STARTERS = join(ROOT, 'examples', 'starters');
@@ -49,15 +48,6 @@ export function packSdk(directory) {
   const cwd = join(ROOT, 'packages', 'sdk');
   const packed = run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], { cwd });
   return join(directory, JSON.parse(packed)[0].filename);
-}
-
-/** Returns a free port of the loopback address. */
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
 }
 
 const groups = new Set();

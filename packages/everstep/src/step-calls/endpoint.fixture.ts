@@ -67,6 +67,8 @@ const server = createServer((request, response) => {
     endpoint.respond(response);
   });
 });
+// The sender closes idle connections. If both sides did, a slow machine could send a request on one that is being closed.
+server.keepAliveTimeout = 0;
 server.on('connection', () => endpoint.connections++);
 // Without an address to look up, the server listens immediately.
 const { port } = server.listen(0).address() as AddressInfo;

@@ -20,7 +20,11 @@ async function sendTo(respond: Respond, changes: Partial<Message> = {}): Promise
 
 const textOf = (received: RespondedOutcome): string => Buffer.from(received.body).toString();
 /** Returns bytes that contain every value, repeatedly. */
-const anyBytes = (length: number): Buffer => Buffer.from(Uint8Array.from({ length }, (_, i) => (i * 7 + (i >> 8)) & 0xff));
+function anyBytes(length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  for (let index = 0; index < length; index++) bytes[index] = (index * 7 + (index >> 8)) & 0xff;
+  return bytes;
+}
 
 /** Starts a server that sends these bytes on every connection after it receives a request. */
 async function rawServer(parts: readonly string[]): Promise<string> {

@@ -21,7 +21,7 @@ interface Candidate {
 }
 
 const ROOT = fileURLToPath(new URL('../../../../../', import.meta.url));
-const SYSTEM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const SYSTEM_NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const NPM_PACKAGE = '@sparticuz/chromium';
 /** Archives in the npm package. The second contains libraries that a minimal system lacks. */
 const ARCHIVES = ['chromium.br', 'al2023.tar.br', 'fonts.tar.br', 'swiftshader.tar.br'];

@@ -1,5 +1,6 @@
 /** Runs the programs of a PostgreSQL server. */
 import type { ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { chown, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -48,14 +49,25 @@ export async function runner(): Promise<Runner> {
   return { uid: Number(found[2]), gid: Number(found[3]) };
 }
 
+/** Ports below those that systems choose for outgoing connections, one of which could take the port before it is used. */
+const PORTS = { first: 20_000, end: 27_000 };
+const MAX_PORT_TRIES = 100;
+
+/** Returns a port of the loopback address that is free. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port is free');
-  return address.port;
+  for (let tries = 0; tries < MAX_PORT_TRIES; tries++) {
+    const port = randomInt(PORTS.first, PORTS.end);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+  throw new Error(`none of ${MAX_PORT_TRIES} ports is free`);
 }
 
 /** Resolves when the server accepts connections. */
