@@ -11,9 +11,9 @@ import { createServiceLog } from '../bootstrap/service-log.js';
 import { StartError } from '../bootstrap/start-error.js';
 import { type Config, parseConfig } from '../config/config.js';
 import { startService } from '../main.js';
+import { DatabaseProxy } from '../stores/postgres/testing/database-proxy.js';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
 import { freePort } from '../stores/postgres/testing/server-process.js';
-import { DatabaseProxy } from './nodes/database-proxy.fixture.js';
 import { until } from './nodes.fixture.js';
 
 const schemas = await openTestSchemas();

@@ -4,9 +4,9 @@ import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
+import { DatabaseProxy } from '../../stores/postgres/testing/database-proxy.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
 import { Nodes, until } from '../nodes.fixture.js';
-import { DatabaseProxy } from './database-proxy.fixture.js';
 import { StepsUnderLoad } from './steps-under-load.fixture.js';
 
 const RUNS = Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30);

@@ -7,9 +7,9 @@ import { randomInt } from 'node:crypto';
 import { after, before, suite, test } from 'node:test';
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
+import { DatabaseProxy } from '../../stores/postgres/testing/database-proxy.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
 import { each, Nodes } from '../nodes.fixture.js';
-import { DatabaseProxy } from './database-proxy.fixture.js';
 import { NodeFaults } from './node-faults.fixture.js';
 import { WitnessedRuns } from './witnessed-runs.fixture.js';
 

@@ -1,9 +1,9 @@
 /** Faults of nodes and their database, chosen at random, one at a time. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SeededRandom } from '../../clock/testing/seeded-random.js';
+import type { DatabaseProxy } from '../../stores/postgres/testing/database-proxy.js';
 import type { OwnServer } from '../../stores/postgres/testing/own-server.js';
 import type { Nodes } from '../nodes.fixture.js';
-import type { DatabaseProxy } from './database-proxy.fixture.js';
 
 export const NODE_FAULTS = [
   'a node is killed',

@@ -9,9 +9,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
+import { DatabaseProxy } from '../../stores/postgres/testing/database-proxy.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
 import { type NodeProcess, Nodes, until } from '../nodes.fixture.js';
-import { DatabaseProxy } from './database-proxy.fixture.js';
 import { QueueReceiver } from './queue-receiver.fixture.js';
 
 const COUNT = 3;

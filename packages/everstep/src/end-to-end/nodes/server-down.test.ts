@@ -83,28 +83,38 @@ suite('a server of a Citus cluster that goes down', { skip: NO_CLUSTER || false,
     return true;
   };
 
-  test('stops the runs of its instances only, and these continue when it is back', async () => {
-    assert.ok(stopped && other);
-    await start(stopped, 'stopped');
-    await start(other, 'other');
-    await cluster.stop(stopped.server);
-    await start(other, 'late');
-    await until('the runs of the other instance have ended', async () => other !== undefined && (await areEnded(other, 'other')));
-    await until(
-      'the runs started during the outage have ended',
-      async () => other !== undefined && (await areEnded(other, 'late')),
-    );
-    await assert.rejects(
-      new Client({ baseUrl: nodes.node(0).url, token: stopped.token }).trigger(endpoint.url, { runId: 'refused' }),
-      (error) => error instanceof EverstepError && error.status === 503,
-    );
-    assert.deepEqual([await nodes.node(0).healthStatus('/ready'), await nodes.node(1).healthStatus('/ready')], [200, 200]);
-    await cluster.start(stopped.server);
-    await until('the stopped runs have ended', async () => stopped !== undefined && (await areEnded(stopped, 'stopped')));
-    for (const name of ['other', 'late', 'stopped'])
-      for (let n = 0; n < RUNS; n++)
-        for (const step of STEPS) assert.ok((executed.get(`${name}-${n} ${step}`) ?? 0) >= 1, `${name}-${n} ${step}`);
-    // Without a failure of the process, only a step in flight while the server stopped can be repeated.
-    for (const [key, count] of executed) if (!key.startsWith('stopped')) assert.equal(count, 1, key);
-  });
+  for (const [title, takeDown] of [
+    ['refuses connections', 'stop'],
+    ['does not answer', 'freeze'],
+  ] as const)
+    test(`stops the runs of its instances only if it ${title}, and these continue when it is back`, async () => {
+      assert.ok(stopped && other);
+      executed.clear();
+      const [early, healthy, late, refused] = ['early', 'healthy', 'late', 'refused'].map((name) => `${takeDown}-${name}`);
+      assert.ok(early && healthy && late);
+      await start(stopped, early);
+      await start(other, healthy);
+      await cluster[takeDown](stopped.server);
+      await start(other, late);
+      await until(
+        'the runs of the other instance have ended',
+        async () => other !== undefined && (await areEnded(other, healthy)),
+      );
+      await until(
+        'the runs started during the outage have ended',
+        async () => other !== undefined && (await areEnded(other, late)),
+      );
+      await assert.rejects(
+        new Client({ baseUrl: nodes.node(0).url, token: stopped.token }).trigger(endpoint.url, { runId: refused }),
+        (error) => error instanceof EverstepError && error.status === 503,
+      );
+      assert.deepEqual([await nodes.node(0).healthStatus('/ready'), await nodes.node(1).healthStatus('/ready')], [200, 200]);
+      await cluster.start(stopped.server);
+      await until('the stopped runs have ended', async () => stopped !== undefined && (await areEnded(stopped, early)));
+      for (const name of [early, healthy, late])
+        for (let n = 0; n < RUNS; n++)
+          for (const step of STEPS) assert.ok((executed.get(`${name}-${n} ${step}`) ?? 0) >= 1, `${name}-${n} ${step}`);
+      // Without a failure of the process, only a step in flight while the server stopped can be repeated.
+      for (const [key, count] of executed) if (!key.startsWith(early)) assert.equal(count, 1, key);
+    });
 });

@@ -1,7 +1,7 @@
 /** A primary and its synchronous standby, which each node reaches through its own proxies. The standby can be promoted repeatedly. */
 import assert from 'node:assert/strict';
+import { DatabaseProxy } from '../../stores/postgres/testing/database-proxy.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
-import { DatabaseProxy } from './database-proxy.fixture.js';
 
 /** The proxies of one node, for both hosts in its URL. */
 type Routes = readonly [DatabaseProxy, DatabaseProxy];

@@ -9,6 +9,7 @@ import pg from 'pg';
 import type { Log } from '../../../ports/log.js';
 import { ServerUnavailableError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { type Engine, POSTGRESQL } from '../sharding/engine.js';
+import { CallEndedError, CallsInProgress } from './calls-in-progress.js';
 import {
   ClientSession,
   instancesOf,
@@ -156,6 +157,7 @@ export class Database implements Session {
   private readonly onCommit: DatabaseOptions['onCommit'];
   private readonly Client: ReturnType<typeof clientsOf>;
   private readonly clients = new Set<InstanceType<ReturnType<typeof clientsOf>>>();
+  private readonly calls = new CallsInProgress();
 
   constructor(options: DatabaseOptions) {
     const { url, log, maxConnections = DEFAULT_CONNECTIONS, timeoutMs, idleTransactionMs } = options;
@@ -250,8 +252,9 @@ export class Database implements Session {
    */
   snapshot<Result>(work: (session: Session) => Promise<Result>, { genericPlans = false }: PlanOptions = {}): Promise<Result> {
     let session: ClientSession | null = null;
+    const instances = () => session?.instances ?? [];
     const read = () =>
-      this.onConfirmedPrimary(async (client) => {
+      this.onConfirmedPrimary(instances, async (client) => {
         const snapshotSession = new ClientSession(client, this.engine);
         session = snapshotSession;
         let usable = false;
@@ -269,7 +272,7 @@ export class Database implements Session {
           client.release(!usable);
         }
       });
-    return this.repeatRead(read, () => session?.instances ?? []);
+    return this.repeatRead(read, instances);
   }
 
   /** Runs `work` on one connection, outside any transaction. The connection is closed afterwards. */
@@ -301,6 +304,8 @@ export class Database implements Session {
     }
   }
 
+  endCalls: CallsInProgress['end'] = (server, isWaiting) => this.calls.end(server, isWaiting);
+
   async close(): Promise<void> {
     this.engine.servers?.close();
     this.primary.close();
@@ -319,9 +324,7 @@ export class Database implements Session {
       const seconds = this.connectTimeoutMs / 1000;
       throw new StoreUnavailableError(
         `no connection to the database was available within ${seconds} s: all are in use, or it does not respond`,
-        {
-          cause: error,
-        },
+        { cause: error },
       );
     }
   }
@@ -358,7 +361,8 @@ export class Database implements Session {
   private async executeOnce(statement: Statement, values: readonly SqlValue[]) {
     const refusal = refusalOf(this.engine, statement, values);
     if (refusal) throw refusal;
-    return this.onConfirmedPrimary(async (client) => {
+    const instances = () => instancesOf(statement, values);
+    return this.onConfirmedPrimary(instances, async (client) => {
       let usable = true;
       try {
         return await run(client, this.engine, statement, values);
@@ -375,11 +379,15 @@ export class Database implements Session {
    * Runs `work`, which releases the connection, and resolves with its result once the connection's server is confirmed as the
    * primary. Rejects with StoreUnavailableError otherwise: no client may see what that server answered.
    */
-  private async onConfirmedPrimary<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+  private async onConfirmedPrimary<Result>(
+    instances: () => readonly string[],
+    work: (client: pg.PoolClient) => Promise<Result>,
+  ): Promise<Result> {
     const client = await this.connect();
-    if (!this.confirms) return work(client);
+    const call = () => (this.engine.servers ? this.calls.track(client, instances, work) : work(client));
+    if (!this.confirms) return call();
     const confirming = this.primary.confirm();
-    const result = await work(client);
+    const result = await call();
     const url = await confirming;
     if (url !== null && client instanceof this.Client && client.serverUrl === url) return result;
     const reason =
@@ -391,6 +399,7 @@ export class Database implements Session {
 
   /** Converts an error. If it means that the server is unavailable or not the primary, looks for the primary. */
   private async failureOf(error: unknown, instances: () => readonly string[]): Promise<unknown> {
+    if (error instanceof CallEndedError) return error.failure;
     const { servers } = this.engine;
     const serverFailure = servers && !(error instanceof StoreUnavailableError) ? await servers.failureOf(error, instances) : null;
     if (serverFailure) return serverFailure;
@@ -403,8 +412,11 @@ export class Database implements Session {
     work: (session: ClientSession) => Promise<Result>,
     { genericPlans = false }: PlanOptions,
   ): Promise<Result> {
-    return this.onConfirmedPrimary(async (client) => {
+    let instances = (): readonly string[] => [];
+    const namedInstances = () => instances();
+    return this.onConfirmedPrimary(namedInstances, async (client) => {
       const session = new ClientSession(client, this.engine);
+      instances = () => session.instances;
       let usable = false;
       try {
         session.control(genericPlans && !this.engine.isDistributed ? withGenericPlans('BEGIN') : 'BEGIN');

@@ -82,9 +82,6 @@ export const isRefusal = (error: Error): boolean => {
   return REFUSALS.some(([states]) => states.test(state));
 };
 
-/** Whether no answer came in time. */
-export const isLate = (error: Error): boolean => error.message.startsWith('Query read timeout');
-
 /** Whether a server that answers reports that it, or another server that it needs, is unavailable. */
 export function isOutage(error: Error): boolean {
   const state = sqlStateOf(error);

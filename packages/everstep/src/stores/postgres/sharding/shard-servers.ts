@@ -1,7 +1,7 @@
 /**
  * The servers of a cluster that have the rows of queue instances. A server that cannot be reached or refuses writes stops its
  * instances only: statements that name one of them are refused without being sent, and reads over all servers omit them. A
- * periodic write detects whether it is back.
+ * periodic write detects whether it is back. A server that does not answer is detected by a watch.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -11,7 +11,9 @@ import type { Log } from '../../../ports/log.js';
 import type { StoreServers } from '../../../ports/stores/commit-store.js';
 import { PROBE_BYTES } from '../../../ports/stores/commit-store.js';
 import { ServerUnavailableError } from '../../../ports/stores/store-unavailable.js';
-import { isLate, isOutage, isRefusal } from '../connection/errors.js';
+import type { CallsInProgress } from '../connection/calls-in-progress.js';
+import { isOutage, isRefusal } from '../connection/errors.js';
+import { ServerWatch, SILENCE_MS } from './server-watch.js';
 
 const FIRST_PROBE_MS = 100;
 const MAX_PROBE_DELAY_MS = 2_000;
@@ -27,7 +29,6 @@ const HOMES = `
   SELECT i.id, ${SERVER} AS server
   FROM (SELECT id, get_shard_id_for_distribution_column('run', id) AS shard FROM unnest($1::text[]) AS g(id)) i ${PLACES}`;
 const HOME_OF_SHARD = `SELECT ${SERVER} AS server FROM (SELECT $1::bigint AS shard) i ${PLACES}`;
-/** An id on each server. No queue instance has it. */
 const PROBES = `
   SELECT min(i.id) AS id, ${SERVER} AS server
   FROM (SELECT id, get_shard_id_for_distribution_column('run', id) AS shard
@@ -38,6 +39,11 @@ const REMOVE = 'DELETE FROM kept_event WHERE instance_id = $1 AND run_key = $2';
 /** Transactions that were prepared on a server that then went away hold their locks until they are finished. */
 const FINISH_PREPARED = 'SELECT recover_prepared_transactions()';
 
+/** Reads nothing, on the server of one instance. */
+const ASK = { name: 'ask-server', text: `SELECT 1 FROM kept_event WHERE instance_id = $1 AND run_key = ''` };
+/** Has no effect on a process that waits for the response to a cancel request of its own. */
+const END_PROCESSES = 'SELECT pg_terminate_backend(pid) FROM unnest($1::integer[]) AS p(pid)';
+
 const OF_SHARD = /\bshard (\d+)\b/;
 
 interface Outage {
@@ -45,9 +51,11 @@ interface Outage {
   readonly isBack: () => void;
 }
 
-/** The part of the database that is needed: a connection outside the pool, on which statements are sent unchanged. */
+/** The parts of the database that are needed. */
 export interface ClusterConnection {
+  /** Runs `work` on a connection outside the pool, on which statements are sent unchanged. */
   outsidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>;
+  readonly endCalls: CallsInProgress['end'];
 }
 
 export class ShardServers implements StoreServers {
@@ -63,6 +71,22 @@ export class ShardServers implements StoreServers {
   constructor(database: ClusterConnection, log: Log) {
     this.database = database;
     this.log = log;
+    const watch = new ServerWatch(
+      {
+        list: async () => [...(await database.outsidePool(idsOnServers)).keys()],
+        askOn: (server, work) =>
+          database.outsidePool(async (client) => {
+            const id = (await idsOnServers(client)).get(server);
+            if (id !== undefined) await work(() => client.query({ ...ASK, values: [id] }));
+            return id !== undefined;
+          }),
+        silent: (server) => this.silent(server),
+        failed: (error) => this.failureOf(error, () => []),
+        whenBack: (server) => this.whenBack(server),
+      },
+      this.closing.signal,
+    );
+    void watch.run();
   }
 
   get isAnyDown(): boolean {
@@ -101,12 +125,11 @@ export class ShardServers implements StoreServers {
   }
 
   /**
-   * Returns the error of the server that caused it; null if the error is not that of one server. A server that does not answer is
-   * found by the instances of the statement. The server is down from now on, unless it takes a write: only a connection to it may
-   * have been lost.
+   * Returns the error of the server that caused it; null if the error is not that of one server. The server is down from now on,
+   * unless it takes a write: only a connection to it may have been lost.
    */
   async failureOf(error: unknown, instances: () => readonly string[]): Promise<ServerUnavailableError | null> {
-    if (!(error instanceof Error) || !(isOutage(error) || isLate(error))) return null;
+    if (!(error instanceof Error) || !isOutage(error)) return null;
     try {
       const server = await this.serverIn(error, instances);
       if (server === null) return null;
@@ -143,37 +166,42 @@ export class ShardServers implements StoreServers {
         return rows[0]?.server ?? null;
       });
     }
-    if (isLate(error)) return this.silentServer();
     if (!isRefusal(error)) return null;
     const [instanceId] = instances();
-    if (instanceId === undefined) return this.silentServer();
+    if (instanceId === undefined) return null;
     return this.database.outsidePool(async (client) => (await homesOf(client, [instanceId])).get(instanceId) ?? null);
   }
 
-  /** Returns a server that takes no writes. A statement for all servers does not report which one it waited for. */
-  private async silentServer(): Promise<string | null> {
-    const candidates = this.servers.filter((server) => !this.outages.has(server));
-    const acceptsWrites = await Promise.all(
-      candidates.map((server) =>
-        this.probe(server).then(
-          () => true,
-          () => false,
-        ),
-      ),
-    );
-    return candidates.find((_, index) => !acceptsWrites[index]) ?? null;
+  /** The server did not answer. The calls that wait for it are ended. */
+  private async silent(server: string): Promise<void> {
+    try {
+      await this.markDown(server, `no answer within ${SILENCE_MS / 1000} s`, async () => false);
+    } catch {
+      // The coordinator is unavailable as well.
+      return;
+    }
+    const markedAt = performance.now();
+    const isOn = (id: string): boolean => (this.homes.get(id) ?? server) === server;
+    // Calls that name no instance may need all servers, or only the coordinator. The latter have ended after a while.
+    const endWaiting = async (startedBefore: number): Promise<void> => {
+      if (!this.outages.has(server)) return;
+      const processIds = this.database.endCalls(server, (instances, startedAt) =>
+        instances.length === 0 ? startedAt < startedBefore : startedAt < markedAt && instances.some(isOn),
+      );
+      if (processIds.length === 0) return;
+      await this.database.outsidePool((client) => client.query(END_PROCESSES, [processIds])).catch(() => undefined);
+    };
+    await endWaiting(markedAt - SILENCE_MS);
+    await pause(SILENCE_MS, undefined, { signal: this.closing.signal, ref: false }).catch(() => undefined);
+    await endWaiting(markedAt);
   }
 
-  private markDown(server: string, reason: string): Promise<void> {
+  private markDown(server: string, reason: string, isUp = () => this.acceptsWrites(server)): Promise<void> {
     if (this.outages.has(server)) return Promise.resolve();
     const inProgress = this.marking.get(server);
     if (inProgress) return inProgress;
     const marking = (async () => {
-      const isUp = await this.probe(server).then(
-        () => true,
-        () => false,
-      );
-      if (isUp) return;
+      if (await isUp()) return;
       const homes = await this.readHomes();
       if (this.closing.signal.aborted) return;
       let isBack = (): void => {};
@@ -225,12 +253,18 @@ export class ShardServers implements StoreServers {
     outage?.isBack();
   }
 
+  private acceptsWrites(server: string): Promise<boolean> {
+    return this.probe(server).then(
+      () => true,
+      () => false,
+    );
+  }
+
   /** Writes to the server. Rejects if it does not accept writes. A server that is no longer in the cluster counts as back. */
   private probe(server: string): Promise<void> {
     return this.database.outsidePool(async (client) => {
       await client.query(`SET statement_timeout = ${PROBE_TIMEOUT_MS}`);
-      const { rows } = await client.query<{ id: string; server: string }>(PROBES);
-      const id = rows.find((row) => row.server === server)?.id;
+      const id = (await idsOnServers(client)).get(server);
       if (id === undefined) return;
       const key = `probe ${randomBytes(8).toString('hex')}`;
       await client.query('BEGIN');
@@ -246,6 +280,12 @@ export class ShardServers implements StoreServers {
 const outageError = (server: string): ServerUnavailableError => new ServerUnavailableError(server, 'it did not answer');
 
 const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/** Returns an instance id on each server, by server. No queue instance has it. */
+async function idsOnServers(client: pg.ClientBase): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await client.query<{ id: string; server: string }>(PROBES);
+  return new Map(rows.map(({ id, server }) => [server, id]));
+}
 
 async function homesOf(client: pg.ClientBase, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const { rows } = await client.query<{ id: string; server: string }>(HOMES, [ids]);

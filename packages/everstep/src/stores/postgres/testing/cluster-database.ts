@@ -1,13 +1,19 @@
-/** A database of its own on the cluster of the tests, whose connections to a server can be refused. Other databases are not affected. */
+/**
+ * A database of its own on the cluster of the tests. Its servers reach each other through proxies of the test, so that one of them
+ * can refuse connections or stop answering. Other databases are not affected.
+ */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { CITUS, onCluster, prepareCluster } from './citus.js';
+import { DatabaseProxy } from './database-proxy.js';
 
 export interface ClusterDatabase {
   /** URL of the coordinator. The database has distributed tables. */
   readonly url: string;
   /** Ends the connections to the server (host and port) and refuses others, until `start`. */
   stop(server: string): Promise<void>;
+  /** Keeps connections to the server open, but lets nothing pass, until `start`. */
+  freeze(server: string): Promise<void>;
   start(server: string): Promise<void>;
   drop(): Promise<void>;
 }
@@ -53,26 +59,42 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
     await administer(place, known, [`CREATE DATABASE ${name}`]);
     await administer(place, name, ['CREATE EXTENSION citus']);
   }
+  const proxies = new Map<string, DatabaseProxy>();
+  for (const { host, port } of workers) {
+    const proxy = new DatabaseProxy(port, host);
+    await proxy.listen();
+    proxies.set(`127.0.0.1:${proxy.port}`, proxy);
+  }
   const url = urlAt(given, name);
   const coordinator = servers.find(({ isCoordinator }) => isCoordinator);
   await onCluster(url, async (client) => {
     if (coordinator) await client.query('SELECT citus_set_coordinator_host($1, $2)', [coordinator.host, coordinator.port]);
-    for (const { host, port } of workers) await client.query('SELECT citus_add_node($1, $2)', [host, port]);
+    for (const address of proxies.keys()) await client.query('SELECT citus_add_node($1, $2)', address.split(':'));
     await prepareCluster(client);
   });
-  const serverAt = (address: string) => {
-    const found = workers.find(({ host, port }) => `${host}:${port}` === address);
-    if (!found) throw new Error(`${address} is not a worker`);
-    return found;
+  const proxyAt = (address: string) => {
+    const proxy = proxies.get(address);
+    if (!proxy) throw new Error(`${address} is not a worker`);
+    return proxy;
   };
-  const endConnections = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`;
   return {
     url,
-    stop: (address) => administer(serverAt(address), known, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`, endConnections]),
-    start: (address) => administer(serverAt(address), known, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`]),
+    async stop(address) {
+      const proxy = proxyAt(address);
+      proxy.refusing = true;
+      proxy.cut();
+    },
+    async freeze(address) {
+      proxyAt(address).held = true;
+    },
+    async start(address) {
+      const proxy = proxyAt(address);
+      proxy.refusing = false;
+      proxy.held = false;
+    },
     async drop() {
-      for (const place of places)
-        await administer(place, known, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`, `DROP DATABASE ${name} WITH (FORCE)`]);
+      for (const place of places) await administer(place, known, [`DROP DATABASE ${name} WITH (FORCE)`]);
+      for (const proxy of proxies.values()) await proxy.close();
     },
   };
 }

@@ -10,8 +10,9 @@ interface Pair {
 }
 
 export class DatabaseProxy {
-  /** Port of the database on this machine. */
+  /** Port of the database. */
   target: number;
+  private readonly host: string;
   /** Whether new connections are refused. */
   refusing = false;
   /** Text that cuts the connection on which it is sent; null: none. */
@@ -23,8 +24,9 @@ export class DatabaseProxy {
   private readonly server: Server;
   private readonly pairs = new Set<Pair>();
 
-  constructor(target: number) {
+  constructor(target: number, host = '127.0.0.1') {
     this.target = target;
+    this.host = host;
     this.server = createServer((node) => this.accept(node));
   }
 
@@ -71,7 +73,7 @@ export class DatabaseProxy {
       node.destroy();
       return;
     }
-    const pair: Pair = { node, database: open({ host: '127.0.0.1', port: this.target }) };
+    const pair: Pair = { node, database: open({ host: this.host, port: this.target }) };
     this.pairs.add(pair);
     let losing = false;
     node.on('data', (data) => {
