@@ -4,7 +4,7 @@ import type { DueTask } from '../../../ports/stores/store.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
 import { type Database, inForms, type Session, statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
-import { DUE_COLUMNS, type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from '../runs/due-tasks.js';
+import { DUE_TASK_COLUMNS, type DueTasksQuery, dueTaskOf, dueTaskParameters, dueTasksStatement } from '../runs/due-tasks.js';
 import type { RunInstances } from '../runs/run-instances.js';
 import { claimEach, lockTaker, lostHolders, releaseEach, releaseOthers } from './distributed-claims.js';
 
@@ -25,7 +25,7 @@ const claim = (where: string) =>
     WHERE c.instance_id = picked.instance_id AND c.run_key = picked.run_key AND c.slot = picked.slot
     RETURNING c.*, picked.lender
   )
-  SELECT ${DUE_COLUMNS}, t.lender FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
+  SELECT ${DUE_TASK_COLUMNS}, t.lender FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
 const CLAIM = claim('true');
 const CLAIM_OF_INSTANCE = inForms(claim('p.instance_id = $4').text, [
@@ -33,8 +33,8 @@ const CLAIM_OF_INSTANCE = inForms(claim('p.instance_id = $4').text, [
     .text.replace('WHERE c.instance_id = picked.instance_id', 'WHERE c.instance_id = $4 AND c.instance_id = picked.instance_id')
     .replace('JOIN run r ON', 'JOIN run r ON r.instance_id = $4 AND'),
 ]);
-const CLAIMED = dueAmong('claimed_by = $6');
-const CLAIMED_OF_INSTANCE = dueAmong('claimed_by = $6 AND instance_id = $7');
+const CLAIMED = dueTasksStatement('claimed_by = $6');
+const CLAIMED_OF_INSTANCE = dueTasksStatement('claimed_by = $6 AND instance_id = $7');
 const NEXT_UNCLAIMED = statement(`
   SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
 const handOverSql = (taker: string) => `
@@ -105,7 +105,7 @@ export async function stillLent(session: Session, instances: RunInstances, loans
 
 /** Returns the due tasks that this node has claimed, for a node that may have missed some of them. */
 export async function readClaimed(session: Session, nodeId: string, query: DueTasksQuery): Promise<readonly DueTask[]> {
-  const parameters = [...dueParameters(query), nodeId];
+  const parameters = [...dueTaskParameters(query), nodeId];
   const { instanceId } = query;
   const rows =
     instanceId === undefined

@@ -231,8 +231,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     try {
       const otherNodes = await readOtherNodes(this.database, this.nodeId);
       if (otherNodes.length === 0) return;
-      const { ask, confirmed } = this.confirmations.request(otherNodes);
-      this.send({ from: this.nodeId, change, ask });
+      const { requestNumber, confirmed } = this.confirmations.request(otherNodes);
+      this.send({ from: this.nodeId, change, ask: requestNumber });
       await confirmed;
     } catch (error) {
       this.notify(change);

@@ -8,7 +8,7 @@
 import type { QueuedQuery } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
 import { type Session, statement } from '../connection/connection.js';
-import { DUE_COLUMNS, dueTaskOf } from '../runs/due-tasks.js';
+import { DUE_TASK_COLUMNS, dueTaskOf } from '../runs/due-tasks.js';
 import { claimQueuedEach, type Transact } from './distributed-claims.js';
 
 /** Takes gates without a holder, of instances with due messages in queues. They are locked in one order to avoid deadlocks. */
@@ -60,7 +60,7 @@ const claim = (from: string) =>
     UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM free
     WHERE c.instance_id = free.instance_id AND c.run_key = free.run_key AND c.slot = free.slot
   )
-  SELECT ${DUE_COLUMNS} FROM mine
+  SELECT ${DUE_TASK_COLUMNS} FROM mine
     JOIN task t ON t.instance_id = mine.instance_id AND t.run_key = mine.run_key AND t.slot = mine.slot
     JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
@@ -73,7 +73,7 @@ const CLAIM_WITH_CLAIMED = claim(`${unclaimed(DUE)} UNION ALL ${DUE} AND p.claim
 
 /** The page of one instance, as on one server. */
 const PAGE_ON_SERVER = statement(`
-  SELECT ${DUE_COLUMNS} FROM (
+  SELECT ${DUE_TASK_COLUMNS} FROM (
     SELECT p.* FROM task p
     WHERE p.instance_id = $4 AND p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $3
       AND (p.claimed_by IS NULL OR (p.claimed_by = $5 AND $6::boolean))

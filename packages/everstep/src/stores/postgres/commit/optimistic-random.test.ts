@@ -57,7 +57,7 @@ const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 class AlwaysReading extends RunVersions {
-  override expectedBy(): ExpectedRuns | null {
+  override expectedRunsOf(): ExpectedRuns | null {
     return null;
   }
 }
@@ -66,8 +66,8 @@ class AlwaysReading extends RunVersions {
 class AlwaysExpecting extends RunVersions {
   expected = 0;
   conflicts = 0;
-  override expectedBy(units: readonly CommitUnit[]): ExpectedRuns | null {
-    const runs = super.expectedBy(units);
+  override expectedRunsOf(units: readonly CommitUnit[]): ExpectedRuns | null {
+    const runs = super.expectedRunsOf(units);
     if (runs) this.expected++;
     return runs;
   }

@@ -11,7 +11,7 @@ import type {
 import { bodiesOf } from '../../records/run-rows.js';
 import { text } from '../connection/columns.js';
 import { type Session, type SqlValue, statement, unprepared } from '../connection/connection.js';
-import { DEAD_LETTER_COLUMNS, entryRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
+import { DEAD_LETTER_COLUMNS, joinedDeadLetterOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import {
   type Candidates,
   type Condition,
@@ -152,7 +152,7 @@ export async function listDeadLetters(session: Session, page: Page<DeadLetterFil
     ORDER BY c.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
     parameters.values,
   );
-  return pageOf(rows, page.limit, (row) => text(row, 'entry_place'), entryRecordOf);
+  return pageOf(rows, page.limit, (row) => text(row, 'entry_place'), joinedDeadLetterOf);
 }
 
 export async function loadDeadLetterBodies(
@@ -166,7 +166,7 @@ export async function loadDeadLetterBodies(
 
 export async function findDeadLetter(session: Session, instanceId: string, dlqId: string): Promise<DeadLetterRecord | null> {
   const [row] = await session.query(FIND, [instanceId, dlqId]);
-  return row ? entryRecordOf(row) : null;
+  return row ? joinedDeadLetterOf(row) : null;
 }
 
 /** Returns the position of the newest entry; 0 if there is none. */

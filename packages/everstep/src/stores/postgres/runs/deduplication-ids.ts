@@ -27,13 +27,15 @@ export interface TakenId {
   readonly expiresAt: number;
 }
 
-export const keyOf = ({ instanceId, deduplicationId }: DeduplicationId): string => `${instanceId}\n${deduplicationId}`;
-const keyOfRow = (row: Row) => keyOf({ instanceId: text(row, 'instance_id'), deduplicationId: text(row, 'deduplication_id') });
+export const deduplicationKeyOf = ({ instanceId, deduplicationId }: DeduplicationId): string =>
+  `${instanceId}\n${deduplicationId}`;
+const keyOfRow = (row: Row) =>
+  deduplicationKeyOf({ instanceId: text(row, 'instance_id'), deduplicationId: text(row, 'deduplication_id') });
 
 export interface LockedIds {
   /** Keys (`keyOf`) of the ids that have a row. */
-  readonly present: Set<string>;
-  readonly taken: Map<string, TakenId>;
+  readonly existingKeys: Set<string>;
+  readonly takenIds: Map<string, TakenId>;
 }
 
 /** Locks these ids, and returns which are taken. Sends its statements immediately. */
@@ -43,14 +45,14 @@ export async function lockDeduplicationIds(session: TransactionSession, ids: rea
     ids.map(({ instanceId, deduplicationId }) => ({ instance_id: instanceId, deduplication_id: deduplicationId })),
   );
   const [locked, rows] = await Promise.all([session.query(LOCK, values), session.query(READ, values)]);
-  const taken = new Map<string, TakenId>();
+  const takenIds = new Map<string, TakenId>();
   for (const row of rows) {
     const run = {
       runKey: text(row, 'run_key'),
       workflowRunId: text(row, 'workflow_run_id'),
       createdAt: integer(row, 'created_at'),
     };
-    taken.set(keyOfRow(row), { run, expiresAt: integer(row, 'expires_at') });
+    takenIds.set(keyOfRow(row), { run, expiresAt: integer(row, 'expires_at') });
   }
-  return { present: new Set(locked.map(keyOfRow)), taken };
+  return { existingKeys: new Set(locked.map(keyOfRow)), takenIds };
 }
