@@ -9,7 +9,7 @@ import { sql } from '../../shared/sql/sql.js';
 import { ExclusiveWork } from '../cluster/exclusive-work.js';
 import type { Database } from '../connection/connection.js';
 import type { SqlSession } from '../connection/sql-session.js';
-import { totalsOf } from '../storage/stored-bytes.js';
+import { readInstanceTotals } from '../storage/stored-bytes.js';
 import { countDays, OldDays } from './day-counts.js';
 
 export function createPostgresAccounts(database: Database, store: SqlSession): AccountStore {
@@ -30,7 +30,7 @@ export function createPostgresAccounts(database: Database, store: SqlSession): A
           SET latest_time = excluded.latest_time WHERE clock_mark.latest_time < excluded.latest_time`);
     },
     exclusively: (work, accountIds) => exclusiveWork.runOnSome('accounts', accountIds, work),
-    totalsOf: ({ accountId }) => totalsOf(database, accountId),
+    totalsOf: ({ accountId }) => readInstanceTotals(database, accountId),
     ...createUsage(store),
     async countOfDay(counts) {
       if (counts.length === 0) return;

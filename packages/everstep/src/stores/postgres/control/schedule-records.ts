@@ -6,7 +6,7 @@ import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { integer, integerOrNull, text } from '../connection/columns.js';
 import { inForms, type Session, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
 import { type ObjectKey, objectKeyArrays } from '../connection/row-sets.js';
-import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
+import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 
 export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
 
@@ -50,16 +50,16 @@ const INSERT = `
     .join(', ')}`;
 const BYTES = `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s`;
 const PUT = inForms(
-  countChangedBytes(`${INSERT} RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`),
+  changeAndCountBytesSql(`${INSERT} RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`),
   [
     INSERT,
-    addBytes(`(${BYTES} JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
+    addBytesSql(`(${BYTES} JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
     ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id) put`),
   ],
 );
 const KEYS = 'unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)';
 const DELETE = statement(
-  countChangedBytes(
+  changeAndCountBytesSql(
     `DELETE FROM schedule s USING ${KEYS}
      WHERE s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
      RETURNING s.instance_id, ${storedSql('schedule', 's')} AS bytes`,
@@ -68,7 +68,7 @@ const DELETE = statement(
 );
 /** Subtracts the bytes of schedules that the next statement replaces, and locks their rows. */
 const RELEASE = statement(
-  countChangedBytes(
+  changeAndCountBytesSql(
     `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${KEYS}
        ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
      ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`,

@@ -11,7 +11,7 @@ import { type Columns, columnArrays, columnNames, PLACE_BASE, type RowOf, unnest
 import type { RunWrites } from '../runs/run-writes.js';
 import { RUN } from '../runs/tables.js';
 import type { TaskWrites } from '../runs/task-writes.js';
-import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
+import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
 /** Columns of `dead_letter` that are written with an entry. The others are copied from its run. */
@@ -89,8 +89,8 @@ const markRecovered = (source: string) => `
   FROM ${source} WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key`;
 const REMOVE_ENTRIES = inForms(
   `WITH given AS MATERIALIZED (SELECT * FROM ${REMOVED_ENTRIES}), entries AS (${deleteEntries('given g')}),
-  given_back AS (${addBytes('entries', '-')}), labels AS (${deleteLabels('given g')}) ${markRecovered('given g')}`,
-  [countChangedBytes(deleteEntries(REMOVED_ENTRIES), '-'), deleteLabels(REMOVED_ENTRIES), markRecovered(REMOVED_ENTRIES)],
+  given_back AS (${addBytesSql('entries', '-')}), labels AS (${deleteLabels('given g')}) ${markRecovered('given g')}`,
+  [changeAndCountBytesSql(deleteEntries(REMOVED_ENTRIES), '-'), deleteLabels(REMOVED_ENTRIES), markRecovered(REMOVED_ENTRIES)],
 );
 
 export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {

@@ -6,7 +6,7 @@ import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
-import { countChangedBytes } from '../storage/stored-bytes.js';
+import { changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { KEPT_EVENT, KEY } from './tables.js';
 
 const EVENT_KEY = { ...KEY, event_key: 'text' } as const satisfies Columns;
@@ -16,7 +16,7 @@ const INSERT = statement(`
   SELECT ${columnNames(KEPT_EVENT)}, base.place + n
   FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(KEPT_EVENT)} WITH ORDINALITY AS u(${columnNames(KEPT_EVENT)}, n)`);
 const DELETE = statement(
-  countChangedBytes(
+  changeAndCountBytesSql(
     `DELETE FROM kept_event k USING ${unnest(EVENT_KEY)} AS u(${columnNames(EVENT_KEY)})
      WHERE k.instance_id = u.instance_id AND k.run_key = u.run_key AND k.event_key = u.event_key
      RETURNING k.instance_id, ${storedSql('kept_event', 'k')} AS bytes`,

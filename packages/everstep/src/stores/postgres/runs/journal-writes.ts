@@ -9,7 +9,7 @@ import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, insertInto, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { noteStagedRuns, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
-import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
+import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { ATTEMPT, KEY, STEP } from './tables.js';
 
 const { instance_id: _instance, run_key: _run, ...COPIED_COLUMNS } = STEP;
@@ -33,11 +33,14 @@ const COPY_RANGE = `
   INSERT INTO step (${columnNames(STEP)}, edited, sent)
   SELECT c.instance_id, c.run_key, ${listOf(Object.keys(COPIED_COLUMNS), 's')}, s.edited, s.sent
   FROM ${COPIES} JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key AND ${IN_RANGE}`;
-const COPY_STEPS = inForms(countChangedBytes(`${COPY_RANGE} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`), [
-  COPY_RANGE,
-  addBytes(`(SELECT s.instance_id, ${storedSql('step', 's')} AS bytes FROM ${COPIES}
+const COPY_STEPS = inForms(
+  changeAndCountBytesSql(`${COPY_RANGE} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`),
+  [
+    COPY_RANGE,
+    addBytesSql(`(SELECT s.instance_id, ${storedSql('step', 's')} AS bytes FROM ${COPIES}
     JOIN step s ON s.instance_id = c.instance_id AND s.run_key = c.run_key AND ${IN_RANGE}) copied`),
-]);
+  ],
+);
 /** Stores the requests that steps have sent. This statement and the next one are separate, because few steps need them. */
 const KEEP_SENT = statement(`
   UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${columnNames(SENT)})

@@ -7,7 +7,7 @@ import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, insertInto, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
-import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
+import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { KEY, PAYLOAD, RUN } from './tables.js';
 
 const NEW_RUN = { ...RUN, claim: 'text' } as const satisfies Columns;
@@ -67,10 +67,10 @@ const COPY_PAYLOAD = `
   SELECT c.instance_id, c.run_key, p.content_type, p.forward_headers, p.body
   FROM ${COPIED_PAYLOADS} LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key`;
 const COPY_PAYLOADS = inForms(
-  countChangedBytes(`${COPY_PAYLOAD} RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
+  changeAndCountBytesSql(`${COPY_PAYLOAD} RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
   [
     COPY_PAYLOAD,
-    addBytes(`(SELECT p.instance_id, ${storedSql('payload', 'p')} AS bytes FROM ${COPIED_PAYLOADS}
+    addBytesSql(`(SELECT p.instance_id, ${storedSql('payload', 'p')} AS bytes FROM ${COPIED_PAYLOADS}
     JOIN payload p ON p.instance_id = c.instance_id AND p.run_key = c.run_key) copied`),
   ],
 );

@@ -8,7 +8,7 @@ import type { StoreWrite } from '../../../ports/stores/store.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { integerOrNull, text } from '../connection/columns.js';
 import { type Database, statement, type TransactionSession } from '../connection/connection.js';
-import { countChangedBytes } from './stored-bytes.js';
+import { changeAndCountBytesSql } from './stored-bytes.js';
 
 export type StagingWrite = Extract<StoreWrite, { readonly kind: 'adopt-journal' | 'abandon-journal' }>;
 
@@ -39,7 +39,7 @@ const SELECT_SLICE = statement(`
       WHERE s.instance_id = $1 AND s.run_key = $2 ORDER BY s.idx LIMIT ${LIMITS.partRows}) steps) summed
   WHERE bytes_before < ${LIMITS.partBytes}`);
 const DELETE_SLICE = statement(
-  countChangedBytes(
+  changeAndCountBytesSql(
     `DELETE FROM step s WHERE s.instance_id = $1 AND s.run_key = $2 AND s.idx <= $3
      RETURNING s.instance_id, ${storedSql('step', 's')} AS bytes`,
     '-',
@@ -60,7 +60,7 @@ export function writeStagings(session: TransactionSession, writes: readonly Stag
   }
 }
 
-/** Deletes some unneeded staged steps. Returns false if none are left or another process deletes them. */
+/** Deletes a slice of staged steps that are no longer needed. Returns false if none are left or another process deletes them. */
 export async function removeStagedSteps(database: Database): Promise<boolean> {
   await database.execute(ABANDON_OLD);
   return database.transaction(async (session) => {
