@@ -13,6 +13,7 @@ import {
   creationConditions,
   EMPTY_LISTING,
   hasEmptyList,
+  type LeadSource,
   Parameters,
   pageOf,
 } from './listing.js';
@@ -106,11 +107,11 @@ function statusCondition(
   if (fromDate !== undefined) bounds.push(`created_at >= ${parameters.addValue(fromDate, 'bigint')}`);
   if (toDate !== undefined) bounds.push(`created_at <= ${parameters.addValue(toDate, 'bigint')}`);
   const createdConditions = (alias: string) => bounds.map((bound) => ` AND ${alias}.${bound}`).join('');
-  const leadSource = (table: string, condition: string) => ({
+  const leadSource = (table: string, condition: string): LeadSource => ({
     values: list,
     from: `${table} s, ${lateralRun('s')} WHERE s.instance_id = $1 AND ${condition}${createdConditions('s')}`,
-    counted: `${table} s WHERE s.instance_id = $1 AND ${condition}`,
-    place: 's.place',
+    countFrom: `${table} s WHERE s.instance_id = $1 AND ${condition}`,
+    placeColumn: 's.place',
   });
   // Each kind has a separate index.
   const leadSources = [leadSource('ended_run', `${kind === 'message' ? 's.message' : 'NOT s.message'} AND s.state = v.value`)];
