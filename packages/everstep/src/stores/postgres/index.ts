@@ -159,7 +159,7 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
   try {
     const facts = await migrate(database, options.url);
     database.engine = await engineOf(database, options.log);
-    if (!facts.fsync) {
+    if (!facts.hasFsync) {
       options.log.warn(
         { store: location },
         'database runs with fsync off, acknowledged changes can be lost when its machine fails',

@@ -18,7 +18,7 @@ export class DatabaseTime {
   private learnedAt = 0;
   private latest = Number.NEGATIVE_INFINITY;
 
-  /** `monotonic`: milliseconds of the clock by which the samples are measured. */
+  /** `monotonic` returns the milliseconds of the clock that the samples use. */
   constructor(monotonic: () => number = () => performance.now()) {
     this.monotonic = monotonic;
   }

@@ -51,7 +51,7 @@ export class RunInstances {
       instances.set(runKey, instanceId);
     }
     const isComplete = unknownKeys.every((runKey) => instances.has(runKey));
-    return { instances, failure: isComplete ? null : (this.session.engine.servers?.anyDown ?? null) };
+    return { instances, failure: isComplete ? null : (this.session.engine.servers?.anyOutageError ?? null) };
   }
 
   /** Remembers the instances of the runs in rows that were read. Returns the rows. */

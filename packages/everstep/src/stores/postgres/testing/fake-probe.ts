@@ -21,7 +21,7 @@ export function fakeProbe(
       asked.states++;
       return state();
     },
-    commits() {
+    tryCommit() {
       asked.commits++;
       return commits();
     },
