@@ -1,7 +1,7 @@
 /**
  * Random batches of two processes that see each other's decisions late. Optimistic commits must return the same results, and
- * leave the same tables, as commits that always read. `COMMITS_RANDOM_SEED=17` selects other batches,
- * `COMMITS_RANDOM_BATCHES=2000` more of them.
+ * leave the same tables, as commits that always read. `COMMITS_RANDOM_SEED=17` selects other batches, and
+ * `COMMITS_RANDOM_BATCHES=2000` makes more of them.
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';

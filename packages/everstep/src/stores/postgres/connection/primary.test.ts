@@ -10,7 +10,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 const URL_OF_TWO = 'postgres://u:p@one:1,two:2/db?sslmode=verify-full&target_session_attrs=read-write';
 const [ONE, TWO] = ['postgres://u:p@one:1/db?sslmode=verify-full', 'postgres://u:p@two:2/db?sslmode=verify-full'];
 
-/** The two servers by their URLs. A server that is not named does not answer. */
+/** Two servers, by their URLs. A server without a state does not respond. */
 class Servers {
   readonly state: Record<string, ServerState | Promise<ServerState>>;
   /** Whether the server acknowledges a commit. */

@@ -55,8 +55,8 @@ async function locationOf(client: pg.ClientBase, instanceId: string): Promise<In
 
 /**
  * Moves an instance to another server with all its rows, while nodes use it. If its shard contains other instances, the instance
- * first gets a separate shard: the writes of all these instances wait while the rows of the shard are copied. At the end of the move,
- * the writes of the instance wait for a moment. Returns the new location.
+ * first gets a separate shard: the writes of all these instances wait while the rows of the shard are copied. At the end of the
+ * move, the writes of the instance wait for a moment. Returns the new location.
  */
 export async function moveInstance(
   client: pg.ClientBase,

@@ -1,4 +1,4 @@
-/** A database of its own on the cluster of the tests, whose connections to a server can be refused. Other databases are not affected. */
+/** Creates a separate database on the test cluster. Its connections to a server can be refused; other databases are not affected. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { CITUS, onCluster, prepareCluster } from './citus.js';
@@ -6,7 +6,7 @@ import { CITUS, onCluster, prepareCluster } from './citus.js';
 export interface ClusterDatabase {
   /** URL of the coordinator. The database has distributed tables. */
   readonly url: string;
-  /** Ends the connections to the server (host and port) and refuses others, until `start`. */
+  /** Ends the connections to the server (host and port) and refuses new ones until `start` is called. */
   stop(server: string): Promise<void>;
   start(server: string): Promise<void>;
   drop(): Promise<void>;
@@ -19,19 +19,19 @@ interface Server {
 }
 
 function urlAt(url: string, database: string, server?: Server): string {
-  const changed = new URL(url);
-  changed.pathname = `/${database}`;
-  if (server) [changed.hostname, changed.port] = [server.host, String(server.port)];
-  return changed.href;
+  const newUrl = new URL(url);
+  newUrl.pathname = `/${database}`;
+  if (server) [newUrl.hostname, newUrl.port] = [server.host, String(server.port)];
+  return newUrl.href;
 }
 
 /** Creates the database with its tables on all servers. Rejects if the cluster has fewer than two servers with shards. */
 export async function makeClusterDatabase(): Promise<ClusterDatabase> {
-  const given = process.env[CITUS] ?? '';
-  const known = new URL(given).pathname.slice(1);
+  const coordinatorUrl = process.env[CITUS] ?? '';
+  const existingDatabase = new URL(coordinatorUrl).pathname.slice(1);
   const name = `test_${randomBytes(6).toString('hex')}`;
   const servers: Server[] = [];
-  await onCluster(given, async (client) => {
+  await onCluster(coordinatorUrl, async (client) => {
     const { rows } = await client.query<{ host: string; port: number; group: number }>(
       `SELECT nodename AS host, nodeport AS port, groupid AS group FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid`,
     );
@@ -40,7 +40,7 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
   const workers = servers.filter(({ isCoordinator }) => !isCoordinator);
   if (workers.length < 2) throw new Error('the cluster has fewer than two workers');
   const administer = async (server: Server | undefined, database: string, statements: readonly string[]) => {
-    const client = new pg.Client({ connectionString: urlAt(given, database, server) });
+    const client = new pg.Client({ connectionString: urlAt(coordinatorUrl, database, server) });
     try {
       await client.connect();
       for (const statement of statements) await client.query(statement);
@@ -48,12 +48,12 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
       await client.end();
     }
   };
-  const places = [undefined, ...workers];
-  for (const place of places) {
-    await administer(place, known, [`CREATE DATABASE ${name}`]);
-    await administer(place, name, ['CREATE EXTENSION citus']);
+  const coordinatorAndWorkers = [undefined, ...workers];
+  for (const server of coordinatorAndWorkers) {
+    await administer(server, existingDatabase, [`CREATE DATABASE ${name}`]);
+    await administer(server, name, ['CREATE EXTENSION citus']);
   }
-  const url = urlAt(given, name);
+  const url = urlAt(coordinatorUrl, name);
   const coordinator = servers.find(({ isCoordinator }) => isCoordinator);
   await onCluster(url, async (client) => {
     if (coordinator) await client.query('SELECT citus_set_coordinator_host($1, $2)', [coordinator.host, coordinator.port]);
@@ -61,18 +61,22 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
     await prepareCluster(client);
   });
   const serverAt = (address: string) => {
-    const found = workers.find(({ host, port }) => `${host}:${port}` === address);
-    if (!found) throw new Error(`${address} is not a worker`);
-    return found;
+    const worker = workers.find(({ host, port }) => `${host}:${port}` === address);
+    if (!worker) throw new Error(`${address} is not a worker`);
+    return worker;
   };
   const endConnections = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`;
   return {
     url,
-    stop: (address) => administer(serverAt(address), known, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`, endConnections]),
-    start: (address) => administer(serverAt(address), known, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`]),
+    stop: (address) =>
+      administer(serverAt(address), existingDatabase, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`, endConnections]),
+    start: (address) => administer(serverAt(address), existingDatabase, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`]),
     async drop() {
-      for (const place of places)
-        await administer(place, known, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`, `DROP DATABASE ${name} WITH (FORCE)`]);
+      for (const server of coordinatorAndWorkers)
+        await administer(server, existingDatabase, [
+          `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`,
+          `DROP DATABASE ${name} WITH (FORCE)`,
+        ]);
     },
   };
 }
