@@ -84,7 +84,7 @@ export const deadLetterRecordOf = (row: Row, run: RunRecord, position: Position)
   position,
 });
 
-/** Reads the request and response bodies of a dead letter, and what its run failed with. */
+/** Reads the request and response bodies of a dead letter, and the error that its run failed with. */
 export const bodiesOf = (row: Row): DeadLetterBodies => ({
   body: bytes(row, 'body'),
   responseBody: bytes(row, 'response_body'),

@@ -29,7 +29,7 @@ export function createPostgresAccounts(database: Database, store: SqlSession): A
         INSERT INTO clock_mark (shard, latest_time) VALUES (0, ${at}) ON CONFLICT (shard) DO UPDATE
           SET latest_time = excluded.latest_time WHERE clock_mark.latest_time < excluded.latest_time`);
     },
-    exclusively: (work, accountIds) => exclusiveWork.runOnSome('accounts', accountIds, work),
+    exclusively: (work, accountIds) => exclusiveWork.runForIds('accounts', accountIds, work),
     totalsOf: ({ accountId }) => readInstanceTotals(database, accountId),
     ...createUsage(store),
     async countOfDay(counts) {

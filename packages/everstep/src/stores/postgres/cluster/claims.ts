@@ -1,4 +1,4 @@
-/** Claims: which node acts on which task. Keeps invariant 23. */
+/** Claims, hands over and releases tasks. A claim determines which node acts on a task. Keeps invariant 23. */
 import type { ClaimQuery, Loan, TaskOfNode, WorkInProgress } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
 import { integer, text, textOrNull } from '../connection/columns.js';

@@ -76,12 +76,12 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private releasingLost: Promise<void> | null = null;
   private batches: Pick<BatchWriter, 'settled'> | null = null;
   private instances: RunInstances;
-  private suspended = false;
+  private isSuspended = false;
   /** Whether the node is leaving and claims nothing more. */
-  private leaving = false;
+  private isLeaving = false;
   private hasLeft = false;
   /** Whether the node has joined, so that other nodes may know it. */
-  private joined = false;
+  private hasJoined = false;
 
   constructor(database: Database, options: PostgresClusterOptions) {
     const { url, log, facts, leaseMs = DEFAULT_LEASE_MS, onTakeover = () => {} } = options;
@@ -110,7 +110,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     return this.lease.nodeId;
   }
   get canStartWork(): boolean {
-    return !this.suspended && this.lease.isValid;
+    return !this.isSuspended && this.lease.isValid;
   }
 
   now(): number {
@@ -129,7 +129,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   }
 
   private get canClaim(): boolean {
-    return !this.leaving && this.lease.isValid;
+    return !this.isLeaving && this.lease.isValid;
   }
 
   /** Reads the time of the database until it is known precisely enough, before it is needed. */
@@ -144,7 +144,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   async join(events: ClusterEvents): Promise<void> {
     await this.notices.listen();
-    this.joined = true;
+    this.hasJoined = true;
     this.time.learn(await this.lease.join());
     this.events = events;
     this.watchExpiry();
@@ -241,7 +241,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   }
 
   async release(workInProgress: WorkInProgress): Promise<void> {
-    this.leaving = true;
+    this.isLeaving = true;
     await this.batches?.settled();
     const hasReleasedGates = await this.database.transaction((session) => releaseClaims(session, this.nodeId, workInProgress));
     this.send({ [WORK]: '*', from: this.nodeId, ...(hasReleasedGates ? { change: { kind: 'everything' } } : {}) });
@@ -250,11 +250,11 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   async leave(): Promise<void> {
     if (this.hasLeft) return;
     this.hasLeft = true;
-    this.leaving = true;
+    this.isLeaving = true;
     for (const timer of [this.renewTimer, this.expiryTimer, this.takeoverTimer]) clearTimeout(timer);
     await Promise.all([this.renewing, this.sampling, this.releasingLost, this.batches?.settled()]);
     this.events = NO_EVENTS;
-    if (this.joined) await this.giveUpLease();
+    if (this.hasJoined) await this.giveUpLease();
     await this.notices.close();
     await this.leaseDatabase.close();
   }
@@ -317,8 +317,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   private onLeaseRenewed({ now, nextEndAt }: Renewal): void {
     this.watchExpiry();
-    if (this.suspended) {
-      this.suspended = false;
+    if (this.isSuspended) {
+      this.isSuspended = false;
       this.log.info({ node: this.nodeId }, 'lease renewed, node starts work again');
       this.events.resumed({ isNewNode: false });
     }
@@ -330,10 +330,10 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private async joinAgain(): Promise<void> {
     const previousNode = this.nodeId;
     // Work is suspended first, because the claims of this node now belong to other nodes.
-    if (!this.suspended) this.events.suspended();
-    this.suspended = true;
+    if (!this.isSuspended) this.events.suspended();
+    this.isSuspended = true;
     this.time.learn(await this.lease.join());
-    this.suspended = false;
+    this.isSuspended = false;
     this.watchExpiry();
     this.log.warn({ previousNode, node: this.nodeId }, 'lease was taken over, node joined again');
     this.events.resumed({ isNewNode: true });
@@ -345,8 +345,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     if (this.hasLeft) return;
     this.expiryTimer = setTimeout(
       () => {
-        if (this.lease.isValid || this.suspended || this.hasLeft) return;
-        this.suspended = true;
+        if (this.lease.isValid || this.isSuspended || this.hasLeft) return;
+        this.isSuspended = true;
         this.log.warn({ node: this.nodeId }, 'lease expired, node starts no work until it is renewed');
         this.events.suspended();
       },

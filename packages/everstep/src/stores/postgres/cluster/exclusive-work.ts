@@ -35,16 +35,16 @@ export class ExclusiveWork {
 
   /** Runs `work` exclusively. `name` identifies the work, also in error messages. Must not be called from within such work. */
   run<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    return this.onConnection(async (client) => {
+    return this.withLimitedConnection(async (client) => {
       await lock(client, name);
       return work();
     });
   }
 
   /** Like `run`, for individual ids of this kind, or for all of them if `ids` is null. Ids are locked in one order. */
-  runOnSome<Result>(name: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
+  runForIds<Result>(name: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
     if (ids === null) return this.run(name, work);
-    return this.onConnection(async (client) => {
+    return this.withLimitedConnection(async (client) => {
       await lock(client, name, '_shared');
       for (const id of [...new Set(ids)].sort()) await lock(client, `${name} ${id}`);
       return work();
@@ -53,7 +53,7 @@ export class ExclusiveWork {
 
   /** Like `run`, but if the work is already in progress, does nothing and resolves with false. */
   tryExclusively(name: string, work: () => Promise<void>): Promise<boolean> {
-    return this.onConnection(async (client) => {
+    return this.withLimitedConnection(async (client) => {
       const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [name]);
       if (rows[0]?.free !== true) return false;
       try {
@@ -66,7 +66,7 @@ export class ExclusiveWork {
     });
   }
 
-  private async onConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
+  private async withLimitedConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     if (this.freeConnections > 0) this.freeConnections--;
     else await new Promise<void>((resolve) => this.waiters.push(resolve));
     try {

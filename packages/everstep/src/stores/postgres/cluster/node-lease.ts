@@ -25,7 +25,7 @@ const RENEW = statement(`
     (SELECT (extract(epoch FROM min(lease_until)) * 1000)::bigint FROM node WHERE node_id <> $1) AS next_end`);
 const DELETE_EXPIRED = statement('DELETE FROM node WHERE lease_until < clock_timestamp() RETURNING node_id');
 const TIME = statement(`SELECT ${MILLISECONDS} AS now`);
-/** Lists the nodes. There are few. */
+/** Selects all nodes. There are few. */
 const NODES = statement(`
   SELECT node_id, host, version, leaving, (extract(epoch FROM joined_at) * 1000)::bigint AS joined_at,
     (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until

@@ -34,7 +34,7 @@ export class Notices {
   private client: pg.Client | null = null;
   private retryTimer: NodeJS.Timeout | undefined;
   private pauseMs = FIRST_PAUSE_MS;
-  private closed = false;
+  private isClosed = false;
 
   constructor(session: Session, options: NoticesOptions) {
     this.session = session;
@@ -60,7 +60,7 @@ export class Notices {
   }
 
   async close(): Promise<void> {
-    this.closed = true;
+    this.isClosed = true;
     clearTimeout(this.retryTimer);
     await this.client?.end().catch(() => undefined);
   }
@@ -92,7 +92,7 @@ export class Notices {
   }
 
   private onConnectionLost(client: pg.Client): void {
-    if (this.client !== client || this.closed) return;
+    if (this.client !== client || this.isClosed) return;
     this.client = null;
     client.end().catch(() => undefined);
     this.connectLater();
@@ -100,7 +100,7 @@ export class Notices {
 
   private connectLater(): void {
     clearTimeout(this.retryTimer);
-    if (this.closed) return;
+    if (this.isClosed) return;
     this.retryTimer = setTimeout(() => {
       this.connect().then(
         () => this.options.onMissed(),

@@ -66,7 +66,7 @@ const claimStatement = (from: string) =>
   ORDER BY t.due_at, r.place, t.slot`);
 
 const CLAIM = claimStatement(unclaimedMessages(DUE_MESSAGES));
-/** Written so that the index of all queued messages is not used: other instances may have many. */
+/** Claims messages of one instance. It cannot use the index of all queued messages, because other instances may have many. */
 const CLAIM_OF_INSTANCE = claimStatement(unclaimedMessages(dueMessages('p.instance_id = $5 AND num_nonnulls(p.queue) = 1')));
 /** Reads unclaimed and claimed messages in one snapshot: a claim whose response was lost may become visible at any moment. */
 const CLAIM_WITH_CLAIMED = claimStatement(`${unclaimedMessages(DUE_MESSAGES)} UNION ALL ${DUE_MESSAGES} AND p.claimed_by = $2`);

@@ -100,10 +100,10 @@ const knownDeadLetterOf = (row: Row): KnownDeadLetter => ({
 });
 
 /** The order in which rows of runs are locked. */
-const byKey = (a: RunInInstance, b: RunInInstance): number =>
+const compareKeys = (a: RunInInstance, b: RunInInstance): number =>
   scopedKey(a.instanceId, a.runKey) < scopedKey(b.instanceId, b.runKey) ? -1 : 1;
 
-const NOTHING = Promise.resolve<readonly Row[]>([]);
+const NO_ROWS = Promise.resolve<readonly Row[]>([]);
 
 export class BatchState {
   /** Instances of the runs that existed before. */
@@ -143,11 +143,11 @@ export class BatchState {
   ): Promise<BatchState> {
     const state = new BatchState(instances, expectedRuns);
     const moves = [...expectedRuns.values()]
-      .sort((a, b) => byKey(a.run, b.run))
+      .sort((a, b) => compareKeys(a.run, b.run))
       .map(({ run, version }) => ({ instance_id: run.instanceId, run_key: run.runKey, expected_version: run.version, version }));
     const [movedCount, takenIds] = await Promise.all([
       moves.length === 0 ? 0 : session.execute(MOVE_EXPECTED, columnArrays(MOVE, moves)),
-      locks.runIds.size === 0 ? NOTHING : session.query(READ_ACTIVE_IDS, columnArrays(RUN_ID, [...locks.runIds.values()])),
+      locks.runIds.size === 0 ? NO_ROWS : session.query(READ_ACTIVE_IDS, columnArrays(RUN_ID, [...locks.runIds.values()])),
     ]);
     if (movedCount < moves.length) throw new VersionConflictError('a run does not have its expected version');
     for (const row of takenIds) state.takeRunId(text(row, 'instance_id'), referenceOf(row));
@@ -157,7 +157,7 @@ export class BatchState {
   /** Creates the state of any batch: reads and locks everything in its lock set, in one round trip. */
   static async read(session: TransactionSession, { units, locks, instances }: LockedBatch): Promise<BatchState> {
     const queryIfAny = (keys: { readonly size: number }, lockOrRead: Statement, values: () => readonly SqlValue[]) =>
-      keys.size === 0 ? NOTHING : session.query(lockOrRead, values());
+      keys.size === 0 ? NO_ROWS : session.query(lockOrRead, values());
     /** Returns the keys of the runs with their instances, without runs that never existed. */
     const keysOf = (runKeys: Iterable<string>) =>
       [...runKeys].flatMap((run_key) => {
@@ -189,7 +189,7 @@ export class BatchState {
       runs: queryIfAny(locks.runs, READ_RUNS, () => runs),
       activeIds: queryIfAny(locks.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...locks.runIds.values()])),
       references: queryIfAny(locks.rememberedRuns, READ_REFERENCES, () => columnArrays(KEY, keysOf(locks.rememberedRuns))),
-      time: locks.hasQueuedMessage ? session.query(NOW, []) : NOTHING,
+      time: locks.hasQueuedMessage ? session.query(NOW, []) : NO_ROWS,
     };
     // If one statement fails, the others fail too.
     await Promise.all(Object.values(results));

@@ -41,7 +41,7 @@ interface Part extends LockedBatch {
 /** Writes batches. Several can be in progress, each on its own connection. */
 export class BatchWriter {
   private readonly database: Database;
-  private readonly node: () => CommittingNode | null;
+  private readonly getNode: () => CommittingNode | null;
   private readonly commits: Commits;
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
@@ -52,10 +52,10 @@ export class BatchWriter {
   private readonly insights: InsightFolds;
   private readonly inProgress = new Set<Promise<void>>();
 
-  /** `node` returns the committing node; null if no other process uses the store. */
-  constructor(database: Database, node: () => CommittingNode | null, commits: Commits, versions = new RunVersions()) {
+  /** `getNode` returns the committing node; null if no other process uses the store. */
+  constructor(database: Database, getNode: () => CommittingNode | null, commits: Commits, versions = new RunVersions()) {
     this.database = database;
-    this.node = node;
+    this.getNode = getNode;
     this.commits = commits;
     this.versions = versions;
     this.statistics = new TableStatistics(database);
@@ -146,10 +146,10 @@ export class BatchWriter {
     const writeNextParts = async (): Promise<void> => {
       for (let part = parts.shift(); part; part = parts.shift()) {
         const [instanceId, indexes] = part;
-        const partUnits = indexes.map((index) => at(units, index));
+        const partUnits = indexes.map((index) => itemAt(units, index));
         try {
           const partResults = await this.writePart({ units: partUnits, locks: new LockSet(partUnits), instances, instanceId });
-          for (const [n, index] of indexes.entries()) results.set(index, at(partResults, n));
+          for (const [n, index] of indexes.entries()) results.set(index, itemAt(partResults, n));
         } catch (error) {
           failures.push(error);
           for (const index of indexes) results.set(index, { kind: 'failed', error });
@@ -177,7 +177,7 @@ export class BatchWriter {
     try {
       const { results, state } = await this.database.transaction(
         async (session) => {
-          const node = this.node();
+          const node = this.getNode();
           // A repeated transaction reads the runs, because an expected version may have been wrong.
           const runs = attempts++ === 0 ? expectedRuns : null;
           const state = runs ? await BatchState.expect(session, part, runs) : await BatchState.read(session, part);
@@ -219,7 +219,7 @@ const isWholeStoreUnavailable = (error: unknown): boolean =>
 
 const isDecision = ({ guards }: CommitUnit): boolean => guards.some(({ kind }) => kind === 'run-active');
 
-function at<Item>(items: readonly Item[], index: number): Item {
+function itemAt<Item>(items: readonly Item[], index: number): Item {
   const item = items[index];
   if (item === undefined) throw new RangeError(`there is no item ${index} among ${items.length}`);
   return item;

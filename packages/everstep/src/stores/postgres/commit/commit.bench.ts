@@ -16,7 +16,7 @@ import { openTestSchemas } from '../testing/schemas.js';
 
 const DEFAULT_SECONDS = 3;
 const BATCH_SIZES = [1, 16, 64] as const;
-/** Concurrent batches, as from several processes. */
+/** Numbers of batches that are committed at the same time, as by several processes. */
 const WRITER_COUNTS = [1, 4] as const;
 const STEPS_OF_A_RUN = 20;
 

@@ -1,4 +1,4 @@
-/** The lock set of a batch: what its guards and writes need to be read and locked before they are applied. */
+/** The lock set of a batch: what must be read and locked before its guards and writes are applied. */
 
 import type { ConflictKeys, ConflictObject } from '../../../engine/writes/facts.js';
 import { reportConflicts } from '../../../engine/writes/unit-facts.js';

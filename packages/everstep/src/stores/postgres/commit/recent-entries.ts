@@ -4,7 +4,7 @@ export class RecentEntries<Value> {
   private younger = new Map<string, Value>();
   private older = new Map<string, Value>();
 
-  /** Creates a map that keeps the `half` to 2 * `half` entries that were set or read last. */
+  /** Creates a map that keeps the `halfSize` to 2 * `halfSize` entries that were set or read last. */
   constructor(halfSize: number) {
     this.halfSize = halfSize;
   }

@@ -1,5 +1,5 @@
 /**
- * Expected versions of runs, for optimistic commits. Nearly every unit is the next decision on a run whose previous decision
+ * Remembers the versions of runs, for optimistic commits. Nearly every unit is the next decision on a run whose previous decision
  * this process committed, so the version of the run is known. A batch with only such units and new runs does not read the
  * runs: it updates each run from its expected version to the version after the batch. If a run has another version, the
  * transaction is rolled back and repeated with reading.

@@ -7,7 +7,7 @@ export class WriteList<Write> implements Applier<Write> {
   private readonly onWrite: (write: Write) => void;
   private writes: Write[] = [];
 
-  /** `write` sends all writes together. `onWrite` is called for each write before that. */
+  /** `sendWrites` sends all writes together. `onWrite` is called for each write before that. */
   constructor(
     sendWrites: (session: TransactionSession, writes: readonly Write[]) => void,
     onWrite: (write: Write) => void = () => {},

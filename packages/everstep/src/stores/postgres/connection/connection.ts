@@ -1,5 +1,5 @@
 /**
- * Connections to the database: statements and transactions over a bounded pool.
+ * Connects to the database, and executes statements and transactions over a bounded pool.
  *
  * Statements are pipelined: a connection sends them without waiting for the responses to earlier ones, so several statements that
  * are sent together take one round trip. If one of them fails, the server rejects the others, including the COMMIT.
@@ -130,10 +130,10 @@ export interface DatabaseOptions {
   readonly primary?: Primary;
   /** Maximum number of connections (default 10). */
   readonly maxConnections?: number;
-  /** Maximum wait for a connection or a response. Default: 10 s for a connection, 45 s for a response. */
+  /** Maximum wait for a connection or a response. The defaults are 10 s for a connection and 45 s for a response. */
   readonly timeoutMs?: number;
   /**
-   * A transaction that is idle for this long has lost its owner. It is rolled back, so that its locks block nothing (default
+   * Time after which an idle transaction counts as abandoned and is rolled back, so that its locks block nothing (default
    * 60,000).
    */
   readonly idleTransactionMs?: number;
@@ -162,7 +162,7 @@ export class Database implements Session {
     this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
     this.onCommit = options.onCommit;
     this.primary = options.primary ?? new Primary({ url, log });
-    this.needsConfirmation = this.primary.isOneOfSeveral && options.skipsConfirmation !== true;
+    this.needsConfirmation = this.primary.hasSeveralServers && options.skipsConfirmation !== true;
     const Client = clientClassFor(this.primary);
     this.Client = Client;
     this.pool = new pg.Pool({

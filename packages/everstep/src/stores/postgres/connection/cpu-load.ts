@@ -1,4 +1,4 @@
-/** Decides whether a batch should wait for more units: only where the CPU is the bottleneck. */
+/** Decides whether a batch should wait for more units, which it should only while the CPU is the bottleneck. */
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 

@@ -1,5 +1,5 @@
 /**
- * The database's clock as this process knows it. The database read its clock at some moment between request and response. Each
+ * Estimates the database's clock. The database read its clock at some moment between request and response. Each
  * response therefore bounds how far that clock is ahead of the monotonic one. All of them together give narrower bounds than any
  * single one. Bounds from earlier responses widen as the two clocks drift apart.
  */

@@ -184,12 +184,13 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     },
     read: (table, columns) => rowsOf(`SELECT ${columnNames(columns)} FROM ${table}`),
     async namespace(indexId, name) {
-      const stored = await createNamespace(session, indexId, name, LIMITS.maxSearchNamespaces);
-      if (typeof stored === 'string')
-        throw new Error(`the namespace ${JSON.stringify(name)} of ${indexId} could not be created: ${stored}`);
+      const storedNamespace = await createNamespace(session, indexId, name, LIMITS.maxSearchNamespaces);
+      if (typeof storedNamespace === 'string')
+        throw new Error(`the namespace ${JSON.stringify(name)} of ${indexId} could not be created: ${storedNamespace}`);
       return {
-        add: (documents) => writeDocuments(session, stored, documents),
-        read: () => rowsOf(`SELECT id, content, metadata FROM ${stored.table} WHERE namespace = ${stored.namespace}`),
+        add: (documents) => writeDocuments(session, storedNamespace, documents),
+        read: () =>
+          rowsOf(`SELECT id, content, metadata FROM ${storedNamespace.table} WHERE namespace = ${storedNamespace.namespace}`),
       };
     },
     async commit() {

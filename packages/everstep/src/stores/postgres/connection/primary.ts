@@ -83,7 +83,7 @@ export class Primary {
   private probing: Promise<void> | null = null;
   private timer: NodeJS.Timeout | undefined;
   private reconnectAt = 0;
-  private closed = false;
+  private isClosed = false;
 
   constructor(options: PrimaryOptions) {
     const { url, log, probe = probeServer, probeIntervalMs = PROBE_EVERY_MS, confirmWithinMs = CONFIRM_WITHIN_MS } = options;
@@ -92,7 +92,7 @@ export class Primary {
     this.log = log;
     this.probeIntervalMs = probeIntervalMs;
     this.confirmWithinMs = confirmWithinMs;
-    this.servers = (this.isOneOfSeveral ? this.urls : []).map((url) => {
+    this.servers = (this.hasSeveralServers ? this.urls : []).map((url) => {
       const serverProbe = probe(url);
       return { url, probe: serverProbe, commitProbe: new SharedWork(() => serverProbe.tryCommit()), isReachable: true };
     });
@@ -103,12 +103,12 @@ export class Primary {
     return this.primaryServerUrl;
   }
   /** Whether the URL names several servers. */
-  get isOneOfSeveral(): boolean {
+  get hasSeveralServers(): boolean {
     return this.urls.length > 1;
   }
   /** Whether the server of `url` has reported that it is the primary. */
   get isKnown(): boolean {
-    return !this.isOneOfSeveral || this.timeline >= 0;
+    return !this.hasSeveralServers || this.timeline >= 0;
   }
 
   /** Resolves after the first search, even if it found no primary. From then on, the servers are probed regularly. */
@@ -125,7 +125,7 @@ export class Primary {
 
   /** Looks for the primary now, and connects to servers that are not connected. Never rejects. */
   async find(): Promise<void> {
-    if (!this.isOneOfSeveral || this.closed) return;
+    if (!this.hasSeveralServers || this.isClosed) return;
     this.probing ??= this.probeAll().finally(() => {
       this.probing = null;
     });
@@ -151,33 +151,35 @@ export class Primary {
       Promise.all(checks).then((outcomes) => outcomes.includes(true)),
       pause(this.confirmWithinMs, false, { ref: false }),
     ]);
-    return isConfirmed && url === this.primaryServerUrl && !this.closed ? url : null;
+    return isConfirmed && url === this.primaryServerUrl && !this.isClosed ? url : null;
   }
 
   close(): void {
-    this.closed = true;
+    this.isClosed = true;
     clearTimeout(this.timer);
     for (const { probe } of this.servers) probe.close();
   }
 
   private scheduleProbe(): void {
     clearTimeout(this.timer);
-    if (this.closed) return;
+    if (this.isClosed) return;
     this.timer = setTimeout(() => void this.connectedProbes.run().then(() => this.scheduleProbe()), this.probeIntervalMs);
     this.timer.unref();
   }
 
   /** Probes the connected servers. Servers without a connection never delay it. */
   private async probeConnected(): Promise<ProbeResults> {
-    const shouldReconnect = !this.closed && performance.now() >= this.reconnectAt;
+    const shouldReconnect = !this.isClosed && performance.now() >= this.reconnectAt;
     if (shouldReconnect) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
     const states = this.servers.map((server): Promise<ServerState> => {
       if (server.probe.isConnected) return this.readState(server);
       if (shouldReconnect) void this.readState(server);
       return Promise.resolve('unknown');
     });
-    const soon = states.map((state) => Promise.race([state, pause(MAX_IMMEDIATE_MS, 'unknown' as const, { ref: false })]));
-    return { immediateStates: await Promise.all(soon), allStates: Promise.all(states) };
+    const immediateStates = states.map((state) =>
+      Promise.race([state, pause(MAX_IMMEDIATE_MS, 'unknown' as const, { ref: false })]),
+    );
+    return { immediateStates: await Promise.all(immediateStates), allStates: Promise.all(states) };
   }
 
   /** Returns whether the current server reports that it is the primary, and each of the others that it is not. */
@@ -191,7 +193,7 @@ export class Primary {
   /** Probes one server. A server with a newer history is the primary as soon as it responds, even if others do not. */
   private async readState(server: Server): Promise<ServerState> {
     const state = await server.probe.state();
-    if (this.closed) return 'unknown';
+    if (this.isClosed) return 'unknown';
     if (this.isKnown && typeof state === 'number' && state > this.timeline) this.setPrimary(server.url, state);
     const isReachable = state !== 'unknown';
     if (isReachable !== server.isReachable) {
@@ -217,7 +219,7 @@ export class Primary {
   }
 
   private setPrimary(foundUrl: string, timeline: number): void {
-    if (this.closed) return;
+    if (this.isClosed) return;
     const [hasMoved, isFirst] = [foundUrl !== this.primaryServerUrl, this.timeline < 0];
     this.timeline = timeline;
     if (!hasMoved) return;

@@ -39,4 +39,4 @@ export const insertInto = (table: string, columns: Columns): string =>
  * SQL for the base of new positions. The position of a row is the microseconds of the database's clock times 1000, plus the number
  * of the row in its statement, so that positions have the order in which rows are written.
  */
-export const PLACE_BASE = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000';
+export const POSITION_BASE = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000';

@@ -35,7 +35,7 @@ class ReconnectingClient {
   private readonly setupSql: string | null;
   private client: pg.Client | null = null;
   private connecting: Promise<pg.Client | null> | null = null;
-  private closed = false;
+  private isClosed = false;
 
   constructor(options: pg.ClientConfig, setupSql: string | null = null) {
     this.options = options;
@@ -59,7 +59,7 @@ class ReconnectingClient {
   }
 
   close(): void {
-    this.closed = true;
+    this.isClosed = true;
     if (this.client) this.drop(this.client);
   }
 
@@ -71,7 +71,7 @@ class ReconnectingClient {
   }
 
   private async open(): Promise<pg.Client | null> {
-    if (this.closed) return null;
+    if (this.isClosed) return null;
     const client = new pg.Client({
       connectionTimeoutMillis: RESPONSE_TIMEOUT_MS,
       keepAlive: true,
@@ -87,7 +87,7 @@ class ReconnectingClient {
       this.drop(client);
       return null;
     }
-    if (this.closed) {
+    if (this.isClosed) {
       this.drop(client);
       return null;
     }

@@ -1,5 +1,5 @@
 /**
- * TLS to the database, as its URL specifies: `sslmode`, and files of certificates.
+ * Checks the TLS settings in the URL of a database: `sslmode`, and the files of certificates.
  *
  * The library treats `prefer`, `require` and `verify-ca` as `verify-full`, and announces that its next major version will weaken
  * them. Here they permanently mean `verify-full`: an upgrade never makes a URL weaker.

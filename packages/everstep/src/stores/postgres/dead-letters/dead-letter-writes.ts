@@ -7,7 +7,7 @@ import { listOf } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { KnownDeadLetter } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, columnNames, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, POSITION_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import type { RunWrites } from '../runs/run-writes.js';
 import { RUN } from '../runs/tables.js';
 import type { TaskWrites } from '../runs/task-writes.js';
@@ -45,7 +45,7 @@ const REMOVAL = {
 } as const satisfies Columns;
 
 const NEW_ENTRIES = `(
-  SELECT u.*, base.place + u.n AS place FROM (SELECT ${PLACE_BASE} AS place) base,
+  SELECT u.*, base.place + u.n AS place FROM (SELECT ${POSITION_BASE} AS place) base,
     ${unnest(ENTRY)} WITH ORDINALITY AS u(${columnNames(ENTRY)}, n))`;
 /** Without `IS TRUE`, the database could use an index on the state instead of the index on the runs. */
 const markEnded = (source: string) => `
@@ -62,7 +62,7 @@ const insertEntries = (source: string) => `
 /** The INSERT for distributed tables. All its rows use the same time, that of the statement. */
 const INSERT_ON_SERVER = `
   INSERT INTO dead_letter (${columnNames(ENTRY)}, place, run_created_at, ${columnNames(COPIED)})
-  SELECT ${listOf(Object.keys(ENTRY), 'u')}, ${PLACE_BASE.replace('clock_timestamp', 'statement_timestamp')} + u.n,
+  SELECT ${listOf(Object.keys(ENTRY), 'u')}, ${POSITION_BASE.replace('clock_timestamp', 'statement_timestamp')} + u.n,
     r.created_at, ${listOf(Object.keys(COPIED), 'r')}
   FROM ${unnest(ENTRY)} WITH ORDINALITY AS u(${columnNames(ENTRY)}, n)
   JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;

@@ -1,6 +1,6 @@
 /**
  * Writes the counters of a batch, one new row for each instance, so that no commit waits for the counters of another. The node
- * adds the rows to the counters of their minute and hour after some commits, in a transaction of its own.
+ * adds the rows to the counters of their minute and hour after some commits, in a separate transaction.
  */
 import type { InsightCounts } from '../../../engine/insights/counts.js';
 import { FoldTurns, InsightSums } from '../../shared/insights/deltas.js';

@@ -164,7 +164,7 @@ const forEachValue = ({ isDistributed }: Engine, parameters: Parameters, values:
       )
     : [`unnest(${values}) AS v(value) CROSS JOIN LATERAL (${rows}) c`];
 
-/** Returns SQL that counts the rows of each condition that can lead, up to FEW; null if there is no choice. */
+/** Returns SQL that counts the rows of each condition that can lead, up to FEW_ROWS; null if there is no choice. */
 function countsSql(engine: Engine, conditions: readonly Condition[], parameters: Parameters): string | null {
   const candidates = conditions.filter(({ leadSources }) => leadSources !== undefined);
   if (candidates.length < 2 && !candidates.some(({ isUnordered }) => isUnordered)) return null;

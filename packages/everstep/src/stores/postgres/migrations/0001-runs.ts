@@ -5,8 +5,8 @@
  * by the instance. `run_directory` maps a key to its instance.
  *
  * The row of a run is written once. Two other tables store that it is active and how it ended, so that steps and ends do not change
- * a row with many indexes. `place` is the position in the order of creation; for an entry of the DLQ, in the order of arrival. It is
- * the microseconds of the database's clock times 1000, plus the number of the row in its statement.
+ * a row with many indexes. `place` is the position in the order of creation; for an entry of the DLQ, in the order of arrival. It
+ * is the microseconds of the database's clock times 1000, plus the number of the row in its statement.
  *
  * Plain messages are runs: their `message` is true. They are never listed with workflow runs, so the indexes of the
  * listings separate them. Values that are columns only so that they can be searched (queue, group, host and path of the

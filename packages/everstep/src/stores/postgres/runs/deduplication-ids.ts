@@ -1,4 +1,4 @@
-/** Deduplication ids: which are taken, by which run, and until when. */
+/** Locks and reads deduplication ids: which run has taken an id, and until when. */
 import type { RunReference } from '../../../engine/writes.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
@@ -33,7 +33,7 @@ const keyOfRow = (row: Row) =>
   deduplicationKeyOf({ instanceId: text(row, 'instance_id'), deduplicationId: text(row, 'deduplication_id') });
 
 export interface LockedIds {
-  /** Keys (`keyOf`) of the ids that have a row. */
+  /** Keys (`deduplicationKeyOf`) of the ids that have a row. */
   readonly existingKeys: Set<string>;
   readonly takenIds: Map<string, TakenId>;
 }

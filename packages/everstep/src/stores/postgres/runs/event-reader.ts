@@ -1,4 +1,4 @@
-/** Reads events: their waiters, and the webhooks that runs created. */
+/** Reads the waiters of events, and the webhooks that runs have created. */
 import type { EventStore } from '../../../ports/stores/store.js';
 import { waiterOf } from '../../records/run-rows.js';
 import type { RunInInstance } from '../commit/known-run.js';

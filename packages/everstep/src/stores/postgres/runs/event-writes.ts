@@ -5,7 +5,7 @@ import { contentBytes, RECORD_BYTES, storedSql } from '../../../ports/stores/sto
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, columnNames, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, POSITION_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { KEPT_EVENT, KEY } from './tables.js';
 
@@ -14,7 +14,7 @@ const EVENT_KEY = { ...KEY, event_key: 'text' } as const satisfies Columns;
 const INSERT = statement(`
   INSERT INTO kept_event (${columnNames(KEPT_EVENT)}, place)
   SELECT ${columnNames(KEPT_EVENT)}, base.place + n
-  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(KEPT_EVENT)} WITH ORDINALITY AS u(${columnNames(KEPT_EVENT)}, n)`);
+  FROM (SELECT ${POSITION_BASE} AS place) base, ${unnest(KEPT_EVENT)} WITH ORDINALITY AS u(${columnNames(KEPT_EVENT)}, n)`);
 const DELETE = statement(
   changeAndCountBytesSql(
     `DELETE FROM kept_event k USING ${unnest(EVENT_KEY)} AS u(${columnNames(EVENT_KEY)})

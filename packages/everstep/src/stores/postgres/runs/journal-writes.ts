@@ -7,7 +7,15 @@ import { attemptColumnsOf, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
-import { type Columns, columnArrays, columnNames, insertInto, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import {
+  type Columns,
+  columnArrays,
+  columnNames,
+  insertInto,
+  POSITION_BASE,
+  type RowOf,
+  unnest,
+} from '../connection/row-sets.js';
 import { noteStagedRuns, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
 import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { ATTEMPT, KEY, STEP } from './tables.js';
@@ -51,7 +59,7 @@ const MARK_EDITED = statement(`
 const INSERT_ATTEMPTS = statement(`
   INSERT INTO attempt (${columnNames(ATTEMPT)}, place)
   SELECT ${columnNames(ATTEMPT)}, base.place + n
-  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(ATTEMPT)} WITH ORDINALITY AS u(${columnNames(ATTEMPT)}, n)`);
+  FROM (SELECT ${POSITION_BASE} AS place) base, ${unnest(ATTEMPT)} WITH ORDINALITY AS u(${columnNames(ATTEMPT)}, n)`);
 
 interface CopiedRange {
   readonly from?: number;

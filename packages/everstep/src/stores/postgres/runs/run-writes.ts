@@ -6,7 +6,15 @@ import { listOf } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
-import { type Columns, columnArrays, columnNames, insertInto, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import {
+  type Columns,
+  columnArrays,
+  columnNames,
+  insertInto,
+  POSITION_BASE,
+  type RowOf,
+  unnest,
+} from '../connection/row-sets.js';
 import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { KEY, PAYLOAD, RUN } from './tables.js';
 
@@ -43,14 +51,15 @@ const IS_NEW_RUN = 'r.instance_id = u.instance_id AND r.run_key = u.run_key';
 /** Inserts runs. In the form with several statements, the later ones read the positions that the first one has assigned. */
 const INSERT_RUNS = inForms(
   `
-  WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
+  WITH base AS MATERIALIZED (SELECT ${POSITION_BASE} AS place),
   given AS MATERIALIZED (SELECT u.*, base.place + u.n AS place FROM base, ${NEW_RUNS}),
   runs AS (${INTO_RUN} SELECT ${columnNames(RUN)}, place FROM given),
   directory AS (${INTO_DIRECTORY} SELECT run_key, instance_id FROM given),
   labels AS (${INTO_LABEL} SELECT ${LABEL_COLUMNS}, base.place + l.n FROM base, ${NEW_LABELS})
   ${INTO_ACTIVE} SELECT ${ACTIVE_COLUMNS}, place FROM given ORDER BY instance_id, workflow_run_id`,
   [
-    `${INTO_RUN} SELECT ${listOf(Object.keys(RUN), 'u')}, base.place + u.n FROM (SELECT ${PLACE_BASE} AS place) base, ${NEW_RUNS}`,
+    `${INTO_RUN} SELECT ${listOf(Object.keys(RUN), 'u')}, base.place + u.n
+     FROM (SELECT ${POSITION_BASE} AS place) base, ${NEW_RUNS}`,
     `${INTO_DIRECTORY} SELECT u.run_key, u.instance_id FROM ${NEW_RUNS}`,
     `${INTO_LABEL} SELECT ${LABEL_COLUMNS}, r.place FROM ${NEW_LABELS}
      JOIN run r ON r.instance_id = l.instance_id AND r.run_key = l.run_key`,

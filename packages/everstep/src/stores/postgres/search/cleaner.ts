@@ -39,7 +39,7 @@ export class Cleaner {
   private readonly removals = new Map<string, Promise<void>>();
   private readonly checks = new Set<Promise<void>>();
   private readonly writtenCounts = new Map<string, number>();
-  private closed = false;
+  private isClosed = false;
 
   constructor(database: Database, onFailure: (error: Error) => void) {
     this.database = database;
@@ -51,9 +51,9 @@ export class Cleaner {
    * need not wait.
    */
   clean(indexId: string): Promise<void> {
-    const running = this.removals.get(indexId);
+    const runningRemoval = this.removals.get(indexId);
     // The running removal may have missed what was marked after it started.
-    const work = (running ?? Promise.resolve()).then(() => this.runAndReport(() => this.removeGone(indexId)));
+    const work = (runningRemoval ?? Promise.resolve()).then(() => this.runAndReport(() => this.removeGone(indexId)));
     this.removals.set(indexId, work);
     return work.finally(() => {
       if (this.removals.get(indexId) === work) this.removals.delete(indexId);
@@ -71,9 +71,9 @@ export class Cleaner {
 
   /** Counts written documents, and analyzes a table that has grown: the database does this automatically, but later. */
   noteWritten({ table, documents }: StoredNamespace, count: number): void {
-    const written = (this.writtenCounts.get(table) ?? 0) + count;
-    this.writtenCounts.set(table, written < CHECK_AFTER_DOCUMENTS ? written : 0);
-    if (written < CHECK_AFTER_DOCUMENTS || this.closed) return;
+    const writtenCount = (this.writtenCounts.get(table) ?? 0) + count;
+    this.writtenCounts.set(table, writtenCount < CHECK_AFTER_DOCUMENTS ? writtenCount : 0);
+    if (writtenCount < CHECK_AFTER_DOCUMENTS || this.isClosed) return;
     const work = this.runAndReport(async () => {
       const rows = await estimateRowCount(this.database, table);
       if (rows !== null && rows < documents / 2) await this.maintain(`ANALYZE ${table}`);
@@ -83,7 +83,7 @@ export class Cleaner {
   }
 
   async close(): Promise<void> {
-    this.closed = true;
+    this.isClosed = true;
     await Promise.all([...this.removals.values(), ...this.checks]);
   }
 
@@ -100,9 +100,9 @@ export class Cleaner {
     const namespaces = (await this.database.query(SELECT_DELETED_NAMESPACES, [indexId])).map((row) => integer(row, 'number'));
     if (table === null || namespaces.length === 0 || (await this.copyRemaining(indexId))) return;
     for (const namespace of namespaces)
-      for (let after: string | null = ''; after !== null && !this.closed; )
+      for (let after: string | null = ''; after !== null && !this.isClosed; )
         after = await this.removeNextDocuments(table, namespace, after);
-    if (this.closed) return;
+    if (this.isClosed) return;
     await this.database.execute(DELETE_NAMESPACES, [namespaces]);
     // If this fails, autovacuum does it later.
     await this.maintain(`VACUUM ${table}`);

@@ -76,11 +76,11 @@ export async function retryOnTableChange<Result>(work: () => Promise<Result>): P
 export function withNamespace<Result>(
   session: Session,
   { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
-  work: (stored: StoredNamespace) => Promise<Result>,
+  work: (storedNamespace: StoredNamespace) => Promise<Result>,
 ): Promise<Result | null> {
   return retryOnTableChange(async () => {
-    const stored = await findNamespace(session, indexId, namespace);
-    return stored && work(stored);
+    const storedNamespace = await findNamespace(session, indexId, namespace);
+    return storedNamespace && work(storedNamespace);
   });
 }
 
@@ -120,13 +120,13 @@ export async function createNamespace(
   if (collection === null) return 'gone';
   // Another transaction may have created the namespace just now.
   const [row] = await session.query(LOCK_NAMESPACE, [indexId, namespace]);
-  const stored = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
-  if (row) return { ...stored, namespace: integer(row, 'number') };
+  const fields = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
+  if (row) return { ...fields, namespace: integer(row, 'number') };
   const [count] = await session.query(COUNT_NAMESPACES, [indexId]);
   if (count && integer(count, 'namespaces') >= maxNamespaces) return 'too-many-namespaces';
-  const [created] = await session.query(INSERT_NAMESPACE, [indexId, namespace]);
-  if (!created) throw new Error('the namespace was not created');
-  return { ...stored, namespace: integer(created, 'number') };
+  const [createdRow] = await session.query(INSERT_NAMESPACE, [indexId, namespace]);
+  if (!createdRow) throw new Error('the namespace was not created');
+  return { ...fields, namespace: integer(createdRow, 'number') };
 }
 
 /** Returns the table of the index; null if it never had documents. */

@@ -113,9 +113,9 @@ class PostgresSearchDocuments implements SearchDocuments {
   async upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult> {
     const { indexId, namespace, documents } = query;
     const outcome = await this.database.transaction(async (session): Promise<StoredNamespace | Exclude<UpsertResult, 'done'>> => {
-      const stored = await createNamespace(session, indexId, namespace, LIMITS.maxSearchNamespaces);
-      if (typeof stored !== 'string') await writeDocuments(session, stored, documents);
-      return stored;
+      const storedNamespace = await createNamespace(session, indexId, namespace, LIMITS.maxSearchNamespaces);
+      if (typeof storedNamespace !== 'string') await writeDocuments(session, storedNamespace, documents);
+      return storedNamespace;
     });
     if (typeof outcome === 'string') return outcome;
     this.cleaner.noteWritten(outcome, documents.length);
@@ -166,7 +166,9 @@ class PostgresSearchDocuments implements SearchDocuments {
   async search(
     query: Namespace & DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
   ): Promise<readonly FoundDocument[]> {
-    return (await withNamespace(this.database, query, (stored) => rankedSearch(this.database, stored, query))) ?? [];
+    return (
+      (await withNamespace(this.database, query, (storedNamespace) => rankedSearch(this.database, storedNamespace, query))) ?? []
+    );
   }
 
   async remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number> {
@@ -226,16 +228,16 @@ class PostgresSearchDocuments implements SearchDocuments {
   /** Removes documents. `condition` tests their ids, with values from $2 on; `TABLE` in it is replaced by the name of the table. */
   private async removeWhere({ indexId, namespace }: Namespace, condition: string, values: readonly SqlValue[]): Promise<number> {
     return this.database.transaction(async (session) => {
-      const stored = await lockNamespace(session, indexId, namespace);
-      if (!stored) return 0;
+      const storedNamespace = await lockNamespace(session, indexId, namespace);
+      if (!storedNamespace) return 0;
       const sql = `WITH removed AS (
-        DELETE FROM ${stored.table} WHERE namespace = $1 AND ${condition.replaceAll('TABLE', stored.table)}
+        DELETE FROM ${storedNamespace.table} WHERE namespace = $1 AND ${condition.replaceAll('TABLE', storedNamespace.table)}
         RETURNING ${DOCUMENT_BYTES} AS bytes)
         SELECT count(*) AS documents, coalesce(sum(bytes), 0)::bigint AS bytes FROM removed`;
-      const [row] = await session.query(unprepared(sql), [stored.namespace, ...values]);
+      const [row] = await session.query(unprepared(sql), [storedNamespace.namespace, ...values]);
       if (!row) return 0;
       const removedCount = integer(row, 'documents');
-      session.send(COUNT, [stored.namespace, -removedCount, -integer(row, 'bytes')]);
+      session.send(COUNT, [storedNamespace.namespace, -removedCount, -integer(row, 'bytes')]);
       return removedCount;
     });
   }

@@ -80,7 +80,7 @@ function rarestWords(words: readonly Word[]): readonly Word[] {
 }
 
 interface RankedQuery {
-  readonly stored: StoredNamespace;
+  readonly storedNamespace: StoredNamespace;
   readonly words: readonly Word[];
   readonly filter: Filter | null;
   /** Condition that the tags of every matching document meet. */
@@ -91,12 +91,12 @@ interface RankedQuery {
 
 /** Returns a statement for the best of the first documents that match, with any or all of the words. */
 function scoreStatement(
-  { stored, words, filter, requiredTags, limit, maxBytes }: RankedQuery,
+  { storedNamespace, words, filter, requiredTags, limit, maxBytes }: RankedQuery,
   matchWords: readonly Word[],
   operator: '|' | '&',
 ) {
   const values = new Values();
-  const { table, namespace, documents } = stored;
+  const { table, namespace, documents } = storedNamespace;
   const query = (terms: readonly Word[]): string => terms.map(({ term }) => lexeme(namespace, term)).join(` ${operator} `);
   const conditions = [`d.terms @@ ${values.add(query(matchWords), 'tsquery')}`];
   if (requiredTags) conditions.push(`d.tags @@ ${values.add(tagQuery(namespace, requiredTags), 'tsquery')}`);
@@ -167,19 +167,21 @@ async function readFrequencies(
 
 export async function rankedSearch(
   session: Session,
-  stored: StoredNamespace,
+  storedNamespace: StoredNamespace,
   query: DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
 ): Promise<readonly FoundDocument[]> {
   const { filter, limit, maxBytes } = query;
   const terms = [...new Set(termsOf(query.text))].slice(0, MAX_QUERY_WORDS);
   if (terms.length === 0) return [];
   const requiredTags = filter && tagsOfFilter(filter);
-  const isSmall = stored.documents <= MAX_SCORED;
-  const documentsOf = isSmall ? () => 0 : await readFrequencies(session, stored, terms, requiredTags ? tagsOf(requiredTags) : []);
+  const isSmall = storedNamespace.documents <= MAX_SCORED;
+  const documentsOf = isSmall
+    ? () => 0
+    : await readFrequencies(session, storedNamespace, terms, requiredTags ? tagsOf(requiredTags) : []);
   const words = terms.map((term): Word => ({ term, documents: documentsOf(term) })).sort((a, b) => a.documents - b.documents);
   const runQuery = async (matchWords: readonly Word[], operator: '|' | '&') => {
     const { statement: scoring, values } = scoreStatement(
-      { stored, words, filter, requiredTags, limit, maxBytes },
+      { storedNamespace, words, filter, requiredTags, limit, maxBytes },
       matchWords,
       operator,
     );

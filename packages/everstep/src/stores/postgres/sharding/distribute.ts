@@ -25,7 +25,7 @@ export class DistributionError extends Error {
 }
 
 const SHARDS = 32;
-/** All tables, in the order in which they refer to each other. */
+/** All distributed tables, each after the tables that it refers to. */
 const DISTRIBUTIONS: readonly Distribution[] = [
   ...ON_EVERY_SERVER.map((table) => ({ table, by: null })),
   ...BY_INSTANCE.map((table) => ({ table, by: 'instance_id' })),

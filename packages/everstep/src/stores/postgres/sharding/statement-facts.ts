@@ -18,14 +18,17 @@ interface Facts {
 
 const INSTANCE = /\binstance_id\s*=\s*(?:ANY\s*\()?\$(\d+)|\$(\d+)(?:::text)? AS instance_id\b/gi;
 const INSERTED_VALUES = /INSERT INTO \w+(?: AS \w+)?\s*\(([^)]*)\)\s*VALUES\s*\(([^)]*)\)/i;
-const READS = /^\s*(?:SELECT|WITH)\b/i;
+const STARTS_WITH_READ = /^\s*(?:SELECT|WITH)\b/i;
 const LOCKS_OR_WRITES = /\b(?:INSERT|UPDATE|DELETE|SHARE)\b/i;
 /** Matches an update or a deletion of old rows: the change, and its condition. */
 const CHANGE = /^(\s*(?:DELETE FROM \w+|UPDATE \w+ SET .*?))\s+WHERE\s+((?:(?!RETURNING).)*)$/is;
 const PARAMETER = /\$(\d+)/g;
 const KEYWORDS =
   'WHERE|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|LATERAL|ON|ORDER|GROUP|HAVING|LIMIT|UNION|FOR|USING|FETCH|OFFSET|WINDOW|AND|OR';
-const SOURCE = new RegExp(`\\b(FROM|JOIN)\\s+(\\w+)\\b(?!\\s*\\()(?:\\s+(?:AS\\s+)?(?!(?:${KEYWORDS})\\b)([a-z_]\\w*))?`, 'gi');
+const TABLE_REFERENCE = new RegExp(
+  `\\b(FROM|JOIN)\\s+(\\w+)\\b(?!\\s*\\()(?:\\s+(?:AS\\s+)?(?!(?:${KEYWORDS})\\b)([a-z_]\\w*))?`,
+  'gi',
+);
 const FROM_DIRECTORY = new RegExp(`\\bFROM ${BY_RUN[0]}\\b`);
 const DISTRIBUTED: ReadonlySet<string> = new Set([...BY_INSTANCE, ...BY_RUN]);
 
@@ -48,7 +51,7 @@ function reachableTextOf(text: string): string | null {
   const parameterNumber = Math.max(0, ...[...text.matchAll(PARAMETER)].map(([, number]) => Number(number))) + 1;
   const isReachable = `instance_id = ANY($${parameterNumber}::text[])`;
   const limitToReachable = (part: string) =>
-    part.replace(SOURCE, (match, keyword: string, table: string, alias: string | undefined) =>
+    part.replace(TABLE_REFERENCE, (match, keyword: string, table: string, alias: string | undefined) =>
       DISTRIBUTED.has(table.toLowerCase())
         ? `${keyword} (SELECT * FROM ${table} WHERE ${isReachable}) AS ${alias ?? table}`
         : match,
@@ -77,7 +80,8 @@ export function instancesIn(statement: StatementText, values: readonly SqlValue[
 }
 
 /** Returns whether the statement changes and locks nothing. */
-export const isPlainRead = ({ text }: Pick<StatementText, 'text'>): boolean => READS.test(text) && !LOCKS_OR_WRITES.test(text);
+export const isPlainRead = ({ text }: Pick<StatementText, 'text'>): boolean =>
+  STARTS_WITH_READ.test(text) && !LOCKS_OR_WRITES.test(text);
 
 /** Returns the text of a statement for all servers, limited to the instances in an additional last parameter; null for others. */
 export const reachableFormOf = (statement: StatementText): string | null => cachedFacts(statement).reachableText;

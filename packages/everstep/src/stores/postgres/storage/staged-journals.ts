@@ -1,6 +1,6 @@
 /**
- * Journals that are copied in slices, each in its own transaction, to the key of a run that will be created. They are not
- * visible before that. Journals of runs that will not be created are also deleted in slices.
+ * Handles journals that are copied in slices, each in its own transaction, to the key of a run that will be created. A copy is not
+ * visible before its run is created. If the run will not be created, the copy is also deleted in slices.
  * Keeps invariant 45.
  */
 import { LIMITS } from '../../../config/limits.js';

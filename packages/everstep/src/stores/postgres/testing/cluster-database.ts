@@ -1,4 +1,4 @@
-/** Creates a separate database on the test cluster. Its connections to a server can be refused; other databases are not affected. */
+/** Creates a separate database on the test cluster, whose connections to a server can be refused. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { CITUS, onCluster, prepareCluster } from './citus.js';

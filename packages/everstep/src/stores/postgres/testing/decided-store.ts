@@ -24,7 +24,7 @@ export function storeWithDecisions(store: Store, versions: Versions): Store {
   return Object.assign(Object.create(store) as Store, { commit, loadRun, dueTasks });
 }
 
-/** Returns the unit with the guards of a decision, and updates `ahead`. A unit that may be rejected stays unchanged. */
+/** Returns the unit with the guards of a decision, and updates `nextVersions`. A unit that may be rejected stays unchanged. */
 function withDecisions(unit: CommitUnit, nextVersions: Versions): CommitUnit {
   const { guards, writes } = unit;
   const isSure = guards.every((guard) => guard.kind === 'run-active' && nextVersions.has(guard.runKey));

@@ -155,7 +155,7 @@ export class OwnServer {
     if (uid !== undefined && gid !== undefined) await promisify(execFile)('chown', ['-R', `${uid}:${gid}`, path]);
   }
 
-  /** Promotes the server, which no longer follows another one. */
+  /** Promotes this standby to a primary. */
   async promote(): Promise<void> {
     const options = { ...this.serverUser, cwd: this.home, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
     await promisify(execFile)(join(this.binDirectory, 'pg_ctl'), ['promote', '-D', this.dataDirectory], options);
