@@ -216,8 +216,8 @@ export function createPostgresStore(
     async endedAmong({ runKeys }) {
       const instances = await batches.instances.instancesOf(runKeys);
       const runs = [...instances].map(([runKey, instanceId]) => ({ instanceId, runKey }));
-      const ended = await filterEndedRuns(database, runs);
-      return [...ended.map(({ runKey }) => runKey), ...runKeys.filter((runKey) => !instances.has(runKey))];
+      const endedRuns = await filterEndedRuns(database, runs);
+      return [...endedRuns.map(({ runKey }) => runKey), ...runKeys.filter((runKey) => !instances.has(runKey))];
     },
     runHistory: (query) => withRun(query.runKey, (run) => loadHistory(database, { ...query, run }), null),
     journalSize: ({ runKey }) => withRun(runKey, (run) => readJournalSize(database, run), EMPTY_JOURNAL),

@@ -25,7 +25,7 @@ const TAKE = statement(`
 const DELETE_OLD = statement('DELETE FROM day_taken WHERE instance_id = $1 AND day < $2');
 const RELEASE = statement(`
   UPDATE day_taken SET runs = greatest(0, runs - $3::bigint) WHERE instance_id = $1 AND day = $2`);
-const USED = statement(`
+const SELECT_USED_RUNS = statement(`
   SELECT greatest(coalesce((SELECT t.runs FROM day_taken t WHERE t.instance_id = $1 AND t.day = $2), 0), ${STARTED_RUNS}) AS used`);
 
 export function createSharedDailyRuns(database: Database): SharedDailyRuns {
@@ -44,7 +44,7 @@ export function createSharedDailyRuns(database: Database): SharedDailyRuns {
       await database.execute(RELEASE, [instanceId, day, runs]);
     },
     async used({ instanceId, day }) {
-      const [row] = await database.query(USED, [instanceId, day]);
+      const [row] = await database.query(SELECT_USED_RUNS, [instanceId, day]);
       return row ? integer(row, 'used') : 0;
     },
   };

@@ -161,10 +161,10 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   async claimQueued(query: QueuedQuery): Promise<readonly DueTask[]> {
     if (!this.canClaim) return [];
     const { database, nodeId } = this;
-    const claimed = database.engine.isDistributed
+    const claimedTasks = database.engine.isDistributed
       ? claimQueuedOnServers(database, (work) => database.transaction(work), nodeId, query)
       : claimQueued(database, nodeId, query);
-    return this.instances.rememberFrom(await claimed);
+    return this.instances.rememberFrom(await claimedTasks);
   }
 
   async handOver(tasks: readonly TaskOfNode[], to: string, options: { readonly isLent?: boolean } = {}): Promise<void> {
@@ -357,10 +357,10 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private async takeOver(): Promise<void> {
     if (this.hasLeft) return;
     try {
-      const removed = await this.lease.removeExpiredNodes();
-      if (removed === 0) return;
-      this.log.warn({ nodes: removed }, 'took over the work of nodes whose lease expired');
-      this.onTakeover(removed);
+      const removedCount = await this.lease.removeExpiredNodes();
+      if (removedCount === 0) return;
+      this.log.warn({ nodes: removedCount }, 'took over the work of nodes whose lease expired');
+      this.onTakeover(removedCount);
       this.events.work();
       this.events.changed({ kind: 'everything' });
       this.send({ [WORK]: '*', from: this.nodeId, change: { kind: 'everything' } });
@@ -399,9 +399,9 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     if (to === this.nodeId && confirmedNumber !== undefined && from !== undefined)
       this.confirmations.confirm(confirmedNumber, from);
     if (!change || from === this.nodeId) return;
-    const applied = Promise.resolve(this.events.changed(change));
+    const changeApplied = Promise.resolve(this.events.changed(change));
     if (requestNumber !== undefined && from !== undefined) {
-      void applied.then(() => this.send({ from: this.nodeId, to: from, heard: requestNumber }));
+      void changeApplied.then(() => this.send({ from: this.nodeId, to: from, heard: requestNumber }));
     }
   }
 }

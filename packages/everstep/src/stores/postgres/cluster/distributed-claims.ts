@@ -41,8 +41,8 @@ export async function claimByInstance(
     const id = text(row, 'instance_id');
     dueCounts.set(id, (dueCounts.get(id) ?? 0) + 1);
   }
-  const claimed = await Promise.all([...dueCounts].map(([id, tasks]) => resultUnlessDown(claim(id, tasks), [])));
-  return claimed.flat();
+  const claimedRows = await Promise.all([...dueCounts].map(([id, tasks]) => resultUnlessDown(claim(id, tasks), [])));
+  return claimedRows.flat();
 }
 
 const HELD_BY = '(claimed_by = ANY($1::text[]) OR wanted_by = ANY($1::text[]))';
@@ -182,10 +182,12 @@ export async function claimQueuedByInstance(
   if (instanceId !== undefined) return claimInInstance(instanceId, { before, limit });
   const page = await session.query(PAGE, [before, nodeId, after ?? -1, includesClaimed, limit]);
   const last = page.at(-1);
-  const until = last && page.length === limit ? integer(last, 'due_at') : before;
-  const instances = await session.query(INSTANCES_WITH_MESSAGES, [until, nodeId, after ?? -1, includesClaimed]);
-  const claimed: DueTask[] = [];
+  const dueUntil = last && page.length === limit ? integer(last, 'due_at') : before;
+  const instances = await session.query(INSTANCES_WITH_MESSAGES, [dueUntil, nodeId, after ?? -1, includesClaimed]);
+  const claimedTasks: DueTask[] = [];
   for (const row of instances)
-    claimed.push(...(await resultUnlessDown(claimInInstance(text(row, 'instance_id'), { before: until, limit: NO_LIMIT }), [])));
-  return claimed;
+    claimedTasks.push(
+      ...(await resultUnlessDown(claimInInstance(text(row, 'instance_id'), { before: dueUntil, limit: NO_LIMIT }), [])),
+    );
+  return claimedTasks;
 }

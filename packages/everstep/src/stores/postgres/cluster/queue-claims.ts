@@ -113,7 +113,7 @@ export async function claimQueuedOnServers(
 ): Promise<readonly DueTask[]> {
   const { after, includesClaimed } = query;
   // The row of the node and the gates are locked, so that a node that takes over sees the claims.
-  const claimed = await claimQueuedByInstance(session, transact, nodeId, query, async (claimant, id, page) => {
+  const claimedTasks = await claimQueuedByInstance(session, transact, nodeId, query, async (claimant, id, page) => {
     const rows = await claimant.query(PAGE_ON_SERVER, [page.before, page.limit, after ?? -1, id, nodeId, includesClaimed]);
     const tasks = rows.map(dueTaskOf);
     const keys = [tasks.map(({ runKey }) => runKey), tasks.map(({ slot }) => slot)];
@@ -121,5 +121,5 @@ export async function claimQueuedOnServers(
     return tasks;
   });
   // The sort is stable, so the order of the messages of an instance does not change.
-  return [...claimed].sort((a, b) => a.dueAt - b.dueAt);
+  return [...claimedTasks].sort((a, b) => a.dueAt - b.dueAt);
 }

@@ -71,12 +71,12 @@ export class BatchWriter {
   async commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     if (units.length === 0) return [];
     const writing = this.write(units);
-    const ended = writing.then(IGNORE, IGNORE);
-    this.inProgress.add(ended);
+    const batchEnded = writing.then(IGNORE, IGNORE);
+    this.inProgress.add(batchEnded);
     try {
       return await writing;
     } finally {
-      this.inProgress.delete(ended);
+      this.inProgress.delete(batchEnded);
     }
   }
 
@@ -162,10 +162,10 @@ export class BatchWriter {
       if (!result) throw new Error('a unit was not written');
       return result;
     });
-    const written = outcomes.filter((outcome) => outcome.kind !== 'failed');
-    if (written.length === outcomes.length) return written;
+    const commitResults = outcomes.filter((outcome) => outcome.kind !== 'failed');
+    if (commitResults.length === outcomes.length) return commitResults;
     // The whole store is unavailable, so the outcome of every unit is unknown.
-    if (written.length === 0 && failures.every(isWholeStoreUnavailable)) throw failures[0];
+    if (commitResults.length === 0 && failures.every(isWholeStoreUnavailable)) throw failures[0];
     throw new PartialCommitError(outcomes, failures[0]);
   }
 

@@ -18,7 +18,7 @@ interface PendingConfirmation {
 }
 
 export class Confirmations {
-  private readonly pending = new Map<number, PendingConfirmation>();
+  private readonly pendingConfirmations = new Map<number, PendingConfirmation>();
   private lastNumber = 0;
 
   /**
@@ -29,23 +29,23 @@ export class Confirmations {
     const requestNumber = ++this.lastNumber;
     const confirmed = new Promise<void>((resolve) => {
       const timer = setTimeout(() => this.end(requestNumber), MAX_WAIT_MS);
-      const done = () => {
+      const end = () => {
         clearTimeout(timer);
         resolve();
       };
-      this.pending.set(requestNumber, { missingNodeIds: new Set(nodeIds), end: done });
+      this.pendingConfirmations.set(requestNumber, { missingNodeIds: new Set(nodeIds), end });
     });
     return { requestNumber, confirmed };
   }
 
   confirm(requestNumber: number, nodeId: string): void {
-    const confirmation = this.pending.get(requestNumber);
+    const confirmation = this.pendingConfirmations.get(requestNumber);
     confirmation?.missingNodeIds.delete(nodeId);
     if (confirmation?.missingNodeIds.size === 0) this.end(requestNumber);
   }
 
   private end(requestNumber: number): void {
-    this.pending.get(requestNumber)?.end();
-    this.pending.delete(requestNumber);
+    this.pendingConfirmations.get(requestNumber)?.end();
+    this.pendingConfirmations.delete(requestNumber);
   }
 }

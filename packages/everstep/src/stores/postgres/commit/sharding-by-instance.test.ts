@@ -131,7 +131,7 @@ if (typeof schemas === 'string') {
   });
 
   // A batch of several instances is atomic only if it is one transaction.
-  runConformance('PostgreSQL shardedSchema by instance', async () => {
+  runConformance('PostgreSQL sharded by instance', async () => {
     whole ??= await openPostgresStore({ url, log });
     return {
       store: whole,

@@ -1,11 +1,11 @@
-/** Decides whether a batch should wait for more units, which it should only while the CPU is the bottleneck. */
+/** Decides how long a batch waits for more units. It waits only while the CPU is the bottleneck. */
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 
 const CHECK_EVERY_MS = 100;
 /** A measurement that is older than this is ignored. */
 const MAX_AGE_MS = 500;
-/** Busy fraction of time above which more batches only increase the load. */
+/** Fraction of busy time above which more batches only increase the load. */
 const BUSY_FRACTION = 0.7;
 /** Number of units that cost half as much as a batch. */
 const MANY_UNITS = 10;

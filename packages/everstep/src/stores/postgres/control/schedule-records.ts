@@ -110,23 +110,23 @@ const referenceOf = (write: ScheduleWrite): ScheduleReference => (write.kind ===
 
 /** Sends all writes of a batch, in their order, without waiting. */
 export function writeSchedules(session: TransactionSession, writes: readonly ScheduleWrite[]): void {
-  const deleted = new Map<string, ScheduleReference>();
-  const latest = new Map<string, Schedule>();
+  const deletedSchedules = new Map<string, ScheduleReference>();
+  const latestSchedules = new Map<string, Schedule>();
   for (const write of writes) {
     const key = keyOf(referenceOf(write));
     if (write.kind === 'put-schedule') {
-      latest.set(key, write.schedule);
+      latestSchedules.set(key, write.schedule);
     } else {
-      deleted.set(key, write);
-      latest.delete(key);
+      deletedSchedules.set(key, write);
+      latestSchedules.delete(key);
     }
   }
   // A schedule that is created again after its deletion is a new one.
-  if (deleted.size > 0) {
-    const references = [...deleted.values()];
+  if (deletedSchedules.size > 0) {
+    const references = [...deletedSchedules.values()];
     session.send(DELETE, [references.map(({ instanceId }) => instanceId), references.map(({ scheduleId }) => scheduleId)]);
   }
-  const schedules = [...latest.values()];
+  const schedules = [...latestSchedules.values()];
   if (schedules.length === 0) return;
   session.send(RELEASE, [schedules.map(({ instanceId }) => instanceId), schedules.map(({ scheduleId }) => scheduleId)]);
   session.send(

@@ -23,8 +23,8 @@ export async function removeInstanceRows(
   { instanceId, limit }: { readonly instanceId: string; readonly limit: number },
 ): Promise<number> {
   for (const deletion of DELETIONS) {
-    const removed = await database.transaction((session) => session.execute(deletion, [instanceId, limit]));
-    if (removed > 0) return removed;
+    const removedCount = await database.transaction((session) => session.execute(deletion, [instanceId, limit]));
+    if (removedCount > 0) return removedCount;
   }
   return database.transaction(async (session) => {
     const runKeys = (await session.query(SELECT_RUNS, [instanceId, limit])).map((row) => text(row, 'run_key'));

@@ -44,7 +44,7 @@ export async function lockDeduplicationIds(session: TransactionSession, ids: rea
     ID,
     ids.map(({ instanceId, deduplicationId }) => ({ instance_id: instanceId, deduplication_id: deduplicationId })),
   );
-  const [locked, rows] = await Promise.all([session.query(LOCK, values), session.query(READ, values)]);
+  const [lockedRows, rows] = await Promise.all([session.query(LOCK, values), session.query(READ, values)]);
   const takenIds = new Map<string, TakenId>();
   for (const row of rows) {
     const run = {
@@ -54,5 +54,5 @@ export async function lockDeduplicationIds(session: TransactionSession, ids: rea
     };
     takenIds.set(keyOfRow(row), { run, expiresAt: integer(row, 'expires_at') });
   }
-  return { existingKeys: new Set(locked.map(keyOfRow)), takenIds };
+  return { existingKeys: new Set(lockedRows.map(keyOfRow)), takenIds };
 }

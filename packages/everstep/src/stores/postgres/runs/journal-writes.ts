@@ -87,16 +87,16 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
         this.recordAttempt(state.requireRun(write.runKey), write.attempt);
         break;
       case 'copy-journal': {
-        const [from, to] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
+        const [source, target] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
         if (this.isBeingCopied(write.fromRunKey)) batch.flush();
-        this.copySteps(from, to, { below: write.length, without: write.without });
+        this.copySteps(source, target, { below: write.length, without: write.without });
         break;
       }
       case 'stage-journal': {
-        const from = state.requireRun(write.fromRunKey);
-        const to = { instanceId: from.instanceId, runKey: write.toRunKey };
-        this.stagedRuns.push(to);
-        this.copySteps(from, to, write);
+        const source = state.requireRun(write.fromRunKey);
+        const target = { instanceId: source.instanceId, runKey: write.toRunKey };
+        this.stagedRuns.push(target);
+        this.copySteps(source, target, write);
         break;
       }
       case 'adopt-journal':
@@ -122,15 +122,15 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
 
   /** Copies the steps in a range of indexes, except those in `without`. Copies all steps if there is no range. */
   private copySteps(
-    from: RunInInstance,
-    to: RunInInstance,
+    source: RunInInstance,
+    target: RunInInstance,
     { from: atLeast = 0, below = MAX_INDEX, without = [] }: CopiedRange,
   ): void {
     this.copies.push({
-      instance_id: to.instanceId,
-      run_key: to.runKey,
-      from_instance: from.instanceId,
-      from_key: from.runKey,
+      instance_id: target.instanceId,
+      run_key: target.runKey,
+      from_instance: source.instanceId,
+      from_key: source.runKey,
       at_least: atLeast,
       below,
       without: JSON.stringify(without),

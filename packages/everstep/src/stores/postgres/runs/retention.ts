@@ -134,9 +134,9 @@ export class Retention {
     for (;;) {
       const runKeys = await this.findOldest(rows, query);
       if (runKeys.length === 0) return 0;
-      const removed = await this.database.transaction((session) => removeRuns(session, rows, query, runKeys));
+      const removedCount = await this.database.transaction((session) => removeRuns(session, rows, query, runKeys));
       // Zero means that another process has already removed all of these runs. There may be others.
-      if (removed > 0) return removed;
+      if (removedCount > 0) return removedCount;
     }
   }
 

@@ -133,8 +133,8 @@ export async function readNextDueAt(session: Session, after: number): Promise<nu
 /** Returns the runs that are not active. */
 export async function filterEndedRuns(session: Session, runs: readonly RunInInstance[]): Promise<readonly RunInInstance[]> {
   const keys = runs.map(({ instanceId, runKey }) => ({ instance_id: instanceId, run_key: runKey }));
-  const active = new Set((await session.query(STILL_ACTIVE, columnArrays(KEY, keys))).map((row) => text(row, 'run_key')));
-  return runs.filter(({ runKey }) => !active.has(runKey));
+  const activeKeys = new Set((await session.query(STILL_ACTIVE, columnArrays(KEY, keys))).map((row) => text(row, 'run_key')));
+  return runs.filter(({ runKey }) => !activeKeys.has(runKey));
 }
 
 /** Returns the task that invoked the run. If several tasks refer to the run, all except one belong to ended runs. */

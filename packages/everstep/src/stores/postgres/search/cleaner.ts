@@ -116,8 +116,8 @@ export class Cleaner {
       const namespaces = (await session.query(SELECT_DELETED_NAMESPACES, [indexId])).map((row) => integer(row, 'number'));
       const [sums] = await session.query(SUMS, [indexId]);
       if (!sums || namespaces.length === 0) return true;
-      const [remaining, gone] = [integer(sums, 'left'), integer(sums, 'gone')];
-      if (remaining > MAX_COPIED || gone < remaining * MIN_GONE_PER_REMAINING) return false;
+      const [remainingCount, goneCount] = [integer(sums, 'left'), integer(sums, 'gone')];
+      if (remainingCount > MAX_COPIED || goneCount < remainingCount * MIN_GONE_PER_REMAINING) return false;
       const [row] = await session.query(RENUMBER, [indexId]);
       if (!row) throw new Error('the table was not renumbered');
       const [oldTable, newTable] = [tableOf(collection), tableOf(integer(row, 'number'))];
