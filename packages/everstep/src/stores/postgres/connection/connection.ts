@@ -285,7 +285,7 @@ export class Database implements Session {
   }
 
   /** Runs `work` on a new connection outside the pool, so it never waits for a pooled one. Its errors are not converted. */
-  async withUnpooledConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
+  async withSeparateConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     const client = new this.Client({
       application_name: 'everstep (looks for servers)',
       connectionTimeoutMillis: this.connectTimeoutMs,

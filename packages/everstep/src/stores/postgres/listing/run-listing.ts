@@ -73,7 +73,7 @@ function valuesCondition(kind: RunKind, column: string, values: readonly string[
 }
 
 /** Returns a condition for any of the values in a column without an index. */
-const unindexedCondition = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
+const conditionWithoutIndex = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
   test: `r.${column} = ANY(${parameters.addList(values, 'text')})`,
 });
 
@@ -138,8 +138,8 @@ function conditionsOfFields(
     workflowUrls: textCondition('workflow_url'),
     callerIps: textCondition('caller_ip'),
     labels: (values, parameters) => labelCondition(kind, values, parameters),
-    hosts: (values, parameters) => unindexedCondition('url_host', values, parameters),
-    paths: (values, parameters) => unindexedCondition('url_path', values, parameters),
+    hosts: (values, parameters) => conditionWithoutIndex('url_host', values, parameters),
+    paths: (values, parameters) => conditionWithoutIndex('url_path', values, parameters),
     statuses: (values, parameters) => statusCondition(kind, values, filter, parameters),
   };
 }

@@ -48,7 +48,7 @@ interface Outage {
 
 /** The part of the database that this module uses: a connection outside the pool, on which statements are sent unchanged. */
 export interface ClusterConnection {
-  withUnpooledConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>;
+  withSeparateConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>;
 }
 
 export class ShardServers implements StoreServers {
@@ -132,14 +132,14 @@ export class ShardServers implements StoreServers {
       this.servers.find((server) => new RegExp(`(?<![\\w.-])${escapeRegExp(server)}(?!\\d)`).test(text)) ?? null;
     const namedServer = findNamed();
     if (namedServer !== null) return namedServer;
-    await this.database.withUnpooledConnection(async (client) => {
+    await this.database.withSeparateConnection(async (client) => {
       this.servers = (await client.query<{ server: string }>(SERVERS)).rows.map(({ server }) => server);
     });
     const namedAfterRefresh = findNamed();
     if (namedAfterRefresh !== null) return namedAfterRefresh;
     const [, shard] = SHARD_NUMBER.exec(error.message) ?? [];
     if (shard !== undefined) {
-      return this.database.withUnpooledConnection(async (client) => {
+      return this.database.withSeparateConnection(async (client) => {
         const { rows } = await client.query<{ server: string }>(SERVER_OF_SHARD, [shard]);
         return rows[0]?.server ?? null;
       });
@@ -148,7 +148,7 @@ export class ShardServers implements StoreServers {
     if (!isWriteRefusal(error)) return null;
     const [instanceId] = instances();
     if (instanceId === undefined) return this.findSilentServer();
-    return this.database.withUnpooledConnection(
+    return this.database.withSeparateConnection(
       async (client) => (await serversOfInstances(client, [instanceId])).get(instanceId) ?? null,
     );
   }
@@ -198,7 +198,7 @@ export class ShardServers implements StoreServers {
   }
 
   private readInstanceServers(): Promise<ReadonlyMap<string, string>> {
-    return this.database.withUnpooledConnection(async (client) => {
+    return this.database.withSeparateConnection(async (client) => {
       const { rows } = await client.query<{ id: string }>(INSTANCES);
       return serversOfInstances(
         client,
@@ -230,7 +230,7 @@ export class ShardServers implements StoreServers {
 
   /** Writes to the server. Rejects if it does not accept writes. A server that is no longer in the cluster counts as back. */
   private probe(server: string): Promise<void> {
-    return this.database.withUnpooledConnection(async (client) => {
+    return this.database.withSeparateConnection(async (client) => {
       await client.query(`SET statement_timeout = ${PROBE_TIMEOUT_MS}`);
       const { rows } = await client.query<{ id: string; server: string }>(PROBE_IDS);
       const id = rows.find((row) => row.server === server)?.id;

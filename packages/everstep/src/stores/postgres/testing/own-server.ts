@@ -120,8 +120,8 @@ export class OwnServer {
     const client = new pg.Client({ connectionString: this.url() });
     await client.connect();
     await client.query('SELECT pg_switch_wal()');
-    const countUnarchived = `SELECT count(*)::integer AS n FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'`;
-    while ((await client.query<{ n: number }>(countUnarchived)).rows[0]?.n !== 0) await setTimeout(50);
+    const countPendingArchives = `SELECT count(*)::integer AS n FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'`;
+    while ((await client.query<{ n: number }>(countPendingArchives)).rows[0]?.n !== 0) await setTimeout(50);
     await client.end();
     await this.end('SIGKILL');
     const base = join(this.home, 'base');

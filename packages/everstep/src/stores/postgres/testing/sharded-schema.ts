@@ -21,16 +21,16 @@ BEGIN
       SELECT pg_get_indexdef(indexrelid) FROM pg_index
       WHERE indrelid = source_table.name::regclass
         AND indexrelid NOT IN (SELECT conindid FROM pg_constraint WHERE conrelid = source_table.name::regclass));
-    EXECUTE format('ALTER TABLE %I RENAME TO unsharded', source_table.name);
+    EXECUTE format('ALTER TABLE %I RENAME TO original', source_table.name);
     EXECUTE format(
-      'CREATE TABLE %I (LIKE unsharded INCLUDING DEFAULTS) PARTITION BY HASH (%I)', source_table.name, source_table.sharded_by);
-    FOR column_of IN SELECT attname FROM pg_attribute WHERE attrelid = 'unsharded'::regclass AND attidentity <> '' LOOP
+      'CREATE TABLE %I (LIKE original INCLUDING DEFAULTS) PARTITION BY HASH (%I)', source_table.name, source_table.sharded_by);
+    FOR column_of IN SELECT attname FROM pg_attribute WHERE attrelid = 'original'::regclass AND attidentity <> '' LOOP
       EXECUTE format('CREATE SEQUENCE %I', source_table.name || '_numbers');
       EXECUTE format(
         'ALTER TABLE %I ALTER COLUMN %I SET DEFAULT nextval(%L)', source_table.name, column_of.attname,
         source_table.name || '_numbers');
     END LOOP;
-    DROP TABLE unsharded;
+    DROP TABLE original;
     FOREACH definition IN ARRAY definitions LOOP EXECUTE definition; END LOOP;
     FOR n IN 0..1 LOOP
       EXECUTE format(
