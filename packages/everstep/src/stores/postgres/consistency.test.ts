@@ -1,4 +1,4 @@
-/** The checks of the invariants on PostgreSQL. */
+/** Tests the checks of the invariants on PostgreSQL. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';

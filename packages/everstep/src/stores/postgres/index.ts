@@ -27,7 +27,7 @@ import { Primary } from './connection/primary.js';
 import { probeWrites } from './connection/probe-write.js';
 import { SqlSession } from './connection/sql-session.js';
 import { checkTls, tlsNotice } from './connection/tls.js';
-import { countQueued, retriedInQueue } from './control/queue-records.js';
+import { countQueuedMessages, listRetriedMessages } from './control/queue-records.js';
 import { instancesWithDueSchedules } from './control/schedule-records.js';
 import { createPostgresDeadLetterGroups } from './dead-letters/dead-letter-groups.js';
 import { removeInstanceRows } from './instance-removal/instance-rows.js';
@@ -44,29 +44,29 @@ import { readDueInstances } from './runs/due-tasks.js';
 import { hasWebhook, listWaiters } from './runs/event-reader.js';
 import {
   EMPTY_JOURNAL,
+  EMPTY_PART,
   findStep,
-  firstTasks,
-  journalSize,
   listAttempts,
   listSteps,
   listTasks,
   loadHistory,
-  NO_PART,
+  readFirstTasks,
+  readJournalSize,
 } from './runs/history-reader.js';
 import { Retention } from './runs/retention.js';
 import {
-  descendantsOf,
-  endedAmong,
+  countRetriesBeforeFailure,
+  filterEndedRuns,
   findInvoker,
   findInvokerAnywhere,
+  listDescendants,
   loadJournal,
   loadPayload,
+  loadPayloadHead,
   loadResult,
   loadRun,
-  payloadHead,
   readDueTasks,
   readNextDueAt,
-  retriesBeforeFailure,
 } from './runs/run-reader.js';
 import { RunRecords } from './runs/run-records.js';
 import { engineOf } from './sharding/detection.js';
@@ -75,11 +75,11 @@ import { removeStagedSteps } from './storage/staged-journals.js';
 
 export { StoreOpenError } from './connection/errors.js';
 
-/** How long units are gathered where the CPU is the bottleneck. A commit takes several times as long there. */
+/** How long units are gathered while the CPU is the bottleneck. A commit takes several times as long then. */
 const GATHER_MS = 10;
 /**
- * A batch costs the database about as much as twenty units, however many it has. While a batch is in progress, units are therefore
- * gathered until they are worth another one. Where the CPU is scarce, they are also gathered before the first batch.
+ * The fixed cost of a batch is about that of twenty units. While a batch is in progress, units are therefore gathered until another
+ * batch is worth its cost. While the CPU is the bottleneck, they are also gathered before the first batch.
  */
 const CONCURRENT_BATCHES = { max: 3, minUnits: 32, gatherMs: gatherWhenBusy(GATHER_MS) };
 
@@ -87,22 +87,25 @@ export interface PostgresStoreOptions {
   /** URL such as `postgres://user:password@host:5432/database`. Never logged. */
   readonly url: string;
   readonly log: Log;
-  /** Maximum number of connections; absent: 10. */
+  /** Maximum number of connections (default 10). */
   readonly maxConnections?: number;
-  /** Is called after each transaction, with the round-trip time of its COMMIT. */
+  /** Called after each transaction with the round-trip time of its COMMIT. */
   readonly onCommit?: (durationMs: number) => void;
-  /** How batches are committed: by instance where the tables are sharded by it over several servers. Default: together. */
+  /**
+   * Whether a transaction can contain units of several instances. The default is `by-instance` if the tables are sharded over
+   * several servers, and `together` otherwise.
+   */
   readonly commits?: Commits;
 }
 
 export interface OpenedNode {
   readonly store: Store;
   readonly cluster: Cluster & NodeWorkers;
-  /** Runs limited by plans, counted for all nodes together. */
+  /** Counts the runs that plans limit, for all nodes together. */
   readonly sharedDailyRuns: SharedDailyRuns;
-  /** For display: the URL without its secrets. */
+  /** The URL without its secrets, for display. */
   readonly location: string;
-  /** Does the work while no other process on the same database does such work; the others wait. */
+  /** Runs `work` while no other process on the same database runs such work; the others wait. */
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
@@ -115,7 +118,7 @@ export async function openPostgresNode(
   const notice = tlsNotice(options.url);
   if (notice !== null)
     options.log.warn({ store: locationOfUrl(options.url), reason: notice }, 'database TLS settings need attention');
-  // An idle transaction must not hold its locks for longer than the node holds everything else.
+  // An idle transaction must not hold its locks for longer than the node holds its lease.
   const database = await openDatabase({ ...options, primary, idleTransactionMs: options.leaseMs ?? DEFAULT_LEASE_MS });
   const cluster = new PostgresCluster(database, { ...options, primary });
   try {
@@ -125,13 +128,13 @@ export async function openPostgresNode(
     await database.close();
     throw error;
   }
-  const exclusive = new ExclusiveWork(database);
+  const exclusiveWork = new ExclusiveWork(database);
   return {
     cluster,
     store: createPostgresStore(database, cluster, options.commits),
     sharedDailyRuns: createSharedDailyRuns(database),
     location: locationOfUrl(options.url),
-    exclusively: (work) => exclusive.run('start', work),
+    exclusively: (work) => exclusiveWork.run('start', work),
   };
 }
 
@@ -150,13 +153,13 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
   await primary.ready();
   if (!primary.isKnown) {
     primary.close();
-    throw new StoreOpenError('unreachable', `${location} cannot be used: none of these servers is reachable and accepts writes.`);
+    throw new StoreOpenError('unreachable', `${location} cannot be used: no server in this URL is reachable and accepts writes.`);
   }
   const database = new Database({ ...options, primary });
   try {
     const facts = await migrate(database, options.url);
     database.engine = await engineOf(database, options.log);
-    if (!facts.fsync) {
+    if (!facts.hasFsync) {
       options.log.warn(
         { store: location },
         'database runs with fsync off, acknowledged changes can be lost when its machine fails',
@@ -170,8 +173,8 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
 }
 
 /**
- * A store on an open database with the latest schema, which `close` closes. With a cluster it returns only what is due to this
- * node.
+ * Creates a store on an open database with the latest schema. Closing the store closes the database. With a cluster, `dueTasks`
+ * returns only tasks that this node has claimed.
  */
 export function createPostgresStore(
   database: Database,
@@ -182,10 +185,10 @@ export function createPostgresStore(
   cluster?.setBatchWriter(batches);
   const store = new SqlSession(database);
   const records = new RunRecords(database, batches.instances);
-  /** Reads from the rows of a run by its instance and key. `missing` is the result if there is no such run. */
-  const ofRun = async <Result, Missing>(runKey: string, read: (run: RunInInstance) => Promise<Result>, missing: Missing) => {
+  /** Calls `read` with the instance and key of a run. Returns `fallback` if there is no such run. */
+  const withRun = async <Result, Missing>(runKey: string, read: (run: RunInInstance) => Promise<Result>, fallback: Missing) => {
     const instanceId = (await batches.instances.instancesOf([runKey])).get(runKey);
-    return instanceId === undefined ? missing : read({ instanceId, runKey });
+    return instanceId === undefined ? fallback : read({ instanceId, runKey });
   };
   const retention = new Retention(database);
   return {
@@ -193,11 +196,11 @@ export function createPostgresStore(
     concurrentBatches: CONCURRENT_BATCHES,
     ...(database.engine.servers ? { servers: database.engine.servers } : {}),
     probeWrites: () => probeWrites(database),
-    loadRun: ({ runKey }) => ofRun(runKey, (run) => loadRun(database, run), null),
-    loadPayload: ({ runKey }) => ofRun(runKey, (run) => loadPayload(database, run), null),
-    payloadHead: ({ runKey }) => ofRun(runKey, (run) => payloadHead(database, run), null),
-    loadResult: ({ runKey }) => ofRun(runKey, (run) => loadResult(database, run), null),
-    loadJournal: ({ runKey, from }) => ofRun(runKey, (run) => loadJournal(database, run, from), []),
+    loadRun: ({ runKey }) => withRun(runKey, (run) => loadRun(database, run), null),
+    loadPayload: ({ runKey }) => withRun(runKey, (run) => loadPayload(database, run), null),
+    payloadHead: ({ runKey }) => withRun(runKey, (run) => loadPayloadHead(database, run), null),
+    loadResult: ({ runKey }) => withRun(runKey, (run) => loadResult(database, run), null),
+    loadJournal: ({ runKey, from }) => withRun(runKey, (run) => loadJournal(database, run, from), []),
     dueTasks: async (query) =>
       batches.instances.rememberFrom(
         await (cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query)),
@@ -213,16 +216,16 @@ export function createPostgresStore(
     async endedAmong({ runKeys }) {
       const instances = await batches.instances.instancesOf(runKeys);
       const runs = [...instances].map(([runKey, instanceId]) => ({ instanceId, runKey }));
-      const ended = await endedAmong(database, runs);
-      return [...ended.map(({ runKey }) => runKey), ...runKeys.filter((runKey) => !instances.has(runKey))];
+      const endedRuns = await filterEndedRuns(database, runs);
+      return [...endedRuns.map(({ runKey }) => runKey), ...runKeys.filter((runKey) => !instances.has(runKey))];
     },
-    runHistory: (query) => ofRun(query.runKey, (run) => loadHistory(database, { ...query, run }), null),
-    journalSize: ({ runKey }) => ofRun(runKey, (run) => journalSize(database, run), EMPTY_JOURNAL),
-    listSteps: (query) => ofRun(query.runKey, (run) => listSteps(database, { ...query, run }), NO_PART),
-    listTasks: (query) => ofRun(query.runKey, (run) => listTasks(database, { ...query, run }), NO_PART),
-    firstTasks: (query) => firstTasks(database, query),
-    listAttempts: (query) => ofRun(query.runKey, (run) => listAttempts(database, { ...query, run }), NO_PART),
-    findStep: ({ runKey, stepId, maxOutBytes }) => ofRun(runKey, (run) => findStep(database, run, stepId, maxOutBytes), null),
+    runHistory: (query) => withRun(query.runKey, (run) => loadHistory(database, { ...query, run }), null),
+    journalSize: ({ runKey }) => withRun(runKey, (run) => readJournalSize(database, run), EMPTY_JOURNAL),
+    listSteps: (query) => withRun(query.runKey, (run) => listSteps(database, { ...query, run }), EMPTY_PART),
+    listTasks: (query) => withRun(query.runKey, (run) => listTasks(database, { ...query, run }), EMPTY_PART),
+    firstTasks: (query) => readFirstTasks(database, query),
+    listAttempts: (query) => withRun(query.runKey, (run) => listAttempts(database, { ...query, run }), EMPTY_PART),
+    findStep: ({ runKey, stepId, maxOutBytes }) => withRun(runKey, (run) => findStep(database, run, stepId, maxOutBytes), null),
     listRuns: (page) => listRuns(database, page),
     listSearchableRuns: (page) => listSearchableRuns(database, page),
     listDeadLetters: (page) => listDeadLetters(database, page),
@@ -232,21 +235,21 @@ export function createPostgresStore(
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
     loadDeadLetterBodies: ({ instanceId, dlqIds }) => loadDeadLetterBodies(database, instanceId, dlqIds),
     listWaiters: (query) => listWaiters(database, query),
-    descendantsOf: ({ runKey, limit }) => ofRun(runKey, (run) => descendantsOf(database, run, limit), []),
-    retriesBeforeFailure: ({ runKey, at }) => ofRun(runKey, (run) => retriesBeforeFailure(database, run, at), 0),
+    descendantsOf: ({ runKey, limit }) => withRun(runKey, (run) => listDescendants(database, run, limit), []),
+    retriesBeforeFailure: ({ runKey, at }) => withRun(runKey, (run) => countRetriesBeforeFailure(database, run, at), 0),
     async invokerOf({ childRunKey }) {
-      const invoker = await ofRun(childRunKey, (run) => findInvoker(database, run), null);
+      const invoker = await withRun(childRunKey, (run) => findInvoker(database, run), null);
       return invoker ?? findInvokerAnywhere(database, childRunKey);
     },
-    hasWebhook: ({ runKey, eventId }) => ofRun(runKey, (run) => hasWebhook(database, run, eventId), false),
+    hasWebhook: ({ runKey, eventId }) => withRun(runKey, (run) => hasWebhook(database, run, eventId), false),
     ...createControls(store),
-    countQueued: ({ instanceId, name }) => countQueued(database, instanceId, name),
-    retriedInQueue: ({ instanceId, name }) => retriedInQueue(database, instanceId, name),
+    countQueued: ({ instanceId, name }) => countQueuedMessages(database, instanceId, name),
+    retriedInQueue: ({ instanceId, name }) => listRetriedMessages(database, instanceId, name),
     instancesWithDueSchedules: ({ before }) => instancesWithDueSchedules(database, before),
     removeEndedRuns: (query) => retention.remove(query),
     removeStagedSteps: () => removeStagedSteps(database),
     removeInstanceRows: (query) => removeInstanceRows(database, query),
-    // The space belongs to the server: its autovacuum makes it reusable.
+    // The database server manages the space: its autovacuum makes it reusable.
     releaseSpace: async () => false,
     deadLetterGroups: createPostgresDeadLetterGroups(database, store),
     accounts: createPostgresAccounts(database, store),

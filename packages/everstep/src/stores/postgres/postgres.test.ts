@@ -16,8 +16,8 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 if (typeof schemas === 'string') {
   describe('PostgreSQL as a store', { skip: schemas }, () => {});
 } else {
-  // One schema for all tests, emptied after each: creating the tables again would take longer than most of them. One store,
-  // except for tests that open another: it does not rely on what it remembers from one call to the next.
+  // All tests share one schema, which is emptied after each: creating the tables again would take longer than most tests. They also
+  // share one store, because a store does not rely on what it remembers from earlier calls.
   const schema = await schemas.make();
   const { url } = schema;
   const sent = recordStatements();
@@ -36,8 +36,8 @@ if (typeof schemas === 'string') {
       dispose: () => schema.clear(),
     };
   };
-  describe('the one of a database', () => storeConformance('PostgreSQL', underTest));
-  describe('shared by several processes', () => sharedRepairConformance(underTest));
+  describe('used by one process', () => storeConformance('PostgreSQL', underTest));
+  describe('used by several processes', () => sharedRepairConformance(underTest));
   test('every statement on a distributed table names its instance, except those in the list of exceptions', () => {
     const isOfSchema = (text: string) => MIGRATIONS.includes(text) || /^(?:ANALYZE|SET) /.test(text) || text.includes('DO $$');
     const unrouted = [...sent].filter((text) => !isOfSchema(text) && unroutedTables(text).length > 0);

@@ -1,4 +1,4 @@
-/** Reads columns and checks their types. A row that does not match the schema is a TypeError. */
+/** Reads columns and checks their types. Throws a TypeError if a row does not match the schema. */
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -6,7 +6,7 @@ function throwUnexpected(row: Row, column: string, expected: string): never {
   throw new TypeError(`column ${column} is ${row[column] === null ? 'null' : typeof row[column]}, not ${expected}`);
 }
 
-/** 64-bit integers are read as numbers: times and counts are far below 2^53. */
+/** Reads an integer. 64-bit integers become numbers, because times and counts are far below 2^53. */
 export function integer(row: Row, column: string): number {
   const value = row[column];
   return typeof value === 'number' ? value : throwUnexpected(row, column, 'a number');
@@ -17,14 +17,14 @@ export function text(row: Row, column: string): string {
   return typeof value === 'string' ? value : throwUnexpected(row, column, 'text');
 }
 
-/** SQLite has no type for flags and returns 0 or 1. */
+/** Reads a boolean. SQLite has no type for booleans and returns 0 or 1. */
 export function flag(row: Row, column: string): boolean {
   const value = row[column];
   if (value === true || value === 1) return true;
   return value === false || value === 0 ? false : throwUnexpected(row, column, 'true or false');
 }
 
-/** Returns a plain Uint8Array: a Buffer would be shown and compared as something else. */
+/** Reads bytes as a plain Uint8Array, because a Buffer is printed and compared differently. */
 export function bytes(row: Row, column: string): Uint8Array {
   const value = row[column];
   if (!(value instanceof Uint8Array)) return throwUnexpected(row, column, 'bytes');
@@ -44,9 +44,9 @@ export function word<Word extends string>(row: Row, column: string, words: reado
   return words.find((candidate) => candidate === value) ?? throwUnexpected(row, column, `one of ${words.join(', ')}`);
 }
 
-/** Reads JSON that a store wrote from a value of the type. */
+/** Parses a JSON column. The value is not validated, because the store wrote it from a value of this type. */
 export const json = <Value>(row: Row, column: string): Value => JSON.parse(text(row, column)) as Value;
 
-/** Returns the columns as a list for a statement, each with the `alias` of its table if one is given. */
+/** Returns the columns separated by commas, each qualified with `alias` if it is given. */
 export const listOf = (columns: readonly string[], alias?: string): string =>
   columns.map((column) => (alias === undefined ? column : `${alias}.${column}`)).join(', ');

@@ -23,7 +23,7 @@ import { bytes, integer, integerOrNull, json, type Row, text, textOrNull, word }
 export const DIALECTS: readonly DialectName[] = DIALECT_NAMES;
 export const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
 
-/** Reads the parts of a run that every view of it has. */
+/** Reads the fields that every view of a run has. */
 export const runIdentityOf = (row: Row) => ({
   key: text(row, 'run_key'),
   instanceId: text(row, 'instance_id'),
@@ -38,8 +38,8 @@ export const runIdentityOf = (row: Row) => ({
 });
 
 function resultOf(row: Row): Pick<RunRecord, 'result' | 'resultLeftOut'> {
-  const [result, bytes] = [textOrNull(row, 'result'), integerOrNull(row, 'result_bytes')];
-  return result === null && bytes !== null ? { result, resultLeftOut: bytes } : { result };
+  const [result, resultBytes] = [textOrNull(row, 'result'), integerOrNull(row, 'result_bytes')];
+  return result === null && resultBytes !== null ? { result, resultLeftOut: resultBytes } : { result };
 }
 
 export const runRecordOf = (row: Row): RunRecord => ({
@@ -66,7 +66,7 @@ export const headersOf = (row: Row): Omit<RunPayload, 'body'> => ({
 
 export const payloadOf = (row: Row): RunPayload => ({ body: bytes(row, 'body'), ...headersOf(row) });
 
-/** Reads an entry from a row with the payload of its run. */
+/** Reads a dead letter from a row with the payload of its run. */
 export const deadLetterRecordOf = (row: Row, run: RunRecord, position: Position): DeadLetterRecord => ({
   dlqId: text(row, 'dlq_id'),
   runKey: run.key,
@@ -84,7 +84,7 @@ export const deadLetterRecordOf = (row: Row, run: RunRecord, position: Position)
   position,
 });
 
-/** Reads the bodies of a dead letter and how it failed. */
+/** Reads the request and response bodies of a dead letter, and the error that its run failed with. */
 export const bodiesOf = (row: Row): DeadLetterBodies => ({
   body: bytes(row, 'body'),
   responseBody: bytes(row, 'response_body'),

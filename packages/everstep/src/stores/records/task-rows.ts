@@ -1,4 +1,4 @@
-/** Reads rows of tasks as the engine knows them, and writes their columns. */
+/** Converts rows of tasks to the engine's tasks, and tasks to their columns. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
 import type { Task } from '../../engine/runs/run.js';
 import { integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';

@@ -9,33 +9,33 @@ import { sql } from '../../shared/sql/sql.js';
 import { ExclusiveWork } from '../cluster/exclusive-work.js';
 import type { Database } from '../connection/connection.js';
 import type { SqlSession } from '../connection/sql-session.js';
-import { totalsOf } from '../storage/stored-bytes.js';
+import { readInstanceTotals } from '../storage/stored-bytes.js';
 import { countDays, OldDays } from './day-counts.js';
 
 export function createPostgresAccounts(database: Database, store: SqlSession): AccountStore {
   const oldDays = new OldDays(database);
-  const exclusive = new ExclusiveWork(database);
+  const exclusiveWork = new ExclusiveWork(database);
   return createAccounts(store, {
     addAudit,
-    // The first price also applies to messages that were counted before there was one.
+    // The first price also applies to messages that were counted before the instance had a price.
     *noteInstance(instanceId, price) {
       if (price !== undefined)
         yield* send(sql`
           UPDATE queue_instance SET first_price = coalesce(first_price, ${price}) WHERE instance_id = ${instanceId}`);
     },
-    // The rows that store the latest time of the instance are removed, so it is stored in a row of no instance.
+    // The rows that store the latest time of the instance are removed, so it is stored in a row that belongs to no instance.
     *noteDeletion(_instanceId, at) {
       yield* send(sql`
         INSERT INTO clock_mark (shard, latest_time) VALUES (0, ${at}) ON CONFLICT (shard) DO UPDATE
           SET latest_time = excluded.latest_time WHERE clock_mark.latest_time < excluded.latest_time`);
     },
-    exclusively: (work, accountIds) => exclusive.runOnSome('accounts', accountIds, work),
-    totalsOf: ({ accountId }) => totalsOf(database, accountId),
+    exclusively: (work, accountIds) => exclusiveWork.runForIds('accounts', accountIds, work),
+    totalsOf: ({ accountId }) => readInstanceTotals(database, accountId),
     ...createUsage(store),
     async countOfDay(counts) {
       if (counts.length === 0) return;
       await database.transaction(async (session) => countDays(session, counts));
-      await oldDays.counted(counts);
+      await oldDays.noteCounts(counts);
     },
     countsByDay: ({ instanceId, fromDay }) => store.read(listDayCounts(instanceId, fromDay)),
   });

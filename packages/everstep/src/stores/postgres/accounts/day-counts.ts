@@ -1,6 +1,6 @@
 /**
- * Writes the day counts of a batch. Each connection adds to its own rows, as for usage. Days that are no longer read are
- * removed when another day starts, in a transaction of their own.
+ * Writes the day counts of a batch. As with usage, each connection adds to its own rows. Days that are no longer read are removed
+ * when a new day starts, in a separate transaction.
  */
 import { type CountOfDay, DAYS_KEPT } from '../../../ports/stores/account-store.js';
 import { DAY_MS, DaySums, REMOVED_AT_ONCE } from '../../shared/accounts/day-counts.js';
@@ -40,7 +40,7 @@ export function countDays(session: TransactionSession, counts: readonly Omit<Cou
   ]);
 }
 
-/** Removes days that are no longer read, for all instances, whenever the first count of another day is made. */
+/** Removes days that are no longer read, for all instances, after the first count of a new day. */
 export class OldDays {
   private readonly database: Database;
   private day: number | null = null;
@@ -49,8 +49,8 @@ export class OldDays {
     this.database = database;
   }
 
-  /** Must be called after these were counted. Never rejects: rows that could not be removed are removed at a later count. */
-  async counted(counts: readonly Pick<CountOfDay, 'at'>[]): Promise<void> {
+  /** Must be called after the counts are committed. Never rejects: rows that could not be removed are removed later. */
+  async noteCounts(counts: readonly Pick<CountOfDay, 'at'>[]): Promise<void> {
     const day = Math.floor(Math.max(...counts.map(({ at }) => at)) / DAY_MS);
     if (day === this.day) return;
     this.day = day;

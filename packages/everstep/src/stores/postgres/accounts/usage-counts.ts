@@ -1,6 +1,6 @@
 /**
- * Messages that instances are billed for. A batch writes one row for each instance and day, for the owner and the price that
- * the instance has at that moment. Messages that are counted before there is a price have no price; the instance stores its
+ * Counts the messages that instances are billed for. A batch writes one row for each instance and day, with the current owner and
+ * price of the instance. Messages that are counted before there is a price have no price; the instance stores its
  * first price, so a count never waits for a change of the price. Each connection adds to its own rows, so no commit waits for
  * the count of another.
  * Keeps invariants 17 and 20.
@@ -11,7 +11,7 @@ import { type TransactionSession, tableWrite } from '../connection/connection.js
 
 export type UsageWrite = Extract<StoreWrite, { readonly kind: 'count-messages' }>;
 
-/** If there are more connections, some share rows. */
+/** Number of rows over which the connections are spread. With more connections than rows, some share a row. */
 export const SHARDS = 64;
 
 const ADD = tableWrite(

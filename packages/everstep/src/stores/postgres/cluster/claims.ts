@@ -1,19 +1,25 @@
-/** Claims: which node acts on which task. Keeps invariant 23. */
+/** Claims, hands over and releases tasks. A claim determines which node acts on a task. Keeps invariant 23. */
 import type { ClaimQuery, Loan, TaskOfNode, WorkInProgress } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
 import { type Database, inForms, type Session, statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
-import { DUE_COLUMNS, type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from '../runs/due-tasks.js';
+import { DUE_TASK_COLUMNS, type DueTasksQuery, dueTaskOf, dueTaskParameters, dueTasksStatement } from '../runs/due-tasks.js';
 import type { RunInstances } from '../runs/run-instances.js';
-import { claimEach, lockTaker, lostHolders, releaseEach, releaseOthers } from './distributed-claims.js';
+import {
+  claimByInstance,
+  lockTaker,
+  readLostHolders,
+  releaseClaimsByInstance,
+  releaseUnusedByInstance,
+} from './distributed-claims.js';
 
 const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
 const TASK_OF_INSTANCE = { instance_id: 'text', ...TASK_REFERENCE } as const satisfies Columns;
 const LOAN = { ...TASK_OF_INSTANCE, node_id: 'text' } as const satisfies Columns;
 
-/** Queued messages are claimed in `queue-claims.ts`. */
-const claim = (where: string) =>
+/** Returns a statement that claims due tasks, except queued messages, which `queue-claims.ts` claims. */
+const claimStatement = (where: string) =>
   statement(`
   WITH picked AS (
     SELECT p.instance_id, p.run_key, p.slot, CASE WHEN p.wanted_by IS NOT NULL THEN p.lent_by END AS lender FROM task p
@@ -25,16 +31,16 @@ const claim = (where: string) =>
     WHERE c.instance_id = picked.instance_id AND c.run_key = picked.run_key AND c.slot = picked.slot
     RETURNING c.*, picked.lender
   )
-  SELECT ${DUE_COLUMNS}, t.lender FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
+  SELECT ${DUE_TASK_COLUMNS}, t.lender FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
-const CLAIM = claim('true');
-const CLAIM_OF_INSTANCE = inForms(claim('p.instance_id = $4').text, [
-  claim('p.instance_id = $4')
+const CLAIM = claimStatement('true');
+const CLAIM_OF_INSTANCE = inForms(claimStatement('p.instance_id = $4').text, [
+  claimStatement('p.instance_id = $4')
     .text.replace('WHERE c.instance_id = picked.instance_id', 'WHERE c.instance_id = $4 AND c.instance_id = picked.instance_id')
     .replace('JOIN run r ON', 'JOIN run r ON r.instance_id = $4 AND'),
 ]);
-const CLAIMED = dueAmong('claimed_by = $6');
-const CLAIMED_OF_INSTANCE = dueAmong('claimed_by = $6 AND instance_id = $7');
+const CLAIMED = dueTasksStatement('claimed_by = $6');
+const CLAIMED_OF_INSTANCE = dueTasksStatement('claimed_by = $6 AND instance_id = $7');
 const NEXT_UNCLAIMED = statement(`
   SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
 const handOverSql = (taker: string) => `
@@ -42,13 +48,13 @@ const handOverSql = (taker: string) => `
   FROM ${unnest(TASK_OF_INSTANCE, 4)} AS u(${columnNames(TASK_OF_INSTANCE)})
   WHERE t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $2
   RETURNING t.wanted_by`;
-/** A task handed to a node that is gone becomes unclaimed. `lent_by` has a meaning only together with `wanted_by`. */
+/** Hands tasks over. If the receiving node is gone, they become unclaimed. `lent_by` is valid only together with `wanted_by`. */
 const HAND_OVER = statement(`
   WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $1 FOR KEY SHARE),
   handed AS (${handOverSql('(SELECT node_id FROM taker)')})
   SELECT count(*) FILTER (WHERE wanted_by IS NULL) AS left_over FROM handed`);
-/** Hands tasks to a node whose row is locked, or to none if it is null. */
-const HAND_TO = statement(handOverSql('$1::text'));
+/** Hands tasks to a node whose row is locked. If the node is null, the tasks become unclaimed. */
+const HAND_OVER_TO_LOCKED = statement(handOverSql('$1::text'));
 const STILL_LENT = statement(`
   SELECT u.run_key, u.slot, u.node_id
   FROM ${unnest(LOAN)} AS u(${columnNames(LOAN)}) JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
@@ -65,15 +71,15 @@ const RELEASE_CLAIMS = statement('UPDATE task SET claimed_by = NULL, wanted_by =
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
 
-/** Steps from one holder to the next in the index: as many steps as there are nodes, regardless of the number of their tasks. */
-const holders = (column: string, where: string) => `
+/** Returns SQL that steps from one holder to the next in the index. There is one step for each node, however many tasks it has. */
+const holdersSql = (column: string, where: string) => `
   (SELECT ${column} AS id FROM task WHERE ${where} AND ${column} IS NOT NULL ORDER BY ${column} LIMIT 1)
   UNION ALL
   SELECT (SELECT ${column} FROM task WHERE ${where} AND ${column} > h.id ORDER BY ${column} LIMIT 1)
   FROM ${column}_of h WHERE h.id IS NOT NULL`;
 const LOST_HOLDERS = statement(`
-  WITH RECURSIVE claimed_by_of AS (${holders('claimed_by', 'due_at IS NOT NULL')}),
-    wanted_by_of AS (${holders('wanted_by', 'true')})
+  WITH RECURSIVE claimed_by_of AS (${holdersSql('claimed_by', 'due_at IS NOT NULL')}),
+    wanted_by_of AS (${holdersSql('wanted_by', 'true')})
   SELECT id FROM (SELECT id FROM claimed_by_of UNION SELECT id FROM wanted_by_of) AS h
   WHERE id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM node WHERE node_id = h.id)`);
 
@@ -82,10 +88,11 @@ export async function claimDue(
   nodeId: string,
   { before, limit, instanceId }: ClaimQuery,
 ): Promise<readonly DueTask[]> {
-  const claimOf = (id: string, max: number) => session.query(CLAIM_OF_INSTANCE, [before, nodeId, max, id]);
-  const claimAll = () => (instanceId === undefined ? session.query(CLAIM, [before, nodeId, limit]) : claimOf(instanceId, limit));
+  const claimInInstance = (id: string, max: number) => session.query(CLAIM_OF_INSTANCE, [before, nodeId, max, id]);
+  const claimAll = () =>
+    instanceId === undefined ? session.query(CLAIM, [before, nodeId, limit]) : claimInInstance(instanceId, limit);
   const rows = session.engine.isDistributed
-    ? claimEach(session, nodeId, { before, limit, ...(instanceId === undefined ? {} : { instanceId }) }, claimOf)
+    ? claimByInstance(session, nodeId, { before, limit, ...(instanceId === undefined ? {} : { instanceId }) }, claimInInstance)
     : claimAll();
   return (await rows).map((row) => {
     const lender = textOrNull(row, 'lender');
@@ -93,9 +100,9 @@ export async function claimDue(
   });
 }
 
-/** Returns those of the tasks that are still claimed by or handed to the nodes that they were lent to. */
-export async function stillLent(session: Session, instances: RunInstances, loans: readonly Loan[]): Promise<readonly Loan[]> {
-  const rows = (await inInstances(instances, loans)).map(({ to, ...row }) => ({ ...row, node_id: to }));
+/** Returns the loans whose tasks are still claimed by, or handed to, the nodes that they were lent to. */
+export async function readOpenLoans(session: Session, instances: RunInstances, loans: readonly Loan[]): Promise<readonly Loan[]> {
+  const rows = (await withInstances(instances, loans)).map(({ to, ...row }) => ({ ...row, node_id: to }));
   return (await session.query(STILL_LENT, columnArrays(LOAN, rows))).map((row) => ({
     runKey: text(row, 'run_key'),
     slot: integer(row, 'slot'),
@@ -105,7 +112,7 @@ export async function stillLent(session: Session, instances: RunInstances, loans
 
 /** Returns the due tasks that this node has claimed, for a node that may have missed some of them. */
 export async function readClaimed(session: Session, nodeId: string, query: DueTasksQuery): Promise<readonly DueTask[]> {
-  const parameters = [...dueParameters(query), nodeId];
+  const parameters = [...dueTaskParameters(query), nodeId];
   const { instanceId } = query;
   const rows =
     instanceId === undefined
@@ -119,8 +126,8 @@ export async function readNextUnclaimedAt(session: Session, after: number): Prom
   return row ? integer(row, 'due_at') : null;
 }
 
-/** Tasks as rows with the instances of their runs, without those of runs that never existed. */
-async function inInstances<Task extends TaskOfNode>(instances: RunInstances, tasks: readonly Task[]) {
+/** Returns the tasks as rows with the instances of their runs, except tasks of runs that never existed. */
+async function withInstances<Task extends TaskOfNode>(instances: RunInstances, tasks: readonly Task[]) {
   const instanceIds = await instances.instancesOf(tasks.map(({ runKey }) => runKey));
   return tasks.flatMap(({ runKey, ...task }) => {
     const instance_id = instanceIds.get(runKey);
@@ -135,12 +142,12 @@ export async function handOver(
   tasks: readonly TaskOfNode[],
   { from, to, isLent = false }: { readonly from: string; readonly to: string; readonly isLent?: boolean },
 ): Promise<boolean> {
-  const rows = await inInstances(instances, tasks);
+  const rows = await withInstances(instances, tasks);
   const values = [from, isLent, ...columnArrays(TASK_OF_INSTANCE, rows)];
   if (database.engine.isDistributed) {
     return database.transaction(async (session) => {
       const taker = await lockTaker(session, to);
-      await session.query(HAND_TO, [taker, ...values]);
+      await session.query(HAND_OVER_TO_LOCKED, [taker, ...values]);
       return taker !== null;
     });
   }
@@ -155,8 +162,8 @@ const referenceArrays = (tasks: readonly TaskOfNode[]) =>
   );
 
 /**
- * Stops the node from claiming, and releases everything except these tasks and gates. Resolves with true if gates were
- * released.
+ * Stops the node from claiming, and releases its claims and gates except those of the work in progress. Resolves with true if gates
+ * were released.
  */
 export async function releaseClaims(
   session: TransactionSession,
@@ -164,7 +171,7 @@ export async function releaseClaims(
   { tasks, gates }: WorkInProgress,
 ): Promise<boolean> {
   await session.execute(BEGIN_LEAVING, [nodeId]);
-  if (session.engine.isDistributed) return releaseOthers(session, nodeId, { tasks, gates });
+  if (session.engine.isDistributed) return releaseUnusedByInstance(session, nodeId, { tasks, gates });
   // Gates are released before tasks that were handed over because of them: a node that hands over at the same time sees the
   // release.
   const releasedGates = await session.execute(RELEASE_UNUSED_GATES, [nodeId, gates]);
@@ -174,21 +181,21 @@ export async function releaseClaims(
 }
 
 /**
- * A commit claims for its node without checking whether others are taking over from that node. What it claims after that
- * belongs to a node that no longer exists. Releases such claims and returns whether there were any.
+ * Releases the claims of nodes that no longer exist. Returns whether there were any. A commit claims tasks for its node without
+ * checking whether another node is taking over from it, so it can write a claim after the takeover.
  */
-export async function freeLost(database: Database): Promise<boolean> {
-  const lost = database.engine.isDistributed
-    ? await lostHolders(database)
+export async function releaseLostClaims(database: Database): Promise<boolean> {
+  const lostNodeIds = database.engine.isDistributed
+    ? await readLostHolders(database)
     : (await database.query(LOST_HOLDERS)).map(({ id }) => String(id));
-  if (lost.length === 0) return false;
-  await database.transaction((session) => releaseAll(session, lost));
+  if (lostNodeIds.length === 0) return false;
+  await database.transaction((session) => releaseClaimsOfNodes(session, lostNodeIds));
   return true;
 }
 
-/** Makes everything that these nodes had claimed unclaimed. */
-export async function releaseAll(session: TransactionSession, nodeIds: readonly string[]): Promise<void> {
-  if (session.engine.isDistributed) return releaseEach(session, nodeIds);
+/** Releases all claims and gates of these nodes. */
+export async function releaseClaimsOfNodes(session: TransactionSession, nodeIds: readonly string[]): Promise<void> {
+  if (session.engine.isDistributed) return releaseClaimsByInstance(session, nodeIds);
   session.send(RELEASE_GATES, [nodeIds]);
   session.send(RELEASE_CLAIMS, [nodeIds]);
   session.send(RELEASE_WANTED, [nodeIds]);

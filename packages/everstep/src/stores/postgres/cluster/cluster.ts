@@ -1,4 +1,4 @@
-/** This process as one of the nodes on a database: its lease, and the notices that it sends and receives. */
+/** Makes this process one of the nodes on a database. Holds its lease, and sends and receives notices. */
 import type {
   ClaimQuery,
   Cluster,
@@ -21,7 +21,7 @@ import { Database } from '../connection/connection.js';
 import { DatabaseTime } from '../connection/database-time.js';
 import { Primary } from '../connection/primary.js';
 import { RunInstances } from '../runs/run-instances.js';
-import { claimDue, freeLost, handOver, releaseClaims, stillLent } from './claims.js';
+import { claimDue, handOver, readOpenLoans, releaseClaims, releaseLostClaims } from './claims.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { gateHolderOf, gateHolderOnServers, gateStatusOf, publishGateStatus } from './gate-leases.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
@@ -31,13 +31,13 @@ import { publishPools, readConnections, readMembers, readPools } from './worker-
 
 /** Time after which a silent node loses its claims. */
 export const DEFAULT_LEASE_MS = 5_000;
-/** Renewals of a lease within its duration. */
+/** Number of renewals of a lease within its duration. */
 const RENEWALS_PER_LEASE = 3;
 /** Delay after the expected end of another node's lease before this node checks whether it has ended. */
 const TAKEOVER_DELAY_MS = 20;
 /** Maximum error of this node's time. While it is larger, the time of the database is read again. */
 const MAX_UNCERTAINTY_MS = 1;
-/** Maximum number of times that it is read, at the start and at each renewal. */
+/** Maximum number of reads of the database's time, at the start and at each renewal. */
 const SAMPLES_AT_START = 8;
 const SAMPLES_AT_RENEWAL = 4;
 const WORK = 'work';
@@ -45,12 +45,12 @@ const WORK = 'work';
 export interface PostgresClusterOptions {
   readonly url: string;
   readonly log: Log;
-  /** Selects among the servers that the URL names; absent if there is one. */
+  /** Finds the primary among the servers in the URL. By default a new one is created. */
   readonly primary?: Primary;
   readonly facts: NodeFacts;
   /** Time after which a silent node loses its claims; at least one second. */
   readonly leaseMs?: number;
-  /** Is called with the number of nodes whose lease expired and whose work this node has taken over. */
+  /** Called with the number of nodes whose lease expired and whose work this node has taken over. */
   readonly onTakeover?: (nodes: number) => void;
 }
 
@@ -63,7 +63,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly lease: NodeLease;
   /** A separate connection, so that the lease does not end because all others are in use. */
   private readonly leaseDatabase: Database;
-  private readonly exclusive: ExclusiveWork;
+  private readonly exclusiveWork: ExclusiveWork;
   private readonly time = new DatabaseTime();
   private readonly notices: Notices;
   private readonly confirmations = new Confirmations();
@@ -73,15 +73,15 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private takeoverTimer: NodeJS.Timeout | undefined;
   private renewing: Promise<void> | null = null;
   private sampling: Promise<void> | null = null;
-  private freeingLost: Promise<void> | null = null;
+  private releasingLost: Promise<void> | null = null;
   private batches: Pick<BatchWriter, 'settled'> | null = null;
   private instances: RunInstances;
-  private suspended = false;
+  private isSuspended = false;
   /** Whether the node is leaving and claims nothing more. */
-  private leaving = false;
+  private isLeaving = false;
   private hasLeft = false;
   /** Whether the node has joined, so that other nodes may know it. */
-  private joined = false;
+  private hasJoined = false;
 
   constructor(database: Database, options: PostgresClusterOptions) {
     const { url, log, facts, leaseMs = DEFAULT_LEASE_MS, onTakeover = () => {} } = options;
@@ -90,16 +90,16 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.instances = new RunInstances(database);
     this.log = log;
     this.onTakeover = onTakeover;
-    this.exclusive = new ExclusiveWork(database);
+    this.exclusiveWork = new ExclusiveWork(database);
     // A response that arrives after the end of the lease is useless.
     const limits = { maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs };
-    this.leaseDatabase = new Database({ url, log, primary, ...limits, unconfirmed: true });
+    this.leaseDatabase = new Database({ url, log, primary, ...limits, skipsConfirmation: true });
     this.lease = new NodeLease({ leaseDatabase: this.leaseDatabase, database }, leaseMs, facts);
     this.notices = new Notices(database, {
       primary,
       log,
-      received: (payload) => this.received(payload),
-      missed: () => {
+      onReceived: (payload) => this.onNotice(payload),
+      onMissed: () => {
         this.events.work();
         this.events.changed({ kind: 'everything' });
       },
@@ -110,7 +110,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     return this.lease.nodeId;
   }
   get canStartWork(): boolean {
-    return !this.suspended && this.lease.isValid;
+    return !this.isSuspended && this.lease.isValid;
   }
 
   now(): number {
@@ -129,12 +129,12 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   }
 
   private get canClaim(): boolean {
-    return !this.leaving && this.lease.isValid;
+    return !this.isLeaving && this.lease.isValid;
   }
 
-  /** Reads the time of the database before it is needed. */
+  /** Reads the time of the database until it is known precisely enough, before it is needed. */
   async readTime(): Promise<void> {
-    await this.sample(SAMPLES_AT_START);
+    await this.sampleTime(SAMPLES_AT_START);
   }
 
   /** Maximum error of this node's time, in milliseconds. */
@@ -144,7 +144,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   async join(events: ClusterEvents): Promise<void> {
     await this.notices.listen();
-    this.joined = true;
+    this.hasJoined = true;
     this.time.learn(await this.lease.join());
     this.events = events;
     this.watchExpiry();
@@ -161,10 +161,10 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   async claimQueued(query: QueuedQuery): Promise<readonly DueTask[]> {
     if (!this.canClaim) return [];
     const { database, nodeId } = this;
-    const claimed = database.engine.isDistributed
+    const claimedTasks = database.engine.isDistributed
       ? claimQueuedOnServers(database, (work) => database.transaction(work), nodeId, query)
       : claimQueued(database, nodeId, query);
-    return this.instances.rememberFrom(await claimed);
+    return this.instances.rememberFrom(await claimedTasks);
   }
 
   async handOver(tasks: readonly TaskOfNode[], to: string, options: { readonly isLent?: boolean } = {}): Promise<void> {
@@ -173,13 +173,13 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       this.send({ [WORK]: to });
       return;
     }
-    // That node is gone, so what this node knew about it is outdated.
+    // That node is gone, so this node's knowledge of the cluster is outdated.
     this.events.changed({ kind: 'everything' });
     this.events.work();
   }
 
   stillLent(loans: readonly Loan[]): Promise<readonly Loan[]> {
-    return stillLent(this.database, this.instances, loans);
+    return readOpenLoans(this.database, this.instances, loans);
   }
 
   members(): Promise<readonly ClusterMember[]> {
@@ -224,15 +224,15 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   }
 
   tryExclusively(name: string, work: () => Promise<void>): Promise<boolean> {
-    return this.exclusive.tryExclusively(name, work);
+    return this.exclusiveWork.tryExclusively(name, work);
   }
 
   async confirm(change: SharedChange): Promise<void> {
     try {
       const otherNodes = await readOtherNodes(this.database, this.nodeId);
       if (otherNodes.length === 0) return;
-      const { ask, confirmed } = this.confirmations.request(otherNodes);
-      this.send({ from: this.nodeId, change, ask });
+      const { requestNumber, confirmed } = this.confirmations.request(otherNodes);
+      this.send({ from: this.nodeId, change, ask: requestNumber });
       await confirmed;
     } catch (error) {
       this.notify(change);
@@ -241,20 +241,20 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   }
 
   async release(workInProgress: WorkInProgress): Promise<void> {
-    this.leaving = true;
+    this.isLeaving = true;
     await this.batches?.settled();
-    const gates = await this.database.transaction((session) => releaseClaims(session, this.nodeId, workInProgress));
-    this.send({ [WORK]: '*', from: this.nodeId, ...(gates ? { change: { kind: 'everything' } } : {}) });
+    const hasReleasedGates = await this.database.transaction((session) => releaseClaims(session, this.nodeId, workInProgress));
+    this.send({ [WORK]: '*', from: this.nodeId, ...(hasReleasedGates ? { change: { kind: 'everything' } } : {}) });
   }
 
   async leave(): Promise<void> {
     if (this.hasLeft) return;
     this.hasLeft = true;
-    this.leaving = true;
+    this.isLeaving = true;
     for (const timer of [this.renewTimer, this.expiryTimer, this.takeoverTimer]) clearTimeout(timer);
-    await Promise.all([this.renewing, this.sampling, this.freeingLost, this.batches?.settled()]);
+    await Promise.all([this.renewing, this.sampling, this.releasingLost, this.batches?.settled()]);
     this.events = NO_EVENTS;
-    if (this.joined) await this.giveUpLease();
+    if (this.hasJoined) await this.giveUpLease();
     await this.notices.close();
     await this.leaseDatabase.close();
   }
@@ -272,15 +272,15 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   // ---------------------------------------------------------------- the time
 
-  private async sample(max: number): Promise<void> {
-    for (let n = 0; n < max && !this.hasLeft && this.time.uncertaintyMs > MAX_UNCERTAINTY_MS; n++) {
+  private async sampleTime(maxSamples: number): Promise<void> {
+    for (let n = 0; n < maxSamples && !this.hasLeft && this.time.uncertaintyMs > MAX_UNCERTAINTY_MS; n++) {
       this.time.learn(await readTime(this.leaseDatabase));
     }
   }
 
   /** Reads the time separately from the renewals of the lease, which wait for the disk. */
-  private sampleSoon(): void {
-    this.sampling ??= this.sample(SAMPLES_AT_RENEWAL)
+  private sampleTimeSoon(): void {
+    this.sampling ??= this.sampleTime(SAMPLES_AT_RENEWAL)
       .catch((error: unknown) => this.log.warn({ error: String(error) }, 'could not read the database clock'))
       .finally(() => {
         this.sampling = null;
@@ -303,10 +303,10 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     try {
       const renewal = await this.lease.renew();
       this.time.learn(renewal);
-      if (renewal.renewed) this.leaseRenewed(renewal);
+      if (renewal.isRenewed) this.onLeaseRenewed(renewal);
       else await this.joinAgain();
-      this.sampleSoon();
-      this.freeLostSoon();
+      this.sampleTimeSoon();
+      this.releaseLostClaimsSoon();
       this.renewSoon(this.lease.leaseMs / RENEWALS_PER_LEASE);
     } catch (error) {
       this.log.warn({ error: String(error) }, 'lease renewal failed, retrying');
@@ -315,38 +315,38 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     }
   }
 
-  private leaseRenewed({ now, nextEnd }: Renewal): void {
+  private onLeaseRenewed({ now, nextEndAt }: Renewal): void {
     this.watchExpiry();
-    if (this.suspended) {
-      this.suspended = false;
+    if (this.isSuspended) {
+      this.isSuspended = false;
       this.log.info({ node: this.nodeId }, 'lease renewed, node starts work again');
       this.events.resumed({ isNewNode: false });
     }
     clearTimeout(this.takeoverTimer);
-    if (nextEnd !== null)
-      this.takeoverTimer = setTimeout(() => void this.takeOver(), Math.max(0, nextEnd - now) + TAKEOVER_DELAY_MS);
+    if (nextEndAt !== null)
+      this.takeoverTimer = setTimeout(() => void this.takeOver(), Math.max(0, nextEndAt - now) + TAKEOVER_DELAY_MS);
   }
 
   private async joinAgain(): Promise<void> {
     const previousNode = this.nodeId;
-    // This comes first, because the claims of this node now belong to other nodes.
-    if (!this.suspended) this.events.suspended();
-    this.suspended = true;
+    // Work is suspended first, because the claims of this node now belong to other nodes.
+    if (!this.isSuspended) this.events.suspended();
+    this.isSuspended = true;
     this.time.learn(await this.lease.join());
-    this.suspended = false;
+    this.isSuspended = false;
     this.watchExpiry();
     this.log.warn({ previousNode, node: this.nodeId }, 'lease was taken over, node joined again');
     this.events.resumed({ isNewNode: true });
   }
 
-  /** Detects that a lease was not renewed in time, which causes no event. */
+  /** Starts a timer that detects when the lease was not renewed in time, because nothing else reports that. */
   private watchExpiry(): void {
     clearTimeout(this.expiryTimer);
     if (this.hasLeft) return;
     this.expiryTimer = setTimeout(
       () => {
-        if (this.lease.isValid || this.suspended || this.hasLeft) return;
-        this.suspended = true;
+        if (this.lease.isValid || this.isSuspended || this.hasLeft) return;
+        this.isSuspended = true;
         this.log.warn({ node: this.nodeId }, 'lease expired, node starts no work until it is renewed');
         this.events.suspended();
       },
@@ -357,10 +357,10 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private async takeOver(): Promise<void> {
     if (this.hasLeft) return;
     try {
-      const removed = await this.lease.removeExpiredNodes();
-      if (removed === 0) return;
-      this.log.warn({ nodes: removed }, 'took over the work of nodes whose lease expired');
-      this.onTakeover(removed);
+      const removedCount = await this.lease.removeExpiredNodes();
+      if (removedCount === 0) return;
+      this.log.warn({ nodes: removedCount }, 'took over the work of nodes whose lease expired');
+      this.onTakeover(removedCount);
       this.events.work();
       this.events.changed({ kind: 'everything' });
       this.send({ [WORK]: '*', from: this.nodeId, change: { kind: 'everything' } });
@@ -370,9 +370,9 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     }
   }
 
-  /** Looks for claims of removed nodes, written while others took over from them. */
-  private freeLostSoon(): void {
-    this.freeingLost ??= freeLost(this.database)
+  /** Releases claims of removed nodes that were written while other nodes took over from them. */
+  private releaseLostClaimsSoon(): void {
+    this.releasingLost ??= releaseLostClaims(this.database)
       .then((hasReleased) => {
         if (!hasReleased || this.hasLeft) return;
         this.log.warn({ node: this.nodeId }, 'released tasks claimed by a removed node');
@@ -381,7 +381,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       })
       .catch((error: unknown) => this.log.warn({ error: String(error) }, 'scan for tasks of removed nodes failed'))
       .finally(() => {
-        this.freeingLost = null;
+        this.releasingLost = null;
       });
   }
 
@@ -393,21 +393,23 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     });
   }
 
-  private received(payload: string): void {
-    const { work, from, change, ask, to, heard } = readNotice(payload);
+  private onNotice(payload: string): void {
+    const { work, from, change, ask: requestNumber, to, heard: confirmedNumber } = readNotice(payload);
     if (work === '*' || work === this.nodeId) this.events.work();
-    if (to === this.nodeId && heard !== undefined && from !== undefined) this.confirmations.confirm(heard, from);
+    if (to === this.nodeId && confirmedNumber !== undefined && from !== undefined)
+      this.confirmations.confirm(confirmedNumber, from);
     if (!change || from === this.nodeId) return;
-    const applied = Promise.resolve(this.events.changed(change));
-    if (ask !== undefined && from !== undefined) {
-      void applied.then(() => this.send({ from: this.nodeId, to: from, heard: ask }));
+    const changeApplied = Promise.resolve(this.events.changed(change));
+    if (requestNumber !== undefined && from !== undefined) {
+      void changeApplied.then(() => this.send({ from: this.nodeId, to: from, heard: requestNumber }));
     }
   }
 }
 
 interface Notice {
-  /** Kind of work that is due, for this node or for all. */
+  /** Id of the node that has work to look for; `*` for all nodes. */
   readonly work?: string;
+  /** Id of the node that sent the notice. */
   readonly from?: string;
   readonly change?: SharedChange;
   /** Number that recipients include in their confirmation. */
@@ -418,7 +420,7 @@ interface Notice {
   readonly heard?: number;
 }
 
-/** Parses a notice. Only clients that can write to the database can send one, so it comes from a node of this server. */
+/** Parses a notice, without validation: only clients that can write to the database can send one. */
 function readNotice(payload: string): Notice {
   try {
     const value: unknown = JSON.parse(payload);

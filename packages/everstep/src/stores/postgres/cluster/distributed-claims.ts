@@ -1,6 +1,6 @@
 /**
- * Claims where the tables are on several servers. Each statement that locks or writes tasks names one instance. The instances are
- * found by plain reads over all servers, which return few rows. The table of nodes is on one server.
+ * Claims and releases tasks in distributed tables. Each statement that locks or writes tasks names one instance. Plain reads over
+ * all servers, which return few rows, find the instances. The table of nodes is on one server.
  * Keeps invariants 23 and 25.
  */
 import type { ClaimQuery, QueuedQuery, WorkInProgress } from '../../../ports/cluster.js';
@@ -18,31 +18,31 @@ const FOR_NODE = 'p.queue IS NULL AND (p.wanted_by IS NULL OR p.wanted_by = $2)'
 const FIND_DUE = statement(`
   SELECT p.instance_id FROM task p WHERE ${IS_DUE} AND ${FOR_NODE} ORDER BY p.due_at, p.run_key, p.slot LIMIT $3`);
 
-/** Resolves with `without` if the server of the instance has just stopped. Its tasks are claimed when it is back. */
-async function resultUnlessDown<Result>(work: Promise<Result>, without: Result): Promise<Result> {
+/** Resolves with `fallback` if the server of the instance has just stopped. Its tasks are claimed when it is back. */
+async function resultUnlessDown<Result>(work: Promise<Result>, fallback: Result): Promise<Result> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof ServerUnavailableError) return without;
+    if (error instanceof ServerUnavailableError) return fallback;
     throw error;
   }
 }
 
-/** Runs `claim` for each instance with due tasks, together for at most `limit` of them. */
-export async function claimEach(
+/** Runs `claim` for each instance with due tasks. The limits of all calls add up to at most `limit` tasks. */
+export async function claimByInstance(
   session: Session,
   nodeId: string,
   { before, limit, instanceId }: ClaimQuery,
   claim: (instanceId: string, limit: number) => Promise<readonly Row[]>,
 ): Promise<readonly Row[]> {
   if (instanceId !== undefined) return claim(instanceId, limit);
-  const due = new Map<string, number>();
+  const dueCounts = new Map<string, number>();
   for (const row of await session.query(FIND_DUE, [before, nodeId, limit])) {
     const id = text(row, 'instance_id');
-    due.set(id, (due.get(id) ?? 0) + 1);
+    dueCounts.set(id, (dueCounts.get(id) ?? 0) + 1);
   }
-  const claimed = await Promise.all([...due].map(([id, tasks]) => resultUnlessDown(claim(id, tasks), [])));
-  return claimed.flat();
+  const claimedRows = await Promise.all([...dueCounts].map(([id, tasks]) => resultUnlessDown(claim(id, tasks), [])));
+  return claimedRows.flat();
 }
 
 const HELD_BY = '(claimed_by = ANY($1::text[]) OR wanted_by = ANY($1::text[]))';
@@ -52,7 +52,7 @@ const LOST_WANTED = statement(
   'SELECT DISTINCT wanted_by AS id FROM task WHERE wanted_by IS NOT NULL AND wanted_by <> ALL($1::text[])',
 );
 const NODE_IDS = statement('SELECT node_id FROM node');
-const HOLDERS_INSTANCES = statement(`SELECT DISTINCT instance_id FROM task WHERE ${HELD_BY}`);
+const INSTANCES_OF_HOLDERS = statement(`SELECT DISTINCT instance_id FROM task WHERE ${HELD_BY}`);
 const GATES_OF = statement('SELECT instance_id FROM gate_lease WHERE node_id = ANY($1::text[])');
 const RELEASE_CLAIMS = statement(
   'UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE instance_id = $2 AND claimed_by = ANY($1::text[])',
@@ -64,10 +64,10 @@ const readNodeIds = async (session: Session): Promise<readonly string[]> =>
   (await session.query(NODE_IDS)).map((row) => text(row, 'node_id'));
 
 /**
- * Returns holders of claims that have no row in the table of nodes. A node joins before it claims, so the nodes are read again
+ * Returns the holders of claims that have no row in the table of nodes. A node joins before it claims, so the nodes are read again
  * after the claims.
  */
-export async function lostHolders(session: Session): Promise<readonly string[]> {
+export async function readLostHolders(session: Session): Promise<readonly string[]> {
   const nodeIds = await readNodeIds(session);
   const claims = await Promise.all([session.query(LOST_CLAIMS, [nodeIds]), session.query(LOST_WANTED, [nodeIds])]);
   const candidates = new Set(claims.flat().map((row) => text(row, 'id')));
@@ -75,9 +75,9 @@ export async function lostHolders(session: Session): Promise<readonly string[]> 
   return [...candidates];
 }
 
-/** Makes everything that these nodes had claimed unclaimed. */
-export async function releaseEach(session: TransactionSession, nodeIds: readonly string[]): Promise<void> {
-  const [gates, tasks] = await Promise.all([session.query(GATES_OF, [nodeIds]), session.query(HOLDERS_INSTANCES, [nodeIds])]);
+/** Releases all claims and gates of these nodes. */
+export async function releaseClaimsByInstance(session: TransactionSession, nodeIds: readonly string[]): Promise<void> {
+  const [gates, tasks] = await Promise.all([session.query(GATES_OF, [nodeIds]), session.query(INSTANCES_OF_HOLDERS, [nodeIds])]);
   for (const row of gates) session.send(RELEASE_GATES, [nodeIds, text(row, 'instance_id')]);
   for (const row of tasks) {
     session.send(RELEASE_CLAIMS, [nodeIds, text(row, 'instance_id')]);
@@ -90,18 +90,18 @@ const WANTED_OF = statement('SELECT DISTINCT instance_id FROM task WHERE wanted_
 const RELEASE_CLAIM = statement(`
   UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE instance_id = $2 AND run_key = $3 AND slot = $4 AND claimed_by = $1`);
 
-/** Releases what a node that stops does not keep. Returns whether it released gates. */
-export async function releaseOthers(
+/** Releases the claims and gates of a stopping node, except those of its work in progress. Returns whether it released gates. */
+export async function releaseUnusedByInstance(
   session: TransactionSession,
   nodeId: string,
   { tasks, gates }: WorkInProgress,
 ): Promise<boolean> {
   const keptGates = new Set(gates);
   // Gates are released first: a node that hands tasks over because of them sees the release.
-  const released = (await session.query(GATES_OF, [[nodeId]]))
+  const releasedGates = (await session.query(GATES_OF, [[nodeId]]))
     .map((row) => text(row, 'instance_id'))
     .filter((id) => !keptGates.has(id));
-  for (const instanceId of released) await session.execute(RELEASE_GATES, [[nodeId], instanceId]);
+  for (const instanceId of releasedGates) await session.execute(RELEASE_GATES, [[nodeId], instanceId]);
   const keptTasks = new Set(tasks.map(({ runKey, slot }) => `${runKey}\n${slot}`));
   for (const { instance_id, run_key, slot } of await session.query(CLAIMS_OF, [nodeId])) {
     const [instanceId, runKey, taskSlot] = [String(instance_id), String(run_key), Number(slot)];
@@ -111,7 +111,7 @@ export async function releaseOthers(
     const instanceId = text(row, 'instance_id');
     if (!keptGates.has(instanceId)) session.send(RELEASE_WANTED, [[nodeId], instanceId]);
   }
-  return released.length > 0;
+  return releasedGates.length > 0;
 }
 
 const TAKE_GATE = statement('INSERT INTO gate_lease (instance_id, node_id) VALUES ($1, $2) ON CONFLICT (instance_id) DO NOTHING');
@@ -122,23 +122,23 @@ export async function takeGate(session: TransactionSession, instanceId: string, 
   return (await session.execute(TAKE_GATE, [instanceId, nodeId])) > 0;
 }
 
-/** Returns the node to which tasks can be handed: null if it is gone. */
+/** Locks the row of the node that tasks are handed to. Returns its id; null if the node is gone. */
 export const lockTaker = async (session: TransactionSession, nodeId: string): Promise<string | null> =>
   (await session.query(LOCK_NODE, [nodeId])).length > 0 ? nodeId : null;
 
-const QUEUED = 'p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1';
-const WITHOUT_GATES = statement(`
-  SELECT DISTINCT p.instance_id FROM task p WHERE ${QUEUED} AND p.claimed_by IS NULL
+const IS_DUE_MESSAGE = 'p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1';
+const INSTANCES_WITHOUT_HOLDER = statement(`
+  SELECT DISTINCT p.instance_id FROM task p WHERE ${IS_DUE_MESSAGE} AND p.claimed_by IS NULL
     AND NOT EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id)`);
-const HELD = `FROM task p JOIN gate_lease g ON g.instance_id = p.instance_id
-  WHERE ${QUEUED} AND g.node_id = $2 AND p.due_at > $3 AND (p.claimed_by IS NULL OR (p.claimed_by = $2 AND $4::boolean))`;
-const PAGE = statement(`SELECT p.due_at ${HELD} ORDER BY p.due_at LIMIT $5`);
-const WITH_MESSAGES = statement(`SELECT DISTINCT p.instance_id ${HELD}`);
+const HELD_MESSAGES = `FROM task p JOIN gate_lease g ON g.instance_id = p.instance_id
+  WHERE ${IS_DUE_MESSAGE} AND g.node_id = $2 AND p.due_at > $3 AND (p.claimed_by IS NULL OR (p.claimed_by = $2 AND $4::boolean))`;
+const PAGE = statement(`SELECT p.due_at ${HELD_MESSAGES} ORDER BY p.due_at LIMIT $5`);
+const INSTANCES_WITH_MESSAGES = statement(`SELECT DISTINCT p.instance_id ${HELD_MESSAGES}`);
 const LOCK_GATE = statement('SELECT instance_id FROM gate_lease WHERE instance_id = $1 AND node_id = $2 FOR KEY SHARE');
 /** A limit that no instance reaches. */
-const ALL = 2_147_483_647;
+const NO_LIMIT = 2_147_483_647;
 
-/** Runs work as a transaction or within an open one. */
+/** Runs `work` as a transaction, or within an open transaction. */
 export type Transact = <Result>(work: (session: TransactionSession) => Promise<Result>) => Promise<Result>;
 
 /** Takes the gates without a holder, of the instance or of all with due messages in queues. */
@@ -148,7 +148,7 @@ async function takeGates(
   nodeId: string,
   { before, instanceId }: QueuedQuery,
 ): Promise<void> {
-  const rows = instanceId === undefined ? await session.query(WITHOUT_GATES, [before]) : [{ instance_id: instanceId }];
+  const rows = instanceId === undefined ? await session.query(INSTANCES_WITHOUT_HOLDER, [before]) : [{ instance_id: instanceId }];
   for (const id of rows.map((row) => text(row, 'instance_id')).sort())
     await resultUnlessDown(
       transact((claimant) => takeGate(claimant, id, nodeId)),
@@ -165,7 +165,7 @@ interface QueuedPage {
  * Runs `claim` for each instance whose gates the node holds, with its row and the gates locked. A page contains all messages up to
  * a due time, so that the next page starts behind it in each instance.
  */
-export async function claimQueuedEach(
+export async function claimQueuedByInstance(
   session: Session,
   transact: Transact,
   nodeId: string,
@@ -174,18 +174,20 @@ export async function claimQueuedEach(
 ): Promise<readonly DueTask[]> {
   const { before, after, includesClaimed, limit, instanceId } = query;
   if (after === null) await takeGates(session, transact, nodeId, query);
-  const claimOf = (id: string, page: QueuedPage) =>
+  const claimInInstance = (id: string, page: QueuedPage) =>
     transact(async (claimant) => {
       if ((await claimant.query(LOCK_CLAIMANT, [nodeId])).length === 0) return [];
       return (await claimant.query(LOCK_GATE, [id, nodeId])).length === 0 ? [] : claim(claimant, id, page);
     });
-  if (instanceId !== undefined) return claimOf(instanceId, { before, limit });
+  if (instanceId !== undefined) return claimInInstance(instanceId, { before, limit });
   const page = await session.query(PAGE, [before, nodeId, after ?? -1, includesClaimed, limit]);
   const last = page.at(-1);
-  const until = last && page.length === limit ? integer(last, 'due_at') : before;
-  const instances = await session.query(WITH_MESSAGES, [until, nodeId, after ?? -1, includesClaimed]);
-  const claimed: DueTask[] = [];
+  const dueUntil = last && page.length === limit ? integer(last, 'due_at') : before;
+  const instances = await session.query(INSTANCES_WITH_MESSAGES, [dueUntil, nodeId, after ?? -1, includesClaimed]);
+  const claimedTasks: DueTask[] = [];
   for (const row of instances)
-    claimed.push(...(await resultUnlessDown(claimOf(text(row, 'instance_id'), { before: until, limit: ALL }), [])));
-  return claimed;
+    claimedTasks.push(
+      ...(await resultUnlessDown(claimInInstance(text(row, 'instance_id'), { before: dueUntil, limit: NO_LIMIT }), [])),
+    );
+  return claimedTasks;
 }

@@ -1,9 +1,9 @@
-/** Work that only one process on a schema does at a time. The others wait for it or skip it. Keeps invariant 37. */
+/** Runs work that only one process on a schema may do at a time. The others wait for it or skip it. Keeps invariant 37. */
 import type pg from 'pg';
 import type { Database } from '../connection/connection.js';
 
 /** Maximum wait for a lock, shorter than the client's own timeout for a response. */
-const LONGEST_WAIT = '40s';
+const MAX_WAIT = '40s';
 const LOCK_TIMEOUT = '55P03';
 /** Maximum number of connections for waiting: enough others remain for the work that is waited for. */
 const MAX_CONNECTIONS = 3;
@@ -12,13 +12,13 @@ const KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
 
 /** Takes the lock. Rejects if another process holds it for too long. A lock ends with its connection, even of a killed process. */
 async function lock(client: pg.ClientBase, name: string, mode: '' | '_shared' = ''): Promise<void> {
-  await client.query(`SET statement_timeout = 0; SET lock_timeout = '${LONGEST_WAIT}'`);
+  await client.query(`SET statement_timeout = 0; SET lock_timeout = '${MAX_WAIT}'`);
   try {
     await client.query(`SELECT pg_advisory_lock${mode}(${KEY})`, [name]);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code !== LOCK_TIMEOUT) throw error;
-    throw new Error(`another process on the database has been busy with its ${name} for more than ${LONGEST_WAIT}; try again`, {
+    throw new Error(`another process has held the lock "${name}" of this database for more than ${MAX_WAIT}; try again later`, {
       cause: error,
     });
   }
@@ -26,25 +26,25 @@ async function lock(client: pg.ClientBase, name: string, mode: '' | '_shared' = 
 
 export class ExclusiveWork {
   private readonly database: Database;
-  private free = MAX_CONNECTIONS;
-  private readonly waiting: (() => void)[] = [];
+  private freeConnections = MAX_CONNECTIONS;
+  private readonly waiters: (() => void)[] = [];
 
   constructor(database: Database) {
     this.database = database;
   }
 
-  /** Runs work exclusively. `name`: one word for messages. Must not be called from within such work. */
+  /** Runs `work` exclusively. `name` identifies the work, also in error messages. Must not be called from within such work. */
   run<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    return this.onConnection(async (client) => {
+    return this.withLimitedConnection(async (client) => {
       await lock(client, name);
       return work();
     });
   }
 
   /** Like `run`, for individual ids of this kind, or for all of them if `ids` is null. Ids are locked in one order. */
-  runOnSome<Result>(name: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
+  runForIds<Result>(name: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
     if (ids === null) return this.run(name, work);
-    return this.onConnection(async (client) => {
+    return this.withLimitedConnection(async (client) => {
       await lock(client, name, '_shared');
       for (const id of [...new Set(ids)].sort()) await lock(client, `${name} ${id}`);
       return work();
@@ -53,7 +53,7 @@ export class ExclusiveWork {
 
   /** Like `run`, but if the work is already in progress, does nothing and resolves with false. */
   tryExclusively(name: string, work: () => Promise<void>): Promise<boolean> {
-    return this.onConnection(async (client) => {
+    return this.withLimitedConnection(async (client) => {
       const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [name]);
       if (rows[0]?.free !== true) return false;
       try {
@@ -66,15 +66,15 @@ export class ExclusiveWork {
     });
   }
 
-  private async onConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
-    if (this.free > 0) this.free--;
-    else await new Promise<void>((resolve) => this.waiting.push(resolve));
+  private async withLimitedConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
+    if (this.freeConnections > 0) this.freeConnections--;
+    else await new Promise<void>((resolve) => this.waiters.push(resolve));
     try {
       return await this.database.withConnection(work);
     } finally {
-      const next = this.waiting.shift();
+      const next = this.waiters.shift();
       if (next) next();
-      else this.free++;
+      else this.freeConnections++;
     }
   }
 }

@@ -1,10 +1,10 @@
-/** Which node holds the gates of an instance. */
+/** Takes and reads the leases that determine which node holds the gates of an instance, and publishes the status of the gates. */
 import type { GateStatus } from '../../../ports/cluster.js';
 import { json, text } from '../connection/columns.js';
 import { type Database, type Session, statement } from '../connection/connection.js';
 import { takeGate } from './distributed-claims.js';
 
-const HOLDER = statement('SELECT node_id FROM gate_lease WHERE instance_id = $1');
+const SELECT_HOLDER = statement('SELECT node_id FROM gate_lease WHERE instance_id = $1');
 /** Takes the gates and locks the row of the node: a node that takes over from it waits, and sees this lease. */
 const TAKE = statement(`
   WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 AND NOT leaving FOR KEY SHARE)
@@ -13,7 +13,7 @@ const TAKE = statement(`
 const UPDATE_STATUS = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
 const SELECT_STATUS = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
 
-/** Returns the node that holds the gates; this node takes them if none does. `take` resolves with whether it took them. */
+/** Returns the node that holds the gates. This node takes them if no node does; `take` resolves with whether it took them. */
 export async function gateHolderOf(
   session: Session,
   instanceId: string,
@@ -21,17 +21,17 @@ export async function gateHolderOf(
   take = async () => (await session.execute(TAKE, [instanceId, nodeId])) > 0,
 ): Promise<string> {
   for (;;) {
-    const [row] = await session.query(HOLDER, [instanceId]);
+    const [row] = await session.query(SELECT_HOLDER, [instanceId]);
     if (row) return text(row, 'node_id');
     // A node without a row takes nothing, because its lease has ended. Neither does a leaving node.
     if (await take()) return nodeId;
-    const [otherHolder] = await session.query(HOLDER, [instanceId]);
+    const [otherHolder] = await session.query(SELECT_HOLDER, [instanceId]);
     if (otherHolder) return text(otherHolder, 'node_id');
-    throw new Error('this node no longer has a lease');
+    throw new Error('this node cannot take gates: its lease has ended, or it is leaving');
   }
 }
 
-/** Like `gateHolderOf`, where the tables are on several servers. */
+/** Like `gateHolderOf`, for distributed tables. */
 export const gateHolderOnServers = (database: Database, instanceId: string, nodeId: string): Promise<string> =>
   gateHolderOf(database, instanceId, nodeId, () => database.transaction((session) => takeGate(session, instanceId, nodeId)));
 

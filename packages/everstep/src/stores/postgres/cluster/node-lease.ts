@@ -7,9 +7,9 @@ import { randomBytes } from 'node:crypto';
 import type { NodeStatus } from '../../../ports/cluster.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import { type Database, type Session, statement } from '../connection/connection.js';
-import { releaseAll } from './claims.js';
+import { releaseClaimsOfNodes } from './claims.js';
 
-/** SQL: the time in Unix ms with microseconds. A rounded time could be wrong by half a millisecond. */
+/** SQL for the time in Unix ms with microseconds. A rounded time could be wrong by half a millisecond. */
 const MILLISECONDS = '(extract(epoch FROM clock_timestamp()) * 1000)::double precision';
 
 const JOIN = statement(`
@@ -25,14 +25,15 @@ const RENEW = statement(`
     (SELECT (extract(epoch FROM min(lease_until)) * 1000)::bigint FROM node WHERE node_id <> $1) AS next_end`);
 const DELETE_EXPIRED = statement('DELETE FROM node WHERE lease_until < clock_timestamp() RETURNING node_id');
 const TIME = statement(`SELECT ${MILLISECONDS} AS now`);
-/** Lists the nodes. There are few rows, except claimed tasks, which are counted in their index. */
+/** Selects all nodes. There are few. */
 const NODES = statement(`
   SELECT node_id, host, version, leaving, (extract(epoch FROM joined_at) * 1000)::bigint AS joined_at,
     (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
   FROM node ORDER BY node.joined_at, node_id`);
+/** Counts the claimed tasks of each node, in the index of claims. */
 const CLAIMS_BY_NODE = statement(`
-  SELECT claimed_by AS node_id, count(*) AS found FROM task WHERE due_at IS NOT NULL AND claimed_by IS NOT NULL GROUP BY 1`);
-const GATES_BY_NODE = statement('SELECT node_id, count(*) AS found FROM gate_lease GROUP BY 1');
+  SELECT claimed_by AS node_id, count(*) AS count FROM task WHERE due_at IS NOT NULL AND claimed_by IS NOT NULL GROUP BY 1`);
+const GATES_BY_NODE = statement('SELECT node_id, count(*) AS count FROM gate_lease GROUP BY 1');
 const LEAVE = statement('DELETE FROM node WHERE node_id = $1');
 
 export interface NodeFacts {
@@ -51,9 +52,9 @@ export interface TimeSample {
 }
 
 export interface Renewal extends TimeSample {
-  readonly renewed: boolean;
+  readonly isRenewed: boolean;
   /** Unix milliseconds at which the next lease of another node ends; null if there is no other node. */
-  readonly nextEnd: number | null;
+  readonly nextEndAt: number | null;
 }
 
 export async function readTime(session: Session): Promise<TimeSample> {
@@ -113,10 +114,10 @@ export class NodeLease {
   async renew(): Promise<Renewal> {
     const requestedAt = performance.now();
     const [row] = await this.leaseDatabase.query(RENEW, [this.id, this.leaseMs]);
-    const renewed = row !== undefined && integer(row, 'renewed') > 0;
-    this.validUntil = renewed ? requestedAt + this.leaseMs : Number.NEGATIVE_INFINITY;
-    const nextEnd = row === undefined || row.next_end === null ? null : integer(row, 'next_end');
-    return { requestedAt, respondedAt: performance.now(), now: nowOf(row), renewed, nextEnd };
+    const isRenewed = row !== undefined && integer(row, 'renewed') > 0;
+    this.validUntil = isRenewed ? requestedAt + this.leaseMs : Number.NEGATIVE_INFINITY;
+    const nextEndAt = row === undefined || row.next_end === null ? null : integer(row, 'next_end');
+    return { requestedAt, respondedAt: performance.now(), now: nowOf(row), isRenewed, nextEndAt };
   }
 
   async nodes(): Promise<readonly NodeStatus[]> {
@@ -127,7 +128,7 @@ export class NodeLease {
     ]);
     const countOf = (counts: readonly Row[], nodeId: string) => {
       const row = counts.find(({ node_id: id }) => id === nodeId);
-      return row ? integer(row, 'found') : 0;
+      return row ? integer(row, 'count') : 0;
     };
     return nodes.map((row) => ({
       nodeId: text(row, 'node_id'),
@@ -146,7 +147,7 @@ export class NodeLease {
   async removeExpiredNodes(): Promise<number> {
     return this.database.transaction(async (session) => {
       const ids = (await session.query(DELETE_EXPIRED)).map(({ node_id: id }) => String(id));
-      if (ids.length > 0) await releaseAll(session, ids);
+      if (ids.length > 0) await releaseClaimsOfNodes(session, ids);
       return ids.length;
     });
   }
@@ -155,7 +156,7 @@ export class NodeLease {
     this.validUntil = Number.NEGATIVE_INFINITY;
     await this.database.transaction(async (session) => {
       await session.query(LEAVE, [this.id]);
-      await releaseAll(session, [this.id]);
+      await releaseClaimsOfNodes(session, [this.id]);
     });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Notices between nodes: LISTEN and NOTIFY on a connection of its own. A notice may be lost when the connection is lost; the
- * listener is notified if a notice may have been lost.
+ * Sends notices between nodes with NOTIFY, and receives them with LISTEN on a separate connection. Notices may be lost when that
+ * connection is lost. `onMissed` is then called.
  * Keeps invariant 26.
  */
 import { createHash } from 'node:crypto';
@@ -13,7 +13,7 @@ const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_AFTER_MS = 5_000;
-/** Limit of the server, minus a margin. */
+/** Maximum length of a payload: the limit of PostgreSQL minus a margin. */
 const MAX_PAYLOAD_BYTES = 7_900;
 
 const NOTIFY = statement('SELECT pg_notify($1, $2)');
@@ -22,9 +22,9 @@ const SCHEMA = statement('SELECT current_schema() AS schema');
 export interface NoticesOptions {
   readonly primary: Primary;
   readonly log: Log;
-  readonly received: (payload: string) => void;
-  /** Is called when notices may have been lost before this moment. */
-  readonly missed: () => void;
+  readonly onReceived: (payload: string) => void;
+  /** Called when notices may have been lost before this moment. */
+  readonly onMissed: () => void;
 }
 
 export class Notices {
@@ -32,20 +32,20 @@ export class Notices {
   private readonly session: Session;
   private channel = '';
   private client: pg.Client | null = null;
-  private retry: NodeJS.Timeout | undefined;
+  private retryTimer: NodeJS.Timeout | undefined;
   private pauseMs = FIRST_PAUSE_MS;
-  private closed = false;
+  private isClosed = false;
 
   constructor(session: Session, options: NoticesOptions) {
     this.session = session;
     this.options = options;
-    options.primary.onMoved(() => this.client?.connection.stream.destroy());
+    options.primary.onChange(() => this.client?.connection.stream.destroy());
   }
 
   /** Starts listening. Rejects if that fails. A connection that is lost later is opened again. */
   async listen(): Promise<void> {
     const [row] = await this.session.query(SCHEMA);
-    // Channels belong to the whole database, and several services may have a schema each.
+    // Channels belong to the whole database, in which other installations can have their own schemas.
     const schema = typeof row?.schema === 'string' ? row.schema : '';
     this.channel = `everstep_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`;
     await this.connect();
@@ -53,13 +53,15 @@ export class Notices {
 
   /** Sends a notice. Rejects if it could not be sent. */
   async notify(payload: string): Promise<void> {
-    if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new RangeError('the notice is too long');
+    const bytes = Buffer.byteLength(payload);
+    if (bytes > MAX_PAYLOAD_BYTES)
+      throw new RangeError(`a notice must have at most ${MAX_PAYLOAD_BYTES} bytes; this one has ${bytes}`);
     await this.session.query(NOTIFY, [this.channel, payload]);
   }
 
   async close(): Promise<void> {
-    this.closed = true;
-    clearTimeout(this.retry);
+    this.isClosed = true;
+    clearTimeout(this.retryTimer);
     await this.client?.end().catch(() => undefined);
   }
 
@@ -73,9 +75,9 @@ export class Notices {
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     });
-    client.on('notification', ({ payload }) => this.options.received(payload ?? ''));
-    client.on('error', () => this.lost(client));
-    client.on('end', () => this.lost(client));
+    client.on('notification', ({ payload }) => this.options.onReceived(payload ?? ''));
+    client.on('error', () => this.onConnectionLost(client));
+    client.on('end', () => this.onConnectionLost(client));
     try {
       await client.connect();
       await client.query(`LISTEN ${this.channel}`);
@@ -89,19 +91,19 @@ export class Notices {
     this.pauseMs = FIRST_PAUSE_MS;
   }
 
-  private lost(client: pg.Client): void {
-    if (this.client !== client || this.closed) return;
+  private onConnectionLost(client: pg.Client): void {
+    if (this.client !== client || this.isClosed) return;
     this.client = null;
     client.end().catch(() => undefined);
     this.connectLater();
   }
 
   private connectLater(): void {
-    clearTimeout(this.retry);
-    if (this.closed) return;
-    this.retry = setTimeout(() => {
+    clearTimeout(this.retryTimer);
+    if (this.isClosed) return;
+    this.retryTimer = setTimeout(() => {
       this.connect().then(
-        () => this.options.missed(),
+        () => this.options.onMissed(),
         (error: Error) => {
           this.options.log.warn({ error: error.message }, 'could not listen for notices from other nodes, retrying');
           this.pauseMs = Math.min(MAX_PAUSE_MS, this.pauseMs * 2);

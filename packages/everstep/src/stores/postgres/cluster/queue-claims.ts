@@ -8,11 +8,11 @@
 import type { QueuedQuery } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
 import { type Session, statement } from '../connection/connection.js';
-import { DUE_COLUMNS, dueTaskOf } from '../runs/due-tasks.js';
-import { claimQueuedEach, type Transact } from './distributed-claims.js';
+import { DUE_TASK_COLUMNS, dueTaskOf } from '../runs/due-tasks.js';
+import { claimQueuedByInstance, type Transact } from './distributed-claims.js';
 
-/** Takes gates without a holder, of instances with due messages in queues. They are locked in one order to avoid deadlocks. */
-const takeGates = (where: string) =>
+/** Takes gates that have no holder, of instances with due messages in queues. A fixed order of locks prevents deadlocks. */
+const takeGatesStatement = (where: string) =>
   statement(`
   WITH waiting AS MATERIALIZED (
     SELECT DISTINCT p.instance_id FROM task p
@@ -24,24 +24,24 @@ const takeGates = (where: string) =>
   INSERT INTO gate_lease (instance_id, node_id)
   SELECT waiting.instance_id, taker.node_id FROM waiting CROSS JOIN taker ORDER BY waiting.instance_id
   ON CONFLICT (instance_id) DO NOTHING`);
-const TAKE_GATES = takeGates('true');
-const TAKE_GATES_OF_INSTANCE = takeGates('p.instance_id = $3');
+const TAKE_GATES = takeGatesStatement('true');
+const TAKE_GATES_OF_INSTANCE = takeGatesStatement('p.instance_id = $3');
 
-const due = (where: string) => `
+const dueMessages = (where: string) => `
   SELECT p.instance_id, p.run_key, p.slot, p.due_at FROM task p
   WHERE ${where} AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $4`;
-const DUE = due('p.queue IS NOT NULL');
-const unclaimed = (from: string) => `${from} AND p.claimed_by IS NULL
+const DUE_MESSAGES = dueMessages('p.queue IS NOT NULL');
+const unclaimedMessages = (from: string) => `${from} AND p.claimed_by IS NULL
     AND EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id = $2)`;
 
 /**
- * Messages with the same due time are never split across two pages: their order is that of `place`, by which the page is
- * sorted.
+ * Returns a statement that claims a page of messages. Messages with the same due time are never split across two pages: their order
+ * is that of `place`, by which the page is sorted.
  *
- * Locks make a node that takes over from this one wait, so that it sees what this node has marked. A takeover also locks the row
+ * The locks make a node that takes over from this one wait, so that it sees the claims of this node. A takeover also locks the row
  * of the node first. A node whose work was taken over finds no row and claims nothing.
  */
-const claim = (from: string) =>
+const claimStatement = (from: string) =>
   statement(`
   WITH seen AS MATERIALIZED (
     SELECT * FROM (${from}) AS p ORDER BY p.due_at FETCH FIRST ($3::bigint) ROWS WITH TIES
@@ -60,27 +60,27 @@ const claim = (from: string) =>
     UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM free
     WHERE c.instance_id = free.instance_id AND c.run_key = free.run_key AND c.slot = free.slot
   )
-  SELECT ${DUE_COLUMNS} FROM mine
+  SELECT ${DUE_TASK_COLUMNS} FROM mine
     JOIN task t ON t.instance_id = mine.instance_id AND t.run_key = mine.run_key AND t.slot = mine.slot
     JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
 
-const CLAIM = claim(unclaimed(DUE));
-/** Written so that the index of all queued messages is not used: other instances may have many. */
-const CLAIM_OF_INSTANCE = claim(unclaimed(due('p.instance_id = $5 AND num_nonnulls(p.queue) = 1')));
-/** Reads both in one snapshot: a claim whose response was lost may become visible at any moment. */
-const CLAIM_WITH_CLAIMED = claim(`${unclaimed(DUE)} UNION ALL ${DUE} AND p.claimed_by = $2`);
+const CLAIM = claimStatement(unclaimedMessages(DUE_MESSAGES));
+/** Claims messages of one instance. It cannot use the index of all queued messages, because other instances may have many. */
+const CLAIM_OF_INSTANCE = claimStatement(unclaimedMessages(dueMessages('p.instance_id = $5 AND num_nonnulls(p.queue) = 1')));
+/** Reads unclaimed and claimed messages in one snapshot: a claim whose response was lost may become visible at any moment. */
+const CLAIM_WITH_CLAIMED = claimStatement(`${unclaimedMessages(DUE_MESSAGES)} UNION ALL ${DUE_MESSAGES} AND p.claimed_by = $2`);
 
-/** The page of one instance, as on one server. */
+/** Selects the page of one instance from distributed tables. */
 const PAGE_ON_SERVER = statement(`
-  SELECT ${DUE_COLUMNS} FROM (
+  SELECT ${DUE_TASK_COLUMNS} FROM (
     SELECT p.* FROM task p
     WHERE p.instance_id = $4 AND p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $3
       AND (p.claimed_by IS NULL OR (p.claimed_by = $5 AND $6::boolean))
     ORDER BY p.due_at FETCH FIRST ($2::bigint) ROWS WITH TIES
   ) t JOIN run r ON r.instance_id = $4 AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
-/** Messages whose rows are locked are marked at a later read. */
+/** Marks messages as claimed. Messages whose rows are locked are marked at a later read. */
 const MARK_ON_SERVER = statement(`
   UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM (
     SELECT p.run_key, p.slot FROM unnest($3::text[], $4::integer[]) AS u (run_key, slot)
@@ -95,7 +95,7 @@ export async function claimQueued(
   { before, after, includesClaimed, limit, instanceId }: QueuedQuery,
 ): Promise<readonly DueTask[]> {
   const parameters = [before, nodeId, limit, after ?? -1];
-  // A separate statement: the next one must see what an earlier claim, for which this one has waited, has marked.
+  // The gates are taken in a separate statement, which can wait for an earlier claim. The next statement sees that claim.
   if (instanceId !== undefined && !includesClaimed) {
     if (after === null) await session.execute(TAKE_GATES_OF_INSTANCE, [before, nodeId, instanceId]);
     return (await session.query(CLAIM_OF_INSTANCE, [...parameters, instanceId])).map(dueTaskOf);
@@ -104,7 +104,7 @@ export async function claimQueued(
   return (await session.query(includesClaimed ? CLAIM_WITH_CLAIMED : CLAIM, parameters)).map(dueTaskOf);
 }
 
-/** Like `claimQueued`, where the tables are on several servers. `transact` runs each part as a transaction. */
+/** Like `claimQueued`, for distributed tables. `transact` runs each part as a transaction. */
 export async function claimQueuedOnServers(
   session: Session,
   transact: Transact,
@@ -112,8 +112,8 @@ export async function claimQueuedOnServers(
   query: QueuedQuery,
 ): Promise<readonly DueTask[]> {
   const { after, includesClaimed } = query;
-  // The row of the node and the gates are locked: a node that takes over sees what is marked.
-  const claimed = await claimQueuedEach(session, transact, nodeId, query, async (claimant, id, page) => {
+  // The row of the node and the gates are locked, so that a node that takes over sees the claims.
+  const claimedTasks = await claimQueuedByInstance(session, transact, nodeId, query, async (claimant, id, page) => {
     const rows = await claimant.query(PAGE_ON_SERVER, [page.before, page.limit, after ?? -1, id, nodeId, includesClaimed]);
     const tasks = rows.map(dueTaskOf);
     const keys = [tasks.map(({ runKey }) => runKey), tasks.map(({ slot }) => slot)];
@@ -121,5 +121,5 @@ export async function claimQueuedOnServers(
     return tasks;
   });
   // The sort is stable, so the order of the messages of an instance does not change.
-  return [...claimed].sort((a, b) => a.dueAt - b.dueAt);
+  return [...claimedTasks].sort((a, b) => a.dueAt - b.dueAt);
 }

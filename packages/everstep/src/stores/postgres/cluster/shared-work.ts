@@ -1,4 +1,4 @@
-/** Work whose result must be newer than the call that requests it, done once for many callers. */
+/** Runs work once for many callers. Each caller gets a result of work that started after its call. */
 export class SharedWork<Result> {
   private readonly work: () => Promise<Result>;
   private running: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-/** The workers that are connected to the nodes, which each node publishes for the others. */
+/** Publishes the workers that are connected to this node, and reads those of the other nodes. */
 import type { ClusterMember, NodePool, PoolChanges, PoolName } from '../../../ports/node-workers.js';
 import type { WorkerStatus } from '../../../ports/workers.js';
 import { integer, json, type Row, text, textOrNull } from '../connection/columns.js';
@@ -9,8 +9,8 @@ const POOL_NAME = { instance_id: 'text', app: 'text' } as const satisfies Column
 const POOL = { ...POOL_NAME, places: 'bigint', workflows: 'text', connections: 'text' } as const satisfies Columns;
 
 const MEMBERS = statement('SELECT node_id, url, workers_version FROM node WHERE NOT leaving ORDER BY joined_at, node_id');
-/** Locks the row of the node and counts its version. A node without a row publishes nothing: its lease has ended. */
-const COUNT = statement('UPDATE node SET workers_version = workers_version + 1 WHERE node_id = $1');
+/** Locks the row of the node and increments its version. A node without a row publishes nothing, because its lease has ended. */
+const INCREMENT_VERSION = statement('UPDATE node SET workers_version = workers_version + 1 WHERE node_id = $1');
 const PUT = statement(`
   INSERT INTO worker_pool (node_id, ${columnNames(POOL)})
   SELECT n.node_id, u.* FROM ${unnest(POOL, 2)} AS u(${columnNames(POOL)})
@@ -49,19 +49,19 @@ export async function readConnections(session: Session, instanceId: string, node
   return rows.flatMap((row) => json<readonly WorkerStatus[]>(row, 'connections'));
 }
 
-const nameOf = ({ instanceId, app }: PoolName) => ({ instance_id: instanceId, app });
+const poolNameColumns = ({ instanceId, app }: PoolName) => ({ instance_id: instanceId, app });
 
-/** Publishes the pools of this node. `isVisible`: whether other nodes must read them again. */
+/** Publishes the pools of this node. `isVisible` is true if other nodes must read the pools again. */
 export async function publishPools(
   session: TransactionSession,
   nodeId: string,
   { put, removed, isVisible }: PoolChanges,
 ): Promise<void> {
-  if (isVisible && (await session.execute(COUNT, [nodeId])) === 0) return;
+  if (isVisible && (await session.execute(INCREMENT_VERSION, [nodeId])) === 0) return;
   const rows = put.map(({ slots, workflows, connections, ...name }) => ({
-    ...{ ...nameOf(name), places: slots },
+    ...{ ...poolNameColumns(name), places: slots },
     ...{ workflows: JSON.stringify(workflows), connections: JSON.stringify(connections) },
   }));
   if (rows.length > 0) session.send(PUT, [nodeId, ...columnArrays(POOL, rows)]);
-  if (removed.length > 0) session.send(REMOVE, [nodeId, ...columnArrays(POOL_NAME, removed.map(nameOf))]);
+  if (removed.length > 0) session.send(REMOVE, [nodeId, ...columnArrays(POOL_NAME, removed.map(poolNameColumns))]);
 }

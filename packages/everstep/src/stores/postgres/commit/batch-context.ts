@@ -1,4 +1,4 @@
-/** The state that the parts of a batch share. Each part collects the writes of one aggregate and sends them together. */
+/** The state that the appliers of a batch share. Each applier collects the writes of one aggregate and sends them together. */
 
 import type { Aggregate } from '../../../engine/writes/facts.js';
 import type { StoreGuard, WriteOf } from '../../../engine/writes.js';
@@ -7,8 +7,8 @@ import type { BatchState } from './batch-state.js';
 
 export interface BatchContext {
   readonly state: BatchState;
-  readonly stored: StoredBytes;
-  /** Sends everything collected so far, if the order within the batch would otherwise be lost. */
+  readonly storedBytes: StoredBytes;
+  /** Sends all writes collected so far. Called when the order within the batch would otherwise be lost. */
   flush(): void;
 }
 
@@ -19,4 +19,4 @@ export interface Applier<Write> {
 }
 
 /** One applier per aggregate. A missing one is a compile error. */
-export type Appliers = { readonly [Of in Aggregate]: Applier<WriteOf<Of>> };
+export type Appliers = { readonly [Name in Aggregate]: Applier<WriteOf<Name>> };

@@ -19,16 +19,16 @@ import {
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import { lockNextTicks } from '../control/schedule-records.js';
 import { lockRepairs } from '../repairs/repairs.js';
-import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from '../runs/deduplication-ids.js';
+import { type DeduplicationId, deduplicationKeyOf, type LockedIds, lockDeduplicationIds } from '../runs/deduplication-ids.js';
 import { KEY } from '../runs/tables.js';
 import { type ControlledWrite, ControlState } from './control-state.js';
-import type { ExpectedRuns, KnownEntry, KnownRun, RunInInstance } from './known-run.js';
-import { type LockSet, pairOf } from './lock-set.js';
+import type { ExpectedRuns, KnownDeadLetter, KnownRun, RunInInstance } from './known-run.js';
+import { type LockSet, scopedKey } from './lock-set.js';
 
 const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfies Columns;
-const ENTRY = { instance_id: 'text', dlq_id: 'text' } as const satisfies Columns;
+const DEAD_LETTER_ID = { instance_id: 'text', dlq_id: 'text' } as const satisfies Columns;
 const SLOT = { ...KEY, slot: 'integer' } as const satisfies Columns;
-const MOVE = { ...KEY, was: 'bigint', version: 'bigint' } as const satisfies Columns;
+const MOVE = { ...KEY, expected_version: 'bigint', version: 'bigint' } as const satisfies Columns;
 const CHILD = { child_instance: 'text', child_key: 'text' } as const satisfies Columns;
 
 const lockRuns = (runsSql: string) => `
@@ -36,32 +36,33 @@ const lockRuns = (runsSql: string) => `
   FROM ${runsSql} JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
   ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`;
 const LOCK_RUNS = statement(lockRuns(`${unnest(KEY)} AS u(${columnNames(KEY)})`));
-/** Also locks the runs. Skips runs that are not active or do not have the expected version. */
+/** Updates versions, which also locks the runs. Skips runs that are not active or do not have the expected version. */
 const MOVE_EXPECTED = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${columnNames(MOVE)})
-  WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.was`);
-/** Also locks the runs whose tasks wait for the end of others. They are of the same instances. */
-const WANTED = `(
+  WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.expected_version`);
+/** The runs of the batch, and the runs whose tasks wait for the end of `children`. Both are in the same instance. */
+const RUNS_AND_INVOKERS = `(
   SELECT * FROM ${unnest(KEY)} AS n(${columnNames(KEY)})
   UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(KEY).length + 1)} AS c(${columnNames(CHILD)})
   JOIN task t ON t.instance_id = c.child_instance AND t.child_run_key = c.child_key) u`;
-/** As a single statement for a distributed table, it also names the instance outside of the UNION. */
-const LOCK_RUNS_AND_INVOKERS = inForms(lockRuns(WANTED), [
-  lockRuns(`${WANTED} JOIN unnest($1::text[]) AS i(instance_id) ON i.instance_id = u.instance_id`).replace(
+/** The form for distributed tables also compares the instance outside of the UNION, where the planner finds it. */
+const LOCK_RUNS_AND_INVOKERS = inForms(lockRuns(RUNS_AND_INVOKERS), [
+  lockRuns(`${RUNS_AND_INVOKERS} JOIN unnest($1::text[]) AS i(instance_id) ON i.instance_id = u.instance_id`).replace(
     'a.instance_id = u.instance_id AND',
     'a.instance_id = i.instance_id AND a.instance_id = u.instance_id AND',
   ),
 ]);
 /** The clock that assigns positions to new messages in queues. */
 const NOW = statement('SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
-const onRuns = `FROM ${unnest(KEY)} AS u(${columnNames(KEY)}) JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
+const FROM_RUNS = `FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
+  JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
 /** Locks these runs, so that a transaction that removes them waits. */
-const LOCK_PRESENT = statement(`SELECT r.run_key ${onRuns} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
+const LOCK_PRESENT = statement(`SELECT r.run_key ${FROM_RUNS} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
 const READ_RUNS = statement(`
   SELECT r.instance_id, r.run_key, EXISTS (
     SELECT 1 FROM waiter w WHERE w.instance_id = u.instance_id AND w.run_key = u.run_key) AS waits
-  ${onRuns}`);
-const READ_REFERENCES = statement(`SELECT r.run_key, r.workflow_run_id, r.created_at ${onRuns}`);
+  ${FROM_RUNS}`);
+const READ_REFERENCES = statement(`SELECT r.run_key, r.workflow_run_id, r.created_at ${FROM_RUNS}`);
 const READ_ACTIVE_IDS = statement(`
   SELECT a.instance_id, a.workflow_run_id, a.run_key, a.created_at
   FROM ${unnest(RUN_ID)} AS u(${columnNames(RUN_ID)})
@@ -71,8 +72,9 @@ const LOCK_TASKS = statement(`
   SELECT t.run_key, t.slot, t.message_id FROM ${unnest(SLOT)} AS u(${columnNames(SLOT)})
   JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
   ORDER BY t.run_key, t.slot FOR UPDATE OF t`);
-const LOCK_ENTRIES = statement(`
-  SELECT e.instance_id, e.dlq_id, e.run_key, e.workflow_url, e.fingerprint FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
+const LOCK_DEAD_LETTERS = statement(`
+  SELECT e.instance_id, e.dlq_id, e.run_key, e.workflow_url, e.fingerprint
+  FROM ${unnest(DEAD_LETTER_ID)} AS u(${columnNames(DEAD_LETTER_ID)})
   JOIN dead_letter e ON e.instance_id = u.instance_id AND e.dlq_id = u.dlq_id
   ORDER BY e.instance_id, e.dlq_id FOR UPDATE OF e`);
 
@@ -89,7 +91,7 @@ export interface LockedBatch {
   readonly instances: ReadonlyMap<string, string>;
 }
 
-const knownEntryOf = (row: Row): KnownEntry => ({
+const knownDeadLetterOf = (row: Row): KnownDeadLetter => ({
   instanceId: text(row, 'instance_id'),
   dlqId: text(row, 'dlq_id'),
   runKey: text(row, 'run_key'),
@@ -98,10 +100,10 @@ const knownEntryOf = (row: Row): KnownEntry => ({
 });
 
 /** The order in which rows of runs are locked. */
-const byKey = (a: RunInInstance, b: RunInInstance): number =>
-  pairOf(a.instanceId, a.runKey) < pairOf(b.instanceId, b.runKey) ? -1 : 1;
+const compareKeys = (a: RunInInstance, b: RunInInstance): number =>
+  scopedKey(a.instanceId, a.runKey) < scopedKey(b.instanceId, b.runKey) ? -1 : 1;
 
-const NOTHING = Promise.resolve<readonly Row[]>([]);
+const NO_ROWS = Promise.resolve<readonly Row[]>([]);
 
 export class BatchState {
   /** Instances of the runs that existed before. */
@@ -111,51 +113,52 @@ export class BatchState {
   private readonly references = new Map<string, RunReference>();
   /** The active runs of each id, oldest first. */
   private readonly activeIds = new Map<string, RunReference[]>();
-  private readonly entries = new Map<string, KnownEntry>();
+  private readonly deadLetters = new Map<string, KnownDeadLetter>();
   /** Message ids of the open tasks in the lock set, by run and then slot. */
   private readonly tasks = new Map<string, Map<number, string>>();
   private readonly schedules = new Map<string, number | null>();
   private readonly repairs = new Map<string, number>();
-  private deduplication: LockedIds = { present: new Set(), taken: new Map() };
+  private deduplication: LockedIds = { existingKeys: new Set(), takenIds: new Map() };
   private controls = new ControlState();
   /** Runs whose rows already have the versions after the batch. */
-  private readonly expected: ExpectedRuns;
+  private readonly expectedRuns: ExpectedRuns;
   /** Unix ms by the clock of the database; null if the batch does not need it. */
   databaseNow: number | null = null;
 
-  private constructor(instances: ReadonlyMap<string, string>, expected: ExpectedRuns = new Map()) {
+  private constructor(instances: ReadonlyMap<string, string>, expectedRuns: ExpectedRuns = new Map()) {
     this.instances = instances;
-    this.expected = expected;
-    for (const [runKey, { run }] of expected) this.runs.set(runKey, run);
+    this.expectedRuns = expectedRuns;
+    for (const [runKey, { run }] of expectedRuns) this.runs.set(runKey, run);
   }
 
   /**
-   * For a batch that only creates runs and decides on the expected ones: updates these to their versions after the batch, and
-   * reads only which run ids are taken. Throws VersionConflictError if a run does not have its expected version.
+   * Creates the state of a batch that only creates runs and decides on the expected runs. Updates the expected runs to their
+   * versions after the batch, and reads only which run ids are taken. Throws VersionConflictError if a run does not have its
+   * expected version.
    */
   static async expect(
     session: TransactionSession,
     { locks, instances }: LockedBatch,
-    expected: ExpectedRuns,
+    expectedRuns: ExpectedRuns,
   ): Promise<BatchState> {
-    const state = new BatchState(instances, expected);
-    const moves = [...expected.values()]
-      .sort((a, b) => byKey(a.run, b.run))
-      .map(({ run, version }) => ({ instance_id: run.instanceId, run_key: run.runKey, was: run.version, version }));
+    const state = new BatchState(instances, expectedRuns);
+    const moves = [...expectedRuns.values()]
+      .sort((a, b) => compareKeys(a.run, b.run))
+      .map(({ run, version }) => ({ instance_id: run.instanceId, run_key: run.runKey, expected_version: run.version, version }));
     const [movedCount, takenIds] = await Promise.all([
       moves.length === 0 ? 0 : session.execute(MOVE_EXPECTED, columnArrays(MOVE, moves)),
-      locks.runIds.size === 0 ? NOTHING : session.query(READ_ACTIVE_IDS, columnArrays(RUN_ID, [...locks.runIds.values()])),
+      locks.runIds.size === 0 ? NO_ROWS : session.query(READ_ACTIVE_IDS, columnArrays(RUN_ID, [...locks.runIds.values()])),
     ]);
     if (movedCount < moves.length) throw new VersionConflictError('a run does not have its expected version');
-    for (const row of takenIds) state.idTaken(text(row, 'instance_id'), referenceOf(row));
+    for (const row of takenIds) state.takeRunId(text(row, 'instance_id'), referenceOf(row));
     return state;
   }
 
-  /** Reads and locks everything in one round trip. */
+  /** Creates the state of any batch: reads and locks everything in its lock set, in one round trip. */
   static async read(session: TransactionSession, { units, locks, instances }: LockedBatch): Promise<BatchState> {
-    const queryIfAny = (keys: { readonly size: number }, to: Statement, values: () => readonly SqlValue[]) =>
-      keys.size === 0 ? NOTHING : session.query(to, values());
-    /** Returns the runs with their instances, without runs that never existed. */
+    const queryIfAny = (keys: { readonly size: number }, lockOrRead: Statement, values: () => readonly SqlValue[]) =>
+      keys.size === 0 ? NO_ROWS : session.query(lockOrRead, values());
+    /** Returns the keys of the runs with their instances, without runs that never existed. */
     const keysOf = (runKeys: Iterable<string>) =>
       [...runKeys].flatMap((run_key) => {
         const instance_id = instances.get(run_key);
@@ -175,16 +178,18 @@ export class BatchState {
           [...locks.slots.values()].flatMap(({ run_key, slot }) => keysOf([run_key]).map((run) => ({ ...run, slot }))),
         ),
       ),
-      entries: queryIfAny(locks.entries, LOCK_ENTRIES, () => columnArrays(ENTRY, [...locks.entries.values()])),
+      entries: queryIfAny(locks.deadLetters, LOCK_DEAD_LETTERS, () =>
+        columnArrays(DEAD_LETTER_ID, [...locks.deadLetters.values()]),
+      ),
       deduplication:
         locks.deduplicationIds.size === 0 ? null : lockDeduplicationIds(session, [...locks.deduplicationIds.values()]),
       controls: ControlState.read(session, units),
       ticks: locks.schedules.size === 0 ? [] : lockNextTicks(session, [...locks.schedules.values()]),
-      present: queryIfAny(locks.present, LOCK_PRESENT, () => columnArrays(KEY, keysOf(locks.present))),
+      present: queryIfAny(locks.presentRuns, LOCK_PRESENT, () => columnArrays(KEY, keysOf(locks.presentRuns))),
       runs: queryIfAny(locks.runs, READ_RUNS, () => runs),
       activeIds: queryIfAny(locks.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...locks.runIds.values()])),
-      references: queryIfAny(locks.remembered, READ_REFERENCES, () => columnArrays(KEY, keysOf(locks.remembered))),
-      time: locks.queued ? session.query(NOW, []) : NOTHING,
+      references: queryIfAny(locks.rememberedRuns, READ_REFERENCES, () => columnArrays(KEY, keysOf(locks.rememberedRuns))),
+      time: locks.hasQueuedMessage ? session.query(NOW, []) : NO_ROWS,
     };
     // If one statement fails, the others fail too.
     await Promise.all(Object.values(results));
@@ -194,9 +199,9 @@ export class BatchState {
     if (clockRow) state.databaseNow = integer(clockRow, 'now');
     for (const row of await results.runs) state.addRun(row);
     for (const row of await results.active) state.markActive(row);
-    for (const row of await results.tasks) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
-    for (const row of await results.entries) state.entryAdded(knownEntryOf(row));
-    for (const row of await results.activeIds) state.idTaken(text(row, 'instance_id'), referenceOf(row));
+    for (const row of await results.tasks) state.putTask(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
+    for (const row of await results.entries) state.addDeadLetter(knownDeadLetterOf(row));
+    for (const row of await results.activeIds) state.takeRunId(text(row, 'instance_id'), referenceOf(row));
     for (const row of await results.references) state.references.set(text(row, 'run_key'), referenceOf(row));
     state.deduplication = (await results.deduplication) ?? state.deduplication;
     state.controls = await results.controls;
@@ -206,7 +211,7 @@ export class BatchState {
       if (tick !== undefined) state.schedules.set(key, tick);
     }
     for (const { instanceId, repairId, version } of await results.repairs)
-      state.repairs.set(pairOf(instanceId, repairId), version);
+      state.repairs.set(scopedKey(instanceId, repairId), version);
     return state;
   }
 
@@ -217,7 +222,7 @@ export class BatchState {
 
   /** Deduplication ids that have a row, including expired ones. */
   get deduplicationRows(): Set<string> {
-    return this.deduplication.present;
+    return this.deduplication.existingKeys;
   }
 
   /** Returns the result for a guard that does not hold; null if it holds. */
@@ -228,25 +233,25 @@ export class BatchState {
       case 'run-present':
         return this.runs.has(guard.runKey) ? null : { kind: 'run-gone' };
       case 'run-id-free': {
-        const run = this.activeIds.get(pairOf(guard.instanceId, guard.workflowRunId))?.at(-1);
+        const run = this.activeIds.get(scopedKey(guard.instanceId, guard.workflowRunId))?.at(-1);
         return run ? { kind: 'run-id-taken', run } : null;
       }
       case 'dead-letters-present': {
-        const dlqIds = guard.dlqIds.filter((dlqId) => !this.entries.has(pairOf(guard.instanceId, dlqId)));
+        const dlqIds = guard.dlqIds.filter((dlqId) => !this.deadLetters.has(scopedKey(guard.instanceId, dlqId)));
         return dlqIds.length === 0 ? null : { kind: 'dead-letters-missing', dlqIds };
       }
       case 'not-duplicate': {
-        const takenId = this.deduplication.taken.get(keyOf(guard));
+        const takenId = this.deduplication.takenIds.get(deduplicationKeyOf(guard));
         return takenId && takenId.expiresAt > guard.now ? { kind: 'duplicate', run: takenId.run } : null;
       }
       case 'task-open':
         return this.tasks.get(guard.runKey)?.get(guard.slot) === guard.messageId ? null : { kind: 'task-gone' };
       case 'schedule-due':
-        return this.schedules.get(pairOf(guard.instanceId, guard.scheduleId)) === guard.nextAt
+        return this.schedules.get(scopedKey(guard.instanceId, guard.scheduleId)) === guard.nextAt
           ? null
           : { kind: 'schedule-moved' };
       case 'repair-at':
-        return this.repairs.get(pairOf(guard.instanceId, guard.repairId)) === guard.version ? null : { kind: 'repair-moved' };
+        return this.repairs.get(scopedKey(guard.instanceId, guard.repairId)) === guard.version ? null : { kind: 'repair-moved' };
       case 'queue-unchanged':
       case 'url-group-unchanged':
       case 'schedule-unchanged':
@@ -256,28 +261,28 @@ export class BatchState {
   }
 
   /** Records a write to a queue, URL group or schedule. */
-  controlWritten(write: ControlledWrite): void {
-    this.controls.note(write);
+  noteControlWrite(write: ControlledWrite): void {
+    this.controls.noteWrite(write);
     if (write.kind === 'put-schedule') {
       const { instanceId, scheduleId, nextAt } = write.schedule;
-      this.schedules.set(pairOf(instanceId, scheduleId), nextAt);
-    } else if (write.kind === 'delete-schedule') this.schedules.delete(pairOf(write.instanceId, write.scheduleId));
+      this.schedules.set(scopedKey(instanceId, scheduleId), nextAt);
+    } else if (write.kind === 'delete-schedule') this.schedules.delete(scopedKey(write.instanceId, write.scheduleId));
   }
 
   private refusalOfRun({ runKey, version }: Extract<StoreGuard, { kind: 'run-active' }>): CommitResult | null {
     const run = this.runs.get(runKey);
-    if (!run?.active) return { kind: 'run-not-active' };
+    if (!run?.isActive) return { kind: 'run-not-active' };
     return version === undefined || version === run.version ? null : { kind: 'run-moved' };
   }
 
-  /** Records that an applied unit brought the run to this version. Returns null if its row need not be updated. */
-  runMoved(runKey: string, version: number): KnownRun | null {
+  /** Sets the version of a run after an applied unit. Returns the run if its row must be updated, otherwise null. */
+  moveRun(runKey: string, version: number): KnownRun | null {
     const run = this.requireRun(runKey);
     run.version = version;
-    return run.active && !this.expected.has(runKey) ? run : null;
+    return run.isActive && !this.expectedRuns.has(runKey) ? run : null;
   }
 
-  /** Returns the run. Throws if it does not exist: the write that names it is then faulty. */
+  /** Returns the run. Throws if it does not exist, because the write that names it is then faulty. */
   requireRun(runKey: string): KnownRun {
     const run = this.runs.get(runKey);
     if (!run) throw new Error(`there is no run with the key ${runKey}`);
@@ -289,68 +294,68 @@ export class BatchState {
     return this.runs.get(runKey)?.instanceId ?? this.instances.get(runKey) ?? null;
   }
 
-  requireEntry(instanceId: string, dlqId: string): KnownEntry {
-    const entry = this.entries.get(pairOf(instanceId, dlqId));
+  requireDeadLetter(instanceId: string, dlqId: string): KnownDeadLetter {
+    const entry = this.deadLetters.get(scopedKey(instanceId, dlqId));
     if (!entry) throw new Error(`there is no dead letter ${dlqId}`);
     return entry;
   }
 
-  /** Returns whether the run existed before and is no longer active. */
+  /** Returns whether the batch has read the run, or created it, and the run is no longer active. */
   hasEnded(runKey: string): boolean {
-    return this.runs.get(runKey)?.active === false;
+    return this.runs.get(runKey)?.isActive === false;
   }
 
-  /** Records a new run. `isMessage`: whether it is a message, which is not found by a run id. */
-  runCreated(run: KnownRun, createdAt: number, isMessage: boolean): void {
+  /** Records a new run. `isMessage` is true for a message, which is not found by its run id. */
+  createRun(run: KnownRun, createdAt: number, isMessage: boolean): void {
     if (this.runs.has(run.runKey)) throw new Error(`a run with the key ${run.runKey} already exists`);
     this.runs.set(run.runKey, run);
     const reference = { runKey: run.runKey, workflowRunId: run.workflowRunId, createdAt };
     this.references.set(run.runKey, reference);
-    if (!isMessage) this.idTaken(run.instanceId, reference);
+    if (!isMessage) this.takeRunId(run.instanceId, reference);
   }
 
   /** Records the end of the run. Throws if it has already ended: a late write must not overwrite the outcome. */
-  runEnded(runKey: string): KnownRun {
+  endRun(runKey: string): KnownRun {
     const run = this.requireRun(runKey);
-    if (!run.active) throw new Error(`the run ${runKey} has already ended`);
-    run.active = false;
-    const key = pairOf(run.instanceId, run.workflowRunId);
+    if (!run.isActive) throw new Error(`the run ${runKey} has already ended`);
+    run.isActive = false;
+    const key = scopedKey(run.instanceId, run.workflowRunId);
     const remaining = this.activeIds.get(key)?.filter((reference) => reference.runKey !== runKey);
     if (remaining) this.activeIds.set(key, remaining);
     return run;
   }
 
-  entryAdded(entry: KnownEntry): void {
-    this.entries.set(pairOf(entry.instanceId, entry.dlqId), entry);
+  addDeadLetter(entry: KnownDeadLetter): void {
+    this.deadLetters.set(scopedKey(entry.instanceId, entry.dlqId), entry);
   }
 
-  entryTaken({ instanceId, dlqId }: KnownEntry): void {
-    this.entries.delete(pairOf(instanceId, dlqId));
+  removeDeadLetter({ instanceId, dlqId }: KnownDeadLetter): void {
+    this.deadLetters.delete(scopedKey(instanceId, dlqId));
   }
 
-  taskPut(runKey: string, slot: number, messageId: string): void {
+  putTask(runKey: string, slot: number, messageId: string): void {
     const slots = this.tasks.get(runKey);
     if (slots) slots.set(slot, messageId);
     else this.tasks.set(runKey, new Map([[slot, messageId]]));
   }
 
-  taskDeleted(runKey: string, slot: number): void {
+  deleteTask(runKey: string, slot: number): void {
     this.tasks.get(runKey)?.delete(slot);
   }
 
-  tasksDeleted(runKey: string): void {
+  deleteTasks(runKey: string): void {
     this.tasks.delete(runKey);
   }
 
   /** Records that the run takes the deduplication id. Throws if the run does not exist. */
-  deduplicationTaken(id: DeduplicationId, runKey: string, expiresAt: number): void {
+  takeDeduplicationId(id: DeduplicationId, runKey: string, expiresAt: number): void {
     const run = this.references.get(runKey);
     if (!run) throw new Error(`there is no run with the key ${runKey}`);
-    this.deduplication.taken.set(keyOf(id), { run, expiresAt });
+    this.deduplication.takenIds.set(deduplicationKeyOf(id), { run, expiresAt });
   }
 
-  private idTaken(instanceId: string, run: RunReference): void {
-    const key = pairOf(instanceId, run.workflowRunId);
+  private takeRunId(instanceId: string, run: RunReference): void {
+    const key = scopedKey(instanceId, run.workflowRunId);
     const runs = this.activeIds.get(key);
     if (runs) runs.push(run);
     else this.activeIds.set(key, [run]);
@@ -359,14 +364,23 @@ export class BatchState {
   private addRun(row: Row): void {
     const runKey = text(row, 'run_key');
     const instanceId = text(row, 'instance_id');
-    const waits = flag(row, 'waits');
-    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, queue: null, waits, isNew: false });
+    const mayHaveWaiters = flag(row, 'waits');
+    this.runs.set(runKey, {
+      instanceId,
+      runKey,
+      isActive: false,
+      workflowRunId: '',
+      version: 0,
+      queue: null,
+      mayHaveWaiters,
+      isNew: false,
+    });
   }
 
   private markActive(row: Row): void {
     const run = this.runs.get(text(row, 'run_key'));
     if (!run) return;
-    run.active = true;
+    run.isActive = true;
     run.workflowRunId = text(row, 'workflow_run_id');
     run.version = integer(row, 'version');
     run.queue = textOrNull(row, 'queue');

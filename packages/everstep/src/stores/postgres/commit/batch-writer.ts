@@ -12,7 +12,7 @@ import { type Database, VersionConflictError } from '../connection/connection.js
 import { TableStatistics } from '../connection/table-statistics.js';
 import { InsightFolds } from '../insights/insight-counts.js';
 import { RunInstances } from '../runs/run-instances.js';
-import type { Writer } from '../runs/task-writes.js';
+import type { WritingNode } from '../runs/task-writes.js';
 import { Batch } from './batch.js';
 import { BatchState, type LockedBatch } from './batch-state.js';
 import { ClockMarks, raiseLatestTime } from './clock-marks.js';
@@ -27,7 +27,7 @@ const MAX_CONCURRENT_PARTS = 4;
 const IGNORE = (): void => {};
 
 /** The node that commits, and the time according to its clock. */
-export type CommittingNode = Omit<Writer, 'databaseNow'>;
+export type CommittingNode = Omit<WritingNode, 'databaseNow'>;
 
 /** Whether a transaction can contain units of several instances. */
 export type Commits = 'together' | 'by-instance';
@@ -38,10 +38,10 @@ interface Part extends LockedBatch {
   readonly instanceId: string | null;
 }
 
-/** Several batches can be in progress, each on its own connection. */
+/** Writes batches. Several can be in progress, each on its own connection. */
 export class BatchWriter {
   private readonly database: Database;
-  private readonly node: () => CommittingNode | null;
+  private readonly getNode: () => CommittingNode | null;
   private readonly commits: Commits;
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
@@ -52,10 +52,10 @@ export class BatchWriter {
   private readonly insights: InsightFolds;
   private readonly inProgress = new Set<Promise<void>>();
 
-  /** `node` returns the committing node; null if no other process uses the store. */
-  constructor(database: Database, node: () => CommittingNode | null, commits: Commits, versions = new RunVersions()) {
+  /** `getNode` returns the committing node; null if no other process uses the store. */
+  constructor(database: Database, getNode: () => CommittingNode | null, commits: Commits, versions = new RunVersions()) {
     this.database = database;
-    this.node = node;
+    this.getNode = getNode;
     this.commits = commits;
     this.versions = versions;
     this.statistics = new TableStatistics(database);
@@ -65,18 +65,18 @@ export class BatchWriter {
   }
 
   /**
-   * Commits the batch. Rejects if a write is faulty, or if it is unknown whether the batch is durable. With one transaction per instance, rejects with
-   * PartialCommitError, because other parts of the batch can be durable.
+   * Commits the batch. Rejects if a write is faulty, or if it is unknown whether the batch is durable. With one transaction per
+   * instance, rejects with PartialCommitError, because other parts of the batch can be durable.
    */
   async commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     if (units.length === 0) return [];
     const writing = this.write(units);
-    const ended = writing.then(IGNORE, IGNORE);
-    this.inProgress.add(ended);
+    const batchEnded = writing.then(IGNORE, IGNORE);
+    this.inProgress.add(batchEnded);
     try {
       return await writing;
     } finally {
-      this.inProgress.delete(ended);
+      this.inProgress.delete(batchEnded);
     }
   }
 
@@ -95,11 +95,11 @@ export class BatchWriter {
     const locks = new LockSet(units);
     const { instances, failure } = await this.instances.find(locks.runKeys);
     if (failure) return this.writeKnown(units, instances, failure);
-    const ofRun = (runKey: string) => locks.created.get(runKey) ?? instances.get(runKey) ?? null;
+    const instanceOfRun = (runKey: string) => locks.createdRuns.get(runKey) ?? instances.get(runKey) ?? null;
     if (this.commits === 'by-instance') {
       const parts = new Map<string | null, number[]>();
       for (const [index, unit] of units.entries()) {
-        const instanceId = instanceOf(unit, ofRun);
+        const instanceId = instanceOf(unit, instanceOfRun);
         const indexes = parts.get(instanceId);
         if (indexes) indexes.push(index);
         else parts.set(instanceId, [index]);
@@ -108,7 +108,7 @@ export class BatchWriter {
     }
     let instanceId: string | null = null;
     for (const unit of units) {
-      instanceId = instanceOf(unit, ofRun);
+      instanceId = instanceOf(unit, instanceOfRun);
       if (instanceId !== null) break;
     }
     return this.writePart({ units, locks, instances, instanceId });
@@ -120,22 +120,22 @@ export class BatchWriter {
     instances: ReadonlyMap<string, string>,
     failure: ServerUnavailableError,
   ): Promise<readonly CommitResult[]> {
-    const isKnown = units.map((unit) => [...new LockSet([unit]).runKeys].every((runKey) => instances.has(runKey)));
-    const knownUnits = units.filter((_, index) => isKnown[index]);
+    const areKnown = units.map((unit) => [...new LockSet([unit]).runKeys].every((runKey) => instances.has(runKey)));
+    const knownUnits = units.filter((_, index) => areKnown[index]);
     if (knownUnits.length === 0) throw failure;
-    const written: UnitOutcome[] = await this.write(knownUnits).then(
+    const outcomes: UnitOutcome[] = await this.write(knownUnits).then(
       (results) => [...results],
       (error: unknown) =>
         error instanceof PartialCommitError ? [...error.outcomes] : knownUnits.map(() => ({ kind: 'failed' as const, error })),
     );
-    const failed = { kind: 'failed', error: failure } as const;
+    const failedOutcome = { kind: 'failed', error: failure } as const;
     throw new PartialCommitError(
-      isKnown.map((knownUnits) => (knownUnits ? (written.shift() ?? failed) : failed)),
+      areKnown.map((isUnitKnown) => (isUnitKnown ? (outcomes.shift() ?? failedOutcome) : failedOutcome)),
       failure,
     );
   }
 
-  /** Waits for all parts, even if one of them fails. */
+  /** Writes each part in its own transaction. Waits for all parts, even if one of them fails. */
   private async writeParts(
     units: readonly CommitUnit[],
     instances: ReadonlyMap<string, string>,
@@ -143,43 +143,43 @@ export class BatchWriter {
   ): Promise<readonly CommitResult[]> {
     const results = new Map<number, UnitOutcome>();
     const failures: unknown[] = [];
-    const write = async (): Promise<void> => {
-      for (let next = parts.shift(); next; next = parts.shift()) {
-        const [instanceId, indexes] = next;
-        const part = indexes.map((index) => at(units, index));
+    const writeNextParts = async (): Promise<void> => {
+      for (let part = parts.shift(); part; part = parts.shift()) {
+        const [instanceId, indexes] = part;
+        const partUnits = indexes.map((index) => itemAt(units, index));
         try {
-          const written = await this.writePart({ units: part, locks: new LockSet(part), instances, instanceId });
-          for (const [n, index] of indexes.entries()) results.set(index, at(written, n));
+          const partResults = await this.writePart({ units: partUnits, locks: new LockSet(partUnits), instances, instanceId });
+          for (const [n, index] of indexes.entries()) results.set(index, itemAt(partResults, n));
         } catch (error) {
           failures.push(error);
           for (const index of indexes) results.set(index, { kind: 'failed', error });
         }
       }
     };
-    await Promise.all(Array.from({ length: MAX_CONCURRENT_PARTS }, write));
+    await Promise.all(Array.from({ length: MAX_CONCURRENT_PARTS }, writeNextParts));
     const outcomes = units.map((_, index) => {
       const result = results.get(index);
       if (!result) throw new Error('a unit was not written');
       return result;
     });
-    const written = outcomes.filter((outcome) => outcome.kind !== 'failed');
-    if (written.length === outcomes.length) return written;
-    // Then nothing is known about any unit.
-    if (written.length === 0 && failures.every(isWholeStore)) throw failures[0];
+    const commitResults = outcomes.filter((outcome) => outcome.kind !== 'failed');
+    if (commitResults.length === outcomes.length) return commitResults;
+    // The whole store is unavailable, so the outcome of every unit is unknown.
+    if (commitResults.length === 0 && failures.every(isWholeStoreUnavailable)) throw failures[0];
     throw new PartialCommitError(outcomes, failures[0]);
   }
 
   private async writePart(part: Part): Promise<readonly CommitResult[]> {
     const { units, locks, instanceId } = part;
     const shard = this.clockMarks.take();
-    const expected = this.versions.expectedBy(units);
+    const expectedRuns = this.versions.expectedRunsOf(units);
     let attempts = 0;
     try {
       const { results, state } = await this.database.transaction(
         async (session) => {
-          const node = this.node();
-          // A repeated transaction reads, because an expected version may have been wrong.
-          const runs = attempts++ === 0 ? expected : null;
+          const node = this.getNode();
+          // A repeated transaction reads the runs, because an expected version may have been wrong.
+          const runs = attempts++ === 0 ? expectedRuns : null;
           const state = runs ? await BatchState.expect(session, part, runs) : await BatchState.read(session, part);
           const batch = new Batch(session, state, node && { ...node, databaseNow: state.databaseNow ?? node.now });
           const results = units.map((unit) => batch.apply(unit));
@@ -193,16 +193,16 @@ export class BatchWriter {
         },
         { retryOn: RETRY_ON, genericPlans: true },
       );
-      if (expected && attempts > 1) this.versions.noteConflict();
+      if (expectedRuns && attempts > 1) this.versions.noteConflict();
       this.versions.remember(state.knownRuns);
-      for (const [runKey, instance] of locks.created) this.instances.remember(runKey, instance);
+      for (const [runKey, instance] of locks.createdRuns) this.instances.remember(runKey, instance);
       const counts = units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'count-of-day'));
-      if (counts.length > 0) await this.oldDays.counted(counts);
-      this.insights.counted(countedInstances(units));
+      if (counts.length > 0) await this.oldDays.noteCounts(counts);
+      this.insights.noteCounts(countedInstances(units));
       this.statistics.noteWrites(units.reduce((sum, { writes }) => sum + writes.length, 0));
       return results;
     } finally {
-      this.clockMarks.give(shard);
+      this.clockMarks.release(shard);
     }
   }
 }
@@ -214,12 +214,12 @@ function countedInstances(units: readonly CommitUnit[]): ReadonlySet<string> {
   return instanceIds;
 }
 
-const isWholeStore = (error: unknown): boolean =>
+const isWholeStoreUnavailable = (error: unknown): boolean =>
   error instanceof StoreUnavailableError && !(error instanceof ServerUnavailableError);
 
 const isDecision = ({ guards }: CommitUnit): boolean => guards.some(({ kind }) => kind === 'run-active');
 
-function at<Item>(items: readonly Item[], index: number): Item {
+function itemAt<Item>(items: readonly Item[], index: number): Item {
   const item = items[index];
   if (item === undefined) throw new RangeError(`there is no item ${index} among ${items.length}`);
   return item;

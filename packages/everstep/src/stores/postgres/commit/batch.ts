@@ -1,6 +1,6 @@
 /**
- * The content of a batch within its transaction, in two round trips. First everything in the lock set is read and locked, or
- * checked against its expected version. Then the units are applied in memory, in their order, and the writes of those whose
+ * Executes the content of a batch within its transaction, in two round trips. First everything in the lock set is read and locked,
+ * or checked against its expected version. Then the units are applied in memory, in their order, and the writes of those whose
  * guards hold are sent, grouped by aggregate. If that would lose an order that matters within the batch, the writes collected
  * so far are sent first.
  */
@@ -18,7 +18,7 @@ import { countMessages } from '../accounts/usage-counts.js';
 import type { TransactionSession } from '../connection/connection.js';
 import { sendProcedure } from '../connection/sql-session.js';
 import { writeFlowControls } from '../control/flow-control-records.js';
-import { sendLast } from '../control/last-writes.js';
+import { sendLastWrites } from '../control/last-writes.js';
 import { writeQueues } from '../control/queue-records.js';
 import { writeSchedules } from '../control/schedule-records.js';
 import { DeadLetterWrites } from '../dead-letters/dead-letter-writes.js';
@@ -27,7 +27,7 @@ import { DeduplicationWrites } from '../runs/deduplication-writes.js';
 import { EventWrites } from '../runs/event-writes.js';
 import { JournalWrites } from '../runs/journal-writes.js';
 import { RunWrites } from '../runs/run-writes.js';
-import { TaskWrites, type Writer } from '../runs/task-writes.js';
+import { TaskWrites, type WritingNode } from '../runs/task-writes.js';
 import { StoredBytes } from '../storage/stored-bytes.js';
 import type { Applier, Appliers, BatchContext } from './batch-context.js';
 import type { BatchState } from './batch-state.js';
@@ -36,11 +36,11 @@ import { WriteList } from './write-list.js';
 
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
 
-type Parts = ReturnType<typeof partsOf>;
+type BatchAppliers = ReturnType<typeof createAppliers>;
 
-function partsOf(state: BatchState, writer: Writer | null) {
-  const [runs, tasks] = [new RunWrites(), new TaskWrites(writer)];
-  const onControl = (write: ControlledWrite) => state.controlWritten(write);
+function createAppliers(state: BatchState, writingNode: WritingNode | null) {
+  const [runs, tasks] = [new RunWrites(), new TaskWrites(writingNode)];
+  const onControl = (write: ControlledWrite) => state.noteControlWrite(write);
   return {
     run: runs,
     journal: new JournalWrites(),
@@ -53,10 +53,10 @@ function partsOf(state: BatchState, writer: Writer | null) {
     }),
     'flow-control': new WriteList(writeFlowControls),
     queue: new WriteList(writeQueues, onControl),
-    'url-group': new WriteList(sendLast(writeUrlGroup, nameOfGroup), onControl),
+    'url-group': new WriteList(sendLastWrites(writeUrlGroup, nameOfGroup), onControl),
     schedule: new WriteList(writeSchedules, onControl),
-    hold: new WriteList(sendLast(writeHold, ({ origin }) => origin)),
-    settings: new WriteList(sendLast(writeSettings, () => '')),
+    hold: new WriteList(sendLastWrites(writeHold, ({ origin }) => origin)),
+    settings: new WriteList(sendLastWrites(writeSettings, () => '')),
     usage: new WriteList(countMessages),
     'day-count': new WriteList(countDays),
     insights: new WriteList(countInsights),
@@ -74,83 +74,83 @@ const applierOf = (appliers: Appliers, aggregate: Aggregate): Applier<StoreWrite
 export class Batch {
   private readonly session: TransactionSession;
   private readonly state: BatchState;
-  private readonly parts: Parts;
-  private readonly stored = new StoredBytes();
+  private readonly appliers: BatchAppliers;
+  private readonly storedBytes = new StoredBytes();
   private readonly context: BatchContext;
   /** The latest time in a write, Unix ms; 0 if no write contains a time. */
   latestTime = 0;
 
-  constructor(session: TransactionSession, state: BatchState, writer: Writer | null) {
+  constructor(session: TransactionSession, state: BatchState, writingNode: WritingNode | null) {
     this.session = session;
     this.state = state;
-    this.parts = partsOf(state, writer);
-    this.context = { state, stored: this.stored, flush: () => this.flush() };
+    this.appliers = createAppliers(state, writingNode);
+    this.context = { state, storedBytes: this.storedBytes, flush: () => this.flush() };
   }
 
   apply({ guards, writes }: CommitUnit): CommitResult {
-    const { state, parts } = this;
+    const { state, appliers } = this;
     for (const guard of guards) {
-      if (guard.kind === 'not-duplicate') parts.deduplication.noteCheck(guard.instanceId, guard.now);
+      if (guard.kind === 'not-duplicate') appliers.deduplication.noteCheck(guard.instanceId, guard.now);
       const refusal = state.refusalOf(guard);
       if (refusal) return refusal;
     }
     for (const write of writes) {
       const facts = writeFacts(write);
       this.latestTime = Math.max(this.latestTime, facts.time(write));
-      applierOf(parts, facts.aggregate).apply(write, this.context, guards);
-      this.countStored(write, facts);
+      applierOf(appliers, facts.aggregate).apply(write, this.context, guards);
+      this.countStoredBytes(write, facts);
     }
     for (const guard of guards) {
       if (guard.kind !== 'run-active' || guard.next === undefined) continue;
-      const run = state.runMoved(guard.runKey, guard.next);
-      if (run) parts.run.move(run, guard.next);
+      const run = state.moveRun(guard.runKey, guard.next);
+      if (run) appliers.run.moveRun(run, guard.next);
     }
     return APPLIED;
   }
 
-  /** Sends everything collected. Groups come last, and once: a transaction that locks its groups waits for no other lock. */
+  /** Sends all collected writes. Groups come last, and once: a transaction that locks its groups waits for no other lock. */
   finish(): void {
     this.flush();
-    this.parts['dead-letter'].sendGroups(this.session);
+    this.appliers['dead-letter'].sendGroups(this.session);
   }
 
   /** Sends the audit log entries. Must be the last statement of the transaction. */
   sendAudit(): void {
-    this.parts.audit.send(this.session);
+    this.appliers.audit.send(this.session);
   }
 
   private flush(): void {
-    const { session, parts } = this;
-    parts.run.sendCreated(session);
-    parts.run.sendEnds(session);
+    const { session, appliers } = this;
+    appliers.run.sendCreated(session);
+    appliers.run.sendEnds(session);
     // The most frequent writes are sent next to each other, so that they are joined.
-    parts.run.sendPayloads(session);
+    appliers.run.sendPayloads(session);
     // The steps of a staged journal are counted before more steps are recorded after them.
-    parts.journal.sendStagings(session);
-    parts.journal.send(session);
-    parts.task.send(session);
-    parts.event.send(session);
-    parts['dead-letter'].send(session);
-    parts.task.sendWakes(session);
-    parts.deduplication.send(session, this.state.deduplicationRows);
-    parts['flow-control'].send(session);
-    parts.queue.send(session);
-    parts['url-group'].send(session);
-    parts.schedule.send(session);
-    parts.hold.send(session);
-    parts.settings.send(session);
-    this.stored.send(session);
-    parts.usage.send(session);
-    parts['day-count'].send(session);
-    parts.insights.send(session);
-    parts.repair.send(session);
-    parts.alert.send(session);
+    appliers.journal.sendStagings(session);
+    appliers.journal.send(session);
+    appliers.task.send(session);
+    appliers.event.send(session);
+    appliers['dead-letter'].send(session);
+    appliers.task.sendWakes(session);
+    appliers.deduplication.send(session, this.state.deduplicationRows);
+    appliers['flow-control'].send(session);
+    appliers.queue.send(session);
+    appliers['url-group'].send(session);
+    appliers.schedule.send(session);
+    appliers.hold.send(session);
+    appliers.settings.send(session);
+    this.storedBytes.send(session);
+    appliers.usage.send(session);
+    appliers['day-count'].send(session);
+    appliers.insights.send(session);
+    appliers.repair.send(session);
+    appliers.alert.send(session);
   }
 
-  private countStored(write: StoreWrite, facts: WriteFacts<StoreWrite>): void {
+  private countStoredBytes(write: StoreWrite, facts: WriteFacts<StoreWrite>): void {
     const [bytes, activeRuns] = [facts.storedBytes(write), activeRunsAdded(write)];
     if (bytes === 0 && activeRuns === 0) return;
     const instanceId = facts.instanceId(write) ?? this.state.requireRun(facts.runKey(write) ?? '').instanceId;
-    this.stored.add(instanceId, bytes, activeRuns);
+    this.storedBytes.add(instanceId, bytes, activeRuns);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The latest recorded time. A clock that starts must not be earlier. It is stored in many rows, so that commits do not wait
- * for each other: a commit in progress has one row to itself, of an instance that it writes to, so that the transaction
- * stays on the shard of that instance.
+ * Reads and raises the latest recorded time, which the clock of a starting server must not be behind. The time is stored in many
+ * rows, so that commits do not wait for each other. A commit in progress has one row to itself. The row belongs to an instance that
+ * the commit writes to, so that the transaction stays on the shard of that instance.
  */
 import { randomInt } from 'node:crypto';
 import { integer } from '../connection/columns.js';
@@ -16,8 +16,8 @@ const RAISE = tableWrite(
   ON CONFLICT (instance_id, shard) DO UPDATE SET latest_time = excluded.latest_time
   WHERE instance_clock.latest_time < excluded.latest_time`,
 );
-/** Raises a row of no instance, for commits that write to no instance. */
-const RAISE_OWN = statement(`
+/** Raises a row that belongs to no instance, for commits that write to no instance. */
+const RAISE_WITHOUT_INSTANCE = statement(`
   INSERT INTO clock_mark (shard, latest_time) VALUES ($1, $2)
   ON CONFLICT (shard) DO UPDATE SET latest_time = excluded.latest_time WHERE clock_mark.latest_time < excluded.latest_time`);
 const LATEST = statement(`
@@ -25,14 +25,14 @@ const LATEST = statement(`
 
 /** Assigns a row to each commit in progress, and reuses the rows of finished commits. */
 export class ClockMarks {
-  private readonly free: number[] = [];
+  private readonly freeShards: number[] = [];
 
   take(): number {
-    return this.free.pop() ?? randomInt(SHARDS);
+    return this.freeShards.pop() ?? randomInt(SHARDS);
   }
 
-  give(shard: number): void {
-    this.free.push(shard);
+  release(shard: number): void {
+    this.freeShards.push(shard);
   }
 }
 
@@ -45,7 +45,7 @@ export interface ClockMark {
 /** Raises the latest time if this one is later. */
 export function raiseLatestTime(session: TransactionSession, { instanceId, shard }: ClockMark, latestTime: number): void {
   if (latestTime <= 0) return;
-  if (instanceId === null) session.send(RAISE_OWN, [shard, latestTime]);
+  if (instanceId === null) session.send(RAISE_WITHOUT_INSTANCE, [shard, latestTime]);
   else session.sendJoined(RAISE, [instanceId, shard, latestTime]);
 }
 

@@ -15,9 +15,9 @@ import { openPostgresStore } from '../index.js';
 import { openTestSchemas } from '../testing/schemas.js';
 
 const DEFAULT_SECONDS = 3;
-const BATCHES = [1, 16, 64] as const;
-/** Concurrent batches, as from several processes. */
-const WRITERS = [1, 4] as const;
+const BATCH_SIZES = [1, 16, 64] as const;
+/** Numbers of batches that are committed at the same time, as by several processes. */
+const WRITER_COUNTS = [1, 4] as const;
 const STEPS_OF_A_RUN = 20;
 
 const log = { debug() {}, info() {}, warn: console.warn, error: console.error };
@@ -54,26 +54,28 @@ function* units(): Generator<CommitUnit> {
 }
 
 /** Commits units of many runs side by side. No batch contains two units of one run. */
-async function write(store: Store, size: number, until: number, times: number[]): Promise<void> {
-  const sources = Array.from({ length: size }, units);
-  while (performance.now() < until) {
+async function writeBatches(store: Store, batchSize: number, endAtMs: number, commitTimesMs: number[]): Promise<void> {
+  const sources = Array.from({ length: batchSize }, units);
+  while (performance.now() < endAtMs) {
     const batch = sources.map((source) => source.next().value as CommitUnit);
-    const from = performance.now();
+    const startedAtMs = performance.now();
     const results = await store.commit(batch);
-    times.push(performance.now() - from);
+    commitTimesMs.push(performance.now() - startedAtMs);
     if (results.some(({ kind }) => kind !== 'applied')) throw new Error('a unit was refused');
   }
 }
 
-async function measure(name: string, store: Store, size: number, writers: number, seconds: number): Promise<void> {
-  const times: number[] = [];
-  const from = performance.now();
-  await Promise.all(Array.from({ length: writers }, () => write(store, size, from + seconds * 1000, times)));
-  const perSecond = times.length / ((performance.now() - from) / 1000);
-  times.sort((a, b) => a - b);
-  const median = times[Math.floor(times.length / 2)] ?? 0;
-  const columns = [name.padEnd(10), `${size}`.padStart(5), `${writers}`.padStart(7), perSecond.toFixed(0).padStart(9)];
-  console.log(...columns, (perSecond * size).toFixed(0).padStart(9), `${median.toFixed(2)} ms`.padStart(10));
+async function measure(name: string, store: Store, batchSize: number, writers: number, seconds: number): Promise<void> {
+  const commitTimesMs: number[] = [];
+  const startedAtMs = performance.now();
+  await Promise.all(
+    Array.from({ length: writers }, () => writeBatches(store, batchSize, startedAtMs + seconds * 1000, commitTimesMs)),
+  );
+  const perSecond = commitTimesMs.length / ((performance.now() - startedAtMs) / 1000);
+  commitTimesMs.sort((a, b) => a - b);
+  const medianMs = commitTimesMs[Math.floor(commitTimesMs.length / 2)] ?? 0;
+  const columns = [name.padEnd(10), `${batchSize}`.padStart(5), `${writers}`.padStart(7), perSecond.toFixed(0).padStart(9)];
+  console.log(...columns, (perSecond * batchSize).toFixed(0).padStart(9), `${medianMs.toFixed(2)} ms`.padStart(10));
 }
 
 const seconds = Number(process.argv[2] ?? DEFAULT_SECONDS);
@@ -84,9 +86,9 @@ const sqlite = await openSqliteStore({ file: join(directory, 'everstep.db') });
 const postgres = await openPostgresStore({ url: (await schemas.make()).url, log });
 try {
   console.log('store     batch writers commits/s   units/s     median');
-  for (const size of BATCHES) {
+  for (const size of BATCH_SIZES) {
     await measure('SQLite', sqlite, size, 1, seconds);
-    for (const writers of WRITERS) await measure('PostgreSQL', postgres, size, writers, seconds);
+    for (const writers of WRITER_COUNTS) await measure('PostgreSQL', postgres, size, writers, seconds);
   }
 } finally {
   await sqlite.close();

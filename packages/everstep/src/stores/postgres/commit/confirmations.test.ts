@@ -10,13 +10,13 @@ async function isDone(confirmed: Promise<void>): Promise<boolean> {
 
 test('a change is confirmed when every requested node has confirmed it, and other confirmations do not count', async () => {
   const confirmations = new Confirmations();
-  const { ask, confirmed } = confirmations.request(['a', 'b']);
-  confirmations.confirm(ask, 'a');
-  confirmations.confirm(ask, 'a');
-  confirmations.confirm(ask, 'c');
-  confirmations.confirm(ask + 1, 'b');
+  const { requestNumber, confirmed } = confirmations.request(['a', 'b']);
+  confirmations.confirm(requestNumber, 'a');
+  confirmations.confirm(requestNumber, 'a');
+  confirmations.confirm(requestNumber, 'c');
+  confirmations.confirm(requestNumber + 1, 'b');
   assert.equal(await isDone(confirmed), false);
-  confirmations.confirm(ask, 'b');
+  confirmations.confirm(requestNumber, 'b');
   assert.equal(await isDone(confirmed), true);
 });
 

@@ -12,36 +12,40 @@ export async function readOtherNodes(session: Session, nodeId: string): Promise<
 }
 
 interface PendingConfirmation {
-  readonly missing: Set<string>;
-  readonly done: () => void;
+  readonly missingNodeIds: Set<string>;
+  /** Stops waiting. */
+  readonly end: () => void;
 }
 
 export class Confirmations {
-  private readonly pending = new Map<number, PendingConfirmation>();
+  private readonly pendingConfirmations = new Map<number, PendingConfirmation>();
   private lastNumber = 0;
 
-  /** `ask` is the number that the nodes return. `confirmed` resolves when all have confirmed, or after the longest wait. */
-  request(nodeIds: readonly string[]): { readonly ask: number; readonly confirmed: Promise<void> } {
-    const ask = ++this.lastNumber;
+  /**
+   * Starts to wait for confirmations. The nodes confirm with `requestNumber`. `confirmed` resolves when all of them have
+   * confirmed, or after the maximum wait.
+   */
+  request(nodeIds: readonly string[]): { readonly requestNumber: number; readonly confirmed: Promise<void> } {
+    const requestNumber = ++this.lastNumber;
     const confirmed = new Promise<void>((resolve) => {
-      const timer = setTimeout(() => this.end(ask), MAX_WAIT_MS);
-      const done = () => {
+      const timer = setTimeout(() => this.end(requestNumber), MAX_WAIT_MS);
+      const end = () => {
         clearTimeout(timer);
         resolve();
       };
-      this.pending.set(ask, { missing: new Set(nodeIds), done });
+      this.pendingConfirmations.set(requestNumber, { missingNodeIds: new Set(nodeIds), end });
     });
-    return { ask, confirmed };
+    return { requestNumber, confirmed };
   }
 
-  confirm(ask: number, nodeId: string): void {
-    const confirmation = this.pending.get(ask);
-    confirmation?.missing.delete(nodeId);
-    if (confirmation?.missing.size === 0) this.end(ask);
+  confirm(requestNumber: number, nodeId: string): void {
+    const confirmation = this.pendingConfirmations.get(requestNumber);
+    confirmation?.missingNodeIds.delete(nodeId);
+    if (confirmation?.missingNodeIds.size === 0) this.end(requestNumber);
   }
 
-  private end(ask: number): void {
-    this.pending.get(ask)?.done();
-    this.pending.delete(ask);
+  private end(requestNumber: number): void {
+    this.pendingConfirmations.get(requestNumber)?.end();
+    this.pendingConfirmations.delete(requestNumber);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * State for the guards on queues, URL groups and schedules: whether they are as they were read. A transaction that changes one
- * of them holds a lock on its name until the commit, even if the object does not exist yet. Of two processes that have read
- * the same state, the second one is therefore refused.
+ * Checks the guards on queues, URL groups and schedules: these objects must not have changed since they were read. A transaction
+ * that changes one of them holds a lock on its name until the commit, even if the object does not exist yet. Of two processes that
+ * have read the same state, the second one is therefore refused.
  * Keeps invariant 28.
  */
 import type { Queue, UrlGroup } from '../../../engine/runs/run.js';
@@ -24,7 +24,7 @@ export type ControlGuard = Extract<
   { readonly kind: 'queue-unchanged' | 'url-group-unchanged' | 'schedule-unchanged' | 'schedules-below' }
 >;
 
-/** A write to an object with such a guard. */
+/** A write to an object that these guards can check. */
 export type ControlledWrite = WriteOf<'queue' | 'url-group' | 'schedule'>;
 
 const digestOfQueue = ({ parallelism, paused, createdAt, updatedAt }: Queue): string =>
@@ -33,27 +33,27 @@ const digestOfGroup = ({ endpoints, createdAt, updatedAt }: UrlGroup): string =>
   JSON.stringify([endpoints.map(({ name, url }) => [name, url]), createdAt, updatedAt]);
 
 /** Objects of one kind, by instance and id. */
-class Objects {
-  readonly named = new Map<string, ObjectKey>();
-  /** Digests of the objects in `named`; null if the object does not exist. */
+class ControlObjects {
+  readonly objectKeys = new Map<string, ObjectKey>();
+  /** Digests of the objects in `objectKeys`; null if the object does not exist. */
   readonly digests = new Map<string, string | null>();
 
   static key = ({ instanceId, id }: ObjectKey): string => `${instanceId}\n${id}`;
 
   addKey(instanceId: string, id: string): void {
     const object = { instanceId, id };
-    this.named.set(Objects.key(object), object);
+    this.objectKeys.set(ControlObjects.key(object), object);
   }
 
-  /** Records the objects that exist. The others in `named` do not. */
+  /** Records the digests of the objects that exist. The other objects in `objectKeys` do not exist. */
   setDigests(existing: readonly (ObjectKey & { readonly digest: string })[]): void {
-    for (const key of this.named.keys()) this.digests.set(key, null);
-    for (const object of existing) this.digests.set(Objects.key(object), object.digest);
+    for (const key of this.objectKeys.keys()) this.digests.set(key, null);
+    for (const object of existing) this.digests.set(ControlObjects.key(object), object.digest);
   }
 
-  /** Returns the change in the number of objects. */
+  /** Sets the digest of an object; null if it is deleted. Returns the change in the number of objects. */
   put(instanceId: string, id: string, digest: string | null): number {
-    const key = Objects.key({ instanceId, id });
+    const key = ControlObjects.key({ instanceId, id });
     const previous = this.digests.get(key);
     if (previous === undefined) return 0;
     this.digests.set(key, digest);
@@ -61,38 +61,38 @@ class Objects {
   }
 
   refusalOf(instanceId: string, id: string, digest: string | null): CommitResult | null {
-    return this.digests.get(Objects.key({ instanceId, id })) === digest ? null : CHANGED;
+    return this.digests.get(ControlObjects.key({ instanceId, id })) === digest ? null : CHANGED;
   }
 }
 
 export class ControlState {
-  private readonly queues = new Objects();
-  private readonly groups = new Objects();
-  private readonly schedules = new Objects();
+  private readonly queues = new ControlObjects();
+  private readonly groups = new ControlObjects();
+  private readonly schedules = new ControlObjects();
   /** Numbers of schedules, by instance. */
   private counts = new Map<string, number>();
 
   /** Reads the state of all guards. Sends all statements immediately. */
   static async read(session: TransactionSession, units: readonly CommitUnit[]): Promise<ControlState> {
     const state = new ControlState();
-    const counted = state.addAll(units);
+    const countedInstanceIds = state.addKeysOf(units);
     const { queues, groups, schedules } = state;
     const locks = [
-      ...[...queues.named.keys()].map((key) => `queue ${key}`),
-      ...[...groups.named.keys()].map((key) => `group ${key}`),
-      ...[...schedules.named.keys()].map((key) => `schedule ${key}`),
-      ...counted.map((instanceId) => `schedules ${instanceId}`),
+      ...[...queues.objectKeys.keys()].map((key) => `queue ${key}`),
+      ...[...groups.objectKeys.keys()].map((key) => `group ${key}`),
+      ...[...schedules.objectKeys.keys()].map((key) => `schedule ${key}`),
+      ...countedInstanceIds.map((instanceId) => `schedules ${instanceId}`),
     ].sort();
     if (locks.length === 0) return state;
-    const readIfAny = <Found>(objects: Objects, read: (named: readonly ObjectKey[]) => Promise<readonly Found[]>) =>
-      objects.named.size === 0 ? Promise.resolve([]) : read([...objects.named.values()]);
+    const readIfAny = <Item>(objects: ControlObjects, read: (keys: readonly ObjectKey[]) => Promise<readonly Item[]>) =>
+      objects.objectKeys.size === 0 ? Promise.resolve([]) : read([...objects.objectKeys.values()]);
     // The reads follow the locks, so that each of them sees what was committed before.
     const [, existingQueues, existingGroups, existingSchedules, counts] = await Promise.all([
       session.query(LOCK, [locks]),
-      readIfAny(queues, (named) => readQueues(session, named)),
-      readIfAny(groups, (named) => readUrlGroups(session, named)),
-      readIfAny(schedules, (named) => readDigests(session, named)),
-      counted.length === 0 ? new Map<string, number>() : countSchedulesOf(session, counted),
+      readIfAny(queues, (keys) => readQueues(session, keys)),
+      readIfAny(groups, (keys) => readUrlGroups(session, keys)),
+      readIfAny(schedules, (keys) => readDigests(session, keys)),
+      countedInstanceIds.length === 0 ? new Map<string, number>() : countSchedulesOf(session, countedInstanceIds),
     ]);
     queues.setDigests(
       existingQueues.map(({ instanceId, queue }) => ({ instanceId, id: queue.name, digest: digestOfQueue(queue) })),
@@ -123,11 +123,11 @@ export class ControlState {
   }
 
   /** Records a write for the guards of later units. */
-  note(write: ControlledWrite): void {
+  noteWrite(write: ControlledWrite): void {
     switch (write.kind) {
       case 'register-queue': {
         const { instanceId, name, at } = write;
-        if (this.queues.digests.get(Objects.key({ instanceId, id: name })) !== null) break;
+        if (this.queues.digests.get(ControlObjects.key({ instanceId, id: name })) !== null) break;
         const queue = { name, parallelism: 1, paused: false, createdAt: at, updatedAt: at };
         this.queues.put(instanceId, name, digestOfQueue(queue));
         break;
@@ -146,41 +146,42 @@ export class ControlState {
         break;
       case 'put-schedule': {
         const { instanceId, scheduleId } = write.schedule;
-        this.applyChange(instanceId, () => this.schedules.put(instanceId, scheduleId, digestOf(write.schedule)));
+        this.countChange(instanceId, () => this.schedules.put(instanceId, scheduleId, digestOf(write.schedule)));
         break;
       }
       case 'delete-schedule':
-        this.applyChange(write.instanceId, () => this.schedules.put(write.instanceId, write.scheduleId, null));
+        this.countChange(write.instanceId, () => this.schedules.put(write.instanceId, write.scheduleId, null));
         break;
       default:
         write satisfies never;
     }
   }
 
-  private applyChange(instanceId: string, put: () => number): void {
+  private countChange(instanceId: string, put: () => number): void {
     const change = put();
     const count = this.counts.get(instanceId);
     if (count !== undefined) this.counts.set(instanceId, count + change);
   }
 
-  /** Returns the instances whose schedules must be counted. */
-  private addAll(units: readonly CommitUnit[]): readonly string[] {
-    const counted = new Set<string>();
+  /** Adds the keys of all objects that guards check. Returns the instances whose schedules must be counted. */
+  private addKeysOf(units: readonly CommitUnit[]): readonly string[] {
+    const countedInstanceIds = new Set<string>();
     for (const { guards } of units) {
       for (const guard of guards) {
         if (guard.kind === 'queue-unchanged') this.queues.addKey(guard.instanceId, guard.name);
         else if (guard.kind === 'url-group-unchanged') this.groups.addKey(guard.instanceId, guard.name);
         else if (guard.kind === 'schedule-unchanged') this.schedules.addKey(guard.instanceId, guard.scheduleId);
-        else if (guard.kind === 'schedules-below') counted.add(guard.instanceId);
+        else if (guard.kind === 'schedules-below') countedInstanceIds.add(guard.instanceId);
       }
     }
     // The existing schedules show whether a put adds one or replaces one.
-    for (const { writes } of counted.size === 0 ? [] : units) {
+    for (const { writes } of countedInstanceIds.size === 0 ? [] : units) {
       for (const write of writes) {
         const schedule = write.kind === 'put-schedule' ? write.schedule : write.kind === 'delete-schedule' ? write : null;
-        if (schedule && counted.has(schedule.instanceId)) this.schedules.addKey(schedule.instanceId, schedule.scheduleId);
+        if (schedule && countedInstanceIds.has(schedule.instanceId))
+          this.schedules.addKey(schedule.instanceId, schedule.scheduleId);
       }
     }
-    return [...counted];
+    return [...countedInstanceIds];
   }
 }

@@ -6,9 +6,9 @@ export interface RunInInstance {
   readonly runKey: string;
 }
 
-/** The facts that a batch needs about a run. */
+/** What a batch knows about a run. */
 export interface KnownRun extends RunInInstance {
-  active: boolean;
+  isActive: boolean;
   /** Id of the run; empty if it had ended before the batch, because nothing depends on it then. */
   workflowRunId: string;
   /** Version of an active run: the number of the decision that made its state. */
@@ -16,7 +16,7 @@ export interface KnownRun extends RunInInstance {
   /** Queue of an active message; null if it has none. */
   queue: string | null;
   /** Whether the run may have waiters. */
-  waits: boolean;
+  mayHaveWaiters: boolean;
   /** Whether the batch created it. */
   isNew: boolean;
 }
@@ -33,7 +33,7 @@ export interface ExpectedRun {
 export type ExpectedRuns = ReadonlyMap<string, Readonly<ExpectedRun>>;
 
 /** An existing dead letter, with its run. */
-export interface KnownEntry extends RunInInstance {
+export interface KnownDeadLetter extends RunInInstance {
   readonly dlqId: string;
   readonly workflowUrl: string;
   /** Its group; null if it has none. */

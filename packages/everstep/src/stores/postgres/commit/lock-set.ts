@@ -1,4 +1,4 @@
-/** The lock set of a batch: what its guards and writes need to be read and locked before they are applied. */
+/** The lock set of a batch: what must be read and locked before its guards and writes are applied. */
 
 import type { ConflictKeys, ConflictObject } from '../../../engine/writes/facts.js';
 import { reportConflicts } from '../../../engine/writes/unit-facts.js';
@@ -7,26 +7,26 @@ import type { RepairId } from '../../../ports/stores/repair-store.js';
 import type { ScheduleReference } from '../control/schedule-records.js';
 import type { DeduplicationId } from '../runs/deduplication-ids.js';
 
-export const pairOf = (instanceId: string, id: string): string => `${instanceId}\n${id}`;
+export const scopedKey = (instanceId: string, id: string): string => `${instanceId}\n${id}`;
 
 export class LockSet {
   readonly runs = new Set<string>();
   /** Invoked runs whose end makes a task of their invoker due. */
   readonly children = new Set<string>();
   /** Runs that must not be removed before the batch is written. */
-  readonly present = new Set<string>();
+  readonly presentRuns = new Set<string>();
   /** Runs that deduplication ids refer to, except those that the batch created before. */
-  readonly remembered = new Set<string>();
+  readonly rememberedRuns = new Set<string>();
   /** Instances of the runs that the batch creates, by run key. No other transaction knows these runs. */
-  readonly created = new Map<string, string>();
+  readonly createdRuns = new Map<string, string>();
   readonly runIds = new Map<string, { readonly instance_id: string; readonly workflow_run_id: string }>();
-  readonly entries = new Map<string, { readonly instance_id: string; readonly dlq_id: string }>();
+  readonly deadLetters = new Map<string, { readonly instance_id: string; readonly dlq_id: string }>();
   readonly slots = new Map<string, { readonly run_key: string; readonly slot: number }>();
   readonly deduplicationIds = new Map<string, DeduplicationId>();
   readonly schedules = new Map<string, ScheduleReference>();
   readonly repairs = new Map<string, RepairId>();
   /** Whether a message is added to a queue. */
-  queued = false;
+  hasQueuedMessage = false;
 
   constructor(units: readonly CommitUnit[]) {
     const keys: ConflictKeys = {
@@ -50,31 +50,31 @@ export class LockSet {
 
   /** Keys of the runs whose instances are needed. */
   get runKeys(): ReadonlySet<string> {
-    const keys = new Set([...this.runs, ...this.children, ...this.present, ...this.remembered]);
-    for (const runKey of this.created.keys()) keys.delete(runKey);
+    const keys = new Set([...this.runs, ...this.children, ...this.presentRuns, ...this.rememberedRuns]);
+    for (const runKey of this.createdRuns.keys()) keys.delete(runKey);
     return keys;
   }
 
   private addObject(object: ConflictObject, instanceId: string, id: string): void {
-    const key = pairOf(instanceId, id);
+    const key = scopedKey(instanceId, id);
     if (object === 'run-id') this.runIds.set(key, { instance_id: instanceId, workflow_run_id: id });
-    else if (object === 'dead-letter') this.entries.set(key, { instance_id: instanceId, dlq_id: id });
+    else if (object === 'dead-letter') this.deadLetters.set(key, { instance_id: instanceId, dlq_id: id });
     else if (object === 'deduplication') this.deduplicationIds.set(key, { instanceId, deduplicationId: id });
   }
 
   private addGuard(guard: StoreGuard): void {
     switch (guard.kind) {
       case 'run-present':
-        this.present.add(guard.runKey);
+        this.presentRuns.add(guard.runKey);
         break;
       case 'task-open':
         this.slots.set(`${guard.runKey}\n${guard.slot}`, { run_key: guard.runKey, slot: guard.slot });
         break;
       case 'schedule-due':
-        this.schedules.set(pairOf(guard.instanceId, guard.scheduleId), guard);
+        this.schedules.set(scopedKey(guard.instanceId, guard.scheduleId), guard);
         break;
       case 'repair-at':
-        this.repairs.set(pairOf(guard.instanceId, guard.repairId), guard);
+        this.repairs.set(scopedKey(guard.instanceId, guard.repairId), guard);
         break;
       default:
     }
@@ -83,14 +83,14 @@ export class LockSet {
   private addWrite(write: StoreWrite): void {
     switch (write.kind) {
       case 'create-run':
-        this.created.set(write.run.key, write.run.instanceId);
-        if ((write.run.settings.message?.queue ?? null) !== null) this.queued = true;
+        this.createdRuns.set(write.run.key, write.run.instanceId);
+        if ((write.run.settings.message?.queue ?? null) !== null) this.hasQueuedMessage = true;
         break;
       case 'wake-invoker':
         this.children.add(write.childRunKey);
         break;
       case 'remember-deduplication':
-        if (!this.created.has(write.runKey)) this.remembered.add(write.runKey);
+        if (!this.createdRuns.has(write.runKey)) this.rememberedRuns.add(write.runKey);
         break;
       default:
     }

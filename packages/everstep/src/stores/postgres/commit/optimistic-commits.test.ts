@@ -29,7 +29,7 @@ import { taskKindConformance } from '../../conformance/task-kinds.js';
 import { triggerConformance } from '../../conformance/triggers.js';
 import { openPostgresStore } from '../index.js';
 import { IS_ON_CLUSTER } from '../testing/citus.js';
-import { decidedStore } from '../testing/decided-store.js';
+import { storeWithDecisions } from '../testing/decided-store.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { READS_AFTER_CONFLICT } from './run-versions.js';
 
@@ -204,13 +204,13 @@ if (typeof schemas === 'string') {
       opened ??= await openPostgresStore({ url, log });
       const versions = new Map<string, number>();
       return {
-        store: decidedStore(opened, versions),
+        store: storeWithDecisions(opened, versions),
         hasVersions: true,
         commitsByInstance: IS_ON_CLUSTER,
         async reopen() {
           await opened?.close();
           opened = await openPostgresStore({ url, log });
-          return decidedStore(opened, versions);
+          return storeWithDecisions(opened, versions);
         },
         dispose: () => own.clear(),
       };

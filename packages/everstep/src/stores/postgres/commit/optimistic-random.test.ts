@@ -1,7 +1,7 @@
 /**
  * Random batches of two processes that see each other's decisions late. Optimistic commits must return the same results, and
- * leave the same tables, as commits that always read. `COMMITS_RANDOM_SEED=17` selects other batches,
- * `COMMITS_RANDOM_BATCHES=2000` more of them.
+ * leave the same tables, as commits that always read. `COMMITS_RANDOM_SEED=17` selects other batches, and
+ * `COMMITS_RANDOM_BATCHES=2000` makes more of them.
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
@@ -57,7 +57,7 @@ const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 class AlwaysReading extends RunVersions {
-  override expectedBy(): ExpectedRuns | null {
+  override expectedRunsOf(): ExpectedRuns | null {
     return null;
   }
 }
@@ -66,8 +66,8 @@ class AlwaysReading extends RunVersions {
 class AlwaysExpecting extends RunVersions {
   expected = 0;
   conflicts = 0;
-  override expectedBy(units: readonly CommitUnit[]): ExpectedRuns | null {
-    const runs = super.expectedBy(units);
+  override expectedRunsOf(units: readonly CommitUnit[]): ExpectedRuns | null {
+    const runs = super.expectedRunsOf(units);
     if (runs) this.expected++;
     return runs;
   }

@@ -1,12 +1,12 @@
 /** A map with limited memory. Entries that are set or read move to the younger half. When it is full, the older half is dropped. */
 export class RecentEntries<Value> {
-  private readonly half: number;
+  private readonly halfSize: number;
   private younger = new Map<string, Value>();
   private older = new Map<string, Value>();
 
-  /** Creates a map that keeps the `half` to 2 * `half` entries that were set or read last. */
-  constructor(half: number) {
-    this.half = half;
+  /** Creates a map that keeps the `halfSize` to 2 * `halfSize` entries that were set or read last. */
+  constructor(halfSize: number) {
+    this.halfSize = halfSize;
   }
 
   get(key: string): Value | undefined {
@@ -18,7 +18,7 @@ export class RecentEntries<Value> {
   }
 
   set(key: string, value: Value): void {
-    if (this.younger.size >= this.half && !this.younger.has(key)) {
+    if (this.younger.size >= this.halfSize && !this.younger.has(key)) {
       this.older = this.younger;
       this.younger = new Map();
     }

@@ -20,8 +20,8 @@ import { READS_AFTER_CONFLICT, RunVersions } from './run-versions.js';
 const run = sampleRun(1);
 const runKey = run.key;
 const known = (overrides: Partial<KnownRun> = {}): KnownRun => ({
-  ...{ instanceId: INSTANCE, runKey, active: true, workflowRunId: run.workflowRunId, version: 7, queue: null },
-  ...{ waits: false, isNew: true, ...overrides },
+  ...{ instanceId: INSTANCE, runKey, isActive: true, workflowRunId: run.workflowRunId, version: 7, queue: null },
+  ...{ mayHaveWaiters: false, isNew: true, ...overrides },
 });
 const decision: StoreGuard = { kind: 'run-active', runKey, version: 7, next: 8 };
 const step: StoreWrite = { kind: 'record-step', runKey, step: sampleStep(0) };
@@ -35,8 +35,8 @@ function knowing(...runs: readonly KnownRun[]): RunVersions {
 
 describe('expected versions of runs', () => {
   test('the expected run is as the last commit left it, and is not new', () => {
-    const found = knowing(known({ waits: true, queue: 'q' })).expectedBy([decided(step)]);
-    const expected = { run: known({ waits: true, queue: 'q', isNew: false }), version: 8 };
+    const found = knowing(known({ mayHaveWaiters: true, queue: 'q' })).expectedRunsOf([decided(step)]);
+    const expected = { run: known({ mayHaveWaiters: true, queue: 'q', isNew: false }), version: 8 };
     assert.deepEqual([...(found ?? [])], [[runKey, expected]]);
   });
 
@@ -44,25 +44,25 @@ describe('expected versions of runs', () => {
     const upon = (version: number, next: number) => unit([step], [{ ...decision, version, next }]);
     assert.equal(
       knowing(known())
-        .expectedBy([upon(7, 8), upon(8, 31)])
+        .expectedRunsOf([upon(7, 8), upon(8, 31)])
         ?.get(runKey)?.version,
       31,
     );
-    assert.equal(knowing(known()).expectedBy([upon(7, 8), upon(7, 9)]), null);
+    assert.equal(knowing(known()).expectedRunsOf([upon(7, 8), upon(7, 9)]), null);
   });
 
   test('changes to an expected run do not change the remembered version', () => {
     const versions = knowing(known());
-    const expected = versions.expectedBy([decided(step)])?.get(runKey);
+    const expected = versions.expectedRunsOf([decided(step)])?.get(runKey);
     assert.ok(expected);
     expected.run.version = 99;
-    assert.equal(versions.expectedBy([decided(step)])?.get(runKey)?.run.version, 7);
+    assert.equal(versions.expectedRunsOf([decided(step)])?.get(runKey)?.run.version, 7);
   });
 
   test('a batch expects no version of a run that it creates', () => {
     const free: StoreGuard = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: run.workflowRunId };
     const created = unit([creation(run), ...putTasks(runKey, [advanceTask(T0)])], [free]);
-    assert.deepEqual(new RunVersions().expectedBy([created, unit([step], [{ ...decision, version: 0 }])]), new Map());
+    assert.deepEqual(new RunVersions().expectedRunsOf([created, unit([step], [{ ...decision, version: 0 }])]), new Map());
   });
 
   const other = sampleRun(2).key;
@@ -91,7 +91,7 @@ describe('expected versions of runs', () => {
   };
   for (const [what, reading] of Object.entries(mustRead)) {
     test(`a batch must read ${what}`, () => {
-      assert.equal(knowing(known()).expectedBy([reading]), null);
+      assert.equal(knowing(known()).expectedRunsOf([reading]), null);
     });
   }
 
@@ -106,27 +106,27 @@ describe('expected versions of runs', () => {
       { kind: 'end-run', runKey, outcome: { status: 'failed', error: 'e' }, completedAt: T0 },
       { kind: 'add-dead-letter', entry, group: null },
     ];
-    assert.equal(knowing(known()).expectedBy([decided(...writes)])?.size, 1);
+    assert.equal(knowing(known()).expectedRunsOf([decided(...writes)])?.size, 1);
   });
 
   test('an ended run is forgotten', () => {
     const versions = knowing(known());
-    versions.remember([known({ active: false })]);
-    assert.equal(versions.expectedBy([decided(step)]), null);
+    versions.remember([known({ isActive: false })]);
+    assert.equal(versions.expectedRunsOf([decided(step)]), null);
   });
 
   test('the batches after a version conflict read', () => {
     const versions = knowing(known());
     versions.noteConflict();
-    for (let n = 0; n < READS_AFTER_CONFLICT; n++) assert.equal(versions.expectedBy([decided(step)]), null);
-    assert.equal(versions.expectedBy([decided(step)])?.size, 1);
+    for (let n = 0; n < READS_AFTER_CONFLICT; n++) assert.equal(versions.expectedRunsOf([decided(step)]), null);
+    assert.equal(versions.expectedRunsOf([decided(step)])?.size, 1);
   });
 
   test('runs without decisions are forgotten when there are decisions on many others', () => {
     const versions = new RunVersions(3);
     versions.remember([known()]);
     for (let n = 10; n < 20; n++) versions.remember([known({ runKey: sampleRun(n).key })]);
-    assert.equal(versions.expectedBy([decided(step)]), null);
-    assert.equal(versions.expectedBy([unit([], [{ ...decision, runKey: sampleRun(19).key }])])?.size, 1);
+    assert.equal(versions.expectedRunsOf([decided(step)]), null);
+    assert.equal(versions.expectedRunsOf([unit([], [{ ...decision, runKey: sampleRun(19).key }])])?.size, 1);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Expected versions of runs, for optimistic commits. Nearly every unit is the next decision on a run whose previous decision
+ * Remembers the versions of runs, for optimistic commits. Nearly every unit is the next decision on a run whose previous decision
  * this process committed, so the version of the run is known. A batch with only such units and new runs does not read the
  * runs: it updates each run from its expected version to the version after the batch. If a run has another version, the
  * transaction is rolled back and repeated with reading.
@@ -9,33 +9,33 @@ import { type CommitUnit, type StoreGuard, type StoreWrite, writeFacts } from '.
 import type { ExpectedRun, ExpectedRuns, KnownRun } from './known-run.js';
 import { RecentEntries } from './recent-entries.js';
 
-/** Minimum number of active runs that are remembered. */
-const HALF = 20_000;
+/** Minimum number of active runs that are remembered; the maximum is twice as high. */
+const MIN_REMEMBERED_RUNS = 20_000;
 /** Number of batches that read after a version conflict, because its cause may persist. */
 export const READS_AFTER_CONFLICT = 8;
 
 export class RunVersions {
   private readonly runs: RecentEntries<Readonly<KnownRun>>;
-  private reads = 0;
+  private remainingReads = 0;
 
-  constructor(half = HALF) {
-    this.runs = new RecentEntries(half);
+  constructor(halfSize = MIN_REMEMBERED_RUNS) {
+    this.runs = new RecentEntries(halfSize);
   }
 
-  /** Returns the runs on which the batch decides; null if the batch must read something. */
-  expectedBy(units: readonly CommitUnit[]): ExpectedRuns | null {
-    if (this.reads > 0) {
-      this.reads--;
+  /** Returns the runs on which the batch decides; null if the batch must read from the database first. */
+  expectedRunsOf(units: readonly CommitUnit[]): ExpectedRuns | null {
+    if (this.remainingReads > 0) {
+      this.remainingReads--;
       return null;
     }
-    const created = new Set<string>();
-    const expected = new Map<string, ExpectedRun>();
-    const isKnown = (runKey: string) => created.has(runKey) || expected.has(runKey);
+    const createdKeys = new Set<string>();
+    const expectedRuns = new Map<string, ExpectedRun>();
+    const isKnown = (runKey: string) => createdKeys.has(runKey) || expectedRuns.has(runKey);
     const isGuardKnown = (guard: StoreGuard): boolean => {
       if (guard.kind === 'run-id-free') return true;
       if (guard.kind !== 'run-active' || guard.version === undefined || guard.next === undefined) return false;
-      if (created.has(guard.runKey)) return true;
-      const expectedRun = expected.get(guard.runKey);
+      if (createdKeys.has(guard.runKey)) return true;
+      const expectedRun = expectedRuns.get(guard.runKey);
       if (expectedRun) {
         if (expectedRun.version !== guard.version) return false;
         expectedRun.version = guard.next;
@@ -43,28 +43,28 @@ export class RunVersions {
       }
       const run = this.runs.get(guard.runKey);
       if (run?.version !== guard.version) return false;
-      expected.set(guard.runKey, { run: { ...run }, version: guard.next });
+      expectedRuns.set(guard.runKey, { run: { ...run }, version: guard.next });
       return true;
     };
     for (const { guards, writes } of units) {
       if (!guards.every(isGuardKnown)) return null;
       for (const write of writes) {
-        if (write.kind === 'create-run') created.add(write.run.key);
+        if (write.kind === 'create-run') createdKeys.add(write.run.key);
         if (!canApply(write, isKnown)) return null;
       }
     }
-    return expected;
+    return expectedRuns;
   }
 
   /** Records that a run did not have its expected version. */
   noteConflict(): void {
-    this.reads = READS_AFTER_CONFLICT;
+    this.remainingReads = READS_AFTER_CONFLICT;
   }
 
   /** Remembers the runs as a commit left them. */
   remember(runs: Iterable<KnownRun>): void {
     for (const run of runs) {
-      if (run.active) this.runs.set(run.runKey, { ...run, isNew: false });
+      if (run.isActive) this.runs.set(run.runKey, { ...run, isNew: false });
       else this.runs.delete(run.runKey);
     }
   }

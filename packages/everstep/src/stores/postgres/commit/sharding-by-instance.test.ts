@@ -18,16 +18,16 @@ import {
 } from '../../conformance/samples.js';
 import { openPostgresStore } from '../index.js';
 import { openTestSchemas } from '../testing/schemas.js';
-import { SPREAD_BY, spreadSchema } from '../testing/sharded-schema.js';
+import { SHARDED_BY, shardSchema } from '../testing/sharded-schema.js';
 
 const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-/** A small table, which is on every server. */
+/** Small tables that are on every server. */
 const EVERYWHERE = ['queue_instance'];
 
 const tableOf = (part: string): string => part.replace(/_part_\d+$/, '');
 const partsOf = (parts: readonly string[], by: string) =>
-  new Set(parts.filter((part) => SPREAD_BY[tableOf(part)] === by).map((part) => part.slice(-1)));
+  new Set(parts.filter((part) => SHARDED_BY[tableOf(part)] === by).map((part) => part.slice(-1)));
 
 if (typeof schemas === 'string') {
   describe('PostgreSQL partitioned by instance', { skip: schemas }, () => {});
@@ -35,7 +35,7 @@ if (typeof schemas === 'string') {
   const schema = await schemas.make({ hasTables: false });
   const { url } = schema;
   await (await openPostgresStore({ url, log })).close();
-  const spread = await spreadSchema(url);
+  const shardedSchema = await shardSchema(url);
   const opened = await openPostgresStore({ url, log, commits: 'by-instance' });
   let whole: Store | null = null;
   after(() => whole?.close());
@@ -43,7 +43,7 @@ if (typeof schemas === 'string') {
   describe('commits on tables that are partitioned by instance', () => {
     after(async () => {
       await opened.close();
-      await spread.close();
+      await shardedSchema.close();
       await schema.clear();
     });
     let made = 0;
@@ -76,10 +76,10 @@ if (typeof schemas === 'string') {
       const steps = (version: number) => opened.commit(runs.map(([instanceId, runKey]) => step(runKey, instanceId, version)));
       // The first commits use connections that have not reported their earlier statements yet.
       assert.ok(applied(await steps(0)));
-      await spread.touched();
+      await shardedSchema.takeUsedShards();
       for (const version of [1, 2, 3]) {
         assert.ok(applied(await steps(version)));
-        const transactions = await spread.touched();
+        const transactions = await shardedSchema.takeUsedShards();
         assert.equal(transactions.length, instances.length);
         for (const parts of transactions) {
           const whole = parts.filter((part) => tableOf(part) === part);
@@ -97,12 +97,12 @@ if (typeof schemas === 'string') {
     test('a start uses one partition and the directory, and a failure one partition', async () => {
       const [runKey, started] = begin('qi_three');
       await opened.commit([started]);
-      const [beginning, ...others] = await spread.touched();
+      const [beginning, ...others] = await shardedSchema.takeUsedShards();
       assert.ok(beginning && others.length === 0);
       assert.deepEqual([partsOf(beginning, 'instance_id').size, partsOf(beginning, 'run_key').size], [1, 1]);
       const failed = sampleRun(made, { instanceId: 'qi_three' });
       assert.ok(applied(await opened.commit([unit([...failure(failed), { kind: 'delete-tasks', runKey }])])));
-      const [failing, ...more] = await spread.touched();
+      const [failing, ...more] = await shardedSchema.takeUsedShards();
       assert.ok(failing && more.length === 0);
       assert.deepEqual([partsOf(failing, 'instance_id').size, partsOf(failing, 'run_key').size], [1, 0]);
     });
@@ -131,7 +131,7 @@ if (typeof schemas === 'string') {
   });
 
   // A batch of several instances is atomic only if it is one transaction.
-  runConformance('PostgreSQL spread by instance', async () => {
+  runConformance('PostgreSQL sharded by instance', async () => {
     whole ??= await openPostgresStore({ url, log });
     return {
       store: whole,

@@ -3,16 +3,16 @@ import type { TransactionSession } from '../connection/connection.js';
 import type { Applier } from './batch-context.js';
 
 export class WriteList<Write> implements Applier<Write> {
-  private readonly write: (session: TransactionSession, writes: readonly Write[]) => void;
+  private readonly sendWrites: (session: TransactionSession, writes: readonly Write[]) => void;
   private readonly onWrite: (write: Write) => void;
   private writes: Write[] = [];
 
-  /** `write` sends all writes together. `onWrite` is called for each write before that. */
+  /** `sendWrites` sends all writes together. `onWrite` is called for each write before that. */
   constructor(
-    write: (session: TransactionSession, writes: readonly Write[]) => void,
+    sendWrites: (session: TransactionSession, writes: readonly Write[]) => void,
     onWrite: (write: Write) => void = () => {},
   ) {
-    this.write = write;
+    this.sendWrites = sendWrites;
     this.onWrite = onWrite;
   }
 
@@ -23,7 +23,7 @@ export class WriteList<Write> implements Applier<Write> {
 
   send(session: TransactionSession): void {
     if (this.writes.length === 0) return;
-    this.write(session, this.writes);
+    this.sendWrites(session, this.writes);
     this.writes = [];
   }
 }

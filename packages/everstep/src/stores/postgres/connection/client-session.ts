@@ -1,13 +1,13 @@
 /**
- * One connection as a session: statements are sent without waiting for the answers of earlier ones, and writes to different tables
- * are joined into one statement.
+ * One connection as a session: statements are sent without waiting for the responses to earlier ones, and writes to different
+ * tables are joined into one statement.
  */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { ServerUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import type { Engine } from '../sharding/engine.js';
 import { routedStatement } from '../sharding/routed-statement.js';
-import { formOfInstances, instancesIn, isPlainRead } from '../sharding/statement-facts.js';
+import { instancesIn, isPlainRead, reachableFormOf } from '../sharding/statement-facts.js';
 import type { Row } from './columns.js';
 import { pgValueOf, type SqlValue } from './sql-values.js';
 
@@ -16,13 +16,13 @@ export interface Statement {
   readonly name: string;
   readonly text: string;
   /**
-   * Statements with the same effect and the same parameters, for tables on several servers, where a statement writes to one table.
-   * A statement that returns rows has one part.
+   * Statements with the same effect and the same parameters for distributed tables, where each statement writes to one table. A
+   * statement that returns rows has one part.
    */
   readonly parts?: readonly Statement[];
 }
 
-/** Named after its text, so that processes that share a connection (through a pooler) use a name for the same statement. */
+/** Creates a statement. Its name depends on its text only, because a pooler can let several processes share a connection. */
 export function statement(text: string): Statement {
   return { name: `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 20)}`, text };
 }
@@ -34,16 +34,16 @@ export interface TableWrite extends Statement {
 
 export const tableWrite = (table: string, text: string): TableWrite => ({ table, ...statement(text) });
 
-/** A statement with other forms for tables on several servers. */
+/** Creates a statement that has other forms for distributed tables. */
 export const inForms = (text: string, parts: readonly string[]): Statement => ({
   ...statement(text),
   parts: parts.map((part) => statement(part)),
 });
 
-/** A statement that is planned each time, for the values of the call. A connection does not keep it. */
+/** Creates a statement that is planned for the values of each call. Connections do not keep it. */
 export const unprepared = (text: string): Statement => ({ name: '', text });
 
-/** Where statements are sent: the pool, or one transaction. */
+/** Sends statements, through the pool or within one transaction. */
 export interface Session {
   readonly engine: Engine;
   /** Sends the statement and resolves with its rows. */
@@ -54,7 +54,7 @@ export interface Session {
 
 /** A session in which statements are one transaction. */
 export interface TransactionSession extends Session {
-  /** Sends a write without waiting. If it fails, the transaction fails; the fault must be reported as an SQL error. */
+  /** Sends a write without waiting. An SQL error in it fails the transaction; faults without an SQL error are not detected. */
   send(statement: Statement, values?: readonly SqlValue[]): void;
   /**
    * Like send, as one statement with the writes to other tables that are sent this way directly before or after. None of them sees
@@ -63,38 +63,38 @@ export interface TransactionSession extends Session {
   sendJoined(write: TableWrite, values: readonly SqlValue[]): void;
 }
 
-/** The form of a statement for tables on several servers. */
+/** Returns the form of a statement for distributed tables. */
 const formOf = (original: Statement): Statement => (original.parts?.length === 1 ? (original.parts[0] ?? original) : original);
 
-/** Instances that the statement names, on tables on several servers. */
+/** Returns the instances that the statement names, for distributed tables. */
 export const instancesOf = (original: Statement, values: readonly SqlValue[]): readonly string[] =>
   routedStatement(formOf(original))
     .valuesOf(values)
     .flatMap((parameters) => instancesIn(formOf(original), parameters));
 
-/** Returns why the statement cannot be sent: the server of an instance that it names is down. Null if it can. */
+/** Returns the error if the server of an instance that the statement names is down; null if the statement can be sent. */
 export function refusalOf(engine: Engine, original: Statement, values: readonly SqlValue[]): ServerUnavailableError | null {
   return engine.servers?.isAnyDown ? engine.servers.refusalOf(instancesOf(original, values)) : null;
 }
 
-/** Whether the statement can be repeated because it changes nothing. */
+/** Returns whether the statement can be repeated because it changes nothing. */
 export const isRead = (original: Statement): boolean => isPlainRead(formOf(original));
 
-export async function run(client: pg.ClientBase, engine: Engine, original: Statement, values: readonly SqlValue[]) {
+export async function runStatement(client: pg.ClientBase, engine: Engine, original: Statement, values: readonly SqlValue[]) {
   if (!engine.isDistributed) return client.query({ name: original.name, text: original.text, values: values.map(pgValueOf) });
   const form = formOf(original);
   const { statement, valuesOf } = routedStatement(form);
   const valueLists = valuesOf(values);
   const { servers } = engine;
-  const reachableForm = servers?.isAnyDown ? formOfInstances(form) : null;
+  const reachableForm = servers?.isAnyDown ? reachableFormOf(form) : null;
   if (servers && reachableForm !== null)
-    return client.query({ text: reachableForm, values: [...(valueLists[0] ?? []), servers.reachable].map(pgValueOf) });
-  const [first, ...laterResults] = valueLists.map((parameters) =>
+    return client.query({ text: reachableForm, values: [...(valueLists[0] ?? []), servers.reachableInstanceIds].map(pgValueOf) });
+  const [firstResponse, ...laterResponses] = valueLists.map((parameters) =>
     client.query({ ...statement, values: parameters.map(pgValueOf) }),
   );
-  const outcome = await first;
+  const outcome = await firstResponse;
   if (!outcome) throw new Error('a statement was not sent');
-  for (const result of laterResults) {
+  for (const result of laterResponses) {
     const { rows, rowCount } = await result;
     outcome.rows.push(...rows);
     outcome.rowCount = (outcome.rowCount ?? 0) + (rowCount ?? 0);
@@ -107,7 +107,7 @@ interface JoinedWrite {
   readonly values: readonly SqlValue[];
 }
 
-/** Joined statements by the names of their parts. The writes come from the code, so their number is limited. */
+/** Joined statements by the names of their writes. All writes are constants of the code, so their number is limited. */
 const joinedStatements = new Map<string, Statement>();
 
 /**
@@ -115,8 +115,8 @@ const joinedStatements = new Map<string, Statement>();
  * its execution time. Its values are those of the writes, in their order.
  */
 function joinWrites(writes: readonly JoinedWrite[]): Statement {
-  const [only] = writes;
-  if (only && writes.length === 1) return only.write;
+  const [onlyWrite] = writes;
+  if (onlyWrite && writes.length === 1) return onlyWrite.write;
   const key = writes.map(({ write }) => write.name).join(' ');
   const cached = joinedStatements.get(key);
   if (cached) return cached;
@@ -135,13 +135,13 @@ function joinWrites(writes: readonly JoinedWrite[]): Statement {
 export class ClientSession implements TransactionSession {
   private readonly client: pg.PoolClient;
   readonly engine: Engine;
-  private readonly sent: Promise<unknown>[] = [];
-  private gathering = false;
-  private joining: JoinedWrite[] = [];
-  private readonly named: (readonly [Statement, readonly SqlValue[]])[] = [];
-  /** Whether it is unknown if the transaction took effect. */
-  commitFailed = false;
-  /** Why a statement was not sent; null if all were. The transaction must not be committed then. */
+  private readonly responses: Promise<unknown>[] = [];
+  private isCorked = false;
+  private writesToJoin: JoinedWrite[] = [];
+  private readonly sentStatements: (readonly [Statement, readonly SqlValue[]])[] = [];
+  /** Whether COMMIT was sent and its response is not known, so that the transaction may have taken effect. */
+  isOutcomeUnknown = false;
+  /** Error of a statement that was not sent; null if all were sent. With an error, the transaction must not be committed. */
   refusal: ServerUnavailableError | null = null;
 
   constructor(client: pg.PoolClient, engine: Engine) {
@@ -150,17 +150,17 @@ export class ClientSession implements TransactionSession {
   }
 
   query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
-    this.gather();
+    this.cork();
     return this.track(this.run(statement, values).then(({ rows }) => rows));
   }
 
   execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
-    this.gather();
+    this.cork();
     return this.track(this.run(statement, values).then(({ rowCount }) => rowCount ?? 0));
   }
 
   send(statement: Statement, values: readonly SqlValue[] = []): void {
-    this.gather();
+    this.cork();
     const parts = this.engine.isDistributed ? statement.parts : undefined;
     for (const part of parts ?? [statement]) this.track(this.run(part, values));
   }
@@ -170,63 +170,63 @@ export class ClientSession implements TransactionSession {
       this.send(write, values);
       return;
     }
-    if (this.joining.some((joinedWrite) => joinedWrite.write.table === write.table)) this.gather();
-    this.joining.push({ write, values });
+    if (this.writesToJoin.some((joinedWrite) => joinedWrite.write.table === write.table)) this.cork();
+    this.writesToJoin.push({ write, values });
   }
 
-  /** Instances that the statements name, on tables on several servers. */
+  /** Instances that the sent statements name, for distributed tables. */
   get instances(): readonly string[] {
-    return this.named.flatMap(([statement, values]) => instancesOf(statement, values));
+    return this.sentStatements.flatMap(([statement, values]) => instancesOf(statement, values));
   }
 
   /** Sends BEGIN, COMMIT or ROLLBACK. Resolves with the command that the server reports. */
   control(text: string): Promise<string> {
-    this.gather();
+    this.cork();
     return this.track(this.client.query(text).then(({ command }) => command));
   }
 
   /** Rejects with the first error of all statements sent: later ones report only that the transaction has failed. */
   async checkResponses(): Promise<void> {
-    const results = await Promise.allSettled(this.sent);
+    const results = await Promise.allSettled(this.responses);
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /** Statements sent in the same turn are written together: one system call, and the server wakes up once. */
-  private gather(): void {
-    this.join();
-    if (this.gathering) return;
-    this.gathering = true;
+  /** Delays writing until the end of the turn, so that its statements take one system call and wake up the server once. */
+  private cork(): void {
+    this.flushJoinedWrites();
+    if (this.isCorked) return;
+    this.isCorked = true;
     const { stream } = this.client.connection;
     stream.cork();
     process.nextTick(() => {
-      this.gathering = false;
+      this.isCorked = false;
       stream.uncork();
     });
   }
 
   /** Sends the joined writes before the next statement. */
-  private join(): void {
-    const { joining } = this;
-    if (joining.length === 0) return;
-    this.joining = [];
+  private flushJoinedWrites(): void {
+    const { writesToJoin } = this;
+    if (writesToJoin.length === 0) return;
+    this.writesToJoin = [];
     this.send(
-      joinWrites(joining),
-      joining.flatMap(({ values }) => values),
+      joinWrites(writesToJoin),
+      writesToJoin.flatMap(({ values }) => values),
     );
   }
 
   private run(statement: Statement, values: readonly SqlValue[]) {
-    if (this.engine.servers) this.named.push([statement, values]);
+    if (this.engine.servers) this.sentStatements.push([statement, values]);
     const refusal = refusalOf(this.engine, statement, values);
-    if (refusal === null) return run(this.client, this.engine, statement, values);
+    if (refusal === null) return runStatement(this.client, this.engine, statement, values);
     this.refusal ??= refusal;
     return Promise.reject(refusal);
   }
 
-  private track<Result>(sent: Promise<Result>): Promise<Result> {
-    // The caller may never await it; `checkResponses` does.
-    sent.catch(() => undefined);
-    this.sent.push(sent);
-    return sent;
+  private track<Result>(response: Promise<Result>): Promise<Result> {
+    // The caller may never await the response, but `checkResponses` does.
+    response.catch(() => undefined);
+    this.responses.push(response);
+    return response;
   }
 }

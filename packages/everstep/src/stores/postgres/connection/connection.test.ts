@@ -112,7 +112,7 @@ if (typeof schemas === 'string') {
         confirmWithinMs: 20,
       });
       const reading = new Database({ url, log: silent, primary });
-      const lease = new Database({ url, log: silent, primary, unconfirmed: true });
+      const lease = new Database({ url, log: silent, primary, skipsConfirmation: true });
       const one = unprepared('SELECT 1 AS one');
       const reads = [
         () => reading.query(one),

@@ -1,8 +1,10 @@
 /**
- * Connections to the database: statements and transactions over a bounded pool.
+ * Connects to the database, and executes statements and transactions over a bounded pool.
  *
  * Statements are pipelined: a connection sends them without waiting for the responses to earlier ones, so several statements that
  * are sent together take one round trip. If one of them fails, the server rejects the others, including the COMMIT.
+ *
+ * Every call to an unavailable database rejects with StoreUnavailableError.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
@@ -15,7 +17,7 @@ import {
   instancesOf,
   isRead,
   refusalOf,
-  run,
+  runStatement,
   type Session,
   type Statement,
   type TransactionSession,
@@ -28,7 +30,7 @@ import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
 export {
   inForms,
-  run,
+  runStatement,
   type Session,
   type Statement,
   statement,
@@ -55,8 +57,6 @@ const INT8_OID = 20;
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 
-// Every call to an unavailable database rejects with StoreUnavailableError.
-
 export interface PlanOptions {
   /**
    * Whether to use generic plans, which PostgreSQL makes once for each prepared statement instead of for each set of values. A
@@ -69,7 +69,7 @@ export interface PlanOptions {
 const withGenericPlans = (begin: string): string => `${begin}; SET LOCAL plan_cache_mode = force_generic_plan`;
 
 export interface TransactionOptions extends PlanOptions {
-  /** Constraints whose violation means that another transaction was faster: the work is repeated from its start. */
+  /** Constraints whose violation means that another transaction was faster. The work is then repeated. */
   readonly retryOn?: readonly string[];
 }
 
@@ -114,7 +114,7 @@ export const TYPES: pg.CustomTypesConfig = {
 };
 
 /** Returns a class of clients that connect to the server that is the primary when they are created. */
-const clientsOf = (primary: Primary) =>
+const clientClassFor = (primary: Primary) =>
   class extends pg.Client {
     readonly serverUrl: string;
     constructor(options: pg.ClientConfig = {}) {
@@ -127,23 +127,23 @@ const clientsOf = (primary: Primary) =>
 export interface DatabaseOptions {
   readonly url: string;
   readonly log: Log;
-  /** Finds the primary among the servers in `url`. Databases can share it; closing one of them closes it. Default: a new one. */
+  /** Finds the primary among the servers in `url`. Databases can share it; closing one of them closes it. Created by default. */
   readonly primary?: Primary;
-  /** Maximum number of connections; absent: 10. */
+  /** Maximum number of connections (default 10). */
   readonly maxConnections?: number;
-  /** Maximum wait for a connection or a response. Default: 10 s for a connection, 45 s for a response. */
+  /** Maximum wait for a connection or a response. The defaults are 10 s for a connection and 45 s for a response. */
   readonly timeoutMs?: number;
   /**
-   * A transaction that is idle for this long has lost its owner. It is rolled back so that its locks block nothing; absent:
-   * 60,000.
+   * Time after which an idle transaction counts as abandoned and is rolled back, so that its locks block nothing (default
+   * 60,000).
    */
   readonly idleTransactionMs?: number;
   /**
-   * Whether responses are used without a confirmation that the server is still the primary: for the lease and the time, which are
-   * not about runs and are needed immediately. Default: false.
+   * Whether responses are used without a confirmation that the server is still the primary (default false). This is for the lease
+   * and the time, which are not about runs and are needed immediately.
    */
-  readonly unconfirmed?: boolean;
-  /** Is called after each COMMIT that succeeded, with the time since it was sent. */
+  readonly skipsConfirmation?: boolean;
+  /** Called after each successful COMMIT with the time since it was sent. */
   readonly onCommit?: (durationMs: number) => void;
 }
 
@@ -153,10 +153,10 @@ export class Database implements Session {
   private readonly pool: pg.Pool;
   private readonly primary: Primary;
   private readonly connectTimeoutMs: number;
-  private readonly confirms: boolean;
+  private readonly needsConfirmation: boolean;
   private readonly onCommit: DatabaseOptions['onCommit'];
-  private readonly Client: ReturnType<typeof clientsOf>;
-  private readonly clients = new Set<InstanceType<ReturnType<typeof clientsOf>>>();
+  private readonly Client: ReturnType<typeof clientClassFor>;
+  private readonly clients = new Set<InstanceType<ReturnType<typeof clientClassFor>>>();
   private readonly calls = new CallsInProgress();
 
   constructor(options: DatabaseOptions) {
@@ -164,8 +164,8 @@ export class Database implements Session {
     this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
     this.onCommit = options.onCommit;
     this.primary = options.primary ?? new Primary({ url, log });
-    this.confirms = this.primary.isOneOfSeveral && options.unconfirmed !== true;
-    const Client = clientsOf(this.primary);
+    this.needsConfirmation = this.primary.hasSeveralServers && options.skipsConfirmation !== true;
+    const Client = clientClassFor(this.primary);
     this.Client = Client;
     this.pool = new pg.Pool({
       Client,
@@ -181,8 +181,8 @@ export class Database implements Session {
     });
     // A connection that breaks is replaced, and its pending calls reject. Without listeners, here for an
     // idle connection and below for one in use, the process would end.
-    const logLost = (error: Error) => log.warn({ error: error.message }, 'database connection lost');
-    this.pool.on('error', logLost);
+    const logLostConnection = (error: Error) => log.warn({ error: error.message }, 'database connection lost');
+    this.pool.on('error', logLostConnection);
     this.pool.on('remove', (client) => {
       if (client instanceof Client) this.clients.delete(client);
     });
@@ -195,9 +195,9 @@ export class Database implements Session {
         client.emit('error', new Error('its server is no longer the primary'));
       }
     };
-    this.primary.onMoved(closeOtherServers);
+    this.primary.onChange(closeOtherServers);
     this.pool.on('connect', (client) => {
-      client.on('error', logLost);
+      client.on('error', logLostConnection);
       if (client instanceof Client) this.clients.add(client);
       // The primary may have changed while this connection was opened.
       closeOtherServers();
@@ -218,10 +218,10 @@ export class Database implements Session {
   }
 
   /**
-   * Runs `work` in one transaction (READ COMMITTED), durable when this resolves; if it throws, the transaction is rolled back.
-   * `work` may run several times: if the server broke a deadlock, if it throws a VersionConflictError, or as `retryOn` specifies.
-   * If the connection is lost, it is unknown whether the transaction took effect, and this rejects. The last statements of `work`
-   * are sent together with the COMMIT.
+   * Runs `work` in one transaction (READ COMMITTED). The transaction is durable when this resolves. If `work` throws, it is rolled
+   * back. `work` may run several times: if the server broke a deadlock, if it throws a VersionConflictError, or as `retryOn`
+   * specifies. If the connection is lost, this rejects, and it is unknown whether the transaction took effect. The last statements
+   * of `work` are sent together with the COMMIT.
    */
   async transaction<Result>(
     work: (session: TransactionSession) => Promise<Result>,
@@ -234,13 +234,13 @@ export class Database implements Session {
         return work(session);
       };
       try {
-        return await this.attempt(runWork, plans);
+        return await this.attemptTransaction(runWork, plans);
       } catch (error) {
         if (attempt === MAX_TRIES || !isRetryable(error, retryOn)) {
           const [session] = sessions;
           const failure = await this.failureOf(error, () => session?.instances ?? []);
           // If the connection was lost at COMMIT, it is unknown whether the transaction took effect.
-          if (failure === error || session?.commitFailed || !this.mayRepeat(failure, attempt)) throw failure;
+          if (failure === error || session?.isOutcomeUnknown || !this.mayRepeat(failure, attempt)) throw failure;
         }
         if (!(error instanceof VersionConflictError)) await pause(RETRY_DELAY_MS * attempt * Math.random());
       }
@@ -257,7 +257,7 @@ export class Database implements Session {
       this.onConfirmedPrimary(instances, async (client) => {
         const snapshotSession = new ClientSession(client, this.engine);
         session = snapshotSession;
-        let usable = false;
+        let isUsable = false;
         try {
           const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
           snapshotSession.control(genericPlans && !this.engine.isDistributed ? withGenericPlans(begin) : begin);
@@ -265,11 +265,11 @@ export class Database implements Session {
           const outcome = snapshotSession.control('COMMIT');
           const [settled] = await Promise.allSettled([result, outcome]);
           await outcome;
-          usable = true;
+          isUsable = true;
           if (settled.status === 'rejected') throw settled.reason;
           return settled.value;
         } finally {
-          client.release(!usable);
+          client.release(!isUsable);
         }
       });
     return this.repeatRead(read, instances);
@@ -288,13 +288,13 @@ export class Database implements Session {
   }
 
   /** Runs `work` on a new connection outside the pool, so it never waits for a pooled one. Its errors are not converted. */
-  async outsidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
+  async withSeparateConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     const client = new this.Client({
       application_name: 'everstep (looks for servers)',
       connectionTimeoutMillis: this.connectTimeoutMs,
       query_timeout: RESPONSE_TIMEOUT_MS,
     });
-    // The pending call reports it.
+    // The pending call reports the error.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -351,33 +351,33 @@ export class Database implements Session {
     }
   }
 
-  /** Whether a call may be repeated: only after one server of the cluster failed. While it is down, the call avoids it or is refused. */
+  /** Returns whether a call may be repeated: only after one server of the cluster failed. It avoids that server or is refused. */
   private mayRepeat(failure: unknown, attempt: number): boolean {
     if (!(failure instanceof ServerUnavailableError) || attempt === MAX_TRIES) return false;
     return attempt === 1 || this.engine.servers?.isDown(failure.server) === false;
   }
 
-  /** A connection that failed to execute the statement is not used again. */
+  /** Executes a statement once. A connection is not used again after an error that the server did not report. */
   private async executeOnce(statement: Statement, values: readonly SqlValue[]) {
     const refusal = refusalOf(this.engine, statement, values);
     if (refusal) throw refusal;
     const instances = () => instancesOf(statement, values);
     return this.onConfirmedPrimary(instances, async (client) => {
-      let usable = true;
+      let isUsable = true;
       try {
-        return await run(client, this.engine, statement, values);
+        return await runStatement(client, this.engine, statement, values);
       } catch (error) {
-        usable = sqlStateOf(error) !== null;
+        isUsable = sqlStateOf(error) !== null;
         throw error;
       } finally {
-        client.release(!usable);
+        client.release(!isUsable);
       }
     });
   }
 
   /**
    * Runs `work`, which releases the connection, and resolves with its result once the connection's server is confirmed as the
-   * primary. Rejects with StoreUnavailableError otherwise: no client may see what that server answered.
+   * primary. Rejects with StoreUnavailableError otherwise: no client may see the response of that server.
    */
   private async onConfirmedPrimary<Result>(
     instances: () => readonly string[],
@@ -385,10 +385,10 @@ export class Database implements Session {
   ): Promise<Result> {
     const client = await this.connect();
     const call = () => (this.engine.servers ? this.calls.track(client, instances, work) : work(client));
-    if (!this.confirms) return call();
-    const confirming = this.primary.confirm();
+    if (!this.needsConfirmation) return call();
+    const confirmation = this.primary.confirm();
     const result = await call();
-    const url = await confirming;
+    const url = await confirmation;
     if (url !== null && client instanceof this.Client && client.serverUrl === url) return result;
     const reason =
       url === null
@@ -408,7 +408,7 @@ export class Database implements Session {
     return converted;
   }
 
-  private attempt<Result>(
+  private attemptTransaction<Result>(
     work: (session: ClientSession) => Promise<Result>,
     { genericPlans = false }: PlanOptions,
   ): Promise<Result> {
@@ -417,7 +417,7 @@ export class Database implements Session {
     return this.onConfirmedPrimary(namedInstances, async (client) => {
       const session = new ClientSession(client, this.engine);
       instances = () => session.instances;
-      let usable = false;
+      let isUsable = false;
       try {
         session.control(genericPlans && !this.engine.isDistributed ? withGenericPlans('BEGIN') : 'BEGIN');
         let result: Result;
@@ -425,7 +425,7 @@ export class Database implements Session {
           result = await work(session);
           if (session.refusal) throw session.refusal;
         } catch (error) {
-          usable = await session.control('ROLLBACK').then(
+          isUsable = await session.control('ROLLBACK').then(
             () => true,
             () => false,
           );
@@ -434,16 +434,16 @@ export class Database implements Session {
           throw error;
         }
         const sentAt = performance.now();
-        session.commitFailed = true;
+        session.isOutcomeUnknown = true;
         const outcome = await session.control('COMMIT');
-        session.commitFailed = false;
-        usable = true;
+        session.isOutcomeUnknown = false;
+        isUsable = true;
         await session.checkResponses();
         if (outcome !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${outcome}`);
         this.onCommit?.(performance.now() - sentAt);
         return result;
       } finally {
-        client.release(!usable);
+        client.release(!isUsable);
       }
     });
   }

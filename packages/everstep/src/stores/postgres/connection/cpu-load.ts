@@ -1,32 +1,32 @@
-/** Decides whether a batch should wait for more units: only where the CPU is the bottleneck. */
+/** Decides how long a batch waits for more units. It waits only while the CPU is the bottleneck. */
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 
 const CHECK_EVERY_MS = 100;
-/** Age at which a measurement says nothing about the present any more. */
-const OLD_AFTER_MS = 500;
-/** Busy fraction of time above which more batches only increase the load. */
-const BUSY = 0.7;
+/** A measurement that is older than this is ignored. */
+const MAX_AGE_MS = 500;
+/** Fraction of busy time above which more batches only increase the load. */
+const BUSY_FRACTION = 0.7;
 /** Number of units that cost half as much as a batch. */
 const MANY_UNITS = 10;
 
-/** Counters of Linux for this thread: ns on a processor, ns ready without one, and how often it got one. */
+/** Counters of Linux for this thread: ns on a processor, ns waiting for one, and the number of times it got one. */
 const SCHEDULER_STATISTICS_FILE = '/proc/thread-self/schedstat';
-const FIRST_TWO = /^(\d+) (\d+) /;
+const FIRST_TWO_COUNTERS = /^(\d+) (\d+) /;
 const NS_PER_MS = 1e6;
 
 /** Returns how long this thread has been running or waiting for a processor so far, in milliseconds; NaN if unknown. */
 export type DemandMs = () => number;
 
 /**
- * Returns the time that the system counts, or else the active time of the event loop. The latter omits how long a loop that wakes
- * up waits for a processor, which is most of the waiting on a crowded machine.
+ * Returns a function for the time that the system counts, or for the active time of the event loop if the system counts none. The
+ * latter omits how long a loop that wakes up waits for a processor, which is most of the waiting on a crowded machine.
  */
 export function processorDemand(file = SCHEDULER_STATISTICS_FILE): DemandMs {
   const readDemandMs = (): number => {
     try {
-      const [, hadNs, waitedNs] = FIRST_TWO.exec(readFileSync(file, 'latin1')) ?? [];
-      return (Number(hadNs) + Number(waitedNs)) / NS_PER_MS;
+      const [, runningNs, waitingNs] = FIRST_TWO_COUNTERS.exec(readFileSync(file, 'latin1')) ?? [];
+      return (Number(runningNs) + Number(waitingNs)) / NS_PER_MS;
     } catch {
       return Number.NaN;
     }
@@ -37,7 +37,7 @@ export function processorDemand(file = SCHEDULER_STATISTICS_FILE): DemandMs {
 
 /**
  * Returns `gatherMs` while the process has been busy for the last tenth of a second and batches have many units, else 0: small
- * batches come from few runs, all of which may be waiting for this very batch, so no other unit would arrive.
+ * batches come from few runs, all of which may be waiting for this batch, so no other unit would arrive.
  */
 export function gatherWhenBusy(
   gatherMs: number,
@@ -46,16 +46,16 @@ export function gatherWhenBusy(
 ): (recentUnits: number) => number {
   let previousTotalMs = demandMs();
   let checkedAt = now();
-  let busy = false;
+  let isBusy = false;
   return (recentUnits) => {
-    const at = now();
-    const passedMs = at - checkedAt;
+    const nowMs = now();
+    const passedMs = nowMs - checkedAt;
     if (passedMs >= CHECK_EVERY_MS) {
       const totalMs = demandMs();
-      busy = passedMs < OLD_AFTER_MS && totalMs - previousTotalMs >= BUSY * passedMs;
+      isBusy = passedMs < MAX_AGE_MS && totalMs - previousTotalMs >= BUSY_FRACTION * passedMs;
       previousTotalMs = totalMs;
-      checkedAt = at;
+      checkedAt = nowMs;
     }
-    return busy && recentUnits >= MANY_UNITS ? gatherMs : 0;
+    return isBusy && recentUnits >= MANY_UNITS ? gatherMs : 0;
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The database's clock as this process knows it. The database read its clock at some moment between request and response. Each
+ * Estimates the database's clock. The database read its clock at some moment between request and response. Each
  * response therefore bounds how far that clock is ahead of the monotonic one. All of them together give narrower bounds than any
  * single one. Bounds from earlier responses widen as the two clocks drift apart.
  */
@@ -18,7 +18,7 @@ export class DatabaseTime {
   private learnedAt = 0;
   private latest = Number.NEGATIVE_INFINITY;
 
-  /** `monotonic`: milliseconds of the clock by which the samples are measured. */
+  /** `monotonic` returns the milliseconds of the clock that the samples use. */
   constructor(monotonic: () => number = () => performance.now()) {
     this.monotonic = monotonic;
   }

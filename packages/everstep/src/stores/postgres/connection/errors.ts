@@ -1,4 +1,4 @@
-/** Why a database cannot be used or a write was not made, for the operator and without a password. */
+/** Errors for the operator: why a database cannot be used, or why a write failed. They contain no password. */
 import { StoreRefusesWritesError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 
 export type StoreOpenErrorCode = 'unreachable' | 'refused' | 'newer-schema' | 'unsupported-server' | 'not-empty';
@@ -22,7 +22,7 @@ export function sqlStateOf(error: unknown): string | null {
 }
 
 const UNIQUE_VIOLATION = '23505';
-/** A server of a cluster that copies rows to another one reports its violation as an internal error with the same message. */
+/** A server that copies rows to another one reports a violation there as an internal error with the same message. */
 const INTERNAL_ERROR = 'XX000';
 const FORWARDED_VIOLATION = /^duplicate key value violates unique constraint "([^"]{1,63})"$/;
 
@@ -58,7 +58,7 @@ const UNREACHABLE_STATES = /^(08...|25P0[34]|28...|3D000|53300|57P0[1-5])$/;
  * Not included: XX001 and XX002 (data or an index is damaged) and 42501 (a privilege is missing), because waiting does not help; 54
  * (a limit of the program) and 22 (data), because they are faults of one statement.
  */
-const REFUSALS: readonly (readonly [state: RegExp, reason: string])[] = [
+const WRITE_REFUSALS: readonly (readonly [state: RegExp, reason: string])[] = [
   // A replica, including a former primary, or default_transaction_read_only.
   [/^25006$/, 'the database is read-only'],
   [/^53100$/, 'disk full'],
@@ -76,17 +76,17 @@ const REFUSALS: readonly (readonly [state: RegExp, reason: string])[] = [
 const LOST_SERVER =
   /^(could not commit transaction for shard|failure on connection marked as essential|server closed the connection|could not (receive|send) data|connection not open|no connection to the server|SSL (connection|SYSCALL|error)|lost synchronization with server)/;
 
-/** Whether the server cannot write at the moment. */
-export const isRefusal = (error: Error): boolean => {
+/** Returns whether the server reports that it cannot write at the moment. */
+export const isWriteRefusal = (error: Error): boolean => {
   const state = sqlStateOf(error) ?? '';
-  return REFUSALS.some(([states]) => states.test(state));
+  return WRITE_REFUSALS.some(([states]) => states.test(state));
 };
 
 /** Whether a server that answers reports that it, or another server that it needs, is unavailable. */
 export function isOutage(error: Error): boolean {
   const state = sqlStateOf(error);
   if (state === null) return false;
-  return UNREACHABLE_STATES.test(state) || isRefusal(error) || (state === INTERNAL_ERROR && LOST_SERVER.test(error.message));
+  return UNREACHABLE_STATES.test(state) || isWriteRefusal(error) || (state === INTERNAL_ERROR && LOST_SERVER.test(error.message));
 }
 
 /** Network error codes of Node. */
@@ -103,7 +103,7 @@ const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
   'EAI_AGAIN',
   'ENOENT',
 ]);
-/** TLS error codes: for example, the certificate of the server has expired. Until that is fixed no request is possible. */
+/** TLS error codes, for example of an expired certificate. No request is possible until the operator fixes the cause. */
 const TLS_CODES = /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED)/;
 /** Messages of the library, which has no codes for them. */
 const UNREACHABLE_MESSAGES =
@@ -123,7 +123,7 @@ export function storeErrorOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
   if (meansUnreachable(error)) return unreachableError(error);
   const state = sqlStateOf(error) ?? '';
-  const [, reason] = REFUSALS.find(([states]) => states.test(state)) ?? [];
+  const [, reason] = WRITE_REFUSALS.find(([states]) => states.test(state)) ?? [];
   return reason === undefined ? error : new StoreRefusesWritesError(reason, { cause: error });
 }
 

@@ -11,9 +11,17 @@ import { createNamespace } from '../search/collection.js';
 import { writeDocuments } from '../search/index.js';
 import { POSTGRESQL } from '../sharding/engine.js';
 import { integer, type Row, text } from './columns.js';
-import { run, type SqlValue, type Statement, statement, type TransactionSession, TYPES, unprepared } from './connection.js';
+import {
+  runStatement,
+  type SqlValue,
+  type Statement,
+  statement,
+  type TransactionSession,
+  TYPES,
+  unprepared,
+} from './connection.js';
 import { locationOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
-import { factsOf, LOCK_CLASS, OLDEST_SERVER } from './migrate.js';
+import { LOCK_CLASS, OLDEST_SERVER_VERSION, readServerFacts } from './migrate.js';
 import { primaryUrl } from './primary.js';
 import { type Columns, columnArrays, columnNames, type RowOf, unnest } from './row-sets.js';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
@@ -24,42 +32,42 @@ export type { Columns, RowOf } from './row-sets.js';
 const CONNECT_TIMEOUT_MS = 10_000;
 const ROWS_READ_AT_ONCE = 500;
 
-/** Objects in a schema that do not belong to an extension. */
+/** Selects an object in the schema that does not belong to an extension. */
 const SELECT_FIRST_OBJECT = `
   SELECT c.relname AS name FROM pg_class c
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
     AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
   ORDER BY 1 LIMIT 1`;
-/** Columns numbered by a sequence, which must continue after the existing numbers. */
+/** Selects the columns that a sequence numbers. It must continue after the existing numbers. */
 const SELECT_IDENTITY_COLUMNS = `
   SELECT c.relname AS name, a.attname AS column FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attidentity <> '' ORDER BY 1`;
 
 const SELECT_TABLES = `SELECT quote_ident(relname) AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`;
 
-/** One connection, whose statements are all part of one transaction. */
-class OneTransaction implements TransactionSession {
+/** A connection whose statements are all part of one transaction. */
+class SingleTransaction implements TransactionSession {
   readonly engine = POSTGRESQL;
   private readonly client: pg.Client;
-  private failed: Error | null = null;
+  private failure: Error | null = null;
 
   constructor(client: pg.Client) {
     this.client = client;
   }
 
   async query(command: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
-    if (this.failed) throw this.failed;
-    return (await run(this.client, POSTGRESQL, command, values)).rows;
+    if (this.failure) throw this.failure;
+    return (await runStatement(this.client, POSTGRESQL, command, values)).rows;
   }
 
   async execute(command: Statement, values: readonly SqlValue[] = []): Promise<number> {
-    if (this.failed) throw this.failed;
-    return (await run(this.client, POSTGRESQL, command, values)).rowCount ?? 0;
+    if (this.failure) throw this.failure;
+    return (await runStatement(this.client, POSTGRESQL, command, values)).rowCount ?? 0;
   }
 
   send(command: Statement, values: readonly SqlValue[] = []): void {
-    run(this.client, POSTGRESQL, command, values).catch((error: Error) => {
-      this.failed ??= error;
+    runStatement(this.client, POSTGRESQL, command, values).catch((error: Error) => {
+      this.failure ??= error;
     });
   }
 
@@ -68,12 +76,13 @@ class OneTransaction implements TransactionSession {
   }
 }
 
+/** A transaction that fills the empty schema. */
 export interface FirstLoad {
-  /** Generated columns keep the given numbers. */
+  /** Inserts rows. Identity columns keep the given numbers. */
   insert<Set extends Columns>(table: string, columns: Set, rows: readonly RowOf<Set>[]): Promise<void>;
   /** Returns all rows of the table, in parts. */
   read(table: string, columns: Columns): AsyncIterable<readonly Row[]>;
-  /** Returns where the documents of a namespace are stored. The namespace is created even if it stays empty. */
+  /** Creates a namespace, which can stay empty, and returns access to its documents. */
   namespace(indexId: string, name: string): Promise<LoadedNamespace>;
   /** Commits everything. Rejects if the connection is lost; it is then unknown whether the commit took effect. */
   commit(): Promise<void>;
@@ -87,9 +96,9 @@ export interface LoadedNamespace {
 }
 
 /** Starts the load. Rejects with StoreOpenError if the database is unreachable, too old, being loaded, or not empty. */
-async function begin(client: pg.Client, location: string): Promise<void> {
-  const facts = await factsOf(client);
-  if (facts.version < OLDEST_SERVER)
+async function beginLoad(client: pg.Client, location: string): Promise<void> {
+  const facts = await readServerFacts(client);
+  if (facts.version < OLDEST_SERVER_VERSION)
     throw new StoreOpenError(
       'unsupported-server',
       `${location} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
@@ -100,20 +109,21 @@ async function begin(client: pg.Client, location: string): Promise<void> {
       'not-empty',
       `${location} has none of the schemas in the search path of the URL or the user. Create one first.`,
     );
-  const { rows: locks } = await client.query<{ had: boolean }>(
-    'SELECT pg_try_advisory_lock($1, hashtext(current_schema())) AS had',
+  const { rows: locks } = await client.query<{ acquired: boolean }>(
+    'SELECT pg_try_advisory_lock($1, hashtext(current_schema())) AS acquired',
     [LOCK_CLASS],
   );
-  if (locks[0]?.had !== true)
+  if (locks[0]?.acquired !== true)
     throw new StoreOpenError(
       'not-empty',
       `${location} is being set up by another process: a server that is starting, or another copy.`,
     );
-  const { rows: present } = await client.query<{ name: string }>(SELECT_FIRST_OBJECT);
-  if (present[0])
+  const { rows: objects } = await client.query<{ name: string }>(SELECT_FIRST_OBJECT);
+  if (objects[0])
     throw new StoreOpenError(
       'not-empty',
-      `${location} is not empty: its schema has ${present[0].name}. A store can only be copied into an empty schema. Nothing was changed.`,
+      `${location} is not empty: its schema has ${objects[0].name}. ` +
+        'A store can only be copied into an empty schema. Nothing was changed.',
     );
   await client.query('BEGIN');
   await client.query('CREATE TABLE schema_version (only_one boolean PRIMARY KEY CHECK (only_one), version integer NOT NULL)');
@@ -135,22 +145,22 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     idle_in_transaction_session_timeout: 0,
     keepAlive: true,
   });
-  // The next statement reports that the connection is lost.
+  // The next statement reports that the connection was lost.
   client.on('error', () => undefined);
   const close = () => client.end().catch(() => undefined);
   try {
     await client.connect();
     await client.query(SYNCHRONOUS_COMMIT);
-    await begin(client, location);
+    await beginLoad(client, location);
   } catch (error) {
     await close();
     if (error instanceof StoreOpenError) throw error;
     const state = sqlStateOf(error);
     const reason = error instanceof Error ? error.message : String(error);
     if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
-    throw new StoreOpenError('refused', `${location} refused: ${reason}`, error);
+    throw new StoreOpenError('refused', `${location} rejected the load: ${reason}`, error);
   }
-  const session = new OneTransaction(client);
+  const session = new SingleTransaction(client);
   let cursors = 0;
 
   async function* rowsOf(select: string): AsyncGenerator<readonly Row[]> {
@@ -174,12 +184,13 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     },
     read: (table, columns) => rowsOf(`SELECT ${columnNames(columns)} FROM ${table}`),
     async namespace(indexId, name) {
-      const created = await createNamespace(session, indexId, name, LIMITS.maxSearchNamespaces);
-      if (typeof created === 'string')
-        throw new Error(`the namespace ${JSON.stringify(name)} of ${indexId} could not be created: ${created}`);
+      const storedNamespace = await createNamespace(session, indexId, name, LIMITS.maxSearchNamespaces);
+      if (typeof storedNamespace === 'string')
+        throw new Error(`the namespace ${JSON.stringify(name)} of ${indexId} could not be created: ${storedNamespace}`);
       return {
-        add: (documents) => writeDocuments(session, created, documents),
-        read: () => rowsOf(`SELECT id, content, metadata FROM ${created.table} WHERE namespace = ${created.namespace}`),
+        add: (documents) => writeDocuments(session, storedNamespace, documents),
+        read: () =>
+          rowsOf(`SELECT id, content, metadata FROM ${storedNamespace.table} WHERE namespace = ${storedNamespace.namespace}`),
       };
     },
     async commit() {

@@ -1,32 +1,33 @@
-/** Migrates the database to the latest schema, however many processes start at once. */
+/** Migrates the database to the latest schema, even if several processes start at once. */
 import type pg from 'pg';
 import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import type { Database } from './connection.js';
 import { locationOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 
-/** First half of the lock key: "EVST". The second half is the schema, so that services with other schemas do not wait. */
+/** First half of the lock key: "EVST". The second half is the schema, so that servers with other schemas do not wait. */
 export const LOCK_CLASS = 0x45565354;
-export const OLDEST_SERVER = 150_000;
+export const OLDEST_SERVER_VERSION = 150_000;
 const INVALID_CATALOG = '3D000';
-const REFUSALS = /^28/;
+const AUTHENTICATION_ERROR = /^28/;
 
 export interface ServerFacts {
   /** Version of the server, such as 150018 for 15.18. */
   readonly version: number;
-  readonly fsync: boolean;
+  readonly hasFsync: boolean;
 }
 
-export async function factsOf(client: pg.ClientBase): Promise<ServerFacts> {
+export async function readServerFacts(client: pg.ClientBase): Promise<ServerFacts> {
   const { rows } = await client.query<{ version: string; fsync: string }>(
     `SELECT current_setting('server_version_num') AS version, current_setting('fsync') AS fsync`,
   );
   const [row] = rows;
   if (!row) throw new Error('the database did not return its version');
-  return { version: Number(row.version), fsync: row.fsync === 'on' };
+  return { version: Number(row.version), hasFsync: row.fsync === 'on' };
 }
 
-async function versionOf(client: pg.ClientBase): Promise<number> {
+/** Returns the version of the schema, and creates the table that stores it. */
+async function readSchemaVersion(client: pg.ClientBase): Promise<number> {
   await client.query(
     'CREATE TABLE IF NOT EXISTS schema_version (only_one boolean PRIMARY KEY CHECK (only_one), version integer NOT NULL)',
   );
@@ -35,7 +36,7 @@ async function versionOf(client: pg.ClientBase): Promise<number> {
 }
 
 async function applyMigrations(client: pg.ClientBase, location: string, migrations: readonly string[]): Promise<void> {
-  const version = await versionOf(client);
+  const version = await readSchemaVersion(client);
   if (version > migrations.length) {
     throw new StoreOpenError(
       'newer-schema',
@@ -65,8 +66,8 @@ export async function migrate(database: Database, url: string, migrations: reado
   const location = locationOfUrl(url);
   try {
     return await database.withConnection(async (client) => {
-      const facts = await factsOf(client);
-      if (facts.version < OLDEST_SERVER) {
+      const facts = await readServerFacts(client);
+      if (facts.version < OLDEST_SERVER_VERSION) {
         throw new StoreOpenError(
           'unsupported-server',
           `${location} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
@@ -84,7 +85,7 @@ export async function migrate(database: Database, url: string, migrations: reado
     const state = sqlStateOf(error instanceof StoreUnavailableError ? error.cause : error);
     const reason = error instanceof Error ? error.message : String(error);
     if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
-    if (REFUSALS.test(state) || state === INVALID_CATALOG)
+    if (AUTHENTICATION_ERROR.test(state) || state === INVALID_CATALOG)
       throw new StoreOpenError('refused', `${location} refused the connection: ${reason}`, error);
     throw error;
   }

@@ -10,7 +10,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 const URL_OF_TWO = 'postgres://u:p@one:1,two:2/db?sslmode=verify-full&target_session_attrs=read-write';
 const [ONE, TWO] = ['postgres://u:p@one:1/db?sslmode=verify-full', 'postgres://u:p@two:2/db?sslmode=verify-full'];
 
-/** The two servers by their URLs. A server that is not named does not answer. */
+/** Two servers, by their URLs. A server without a state does not respond. */
 class Servers {
   readonly state: Record<string, ServerState | Promise<ServerState>>;
   /** Whether the server acknowledges a commit. */
@@ -35,9 +35,9 @@ class Servers {
         this.asked.push(url);
         return probe.state();
       },
-      commits: () => {
+      tryCommit: () => {
         this.askedForCommit.push(url);
-        return probe.commits();
+        return probe.tryCommit();
       },
       close: () => {},
     };
@@ -102,7 +102,7 @@ describe('the primary', () => {
     const servers = new Servers({ [ONE]: 1, [TWO]: 'standby' });
     const primary = primaryOf(servers);
     const moves: string[] = [];
-    primary.onMoved(() => moves.push(primary.url));
+    primary.onChange(() => moves.push(primary.url));
     await primary.ready();
     assert.deepEqual([primary.url, moves], [ONE, []]);
     servers.state[TWO] = 2;
@@ -114,7 +114,7 @@ describe('the primary', () => {
   test('is the promoted server as soon as it responds, however long another one takes', async () => {
     const servers = new Servers({ [ONE]: 1, [TWO]: 'standby' });
     const primary = primaryOf(servers);
-    const moved = new Promise<void>((resolve) => primary.onMoved(resolve));
+    const moved = new Promise<void>((resolve) => primary.onChange(resolve));
     await primary.ready();
     servers.state[ONE] = new Promise(() => {});
     servers.state[TWO] = 2;

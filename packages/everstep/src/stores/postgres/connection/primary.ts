@@ -13,18 +13,18 @@ import { locationOfUrl } from './errors.js';
 import { probeServer, type ServerProbe, type ServerState } from './server-probe.js';
 import { withVerification } from './tls.js';
 
-/** Interval at which all servers are asked while there are no reads. */
+/** Interval at which all servers are probed while there are no reads. */
 const PROBE_EVERY_MS = 250;
 /** Interval between attempts to connect to an unreachable server. */
 const RECONNECT_EVERY_MS = 1_000;
-/** Maximum wait of a read for a server that does not answer. */
-const TIMEOUT_MS = 100;
+/** Maximum wait for a response that still counts as immediate. */
+const MAX_IMMEDIATE_MS = 100;
 /** A read is rejected if nothing has confirmed the primary within this time. */
 const CONFIRM_WITHIN_MS = 5_000;
 
 const URL_PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]+)([^?#]*)(?:\?([^#]*))?/i;
 /** Parameter that selects one of several servers: here always the one that accepts writes. */
-const WANTED_SERVER = 'target_session_attrs';
+const SERVER_SELECTION_PARAMETER = 'target_session_attrs';
 
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -33,7 +33,7 @@ export function serverUrls(originalUrl: string): readonly string[] {
   const url = withVerification(originalUrl);
   const [, head, hosts, path = '', query = ''] = URL_PARTS.exec(url) ?? [];
   if (head === undefined || hosts === undefined || !hosts.includes(',')) return [url];
-  const parameters = query.split('&').filter((part) => part !== '' && part.split('=')[0] !== WANTED_SERVER);
+  const parameters = query.split('&').filter((part) => part !== '' && part.split('=')[0] !== SERVER_SELECTION_PARAMETER);
   const suffix = parameters.length === 0 ? path : `${path}?${parameters.join('&')}`;
   return hosts.split(',').map((host) => `${head}${host}${suffix}`);
 }
@@ -41,7 +41,7 @@ export function serverUrls(originalUrl: string): readonly string[] {
 export interface PrimaryOptions {
   readonly url: string;
   readonly log: Log;
-  /** Creates the probe of a server. Absent: probes connect to the servers. */
+  /** Creates the probe of a server. By default, probes connect to the servers. */
   readonly probe?: (url: string) => ServerProbe;
   readonly probeIntervalMs?: number;
   readonly confirmWithinMs?: number;
@@ -58,16 +58,16 @@ export async function primaryUrl(url: string, probe?: PrimaryOptions['probe']): 
 interface Server {
   readonly url: string;
   readonly probe: ServerProbe;
-  readonly commits: SharedWork<boolean>;
+  readonly commitProbe: SharedWork<boolean>;
   /** Whether the server responded to the last request. */
   isReachable: boolean;
 }
 
-/** The state that each server reports, in the order of the URL. */
+/** The state that each server reports, in the order of the URL. A server that does not respond has the state `unknown`. */
 interface ProbeResults {
-  /** The states without further waiting; `unknown` for a server that did not respond immediately. */
-  readonly soon: readonly ServerState[];
-  readonly late: Promise<readonly ServerState[]>;
+  /** The states of the servers that responded immediately; `unknown` for the others. */
+  readonly immediateStates: readonly ServerState[];
+  readonly allStates: Promise<readonly ServerState[]>;
 }
 
 export class Primary {
@@ -78,40 +78,40 @@ export class Primary {
   private readonly confirmWithinMs: number;
   private readonly listeners = new Set<() => void>();
   private readonly connectedProbes = new SharedWork(() => this.probeConnected());
-  private current: string;
+  private primaryServerUrl: string;
   private timeline = -1;
   private probing: Promise<void> | null = null;
   private timer: NodeJS.Timeout | undefined;
   private reconnectAt = 0;
-  private closed = false;
+  private isClosed = false;
 
   constructor(options: PrimaryOptions) {
     const { url, log, probe = probeServer, probeIntervalMs = PROBE_EVERY_MS, confirmWithinMs = CONFIRM_WITHIN_MS } = options;
     this.urls = serverUrls(url);
-    this.current = this.urls[0] ?? url;
+    this.primaryServerUrl = this.urls[0] ?? url;
     this.log = log;
     this.probeIntervalMs = probeIntervalMs;
     this.confirmWithinMs = confirmWithinMs;
-    this.servers = (this.isOneOfSeveral ? this.urls : []).map((url) => {
+    this.servers = (this.hasSeveralServers ? this.urls : []).map((url) => {
       const serverProbe = probe(url);
-      return { url, probe: serverProbe, commits: new SharedWork(() => serverProbe.commits()), isReachable: true };
+      return { url, probe: serverProbe, commitProbe: new SharedWork(() => serverProbe.tryCommit()), isReachable: true };
     });
   }
 
   /** URL for a connection that is opened now. */
   get url(): string {
-    return this.current;
+    return this.primaryServerUrl;
   }
   /** Whether the URL names several servers. */
-  get isOneOfSeveral(): boolean {
+  get hasSeveralServers(): boolean {
     return this.urls.length > 1;
   }
   /** Whether the server of `url` has reported that it is the primary. */
   get isKnown(): boolean {
-    return !this.isOneOfSeveral || this.timeline >= 0;
+    return !this.hasSeveralServers || this.timeline >= 0;
   }
 
-  /** Resolves after the first search, whether or not it found one. The search is repeated from then on. */
+  /** Resolves after the first search, even if it found no primary. From then on, the servers are probed regularly. */
   async ready(): Promise<void> {
     if (this.isKnown) return;
     await this.find();
@@ -119,13 +119,13 @@ export class Primary {
   }
 
   /** Registers a listener that is called when the primary has changed. */
-  onMoved(listener: () => void): void {
+  onChange(listener: () => void): void {
     this.listeners.add(listener);
   }
 
-  /** Looks for the primary now, and waits for servers that must be connected to first. Never rejects. */
+  /** Looks for the primary now, and connects to servers that are not connected. Never rejects. */
   async find(): Promise<void> {
-    if (!this.isOneOfSeveral || this.closed) return;
+    if (!this.hasSeveralServers || this.isClosed) return;
     this.probing ??= this.probeAll().finally(() => {
       this.probing = null;
     });
@@ -135,63 +135,65 @@ export class Primary {
   /**
    * Resolves with the URL of the server that was the primary at a moment after this call, or with null if nothing confirms it.
    * Responses of this server from before the call ends may be returned to a client: no other server had been used as the primary
-   * when the client asked. Never rejects.
+   * when the client sent its request. Never rejects.
    *
    * All other servers must report that they are not the primary. If one of them does not respond immediately, it is sufficient
    * that the primary acknowledges a commit, which it cannot do after its synchronous standby was promoted.
    */
   async confirm(): Promise<string | null> {
-    const { soon, late } = await this.connectedProbes.run();
-    const url = this.current;
-    if (this.allAgree(soon)) return url;
-    const acknowledged = this.servers.find((server) => server.url === url)?.commits.run() ?? false;
-    const checks = [acknowledged, late.then((states) => this.allAgree(states))];
-    const confirmed = await Promise.race([
-      ...checks.map(onlyTrue),
+    const { immediateStates, allStates } = await this.connectedProbes.run();
+    const url = this.primaryServerUrl;
+    if (this.allAgree(immediateStates)) return url;
+    const commitAcknowledged = this.servers.find((server) => server.url === url)?.commitProbe.run() ?? false;
+    const checks = [commitAcknowledged, allStates.then((states) => this.allAgree(states))];
+    const isConfirmed = await Promise.race([
+      ...checks.map(resolveIfTrue),
       Promise.all(checks).then((outcomes) => outcomes.includes(true)),
       pause(this.confirmWithinMs, false, { ref: false }),
     ]);
-    return confirmed && url === this.current && !this.closed ? url : null;
+    return isConfirmed && url === this.primaryServerUrl && !this.isClosed ? url : null;
   }
 
   close(): void {
-    this.closed = true;
+    this.isClosed = true;
     clearTimeout(this.timer);
     for (const { probe } of this.servers) probe.close();
   }
 
   private scheduleProbe(): void {
     clearTimeout(this.timer);
-    if (this.closed) return;
+    if (this.isClosed) return;
     this.timer = setTimeout(() => void this.connectedProbes.run().then(() => this.scheduleProbe()), this.probeIntervalMs);
     this.timer.unref();
   }
 
-  /** Asks the connected servers. Servers without a connection never delay it. */
+  /** Probes the connected servers. Servers without a connection never delay it. */
   private async probeConnected(): Promise<ProbeResults> {
-    const reconnects = !this.closed && performance.now() >= this.reconnectAt;
-    if (reconnects) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
+    const shouldReconnect = !this.isClosed && performance.now() >= this.reconnectAt;
+    if (shouldReconnect) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
     const states = this.servers.map((server): Promise<ServerState> => {
-      if (server.probe.isConnected) return this.probeOne(server);
-      if (reconnects) void this.probeOne(server);
+      if (server.probe.isConnected) return this.readState(server);
+      if (shouldReconnect) void this.readState(server);
       return Promise.resolve('unknown');
     });
-    const soon = states.map((state) => Promise.race([state, pause(TIMEOUT_MS, 'unknown' as const, { ref: false })]));
-    return { soon: await Promise.all(soon), late: Promise.all(states) };
+    const immediateStates = states.map((state) =>
+      Promise.race([state, pause(MAX_IMMEDIATE_MS, 'unknown' as const, { ref: false })]),
+    );
+    return { immediateStates: await Promise.all(immediateStates), allStates: Promise.all(states) };
   }
 
   /** Returns whether the current server reports that it is the primary, and each of the others that it is not. */
   private allAgree(states: readonly ServerState[]): boolean {
     return this.servers.every(({ url }, index) => {
       const state = states[index] ?? 'unknown';
-      return url === this.current ? state === this.timeline : state !== 'unknown';
+      return url === this.primaryServerUrl ? state === this.timeline : state !== 'unknown';
     });
   }
 
-  /** Asks one server. With a newer history, it is the primary as soon as it responds, even if others do not. */
-  private async probeOne(server: Server): Promise<ServerState> {
+  /** Probes one server. A server with a newer history is the primary as soon as it responds, even if others do not. */
+  private async readState(server: Server): Promise<ServerState> {
     const state = await server.probe.state();
-    if (this.closed) return 'unknown';
+    if (this.isClosed) return 'unknown';
     if (this.isKnown && typeof state === 'number' && state > this.timeline) this.setPrimary(server.url, state);
     const isReachable = state !== 'unknown';
     if (isReachable !== server.isReachable) {
@@ -204,7 +206,7 @@ export class Primary {
   }
 
   private async probeAll(): Promise<void> {
-    const states = await Promise.all(this.servers.map((server) => this.probeOne(server)));
+    const states = await Promise.all(this.servers.map((server) => this.readState(server)));
     let foundUrl: string | null = null;
     let newest = this.timeline;
     for (const [index, { url }] of this.servers.entries()) {
@@ -217,15 +219,15 @@ export class Primary {
   }
 
   private setPrimary(foundUrl: string, timeline: number): void {
-    if (this.closed) return;
-    const [hasMoved, isFirst] = [foundUrl !== this.current, this.timeline < 0];
+    if (this.isClosed) return;
+    const [hasMoved, isFirst] = [foundUrl !== this.primaryServerUrl, this.timeline < 0];
     this.timeline = timeline;
     if (!hasMoved) return;
-    this.current = foundUrl;
+    this.primaryServerUrl = foundUrl;
     if (!isFirst) this.log.warn({ server: locationOfUrl(foundUrl) }, 'database primary changed');
     for (const listener of this.listeners) listener();
   }
 }
 
 /** Resolves if the outcome is true, and never resolves otherwise. */
-const onlyTrue = async (outcome: boolean | Promise<boolean>): Promise<boolean> => (await outcome) || new Promise(() => {});
+const resolveIfTrue = async (outcome: boolean | Promise<boolean>): Promise<boolean> => (await outcome) || new Promise(() => {});

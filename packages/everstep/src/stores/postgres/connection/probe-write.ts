@@ -1,4 +1,4 @@
-/** Checks whether the database accepts writes. */
+/** Checks whether the database accepts writes, by writing a probe. */
 import { randomBytes } from 'node:crypto';
 import { PROBE_BYTES } from '../../../ports/stores/store.js';
 import { type Database, unprepared } from './connection.js';
@@ -16,8 +16,8 @@ const PUT_LOCAL = unprepared(
 const REMOVE_LOCAL = unprepared('DELETE FROM node WHERE node_id = $1');
 
 /**
- * Writes a probe and removes it in the same transaction. Its random bytes cannot be compressed, so they take pages of their
- * own.
+ * Writes a probe and removes it in the same transaction. Rejects if the database does not accept writes. The random bytes of the
+ * probe cannot be compressed, so they need new pages.
  */
 export async function probeWrites(database: Database): Promise<void> {
   const { isDistributed } = database.engine;

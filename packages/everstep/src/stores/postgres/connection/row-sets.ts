@@ -1,14 +1,14 @@
-/** Many rows as the values of one statement: an array for each column, which `unnest` converts back to rows. */
+/** Passes many rows as the values of one statement: an array for each column, which `unnest` converts back to rows. */
 import type { SqlValue } from './connection.js';
 
 export type ColumnType = 'text' | 'integer' | 'bigint' | 'boolean' | 'bytea' | 'double precision';
 export type Columns = Readonly<Record<string, ColumnType>>;
 export type RowOf<Set extends Columns> = Readonly<Record<keyof Set, SqlValue>>;
 
-/** Returns `unnest($1::text[], ...)`, with values from the given number. */
-export const unnest = (columns: Columns, first = 1): string =>
+/** Returns `unnest($1::text[], ...)`, whose first parameter has the given number. */
+export const unnest = (columns: Columns, firstNumber = 1): string =>
   `unnest(${Object.values(columns)
-    .map((type, index) => `$${first + index}::${type}[]`)
+    .map((type, index) => `$${firstNumber + index}::${type}[]`)
     .join(', ')})`;
 
 /** Returns the names of the columns, as in the list of an INSERT. */
@@ -31,12 +31,12 @@ export const objectKeyArrays = (keys: readonly ObjectKey[]): readonly SqlValue[]
   keys.map(({ id }) => id),
 ];
 
-/** Returns `INSERT INTO table` of all rows at once. */
+/** Returns an INSERT statement for many rows. */
 export const insertInto = (table: string, columns: Columns): string =>
   `INSERT INTO ${table} (${columnNames(columns)}) SELECT * FROM ${unnest(columns)} AS u(${columnNames(columns)})`;
 
 /**
- * Positions in the order in which rows are written: microseconds of the server's clock times 1000, plus the number of the row in
- * its statement.
+ * SQL for the base of new positions. The position of a row is the microseconds of the database's clock times 1000, plus the number
+ * of the row in its statement, so that positions have the order in which rows are written.
  */
-export const PLACE_BASE = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000';
+export const POSITION_BASE = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000';

@@ -3,24 +3,24 @@ import pg from 'pg';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
 /** A server that does not respond within this time counts as unreachable. */
-const ANSWER_WITHIN_MS = 1_500;
+const RESPONSE_TIMEOUT_MS = 1_500;
 /** A commit that waits for longer than this is abandoned with its connection. */
-const COMMIT_WITHIN_MS = 60_000;
+const COMMIT_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_AFTER_MS = 5_000;
 
-/** The timeline of a primary, which increases with each promotion; or that it is a standby, or did not respond. */
+/** The timeline of a primary, which increases with each promotion; `standby`; or `unknown` if the server did not respond. */
 export type ServerState = number | 'standby' | 'unknown';
 
 export interface ServerProbe {
-  /** Whether `state` can ask without connecting first. */
+  /** Whether `state` can send its request without connecting first. */
   readonly isConnected: boolean;
   /** Resolves with the current state of the server, or with `unknown` if it does not respond. Never rejects. */
   state(): Promise<ServerState>;
   /**
-   * Makes a commit. Resolves with true once it is acknowledged, or with false if it fails. A commit that waits for the confirmation
-   * of a standby may take forever. Never rejects.
+   * Tries a commit. Resolves with true once it is acknowledged, or with false if it fails. A commit that waits for the confirmation
+   * of a standby may take until the timeout. Never rejects.
    */
-  commits(): Promise<boolean>;
+  tryCommit(): Promise<boolean>;
   close(): void;
 }
 
@@ -32,14 +32,14 @@ const COMMIT = `SELECT pg_logical_emit_message(true, 'everstep', ''::text)`;
 /** A connection that is opened on demand, and again after it was lost. */
 class ReconnectingClient {
   private readonly options: pg.ClientConfig;
-  private readonly prepare: string | null;
+  private readonly setupSql: string | null;
   private client: pg.Client | null = null;
   private connecting: Promise<pg.Client | null> | null = null;
-  private closed = false;
+  private isClosed = false;
 
-  constructor(options: pg.ClientConfig, prepare: string | null = null) {
+  constructor(options: pg.ClientConfig, setupSql: string | null = null) {
     this.options = options;
-    this.prepare = prepare;
+    this.setupSql = setupSql;
   }
 
   get isConnected(): boolean {
@@ -59,7 +59,7 @@ class ReconnectingClient {
   }
 
   close(): void {
-    this.closed = true;
+    this.isClosed = true;
     if (this.client) this.drop(this.client);
   }
 
@@ -71,9 +71,9 @@ class ReconnectingClient {
   }
 
   private async open(): Promise<pg.Client | null> {
-    if (this.closed) return null;
+    if (this.isClosed) return null;
     const client = new pg.Client({
-      connectionTimeoutMillis: ANSWER_WITHIN_MS,
+      connectionTimeoutMillis: RESPONSE_TIMEOUT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
       ...this.options,
@@ -82,12 +82,12 @@ class ReconnectingClient {
     client.on('end', () => this.drop(client));
     try {
       await client.connect();
-      if (this.prepare !== null) await client.query(this.prepare);
+      if (this.setupSql !== null) await client.query(this.setupSql);
     } catch {
       this.drop(client);
       return null;
     }
-    if (this.closed) {
+    if (this.isClosed) {
       this.drop(client);
       return null;
     }
@@ -106,10 +106,10 @@ export function probeServer(url: string): ServerProbe {
   const stateClient = new ReconnectingClient({
     connectionString: url,
     application_name: 'everstep (looks for the primary)',
-    query_timeout: ANSWER_WITHIN_MS,
+    query_timeout: RESPONSE_TIMEOUT_MS,
   });
   const commitClient = new ReconnectingClient(
-    { connectionString: url, application_name: 'everstep (confirms the primary)', query_timeout: COMMIT_WITHIN_MS },
+    { connectionString: url, application_name: 'everstep (confirms the primary)', query_timeout: COMMIT_TIMEOUT_MS },
     SYNCHRONOUS_COMMIT,
   );
   return {
@@ -122,7 +122,7 @@ export function probeServer(url: string): ServerProbe {
       const { timeline } = rows[0];
       return timeline === null ? 'standby' : Number.parseInt(timeline, 16);
     },
-    commits: async () => (await commitClient.query(COMMIT)) !== null,
+    tryCommit: async () => (await commitClient.query(COMMIT)) !== null,
     close() {
       stateClient.close();
       commitClient.close();

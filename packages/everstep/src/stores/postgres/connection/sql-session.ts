@@ -3,10 +3,10 @@ import type { Command, CommandResult, Procedure, SqlStore, WriteOptions } from '
 import { type Dialect, render } from '../../shared/sql/sql.js';
 import { type Database, type Session, type Statement, statement, type TransactionSession } from './connection.js';
 
-const NO_ANSWER: CommandResult = { rows: [], count: 0 };
-const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
+const NO_RESULT: CommandResult = { rows: [], count: 0 };
+const COMMIT_WITHOUT_SYNC = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
 
-/** Statements by their text. Texts come from the code, so their number is limited. */
+/** Statements by their text. All texts are constants of the code, so their number is limited. */
 const statements = new Map<string, Statement>();
 
 function statementOf(text: string): Statement {
@@ -27,7 +27,7 @@ async function executeCommand(
   if (returns === 'rows') return { rows: await session.query(statementOf(text), values), count: 0 };
   if (returns === 'nothing' && 'send' in session) session.send(statementOf(text), values);
   else return { rows: [], count: await session.execute(statementOf(text), values) };
-  return NO_ANSWER;
+  return NO_RESULT;
 }
 
 export async function runProcedure<Result>(session: Session | TransactionSession, procedure: Procedure<Result>): Promise<Result> {
@@ -38,8 +38,8 @@ export async function runProcedure<Result>(session: Session | TransactionSession
 
 /** Sends the statements of a procedure that never waits for a result. */
 export function sendProcedure(session: TransactionSession, procedure: Procedure<void>): void {
-  for (let next = procedure.next(); next.done !== true; next = procedure.next(NO_ANSWER)) {
-    if (next.value.returns !== 'nothing') throw new Error('a procedure that is only sent requested a result');
+  for (let next = procedure.next(); next.done !== true; next = procedure.next(NO_RESULT)) {
+    if (next.value.returns !== 'nothing') throw new Error('a procedure that is sent without waiting requested a result');
     const { text, values } = render(next.value.statement, dialectOf(session));
     session.send(statementOf(text), values);
   }
@@ -66,7 +66,7 @@ export class SqlSession implements SqlStore {
 
   write<Result>(procedure: () => Procedure<Result>, { durable = true }: WriteOptions = {}): Promise<Result> {
     return this.database.transaction((session) => {
-      if (!durable) session.send(WITHOUT_WAITING);
+      if (!durable) session.send(COMMIT_WITHOUT_SYNC);
       return runProcedure(session, procedure());
     });
   }

@@ -1,6 +1,6 @@
-/** Values of statements as the library accepts them. */
+/** Converts the values of statements to values that the library accepts. */
 
-/** Texts, numbers, booleans, bytes, null, and arrays of them (`unnest($1::text[])`). */
+/** A text, number, boolean, bytes or null, or an array of them (`unnest($1::text[])`). */
 export type SqlValue = string | number | boolean | Uint8Array | null | readonly SqlValue[];
 
 type PgValue = string | number | boolean | Buffer | null;

@@ -1,5 +1,5 @@
 /**
- * TLS to the database, as its URL specifies: `sslmode`, and files of certificates.
+ * Checks the TLS settings in the URL of a database: `sslmode`, and the files of certificates.
  *
  * The library treats `prefer`, `require` and `verify-ca` as `verify-full`, and announces that its next major version will weaken
  * them. Here they permanently mean `verify-full`: an upgrade never makes a URL weaker.
@@ -7,19 +7,19 @@
 import { accessSync, constants } from 'node:fs';
 import { StoreOpenError } from './errors.js';
 
-const MODE = /([?&]sslmode=)([^&#]*)/i;
-const VERIFIED: readonly string[] = ['prefer', 'require', 'verify-ca', 'verify-full'];
-const MODES: readonly string[] = ['disable', 'no-verify', ...VERIFIED];
-const FILES = ['sslrootcert', 'sslcert', 'sslkey'];
-const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|)(:\d+)?$/i;
+const MODE_PARAMETER = /([?&]sslmode=)([^&#]*)/i;
+const VERIFYING_MODES: readonly string[] = ['prefer', 'require', 'verify-ca', 'verify-full'];
+const MODES: readonly string[] = ['disable', 'no-verify', ...VERIFYING_MODES];
+const FILE_PARAMETERS = ['sslrootcert', 'sslcert', 'sslkey'];
+const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|)(:\d+)?$/i;
 
 const parametersOf = (url: string): URLSearchParams => new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? '');
 
-/** Returns the URL for the library. A URL that requests the libpq meaning keeps that meaning. */
+/** Returns the URL for the library. A URL with `uselibpqcompat=true` keeps the meaning of libpq. */
 export function withVerification(url: string): string {
   if (parametersOf(url).get('uselibpqcompat') === 'true') return url;
-  return url.replace(MODE, (parameter, name: string, mode: string) =>
-    VERIFIED.includes(mode) ? `${name}verify-full` : parameter,
+  return url.replace(MODE_PARAMETER, (parameter, name: string, mode: string) =>
+    VERIFYING_MODES.includes(mode) ? `${name}verify-full` : parameter,
   );
 }
 
@@ -32,7 +32,7 @@ export function checkTls(url: string, location: string): void {
       'refused',
       `${location} cannot be used: sslmode must be one of ${MODES.join(', ')}; it is "${mode}".`,
     );
-  for (const name of FILES) {
+  for (const name of FILE_PARAMETERS) {
     const path = parameters.get(name);
     if (path === null) continue;
     try {
@@ -50,11 +50,12 @@ export function tlsNotice(url: string): string | null {
   const mode = parameters.get('sslmode');
   if (mode === 'no-verify')
     return 'the connection to the database is encrypted, but its certificate is not verified; use sslmode=verify-full';
-  if (mode !== null && mode !== 'verify-full' && VERIFIED.includes(mode) && parameters.get('uselibpqcompat') !== 'true')
+  if (mode !== null && mode !== 'verify-full' && VERIFYING_MODES.includes(mode) && parameters.get('uselibpqcompat') !== 'true')
     return `sslmode=${mode} is deprecated and means verify-full; write sslmode=verify-full`;
   const hosts = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)/i.exec(url)?.[1] ?? '';
-  const isPlain = (mode === null || mode === 'disable') && !FILES.some((name) => parameters.has(name)) && !process.env.PGSSLMODE;
-  if (isPlain && !parameters.has('host') && !hosts.split(',').every((host) => LOCAL.test(host)))
+  const isUnencrypted =
+    (mode === null || mode === 'disable') && !FILE_PARAMETERS.some((name) => parameters.has(name)) && !process.env.PGSSLMODE;
+  if (isUnencrypted && !parameters.has('host') && !hosts.split(',').every((host) => LOCAL_HOST.test(host)))
     return 'the connection to the database is not encrypted; use sslmode=verify-full unless its network is trusted';
   return null;
 }

@@ -11,9 +11,9 @@ export type FlowControlWrite = Extract<
 
 const PARALLELISM_PINNED = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'rate')`;
 const RATE_PINNED = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'parallelism')`;
-const OLD = 'flow_control';
+const CURRENT_ROW = 'flow_control';
 
-/** Writes keys. A key whose limits do not change is not locked, because every run with a key names it. */
+/** Writes keys. A key whose limits do not change is not locked, because every run with the key writes it. */
 const PUT = statement(`
   INSERT INTO flow_control (instance_id, key, parallelism, rate, period_ms)
   SELECT w.instance_id, w.key, w.parallelism, w.rate, w.period_ms
@@ -26,9 +26,9 @@ const PUT = statement(`
         AND (${RATE_PINNED('f')} OR (f.rate, f.period_ms) IS NOT DISTINCT FROM (w.rate, w.period_ms))))
   ORDER BY w.instance_id, w.key
   ON CONFLICT (instance_id, key) DO UPDATE
-    SET parallelism = CASE WHEN ${PARALLELISM_PINNED(OLD)} THEN ${OLD}.parallelism ELSE excluded.parallelism END,
-      rate = CASE WHEN ${RATE_PINNED(OLD)} THEN ${OLD}.rate ELSE excluded.rate END,
-      period_ms = CASE WHEN ${RATE_PINNED(OLD)} THEN ${OLD}.period_ms ELSE excluded.period_ms END
+    SET parallelism = CASE WHEN ${PARALLELISM_PINNED(CURRENT_ROW)} THEN ${CURRENT_ROW}.parallelism ELSE excluded.parallelism END,
+      rate = CASE WHEN ${RATE_PINNED(CURRENT_ROW)} THEN ${CURRENT_ROW}.rate ELSE excluded.rate END,
+      period_ms = CASE WHEN ${RATE_PINNED(CURRENT_ROW)} THEN ${CURRENT_ROW}.period_ms ELSE excluded.period_ms END
     WHERE excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL`);
 
 const SET = statement(`
@@ -79,7 +79,7 @@ function writesByKey(writes: readonly FlowControlWrite[]): readonly KeyWrites[] 
         break;
       }
       case 'set-flow-control':
-        // A whole state replaces everything that was written before.
+        // A complete state replaces everything that was written before.
         Object.assign(writesOf(write.instanceId, write.state.key), { set: write.state, put: null, window: null });
         break;
       case 'set-flow-window':

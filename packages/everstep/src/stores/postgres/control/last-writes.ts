@@ -1,18 +1,18 @@
-/** Writes of a batch to rows that are written rarely, with one statement for each row. */
+/** Sends the writes of a batch to tables that are rarely written, with one statement for each row. */
 import type { Procedure } from '../../shared/sql/procedure.js';
 import type { TransactionSession } from '../connection/connection.js';
 import { sendProcedure } from '../connection/sql-session.js';
 
 /**
- * Sends, without waiting, the last write of each row. `keyOf` names the row within its instance. Rows are written in order,
- * so that two batches never wait for each other.
+ * Returns a function that sends the last write to each row without waiting. `keyOf` identifies the row within its instance. Rows
+ * are written in a fixed order, so that two batches never deadlock.
  */
-export const sendLast =
+export const sendLastWrites =
   <Write extends { readonly instanceId: string }>(
     procedureOf: (write: Write) => Procedure<void>,
     keyOf: (write: Write) => string,
   ) =>
   (session: TransactionSession, writes: readonly Write[]): void => {
-    const last = new Map(writes.map((write) => [`${write.instanceId}\n${keyOf(write)}`, write]));
-    for (const [, write] of [...last].sort(([a], [b]) => (a < b ? -1 : 1))) sendProcedure(session, procedureOf(write));
+    const lastWrites = new Map(writes.map((write) => [`${write.instanceId}\n${keyOf(write)}`, write]));
+    for (const [, write] of [...lastWrites].sort(([a], [b]) => (a < b ? -1 : 1))) sendProcedure(session, procedureOf(write));
   };

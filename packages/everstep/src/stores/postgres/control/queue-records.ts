@@ -12,7 +12,7 @@ const ROWS = `unnest($1::text[], $2::text[], $3::integer[], $4::boolean[], $5::b
   AS w (instance_id, name, parallelism, paused, created_at, updated_at)`;
 const INSERT = 'INSERT INTO queue (instance_id, name, parallelism, paused, created_at, updated_at)';
 
-/** Registers queues. A queue that exists is not locked, because every message names its queue. */
+/** Registers queues. A queue that exists is not locked, because every message registers its queue. */
 const REGISTER = statement(`
   ${INSERT} SELECT w.* FROM ${ROWS}
   WHERE NOT EXISTS (SELECT 1 FROM queue q WHERE q.instance_id = w.instance_id AND q.name = w.name)
@@ -61,10 +61,10 @@ function outcomesOf(writes: readonly QueueWrite[]): readonly Outcome[] {
 /** Sends all writes of a batch, in their order, in at most three statements and without waiting. */
 export function writeQueues(session: TransactionSession, writes: readonly QueueWrite[]): void {
   const outcomes = outcomesOf(writes);
-  for (const [kind, target] of [['register', REGISTER] as const, ['put', PUT] as const]) {
+  for (const [kind, query] of [['register', REGISTER] as const, ['put', PUT] as const]) {
     const rows = outcomes.flatMap(({ instanceId, change }) => (change.kind === kind ? [{ instanceId, ...change.queue }] : []));
     if (rows.length === 0) continue;
-    session.send(target, [
+    session.send(query, [
       rows.map(({ instanceId }) => instanceId),
       rows.map(({ name }) => name),
       rows.map(({ parallelism }) => parallelism),
@@ -73,9 +73,9 @@ export function writeQueues(session: TransactionSession, writes: readonly QueueW
       rows.map(({ updatedAt }) => updatedAt),
     ]);
   }
-  const deleted = outcomes.filter(({ change }) => change.kind === 'delete');
-  if (deleted.length === 0) return;
-  session.send(DELETE, [deleted.map(({ instanceId }) => instanceId), deleted.map(({ name }) => name)]);
+  const deletedQueues = outcomes.filter(({ change }) => change.kind === 'delete');
+  if (deletedQueues.length === 0) return;
+  session.send(DELETE, [deletedQueues.map(({ instanceId }) => instanceId), deletedQueues.map(({ name }) => name)]);
 }
 
 /** Returns the queues that exist, with their instances. */
@@ -85,12 +85,12 @@ export async function readQueues(session: Session, references: readonly ObjectKe
 }
 
 /** Returns the number of messages that have not ended. */
-export async function countQueued(session: Session, instanceId: string, name: string): Promise<number> {
+export async function countQueuedMessages(session: Session, instanceId: string, name: string): Promise<number> {
   const [row] = await session.query(COUNT, [instanceId, name]);
   return row ? integer(row, 'messages') : 0;
 }
 
 /** Returns the keys of active messages that have failed before, in the order of their creation. */
-export async function retriedInQueue(session: Session, instanceId: string, name: string): Promise<readonly string[]> {
+export async function listRetriedMessages(session: Session, instanceId: string, name: string): Promise<readonly string[]> {
   return (await session.query(RETRIED, [instanceId, name])).map((row) => text(row, 'run_key'));
 }

@@ -6,7 +6,7 @@ import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { integer, integerOrNull, text } from '../connection/columns.js';
 import { inForms, type Session, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
 import { type ObjectKey, objectKeyArrays } from '../connection/row-sets.js';
-import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
+import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 
 export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
 
@@ -15,8 +15,8 @@ export interface ScheduleReference {
   readonly scheduleId: string;
 }
 
-/** Columns with their types and values. */
-const COLUMNS: readonly (readonly [column: string, type: string, of: (schedule: Schedule) => SqlValue])[] = [
+/** Columns with their types, and the functions that return their values. */
+const COLUMNS: readonly (readonly [column: string, type: string, readValue: (schedule: Schedule) => SqlValue])[] = [
   ['instance_id', 'text', ({ instanceId }) => instanceId],
   ['schedule_id', 'text', ({ scheduleId }) => scheduleId],
   ['created_at', 'bigint', ({ createdAt }) => createdAt],
@@ -35,40 +35,41 @@ const COLUMNS: readonly (readonly [column: string, type: string, of: (schedule: 
   ['forward_headers', 'text', ({ payload }) => JSON.stringify(payload.forwardHeaders)],
   ['body', 'bytea', ({ payload }) => payload.body],
 ];
-const NAMES = COLUMNS.map(([column]) => column);
+const COLUMN_NAMES = COLUMNS.map(([column]) => column);
 
 /** Inserts schedules. `n` is the order in which the batch first names them, which is the order of creation. */
 const INSERT = `
-  INSERT INTO schedule (${NAMES.join(', ')})
-  SELECT ${NAMES.map((name) => `w.${name}`).join(', ')}
-  FROM unnest(${COLUMNS.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')}) WITH ORDINALITY AS w (${NAMES.join(', ')}, n)
+  INSERT INTO schedule (${COLUMN_NAMES.join(', ')})
+  SELECT ${COLUMN_NAMES.map((name) => `w.${name}`).join(', ')}
+  FROM unnest(${COLUMNS.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')})
+    WITH ORDINALITY AS w (${COLUMN_NAMES.join(', ')}, n)
   ORDER BY w.n
   ON CONFLICT (instance_id, schedule_id)
-  DO UPDATE SET ${NAMES.slice(2)
+  DO UPDATE SET ${COLUMN_NAMES.slice(2)
     .map((column) => `${column} = excluded.${column}`)
     .join(', ')}`;
 const BYTES = `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s`;
 const PUT = inForms(
-  countChangedBytes(`${INSERT} RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`),
+  changeAndCountBytesSql(`${INSERT} RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`),
   [
     INSERT,
-    addBytes(`(${BYTES} JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
+    addBytesSql(`(${BYTES} JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
     ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id) put`),
   ],
 );
-const NAMED = 'unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)';
+const KEYS = 'unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)';
 const DELETE = statement(
-  countChangedBytes(
-    `DELETE FROM schedule s USING ${NAMED}
+  changeAndCountBytesSql(
+    `DELETE FROM schedule s USING ${KEYS}
      WHERE s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
      RETURNING s.instance_id, ${storedSql('schedule', 's')} AS bytes`,
     '-',
   ),
 );
-/** Releases the bytes of schedules that are replaced next, and locks their rows until then. */
+/** Subtracts the bytes of schedules that the next statement replaces, and locks their rows. */
 const RELEASE = statement(
-  countChangedBytes(
-    `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${NAMED}
+  changeAndCountBytesSql(
+    `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${KEYS}
        ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
      ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`,
     '-',
@@ -80,23 +81,25 @@ const LOCK = statement(`
     ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
   ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`);
 
-const FIRST_OF_NEXT = (where: string) => `
+const firstOfNextInstance = (where: string) => `
   SELECT instance_id AS id, next_at AS at FROM schedule WHERE next_at IS NOT NULL ${where} ORDER BY instance_id, next_at, seq LIMIT 1`;
-/** Selects the instances, stepping from one to the next in the index. */
+/** Selects the instances with due schedules, stepping from one instance to the next in the index. */
 const SELECT_INSTANCES = statement(`
   WITH RECURSIVE first AS (
-    (${FIRST_OF_NEXT('')})
+    (${firstOfNextInstance('')})
     UNION ALL
-    SELECT next.* FROM first CROSS JOIN LATERAL (${FIRST_OF_NEXT('AND instance_id > first.id')}) AS next
+    SELECT next.* FROM first CROSS JOIN LATERAL (${firstOfNextInstance('AND instance_id > first.id')}) AS next
   )
   SELECT id FROM first WHERE at <= $1`);
-/** Selects the instances with a plain read over all servers. */
+/** Selects the same instances from distributed tables, with a plain read over all servers. */
 const SELECT_INSTANCES_ON_SERVERS = statement(`
   SELECT DISTINCT instance_id AS id FROM schedule WHERE next_at IS NOT NULL AND next_at <= $1 ORDER BY 1`);
 /** Columns that are compared. Bodies can be long, so only their hash is read. */
-const COMPARED = NAMES.map((column) => (column === 'body' ? `encode(sha256(s.body), 'hex') AS body` : `s.${column}`)).join(', ');
+const COMPARED_COLUMNS = COLUMN_NAMES.map((column) =>
+  column === 'body' ? `encode(sha256(s.body), 'hex') AS body` : `s.${column}`,
+).join(', ');
 const SELECT_SOME = statement(`
-  SELECT ${COMPARED} FROM schedule s JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
+  SELECT ${COMPARED_COLUMNS} FROM schedule s JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
     ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id`);
 const COUNT_SOME = statement(`
   SELECT w.instance_id, (SELECT count(*) FROM schedule s WHERE s.instance_id = w.instance_id) AS schedules
@@ -107,34 +110,34 @@ const referenceOf = (write: ScheduleWrite): ScheduleReference => (write.kind ===
 
 /** Sends all writes of a batch, in their order, without waiting. */
 export function writeSchedules(session: TransactionSession, writes: readonly ScheduleWrite[]): void {
-  const deleted = new Map<string, ScheduleReference>();
-  const latest = new Map<string, Schedule>();
+  const deletedSchedules = new Map<string, ScheduleReference>();
+  const latestSchedules = new Map<string, Schedule>();
   for (const write of writes) {
     const key = keyOf(referenceOf(write));
     if (write.kind === 'put-schedule') {
-      latest.set(key, write.schedule);
+      latestSchedules.set(key, write.schedule);
     } else {
-      deleted.set(key, write);
-      latest.delete(key);
+      deletedSchedules.set(key, write);
+      latestSchedules.delete(key);
     }
   }
   // A schedule that is created again after its deletion is a new one.
-  if (deleted.size > 0) {
-    const references = [...deleted.values()];
+  if (deletedSchedules.size > 0) {
+    const references = [...deletedSchedules.values()];
     session.send(DELETE, [references.map(({ instanceId }) => instanceId), references.map(({ scheduleId }) => scheduleId)]);
   }
-  const schedules = [...latest.values()];
+  const schedules = [...latestSchedules.values()];
   if (schedules.length === 0) return;
   session.send(RELEASE, [schedules.map(({ instanceId }) => instanceId), schedules.map(({ scheduleId }) => scheduleId)]);
   session.send(
     PUT,
-    COLUMNS.map(([, , of]) => schedules.map(of)),
+    COLUMNS.map(([, , readValue]) => schedules.map(readValue)),
   );
 }
 
 /**
  * Returns the next ticks of these schedules in their order; undefined if there is no such schedule. Their rows are locked
- * until the transaction ends, in an order that does not depend on the given one. Sends its statement immediately.
+ * until the transaction ends. They are locked in a fixed order. Sends its statement immediately.
  */
 export async function lockNextTicks(
   session: TransactionSession,
@@ -153,10 +156,10 @@ export async function lockNextTicks(
   return schedules.map((schedule) => ticks.get(keyOf(schedule)));
 }
 
-/** Returns a text for comparing the contents of schedules. */
+/** Returns a digest by which the contents of schedules are compared. */
 export function digestOf(schedule: Schedule): string {
   const hash = createHash('sha256').update(schedule.payload.body).digest('hex');
-  return JSON.stringify(COLUMNS.map(([column, , of]) => (column === 'body' ? hash : of(schedule))));
+  return JSON.stringify(COLUMNS.map(([column, , readValue]) => (column === 'body' ? hash : readValue(schedule))));
 }
 
 /** Returns the digests of the schedules that exist. */
@@ -165,7 +168,7 @@ export async function readDigests(session: Session, references: readonly ObjectK
   return rows.map((row) => ({
     instanceId: text(row, 'instance_id'),
     scheduleId: text(row, 'schedule_id'),
-    digest: JSON.stringify(NAMES.map((column) => row[column] ?? null)),
+    digest: JSON.stringify(COLUMN_NAMES.map((column) => row[column] ?? null)),
   }));
 }
 

@@ -1,6 +1,6 @@
 /**
- * Counters of groups of dead letters. A transaction sends all changes to them last, in the order of the groups, whose rows it
- * locks first. Transactions can therefore wait for each other here, but never deadlock.
+ * Writes the counters of groups of dead letters. A transaction sends these changes last. It first locks the rows of the groups, in
+ * a fixed order. Transactions can therefore wait for each other here, but never deadlock.
  * Keeps invariant 7.
  */
 import { type GroupChange, type GroupChanges, SEVERAL } from '../../../engine/dead-letters/dead-letter-groups.js';
@@ -8,7 +8,7 @@ import { statement, type TransactionSession } from '../connection/connection.js'
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 
 const GROUP_KEY = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
-const ADDED = {
+const ADDITION = {
   ...GROUP_KEY,
   kind: 'text',
   step_name: 'text',
@@ -18,7 +18,7 @@ const ADDED = {
   last_seen_at: 'bigint',
   total: 'bigint',
 } as const satisfies Columns;
-const REMOVED = {
+const REMOVAL = {
   ...GROUP_KEY,
   gone: 'bigint',
   moved: 'bigint',
@@ -35,8 +35,9 @@ const LOCK = statement(`
 /** SQL: whether entries were added after the group was resolved. */
 const ADDED_AFTER_RESOLUTION = 'g.resolved_at <= excluded.last_seen_at';
 const ADD_ENTRIES = statement(`
-  INSERT INTO dead_letter_group AS g (${columnNames(ADDED)}, entries, rank)
-  SELECT ${columnNames(ADDED)}, total, 1 FROM ${unnest(ADDED)} AS u(${columnNames(ADDED)}) ORDER BY instance_id, fingerprint
+  INSERT INTO dead_letter_group AS g (${columnNames(ADDITION)}, entries, rank)
+  SELECT ${columnNames(ADDITION)}, total, 1 FROM ${unnest(ADDITION)} AS u(${columnNames(ADDITION)})
+  ORDER BY instance_id, fingerprint
   ON CONFLICT (instance_id, fingerprint) DO UPDATE SET
     total = g.total + excluded.total,
     entries = g.entries + excluded.entries,
@@ -45,17 +46,17 @@ const ADD_ENTRIES = statement(`
     regressed_at = CASE WHEN ${ADDED_AFTER_RESOLUTION} THEN excluded.last_seen_at ELSE g.regressed_at END,
     rank = CASE WHEN ${ADDED_AFTER_RESOLUTION} THEN 0 ELSE g.rank END,
     resolved_at = CASE WHEN ${ADDED_AFTER_RESOLUTION} THEN NULL ELSE g.resolved_at END`);
-const RESOLVED = 'g.entries = u.gone AND u.recovered_at IS NOT NULL';
+const IS_RESOLVED = 'g.entries = u.gone AND u.recovered_at IS NOT NULL';
 const REMOVE_ENTRIES = statement(`
   UPDATE dead_letter_group g SET
     entries = g.entries - u.gone,
     total = g.total - u.moved,
     successor = CASE WHEN u.successor IS NULL THEN g.successor
       WHEN coalesce(g.successor, u.successor) = u.successor THEN u.successor ELSE '${SEVERAL}' END,
-    resolved_at = CASE WHEN ${RESOLVED} THEN u.recovered_at ELSE g.resolved_at END,
-    regressed_at = CASE WHEN ${RESOLVED} THEN NULL ELSE g.regressed_at END,
-    rank = CASE WHEN NOT (${RESOLVED}) OR g.rank > 0 THEN g.rank WHEN g.acknowledged_at IS NULL THEN 1 ELSE 2 END
-  FROM ${unnest(REMOVED)} AS u(${columnNames(REMOVED)}) WHERE g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint`);
+    resolved_at = CASE WHEN ${IS_RESOLVED} THEN u.recovered_at ELSE g.resolved_at END,
+    regressed_at = CASE WHEN ${IS_RESOLVED} THEN NULL ELSE g.regressed_at END,
+    rank = CASE WHEN NOT (${IS_RESOLVED}) OR g.rank > 0 THEN g.rank WHEN g.acknowledged_at IS NULL THEN 1 ELSE 2 END
+  FROM ${unnest(REMOVAL)} AS u(${columnNames(REMOVAL)}) WHERE g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint`);
 const COUNT_WORKFLOWS = statement(`
   INSERT INTO dead_letter_group_workflow AS w (${columnNames(WORKFLOW)})
   SELECT ${columnNames(WORKFLOW)} FROM ${unnest(WORKFLOW)} AS u(${columnNames(WORKFLOW)}) ORDER BY instance_id, fingerprint, workflow_url
@@ -68,7 +69,7 @@ const COUNT_HOURS = statement(`
   SELECT ${columnNames(HOUR)} FROM ${unnest(HOUR)} AS u(${columnNames(HOUR)}) ORDER BY instance_id, fingerprint, hour
   ON CONFLICT (instance_id, fingerprint, hour) DO UPDATE SET count = h.count + excluded.count`);
 
-const keyOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | 'fingerprint'>) => ({
+const groupKeyOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | 'fingerprint'>) => ({
   instance_id: instanceId,
   fingerprint,
 });
@@ -77,33 +78,33 @@ const keyOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | 'fi
 export function sendGroupChanges(session: TransactionSession, changes: GroupChanges): void {
   if (!changes.hasChanges) return;
   const { groups, workflows, hours } = changes.take();
-  session.send(LOCK, columnArrays(GROUP_KEY, groups.map(keyOf)));
-  const added = groups.flatMap((group) => {
+  session.send(LOCK, columnArrays(GROUP_KEY, groups.map(groupKeyOf)));
+  const additions = groups.flatMap((group) => {
     const { properties, firstAt, lastAt, added: total } = group;
     if (!properties) return [];
     const { kind, stepName, responseStatus, message } = properties;
     const propertyColumns = { kind, step_name: stepName, response_status: responseStatus, message };
-    return [{ ...keyOf(group), ...propertyColumns, first_seen_at: firstAt, last_seen_at: lastAt, total }];
+    return [{ ...groupKeyOf(group), ...propertyColumns, first_seen_at: firstAt, last_seen_at: lastAt, total }];
   });
-  if (added.length > 0) session.send(ADD_ENTRIES, columnArrays(ADDED, added));
+  if (additions.length > 0) session.send(ADD_ENTRIES, columnArrays(ADDITION, additions));
   const removals = groups
     .filter(({ removed }) => removed > 0)
     .map((group) => ({
-      ...keyOf(group),
+      ...groupKeyOf(group),
       gone: group.removed,
       moved: group.moved,
       recovered_at: group.recoveredAt,
       successor: group.successor,
     }));
-  if (removals.length > 0) session.send(REMOVE_ENTRIES, columnArrays(REMOVED, removals));
+  if (removals.length > 0) session.send(REMOVE_ENTRIES, columnArrays(REMOVAL, removals));
   if (workflows.length > 0) {
     const values = columnArrays(
       WORKFLOW,
-      workflows.map((change) => ({ ...keyOf(change), workflow_url: change.workflowUrl, entries: change.entries })),
+      workflows.map((change) => ({ ...groupKeyOf(change), workflow_url: change.workflowUrl, entries: change.entries })),
     );
     session.send(COUNT_WORKFLOWS, values);
     if (removals.length > 0) session.send(DROP_WORKFLOWS, values);
   }
-  const hourRows = hours.map((change) => ({ ...keyOf(change), hour: change.hour, count: change.added }));
+  const hourRows = hours.map((change) => ({ ...groupKeyOf(change), hour: change.hour, count: change.added }));
   if (hourRows.length > 0) session.send(COUNT_HOURS, columnArrays(HOUR, hourRows));
 }

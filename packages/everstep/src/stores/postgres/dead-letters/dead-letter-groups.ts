@@ -1,4 +1,4 @@
-/** Groups of dead letters of the PostgreSQL store. Adds entries of versions without groups to them. */
+/** The groups of dead letters in the PostgreSQL store. Also groups dead letters that older versions stored without a group. */
 import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
 import type { DeadLetterGroupStore } from '../../../ports/stores/dead-letter-groups.js';
 import { addAudit } from '../../shared/audit/audit-log.js';
@@ -16,29 +16,33 @@ import { sendGroupChanges } from './dead-letter-group-writes.js';
 const ENTRY = {
   instance_id: 'text',
   dlq_id: 'text',
-  was: 'text',
+  previous_fingerprint: 'text',
   fingerprint: 'text',
   rules: 'integer',
 } as const satisfies Columns;
 const LOCK_UNGROUPED = statement(`
   SELECT d.instance_id, d.dlq_id, d.response_status, d.created_at FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
-  JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NOT DISTINCT FROM u.was
+  JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id
+    AND d.fingerprint IS NOT DISTINCT FROM u.previous_fingerprint
   ORDER BY d.instance_id, d.dlq_id FOR UPDATE OF d`);
 const SET_FINGERPRINTS = statement(`
   UPDATE dead_letter d SET fingerprint = u.fingerprint, rules = u.rules FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
-  WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NOT DISTINCT FROM u.was`);
+  WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NOT DISTINCT FROM u.previous_fingerprint`);
 const GROUP_KEY = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
-const NEXT = `
+const NEXT_GROUPS = `
   SELECT instance_id, fingerprint FROM dead_letter_group WHERE (instance_id, fingerprint) > ($1::text, $2::text)
   ORDER BY instance_id, fingerprint LIMIT $3`;
-const LOCK_NEXT = statement(`${NEXT} FOR UPDATE`);
-/** Finds rows by a plain read where the tables are on several servers; they are then locked by instance. */
-const FIND_NEXT = statement(NEXT);
+const LOCK_NEXT = statement(`${NEXT_GROUPS} FOR UPDATE`);
+/** Finds the rows in distributed tables with a plain read. They are then locked by instance. */
+const FIND_NEXT = statement(NEXT_GROUPS);
 const LOCK_FOUND = statement(`
   SELECT g.fingerprint FROM ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})
   JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
   ORDER BY g.fingerprint FOR UPDATE OF g`);
-/** Transactions that change entries count them before this lock is acquired, or after it is released. */
+/**
+ * Corrects wrong counts of entries, and returns the groups that had one. Transactions that change entries update the counts before
+ * the groups are locked, or after the locks are released.
+ */
 const RECOUNT = statement(`
   UPDATE dead_letter_group g SET entries = c.entries FROM (
     SELECT u.instance_id, u.fingerprint, (
@@ -46,7 +50,7 @@ const RECOUNT = statement(`
     FROM ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})) c
   WHERE g.instance_id = c.instance_id AND g.fingerprint = c.fingerprint AND g.entries <> c.entries
   RETURNING g.instance_id, g.fingerprint`);
-const FORGET_WORKFLOWS = statement(`
+const DELETE_WORKFLOWS = statement(`
   DELETE FROM dead_letter_group_workflow w USING ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})
   WHERE w.instance_id = u.instance_id AND w.fingerprint = u.fingerprint`);
 const RECOUNT_WORKFLOWS = statement(`
@@ -54,12 +58,12 @@ const RECOUNT_WORKFLOWS = statement(`
   SELECT d.instance_id, d.fingerprint, d.workflow_url, count(*) FROM ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.fingerprint = u.fingerprint GROUP BY 1, 2, 3`);
 
-const keyOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprint: text(row, 'fingerprint') });
+const groupKeyOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprint: text(row, 'fingerprint') });
 
-async function lockNext(session: Session, range: readonly SqlValue[]): Promise<readonly Row[]> {
+async function lockNextGroups(session: Session, range: readonly SqlValue[]): Promise<readonly Row[]> {
   if (!session.engine.isDistributed) return session.query(LOCK_NEXT, range);
   const foundRows = await session.query(FIND_NEXT, range);
-  await session.query(LOCK_FOUND, columnArrays(GROUP_KEY, foundRows.map(keyOf)));
+  await session.query(LOCK_FOUND, columnArrays(GROUP_KEY, foundRows.map(groupKeyOf)));
   return foundRows;
 }
 
@@ -93,18 +97,18 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
         entries.map(({ instanceId, dlqId, fingerprint, group }) => ({
           instance_id: instanceId,
           dlq_id: dlqId,
-          was: fingerprint,
+          previous_fingerprint: fingerprint,
           fingerprint: group.fingerprint,
           rules: group.rules,
         })),
       );
-      const regrouped = new Map(entries.map((entry) => [`${entry.instanceId}\n${entry.dlqId}`, entry]));
+      const entriesById = new Map(entries.map((entry) => [`${entry.instanceId}\n${entry.dlqId}`, entry]));
       await database.transaction(async (session) => {
         const changes = new GroupChanges();
-        const locked = await session.query(LOCK_UNGROUPED, values);
-        for (const row of locked) {
+        const lockedRows = await session.query(LOCK_UNGROUPED, values);
+        for (const row of lockedRows) {
           const instanceId = text(row, 'instance_id');
-          const entry = regrouped.get(`${instanceId}\n${text(row, 'dlq_id')}`);
+          const entry = entriesById.get(`${instanceId}\n${text(row, 'dlq_id')}`);
           if (!entry) continue;
           const { fingerprint, group } = entry;
           const [status, at] = [integerOrNull(row, 'response_status'), integer(row, 'created_at')];
@@ -117,14 +121,14 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
     },
     recount: ({ after, limit }) =>
       database.transaction(async (session) => {
-        const locked = await lockNext(session, [after?.instanceId ?? '', after?.fingerprint ?? '', limit]);
-        const wrong = await session.query(RECOUNT, columnArrays(GROUP_KEY, locked.map(keyOf)));
-        if (wrong.length > 0) {
-          const values = columnArrays(GROUP_KEY, wrong.map(keyOf));
-          session.send(FORGET_WORKFLOWS, values);
+        const lockedRows = await lockNextGroups(session, [after?.instanceId ?? '', after?.fingerprint ?? '', limit]);
+        const correctedRows = await session.query(RECOUNT, columnArrays(GROUP_KEY, lockedRows.map(groupKeyOf)));
+        if (correctedRows.length > 0) {
+          const values = columnArrays(GROUP_KEY, correctedRows.map(groupKeyOf));
+          session.send(DELETE_WORKFLOWS, values);
           session.send(RECOUNT_WORKFLOWS, values);
         }
-        const last = locked.length < limit ? undefined : locked.at(-1);
+        const last = lockedRows.length < limit ? undefined : lockedRows.at(-1);
         return last ? { instanceId: text(last, 'instance_id'), fingerprint: text(last, 'fingerprint') } : null;
       }),
   });

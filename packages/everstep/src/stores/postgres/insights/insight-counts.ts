@@ -1,6 +1,6 @@
 /**
  * Writes the counters of a batch, one new row for each instance, so that no commit waits for the counters of another. The node
- * adds the rows to the counters of their minute and hour after some commits, in a transaction of its own.
+ * adds the rows to the counters of their minute and hour after some commits, in a separate transaction.
  */
 import type { InsightCounts } from '../../../engine/insights/counts.js';
 import { FoldTurns, InsightSums } from '../../shared/insights/deltas.js';
@@ -32,10 +32,10 @@ export class InsightFolds {
     this.store = new SqlSession(database);
   }
 
-  /** Must be called after a commit that counted these instances. Does not wait. */
-  counted(instanceIds: Iterable<string>): void {
-    const due = this.turns.dueAfter([...instanceIds].map((instanceId) => ({ instanceId, counts: '' })));
-    for (const instanceId of due) {
+  /** Must be called after a commit with counters of these instances. Does not wait. */
+  noteCounts(instanceIds: Iterable<string>): void {
+    const dueInstanceIds = this.turns.dueAfter([...instanceIds].map((instanceId) => ({ instanceId, counts: '' })));
+    for (const instanceId of dueInstanceIds) {
       if (this.folding.has(instanceId)) continue;
       const folding = this.store
         .write(() => foldInsights(instanceId), { durable: false })
@@ -51,7 +51,7 @@ export class InsightFolds {
     }
   }
 
-  /** Resolves when nothing is being added. */
+  /** Resolves when no rows are being added. */
   async settled(): Promise<void> {
     await Promise.all(this.folding.values());
   }

@@ -1,12 +1,12 @@
 /**
- * Where rows of a queue instance are, all of them by `instance_id`. Each table of the schema with that column is in one of these
- * lists; `instance-rows.test.ts` compares them with the schema.
+ * Lists the tables with rows of queue instances. Each table of the schema with a column `instance_id` is in one of these lists;
+ * `tables.test.ts` compares them with the schema.
  * Keeps invariant 21.
  */
 
 /**
- * Also by `run_key`: removed with their run by retention, `run` last. For a deleted instance, rows of `active_run` are removed
- * first: no decision on a run is made without its row there.
+ * Tables that also have a column `run_key`. Retention removes their rows with the run, and the row of `run` last. For a deleted
+ * instance, rows of `active_run` are removed first: no decision on a run is made without its row there.
  */
 export const TABLES_OF_RUN = [
   'dead_letter',
@@ -23,6 +23,7 @@ export const TABLES_OF_RUN = [
   'run',
 ] as const;
 
+/** Other tables whose rows are removed in small steps after the instance was deleted. */
 export const TABLES_OF_INSTANCE = [
   'dead_letter_label',
   'repair_item',
@@ -52,10 +53,11 @@ export const TABLES_OF_INSTANCE = [
   'staged_journal',
 ] as const;
 
-export const REMOVED_FIRST = ['active_run'] as const;
-/** Tables whose rows are removed with those of `run`, whose keys they have. */
-export const WITH_RUNS = ['run_directory'] as const;
+/** Tables whose rows are removed before all others. */
+export const TABLES_REMOVED_FIRST = ['active_run'] as const;
+/** Tables whose rows are removed together with the rows of `run` that have the same key. */
+export const TABLES_REMOVED_WITH_RUNS = ['run_directory'] as const;
 /** Tables whose rows are removed immediately when the instance is deleted. */
-export const DELETED_AT_ONCE = ['queue_instance'] as const;
+export const TABLES_DELETED_AT_ONCE = ['queue_instance'] as const;
 /** Tables whose rows are kept: billed usage, and the record of the deletion. */
 export const KEPT_TABLES = ['usage', 'deleted_instance'] as const;

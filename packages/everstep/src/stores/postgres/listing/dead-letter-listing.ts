@@ -11,14 +11,14 @@ import type {
 import { bodiesOf } from '../../records/run-rows.js';
 import { text } from '../connection/columns.js';
 import { type Session, type SqlValue, statement, unprepared } from '../connection/connection.js';
-import { DEAD_LETTER_COLUMNS, entryRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
+import { DEAD_LETTER_COLUMNS, joinedDeadLetterOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import {
   type Candidates,
   type Condition,
   type Conditions,
-  candidatesOf,
+  candidatesSql,
   conditionsIn,
-  createdWithin,
+  creationConditions,
   EMPTY_LISTING,
   hasEmptyList,
   Parameters,
@@ -27,7 +27,11 @@ import {
 
 const LAST_CHARACTER = '\u{10FFFF}';
 
-const ENTRIES: Candidates = { alias: 'd', all: 'dead_letter d', columns: ['instance_id', 'dlq_id', 'run_key', 'place'] };
+const DEAD_LETTER_CANDIDATES: Candidates = {
+  alias: 'd',
+  source: 'dead_letter d',
+  columns: ['instance_id', 'dlq_id', 'run_key', 'place'],
+};
 
 const RECORD = `${RUN_RECORD_COLUMNS}, ${DEAD_LETTER_COLUMNS}`;
 const PAYLOAD = 'JOIN payload p ON p.instance_id = r.instance_id AND p.run_key = r.run_key';
@@ -43,7 +47,7 @@ const HORIZON = statement(
 );
 
 /** Returns a condition for any of the values in the column, whose index must continue with the position. */
-function anyOf(
+function valuesCondition(
   column: string,
   values: readonly SqlValue[],
   parameters: Parameters,
@@ -68,7 +72,7 @@ function labelCondition(values: readonly string[], parameters: Parameters): Cond
         ) d WHERE l.instance_id = $1 AND l.label = v.value`,
         countFrom: 'dead_letter_label l WHERE l.instance_id = $1 AND l.label = v.value',
         placeColumn: 'l.place',
-        repeats: values.length > 1,
+        canRepeatRows: values.length > 1,
       },
     ],
   };
@@ -81,21 +85,21 @@ function prefixCondition(prefix: string, parameters: Parameters): Condition {
   return leadIfFew(`d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}`);
 }
 
-/** Returns a condition that leads if it finds few rows. OFFSET 0 keeps the server from scanning rows in the order of positions. */
+/** Returns a condition that leads if it finds few rows. OFFSET 0 prevents a scan of all rows in the order of their positions. */
 function leadIfFew(test: string): Condition {
-  const counted = `dead_letter d WHERE d.instance_id = $1 AND ${test}`;
-  const from = `(SELECT * FROM ${counted} OFFSET 0) d WHERE true`;
-  return { test, leadSources: [{ values: 'ARRAY[true]', from, countFrom: counted }], unordered: true };
+  const countFrom = `dead_letter d WHERE d.instance_id = $1 AND ${test}`;
+  const from = `(SELECT * FROM ${countFrom} OFFSET 0) d WHERE true`;
+  return { test, leadSources: [{ values: 'ARRAY[true]', from, countFrom }], isUnordered: true };
 }
 
 const textCondition =
   (column: string) =>
   (values: readonly string[], parameters: Parameters): Condition =>
-    anyOf(column, values, parameters);
+    valuesCondition(column, values, parameters);
 
 const CONDITIONS: Conditions<Omit<DeadLetterFilter, 'fromDate' | 'toDate'>> = {
   dlqIds: textCondition('dlq_id'),
-  workflowRunId: (id, parameters) => anyOf('workflow_run_id', [id], parameters),
+  workflowRunId: (id, parameters) => valuesCondition('workflow_run_id', [id], parameters),
   queues: textCondition('queue'),
   urlGroups: textCondition('url_group'),
   scheduleIds: textCondition('schedule_id'),
@@ -106,19 +110,28 @@ const CONDITIONS: Conditions<Omit<DeadLetterFilter, 'fromDate' | 'toDate'>> = {
   fingerprints: textCondition('fingerprint'),
   workflowCreatedAt: (at, parameters) => leadIfFew(`d.run_created_at = ${parameters.addValue(at, 'bigint')}`),
   labels: labelCondition,
-  responseStatuses: (statuses, parameters) => anyOf('response_status', statuses, parameters, 'integer'),
-  kind: (kind, parameters) => anyOf('message', [kind === 'message'], parameters, 'boolean'),
+  responseStatuses: (statuses, parameters) => valuesCondition('response_status', statuses, parameters, 'integer'),
+  kind: (kind, parameters) => valuesCondition('message', [kind === 'message'], parameters, 'boolean'),
   workflowRunIdPrefix: (prefix, parameters) => (prefix === '' ? null : prefixCondition(prefix, parameters)),
 };
 
 function conditionsOf({ instanceId, filter }: Page<DeadLetterFilter>, parameters: Parameters): readonly Condition[] {
   parameters.addValue(instanceId, 'text');
-  return [...conditionsIn(CONDITIONS, filter, parameters), ...createdWithin(ENTRIES, filter.fromDate, filter.toDate, parameters)];
+  return [
+    ...conditionsIn(CONDITIONS, filter, parameters),
+    ...creationConditions(DEAD_LETTER_CANDIDATES, filter.fromDate, filter.toDate, parameters),
+  ];
 }
 
-/** Returns the SQL of the entries of the page and one more; null if no entry can match. */
+/** Returns SQL that selects the entries of the page and one more; null if no entry can match. */
 async function candidateSql(session: Session, page: Page<DeadLetterFilter>, parameters: Parameters): Promise<string | null> {
-  const sql = await candidatesOf(session, page, ENTRIES, (to) => conditionsOf(page, to), parameters);
+  const sql = await candidatesSql(
+    session,
+    page,
+    DEAD_LETTER_CANDIDATES,
+    (candidateParameters) => conditionsOf(page, candidateParameters),
+    parameters,
+  );
   return hasEmptyList(page.filter) ? null : sql;
 }
 
@@ -152,7 +165,7 @@ export async function listDeadLetters(session: Session, page: Page<DeadLetterFil
     ORDER BY c.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
     parameters.values,
   );
-  return pageOf(rows, page.limit, (row) => text(row, 'entry_place'), entryRecordOf);
+  return pageOf(rows, page.limit, (row) => text(row, 'entry_place'), joinedDeadLetterOf);
 }
 
 export async function loadDeadLetterBodies(
@@ -166,7 +179,7 @@ export async function loadDeadLetterBodies(
 
 export async function findDeadLetter(session: Session, instanceId: string, dlqId: string): Promise<DeadLetterRecord | null> {
   const [row] = await session.query(FIND, [instanceId, dlqId]);
-  return row ? entryRecordOf(row) : null;
+  return row ? joinedDeadLetterOf(row) : null;
 }
 
 /** Returns the position of the newest entry; 0 if there is none. */

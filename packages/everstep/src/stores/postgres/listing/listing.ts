@@ -10,19 +10,19 @@ import { type Session, type SqlValue, unprepared } from '../connection/connectio
 import type { ColumnType } from '../connection/row-sets.js';
 import type { Engine } from '../sharding/engine.js';
 
-const LARGEST_PLACE = 2n ** 63n - 1n;
+const MAX_POSITION = 2n ** 63n - 1n;
 
 /** A listing without items. */
 export const EMPTY_LISTING = Object.freeze({ items: Object.freeze([]), next: null });
 
-/** Returns the place of a position. Throws if the position cannot be from a listing. */
-export function positionAt(position: string): string {
-  if (!/^\d{1,19}$/.test(position) || BigInt(position) > LARGEST_PLACE)
+/** Returns the position. Throws if it cannot be from a listing. */
+export function checkPosition(position: string): string {
+  if (!/^\d{1,19}$/.test(position) || BigInt(position) > MAX_POSITION)
     throw new RangeError(`${JSON.stringify(position)} is not a position in a listing`);
   return position;
 }
 
-/** Values of a composed statement, with their numbers. */
+/** Collects the values of a composed statement and numbers them. */
 export class Parameters {
   readonly values: SqlValue[] = [];
   private readonly names: string[] = [];
@@ -46,7 +46,7 @@ export class Parameters {
     return this.lengths.get(array) ?? 1;
   }
 
-  /** Returns SQL that refers to all values, because the server requires each value of a statement to be used. */
+  /** Returns SQL that refers to all values, because PostgreSQL requires that a statement uses each of its values. */
   referenceAll(): string {
     return this.names.map((name) => `${name} IS NULL`).join(' OR ');
   }
@@ -63,28 +63,29 @@ export class Parameters {
 export interface Condition {
   /** SQL that tests a row if another condition leads. */
   readonly test: string;
-  /** How the condition leads, from one or several tables. Absent: it never leads. */
+  /** The tables from which the condition leads. If absent, the condition never leads. */
   readonly leadSources?: readonly LeadSource[];
   /** Whether the condition leads only if it finds few rows, because it returns them in another order. */
-  readonly unordered?: boolean;
+  readonly isUnordered?: boolean;
 }
 
-/** Tables and conditions for one `value` of `values`, an array of SQL. */
+/** The tables and conditions that find the rows for each `v.value` in an array. */
 export interface LeadSource {
+  /** SQL of the array. */
   readonly values: string;
   /** For example `run r WHERE r.workflow_url = v.value`. The listed row must have the alias of the listing. */
   readonly from: string;
-  /** The part that is counted; absent: `from`. */
+  /** The source whose rows are counted. The default is `from`. */
   readonly countFrom?: string;
-  /** The column that follows the value in the index; absent: the position of the listed row. */
+  /** The column that follows the value in the index. The default is the position of the listed row. */
   readonly placeColumn?: string;
   /** Whether two values can find the same row. */
-  readonly repeats?: boolean;
+  readonly canRepeatRows?: boolean;
 }
 
-/** Returns a condition on the creation time, Unix ms, inclusive. It leads if it finds few rows. */
-export function createdWithin(
-  { alias, all, within = 'true' }: Candidates,
+/** Returns a condition on the creation time (Unix ms, inclusive), if there is one. It leads if it finds few rows. */
+export function creationConditions(
+  { alias, source, baseCondition = 'true' }: Candidates,
   fromDate: number | undefined,
   toDate: number | undefined,
   parameters: Parameters,
@@ -94,13 +95,13 @@ export function createdWithin(
   if (fromDate !== undefined) bounds.push(`${alias}.created_at >= ${parameters.addValue(fromDate, 'bigint')}`);
   if (toDate !== undefined) bounds.push(`${alias}.created_at <= ${parameters.addValue(toDate, 'bigint')}`);
   const test = bounds.join(' AND ');
-  // OFFSET 0: without it, the server would scan all rows in the order of positions.
-  const countFrom = `${all} WHERE ${alias}.instance_id = $1 AND ${within} AND ${test}`;
+  // OFFSET 0 prevents a scan of all rows in the order of their positions.
+  const countFrom = `${source} WHERE ${alias}.instance_id = $1 AND ${baseCondition} AND ${test}`;
   const from = `(SELECT * FROM ${countFrom} OFFSET 0) ${alias} WHERE true`;
-  return [{ test, leadSources: [{ values: 'ARRAY[true]', from, countFrom }], unordered: true }];
+  return [{ test, leadSources: [{ values: 'ARRAY[true]', from, countFrom }], isUnordered: true }];
 }
 
-/** The condition of each field of a filter; null for none. If several find equally many rows, the first one leads. */
+/** The condition of each field of a filter, or null if it needs none. If several find equally many rows, the first one leads. */
 export type Conditions<Filter> = {
   readonly [Name in keyof Filter]-?: (filterValue: NonNullable<Filter[Name]>, parameters: Parameters) => Condition | null;
 };
@@ -115,13 +116,13 @@ function conditionOf<Filter, Name extends keyof Filter>(
   return filterValue === undefined || filterValue === null ? null : conditions[name](filterValue, parameters);
 }
 
-/** Returns the conditions of the fields that the filter has, in the order of the table. */
+/** Returns the conditions of the fields that the filter has, in the order of `conditions`. */
 export const conditionsIn = <Filter>(
   conditions: Conditions<Filter>,
   filter: Filter,
   parameters: Parameters,
 ): readonly Condition[] =>
-  // Object.keys returns the names of the table.
+  // The type of Object.keys does not contain the names of the fields.
   (Object.keys(conditions) as (keyof Filter & string)[])
     .map((name) => conditionOf(conditions, name, filter, parameters))
     .filter((condition) => condition !== null);
@@ -130,14 +131,15 @@ export const conditionsIn = <Filter>(
 export const hasEmptyList = (filter: object): boolean =>
   Object.values(filter).some((filterValue) => Array.isArray(filterValue) && filterValue.length === 0);
 
+/** The table whose rows a listing selects. */
 export interface Candidates {
-  /** Condition on all rows, whichever condition leads. Every lead includes it. Absent: none. */
-  readonly within?: string;
+  /** Condition on all rows, whichever condition leads. Every lead source includes it. */
+  readonly baseCondition?: string;
   /** Alias of the listed table in conditions. */
   readonly alias: string;
-  /** Source of all rows, up to the WHERE, if no condition leads. */
-  readonly all: string;
-  /** The required columns, including `place`. */
+  /** SQL of the table with its alias. */
+  readonly source: string;
+  /** The columns to select, including `place`. */
   readonly columns: readonly string[];
 }
 
@@ -147,12 +149,12 @@ const rowLimitOf = (page: Page<unknown>): number => {
   return page.limit + 1;
 };
 
-/** Number up to which the rows of a condition are counted. */
-const FEW = 2000;
+/** Rows of a condition are counted up to this number. A condition that finds fewer rows finds few. */
+const FEW_ROWS = 2000;
 
 /**
- * Returns the tables of `rows`, a query for one `v.value`, for all values. A server that is selected before the execution needs a
- * query for each value, because a subquery that depends on a function cannot be limited there.
+ * Returns FROM items that execute the query `rows`, which is for one `v.value`, for all values. Distributed tables need a separate
+ * query for each value, because there a subquery that depends on a function cannot be limited.
  */
 const forEachValue = ({ isDistributed }: Engine, parameters: Parameters, values: string, rows: string): readonly string[] =>
   isDistributed
@@ -162,14 +164,14 @@ const forEachValue = ({ isDistributed }: Engine, parameters: Parameters, values:
       )
     : [`unnest(${values}) AS v(value) CROSS JOIN LATERAL (${rows}) c`];
 
-/** Returns SQL that counts the rows of each condition that can lead, up to FEW; null if there is no choice. */
-function countsOf(engine: Engine, conditions: readonly Condition[], parameters: Parameters): string | null {
-  const leading = conditions.filter(({ leadSources }) => leadSources !== undefined);
-  if (leading.length < 2 && !leading.some(({ unordered }) => unordered)) return null;
-  const counts = leading.map(({ leadSources = [] }) => {
+/** Returns SQL that counts the rows of each condition that can lead, up to FEW_ROWS; null if there is no choice. */
+function countsSql(engine: Engine, conditions: readonly Condition[], parameters: Parameters): string | null {
+  const candidates = conditions.filter(({ leadSources }) => leadSources !== undefined);
+  if (candidates.length < 2 && !candidates.some(({ isUnordered }) => isUnordered)) return null;
+  const counts = candidates.map(({ leadSources = [] }) => {
     const sources = leadSources.flatMap(({ values, from, countFrom }) =>
-      forEachValue(engine, parameters, values, `SELECT 1 FROM ${countFrom ?? from} LIMIT ${FEW}`).map(
-        (rows) => `(SELECT 1 FROM ${rows} LIMIT ${FEW})`,
+      forEachValue(engine, parameters, values, `SELECT 1 FROM ${countFrom ?? from} LIMIT ${FEW_ROWS}`).map(
+        (rows) => `(SELECT 1 FROM ${rows} LIMIT ${FEW_ROWS})`,
       ),
     );
     return `(SELECT count(*)::integer FROM (${sources.join(' UNION ALL ')}) y)`;
@@ -177,42 +179,42 @@ function countsOf(engine: Engine, conditions: readonly Condition[], parameters: 
   return `SELECT ARRAY[${counts.join(', ')}] AS counts, ${parameters.referenceAll()} AS used`;
 }
 
-/** Returns the condition that finds the fewest rows, if they are few; otherwise the first one that returns rows in order. */
-async function leadingOf(
+/** Returns the index of the condition that leads; null if none can lead. An unordered condition leads only if it finds few rows. */
+async function chooseLeadingCondition(
   session: Session,
   conditionsOf: (parameters: Parameters) => readonly Condition[],
 ): Promise<number | null> {
   const parameters = new Parameters();
   const conditions = conditionsOf(parameters);
   const indices = conditions.flatMap(({ leadSources }, index) => (leadSources ? [index] : []));
-  const sql = countsOf(session.engine, conditions, parameters);
+  const sql = countsSql(session.engine, conditions, parameters);
   if (sql === null) return indices[0] ?? null;
   const [row] = await session.query(unprepared(sql), parameters.values);
   const counts: readonly unknown[] = Array.isArray(row?.counts) ? row.counts : [];
   let best: { readonly index: number; readonly count: number } | null = null;
-  for (const [place, index] of indices.entries()) {
-    const count = Number(counts[place]);
-    const canLead = count < FEW || !conditions[index]?.unordered;
+  for (const [countIndex, index] of indices.entries()) {
+    const count = Number(counts[countIndex]);
+    const canLead = count < FEW_ROWS || !conditions[index]?.isUnordered;
     if (canLead && (best === null || count < best.count)) best = { index, count };
   }
   return best?.index ?? null;
 }
 
 /**
- * Returns SQL of the rows of the page and one more, in order, with the columns. `conditionsOf` is called for each composed
- * statement; the instance is its first value.
+ * Returns SQL that selects the columns of the rows of the page and one more row, in order. `conditionsOf` is called for each
+ * composed statement; it must add the instance as the first value.
  */
-export async function candidatesOf(
+export async function candidatesSql(
   session: Session,
   page: Page<unknown>,
-  { alias, all, columns, within = 'true' }: Candidates,
+  { alias, source, columns, baseCondition = 'true' }: Candidates,
   conditionsOf: (parameters: Parameters) => readonly Condition[],
   parameters: Parameters,
 ): Promise<string> {
   const max = rowLimitOf(page);
   const isDescending = page.order === 'newest-first';
-  const [horizon, after] = [page.horizon, page.after].map((position) => (position === null ? null : positionAt(position)));
-  const leadingIndex = await leadingOf(session, conditionsOf);
+  const [horizon, after] = [page.horizon, page.after].map((position) => (position === null ? null : checkPosition(position)));
+  const leadingIndex = await chooseLeadingCondition(session, conditionsOf);
   const conditions = conditionsOf(parameters);
   const limit = parameters.addValue(max, 'integer');
   const bounds: ((place: string) => string)[] = [];
@@ -229,20 +231,20 @@ export async function candidatesOf(
   const select = columns.map((column) => `${alias}.${column}`).join(', ');
   const leadSources = leadingIndex === null ? undefined : conditions[leadingIndex]?.leadSources;
   if (!leadSources) {
-    const where = [`${alias}.instance_id = $1`, within, ...bounds.map((bound) => bound(`${alias}.place`)), ...tests];
-    return `SELECT ${select} FROM ${all} WHERE ${where.join(' AND ')} ORDER BY ${alias}.place ${direction} LIMIT ${limit}`;
+    const where = [`${alias}.instance_id = $1`, baseCondition, ...bounds.map((bound) => bound(`${alias}.place`)), ...tests];
+    return `SELECT ${select} FROM ${source} WHERE ${where.join(' AND ')} ORDER BY ${alias}.place ${direction} LIMIT ${limit}`;
   }
   const branches = leadSources.flatMap(({ values, from, placeColumn: place = `${alias}.place` }) => {
     const conditionsSql = [...bounds.map((bound) => bound(place)), ...tests].map((test) => ` AND ${test}`).join('');
     const rows = `SELECT ${select} FROM ${from}${conditionsSql} ORDER BY ${place} ${direction} LIMIT ${limit}`;
     return forEachValue(session.engine, parameters, values, rows).map((tables) => `SELECT c.* FROM ${tables}`);
   });
-  const distinct = leadSources.some(({ repeats }) => repeats) ? 'DISTINCT ' : '';
+  const distinct = leadSources.some(({ canRepeatRows }) => canRepeatRows) ? 'DISTINCT ' : '';
   return `SELECT ${distinct}${columns.map((column) => `b.${column}`).join(', ')}
     FROM (${branches.join(' UNION ALL ')}) b ORDER BY place ${direction} LIMIT ${limit}`;
 }
 
-/** Returns one page from its rows, which may include one more. */
+/** Returns one page from its rows, which may include one row of the next page. */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,

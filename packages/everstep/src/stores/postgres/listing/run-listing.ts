@@ -8,37 +8,38 @@ import {
   type Candidates,
   type Condition,
   type Conditions,
-  candidatesOf,
+  candidatesSql,
   conditionsIn,
-  createdWithin,
+  creationConditions,
   EMPTY_LISTING,
   hasEmptyList,
+  type LeadSource,
   Parameters,
   pageOf,
 } from './listing.js';
 
-/** Maximum number of values that are looked up one by one. */
+/** Maximum number of URLs with the same prefix that are looked up one by one. */
 const MAX_URLS = 100;
 
 /** Workflow runs and plain messages are never listed together. */
 type RunKind = NonNullable<RunFilter['kind']>;
 
-const runsOf = (kind: RunKind): Candidates => ({
+const runCandidates = (kind: RunKind): Candidates => ({
   alias: 'r',
-  all: 'run r',
+  source: 'run r',
   columns: ['instance_id', 'run_key', 'place'],
-  within: ofKind('r', kind),
+  baseCondition: kindCondition('r', kind),
 });
 /** Returns a condition on a table whose indexes start with `message`. */
-const ofKind = (table: string, kind: RunKind): string => `${table}.message = ${kind === 'message'}`;
+const kindCondition = (table: string, kind: RunKind): string => `${table}.message = ${kind === 'message'}`;
 
-/** Joins a table with the run. It names the instance: a planner that selects a server does not find it in a subquery's row. */
-const ofRun = (table: string) => `${table}.instance_id = $1 AND ${table}.run_key = r.run_key`;
-/** Returns SQL for the run of a row in another table. OFFSET 0 makes the server look it up for each such row. */
-const runOf = (table: string) => `LATERAL (
+/** Returns a condition for rows of the run `r`. It compares with $1: a planner does not find the instance of a subquery's row. */
+const sameRunCondition = (table: string) => `${table}.instance_id = $1 AND ${table}.run_key = r.run_key`;
+/** Returns SQL for the run `r` of a row in another table. OFFSET 0 makes the database look the run up for each row. */
+const lateralRun = (table: string) => `LATERAL (
   SELECT * FROM run r WHERE r.instance_id = $1 AND r.run_key = ${table}.run_key OFFSET 0) r`;
-/** SQL: the state of a run, as a subquery for each row. The database must not turn it into a join, which would read all rows. */
-const STATE = `coalesce((SELECT e.state FROM ended_run e WHERE ${ofRun('e')}), 'active')`;
+/** SQL for the state of a run, as a subquery for each row. The database must not turn it into a join, which would read all rows. */
+const STATE = `coalesce((SELECT e.state FROM ended_run e WHERE ${sameRunCondition('e')}), 'active')`;
 
 const URLS_WITH_PREFIX = statement(`
   WITH RECURSIVE url AS (
@@ -50,48 +51,50 @@ const URLS_WITH_PREFIX = statement(`
     FROM url WHERE starts_with(url.value, $2)
   )
   SELECT value FROM url WHERE starts_with(value, $2) LIMIT $3`);
-const NEWEST = (kind: RunKind) =>
-  `(SELECT place FROM run WHERE instance_id = $1 AND ${ofKind('run', kind)} ORDER BY place DESC LIMIT 1)`;
-const HORIZON = statement(`SELECT greatest(${NEWEST('workflow')}, ${NEWEST('message')})::text AS place`);
-const RECORD_OF_ID = (condition: string) =>
+const newestPosition = (kind: RunKind) =>
+  `(SELECT place FROM run WHERE instance_id = $1 AND ${kindCondition('run', kind)} ORDER BY place DESC LIMIT 1)`;
+const HORIZON = statement(`SELECT greatest(${newestPosition('workflow')}, ${newestPosition('message')})::text AS place`);
+const recordById = (condition: string) =>
   statement(`
   SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES}
   WHERE r.instance_id = $1 AND r.workflow_run_id = $2 AND NOT r.message ${condition} ORDER BY r.place DESC LIMIT 1`);
-const LATEST_OF_ID = RECORD_OF_ID('');
-const OF_ID_CREATED_AT = RECORD_OF_ID('AND r.created_at = $3');
+const LATEST_RECORD = recordById('');
+const RECORD_CREATED_AT = recordById('AND r.created_at = $3');
 
 /** Returns a condition for any of the values in the column, whose index must continue with the position. */
-function anyOf(kind: RunKind, column: string, values: readonly string[], parameters: Parameters): Condition {
+function valuesCondition(kind: RunKind, column: string, values: readonly string[], parameters: Parameters): Condition {
   const list = parameters.addList(values, 'text');
   return {
     test: `r.${column} = ANY(${list})`,
-    leadSources: [{ values: list, from: `run r WHERE r.instance_id = $1 AND ${ofKind('r', kind)} AND r.${column} = v.value` }],
+    leadSources: [
+      { values: list, from: `run r WHERE r.instance_id = $1 AND ${kindCondition('r', kind)} AND r.${column} = v.value` },
+    ],
   };
 }
 
 /** Returns a condition for any of the values in a column without an index. */
-const testOnly = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
+const conditionWithoutIndex = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
   test: `r.${column} = ANY(${parameters.addList(values, 'text')})`,
 });
 
 function labelCondition(kind: RunKind, values: readonly string[], parameters: Parameters): Condition {
   const list = parameters.addList(values, 'text');
-  const hasLabel = `l.instance_id = $1 AND ${ofKind('l', kind)} AND l.label = v.value`;
+  const hasLabel = `l.instance_id = $1 AND ${kindCondition('l', kind)} AND l.label = v.value`;
   return {
-    test: `(SELECT true FROM run_label l WHERE ${ofRun('l')} AND l.label = ANY(${list}) LIMIT 1)`,
+    test: `(SELECT true FROM run_label l WHERE ${sameRunCondition('l')} AND l.label = ANY(${list}) LIMIT 1)`,
     leadSources: [
       {
         values: list,
-        from: `run_label l, ${runOf('l')} WHERE ${hasLabel}`,
+        from: `run_label l, ${lateralRun('l')} WHERE ${hasLabel}`,
         countFrom: `run_label l WHERE ${hasLabel}`,
         placeColumn: 'l.place',
-        repeats: values.length > 1,
+        canRepeatRows: values.length > 1,
       },
     ],
   };
 }
 
-/** A failed run has one of two states. An active run has a row in another table. Both tables have its creation time. */
+/** Returns a condition on the status. Active runs and ended runs are in separate tables. A failed run has one of two states. */
 function statusCondition(
   kind: RunKind,
   values: readonly string[],
@@ -103,17 +106,17 @@ function statusCondition(
   const bounds: string[] = [];
   if (fromDate !== undefined) bounds.push(`created_at >= ${parameters.addValue(fromDate, 'bigint')}`);
   if (toDate !== undefined) bounds.push(`created_at <= ${parameters.addValue(toDate, 'bigint')}`);
-  const created = (alias: string) => bounds.map((bound) => ` AND ${alias}.${bound}`).join('');
-  const leadFrom = (table: string, condition: string) => ({
+  const createdConditions = (alias: string) => bounds.map((bound) => ` AND ${alias}.${bound}`).join('');
+  const leadSource = (table: string, condition: string): LeadSource => ({
     values: list,
-    from: `${table} s, ${runOf('s')} WHERE s.instance_id = $1 AND ${condition}${created('s')}`,
-    counted: `${table} s WHERE s.instance_id = $1 AND ${condition}`,
-    place: 's.place',
+    from: `${table} s, ${lateralRun('s')} WHERE s.instance_id = $1 AND ${condition}${createdConditions('s')}`,
+    countFrom: `${table} s WHERE s.instance_id = $1 AND ${condition}`,
+    placeColumn: 's.place',
   });
   // Each kind has a separate index.
-  const leads = [leadFrom('ended_run', `${kind === 'message' ? 's.message' : 'NOT s.message'} AND s.state = v.value`)];
-  if (values.includes('active')) leads.push(leadFrom('active_run', `${ofKind('s', kind)} AND v.value = 'active'`));
-  return { test: `${STATE} = ANY(${list})${created('r')}`, leadSources: leads };
+  const leadSources = [leadSource('ended_run', `${kind === 'message' ? 's.message' : 'NOT s.message'} AND s.state = v.value`)];
+  if (values.includes('active')) leadSources.push(leadSource('active_run', `${kindCondition('s', kind)} AND v.value = 'active'`));
+  return { test: `${STATE} = ANY(${list})${createdConditions('r')}`, leadSources };
 }
 
 /** Returns the conditions of the fields, except for those that the listing resolves together with others. */
@@ -121,27 +124,27 @@ function conditionsOfFields(
   kind: RunKind,
   filter: RunFilter,
 ): Conditions<Omit<RunFilter, 'kind' | 'workflowUrlPrefix' | 'createdAt' | 'fromDate' | 'toDate'>> {
-  const texts =
+  const textCondition =
     (column: string) =>
     (values: readonly string[], parameters: Parameters): Condition =>
-      anyOf(kind, column, values, parameters);
+      valuesCondition(kind, column, values, parameters);
   return {
-    runKeys: texts('run_key'),
-    workflowRunId: (id, parameters) => texts('workflow_run_id')([id], parameters),
-    queues: texts('queue'),
-    urlGroups: texts('url_group'),
-    scheduleIds: texts('schedule_id'),
-    flowControlKeys: texts('flow_key'),
-    workflowUrls: texts('workflow_url'),
-    callerIps: texts('caller_ip'),
+    runKeys: textCondition('run_key'),
+    workflowRunId: (id, parameters) => textCondition('workflow_run_id')([id], parameters),
+    queues: textCondition('queue'),
+    urlGroups: textCondition('url_group'),
+    scheduleIds: textCondition('schedule_id'),
+    flowControlKeys: textCondition('flow_key'),
+    workflowUrls: textCondition('workflow_url'),
+    callerIps: textCondition('caller_ip'),
     labels: (values, parameters) => labelCondition(kind, values, parameters),
-    hosts: (values, parameters) => testOnly('url_host', values, parameters),
-    paths: (values, parameters) => testOnly('url_path', values, parameters),
+    hosts: (values, parameters) => conditionWithoutIndex('url_host', values, parameters),
+    paths: (values, parameters) => conditionWithoutIndex('url_path', values, parameters),
     statuses: (values, parameters) => statusCondition(kind, values, filter, parameters),
   };
 }
 
-/** Returns all conditions. `urls` are the URLs with the prefix of the filter; null if there are too many to look up each. */
+/** Returns all conditions. `urls` are the URLs with the prefix of the filter; null if there are too many to look them up. */
 function conditionsOf(
   { instanceId, filter }: Page<RunFilter>,
   urls: readonly string[] | null,
@@ -151,10 +154,10 @@ function conditionsOf(
   const kind = kindOf(filter);
   const { workflowUrlPrefix: prefix, createdAt, fromDate, toDate } = filter;
   const conditions = [...conditionsIn(conditionsOfFields(kind, filter), filter, parameters)];
-  if (prefix && urls) conditions.push(anyOf(kind, 'workflow_url', urls, parameters));
+  if (prefix && urls) conditions.push(valuesCondition(kind, 'workflow_url', urls, parameters));
   if (prefix && !urls) conditions.push({ test: `starts_with(r.workflow_url, ${parameters.addValue(prefix, 'text')})` });
-  conditions.push(...createdWithin(runsOf(kind), createdAt, createdAt, parameters));
-  conditions.push(...createdWithin(runsOf(kind), fromDate, toDate, parameters));
+  conditions.push(...creationConditions(runCandidates(kind), createdAt, createdAt, parameters));
+  conditions.push(...creationConditions(runCandidates(kind), fromDate, toDate, parameters));
   return conditions;
 }
 
@@ -163,11 +166,11 @@ const kindOf = ({ kind = 'workflow' }: RunFilter): RunKind => kind;
 /** Returns whether no run can match the filter. */
 function matchesNothing(filter: RunFilter): boolean {
   const { queues, urlGroups, scheduleIds } = filter;
-  const isOfMessages = [queues, urlGroups, scheduleIds].some((values) => values !== undefined);
-  return (filter.kind !== 'message' && isOfMessages) || hasEmptyList(filter);
+  const hasMessageFilter = [queues, urlGroups, scheduleIds].some((values) => values !== undefined);
+  return (filter.kind !== 'message' && hasMessageFilter) || hasEmptyList(filter);
 }
 
-async function urlsWithPrefix(
+async function readUrlsWithPrefix(
   session: Session,
   { instanceId, filter }: Page<RunFilter>,
   prefix: string,
@@ -182,10 +185,10 @@ export function listRuns(session: Session, page: Page<RunFilter>): Promise<Listi
   return listPage(session, page, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, listedRunOf);
 }
 
-const TEXT_COLUMNS = `r.run_key, r.workflow_run_id, r.created_at, r.workflow_url, (r.settings::json -> 'labels')::text AS labels,
-  e.completed_at, e.error, r.place::text AS place`;
+const SEARCHABLE_COLUMNS = `r.run_key, r.workflow_run_id, r.created_at, r.workflow_url,
+  (r.settings::json -> 'labels')::text AS labels, e.completed_at, e.error, r.place::text AS place`;
 
-const runTextsOf = (row: Row): SearchableRun => ({
+const searchableRunOf = (row: Row): SearchableRun => ({
   runKey: text(row, 'run_key'),
   workflowRunId: text(row, 'workflow_run_id'),
   createdAt: integer(row, 'created_at'),
@@ -197,7 +200,7 @@ const runTextsOf = (row: Row): SearchableRun => ({
 });
 
 export function listSearchableRuns(session: Session, page: Page<RunFilter>): Promise<Listing<SearchableRun>> {
-  return listPage(session, page, TEXT_COLUMNS, RUN_IDENTITY_TABLES, runTextsOf);
+  return listPage(session, page, SEARCHABLE_COLUMNS, RUN_IDENTITY_TABLES, searchableRunOf);
 }
 
 /** Reads a page of runs. `tables` starts with the table of runs. */
@@ -209,10 +212,10 @@ async function listPage<Item>(
   read: (row: Row) => Item,
 ): Promise<Listing<Item>> {
   const { filter } = page;
-  const urls = filter.workflowUrlPrefix ? await urlsWithPrefix(session, page, filter.workflowUrlPrefix) : null;
+  const urls = filter.workflowUrlPrefix ? await readUrlsWithPrefix(session, page, filter.workflowUrlPrefix) : null;
   const parameters = new Parameters();
-  const conditions = (to: Parameters) => conditionsOf(page, urls, to);
-  const candidates = await candidatesOf(session, page, runsOf(kindOf(filter)), conditions, parameters);
+  const conditions = (candidateParameters: Parameters) => conditionsOf(page, urls, candidateParameters);
+  const candidates = await candidatesSql(session, page, runCandidates(kindOf(filter)), conditions, parameters);
   if (matchesNothing(filter)) return EMPTY_LISTING;
   const rows = await session.query(
     unprepared(`
@@ -234,8 +237,8 @@ export async function findRun(
 ): Promise<RunRecord | null> {
   const [row] =
     createdAt === undefined
-      ? await session.query(LATEST_OF_ID, [instanceId, workflowRunId])
-      : await session.query(OF_ID_CREATED_AT, [instanceId, workflowRunId, createdAt]);
+      ? await session.query(LATEST_RECORD, [instanceId, workflowRunId])
+      : await session.query(RECORD_CREATED_AT, [instanceId, workflowRunId, createdAt]);
   return row ? runRecordOf(row) : null;
 }
 

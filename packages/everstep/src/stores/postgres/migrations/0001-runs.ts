@@ -4,9 +4,9 @@
  * The first columns of each table are the instance and, if there is one, the key of the run, so that the tables can be sharded
  * by the instance. `run_directory` maps a key to its instance.
  *
- * The row of a run is written once. Two other tables store that it is active and how it
- * ended, so that steps and ends do not change a row with many indexes. `place` is the position in the order of creation, for an entry of the DLQ in
- * the order of arrival: microseconds of the server's clock times 1000, plus the position in its statement.
+ * The row of a run is written once. Two other tables store that it is active and how it ended, so that steps and ends do not change
+ * a row with many indexes. `place` is the position in the order of creation; for an entry of the DLQ, in the order of arrival. It
+ * is the microseconds of the database's clock times 1000, plus the number of the row in its statement.
  *
  * Plain messages are runs: their `message` is true. They are never listed with workflow runs, so the indexes of the
  * listings separate them. Values that are columns only so that they can be searched (queue, group, host and path of the
@@ -16,7 +16,7 @@
  */
 export const runs = `
 CREATE TABLE clock_mark (
-  -- Rows are many, so that commits do not wait for each other; the latest of them counts.
+  -- There are many rows, so that commits do not wait for each other. The latest time counts.
   shard integer PRIMARY KEY,
   latest_time bigint NOT NULL
 ) WITH (fillfactor = 50);

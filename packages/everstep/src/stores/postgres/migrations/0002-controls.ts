@@ -86,7 +86,7 @@ CREATE TABLE usage (
   PRIMARY KEY (instance_id, month, account_id, price, shard)
 ) WITH (fillfactor = 50);
 
--- \`day\`: days since 1970.
+-- \`day\` is the number of days since 1970.
 CREATE TABLE day_count (
   instance_id text COLLATE "C" NOT NULL,
   day integer NOT NULL,

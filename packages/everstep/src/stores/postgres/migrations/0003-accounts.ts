@@ -1,8 +1,8 @@
 /**
  * Version 3: accounts, and the records of search indexes. A sequence defines the order of rows.
  *
- * Email addresses are stored in lower case. `audit_reader` contains an entry once for each account that may read it. Entries
- * are only added: the triggers reject everything else.
+ * Email addresses are stored in lower case. `audit_reader` has one row for each entry of the audit log and each account that may
+ * read it. Entries are only added: the triggers reject everything else.
  */
 export const accounts = `
 CREATE TABLE secret (
@@ -87,7 +87,7 @@ CREATE TABLE budget_alert (
   percent integer NOT NULL,
   body text NOT NULL,
   retried integer NOT NULL,
-  -- Null: no notice is pending.
+  -- Null if no notice is pending.
   due_at bigint,
   PRIMARY KEY (instance_id, month, percent)
 );

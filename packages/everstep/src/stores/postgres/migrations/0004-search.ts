@@ -16,7 +16,7 @@ CREATE TABLE search_namespace (
   index_id text COLLATE "C" NOT NULL,
   name text COLLATE "C" NOT NULL,
   documents bigint NOT NULL DEFAULT 0,
-  -- The index is deleted, and its documents are being removed.
+  -- True while the documents of a deleted or emptied namespace are being removed.
   gone boolean NOT NULL DEFAULT false
 );
 CREATE UNIQUE INDEX search_namespace_by_name ON search_namespace (index_id, name) WHERE NOT gone;

@@ -1,8 +1,8 @@
 /**
  * Version 5: nodes and their claims.
  *
- * A claimed task is handled by its node; a task with `wanted_by` was handed to that node, and no other node claims it. Both are
- * released when the lease of the node has ended.
+ * Only the node in `claimed_by` handles a claimed task. A task with `wanted_by` was handed to that node, and no other node claims
+ * it. Both are released when the lease of the node has ended.
  */
 export const nodes = `
 CREATE TABLE node (

@@ -1,4 +1,4 @@
-/** Version 7: sessions of users. `session_hash` is that of the secret in their cookie, which is not stored. */
+/** Version 7: sessions of users. `session_hash` is the hash of the secret in their cookie, which is not stored. */
 export const sessions = `
 CREATE TABLE login_session (
   session_hash text COLLATE "C" PRIMARY KEY,

@@ -2,8 +2,8 @@
  * Version 11: groups of dead letters with the same error.
  *
  * `dead_letter.fingerprint` is null for entries of earlier versions, until they are grouped in the background.
- * `dead_letter_group.rank` is 0 for a regressed group, 1 for an unacknowledged group that may be new, 2 for any other:
- * groups are listed in this order. Some time after a group is too old to be new, its 1 becomes a 2.
+ * `dead_letter_group.rank` is 0 for a regressed group, 1 for an unacknowledged group that may be new, and 2 for any other group.
+ * Groups are listed in this order. Some time after a group has become too old to be new, its rank changes from 1 to 2.
  */
 export const deadLetterGroups = `
 ALTER TABLE dead_letter ADD COLUMN fingerprint text COLLATE "C";

@@ -1,6 +1,6 @@
 /**
- * Version 12: an entry of a repair keeps the fingerprint that it had when it was frozen; null if it had none. Entries
- * to start and started entries have small indexes of their own.
+ * Version 12: an entry of a repair keeps the fingerprint that it had when it was frozen; null if it had none. Pending
+ * and started entries have separate, small indexes.
  */
 export const repairFingerprints = `
 ALTER TABLE repair_item ADD COLUMN fingerprint text COLLATE "C";

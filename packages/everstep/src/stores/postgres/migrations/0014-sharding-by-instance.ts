@@ -7,7 +7,7 @@
 export const shardingByInstance = `
 CREATE TABLE instance_clock (
   instance_id text COLLATE "C" NOT NULL,
-  -- Rows of an instance are many, so that commits do not wait for each other; the latest of them counts.
+  -- An instance has many rows, so that commits do not wait for each other. The latest time counts.
   shard integer NOT NULL,
   latest_time bigint NOT NULL,
   PRIMARY KEY (instance_id, shard)

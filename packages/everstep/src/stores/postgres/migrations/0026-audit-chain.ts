@@ -1,7 +1,6 @@
 /**
- * Version 26: the hash chain over the audit log, which the nodes extend in the background. Entries
- * and hashes are only added. Those up to the anchor may be removed, and the anchor only moves forward. `audit_push`
- * records how far entries were pushed.
+ * Version 26: the hash chain over the audit log, which the nodes extend in the background. Entries and hashes are only added. Those
+ * up to the anchor can be removed, and the anchor only moves forward. `audit_push` records how far entries were pushed.
  */
 export const auditChain = `
 ALTER TABLE audit_log ADD COLUMN request text;

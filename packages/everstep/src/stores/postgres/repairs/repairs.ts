@@ -24,25 +24,26 @@ export async function lockRepairs(
   ids: readonly RepairId[],
 ): Promise<readonly (RepairId & { readonly version: number })[]> {
   const keys = ids.map(({ instanceId, repairId }) => ({ instance_id: instanceId, repair_id: repairId }));
-  const locked = await session.query(LOCK, columnArrays(ID, keys));
-  return locked.map((row) => ({
+  const rows = await session.query(LOCK, columnArrays(ID, keys));
+  return rows.map((row) => ({
     instanceId: text(row, 'instance_id'),
     repairId: text(row, 'repair_id'),
     version: integer(row, 'version'),
   }));
 }
 
-const ENDS: Readonly<Record<string, EndedItem['state']>> = {
+/** State of a repair item, by the state of the run that the repair started. */
+const ITEM_STATES: Readonly<Record<string, EndedItem['state']>> = {
   succeeded: 'succeeded',
   failed: 'failed',
   deadLetter: 'failed',
   canceled: 'canceled',
 };
 
-function endedOf(row: Row): EndedItem | null {
+function endedItemOf(row: Row): EndedItem | null {
   if (flag(row, 'active')) return null;
-  const [n, canary, ended] = [integer(row, 'n'), flag(row, 'canary'), textOrNull(row, 'state')];
-  const state = ended === null ? undefined : ENDS[ended];
+  const [n, canary, runState] = [integer(row, 'n'), flag(row, 'canary'), textOrNull(row, 'state')];
+  const state = runState === null ? undefined : ITEM_STATES[runState];
   if (!state) return goneItem(n, canary);
   return { n, canary, state, newDlqId: textOrNull(row, 'dlq_id'), error: textOrNull(row, 'error') };
 }
@@ -81,7 +82,7 @@ export function createPostgresRepairs(store: SqlSession): RepairStore {
       return { all: countsOf(foundRows), canary: countsOf(foundRows.filter((row) => flag(row, 'canary'))) };
     },
     async endedItems({ after, limit, instanceId, repairId }) {
-      const started = await store.read(
+      const startedRows = await store.read(
         rows(sql`
           SELECT i.n, i.canary, a.run_key IS NOT NULL AS active, e.state, e.error, d.dlq_id FROM repair_item i
           LEFT JOIN active_run a ON a.instance_id = i.instance_id AND a.run_key = i.new_run_key
@@ -90,7 +91,7 @@ export function createPostgresRepairs(store: SqlSession): RepairStore {
           WHERE i.instance_id = ${instanceId} AND i.repair_id = ${repairId} AND i.state = 'started' AND i.n > ${after}
           ORDER BY i.n LIMIT ${limit}`),
       );
-      return endedPage(started, limit, endedOf);
+      return endedPage(startedRows, limit, endedItemOf);
     },
   });
 }

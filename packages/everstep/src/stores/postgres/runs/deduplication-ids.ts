@@ -1,4 +1,4 @@
-/** Deduplication ids: which are taken, by which run, and until when. */
+/** Locks and reads deduplication ids: which run has taken an id, and until when. */
 import type { RunReference } from '../../../engine/writes.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
@@ -27,13 +27,15 @@ export interface TakenId {
   readonly expiresAt: number;
 }
 
-export const keyOf = ({ instanceId, deduplicationId }: DeduplicationId): string => `${instanceId}\n${deduplicationId}`;
-const keyOfRow = (row: Row) => keyOf({ instanceId: text(row, 'instance_id'), deduplicationId: text(row, 'deduplication_id') });
+export const deduplicationKeyOf = ({ instanceId, deduplicationId }: DeduplicationId): string =>
+  `${instanceId}\n${deduplicationId}`;
+const keyOfRow = (row: Row) =>
+  deduplicationKeyOf({ instanceId: text(row, 'instance_id'), deduplicationId: text(row, 'deduplication_id') });
 
 export interface LockedIds {
-  /** Keys (`keyOf`) of the ids that have a row. */
-  readonly present: Set<string>;
-  readonly taken: Map<string, TakenId>;
+  /** Keys (`deduplicationKeyOf`) of the ids that have a row. */
+  readonly existingKeys: Set<string>;
+  readonly takenIds: Map<string, TakenId>;
 }
 
 /** Locks these ids, and returns which are taken. Sends its statements immediately. */
@@ -42,15 +44,15 @@ export async function lockDeduplicationIds(session: TransactionSession, ids: rea
     ID,
     ids.map(({ instanceId, deduplicationId }) => ({ instance_id: instanceId, deduplication_id: deduplicationId })),
   );
-  const [locked, rows] = await Promise.all([session.query(LOCK, values), session.query(READ, values)]);
-  const taken = new Map<string, TakenId>();
+  const [lockedRows, rows] = await Promise.all([session.query(LOCK, values), session.query(READ, values)]);
+  const takenIds = new Map<string, TakenId>();
   for (const row of rows) {
     const run = {
       runKey: text(row, 'run_key'),
       workflowRunId: text(row, 'workflow_run_id'),
       createdAt: integer(row, 'created_at'),
     };
-    taken.set(keyOfRow(row), { run, expiresAt: integer(row, 'expires_at') });
+    takenIds.set(keyOfRow(row), { run, expiresAt: integer(row, 'expires_at') });
   }
-  return { present: new Set(locked.map(keyOfRow)), taken };
+  return { existingKeys: new Set(lockedRows.map(keyOfRow)), takenIds };
 }

@@ -1,28 +1,28 @@
-/** Reads events: their waiters, and the webhooks that runs created. */
+/** Reads the waiters of events, and the webhooks that runs have created. */
 import type { EventStore } from '../../../ports/stores/store.js';
 import { waiterOf } from '../../records/run-rows.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { type Session, statement } from '../connection/connection.js';
-import { ofRun, valuesOf } from './run-conditions.js';
+import { runCondition, runValues } from './run-conditions.js';
 
-const waitersOf = (condition: string): string => `
+const selectWaiters = (condition: string): string => `
   SELECT w.event_id, w.since, w.slot, w.run_key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
   FROM (SELECT event_id, run_key, slot, since FROM waiter WHERE instance_id = $1 AND ${condition}) w
   JOIN run r ON r.instance_id = $1 AND r.run_key = w.run_key
   JOIN task t ON t.instance_id = $1 AND t.run_key = w.run_key AND t.slot = w.slot
   ORDER BY w.event_id, w.since, w.run_key, w.slot`;
 const WAITERS = statement(
-  waitersOf(`event_id = $2 AND (since, run_key, slot) > ($3::bigint, $4::text, $5::bigint)
+  selectWaiters(`event_id = $2 AND (since, run_key, slot) > ($3::bigint, $4::text, $5::bigint)
     ORDER BY since, run_key, slot LIMIT $6`),
 );
 const ALL_WAITERS = statement(
-  waitersOf(`(event_id, since, run_key, slot) > ($2::text, $3::bigint, $4::text, $5::bigint)
+  selectWaiters(`(event_id, since, run_key, slot) > ($2::text, $3::bigint, $4::text, $5::bigint)
     ORDER BY event_id, since, run_key, slot LIMIT $6`),
 );
-/** Finds the step that created a webhook. The results of other steps can be any JSON. */
+/** Finds the step that created a webhook. Only results of such steps are parsed, because other results can be any JSON. */
 const WEBHOOK = statement(`
   SELECT 1 FROM step s
-  WHERE ${ofRun('s')}
+  WHERE ${runCondition('s')}
     AND s.type = 'CreateWebhook'
     AND CASE WHEN s.type = 'CreateWebhook' THEN s.out::json ->> 'eventId' END = $3
   LIMIT 1`);
@@ -40,5 +40,5 @@ export async function listWaiters(
 }
 
 export async function hasWebhook(session: Session, run: RunInInstance, eventId: string): Promise<boolean> {
-  return (await session.query(WEBHOOK, [...valuesOf(run), eventId])).length > 0;
+  return (await session.query(WEBHOOK, [...runValues(run), eventId])).length > 0;
 }

@@ -1,23 +1,23 @@
-/** Writes of events that arrived before their run waited for them. */
+/** Writes and removes events that arrived before their run waited for them. */
 import type { KeptEvent } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { contentBytes, RECORD_BYTES, storedSql } from '../../../ports/stores/stored-bytes.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, columnNames, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
-import { countChangedBytes } from '../storage/stored-bytes.js';
+import { type Columns, columnArrays, columnNames, POSITION_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { KEPT_EVENT, KEY } from './tables.js';
 
-const DROP = { ...KEY, event_key: 'text' } as const satisfies Columns;
+const EVENT_KEY = { ...KEY, event_key: 'text' } as const satisfies Columns;
 
 const INSERT = statement(`
   INSERT INTO kept_event (${columnNames(KEPT_EVENT)}, place)
   SELECT ${columnNames(KEPT_EVENT)}, base.place + n
-  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(KEPT_EVENT)} WITH ORDINALITY AS u(${columnNames(KEPT_EVENT)}, n)`);
+  FROM (SELECT ${POSITION_BASE} AS place) base, ${unnest(KEPT_EVENT)} WITH ORDINALITY AS u(${columnNames(KEPT_EVENT)}, n)`);
 const DELETE = statement(
-  countChangedBytes(
-    `DELETE FROM kept_event k USING ${unnest(DROP)} AS u(${columnNames(DROP)})
+  changeAndCountBytesSql(
+    `DELETE FROM kept_event k USING ${unnest(EVENT_KEY)} AS u(${columnNames(EVENT_KEY)})
      WHERE k.instance_id = u.instance_id AND k.run_key = u.run_key AND k.event_key = u.event_key
      RETURNING k.instance_id, ${storedSql('kept_event', 'k')} AS bytes`,
     '-',
@@ -25,17 +25,17 @@ const DELETE = statement(
 );
 
 export class EventWrites implements Applier<WriteOf<'event'>> {
-  private kept: RowOf<typeof KEPT_EVENT>[] = [];
-  private dropped: RowOf<typeof DROP>[] = [];
+  private keptEvents: RowOf<typeof KEPT_EVENT>[] = [];
+  private droppedEvents: RowOf<typeof EVENT_KEY>[] = [];
 
-  apply(write: WriteOf<'event'>, { state, stored }: BatchContext): void {
+  apply(write: WriteOf<'event'>, { state, storedBytes }: BatchContext): void {
     const run = state.requireRun(write.runKey);
     switch (write.kind) {
       case 'keep-event':
         this.keepEvent(run, write.event);
         break;
       case 'drop-event':
-        stored.add(run.instanceId, -this.drop(run, write.eventKey));
+        storedBytes.add(run.instanceId, -this.dropEvent(run, write.eventKey));
         break;
       default:
         write satisfies never;
@@ -43,7 +43,7 @@ export class EventWrites implements Applier<WriteOf<'event'>> {
   }
 
   private keepEvent({ instanceId, runKey }: RunInInstance, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
-    this.kept.push({
+    this.keptEvents.push({
       instance_id: instanceId,
       run_key: runKey,
       received_at: receivedAt,
@@ -54,16 +54,16 @@ export class EventWrites implements Applier<WriteOf<'event'>> {
   }
 
   /** Returns the stored bytes of the event if it is not sent yet. */
-  private drop({ instanceId, runKey }: RunInInstance, eventKey: string): number {
-    const unsent = this.kept.filter((row) => row.run_key === runKey && row.event_key === eventKey);
-    if (unsent.length > 0) this.kept = this.kept.filter((row) => !unsent.includes(row));
-    this.dropped.push({ instance_id: instanceId, run_key: runKey, event_key: eventKey });
+  private dropEvent({ instanceId, runKey }: RunInInstance, eventKey: string): number {
+    const unsent = this.keptEvents.filter((row) => row.run_key === runKey && row.event_key === eventKey);
+    if (unsent.length > 0) this.keptEvents = this.keptEvents.filter((row) => !unsent.includes(row));
+    this.droppedEvents.push({ instance_id: instanceId, run_key: runKey, event_key: eventKey });
     return unsent.reduce((sum, { content }) => sum + RECORD_BYTES + contentBytes(String(content)), 0);
   }
 
   send(session: TransactionSession): void {
-    if (this.dropped.length > 0) session.send(DELETE, columnArrays(DROP, this.dropped));
-    if (this.kept.length > 0) session.send(INSERT, columnArrays(KEPT_EVENT, this.kept));
-    [this.kept, this.dropped] = [[], []];
+    if (this.droppedEvents.length > 0) session.send(DELETE, columnArrays(EVENT_KEY, this.droppedEvents));
+    if (this.keptEvents.length > 0) session.send(INSERT, columnArrays(KEPT_EVENT, this.keptEvents));
+    [this.keptEvents, this.droppedEvents] = [[], []];
   }
 }

@@ -1,4 +1,4 @@
-/** Reads the log of a run in parts, so that a long journal is never completely in memory. */
+/** Reads the history of a run in parts, so that a long journal is never completely in memory. */
 import { LIMITS } from '../../../config/limits.js';
 import type { FailedAttempt } from '../../../engine/runs/run.js';
 import type {
@@ -16,62 +16,63 @@ import { eventWithoutContentOf, invokedOf, runRecordOf } from '../../records/run
 import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskOf } from '../../records/task-rows.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { type Database, type Session, type Statement, statement } from '../connection/connection.js';
-import { ofRun, valuesOf } from './run-conditions.js';
+import { runCondition, runValues } from './run-conditions.js';
 import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, STATUS } from './run-rows.js';
 
 const MAX_INTEGER = 2_147_483_647;
 
-interface PartOfTable {
+interface TablePart {
   readonly table: string;
   /** Column that orders the rows. */
-  readonly place: string;
+  readonly orderColumn: string;
   readonly where: string;
   readonly columns: string;
   readonly rowBytes: string;
 }
 
 /**
- * Returns a statement that reads a part of a table. `$3` and `$4` limit its rows and bytes; `x` is a row. The length of a long text
- * is known without reading it. Each row contains the position of the next one.
+ * Returns a statement that reads a part of a table. `$3` and `$4` limit its rows and bytes; `x` is a row. The database
+ * knows the length of a long text without reading it. Each row contains the position of the next one.
  */
-const partStatement = ({ table, place, where, columns, rowBytes }: PartOfTable): Statement =>
+const partStatement = ({ table, orderColumn, where, columns, rowBytes }: TablePart): Statement =>
   statement(`
   SELECT p.* FROM (
-    SELECT ${columns}, (lead(x.${place}) OVER by_place)::text AS next_place, row_number() OVER by_place AS part_row,
+    SELECT ${columns}, (lead(x.${orderColumn}) OVER by_place)::text AS next_place, row_number() OVER by_place AS part_row,
       coalesce(sum(${rowBytes} + ${LIMITS.rowBytes}) OVER (by_place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS part_bytes
     FROM (
-      SELECT * FROM ${table} x WHERE ${ofRun('x')} AND ${where} ORDER BY x.${place} LIMIT $3::integer + 1
-    ) x WINDOW by_place AS (ORDER BY x.${place})
+      SELECT * FROM ${table} x WHERE ${runCondition('x')} AND ${where} ORDER BY x.${orderColumn} LIMIT $3::integer + 1
+    ) x WINDOW by_place AS (ORDER BY x.${orderColumn})
   ) p WHERE p.part_row <= $3::integer AND p.part_bytes < $4::bigint ORDER BY p.part_row`);
 
-/** Names the columns: a running node can still use its prepared statements after a newer version adds a column. */
+/** Columns are listed instead of `*`: prepared statements of a running node stay valid when a newer version adds a column. */
 const LISTED_STEP = listOf([...STEP_COLUMNS, 'edited'], 'x');
 const SHORT_OUT = 'CASE WHEN octet_length(x.out) <= $5::integer THEN x.out END';
-const stepsWith = (sent: string, sentBytes: string) =>
+const stepsStatement = (sentColumn: string, sentBytes: string) =>
   partStatement({
     table: 'step',
-    place: 'idx',
+    orderColumn: 'idx',
     where: 'x.idx >= $6::integer AND x.idx < $7::integer',
-    columns: `${LISTED_STEP}${sent}, octet_length(x.out) AS out_bytes, ${SHORT_OUT} AS out`,
+    columns: `${LISTED_STEP}${sentColumn}, octet_length(x.out) AS out_bytes, ${SHORT_OUT} AS out`,
     rowBytes: `octet_length(x.name) + ${sentBytes} + coalesce(octet_length(${SHORT_OUT}), 0)`,
   });
-const STEPS = stepsWith('', '0');
-const STEPS_WITH_SENT = stepsWith(', x.sent', 'coalesce(octet_length(x.sent), 0)');
+const STEPS = stepsStatement('', '0');
+const STEPS_WITH_SENT = stepsStatement(', x.sent', 'coalesce(octet_length(x.sent), 0)');
 const STEP = statement(`
   SELECT ${LISTED_STEP}, octet_length(x.out) AS out_bytes, CASE WHEN octet_length(x.out) <= $4::integer THEN x.out END AS out
-  FROM step x WHERE ${ofRun('x')} AND x.step_id = $3`);
-const LENGTH = statement(`SELECT coalesce(max(x.idx) + 1, 0) AS length FROM step x WHERE ${ofRun('x')}`);
+  FROM step x WHERE ${runCondition('x')} AND x.step_id = $3`);
+const LENGTH = statement(`SELECT coalesce(max(x.idx) + 1, 0) AS length FROM step x WHERE ${runCondition('x')}`);
 const SIZE = statement(`
   SELECT count(*) AS steps, coalesce(sum(octet_length(x.name) + coalesce(octet_length(x.out), 0)), 0)::bigint AS bytes,
     coalesce(max(octet_length(x.out)), 0) AS longest
-  FROM step x WHERE ${ofRun('x')}`);
+  FROM step x WHERE ${runCondition('x')}`);
 
-const STRIPPED = `(x.kind IN ('call', 'invoke') AND octet_length(x.detail) > ${LIMITS.maxInlineBytes})`;
-const LISTED_TASK = `${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS], 'x')}, octet_length(x.detail) AS detail_bytes, ${STRIPPED} AS stripped,
-  CASE WHEN ${STRIPPED} THEN (x.detail::jsonb #- '{body}' #- '{invoke,body}')::text ELSE x.detail END AS detail`;
+const IS_STRIPPED = `(x.kind IN ('call', 'invoke') AND octet_length(x.detail) > ${LIMITS.maxInlineBytes})`;
+const LISTED_TASK = `${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS], 'x')},
+  octet_length(x.detail) AS detail_bytes, ${IS_STRIPPED} AS stripped,
+  CASE WHEN ${IS_STRIPPED} THEN (x.detail::jsonb #- '{body}' #- '{invoke,body}')::text ELSE x.detail END AS detail`;
 const TASKS = partStatement({
   table: 'task',
-  place: 'slot',
+  orderColumn: 'slot',
   where: 'x.slot >= $5::integer',
   columns: LISTED_TASK,
   rowBytes: 'coalesce(octet_length(x.name), 0) + coalesce(octet_length(x.detail), 0)',
@@ -81,20 +82,20 @@ const FIRST_TASKS = statement(`
     SELECT ${LISTED_TASK} FROM task x WHERE x.instance_id = $1 AND x.run_key = k.run_key ORDER BY x.slot LIMIT $3::integer
   ) t`);
 
-const attemptsWith = (exchange: string, exchangeBytes: string) =>
+const attemptsStatement = (exchangeColumn: string, exchangeBytes: string) =>
   partStatement({
     table: 'attempt',
-    place: 'place',
+    orderColumn: 'place',
     where: 'x.place >= $5::bigint AND ($6::integer IS NULL OR x.slot = $6::integer)',
-    columns: `${listOf(ATTEMPT_COLUMNS, 'x')}${exchange}`,
+    columns: `${listOf(ATTEMPT_COLUMNS, 'x')}${exchangeColumn}`,
     rowBytes: `octet_length(x.message) + coalesce(octet_length(x.thrown), 0) + ${exchangeBytes}`,
   });
-const ATTEMPTS = attemptsWith('', '0');
-const EXCHANGES = attemptsWith(', x.exchange', 'coalesce(octet_length(x.exchange), 0)');
+const ATTEMPTS = attemptsStatement('', '0');
+const EXCHANGES = attemptsStatement(', x.exchange', 'coalesce(octet_length(x.exchange), 0)');
 
-const RECORD = statement(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE ${ofRun('r')}`);
+const RECORD = statement(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE ${runCondition('r')}`);
 const EVENTS = statement(`
-  SELECT k.event_key, k.event_id, k.received_at FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
+  SELECT k.event_key, k.event_id, k.received_at FROM kept_event k WHERE ${runCondition('k')} ORDER BY k.place`);
 const INVOKED = statement(`
   SELECT r.run_key, r.workflow_run_id, r.created_at, r.origin, ${STATUS} AS status
   FROM ${RUN_IDENTITY_TABLES}
@@ -112,25 +113,25 @@ function partOf<Item>(rows: readonly Row[], read: (row: Row) => Item): Part<Item
 }
 
 export const EMPTY_JOURNAL: JournalSize = { steps: 0, bytes: 0, longestOutBytes: 0 };
-export const NO_PART: Part<never> = { items: [], next: null };
+export const EMPTY_PART: Part<never> = { items: [], next: null };
 
-type HistoryInRun = Omit<HistoryQuery, 'runKey'> & { readonly run: RunInInstance };
-type StepsQuery = HistoryInRun & { readonly from: string; readonly below?: number };
-type TasksQuery = Pick<HistoryInRun, 'run' | 'bounds'> & { readonly from: string | null };
-type AttemptsQuery = Omit<HistoryInRun, 'maxOutBytes'> & { readonly from: string | null; readonly slot?: number };
+type RunHistoryQuery = Omit<HistoryQuery, 'runKey'> & { readonly run: RunInInstance };
+type StepsQuery = RunHistoryQuery & { readonly from: string; readonly below?: number };
+type TasksQuery = Pick<RunHistoryQuery, 'run' | 'bounds'> & { readonly from: string | null };
+type AttemptsQuery = Omit<RunHistoryQuery, 'maxOutBytes'> & { readonly from: string | null; readonly slot?: number };
 
 export async function listSteps(session: Session, query: StepsQuery): Promise<Part<ListedStep>> {
   const { run, bounds, maxOutBytes, exchanges, from, below = MAX_INTEGER } = query;
-  const values = [...valuesOf(run), bounds.maxRows, bounds.maxBytes, maxOutBytes, Number(from), below];
+  const values = [...runValues(run), bounds.maxRows, bounds.maxBytes, maxOutBytes, Number(from), below];
   return partOf(await session.query(exchanges ? STEPS_WITH_SENT : STEPS, values), listedStepOf);
 }
 
 export async function listTasks(session: Session, { run, bounds, from }: TasksQuery): Promise<Part<ListedTask>> {
-  const values = [...valuesOf(run), bounds.maxRows, bounds.maxBytes, from === null ? -MAX_INTEGER : Number(from)];
+  const values = [...runValues(run), bounds.maxRows, bounds.maxBytes, from === null ? -MAX_INTEGER : Number(from)];
   return partOf(await session.query(TASKS, values), listedTaskOf);
 }
 
-export async function firstTasks(
+export async function readFirstTasks(
   session: Session,
   { instanceId, runKeys, limit }: Parameters<HistoryStore['firstTasks']>[0],
 ): Promise<ReadonlyMap<string, readonly ListedTask[]>> {
@@ -143,7 +144,7 @@ export async function firstTasks(
 
 export async function listAttempts(session: Session, query: AttemptsQuery): Promise<Part<FailedAttempt>> {
   const { run, bounds, exchanges, from, slot } = query;
-  const values = [...valuesOf(run), bounds.maxRows, bounds.maxBytes, from ?? '0', slot ?? null];
+  const values = [...runValues(run), bounds.maxRows, bounds.maxBytes, from ?? '0', slot ?? null];
   return partOf(await session.query(exchanges ? EXCHANGES : ATTEMPTS, values), failedAttemptOf);
 }
 
@@ -153,19 +154,19 @@ export async function findStep(
   stepId: number,
   maxOutBytes: number,
 ): Promise<ListedStep | null> {
-  const [row] = await session.query(STEP, [...valuesOf(run), stepId, maxOutBytes]);
+  const [row] = await session.query(STEP, [...runValues(run), stepId, maxOutBytes]);
   return row ? listedStepOf(row) : null;
 }
 
-export async function journalSize(session: Session, run: RunInInstance): Promise<JournalSize> {
-  const [row] = await session.query(SIZE, valuesOf(run));
+export async function readJournalSize(session: Session, run: RunInInstance): Promise<JournalSize> {
+  const [row] = await session.query(SIZE, runValues(run));
   if (!row) return EMPTY_JOURNAL;
   return { steps: integer(row, 'steps'), bytes: integer(row, 'bytes'), longestOutBytes: integer(row, 'longest') };
 }
 
-/** Reads everything as it was at one time. */
-export function loadHistory(database: Database, query: HistoryInRun): Promise<RunHistory | null> {
-  const values = valuesOf(query.run);
+/** Reads the run and the first part of its history in one snapshot. */
+export function loadHistory(database: Database, query: RunHistoryQuery): Promise<RunHistory | null> {
+  const values = runValues(query.run);
   return database.snapshot(async (session) => {
     const [records, lengths, steps, tasks, attempts, invoked, events] = await Promise.all([
       session.query(RECORD, values),

@@ -1,4 +1,4 @@
-/** Writes of journals and failed attempts. They are on the hot path. Keeps invariant 4. */
+/** Writes journals and failed attempts, on the hot path. Keeps invariant 4. */
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
@@ -7,12 +7,20 @@ import { attemptColumnsOf, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
-import { type Columns, columnArrays, columnNames, insertInto, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
-import { noteStaged, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
-import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
+import {
+  type Columns,
+  columnArrays,
+  columnNames,
+  insertInto,
+  POSITION_BASE,
+  type RowOf,
+  unnest,
+} from '../connection/row-sets.js';
+import { noteStagedRuns, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
+import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { ATTEMPT, KEY, STEP } from './tables.js';
 
-const { instance_id: _instance, run_key: _run, ...COPIED } = STEP;
+const { instance_id: _instance, run_key: _run, ...COPIED_COLUMNS } = STEP;
 const COPY = {
   ...KEY,
   from_instance: 'text',
@@ -23,22 +31,25 @@ const COPY = {
 } as const satisfies Columns;
 const SENT = { ...KEY, idx: 'integer', sent: 'text' } as const satisfies Columns;
 const EDITED = { ...KEY, idx: 'integer' } as const satisfies Columns;
-/** An index above that of any step. */
-const ALL = 2_147_483_647;
+/** An upper bound above the index of any step. */
+const MAX_INDEX = 2_147_483_647;
 
 const INSERT_STEPS = tableWrite('step', insertInto('step', STEP));
 const COPIES = `${unnest(COPY)} AS c(${columnNames(COPY)})`;
 const IN_RANGE = 's.idx >= c.at_least AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))';
-const COPY_SOME = `
+const COPY_RANGE = `
   INSERT INTO step (${columnNames(STEP)}, edited, sent)
-  SELECT c.instance_id, c.run_key, ${listOf(Object.keys(COPIED), 's')}, s.edited, s.sent
+  SELECT c.instance_id, c.run_key, ${listOf(Object.keys(COPIED_COLUMNS), 's')}, s.edited, s.sent
   FROM ${COPIES} JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key AND ${IN_RANGE}`;
-const COPY_STEPS = inForms(countChangedBytes(`${COPY_SOME} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`), [
-  COPY_SOME,
-  addBytes(`(SELECT s.instance_id, ${storedSql('step', 's')} AS bytes FROM ${COPIES}
+const COPY_STEPS = inForms(
+  changeAndCountBytesSql(`${COPY_RANGE} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`),
+  [
+    COPY_RANGE,
+    addBytesSql(`(SELECT s.instance_id, ${storedSql('step', 's')} AS bytes FROM ${COPIES}
     JOIN step s ON s.instance_id = c.instance_id AND s.run_key = c.run_key AND ${IN_RANGE}) copied`),
-]);
-/** Stores the sent requests. This and the next statement are separate, because few steps need them. */
+  ],
+);
+/** Stores the requests that steps have sent. This statement and the next one are separate, because few steps need them. */
 const KEEP_SENT = statement(`
   UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${columnNames(SENT)})
   WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
@@ -48,7 +59,7 @@ const MARK_EDITED = statement(`
 const INSERT_ATTEMPTS = statement(`
   INSERT INTO attempt (${columnNames(ATTEMPT)}, place)
   SELECT ${columnNames(ATTEMPT)}, base.place + n
-  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(ATTEMPT)} WITH ORDINALITY AS u(${columnNames(ATTEMPT)}, n)`);
+  FROM (SELECT ${POSITION_BASE} AS place) base, ${unnest(ATTEMPT)} WITH ORDINALITY AS u(${columnNames(ATTEMPT)}, n)`);
 
 interface CopiedRange {
   readonly from?: number;
@@ -59,10 +70,10 @@ interface CopiedRange {
 export class JournalWrites implements Applier<WriteOf<'journal'>> {
   private steps: RowOf<typeof STEP>[] = [];
   private copies: RowOf<typeof COPY>[] = [];
-  private edited: RowOf<typeof EDITED>[] = [];
-  private sent: RowOf<typeof SENT>[] = [];
+  private editedSteps: RowOf<typeof EDITED>[] = [];
+  private sentRequests: RowOf<typeof SENT>[] = [];
   private attempts: RowOf<typeof ATTEMPT>[] = [];
-  private staged: RunInInstance[] = [];
+  private stagedRuns: RunInInstance[] = [];
   private stagings: StagingWrite[] = [];
 
   apply(write: WriteOf<'journal'>, batch: BatchContext): void {
@@ -76,16 +87,16 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
         this.recordAttempt(state.requireRun(write.runKey), write.attempt);
         break;
       case 'copy-journal': {
-        const [from, to] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
+        const [source, target] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
         if (this.isBeingCopied(write.fromRunKey)) batch.flush();
-        this.copy(from, to, { below: write.length, without: write.without });
+        this.copySteps(source, target, { below: write.length, without: write.without });
         break;
       }
       case 'stage-journal': {
-        const from = state.requireRun(write.fromRunKey);
-        const to = { instanceId: from.instanceId, runKey: write.toRunKey };
-        this.staged.push(to);
-        this.copy(from, to, write);
+        const source = state.requireRun(write.fromRunKey);
+        const target = { instanceId: source.instanceId, runKey: write.toRunKey };
+        this.stagedRuns.push(target);
+        this.copySteps(source, target, write);
         break;
       }
       case 'adopt-journal':
@@ -100,8 +111,8 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
   private recordStep({ instanceId, runKey }: RunInInstance, step: RecordedStep): void {
     this.steps.push({ instance_id: instanceId, run_key: runKey, ...stepColumnsOf(step) });
     const key = { instance_id: instanceId, run_key: runKey, idx: step.index };
-    if (step.edited) this.edited.push(key);
-    if (step.sent) this.sent.push({ ...key, sent: JSON.stringify(step.sent) });
+    if (step.edited) this.editedSteps.push(key);
+    if (step.sent) this.sentRequests.push({ ...key, sent: JSON.stringify(step.sent) });
   }
 
   /** Returns whether the journal is part of a copy that is not sent yet. A copy contains what exists when it is sent. */
@@ -109,13 +120,17 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
     return this.copies.some((copy) => copy.from_key === runKey || copy.run_key === runKey);
   }
 
-  /** Copies the rows of a range of indexes that are not in `without`; all rows if there is no range. */
-  private copy(from: RunInInstance, to: RunInInstance, { from: atLeast = 0, below = ALL, without = [] }: CopiedRange): void {
+  /** Copies the steps in a range of indexes, except those in `without`. Copies all steps if there is no range. */
+  private copySteps(
+    source: RunInInstance,
+    target: RunInInstance,
+    { from: atLeast = 0, below = MAX_INDEX, without = [] }: CopiedRange,
+  ): void {
     this.copies.push({
-      instance_id: to.instanceId,
-      run_key: to.runKey,
-      from_instance: from.instanceId,
-      from_key: from.runKey,
+      instance_id: target.instanceId,
+      run_key: target.runKey,
+      from_instance: source.instanceId,
+      from_key: source.runKey,
       at_least: atLeast,
       below,
       without: JSON.stringify(without),
@@ -128,16 +143,16 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
 
   sendStagings(session: TransactionSession): void {
     if (this.stagings.length > 0) writeStagings(session, this.stagings);
-    if (this.staged.length > 0) noteStaged(session, this.staged);
-    [this.stagings, this.staged] = [[], []];
+    if (this.stagedRuns.length > 0) noteStagedRuns(session, this.stagedRuns);
+    [this.stagings, this.stagedRuns] = [[], []];
   }
 
   send(session: TransactionSession): void {
     if (this.steps.length > 0) session.sendJoined(INSERT_STEPS, columnArrays(STEP, this.steps));
-    if (this.sent.length > 0) session.send(KEEP_SENT, columnArrays(SENT, this.sent));
+    if (this.sentRequests.length > 0) session.send(KEEP_SENT, columnArrays(SENT, this.sentRequests));
     if (this.copies.length > 0) session.send(COPY_STEPS, columnArrays(COPY, this.copies));
-    if (this.edited.length > 0) session.send(MARK_EDITED, columnArrays(EDITED, this.edited));
+    if (this.editedSteps.length > 0) session.send(MARK_EDITED, columnArrays(EDITED, this.editedSteps));
     if (this.attempts.length > 0) session.send(INSERT_ATTEMPTS, columnArrays(ATTEMPT, this.attempts));
-    [this.steps, this.copies, this.edited, this.sent, this.attempts] = [[], [], [], [], []];
+    [this.steps, this.copies, this.editedSteps, this.sentRequests, this.attempts] = [[], [], [], [], []];
   }
 }

@@ -21,78 +21,80 @@ import { sendGroupChanges } from '../dead-letters/dead-letter-group-writes.js';
 import { TABLES_OF_RUN } from '../instance-removal/tables.js';
 import { RELEASE_BYTES_OF_RUNS } from '../storage/stored-bytes.js';
 
-/** Rows after which a transaction takes no further run, so that it takes a few ms. */
+/** A transaction that removes this many rows takes no further run, so that it ends after a few milliseconds. */
 const ROWS_PER_REMOVAL = 1000;
 
 const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
 /**
- * Conditions on a row `x`. A parked task counts while its run can be resumed. They are subqueries for one row each: the
- * database must not turn them into joins, which would read all rows.
+ * Condition that no task waits for the end of run `x`. A parked task counts while its run can be resumed. The subquery is limited
+ * to one row, so that the database does not turn it into a join, which would read all rows.
  */
-const NOT_NEEDED = `(SELECT true FROM task t WHERE t.instance_id = x.instance_id AND t.child_run_key = x.run_key AND (
+const IS_NOT_NEEDED = `(SELECT true FROM task t WHERE t.instance_id = x.instance_id AND t.child_run_key = x.run_key AND (
     EXISTS (SELECT 1 FROM active_run a WHERE a.instance_id = t.instance_id AND a.run_key = t.run_key) OR
     EXISTS (SELECT 1 FROM dead_letter d WHERE d.instance_id = t.instance_id AND d.run_key = t.run_key)
   ) LIMIT 1) IS NULL`;
 
-/** The rows of one state: runs or dead letters. `x` is a row, $1 the instance, $2 the state. */
+/** Runs or dead letters that retention can remove. In the conditions, `x` is a row, $1 the instance and $2 the state. */
 interface RemovableRows {
   readonly table: string;
-  /** The same rows, in a form that can be read in the order of their positions. */
-  readonly ordered: string;
+  /** The same rows, from a source that returns them in the order of their positions. */
+  readonly orderedSource: string;
   readonly endedAt: string;
-  readonly ofState: string;
-  /** Condition for a removable row, in addition to its age and number. */
-  readonly removable: string;
+  readonly stateCondition: string;
+  /** Condition that a row must meet to be removed, in addition to its age and number. */
+  readonly removableCondition: string;
 }
 
 const RUNS: RemovableRows = {
   table: 'ended_run',
-  // The order is that of both indexes.
-  ordered: '(SELECT * FROM ended_run WHERE NOT message UNION ALL SELECT * FROM ended_run WHERE message)',
+  // The two parts match the two indexes, so both are read in order.
+  orderedSource: '(SELECT * FROM ended_run WHERE NOT message UNION ALL SELECT * FROM ended_run WHERE message)',
   endedAt: 'completed_at',
-  ofState: 'x.state = $2',
-  removable: `${NOT_NEEDED} AND (
+  stateCondition: 'x.state = $2',
+  removableCondition: `${IS_NOT_NEEDED} AND (
     SELECT true FROM active_run b WHERE b.instance_id = x.instance_id AND b.run_key = x.became_run_key) IS NULL`,
 };
 
-const ENTRIES: RemovableRows = {
+const DEAD_LETTERS: RemovableRows = {
   table: 'dead_letter',
-  ordered: 'dead_letter',
+  orderedSource: 'dead_letter',
   endedAt: 'created_at',
-  ofState: `$2::text = 'deadLetter'`,
-  removable: `${NOT_NEEDED} AND (
+  stateCondition: `$2::text = 'deadLetter'`,
+  removableCondition: `${IS_NOT_NEEDED} AND (
     SELECT true FROM task c WHERE c.instance_id = x.instance_id AND c.run_key = x.run_key AND c.slot = ${CALLBACK_SLOT}) IS NULL`,
 };
 
-const keptBoundary = ({ ordered, ofState }: RemovableRows): Statement =>
+const boundaryStatement = ({ orderedSource, stateCondition }: RemovableRows): Statement =>
   unprepared(
-    `SELECT x.place::text AS place FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} ORDER BY x.place DESC OFFSET $3 LIMIT 1`,
+    `SELECT x.place::text AS place FROM ${orderedSource} x
+     WHERE x.instance_id = $1 AND ${stateCondition} ORDER BY x.place DESC OFFSET $3 LIMIT 1`,
   );
 
 /** The number of rows of a run is estimated from its journal, because a run has few other rows. */
-const searchStatement = ({ ordered, ofState, removable }: RemovableRows, bound: string): Statement =>
+const searchStatement = ({ orderedSource, stateCondition, removableCondition }: RemovableRows, bound: string): Statement =>
   unprepared(`
   SELECT x.run_key, x.place::text AS shown_place, (
     SELECT count(*) FROM step s WHERE s.instance_id = x.instance_id AND s.run_key = x.run_key) AS steps
-  FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} AND ${bound} AND ${removable} ORDER BY x.place LIMIT $4`);
+  FROM ${orderedSource} x WHERE x.instance_id = $1 AND ${stateCondition} AND ${bound} AND ${removableCondition}
+  ORDER BY x.place LIMIT $4`);
 
-const lock = ({ table }: RemovableRows): Statement =>
+const lockStatement = ({ table }: RemovableRows): Statement =>
   statement(`
   SELECT x.run_key FROM ${table} x WHERE x.instance_id = $1 AND x.run_key = ANY($2::text[])
   ORDER BY x.instance_id, ${table === 'dead_letter' ? 'x.dlq_id' : 'x.run_key'} FOR UPDATE`);
-/** `IS TRUE` prevents the server from using an index on the state instead of on the runs. */
-const check = ({ table, ofState, removable }: RemovableRows): Statement =>
+/** Without `IS TRUE`, the database could use an index on the state instead of the index on the runs. */
+const checkStatement = ({ table, stateCondition, removableCondition }: RemovableRows): Statement =>
   statement(`
   SELECT x.run_key FROM ${table} x
-  WHERE x.instance_id = $1 AND x.run_key = ANY($3::text[]) AND (${ofState}) IS TRUE AND ${removable}`);
+  WHERE x.instance_id = $1 AND x.run_key = ANY($3::text[]) AND (${stateCondition}) IS TRUE AND ${removableCondition}`);
 
-/** Counts the entries that are about to be removed, by group. */
+/** Counts the dead letters that are about to be removed, by group. */
 const COUNT_GROUPED = statement(`
   SELECT d.fingerprint, d.workflow_url, count(*) AS entries FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.run_key = u.run_key
   WHERE d.fingerprint IS NOT NULL GROUP BY 1, 2`);
-/** Statements that remove the rows of a run. Labels of its entry are removed before the entry. */
+/** Deletes the labels of dead letters. It is sent before the dead letters are deleted. */
 const DELETE_ENTRY_LABELS = statement(`
   DELETE FROM dead_letter_label l USING ${unnest(KEY)} AS u(${columnNames(KEY)}), dead_letter d
   WHERE d.instance_id = u.instance_id AND d.run_key = u.run_key AND l.instance_id = d.instance_id AND l.dlq_id = d.dlq_id`);
@@ -128,18 +130,18 @@ export class Retention {
     if (!Number.isSafeInteger(limit) || limit < 1)
       throw new RangeError(`limit must be a whole number of 1 or more, not ${limit}`);
     if (endedBefore === null && keepNewest === null) return 0;
-    const rows = state === 'deadLetter' ? ENTRIES : RUNS;
+    const rows = state === 'deadLetter' ? DEAD_LETTERS : RUNS;
     for (;;) {
-      const runKeys = await this.find(rows, query);
+      const runKeys = await this.findOldest(rows, query);
       if (runKeys.length === 0) return 0;
-      const removed = await this.database.transaction((session) => removeRuns(session, rows, query, runKeys));
+      const removedCount = await this.database.transaction((session) => removeRuns(session, rows, query, runKeys));
       // Zero means that another process has already removed all of these runs. There may be others.
-      if (removed > 0) return removed;
+      if (removedCount > 0) return removedCount;
     }
   }
 
-  /** Returns the oldest runs, as many as one transaction takes. */
-  private async find(
+  /** Returns the keys of the oldest runs, as many as one transaction takes. */
+  private async findOldest(
     rows: RemovableRows,
     { instanceId, state, endedBefore, keepNewest, limit }: RemovalQuery,
   ): Promise<readonly string[]> {
@@ -148,7 +150,7 @@ export class Retention {
       searches.push(this.database.query(searchStatement(rows, bound), [instanceId, state, value, limit]));
     if (endedBefore !== null) search(`x.${rows.endedAt} < $3::bigint`, endedBefore);
     if (keepNewest !== null) {
-      const [boundary] = await this.database.query(keptBoundary(rows), [instanceId, state, keepNewest]);
+      const [boundary] = await this.database.query(boundaryStatement(rows), [instanceId, state, keepNewest]);
       if (boundary) search('x.place <= $3::bigint', text(boundary, 'place'));
     }
     const byKey = new Map<string, Candidate>();
@@ -171,11 +173,11 @@ async function removeRuns(
   { instanceId, state }: RemovalQuery,
   runKeys: readonly string[],
 ): Promise<number> {
-  const [, checked] = await Promise.all([
-    session.query(lock(rows), [instanceId, runKeys]),
-    session.query(check(rows), [instanceId, state, runKeys]),
+  const [, removableRows] = await Promise.all([
+    session.query(lockStatement(rows), [instanceId, runKeys]),
+    session.query(checkStatement(rows), [instanceId, state, runKeys]),
   ]);
-  const keys = checked.map((row) => text(row, 'run_key'));
+  const keys = removableRows.map((row) => text(row, 'run_key'));
   if (keys.length === 0) return 0;
   const values = columnArrays(
     KEY,

@@ -16,16 +16,16 @@ interface FoundInstances {
   readonly failure: ServerUnavailableError | null;
 }
 
-/** Minimum number of runs that are remembered. */
-const HALF = 50_000;
+/** Minimum number of runs that are remembered; the maximum is twice as high. */
+const MIN_REMEMBERED_RUNS = 50_000;
 
 export class RunInstances {
   private readonly session: Pick<Session, 'query' | 'engine'>;
   private readonly recent: RecentEntries<string>;
 
-  constructor(session: Pick<Session, 'query' | 'engine'>, half = HALF) {
+  constructor(session: Pick<Session, 'query' | 'engine'>, halfSize = MIN_REMEMBERED_RUNS) {
     this.session = session;
-    this.recent = new RecentEntries(half);
+    this.recent = new RecentEntries(halfSize);
   }
 
   /** Returns the instances of the runs that exist, or that existed when they were first read. */
@@ -35,32 +35,32 @@ export class RunInstances {
     return instances;
   }
 
-  /** The same, but with a failure instead of a rejection if others may be on a server that is down. */
+  /** Like `instancesOf`, but returns a failure instead of rejecting if missing runs may be on a server that is down. */
   async find(runKeys: Iterable<string>): Promise<FoundInstances> {
     const instances = new Map<string, string>();
-    const unknown: string[] = [];
+    const unknownKeys: string[] = [];
     for (const runKey of runKeys) {
       const instanceId = this.recent.get(runKey);
-      if (instanceId === undefined) unknown.push(runKey);
+      if (instanceId === undefined) unknownKeys.push(runKey);
       else instances.set(runKey, instanceId);
     }
-    if (unknown.length === 0) return { instances, failure: null };
-    for (const row of await this.session.query(FIND, [unknown])) {
+    if (unknownKeys.length === 0) return { instances, failure: null };
+    for (const row of await this.session.query(FIND, [unknownKeys])) {
       const [runKey, instanceId] = [text(row, 'run_key'), text(row, 'instance_id')];
       this.remember(runKey, instanceId);
       instances.set(runKey, instanceId);
     }
-    const isComplete = unknown.every((runKey) => instances.has(runKey));
-    return { instances, failure: isComplete ? null : (this.session.engine.servers?.anyDown ?? null) };
+    const isComplete = unknownKeys.every((runKey) => instances.has(runKey));
+    return { instances, failure: isComplete ? null : (this.session.engine.servers?.anyOutageError ?? null) };
   }
 
-  /** Records the runs of tasks or other rows that were read. Returns them. */
+  /** Remembers the instances of the runs in rows that were read. Returns the rows. */
   rememberFrom<Rows extends readonly { readonly runKey: string; readonly instanceId: string }[]>(rows: Rows): Rows {
     for (const { runKey, instanceId } of rows) this.remember(runKey, instanceId);
     return rows;
   }
 
-  /** Records a new run. */
+  /** Remembers the instance of a run. */
   remember(runKey: string, instanceId: string): void {
     this.recent.set(runKey, instanceId);
   }

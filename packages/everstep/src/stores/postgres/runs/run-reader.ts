@@ -9,8 +9,8 @@ import { taskOf } from '../../records/task-rows.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { type Database, type Session, statement } from '../connection/connection.js';
 import { columnArrays, columnNames, unnest } from '../connection/row-sets.js';
-import { type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from './due-tasks.js';
-import { ofRun, valuesOf } from './run-conditions.js';
+import { type DueTasksQuery, dueTaskOf, dueTaskParameters, dueTasksStatement } from './due-tasks.js';
+import { runCondition, runValues } from './run-conditions.js';
 import { RUN_IDENTITY_COLUMNS, RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
 import { KEY } from './tables.js';
 
@@ -19,25 +19,25 @@ const IDENTITY = statement(`
   FROM ${RUN_IDENTITY_TABLES}
   LEFT JOIN active_run a ON a.instance_id = r.instance_id AND a.run_key = r.run_key
   LEFT JOIN failure_function f ON f.instance_id = r.instance_id AND f.run_key = r.run_key
-  WHERE ${ofRun('r')}`);
+  WHERE ${runCondition('r')}`);
 const JOURNAL_SIZE = statement(`
   SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0)::bigint AS result_bytes
-  FROM step s WHERE ${ofRun('s')}`);
-const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${ofRun('s')}`);
-/** Names the columns: a running node can still use its prepared statements after a newer version adds a column. */
+  FROM step s WHERE ${runCondition('s')}`);
+const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${runCondition('s')}`);
+/** Columns are listed instead of `*`: prepared statements of a running node stay valid when a newer version adds a column. */
 const STEPS = statement(`
   SELECT ${listOf([...STEP_COLUMNS, 'out', 'edited'], 's')}
-  FROM step s WHERE ${ofRun('s')} AND s.idx >= $3 ORDER BY s.idx`);
-const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.slot`);
+  FROM step s WHERE ${runCondition('s')} AND s.idx >= $3 ORDER BY s.idx`);
+const TASKS = statement(`SELECT t.* FROM task t WHERE ${runCondition('t')} ORDER BY t.slot`);
 const RETRIES = statement(`
   SELECT a.retried FROM attempt a
-  WHERE ${ofRun('a')} AND a.slot >= 0 AND a.retry_at IS NULL AND a.at = $3 ORDER BY a.place DESC LIMIT 1`);
-const PAYLOAD = statement(`SELECT p.* FROM payload p WHERE ${ofRun('p')}`);
+  WHERE ${runCondition('a')} AND a.slot >= 0 AND a.retry_at IS NULL AND a.at = $3 ORDER BY a.place DESC LIMIT 1`);
+const PAYLOAD = statement(`SELECT p.* FROM payload p WHERE ${runCondition('p')}`);
 const PAYLOAD_HEAD = statement(`
-  SELECT p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes FROM payload p WHERE ${ofRun('p')}`);
-const RESULT = statement(`SELECT e.result FROM ended_run e WHERE ${ofRun('e')}`);
+  SELECT p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes FROM payload p WHERE ${runCondition('p')}`);
+const RESULT = statement(`SELECT e.result FROM ended_run e WHERE ${runCondition('e')}`);
 const EVENTS = statement(`
-  SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
+  SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${runCondition('k')} ORDER BY k.place`);
 const STILL_ACTIVE = statement(`
   SELECT a.run_key FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
   JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key`);
@@ -46,23 +46,23 @@ const INVOKERS = `
 const INVOKER = statement(`${INVOKERS} WHERE t.instance_id = $1 AND t.child_run_key = $2`);
 const INVOKER_ANYWHERE = statement(`${INVOKERS} WHERE t.child_run_key = $1`);
 
-const DUE = dueAmong('true');
-const DUE_OF_INSTANCE = dueAmong('instance_id = $6');
+const DUE = dueTasksStatement('true');
+const DUE_OF_INSTANCE = dueTasksStatement('instance_id = $6');
 const NEXT_DUE = statement('SELECT due_at FROM task WHERE due_at > $1 ORDER BY due_at LIMIT 1');
 
-async function firstOf(rows: Promise<readonly Row[]>): Promise<Row | null> {
+async function firstRow(rows: Promise<readonly Row[]>): Promise<Row | null> {
   return (await rows)[0] ?? null;
 }
 
-/** Returns how often the delivery was retried that failed the run at `at`; 0 if no delivery did. */
-export async function retriesBeforeFailure(session: Session, run: RunInInstance, at: number): Promise<number> {
-  const row = await firstOf(session.query(RETRIES, [...valuesOf(run), at]));
+/** Returns how often the delivery that failed the run at `at` had been retried; 0 if no delivery failed it. */
+export async function countRetriesBeforeFailure(session: Session, run: RunInInstance, at: number): Promise<number> {
+  const row = await firstRow(session.query(RETRIES, [...runValues(run), at]));
   return row ? integer(row, 'retried') : 0;
 }
 
-/** Reads a run as it was at one moment. */
+/** Reads a run in one snapshot. */
 export function loadRun(database: Database, run: RunInInstance): Promise<Run | null> {
-  const values = valuesOf(run);
+  const values = runValues(run);
   return database.snapshot(async (session) => {
     const [identities, sizes, taskRows, events] = await Promise.all([
       session.query(IDENTITY, values),
@@ -72,15 +72,19 @@ export function loadRun(database: Database, run: RunInInstance): Promise<Run | n
     ]);
     const [identity, size] = [identities[0], sizes[0]];
     if (!identity || !size) return null;
-    const open = taskRows.map(taskOf);
-    const tasks = new Map(open.map((task) => [task.slot, task]));
+    const openTasks = taskRows.map(taskOf);
+    const tasks = new Map(openTasks.map((task) => [task.slot, task]));
     const journalLength = integer(size, 'entries');
-    const usedPositions = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
+    const usedPositions = {
+      entries: journalLength,
+      lastStepId: integer(size, 'last_step_id'),
+      lastSlot: openTasks.at(-1)?.slot ?? 0,
+    };
     const known = nextPosition(usedPositions);
-    const recorded = known === null ? await session.query(STEP_IDS, values) : [];
+    const stepIdRows = known === null ? await session.query(STEP_IDS, values) : [];
     return {
       ...runIdentityOf(identity),
-      ...(known === null ? positionsIn(recorded.map((step) => integer(step, 'step_id'))) : { known }),
+      ...(known === null ? positionsIn(stepIdRows.map((step) => integer(step, 'step_id'))) : { known }),
       journalLength,
       journalBytes: integer(size, 'result_bytes'),
       quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
@@ -93,44 +97,44 @@ export function loadRun(database: Database, run: RunInInstance): Promise<Run | n
 }
 
 export async function loadPayload(session: Session, run: RunInInstance): Promise<RunPayload | null> {
-  const row = await firstOf(session.query(PAYLOAD, valuesOf(run)));
+  const row = await firstRow(session.query(PAYLOAD, runValues(run)));
   return row && payloadOf(row);
 }
 
-export async function payloadHead(session: Session, run: RunInInstance): Promise<PayloadHead | null> {
-  const row = await firstOf(session.query(PAYLOAD_HEAD, valuesOf(run)));
+export async function loadPayloadHead(session: Session, run: RunInInstance): Promise<PayloadHead | null> {
+  const row = await firstRow(session.query(PAYLOAD_HEAD, runValues(run)));
   return row && { ...headersOf(row), bodyBytes: integer(row, 'body_bytes') };
 }
 
 /** Returns the result of the run as JSON text. */
 export async function loadResult(session: Session, run: RunInInstance): Promise<string | null> {
-  const row = await firstOf(session.query(RESULT, valuesOf(run)));
+  const row = await firstRow(session.query(RESULT, runValues(run)));
   return row && textOrNull(row, 'result');
 }
 
 export async function loadJournal(session: Session, run: RunInInstance, from: number): Promise<readonly RecordedStep[]> {
-  return (await session.query(STEPS, [...valuesOf(run), from])).map(recordedStepOf);
+  return (await session.query(STEPS, [...runValues(run), from])).map(recordedStepOf);
 }
 
 export async function readDueTasks(session: Session, query: DueTasksQuery): Promise<readonly DueTask[]> {
   const { instanceId } = query;
   const rows =
     instanceId === undefined
-      ? session.query(DUE, dueParameters(query))
-      : session.query(DUE_OF_INSTANCE, [...dueParameters(query), instanceId]);
+      ? session.query(DUE, dueTaskParameters(query))
+      : session.query(DUE_OF_INSTANCE, [...dueTaskParameters(query), instanceId]);
   return (await rows).map(dueTaskOf);
 }
 
 export async function readNextDueAt(session: Session, after: number): Promise<number | null> {
-  const row = await firstOf(session.query(NEXT_DUE, [after]));
+  const row = await firstRow(session.query(NEXT_DUE, [after]));
   return row && integer(row, 'due_at');
 }
 
-/** Returns those of the runs that are not active. */
-export async function endedAmong(session: Session, runs: readonly RunInInstance[]): Promise<readonly RunInInstance[]> {
+/** Returns the runs that are not active. */
+export async function filterEndedRuns(session: Session, runs: readonly RunInInstance[]): Promise<readonly RunInInstance[]> {
   const keys = runs.map(({ instanceId, runKey }) => ({ instance_id: instanceId, run_key: runKey }));
-  const active = new Set((await session.query(STILL_ACTIVE, columnArrays(KEY, keys))).map((row) => text(row, 'run_key')));
-  return runs.filter(({ runKey }) => !active.has(runKey));
+  const activeKeys = new Set((await session.query(STILL_ACTIVE, columnArrays(KEY, keys))).map((row) => text(row, 'run_key')));
+  return runs.filter(({ runKey }) => !activeKeys.has(runKey));
 }
 
 /** Returns the task that invoked the run. If several tasks refer to the run, all except one belong to ended runs. */
@@ -138,16 +142,16 @@ export async function findInvoker(
   session: Session,
   child: RunInInstance,
 ): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
-  const row = await firstOf(session.query(INVOKER, valuesOf(child)));
+  const row = await firstRow(session.query(INVOKER, runValues(child)));
   return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
 }
 
-/** Like `findInvoker`, for a run that is not created yet, so that its instance is unknown. */
+/** Like `findInvoker`, for a run that is not created yet and whose instance is therefore unknown. */
 export async function findInvokerAnywhere(
   session: Session,
   childRunKey: string,
 ): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
-  const row = await firstOf(session.query(INVOKER_ANYWHERE, [childRunKey]));
+  const row = await firstRow(session.query(INVOKER_ANYWHERE, [childRunKey]));
   return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
 }
 
@@ -156,10 +160,10 @@ const DESCENDANTS = statement(`
   WHERE r.instance_id = $1 AND r.run_key IN (
     (SELECT i.run_key FROM run i WHERE i.instance_id = $1 AND i.invoked_by_run_key = $2 ORDER BY i.run_key LIMIT $3)
     UNION (SELECT f.run_key FROM run f WHERE f.instance_id = $1 AND f.forked_from_run_key = $2 ORDER BY f.run_key LIMIT $3)
-    UNION SELECT o.became_run_key FROM ended_run o WHERE ${ofRun('o')} AND o.became_run_key IS NOT NULL
+    UNION SELECT o.became_run_key FROM ended_run o WHERE ${runCondition('o')} AND o.became_run_key IS NOT NULL
   ) ORDER BY r.place LIMIT $3`);
 
 /** Returns the runs created from this one, in the order of their creation. */
-export async function descendantsOf(session: Session, run: RunInInstance, limit: number): Promise<readonly RunRecord[]> {
-  return (await session.query(DESCENDANTS, [...valuesOf(run), limit])).map(runRecordOf);
+export async function listDescendants(session: Session, run: RunInInstance, limit: number): Promise<readonly RunRecord[]> {
+  return (await session.query(DESCENDANTS, [...runValues(run), limit])).map(runRecordOf);
 }

@@ -1,6 +1,6 @@
 /**
- * Reads records of single runs, for clients that waited for the end of their run. The runs that one commit ended are requested
- * in one turn of the event loop, and read together.
+ * Reads the records of single runs, for clients that waited for the end of their run. Runs that end in one commit are requested in
+ * one turn of the event loop, so they are read together.
  */
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { text } from '../../records/columns.js';
@@ -31,7 +31,7 @@ export class RunRecords {
     this.instances = instances;
   }
 
-  /** Returns the record as it is now or later; null if there is no such run. */
+  /** Returns the record in its current or a later state; null if there is no such run. */
   find(runKey: string): Promise<RunRecord | null> {
     return new Promise((resolve, reject) => {
       if (this.requests.size === 0) setImmediate(() => void this.read());

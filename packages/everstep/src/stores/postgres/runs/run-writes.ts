@@ -1,4 +1,4 @@
-/** Writes of run rows and their payloads. */
+/** Writes the rows of runs, their payloads and their ends. */
 import type { Run, RunOutcome, RunPayload } from '../../../engine/runs/run.js';
 import type { StoreGuard, WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
@@ -6,8 +6,16 @@ import { listOf } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
-import { type Columns, columnArrays, columnNames, insertInto, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
-import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
+import {
+  type Columns,
+  columnArrays,
+  columnNames,
+  insertInto,
+  POSITION_BASE,
+  type RowOf,
+  unnest,
+} from '../connection/row-sets.js';
+import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { KEY, PAYLOAD, RUN } from './tables.js';
 
 const NEW_RUN = { ...RUN, claim: 'text' } as const satisfies Columns;
@@ -30,46 +38,48 @@ const END = {
 
 const RUN_COUNT = Object.keys(NEW_RUN).length;
 
-/** Rows are inserted in the order of the index of ids, so that two batches do not deadlock. */
+/** New runs as rows. Active runs are inserted in the order of the index of run ids, so that two batches do not deadlock. */
 const NEW_RUNS = `${unnest(NEW_RUN)} WITH ORDINALITY AS u(${columnNames(NEW_RUN)}, n)`;
 const NEW_LABELS = `${unnest(LABEL, RUN_COUNT + 1)} AS l(${columnNames(LABEL)})`;
 const INTO_RUN = `INSERT INTO run (${columnNames(RUN)}, place)`;
 const INTO_DIRECTORY = 'INSERT INTO run_directory (run_key, instance_id)';
 const INTO_LABEL = 'INSERT INTO run_label (instance_id, message, label, run_key, place)';
-const LABELED = 'l.instance_id, l.message, l.label, l.run_key';
-const ACTIVE = 'instance_id, run_key, workflow_run_id, claim, created_at, message, queue';
-const INTO_ACTIVE = `INSERT INTO active_run (${ACTIVE}, place)`;
-const OF_NEW_RUN = 'r.instance_id = u.instance_id AND r.run_key = u.run_key';
-/** Inserts runs. If it is sent as several statements, the later ones read the positions of the runs that the first inserted. */
+const LABEL_COLUMNS = 'l.instance_id, l.message, l.label, l.run_key';
+const ACTIVE_COLUMNS = 'instance_id, run_key, workflow_run_id, claim, created_at, message, queue';
+const INTO_ACTIVE = `INSERT INTO active_run (${ACTIVE_COLUMNS}, place)`;
+const IS_NEW_RUN = 'r.instance_id = u.instance_id AND r.run_key = u.run_key';
+/** Inserts runs. In the form with several statements, the later ones read the positions that the first one has assigned. */
 const INSERT_RUNS = inForms(
   `
-  WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
+  WITH base AS MATERIALIZED (SELECT ${POSITION_BASE} AS place),
   given AS MATERIALIZED (SELECT u.*, base.place + u.n AS place FROM base, ${NEW_RUNS}),
   runs AS (${INTO_RUN} SELECT ${columnNames(RUN)}, place FROM given),
   directory AS (${INTO_DIRECTORY} SELECT run_key, instance_id FROM given),
-  labels AS (${INTO_LABEL} SELECT ${LABELED}, base.place + l.n FROM base, ${NEW_LABELS})
-  ${INTO_ACTIVE} SELECT ${ACTIVE}, place FROM given ORDER BY instance_id, workflow_run_id`,
+  labels AS (${INTO_LABEL} SELECT ${LABEL_COLUMNS}, base.place + l.n FROM base, ${NEW_LABELS})
+  ${INTO_ACTIVE} SELECT ${ACTIVE_COLUMNS}, place FROM given ORDER BY instance_id, workflow_run_id`,
   [
-    `${INTO_RUN} SELECT ${listOf(Object.keys(RUN), 'u')}, base.place + u.n FROM (SELECT ${PLACE_BASE} AS place) base, ${NEW_RUNS}`,
+    `${INTO_RUN} SELECT ${listOf(Object.keys(RUN), 'u')}, base.place + u.n
+     FROM (SELECT ${POSITION_BASE} AS place) base, ${NEW_RUNS}`,
     `${INTO_DIRECTORY} SELECT u.run_key, u.instance_id FROM ${NEW_RUNS}`,
-    `${INTO_LABEL} SELECT ${LABELED}, r.place FROM ${NEW_LABELS} JOIN run r ON r.instance_id = l.instance_id AND r.run_key = l.run_key`,
-    `${INTO_ACTIVE} SELECT ${listOf(ACTIVE.split(', '), 'u')}, r.place FROM ${NEW_RUNS} JOIN run r ON ${OF_NEW_RUN}
+    `${INTO_LABEL} SELECT ${LABEL_COLUMNS}, r.place FROM ${NEW_LABELS}
+     JOIN run r ON r.instance_id = l.instance_id AND r.run_key = l.run_key`,
+    `${INTO_ACTIVE} SELECT ${listOf(ACTIVE_COLUMNS.split(', '), 'u')}, r.place FROM ${NEW_RUNS} JOIN run r ON ${IS_NEW_RUN}
      ORDER BY u.instance_id, u.workflow_run_id`,
   ],
 );
 
 const INSERT_PAYLOADS = tableWrite('payload', insertInto('payload', PAYLOAD));
-/** Payloads to copy. If the source is missing, the table rejects the row. */
-const COPIED = `${unnest(COPY)} AS c(${columnNames(COPY)})`;
+/** Payloads to copy. If the source is missing, the NOT NULL constraints reject the row. */
+const COPIED_PAYLOADS = `${unnest(COPY)} AS c(${columnNames(COPY)})`;
 const COPY_PAYLOAD = `
   INSERT INTO payload (${columnNames(PAYLOAD)})
   SELECT c.instance_id, c.run_key, p.content_type, p.forward_headers, p.body
-  FROM ${COPIED} LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key`;
+  FROM ${COPIED_PAYLOADS} LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key`;
 const COPY_PAYLOADS = inForms(
-  countChangedBytes(`${COPY_PAYLOAD} RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
+  changeAndCountBytesSql(`${COPY_PAYLOAD} RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
   [
     COPY_PAYLOAD,
-    addBytes(`(SELECT p.instance_id, ${storedSql('payload', 'p')} AS bytes FROM ${COPIED}
+    addBytesSql(`(SELECT p.instance_id, ${storedSql('payload', 'p')} AS bytes FROM ${COPIED_PAYLOADS}
     JOIN payload p ON p.instance_id = c.instance_id AND p.run_key = c.run_key) copied`),
   ],
 );
@@ -125,8 +135,8 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
         this.noteFailureFunction(batch.state.requireRun(write.runKey));
         break;
       case 'end-run': {
-        const run = batch.state.runEnded(write.runKey);
-        this.end(run, write.outcome, write.completedAt);
+        const run = batch.state.endRun(write.runKey);
+        this.endRun(run, write.outcome, write.completedAt);
         this.endedIds.add(`${run.instanceId}\n${run.workflowRunId}`);
         break;
       }
@@ -138,20 +148,20 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
   private createRun({ run, input }: CreateRun, { state, flush }: BatchContext, guards: readonly StoreGuard[]): void {
     const { instanceId, key, workflowRunId, createdAt, status } = run;
     if (status !== 'active') throw new Error(`cannot create the run ${key} with the status ${status}`);
-    const sole = guards.some(
+    const isSole = guards.some(
       (guard) => guard.kind === 'run-id-free' && guard.instanceId === instanceId && guard.workflowRunId === workflowRunId,
     );
     const source = 'copyOf' in input ? state.requireRun(input.copyOf) : input;
     // The end of the previous run with this id must be written first.
     if (this.endedIds.has(`${instanceId}\n${workflowRunId}`)) flush();
-    this.insert(run, source, sole);
+    this.insertRun(run, source, isSole);
     const message = run.settings.message ?? null;
-    const created = { instanceId, runKey: key, workflowRunId, active: true, version: 0, waits: false, isNew: true };
-    state.runCreated({ ...created, queue: message?.queue ?? null }, createdAt, message !== null);
+    const newRun = { instanceId, runKey: key, workflowRunId, isActive: true, version: 0, mayHaveWaiters: false, isNew: true };
+    state.createRun({ ...newRun, queue: message?.queue ?? null }, createdAt, message !== null);
   }
 
-  /** Inserts a run. `sole`: whether the unit requires that no other run with the id is active. */
-  private insert(run: Run, input: RunPayload | RunInInstance, sole: boolean): void {
+  /** Inserts a run. `isSole` is true if the unit requires that no other run with the id is active. */
+  private insertRun(run: Run, input: RunPayload | RunInInstance, isSole: boolean): void {
     const { instanceId, key, settings, origin } = run;
     const { message } = settings;
     this.runs.push({
@@ -171,7 +181,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
       ...urlColumns(run.workflowUrl),
       origin: origin && JSON.stringify(origin),
       settings: JSON.stringify(settings),
-      claim: sole ? SOLE : key,
+      claim: isSole ? SOLE : key,
     });
     for (const label of new Set(settings.labels)) {
       this.labels.push({
@@ -202,11 +212,11 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
   }
 
   /** Updates the version of an active run. */
-  move({ instanceId, runKey }: RunInInstance, version: number): void {
+  moveRun({ instanceId, runKey }: RunInInstance, version: number): void {
     this.moves.set(runKey, { instance_id: instanceId, run_key: runKey, version });
   }
 
-  private end({ instanceId, runKey }: RunInInstance, outcome: RunOutcome, completedAt: number): void {
+  private endRun({ instanceId, runKey }: RunInInstance, outcome: RunOutcome, completedAt: number): void {
     this.ends.set(runKey, {
       instance_id: instanceId,
       run_key: runKey,
@@ -218,7 +228,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
   }
 
   /** Records that the run has a dead letter, if its end is not sent yet. */
-  deadLetterAdded(runKey: string): void {
+  markDeadLetter(runKey: string): void {
     const end = this.ends.get(runKey);
     if (end) this.ends.set(runKey, { ...end, state: 'deadLetter' });
   }

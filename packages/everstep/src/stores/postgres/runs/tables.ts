@@ -1,9 +1,10 @@
 /** Columns of the tables of runs, with their types. Statements that write, read or copy these tables use these lists. */
 import type { Columns } from '../connection/row-sets.js';
 
+/** The columns that identify a run. */
 export const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
-/** Columns of runs, without those that are assigned or updated later: `place`, `forked_from_run_key`. */
+/** Columns of runs, except those that are assigned or updated later: `place`, `forked_from_run_key`. */
 export const RUN = {
   ...KEY,
   created_at: 'bigint',
@@ -30,7 +31,7 @@ export const PAYLOAD = {
   body: 'bytea',
 } as const satisfies Columns;
 
-/** Columns of steps, without those that few steps have: `edited`, `sent`. */
+/** Columns of steps, except those that few steps have: `edited`, `sent`. */
 export const STEP = {
   ...KEY,
   idx: 'integer',

@@ -1,4 +1,4 @@
-/** Rows of tasks as they are written. */
+/** Converts tasks to the rows that are written. */
 import type { Task } from '../../../engine/runs/run.js';
 import { taskColumnsOf } from '../../records/task-rows.js';
 import type { RunInInstance } from '../commit/known-run.js';
@@ -9,7 +9,7 @@ import type { TASK } from './tables.js';
 export interface TaskContext {
   /** Queue of its run, if the run is a message in a queue. */
   readonly queue: string | null;
-  /** The node that acts on it, if it is due immediately. */
+  /** Id of the node that claims the task; null if it stays unclaimed. */
   readonly claimedBy: string | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Writes of tasks and event waiters. For each slot only the last task of the batch is written, or the slot is emptied.
+ * Writes tasks and event waiters. For each slot, only the last task of the batch is written, or the slot is emptied.
  * Keeps invariant 27.
  */
 import { CALLBACK_SLOT, type Task } from '../../../engine/runs/run.js';
@@ -15,16 +15,16 @@ import { taskRowOf } from './task-rows.js';
 const SLOT = { ...KEY, slot: 'integer' } as const satisfies Columns;
 const WAKE = { instance_id: 'text', child_run_key: 'text', at: 'bigint' } as const satisfies Columns;
 
-const { instance_id: _instance, run_key: _run, slot: _slot, ...REPLACED } = TASK;
-const onRuns = (table: string) => `USING ${unnest(KEY)} AS u(${columnNames(KEY)})
+const { instance_id: _instance, run_key: _run, slot: _slot, ...REPLACED_COLUMNS } = TASK;
+const usingRuns = (table: string) => `USING ${unnest(KEY)} AS u(${columnNames(KEY)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key`;
-const onSlots = (table: string) => `USING ${unnest(SLOT)} AS u(${columnNames(SLOT)})
+const usingSlots = (table: string) => `USING ${unnest(SLOT)} AS u(${columnNames(SLOT)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key AND ${table}.slot = u.slot`;
 
-const DELETE_ALL = tableWrite('task', `DELETE FROM task ${onRuns('task')}`);
-const DELETE_ALL_WAITERS = statement(`DELETE FROM waiter ${onRuns('waiter')}`);
-const DELETE = statement(`DELETE FROM task ${onSlots('task')}`);
-const DELETE_WAITERS = statement(`DELETE FROM waiter ${onSlots('waiter')}`);
+const DELETE_ALL = tableWrite('task', `DELETE FROM task ${usingRuns('task')}`);
+const DELETE_ALL_WAITERS = statement(`DELETE FROM waiter ${usingRuns('waiter')}`);
+const DELETE = statement(`DELETE FROM task ${usingSlots('task')}`);
+const DELETE_WAITERS = statement(`DELETE FROM waiter ${usingSlots('waiter')}`);
 const PARK_ALL = statement(`
   UPDATE task SET due_at = NULL FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
   WHERE task.instance_id = u.instance_id AND task.run_key = u.run_key AND task.slot > ${CALLBACK_SLOT}
@@ -33,7 +33,7 @@ const PUT = tableWrite(
   'task',
   `
   ${insertInto('task', TASK)} ON CONFLICT (instance_id, run_key, slot)
-  DO UPDATE SET ${Object.keys(REPLACED)
+  DO UPDATE SET ${Object.keys(REPLACED_COLUMNS)
     .map((name) => `${name} = excluded.${name}`)
     .join(', ')}`,
 );
@@ -47,14 +47,14 @@ const WAKE_INVOKERS = statement(`
 interface RunTasks {
   readonly run: RunInInstance;
   /** Whether the run may have had waiters before the batch, or before the writes that are not sent yet. */
-  waits: boolean;
+  mayHaveWaiters: boolean;
   queue: string | null;
   /** Whether the batch created the run. */
   isNew: boolean;
-  deleteAll: boolean;
-  parkAll: boolean;
+  mustDeleteAll: boolean;
+  mustParkAll: boolean;
   /** Slots with due tasks that no node claims yet. */
-  readonly overdue: Set<number>;
+  readonly overdueSlots: Set<number>;
   /** New task of each slot; null empties the slot. */
   readonly slots: Map<number, Task | null>;
 }
@@ -64,8 +64,8 @@ const isQueued = ({ kind }: Task, queue: string | null): boolean => kind === 'me
 
 const park = (task: Task): Task => ({ ...task, dueAt: null });
 
-/** The node that writes, if several nodes use the store. */
-export interface Writer {
+/** The node that writes a batch, if several nodes use the store. */
+export interface WritingNode {
   /** Node id for its claims; null if it must not claim tasks, because it is stopping or lost its lease. */
   readonly claimant: string | null;
   /** Unix ms by the clock of the node. Tasks with this or an earlier due time are due immediately. */
@@ -75,13 +75,13 @@ export interface Writer {
 }
 
 export class TaskWrites implements Applier<WriteOf<'task'>> {
-  private readonly writer: Writer | null;
+  private readonly writingNode: WritingNode | null;
   private readonly runs = new Map<string, RunTasks>();
   private readonly wakes = new Map<string, RowOf<typeof WAKE>>();
 
-  /** `writer` is null if no other process uses the store. */
-  constructor(writer: Writer | null) {
-    this.writer = writer;
+  /** `writingNode` is null if no other process uses the store. */
+  constructor(writingNode: WritingNode | null) {
+    this.writingNode = writingNode;
   }
 
   apply(write: WriteOf<'task'>, batch: BatchContext): void {
@@ -90,20 +90,20 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
       case 'put-task': {
         const { runKey, task } = write;
         const run = state.requireRun(runKey);
-        // A task that is put after the end of that run must not become due because of it.
+        // A pending wake-up is sent before this task is put, so that it does not make this task due.
         if (task.kind === 'invoke' && this.wakes.has(task.childRunKey)) batch.flush();
-        // The end of the other run did not find the task, because it did not exist yet.
+        // The invoked run ended before this task existed, so its end has not made the task due.
         if (isWaitingForRun(task) && task.kind === 'invoke' && state.hasEnded(task.childRunKey))
           this.putOverdue(run, { ...task, dueAt: task.createdAt });
         else this.put(run, task);
-        if (task.kind === 'wait') run.waits = true;
-        state.taskPut(runKey, task.slot, task.messageId);
+        if (task.kind === 'wait') run.mayHaveWaiters = true;
+        state.putTask(runKey, task.slot, task.messageId);
         break;
       }
       case 'delete-task': {
         const run = state.requireRun(write.runKey);
-        this.delete(run, write.slot, run.waits);
-        state.taskDeleted(write.runKey, write.slot);
+        this.delete(run, write.slot, run.mayHaveWaiters);
+        state.deleteTask(write.runKey, write.slot);
         break;
       }
       case 'park-tasks':
@@ -111,7 +111,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
         break;
       case 'delete-tasks':
         this.deleteAll(state.requireRun(write.runKey));
-        state.tasksDeleted(write.runKey);
+        state.deleteTasks(write.runKey);
         break;
       case 'wake-invoker': {
         const { childRunKey, at } = write;
@@ -125,106 +125,115 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
   }
 
   private isDueNow({ dueAt }: Task): boolean {
-    return this.writer !== null && dueAt !== null && dueAt <= this.writer.now;
+    return this.writingNode !== null && dueAt !== null && dueAt <= this.writingNode.now;
   }
 
-  /** Returns this node if the task is due immediately. Other tasks are claimed by the node that finds them due. */
+  /** Returns the id of this node if the task is due immediately. Other tasks are claimed by the node that finds them due. */
   private claimantOf(task: Task): string | null {
-    return this.isDueNow(task) ? (this.writer?.claimant ?? null) : null;
+    return this.isDueNow(task) ? (this.writingNode?.claimant ?? null) : null;
   }
 
   /**
    * The due time of a new message is its position in its queue. It comes from the clock of the database, within the transaction.
-   * A message that is sent after the response to another one is therefore behind it, whatever the clocks of the nodes say.
+   * A message that is sent after the response to another one is therefore behind it, even if the clocks of the nodes differ.
    */
   private withQueuePosition(task: Task, { queue, isNew }: RunTasks): Task {
-    return this.writer && isNew && isQueued(task, queue) && this.isDueNow(task)
-      ? { ...task, dueAt: this.writer.databaseNow }
+    return this.writingNode && isNew && isQueued(task, queue) && this.isDueNow(task)
+      ? { ...task, dueAt: this.writingNode.databaseNow }
       : task;
   }
 
   private put(run: KnownRun, task: Task): void {
-    const tasks = this.tasksOf(run, run.waits);
+    const tasks = this.tasksOf(run, run.mayHaveWaiters);
     tasks.queue = run.queue;
     tasks.isNew = run.isNew;
-    tasks.overdue.delete(task.slot);
+    tasks.overdueSlots.delete(task.slot);
     tasks.slots.set(task.slot, task);
   }
 
   /** Puts a task that is due. No node claims it until a scan finds it. */
   private putOverdue(run: KnownRun, task: Task): void {
     this.put(run, task);
-    this.tasksOf(run, run.waits).overdue.add(task.slot);
+    this.tasksOf(run, run.mayHaveWaiters).overdueSlots.add(task.slot);
   }
 
-  /** Empties the slot. `waits`: whether the run may have waiters. */
-  delete(run: RunInInstance, slot: number, waits: boolean): void {
-    this.tasksOf(run, waits).slots.set(slot, null);
+  /** Empties the slot of a run, which may have waiters. */
+  delete(run: RunInInstance, slot: number, mayHaveWaiters: boolean): void {
+    this.tasksOf(run, mayHaveWaiters).slots.set(slot, null);
   }
 
   private parkAll(run: KnownRun): void {
-    const tasks = this.tasksOf(run, run.waits);
-    tasks.parkAll = true;
+    const tasks = this.tasksOf(run, run.mayHaveWaiters);
+    tasks.mustParkAll = true;
     for (const [slot, task] of tasks.slots) if (task && slot > CALLBACK_SLOT) tasks.slots.set(slot, park(task));
   }
 
   private deleteAll(run: KnownRun): void {
-    const tasks = this.tasksOf(run, run.waits);
-    tasks.deleteAll = true;
-    tasks.parkAll = false;
+    const tasks = this.tasksOf(run, run.mayHaveWaiters);
+    tasks.mustDeleteAll = true;
+    tasks.mustParkAll = false;
     tasks.slots.clear();
   }
 
   send(session: TransactionSession): void {
-    const emptied: RowOf<typeof KEY>[] = [];
+    const emptiedRuns: RowOf<typeof KEY>[] = [];
     const parkedRuns: RowOf<typeof KEY>[] = [];
-    const endedWaits: RowOf<typeof KEY>[] = [];
-    const deleted: RowOf<typeof SLOT>[] = [];
-    const changedWaits: RowOf<typeof SLOT>[] = [];
-    const put: RowOf<typeof TASK>[] = [];
+    const runsWithEndedWaits: RowOf<typeof KEY>[] = [];
+    const deletedSlots: RowOf<typeof SLOT>[] = [];
+    const slotsWithChangedWaits: RowOf<typeof SLOT>[] = [];
+    const taskRows: RowOf<typeof TASK>[] = [];
     const waiters: RowOf<typeof WAITER>[] = [];
     for (const tasks of this.runs.values()) {
-      const { run, waits, queue, deleteAll, parkAll, overdue, slots } = tasks;
+      const { run, mayHaveWaiters, queue, mustDeleteAll, mustParkAll, overdueSlots, slots } = tasks;
       const row = { instance_id: run.instanceId, run_key: run.runKey };
-      if (deleteAll) emptied.push(row);
-      else if (parkAll) parkedRuns.push(row);
-      const endsWaits = deleteAll || parkAll;
-      if (waits && endsWaits) endedWaits.push(row);
+      if (mustDeleteAll) emptiedRuns.push(row);
+      else if (mustParkAll) parkedRuns.push(row);
+      const areWaitsEnded = mustDeleteAll || mustParkAll;
+      if (mayHaveWaiters && areWaitsEnded) runsWithEndedWaits.push(row);
       for (const [slot, task] of slots) {
-        if (!task && !deleteAll) deleted.push({ ...row, slot });
-        if (waits && !endsWaits) changedWaits.push({ ...row, slot });
+        if (!task && !mustDeleteAll) deletedSlots.push({ ...row, slot });
+        if (mayHaveWaiters && !areWaitsEnded) slotsWithChangedWaits.push({ ...row, slot });
         // The node that holds the gates of a queue takes all its due messages in order, whichever node wrote them.
-        const claimedBy = task && !isQueued(task, queue) && !overdue.has(slot) ? this.claimantOf(task) : null;
-        if (task) put.push(taskRowOf(run, this.withQueuePosition(task, tasks), { queue, claimedBy }));
+        const claimedBy = task && !isQueued(task, queue) && !overdueSlots.has(slot) ? this.claimantOf(task) : null;
+        if (task) taskRows.push(taskRowOf(run, this.withQueuePosition(task, tasks), { queue, claimedBy }));
         if (task?.kind === 'wait' && task.dueAt !== null) {
           for (const event_id of new Set(task.eventIds)) waiters.push({ ...row, slot, event_id, since: task.createdAt });
         }
       }
     }
     this.runs.clear();
-    if (emptied.length > 0) session.sendJoined(DELETE_ALL, columnArrays(KEY, emptied));
+    if (emptiedRuns.length > 0) session.sendJoined(DELETE_ALL, columnArrays(KEY, emptiedRuns));
     if (parkedRuns.length > 0) session.send(PARK_ALL, columnArrays(KEY, parkedRuns));
-    if (deleted.length > 0) session.send(DELETE, columnArrays(SLOT, deleted));
-    if (put.length > 0) session.sendJoined(PUT, columnArrays(TASK, put));
-    if (endedWaits.length > 0) session.send(DELETE_ALL_WAITERS, columnArrays(KEY, endedWaits));
-    if (changedWaits.length > 0) session.send(DELETE_WAITERS, columnArrays(SLOT, changedWaits));
+    if (deletedSlots.length > 0) session.send(DELETE, columnArrays(SLOT, deletedSlots));
+    if (taskRows.length > 0) session.sendJoined(PUT, columnArrays(TASK, taskRows));
+    if (runsWithEndedWaits.length > 0) session.send(DELETE_ALL_WAITERS, columnArrays(KEY, runsWithEndedWaits));
+    if (slotsWithChangedWaits.length > 0) session.send(DELETE_WAITERS, columnArrays(SLOT, slotsWithChangedWaits));
     if (waiters.length > 0) session.send(INSERT_WAITERS, columnArrays(WAITER, waiters));
   }
 
-  /** Sends the wake-ups. Must be called after the ends of runs are sent: tasks of ended runs do not become due. */
+  /** Sends the wake-ups. Must be called after the ends of runs are sent, because tasks of ended runs must not become due. */
   sendWakes(session: TransactionSession): void {
     if (this.wakes.size > 0)
-      session.send(WAKE_INVOKERS, [...columnArrays(WAKE, [...this.wakes.values()]), this.writer?.claimant ?? null]);
+      session.send(WAKE_INVOKERS, [...columnArrays(WAKE, [...this.wakes.values()]), this.writingNode?.claimant ?? null]);
     this.wakes.clear();
   }
 
-  private tasksOf(run: RunInInstance, waits: boolean): RunTasks {
+  private tasksOf(run: RunInInstance, mayHaveWaiters: boolean): RunTasks {
     let tasks = this.runs.get(run.runKey);
     if (!tasks) {
-      tasks = { run, waits, queue: null, isNew: false, deleteAll: false, parkAll: false, overdue: new Set(), slots: new Map() };
+      tasks = {
+        run,
+        mayHaveWaiters,
+        queue: null,
+        isNew: false,
+        mustDeleteAll: false,
+        mustParkAll: false,
+        overdueSlots: new Set(),
+        slots: new Map(),
+      };
       this.runs.set(run.runKey, tasks);
     }
-    tasks.waits ||= waits;
+    tasks.mayHaveWaiters ||= mayHaveWaiters;
     return tasks;
   }
 }

@@ -1,22 +1,22 @@
 /**
- * Background work: hidden documents are removed, their space is released, and the server is asked to analyze a table that has
- * grown.
+ * Removes hidden documents in the background, releases their space, and has the database analyze tables that have grown.
  */
 import type pg from 'pg';
 import { integer, textOrNull } from '../connection/columns.js';
 import { type Database, statement, unprepared } from '../connection/connection.js';
-import { createTable, findTable, lockCollection, retryOnTableChange, type StoredNamespace, tableOf } from './collection.js';
-import { rowsCounted } from './ranked-search.js';
+import { createTableSql, findTable, lockCollection, retryOnTableChange, type StoredNamespace, tableOf } from './collection.js';
+import { estimateRowCount } from './ranked-search.js';
 
 /** Maximum number of documents removed in one transaction. */
-const REMOVED_AT_ONCE = 2000;
+const MAX_REMOVED_AT_ONCE = 2000;
 /**
- * Maximum number of remaining documents that are copied to a new table if most are gone, which blocks writes to the index for some
- * seconds. If more remain, later documents reuse the space.
+ * Maximum number of remaining documents that are copied to a new table. The copy blocks writes to the index for some seconds. If
+ * more documents remain, later documents reuse the space.
  */
 const MAX_COPIED = 50_000;
-const GONE_TO_REMAINING = 3;
-/** After this many documents are written by this process, it checks whether the server knows the size of the table. */
+/** The remaining documents are copied if at least this many documents are gone for each one that remains. */
+const MIN_GONE_PER_REMAINING = 3;
+/** After this process has written this many documents, it checks whether the database's statistics know the size of the table. */
 const CHECK_AFTER_DOCUMENTS = 20_000;
 
 const MAINTENANCE_TIMEOUT_MS = 6 * 60 * 60 * 1000;
@@ -27,8 +27,8 @@ const SUMS = statement(`
     coalesce(sum(documents) FILTER (WHERE gone), 0)::bigint AS gone
   FROM search_namespace WHERE index_id = $1`);
 const RENUMBER = statement('UPDATE search_collection SET number = DEFAULT WHERE index_id = $1 RETURNING number');
-const FORGET = statement('DELETE FROM search_namespace WHERE gone AND number = ANY ($1::bigint[])');
-const FORGET_ALL = statement('DELETE FROM search_namespace WHERE index_id = $1');
+const DELETE_NAMESPACES = statement('DELETE FROM search_namespace WHERE gone AND number = ANY ($1::bigint[])');
+const DELETE_ALL_NAMESPACES = statement('DELETE FROM search_namespace WHERE index_id = $1');
 const DROP = statement(`
   INSERT INTO search_collection (index_id, dropped) VALUES ($1, true)
   ON CONFLICT (index_id) DO UPDATE SET dropped = true RETURNING number`);
@@ -36,10 +36,10 @@ const DROP = statement(`
 export class Cleaner {
   private readonly database: Database;
   private readonly onFailure: (error: Error) => void;
-  private readonly cleaning = new Map<string, Promise<void>>();
+  private readonly removals = new Map<string, Promise<void>>();
   private readonly checks = new Set<Promise<void>>();
-  private readonly written = new Map<string, number>();
-  private closed = false;
+  private readonly writtenCounts = new Map<string, number>();
+  private isClosed = false;
 
   constructor(database: Database, onFailure: (error: Error) => void) {
     this.database = database;
@@ -47,15 +47,16 @@ export class Cleaner {
   }
 
   /**
-   * Removes documents that are marked as gone. Resolves when they are removed or the removal has failed. Callers need not wait.
+   * Removes the documents of namespaces that are marked as gone. Resolves when they are removed or the removal has failed. Callers
+   * need not wait.
    */
   clean(indexId: string): Promise<void> {
-    const running = this.cleaning.get(indexId);
+    const runningRemoval = this.removals.get(indexId);
     // The running removal may have missed what was marked after it started.
-    const work = (running ?? Promise.resolve()).then(() => this.runAndReport(() => this.removeGone(indexId)));
-    this.cleaning.set(indexId, work);
+    const work = (runningRemoval ?? Promise.resolve()).then(() => this.runAndReport(() => this.removeGone(indexId)));
+    this.removals.set(indexId, work);
     return work.finally(() => {
-      if (this.cleaning.get(indexId) === work) this.cleaning.delete(indexId);
+      if (this.removals.get(indexId) === work) this.removals.delete(indexId);
     });
   }
 
@@ -63,18 +64,18 @@ export class Cleaner {
   async drop(indexId: string): Promise<void> {
     await this.database.transaction(async (session) => {
       const [row] = await session.query(DROP, [indexId]);
-      session.send(FORGET_ALL, [indexId]);
+      session.send(DELETE_ALL_NAMESPACES, [indexId]);
       if (row) session.send(unprepared(`DROP TABLE IF EXISTS ${tableOf(integer(row, 'number'))}`));
     });
   }
 
-  /** Notes written documents: the server analyzes a table automatically, but not immediately. */
+  /** Counts written documents, and analyzes a table that has grown: the database does this automatically, but later. */
   noteWritten({ table, documents }: StoredNamespace, count: number): void {
-    const written = (this.written.get(table) ?? 0) + count;
-    this.written.set(table, written < CHECK_AFTER_DOCUMENTS ? written : 0);
-    if (written < CHECK_AFTER_DOCUMENTS || this.closed) return;
+    const writtenCount = (this.writtenCounts.get(table) ?? 0) + count;
+    this.writtenCounts.set(table, writtenCount < CHECK_AFTER_DOCUMENTS ? writtenCount : 0);
+    if (writtenCount < CHECK_AFTER_DOCUMENTS || this.isClosed) return;
     const work = this.runAndReport(async () => {
-      const rows = await rowsCounted(this.database, table);
+      const rows = await estimateRowCount(this.database, table);
       if (rows !== null && rows < documents / 2) await this.maintain(`ANALYZE ${table}`);
     });
     this.checks.add(work);
@@ -82,8 +83,8 @@ export class Cleaner {
   }
 
   async close(): Promise<void> {
-    this.closed = true;
-    await Promise.all([...this.cleaning.values(), ...this.checks]);
+    this.isClosed = true;
+    await Promise.all([...this.removals.values(), ...this.checks]);
   }
 
   private async runAndReport(work: () => Promise<void>): Promise<void> {
@@ -99,15 +100,15 @@ export class Cleaner {
     const namespaces = (await this.database.query(SELECT_DELETED_NAMESPACES, [indexId])).map((row) => integer(row, 'number'));
     if (table === null || namespaces.length === 0 || (await this.copyRemaining(indexId))) return;
     for (const namespace of namespaces)
-      for (let after: string | null = ''; after !== null && !this.closed; )
-        after = await this.removeSome(table, namespace, after);
-    if (this.closed) return;
-    await this.database.execute(FORGET, [namespaces]);
-    // If it fails, the server does so automatically later.
+      for (let after: string | null = ''; after !== null && !this.isClosed; )
+        after = await this.removeNextDocuments(table, namespace, after);
+    if (this.isClosed) return;
+    await this.database.execute(DELETE_NAMESPACES, [namespaces]);
+    // If this fails, autovacuum does it later.
     await this.maintain(`VACUUM ${table}`);
   }
 
-  /** Copies what is left to another table, and drops the old one. Returns false if that would take too long. */
+  /** Copies the remaining documents to a new table and drops the old one. Returns false if too many remain. */
   private copyRemaining(indexId: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const collection = await lockCollection(session, indexId);
@@ -115,26 +116,28 @@ export class Cleaner {
       const namespaces = (await session.query(SELECT_DELETED_NAMESPACES, [indexId])).map((row) => integer(row, 'number'));
       const [sums] = await session.query(SUMS, [indexId]);
       if (!sums || namespaces.length === 0) return true;
-      const [remaining, gone] = [integer(sums, 'left'), integer(sums, 'gone')];
-      if (remaining > MAX_COPIED || gone < remaining * GONE_TO_REMAINING) return false;
+      const [remainingCount, goneCount] = [integer(sums, 'left'), integer(sums, 'gone')];
+      if (remainingCount > MAX_COPIED || goneCount < remainingCount * MIN_GONE_PER_REMAINING) return false;
       const [row] = await session.query(RENUMBER, [indexId]);
       if (!row) throw new Error('the table was not renumbered');
-      const [from, to] = [tableOf(collection), tableOf(integer(row, 'number'))];
-      for (const sql of createTable(to)) session.send(unprepared(sql));
-      session.send(unprepared(`INSERT INTO ${to} SELECT * FROM ${from} WHERE namespace <> ALL ($1::bigint[])`), [namespaces]);
-      session.send(unprepared(`DROP TABLE ${from}`));
-      session.send(FORGET, [namespaces]);
+      const [oldTable, newTable] = [tableOf(collection), tableOf(integer(row, 'number'))];
+      for (const sql of createTableSql(newTable)) session.send(unprepared(sql));
+      session.send(unprepared(`INSERT INTO ${newTable} SELECT * FROM ${oldTable} WHERE namespace <> ALL ($1::bigint[])`), [
+        namespaces,
+      ]);
+      session.send(unprepared(`DROP TABLE ${oldTable}`));
+      session.send(DELETE_NAMESPACES, [namespaces]);
       return true;
     });
   }
 
-  /** Removes some documents. Returns the id after which there may be more, or null. */
-  private async removeSome(table: string, namespace: number, after: string): Promise<string | null> {
+  /** Removes the next documents after an id. Returns the id after which there may be more, or null. */
+  private async removeNextDocuments(table: string, namespace: number, after: string): Promise<string | null> {
     const [row] = await this.database.query(
       unprepared(`
         WITH removed AS (
           DELETE FROM ${table} WHERE namespace = $1 AND id IN (
-            SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${REMOVED_AT_ONCE}) RETURNING id)
+            SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${MAX_REMOVED_AT_ONCE}) RETURNING id)
         SELECT max(id) AS last FROM removed`),
       [namespace, after],
     );

@@ -1,4 +1,4 @@
-/** Where the documents of an index are stored: its table, and the numbers of its namespaces. */
+/** Finds, locks and creates the table of an index and its namespaces, which are stored by their numbers. */
 import { flag, integer, text } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession, unprepared } from '../connection/connection.js';
 import { sqlStateOf } from '../connection/errors.js';
@@ -14,7 +14,7 @@ const NAMESPACES = statement('SELECT name, documents FROM search_namespace WHERE
 const LOCK_NAMESPACE = statement(`
   SELECT number, documents FROM search_namespace WHERE index_id = $1 AND name = $2 AND NOT gone FOR UPDATE`);
 /** Share-locks the collection unless the namespace must still be created: two creators would wait for each other's lock. */
-const SHARE_COLLECTION = statement(`
+const SHARE_LOCK_COLLECTION = statement(`
   SELECT number, dropped FROM search_collection c
   WHERE index_id = $1 AND EXISTS (SELECT 1 FROM search_namespace n WHERE n.index_id = $1 AND n.name = $2 AND NOT n.gone)
   FOR SHARE`);
@@ -36,8 +36,8 @@ export interface StoredNamespace {
 
 export const tableOf = (collection: number): string => `search_document_${collection}`;
 
-/** Returns SQL that creates a table. `repeats` counts words that occur more than once. `fields`: see document-text.ts. */
-export const createTable = (table: string): readonly string[] => [
+/** Returns SQL that creates a table. `repeats` and `fields` are described in `DocumentText` (document-text.ts). */
+export const createTableSql = (table: string): readonly string[] => [
   `CREATE TABLE ${table} (
     namespace bigint NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -72,25 +72,25 @@ export async function retryOnTableChange<Result>(work: () => Promise<Result>): P
   }
 }
 
-/** Returns the result of `work` for a stored namespace; null if there is none. */
-export function inNamespace<Result>(
+/** Calls `work` with a stored namespace and returns its result; null if the namespace does not exist. */
+export function withNamespace<Result>(
   session: Session,
   { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
-  work: (stored: StoredNamespace) => Promise<Result>,
+  work: (storedNamespace: StoredNamespace) => Promise<Result>,
 ): Promise<Result | null> {
   return retryOnTableChange(async () => {
-    const stored = await findNamespace(session, indexId, namespace);
-    return stored && work(stored);
+    const storedNamespace = await findNamespace(session, indexId, namespace);
+    return storedNamespace && work(storedNamespace);
   });
 }
 
-/** Locks the namespace against other writes and its removal; null if there is none. */
+/** Locks the namespace against other writes and its removal. Returns null if it does not exist. */
 export async function lockNamespace(
   session: TransactionSession,
   indexId: string,
   namespace: string,
 ): Promise<StoredNamespace | null> {
-  const collections = session.query(SHARE_COLLECTION, [indexId, namespace]);
+  const collections = session.query(SHARE_LOCK_COLLECTION, [indexId, namespace]);
   const namespaces = session.query(LOCK_NAMESPACE, [indexId, namespace]);
   const [[collection], [row]] = await Promise.all([collections, namespaces]);
   if (!collection || flag(collection, 'dropped') || !row) return null;
@@ -98,13 +98,13 @@ export async function lockNamespace(
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
-/** Like lockNamespace, for the whole index: no other transaction writes to it until this one ends. Returns its number, or null. */
+/** Locks the whole index: no other transaction writes to it until this one ends. Returns the number of its table, or null. */
 export async function lockCollection(session: TransactionSession, indexId: string): Promise<number | null> {
   const [row] = await session.query(LOCK_COLLECTION, [indexId]);
   return row && !flag(row, 'dropped') ? integer(row, 'number') : null;
 }
 
-/** Like lockNamespace, but creates what does not exist. */
+/** Like `lockNamespace`, but creates the table and the namespace if they do not exist. Returns `gone` if the index was deleted. */
 export async function createNamespace(
   session: TransactionSession,
   indexId: string,
@@ -115,18 +115,18 @@ export async function createNamespace(
   if (existing) return existing;
   const [createdCollection] = await session.query(INSERT_COLLECTION, [indexId]);
   if (createdCollection)
-    for (const sql of createTable(tableOf(integer(createdCollection, 'number')))) session.send(unprepared(sql));
+    for (const sql of createTableSql(tableOf(integer(createdCollection, 'number')))) session.send(unprepared(sql));
   const collection = await lockCollection(session, indexId);
   if (collection === null) return 'gone';
-  // Another transaction may have created it just now.
+  // Another transaction may have created the namespace just now.
   const [row] = await session.query(LOCK_NAMESPACE, [indexId, namespace]);
-  const stored = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
-  if (row) return { ...stored, namespace: integer(row, 'number') };
+  const fields = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
+  if (row) return { ...fields, namespace: integer(row, 'number') };
   const [count] = await session.query(COUNT_NAMESPACES, [indexId]);
   if (count && integer(count, 'namespaces') >= maxNamespaces) return 'too-many-namespaces';
-  const [created] = await session.query(INSERT_NAMESPACE, [indexId, namespace]);
-  if (!created) throw new Error('the namespace was not created');
-  return { ...stored, namespace: integer(created, 'number') };
+  const [createdRow] = await session.query(INSERT_NAMESPACE, [indexId, namespace]);
+  if (!createdRow) throw new Error('the namespace was not created');
+  return { ...fields, namespace: integer(createdRow, 'number') };
 }
 
 /** Returns the table of the index; null if it never had documents. */
@@ -135,14 +135,14 @@ export async function findTable(session: Session, indexId: string): Promise<stri
   return row ? tableOf(integer(row, 'number')) : null;
 }
 
-/** Returns the bytes on disk of the table with everything that belongs to it; 0 if it is gone. */
-export async function bytesOf(session: Session, table: string): Promise<number> {
+/** Returns the bytes on disk of the table, including its indexes; 0 if there is no table. */
+export async function readDiskBytes(session: Session, table: string): Promise<number> {
   const [row] = await session.query(BYTES, [table]);
   return row ? integer(row, 'bytes') : 0;
 }
 
 /** Returns the names of the namespaces with their numbers of documents. */
-export async function namespacesOf(session: Session, indexId: string) {
+export async function listNamespaces(session: Session, indexId: string) {
   const rows = await session.query(NAMESPACES, [indexId]);
   return rows.map((row) => ({ name: text(row, 'name'), documents: integer(row, 'documents') }));
 }

@@ -1,6 +1,6 @@
 /**
- * Parts of a document in the index: the words of its content, and a tag for each short value, so that a filter on values narrows a
- * search before any document is read.
+ * Converts a document to what its index contains: the words of its content, and a tag for each short value. With tags, a filter on
+ * values narrows a search before any document is read.
  */
 import { createHash } from 'node:crypto';
 import type { FieldPath, Filter, FilterValue, SearchDocument } from '../../../ports/stores/search-store.js';
@@ -12,8 +12,8 @@ const UNTAGGED = '*';
 
 type Steps = FieldPath['steps'];
 
-function tagOf(kind: 'is' | 'has', of: FieldPath['of'], steps: Steps, value: FilterValue): string {
-  const hash = createHash('sha256').update(JSON.stringify([kind, of, steps, value]));
+function tagOf(kind: 'is' | 'has', root: FieldPath['of'], steps: Steps, value: FilterValue): string {
+  const hash = createHash('sha256').update(JSON.stringify([kind, root, steps, value]));
   return hash.digest('base64url').slice(0, 11);
 }
 
@@ -22,30 +22,30 @@ interface CollectedText {
   readonly tags: Set<string>;
 }
 
-function gather(value: unknown, of: FieldPath['of'], steps: Steps, gathered: CollectedText): void {
-  if (of === 'content' && (typeof value === 'string' || typeof value === 'number'))
-    for (const term of termsOf(String(value))) gathered.words.set(term, (gathered.words.get(term) ?? 0) + 1);
-  if (isTagged(value) && steps.every((step) => typeof step === 'string')) gathered.tags.add(tagOf('is', of, steps, value));
+function collectText(value: unknown, root: FieldPath['of'], steps: Steps, collected: CollectedText): void {
+  if (root === 'content' && (typeof value === 'string' || typeof value === 'number'))
+    for (const term of termsOf(String(value))) collected.words.set(term, (collected.words.get(term) ?? 0) + 1);
+  if (isTagged(value) && steps.every((step) => typeof step === 'string')) collected.tags.add(tagOf('is', root, steps, value));
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      if (isTagged(item)) gathered.tags.add(tagOf('has', of, steps, item));
-      gather(item, of, [...steps, index], gathered);
+      if (isTagged(item)) collected.tags.add(tagOf('has', root, steps, item));
+      collectText(item, root, [...steps, index], collected);
     }
   } else if (typeof value === 'object' && value !== null) {
-    for (const [name, item] of Object.entries(value)) gather(item, of, [...steps, name], gathered);
+    for (const [name, item] of Object.entries(value)) collectText(item, root, [...steps, name], collected);
   }
 }
 
 /** Returns a word or tag as it is in the index, where it starts with its namespace. The word must contain no quote. */
 export const lexeme = (namespace: number, word: string): string => `'${namespace.toString(36)}:${word}'`;
 
-/** Content that the database cannot read as JSON: characters that it does not accept in text, and numbers that are too large. */
+/** Matches JSON that the database cannot read: characters that it does not accept in text, and numbers that are too large. */
 const UNREADABLE = /\\u0000|\\ud[89a-f]|\de[+-]?\d{4}/i;
-/** Halves of surrogate pairs, and the character 0. */
-const NO_TEXT = /\p{Surrogate}|\0/gu;
+/** Characters that the database does not accept in text: halves of surrogate pairs, and the character 0. */
+const NON_TEXT = /\p{Surrogate}|\0/gu;
 
 function toReadable(value: unknown): unknown {
-  if (typeof value === 'string') return value.replace(NO_TEXT, '\ufffd');
+  if (typeof value === 'string') return value.replace(NON_TEXT, '\ufffd');
   if (Array.isArray(value)) return value.map(toReadable);
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [toReadable(name), toReadable(item)]));
@@ -61,30 +61,30 @@ export interface DocumentText {
   readonly tags: string;
   /** The number of words. */
   readonly length: number;
-  /** JSON: how often words occur that occur more than once; null if none does. */
+  /** JSON with the number of occurrences of each word that occurs more than once; null if there is no such word. */
   readonly repeats: string | null;
   /** JSON that replaces content and metadata if the database cannot read them; null if it can. */
   readonly fields: string | null;
 }
 
 export function documentText(namespace: number, { content, metadata }: SearchDocument): DocumentText {
-  const gathered: CollectedText = { words: new Map(), tags: new Set() };
-  gather(JSON.parse(content), 'content', [], gathered);
-  if (metadata !== null) gather(JSON.parse(metadata), 'metadata', [], gathered);
-  const { words, tags } = gathered;
-  const repeated = [...words].filter(([, times]) => times > 1);
+  const collected: CollectedText = { words: new Map(), tags: new Set() };
+  collectText(JSON.parse(content), 'content', [], collected);
+  if (metadata !== null) collectText(JSON.parse(metadata), 'metadata', [], collected);
+  const { words, tags } = collected;
+  const repeatedWords = [...words].filter(([, times]) => times > 1);
   const [readableContent, readableMetadata] = [readableJson(content), readableJson(metadata)];
   const isReadable = readableContent === content && readableMetadata === metadata;
   return {
     terms: [...words.keys()].map((word) => lexeme(namespace, word)).join(' '),
     tags: (tags.size > MAX_TAGS ? [UNTAGGED] : [...tags]).map((tag) => lexeme(namespace, tag)).join(' '),
     length: [...words.values()].reduce((sum, times) => sum + times, 0),
-    repeats: repeated.length === 0 ? null : JSON.stringify(Object.fromEntries(repeated)),
+    repeats: repeatedWords.length === 0 ? null : JSON.stringify(Object.fromEntries(repeatedWords)),
     fields: isReadable ? null : `{"content":${readableContent},"metadata":${readableMetadata}}`,
   };
 }
 
-/** Condition on the tags of a document for it to match the filter; null if the filter implies none. */
+/** Returns the condition that the tags of every matching document meet; null if the filter implies none. */
 export function tagsOfFilter(filter: Filter): RequiredTags | null {
   const required = requiredTags(filter, tagOf);
   return required && { kind: 'or', parts: [required, UNTAGGED] };

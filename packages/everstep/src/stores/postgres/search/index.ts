@@ -1,4 +1,4 @@
-/** The documents of search indexes in PostgreSQL, a table for each index. */
+/** The documents of search indexes in PostgreSQL. Each index has its own table. */
 import { LIMITS } from '../../../config/limits.js';
 import type { Log } from '../../../ports/log.js';
 import type {
@@ -17,29 +17,29 @@ import { integer, text, textOrNull } from '../connection/columns.js';
 import { Database, type SqlValue, statement, type TransactionSession, unprepared } from '../connection/connection.js';
 import { Cleaner } from './cleaner.js';
 import {
-  bytesOf,
   createNamespace,
   findTable,
-  inNamespace,
+  listNamespaces,
   lockCollection,
   lockNamespace,
-  namespacesOf,
+  readDiskBytes,
   type StoredNamespace,
+  withNamespace,
 } from './collection.js';
 import { documentText } from './document-text.js';
 import { Values } from './filter-sql.js';
 import { endOfPrefix } from './prefix.js';
-import { documentOf, filterCondition, rankedSearch, withinBytes } from './ranked-search.js';
+import { documentOf, filterCondition, limitBytes, rankedSearch } from './ranked-search.js';
 
-const REMOVED_AT_ONCE = 1000;
+const MAX_REMOVED_AT_ONCE = 1000;
 /** Maximum number of documents that a filter examines in one statement. */
-const FILTERED_AT_ONCE = 2000;
+const MAX_FILTERED_AT_ONCE = 2000;
 
 const COUNT = statement('UPDATE search_namespace SET documents = documents + $2, bytes = bytes + $3 WHERE number = $1');
 const STORED_BYTES = statement(`
   SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM search_namespace WHERE index_id = ANY ($1::text[]) AND NOT gone`);
-/** SQL: the bytes of a document. */
-const BYTES = `(${RECORD_BYTES} + octet_length(content) + coalesce(octet_length(metadata), 0))`;
+/** SQL for the stored bytes of a document. */
+const DOCUMENT_BYTES = `(${RECORD_BYTES} + octet_length(content) + coalesce(octet_length(metadata), 0))`;
 const MARK_GONE = statement(`
   UPDATE search_namespace SET gone = true WHERE index_id = $1 AND ($2::text IS NULL OR name = $2) AND NOT gone RETURNING name`);
 const INSERT_NAMESPACES = statement('INSERT INTO search_namespace (index_id, name) SELECT $1, unnest($2::text[])');
@@ -48,12 +48,12 @@ const INSERT_NAMESPACES = statement('INSERT INTO search_namespace (index_id, nam
 const DEFAULT_CONNECTIONS = 4;
 
 export interface SearchDocumentsOptions {
-  /** URL of the store's database, which is open, so its tables exist. Never logged. */
+  /** URL of the store's database. The store must be open, so that the tables exist. Never logged. */
   readonly url: string;
   readonly log: Log;
-  /** Maximum number of connections; absent: 4. */
+  /** Maximum number of connections (default 4). */
   readonly maxConnections?: number;
-  /** Is called when the background removal fails, which is retried at the next start. */
+  /** Called when the background removal fails. It is retried at the next start. */
   readonly onFailure?: (error: Error) => void;
 }
 
@@ -65,11 +65,11 @@ export async function writeDocuments(
 ) {
   // If several documents have the same id, the last one counts.
   const uniqueDocuments = [...new Map(documents.map((document) => [document.id, document])).values()];
-  // The namespace is locked, so these still exist when they are replaced.
+  // The namespace is locked, so these documents still exist when they are replaced.
   const replacedBytes = session
     .query(
       unprepared(
-        `SELECT coalesce(sum(${BYTES}), 0)::bigint AS bytes FROM ${table} WHERE namespace = $1 AND id = ANY ($2::text[])`,
+        `SELECT coalesce(sum(${DOCUMENT_BYTES}), 0)::bigint AS bytes FROM ${table} WHERE namespace = $1 AND id = ANY ($2::text[])`,
       ),
       [namespace, uniqueDocuments.map(({ id }) => id)],
     )
@@ -83,7 +83,7 @@ export async function writeDocuments(
         AS w (id, length, repeats, terms, tags, content, metadata, fields)
       ON CONFLICT (namespace, id) DO UPDATE SET length = excluded.length, repeats = excluded.repeats, terms = excluded.terms,
         tags = excluded.tags, content = excluded.content, metadata = excluded.metadata, fields = excluded.fields
-      RETURNING xmax = 0 AS made`),
+      RETURNING xmax = 0 AS inserted`),
     [
       namespace,
       uniqueDocuments.map(({ id }) => id),
@@ -97,7 +97,7 @@ export async function writeDocuments(
     ],
   );
   const bytes = uniqueDocuments.reduce((sum, { content, metadata }) => sum + RECORD_BYTES + contentBytes(content, metadata), 0);
-  session.send(COUNT, [namespace, rows.filter(({ made }) => made === true).length, bytes - (await replacedBytes)]);
+  session.send(COUNT, [namespace, rows.filter(({ inserted }) => inserted === true).length, bytes - (await replacedBytes)]);
 }
 
 class PostgresSearchDocuments implements SearchDocuments {
@@ -113,9 +113,9 @@ class PostgresSearchDocuments implements SearchDocuments {
   async upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult> {
     const { indexId, namespace, documents } = query;
     const outcome = await this.database.transaction(async (session): Promise<StoredNamespace | Exclude<UpsertResult, 'done'>> => {
-      const stored = await createNamespace(session, indexId, namespace, LIMITS.maxSearchNamespaces);
-      if (typeof stored !== 'string') await writeDocuments(session, stored, documents);
-      return stored;
+      const storedNamespace = await createNamespace(session, indexId, namespace, LIMITS.maxSearchNamespaces);
+      if (typeof storedNamespace !== 'string') await writeDocuments(session, storedNamespace, documents);
+      return storedNamespace;
     });
     if (typeof outcome === 'string') return outcome;
     this.cleaner.noteWritten(outcome, documents.length);
@@ -125,10 +125,10 @@ class PostgresSearchDocuments implements SearchDocuments {
   async fetch(
     query: Namespace & DocumentBound & { readonly ids: readonly string[] },
   ): Promise<readonly (SearchDocument | null)[]> {
-    const rows = await inNamespace(this.database, query, ({ table, namespace }) =>
+    const rows = await withNamespace(this.database, query, ({ table, namespace }) =>
       this.database.query(
         unprepared(
-          withinBytes(
+          limitBytes(
             `SELECT d.id, d.content, d.metadata, w.n
              FROM (SELECT id, min(n) AS n FROM unnest($2::text[]) WITH ORDINALITY AS u (id, n) GROUP BY id) w
              JOIN ${table} d ON d.namespace = $1 AND d.id = w.id`,
@@ -138,18 +138,18 @@ class PostgresSearchDocuments implements SearchDocuments {
         [namespace, query.ids, query.maxBytes],
       ),
     );
-    const found = new Map((rows ?? []).map((row) => [text(row, 'id'), documentOf(row)]));
-    return query.ids.map((id) => found.get(id) ?? null);
+    const documentsById = new Map((rows ?? []).map((row) => [text(row, 'id'), documentOf(row)]));
+    return query.ids.map((id) => documentsById.get(id) ?? null);
   }
 
   async range(
     query: Namespace & DocumentBound & { readonly prefix: string; readonly after: string | null; readonly limit: number },
   ): Promise<readonly SearchDocument[]> {
     const { prefix, after, limit, maxBytes } = query;
-    const rows = await inNamespace(this.database, query, ({ table, namespace }) =>
+    const rows = await withNamespace(this.database, query, ({ table, namespace }) =>
       this.database.query(
         unprepared(
-          withinBytes(
+          limitBytes(
             `SELECT r.*, row_number() OVER (ORDER BY r.id) AS n FROM (
                SELECT id, content, metadata FROM ${table}
                WHERE namespace = $1 AND id >= $2 AND id > $3 AND ($4::text IS NULL OR id < $4) ORDER BY id LIMIT $5) r`,
@@ -166,7 +166,9 @@ class PostgresSearchDocuments implements SearchDocuments {
   async search(
     query: Namespace & DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
   ): Promise<readonly FoundDocument[]> {
-    return (await inNamespace(this.database, query, (stored) => rankedSearch(this.database, stored, query))) ?? [];
+    return (
+      (await withNamespace(this.database, query, (storedNamespace) => rankedSearch(this.database, storedNamespace, query))) ?? []
+    );
   }
 
   async remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number> {
@@ -207,7 +209,7 @@ class PostgresSearchDocuments implements SearchDocuments {
   async info({ indexId }: { readonly indexId: string }): Promise<SearchIndexInfo> {
     const table = await findTable(this.database, indexId);
     if (table === null) return { namespaces: [], diskBytes: 0 };
-    return { namespaces: await namespacesOf(this.database, indexId), diskBytes: await bytesOf(this.database, table) };
+    return { namespaces: await listNamespaces(this.database, indexId), diskBytes: await readDiskBytes(this.database, table) };
   }
 
   drop({ indexId }: { readonly indexId: string }): Promise<void> {
@@ -223,45 +225,46 @@ class PostgresSearchDocuments implements SearchDocuments {
     return this.closing;
   }
 
-  /** Removes documents. `condition` tests their ids, with values from $2 on. */
+  /** Removes documents. `condition` tests their ids, with values from $2 on; `TABLE` in it is replaced by the name of the table. */
   private async removeWhere({ indexId, namespace }: Namespace, condition: string, values: readonly SqlValue[]): Promise<number> {
     return this.database.transaction(async (session) => {
-      const stored = await lockNamespace(session, indexId, namespace);
-      if (!stored) return 0;
+      const storedNamespace = await lockNamespace(session, indexId, namespace);
+      if (!storedNamespace) return 0;
       const sql = `WITH removed AS (
-        DELETE FROM ${stored.table} WHERE namespace = $1 AND ${condition.replaceAll('TABLE', stored.table)} RETURNING ${BYTES} AS bytes)
+        DELETE FROM ${storedNamespace.table} WHERE namespace = $1 AND ${condition.replaceAll('TABLE', storedNamespace.table)}
+        RETURNING ${DOCUMENT_BYTES} AS bytes)
         SELECT count(*) AS documents, coalesce(sum(bytes), 0)::bigint AS bytes FROM removed`;
-      const [row] = await session.query(unprepared(sql), [stored.namespace, ...values]);
+      const [row] = await session.query(unprepared(sql), [storedNamespace.namespace, ...values]);
       if (!row) return 0;
-      const removed = integer(row, 'documents');
-      session.send(COUNT, [stored.namespace, -removed, -integer(row, 'bytes')]);
-      return removed;
+      const removedCount = integer(row, 'documents');
+      session.send(COUNT, [storedNamespace.namespace, -removedCount, -integer(row, 'bytes')]);
+      return removedCount;
     });
   }
 
   private async removePrefix(query: Namespace, prefix: string): Promise<number> {
     const idsSql = `id IN (SELECT id FROM TABLE
-      WHERE namespace = $1 AND id >= $2 AND ($3::text IS NULL OR id < $3) ORDER BY id LIMIT ${REMOVED_AT_ONCE})`;
-    for (let removed = 0; ; ) {
+      WHERE namespace = $1 AND id >= $2 AND ($3::text IS NULL OR id < $3) ORDER BY id LIMIT ${MAX_REMOVED_AT_ONCE})`;
+    for (let removedCount = 0; ; ) {
       const count = await this.removeWhere(query, idsSql, [prefix, endOfPrefix(prefix)]);
-      removed += count;
-      if (count < REMOVED_AT_ONCE) return removed;
+      removedCount += count;
+      if (count < MAX_REMOVED_AT_ONCE) return removedCount;
     }
   }
 
   private async removeMatching(query: Namespace, filter: Filter): Promise<number> {
-    for (let [removed, after] = [0, '']; ; ) {
+    for (let [removedCount, after] = [0, '']; ; ) {
       const matches = await this.findMatching(query, filter, after);
-      removed += await this.removeWhere(query, 'id = ANY ($2::text[])', [matches.ids]);
-      if (matches.next === null) return removed;
+      removedCount += await this.removeWhere(query, 'id = ANY ($2::text[])', [matches.ids]);
+      if (matches.next === null) return removedCount;
       after = matches.next;
     }
   }
 
-  /** Returns the ids of matching documents among the next ones after `after`; `next` is null when none are left. */
+  /** Returns the matching ids among the next documents after `after`. `next` is null when no documents are left. */
   private async findMatching(query: Namespace, filter: Filter, after: string) {
-    const matches = await inNamespace(this.database, query, async ({ table, namespace }) => {
-      const idsSql = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${FILTERED_AT_ONCE}`;
+    const matches = await withNamespace(this.database, query, async ({ table, namespace }) => {
+      const idsSql = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${MAX_FILTERED_AT_ONCE}`;
       const [end] = await this.database.query(unprepared(`SELECT max(id) AS id FROM (${idsSql}) d`), [namespace, after]);
       const next = end ? textOrNull(end, 'id') : null;
       if (next === null) return null;

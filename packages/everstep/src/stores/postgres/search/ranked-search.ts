@@ -20,7 +20,7 @@ const MAX_SCORED = 10_000;
 const MAX_FILTERED = 50_000;
 const MAX_QUERY_WORDS = 32;
 
-/** As usual for BM25: how soon repetitions of a word stop counting, and how much the length of a text counts against it. */
+/** The usual parameters of BM25: how soon repetitions of a word stop counting, and how much a long text counts less. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
@@ -35,8 +35,8 @@ const STATISTICS = statement(`
 
 const ROWS = statement('SELECT reltuples::bigint AS rows FROM pg_class WHERE oid = to_regclass($1)');
 
-const double = (value: number): string => `${value}::double precision`;
-const HALF = double(0.5);
+const doubleLiteral = (value: number): string => `${value}::double precision`;
+const HALF = doubleLiteral(0.5);
 
 interface Word {
   readonly term: string;
@@ -52,10 +52,10 @@ export const documentOf = (row: Row): SearchDocument => ({
 });
 
 /**
- * Returns SQL for documents in the order `n`, in which those beyond the bytes have no content. Lengths are known without
- * reading the texts. `extraColumns` are also returned.
+ * Returns SQL that selects the documents in the order of `n`. Documents beyond the byte limit have no content. The database knows
+ * the lengths of texts without reading them. `extraColumns` are also selected.
  */
-export const withinBytes = (documents: string, maxBytes: string, extraColumns = ''): string => `
+export const limitBytes = (documents: string, maxBytes: string, extraColumns = ''): string => `
   SELECT b.id${extraColumns}, CASE WHEN b.total <= ${maxBytes}::bigint THEN b.content ELSE '{}' END AS content,
     CASE WHEN b.total <= ${maxBytes}::bigint THEN b.metadata END AS metadata,
     CASE WHEN b.total > ${maxBytes}::bigint THEN b.bytes END AS left_out
@@ -80,26 +80,26 @@ function rarestWords(words: readonly Word[]): readonly Word[] {
 }
 
 interface RankedQuery {
-  readonly stored: StoredNamespace;
+  readonly storedNamespace: StoredNamespace;
   readonly words: readonly Word[];
   readonly filter: Filter | null;
-  /** Condition on the tags of a document for it to match the filter. */
-  readonly required: RequiredTags | null;
+  /** Condition that the tags of every matching document meet. */
+  readonly requiredTags: RequiredTags | null;
   readonly limit: number;
   readonly maxBytes: number;
 }
 
 /** Returns a statement for the best of the first documents that match, with any or all of the words. */
 function scoreStatement(
-  { stored, words, filter, required, limit, maxBytes }: RankedQuery,
-  matching: readonly Word[],
+  { storedNamespace, words, filter, requiredTags, limit, maxBytes }: RankedQuery,
+  matchWords: readonly Word[],
   operator: '|' | '&',
 ) {
   const values = new Values();
-  const { table, namespace, documents } = stored;
+  const { table, namespace, documents } = storedNamespace;
   const query = (terms: readonly Word[]): string => terms.map(({ term }) => lexeme(namespace, term)).join(` ${operator} `);
-  const conditions = [`d.terms @@ ${values.add(query(matching), 'tsquery')}`];
-  if (required) conditions.push(`d.tags @@ ${values.add(tagQuery(namespace, required), 'tsquery')}`);
+  const conditions = [`d.terms @@ ${values.add(query(matchWords), 'tsquery')}`];
+  if (requiredTags) conditions.push(`d.tags @@ ${values.add(tagQuery(namespace, requiredTags), 'tsquery')}`);
   const counts = words.map(({ term }, index) => {
     const has = `m.terms @@ ${values.add(lexeme(namespace, term), 'tsquery')}`;
     return `CASE WHEN ${has} THEN coalesce((m.repeats ->> ${values.add(term, 'text')})::integer, 1) ELSE 0 END AS n${index}`;
@@ -107,12 +107,12 @@ function scoreStatement(
   const documentCount = values.add(documents, 'double precision');
   const weights = words.map((word, index) => {
     // A word in the statistics is in more documents than are examined here.
-    const having = `greatest(count(*) FILTER (WHERE n${index} > 0), ${values.add(Math.round(word.documents), 'bigint')})`;
-    return `ln(1 + greatest(${documentCount} - ${having} + ${HALF}, ${HALF}) / (${having} + ${HALF})) AS w${index}`;
+    const wordFrequency = `greatest(count(*) FILTER (WHERE n${index} > 0), ${values.add(Math.round(word.documents), 'bigint')})`;
+    return `ln(1 + greatest(${documentCount} - ${wordFrequency} + ${HALF}, ${HALF}) / (${wordFrequency} + ${HALF})) AS w${index}`;
   });
   // All values are in double precision: others would be computed as decimals, ten times as slowly.
   const scoreOf = (_: Word, index: number): string =>
-    `s.w${index} * c.n${index} * ${double(SATURATION + 1)} / (c.n${index} + c.norm)`;
+    `s.w${index} * c.n${index} * ${doubleLiteral(SATURATION + 1)} / (c.n${index} + c.norm)`;
   const columns = 'id, length, repeats, terms';
   const examinedColumns = filter ? `${columns}, content, metadata, fields` : columns;
   const candidates = `SELECT ${examinedColumns} FROM ${table} d WHERE ${conditions.join(' AND ')} LIMIT ${filter ? MAX_FILTERED : MAX_SCORED}`;
@@ -123,13 +123,14 @@ function scoreStatement(
     values: values.list,
     statement: unprepared(`
       WITH c AS MATERIALIZED (SELECT m.id, m.length, ${counts.join(', ')} FROM (${filtered}) m),
-        s AS MATERIALIZED (SELECT ${double(SATURATION * LENGTH_WEIGHT)} / greatest(avg(length)::double precision, 1) AS steepness,
+        s AS MATERIALIZED (SELECT
+          ${doubleLiteral(SATURATION * LENGTH_WEIGHT)} / greatest(avg(length)::double precision, 1) AS steepness,
           ${weights.join(', ')} FROM c),
         best AS (
           SELECT c.id, ${words.map(scoreOf).join(' + ')} AS score
-          FROM s, LATERAL (SELECT *, ${double(SATURATION * (1 - LENGTH_WEIGHT))} + s.steepness * length AS norm FROM c) c
+          FROM s, LATERAL (SELECT *, ${doubleLiteral(SATURATION * (1 - LENGTH_WEIGHT))} + s.steepness * length AS norm FROM c) c
           ORDER BY score DESC, c.id LIMIT ${values.add(limit, 'integer')})
-      ${withinBytes(
+      ${limitBytes(
         `SELECT d.id, d.content, d.metadata, best.score, row_number() OVER (ORDER BY best.score DESC, d.id) AS n FROM best
          JOIN ${table} d ON d.namespace = ${values.add(namespace, 'bigint')} AND d.id = best.id`,
         values.add(maxBytes, 'bigint'),
@@ -144,15 +145,15 @@ export function filterCondition(filter: Filter, values: Values): string {
       coalesce(d.fields -> 'metadata', d.metadata::jsonb) AS metadata OFFSET 0) j WHERE ${filterSql(filter, 'j', values)})`;
 }
 
-/** Returns how many documents may have such tags, if nothing is known about rare ones. */
-function boundOf(required: RequiredTags, documentsOf: (tag: string) => number): number {
+/** Estimates how many documents have the required tags. Tags that are not in the statistics count as 0. */
+function estimateDocuments(required: RequiredTags, documentsOf: (tag: string) => number): number {
   if (typeof required === 'string') return documentsOf(required);
-  const bounds = required.parts.map((scoreOf) => boundOf(scoreOf, documentsOf));
+  const bounds = required.parts.map((part) => estimateDocuments(part, documentsOf));
   return required.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
 }
 
-/** Returns the approximate numbers of documents with words and tags; 0 for those that are not in the statistics. */
-async function frequencies(
+/** Returns a function for the approximate number of documents with a word or tag; 0 if it is not in the statistics. */
+async function readFrequencies(
   session: Session,
   { table, namespace }: StoredNamespace,
   terms: readonly string[],
@@ -160,33 +161,35 @@ async function frequencies(
 ) {
   const lexemeText = (word: string): string => lexeme(namespace, word).slice(1, -1);
   const rows = await session.query(STATISTICS, [table, terms.map(lexemeText), tags.map(lexemeText)]);
-  const foundIds = new Map(rows.map((row) => [text(row, 'lexeme'), Number(row.documents)]));
-  return (word: string): number => foundIds.get(lexemeText(word)) ?? 0;
+  const documentCounts = new Map(rows.map((row) => [text(row, 'lexeme'), Number(row.documents)]));
+  return (word: string): number => documentCounts.get(lexemeText(word)) ?? 0;
 }
 
 export async function rankedSearch(
   session: Session,
-  stored: StoredNamespace,
+  storedNamespace: StoredNamespace,
   query: DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
 ): Promise<readonly FoundDocument[]> {
   const { filter, limit, maxBytes } = query;
   const terms = [...new Set(termsOf(query.text))].slice(0, MAX_QUERY_WORDS);
   if (terms.length === 0) return [];
-  const required = filter && tagsOfFilter(filter);
-  const isSmall = stored.documents <= MAX_SCORED;
-  const documentsOf = isSmall ? () => 0 : await frequencies(session, stored, terms, required ? tagsOf(required) : []);
+  const requiredTags = filter && tagsOfFilter(filter);
+  const isSmall = storedNamespace.documents <= MAX_SCORED;
+  const documentsOf = isSmall
+    ? () => 0
+    : await readFrequencies(session, storedNamespace, terms, requiredTags ? tagsOf(requiredTags) : []);
   const words = terms.map((term): Word => ({ term, documents: documentsOf(term) })).sort((a, b) => a.documents - b.documents);
-  const runQuery = async (matching: readonly Word[], operator: '|' | '&') => {
+  const runQuery = async (matchWords: readonly Word[], operator: '|' | '&') => {
     const { statement: scoring, values } = scoreStatement(
-      { stored, words, filter, required, limit, maxBytes },
-      matching,
+      { storedNamespace, words, filter, requiredTags, limit, maxBytes },
+      matchWords,
       operator,
     );
     return (await session.query(scoring, values)).map(foundDocumentOf);
   };
-  const isNarrow = isSmall || (required !== null && boundOf(required, documentsOf) <= MAX_SCORED);
-  const rare = isNarrow ? words : rarestWords(words);
-  if (rare.length > 0) return runQuery(rare, '|');
+  const isNarrow = isSmall || (requiredTags !== null && estimateDocuments(requiredTags, documentsOf) <= MAX_SCORED);
+  const rareWords = isNarrow ? words : rarestWords(words);
+  if (rareWords.length > 0) return runQuery(rareWords, '|');
   const matches = await runQuery(words, '&');
   if (matches.length >= limit || words.length === 1) return matches;
   const foundIds = new Set(matches.map(({ id }) => id));
@@ -194,8 +197,8 @@ export async function rankedSearch(
   return [...matches, ...additional.filter(({ id }) => !foundIds.has(id))].slice(0, limit);
 }
 
-/** Returns the server's estimate of the number of rows; below 0 if it was never analyzed, null if there is no table. */
-export async function rowsCounted(session: Session, table: string): Promise<number | null> {
+/** Returns the database's estimate of the number of rows; negative if the table was never analyzed, null if there is no table. */
+export async function estimateRowCount(session: Session, table: string): Promise<number | null> {
   const [row] = await session.query(ROWS, [table]);
   return row ? integer(row, 'rows') : null;
 }

@@ -1,9 +1,9 @@
 /**
- * Measures searches among very many documents. Fills an index and queries it:
+ * Measures searches among very many documents. It fills an index and queries it:
  *
- *   node search.bench.js [documents = 1000000] [URL of a PostgreSQL]
+ *   node search.bench.js [documents = 1000000] [URL of a PostgreSQL database]
  *
- * Prints a line per kind of query, in ms, and the times of deletion. Without a URL it starts its own server.
+ * It prints the times of each kind of query and of deletions, in ms. Without a URL, it starts its own server.
  */
 import { performance } from 'node:perf_hooks';
 import { fill, measureSearches, target } from '../../shared/search/search-load.fixture.js';
@@ -25,16 +25,16 @@ const documents = openPostgresSearchDocuments({ url, log, onFailure: (error) => 
 await fill(documents, count);
 await measureSearches(documents);
 
-const started = performance.now();
+const startedAt = performance.now();
 await documents.upsert({ ...target, namespace: 'other', documents: [{ id: 'a', content: '{"title":"w0x"}', metadata: null }] });
 await documents.removeNamespace(target);
-console.log(`a namespace was hidden in ${(performance.now() - started).toFixed(1)} ms`);
+console.log(`a namespace was hidden in ${(performance.now() - startedAt).toFixed(1)} ms`);
 await documents.resume(target);
 const { diskBytes } = await documents.info(target);
-const seconds = ((performance.now() - started) / 1000).toFixed(1);
+const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(`its space was released after ${seconds} s: ${Math.round(diskBytes / 2 ** 20)} MiB are left`);
-const dropped = performance.now();
+const dropStartedAt = performance.now();
 await documents.drop(target);
-console.log(`the index was dropped in ${(performance.now() - dropped).toFixed(1)} ms`);
+console.log(`the index was dropped in ${(performance.now() - dropStartedAt).toFixed(1)} ms`);
 await documents.close();
 await server?.stop();

@@ -1,4 +1,4 @@
-/** The stem of an English word, by the rules of M. F. Porter (1980). Words of other languages change little. */
+/** Computes the stem of an English word by the rules of M. F. Porter (1980). Words of other languages change little. */
 
 type Rule = readonly [suffix: string, replacement: string];
 
@@ -55,14 +55,14 @@ function soundsOf(word: string): string {
   return sounds;
 }
 
-/** Returns how often consonants follow vowels. */
+/** Returns Porter's measure of a word: how often consonants follow vowels. */
 const measure = (word: string): number => soundsOf(word).match(/v+c+/g)?.length ?? 0;
 const hasVowel = (word: string): boolean => soundsOf(word).includes('v');
-const endsDouble = (word: string): boolean => word.at(-1) === word.at(-2) && soundsOf(word).endsWith('c');
+const endsWithDoubleConsonant = (word: string): boolean => word.at(-1) === word.at(-2) && soundsOf(word).endsWith('c');
 /** Returns whether the word ends with consonant, vowel, consonant, such as `hop`. */
-const endsShort = (word: string): boolean => soundsOf(word).endsWith('cvc') && !/[wxy]$/.test(word);
+const endsWithShortSyllable = (word: string): boolean => soundsOf(word).endsWith('cvc') && !/[wxy]$/.test(word);
 
-/** Applies a rule. The rule of the longest suffix of the word decides, whether it applies or not. */
+/** Applies the rule with the longest matching suffix. If that rule does not apply, no shorter one is tried. */
 function replaceSuffix(word: string, rules: readonly Rule[]): string {
   const rule = rules.filter(([suffix]) => word.endsWith(suffix)).sort(([a], [b]) => b.length - a.length)[0];
   if (!rule) return word;
@@ -75,14 +75,14 @@ function removePlural(word: string): string {
   return word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word;
 }
 
-function removePast(word: string): string {
+function removePastTense(word: string): string {
   if (word.endsWith('eed')) return measure(word.slice(0, -3)) > 0 ? word.slice(0, -1) : word;
   const suffix = ['ed', 'ing'].find((candidate) => word.endsWith(candidate));
   const stem = suffix === undefined ? '' : word.slice(0, -suffix.length);
   if (!hasVowel(stem)) return word;
   if (/(at|bl|iz)$/.test(stem)) return `${stem}e`;
-  if (endsDouble(stem) && !/[lsz]$/.test(stem)) return stem.slice(0, -1);
-  return measure(stem) === 1 && endsShort(stem) ? `${stem}e` : stem;
+  if (endsWithDoubleConsonant(stem) && !/[lsz]$/.test(stem)) return stem.slice(0, -1);
+  return measure(stem) === 1 && endsWithShortSyllable(stem) ? `${stem}e` : stem;
 }
 
 function removeEnding(word: string): string {
@@ -96,13 +96,13 @@ function removeLastE(word: string): string {
   if (!word.endsWith('e')) return word;
   const stem = word.slice(0, -1);
   const count = measure(stem);
-  return count > 1 || (count === 1 && !endsShort(stem)) ? stem : word;
+  return count > 1 || (count === 1 && !endsWithShortSyllable(stem)) ? stem : word;
 }
 
-/** Returns the stem of a word in lower case. A word with anything except plain Latin letters is its own stem. */
+/** Returns the stem of a word in lower case. A word that contains other characters than plain Latin letters is its own stem. */
 export function stemOf(word: string): string {
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word;
-  let stem = removePast(removePlural(word));
+  let stem = removePastTense(removePlural(word));
   if (stem.endsWith('y') && hasVowel(stem.slice(0, -1))) stem = `${stem.slice(0, -1)}i`;
   stem = removeLastE(removeEnding(replaceSuffix(replaceSuffix(stem, STEP_2), STEP_3)));
   return stem.endsWith('ll') && measure(stem) > 1 ? stem.slice(0, -1) : stem;

@@ -1,9 +1,9 @@
-/** Splits texts into the words by which they are found: letters and digits in lower case, without accents, as English stems. */
+/** Splits texts into searchable words: letters and digits in lower case, without accents, as English stems. */
 import { stemOf } from './stem.js';
 
-/** Maximum length of a word. Only the start of a longer one counts. */
-const MAX_LENGTH = 64;
-const MAX_REMEMBERED = 20_000;
+/** Maximum length of a word. Longer words are truncated. */
+const MAX_WORD_LENGTH = 64;
+const MAX_CACHED_TERMS = 20_000;
 
 const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
 const ACCENTS = /[\u0300-\u036f]/g;
@@ -14,11 +14,11 @@ function termOf(word: string): string {
   const cached = termCache.get(word);
   if (cached !== undefined) return cached;
   const plain = word.toLowerCase().normalize('NFD').replace(ACCENTS, '').normalize('NFC');
-  const term = stemOf([...plain].slice(0, MAX_LENGTH).join(''));
-  if (termCache.size >= MAX_REMEMBERED) termCache.clear();
+  const term = stemOf([...plain].slice(0, MAX_WORD_LENGTH).join(''));
+  if (termCache.size >= MAX_CACHED_TERMS) termCache.clear();
   termCache.set(word, term);
   return term;
 }
 
-/** Returns the words of a text in their order; accents alone are not a word. */
+/** Returns the words of a text in their order. Accents alone are not a word. */
 export const termsOf = (text: string): readonly string[] => (text.match(WORD) ?? []).map(termOf).filter((term) => term !== '');

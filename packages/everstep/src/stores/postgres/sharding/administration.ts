@@ -1,4 +1,4 @@
-/** A connection for commands that administer the distribution of a store. */
+/** Opens a connection for commands that administer the distribution of a store. */
 import pg from 'pg';
 import { locationOfUrl } from '../connection/errors.js';
 import { checkTls } from '../connection/tls.js';

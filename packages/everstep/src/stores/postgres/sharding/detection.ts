@@ -4,14 +4,14 @@ import type { Session, Statement } from '../connection/connection.js';
 import { citus, type Engine, POSTGRESQL } from './engine.js';
 import { type ClusterConnection, ShardServers } from './shard-servers.js';
 
-/** Reads the distributed tables of the schema, if the server can have any. */
+/** Whether the database server can have distributed tables. */
 const HAS_CATALOG: Statement = { name: '', text: `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS found` };
 const IS_DISTRIBUTED: Statement = {
   name: '',
   text: `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_dist_partition WHERE logicalrelid = to_regclass('task')) AS found`,
 };
 
-/** Returns what the database supports. Tables that are not distributed are used as on one server, whatever the server supports. */
+/** Returns what the database supports. Tables that are not distributed are used as on one server, even if the server has Citus. */
 export async function engineOf(session: Session & ClusterConnection, log: Log): Promise<Engine> {
   const isTrue = async (statement: Statement) => (await session.query(statement))[0]?.found === true;
   return (await isTrue(HAS_CATALOG)) && (await isTrue(IS_DISTRIBUTED)) ? citus(new ShardServers(session, log)) : POSTGRESQL;

@@ -19,13 +19,13 @@ export interface DistributionState {
   readonly nodes: readonly string[];
 }
 
-/** The database cannot be distributed. The message is human-readable. */
+/** Thrown if the tables cannot be distributed. The message is for the operator. */
 export class DistributionError extends Error {
   override readonly name = 'DistributionError';
 }
 
 const SHARDS = 32;
-/** All tables, in the order in which they refer to each other. */
+/** All distributed tables, each after the tables that it refers to. */
 const DISTRIBUTIONS: readonly Distribution[] = [
   ...ON_EVERY_SERVER.map((table) => ({ table, by: null })),
   ...BY_INSTANCE.map((table) => ({ table, by: 'instance_id' })),
@@ -72,7 +72,7 @@ export async function distributionState(client: pg.ClientBase): Promise<Distribu
   };
 }
 
-/** An earlier version distributed the directory by run. */
+/** Prepares the directory. An earlier version distributed it by run, and its primary key had only the run. */
 async function prepareDirectory(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query('SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::text::regclass', [DIRECTORY]);
   if (rows.length > 0) await client.query('SELECT undistribute_table($1::text::regclass)', [DIRECTORY]);
@@ -100,7 +100,7 @@ export async function distribute(
   const { pending, nodes } = await distributionState(client);
   if (pending.length > 0 && nodes.length > 0) {
     throw new DistributionError(
-      `nodes are running (${nodes.join(', ')}); stop all nodes before the tables are distributed, because they detect it when they start`,
+      `nodes are running (${nodes.join(', ')}); stop all nodes first, because they detect distributed tables only when they start`,
     );
   }
   // There is no timeout, because existing rows are copied.

@@ -1,15 +1,15 @@
-/** The features of a database. They are detected when the store is opened, and decide how the same statements are sent. */
+/** The features of a database. They are detected when the store is opened, and determine in which form statements are sent. */
 import type { ShardServers } from './shard-servers.js';
 
 export interface Engine {
   /** Name of the product, for display. */
   readonly name: string;
   /**
-   * Whether the tables are on several servers by their instance. A statement then names its instance as one value, and a
+   * Whether the tables are distributed over several servers by instance. A statement then names its instance as one value, and a
    * transaction contains the writes of one instance.
    */
   readonly isDistributed: boolean;
-  /** The servers of distributed tables; else null. */
+  /** The servers of distributed tables; null if the tables are not distributed. */
   readonly servers: ShardServers | null;
 }
 

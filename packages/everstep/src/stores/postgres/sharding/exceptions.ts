@@ -1,6 +1,6 @@
 /**
- * Statements on distributed tables that name no instance, by a part of their text, with the reason. A test refuses all others. On
- * distributed tables, statements "of one server" are not sent: others replace them.
+ * Lists the statements that name no instance although their tables can be distributed: a part of the text, and the reason. A test
+ * rejects all others. Statements "of one server" are not sent to distributed tables; other statements replace them there.
  */
 const READ = 'a plain read over all servers';
 const ONE_SERVER = 'of one server';

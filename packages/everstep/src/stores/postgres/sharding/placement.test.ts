@@ -13,7 +13,7 @@ import { locationsOf, moveInstance, serversOf } from './placement.js';
 
 const schemas = NO_CLUSTER || (await openTestSchemas());
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-/** More than shards, so that some share one. */
+/** More instances than shards, so that some instances share a shard. */
 const INSTANCES = Array.from({ length: 8 }, (_, n) => `qi_${n}`);
 const RUNS = 40;
 
@@ -42,7 +42,7 @@ const recordNext = (runKey: string, index: number) =>
 describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && schemas }, () => {
   if (typeof schemas === 'string') return;
 
-  test('a store with data is distributed, repeatedly if needed, and continues', async () => {
+  test('a store with data is distributed and continues to work, and distributing it again changes nothing', async () => {
     const { url } = await schemas.make({ hasTables: false });
     const before = await openPostgresStore({ url, log });
     await fill(before);
@@ -51,7 +51,7 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
       await distribute(client, { shards: 4 });
       assert.deepEqual((await distributionState(client)).pending, []);
       await distribute(client, { shards: 4 });
-      // As by an earlier version.
+      // An earlier version distributed the directory like this.
       await client.query(`SELECT undistribute_table('run_directory')`);
       await client.query('ALTER TABLE run_directory DROP CONSTRAINT run_directory_pkey, ADD PRIMARY KEY (run_key)');
       await client.query(`SELECT create_distributed_table('run_directory', 'run_key', colocate_with => 'none')`);

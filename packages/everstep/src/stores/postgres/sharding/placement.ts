@@ -1,4 +1,4 @@
-/** Where the shards and the queue instances of a Citus cluster are, and moves of an instance while it is used. */
+/** Finds the shards and the queue instances of a Citus cluster, and moves an instance while it is used. */
 import type pg from 'pg';
 import { DistributionError } from './distribute.js';
 import { BY_INSTANCE } from './tables.js';
@@ -31,7 +31,7 @@ export async function serversOf(client: pg.ClientBase): Promise<readonly ServerS
   return rows;
 }
 
-/** Returns the locations of instances in the order of their ids: at most `limit` after the given one, or only one. */
+/** Returns the locations of instances in the order of their ids: at most `limit` after the id `after`, or only that of `only`. */
 export async function locationsOf(
   client: pg.ClientBase,
   { only, after = '', limit }: { readonly only?: string; readonly after?: string; readonly limit: number },
@@ -54,9 +54,9 @@ async function locationOf(client: pg.ClientBase, instanceId: string): Promise<In
 }
 
 /**
- * Moves an instance to another server with all its rows, while nodes use it. If its shard contains other instances, it first gets
- * one of its own: the writes of all of them wait while the rows of the shard are copied. Its own writes wait for a moment at the
- * end of the move. Returns the new location.
+ * Moves an instance to another server with all its rows, while nodes use it. If its shard contains other instances, the instance
+ * first gets a separate shard: the writes of all these instances wait while the rows of the shard are copied. At the end of the
+ * move, the writes of the instance wait for a moment. Returns the new location.
  */
 export async function moveInstance(
   client: pg.ClientBase,
@@ -70,7 +70,7 @@ export async function moveInstance(
   // There is no timeout, because all rows of the shard are copied.
   await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
   let location = await locationOf(client, instanceId);
-  if (!(await isAlone(client, location.shard))) {
+  if (!(await hasOneInstance(client, location.shard))) {
     await client.query(
       // Logical replication into a new shard can stop at the first update of a row.
       `SELECT isolate_tenant_to_new_shard('${TABLE}', $1::text, 'CASCADE', shard_transfer_mode => 'block_writes')`,
@@ -94,7 +94,7 @@ function addressOf(server: string): readonly [host: string, port: number] {
 }
 
 /** Returns whether no other instance is on the shard. */
-async function isAlone(client: pg.ClientBase, shard: string): Promise<boolean> {
+async function hasOneInstance(client: pg.ClientBase, shard: string): Promise<boolean> {
   const { rows } = await client.query<{ instances: string }>(
     `SELECT count(*) AS instances FROM queue_instance
      WHERE get_shard_id_for_distribution_column('${TABLE}', instance_id) = $1::bigint`,

@@ -67,7 +67,7 @@ describe('a statement for tables on several servers', () => {
   });
 });
 
-test('every table is in one list of where its rows are', () => {
+test('every table is in one of the lists of how tables are distributed', () => {
   const tables = new Set(['schema_version']);
   for (const sql of MIGRATIONS) {
     for (const [, table = ''] of sql.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+) \(/g)) tables.add(table);

@@ -1,16 +1,16 @@
 /**
- * The form of a statement for tables that are on several servers. Statements take rows as arrays, with the instance of each row.
- * A planner that selects the server before the execution does not look into arrays, so this form takes the instance as one value.
+ * Creates the form of a statement for distributed tables. Statements take rows as arrays, with the instance of each row. A planner
+ * that selects the server before the execution does not look into arrays, so this form takes the instance as one value.
  */
 import type { SqlValue } from '../connection/sql-values.js';
 
-/** Rows as arrays: the parameters, whether the rows are numbered, the alias, and the columns. */
+/** Matches rows as arrays: the parameters, whether the rows are numbered, the alias, and the columns. */
 const ROW_SET = /unnest\((\$\d+::[a-z ]+\[\](?:,\s*\$\d+::[a-z ]+\[\])*)\)(\s+WITH ORDINALITY)?\s+AS (\w+) ?\(([\w,\s]+)\)/g;
 const PARAMETER = /\$(\d+)/g;
 /** Columns of row sets that contain the instance of a row. */
 const INSTANCE_COLUMNS: ReadonlySet<string> = new Set(['instance_id', 'child_instance', 'from_instance']);
 
-/** A statement by its name, or with an empty name if it is planned each time. */
+/** A statement with its name, which is empty if the statement is planned each time. */
 interface NamedStatement {
   readonly name: string;
   readonly text: string;
@@ -18,81 +18,87 @@ interface NamedStatement {
 
 export interface RoutedStatement {
   readonly statement: NamedStatement;
-  /** Converts values of the original statement: returns one list for each instance of the rows, in a fixed order. */
+  /** Converts the values of the original statement to one list for each instance of the rows, in a fixed order. */
   valuesOf(values: readonly SqlValue[]): readonly (readonly SqlValue[])[];
 }
 
-/** Keyed by the names of their statements, whose number is limited because they come from the code. */
-const routed = new Map<string, RoutedStatement>();
+/** Routed statements by the names of the originals. All originals are constants of the code, so their number is limited. */
+const routedStatements = new Map<string, RoutedStatement>();
 
 export function routedStatement(original: NamedStatement): RoutedStatement {
   if (original.name === '') return route(original);
-  const cached = routed.get(original.name);
+  const cached = routedStatements.get(original.name);
   if (cached) return cached;
   const newRouted = route(original);
-  routed.set(original.name, newRouted);
+  routedStatements.set(original.name, newRouted);
   return newRouted;
 }
 
-/** Parameters of a row set: `instances` are those with an instance, of which the first one owns the rows. */
+/** Numbers of the parameters of a row set. */
 interface RowSet {
-  readonly instances: readonly number[];
-  readonly all: readonly number[];
+  /** The parameters that contain instances. The instances in the first of them own the rows. */
+  readonly instanceNumbers: readonly number[];
+  readonly allNumbers: readonly number[];
 }
 
 function route(original: NamedStatement): RoutedStatement {
   const sets: RowSet[] = [];
   const instances = new Map<string, string>();
-  const withRows = original.text.replace(ROW_SET, (match, parameters: string, numbered: string | undefined, alias, columns) => {
-    const names = String(columns)
-      .split(',')
-      .map((name) => name.trim());
-    const arrays = parameters.split(',').map((parameter) => parameter.trim());
-    const isInstance = names.map((name, index) => index < arrays.length && INSTANCE_COLUMNS.has(name));
-    if (!isInstance.includes(true)) return match;
-    const all = arrays.map((array) => Number(/\d+/.exec(array)?.[0]));
-    sets.push({ all, instances: all.filter((_, index) => isInstance[index]) });
-    const parameterOf = (index: number) => arrays[index]?.replace('[]', '') ?? '';
-    for (const [index, name] of names.entries()) if (isInstance[index]) instances.set(`${alias}.${name}`, parameterOf(index));
-    const selected = names.map((name, index) => (isInstance[index] ? `${parameterOf(index)} AS ${name}` : `r.${name}`));
-    const rowArrays = arrays.filter((_, index) => !isInstance[index]);
-    const rowNames = names.filter((_, index) => !isInstance[index]);
-    const from =
-      rowArrays.length === 0 ? '' : ` FROM unnest(${rowArrays.join(', ')})${numbered ?? ''} AS r(${rowNames.join(', ')})`;
-    return `(SELECT ${selected.join(', ')}${from}) AS ${alias}`;
-  });
-  const text = compareWithInstance(compareWithValues(instances, withRows));
+  const textWithRowSets = original.text.replace(
+    ROW_SET,
+    (match, parameters: string, numbered: string | undefined, alias, columns) => {
+      const names = String(columns)
+        .split(',')
+        .map((name) => name.trim());
+      const arrays = parameters.split(',').map((parameter) => parameter.trim());
+      const isInstance = names.map((name, index) => index < arrays.length && INSTANCE_COLUMNS.has(name));
+      if (!isInstance.includes(true)) return match;
+      const allNumbers = arrays.map((array) => Number(/\d+/.exec(array)?.[0]));
+      sets.push({ allNumbers, instanceNumbers: allNumbers.filter((_, index) => isInstance[index]) });
+      const parameterOf = (index: number) => arrays[index]?.replace('[]', '') ?? '';
+      for (const [index, name] of names.entries()) if (isInstance[index]) instances.set(`${alias}.${name}`, parameterOf(index));
+      const selectedColumns = names.map((name, index) => (isInstance[index] ? `${parameterOf(index)} AS ${name}` : `r.${name}`));
+      const rowArrays = arrays.filter((_, index) => !isInstance[index]);
+      const rowNames = names.filter((_, index) => !isInstance[index]);
+      const from =
+        rowArrays.length === 0 ? '' : ` FROM unnest(${rowArrays.join(', ')})${numbered ?? ''} AS r(${rowNames.join(', ')})`;
+      return `(SELECT ${selectedColumns.join(', ')}${from}) AS ${alias}`;
+    },
+  );
+  const text = compareWithInstance(compareWithValues(instances, textWithRowSets));
   const usedNumbers = [...new Set([...text.matchAll(PARAMETER)].map(([, number]) => Number(number)))].sort((a, b) => a - b);
   const numbers = new Map(usedNumbers.map((number, index) => [number, index + 1]));
   const renumbered = text.replace(PARAMETER, (_, number) => `$${numbers.get(Number(number))}`);
   return {
     statement: { name: original.name === '' ? '' : `${original.name}_routed`, text: renumbered },
     valuesOf: (values) =>
-      byInstance(sets, values).map((instanceValues) => usedNumbers.map((number) => instanceValues[number - 1] ?? null)),
+      valuesByInstance(sets, values).map((instanceValues) => usedNumbers.map((number) => instanceValues[number - 1] ?? null)),
   };
 }
 
 /**
- * Compares with the value of an instance where the statement compares with a column of a row set. The planner does not find the
- * value through the column in a subquery of a row.
+ * Replaces comparisons with the instance column of a row set by comparisons with its value. The planner does not find the value
+ * through the column in a subquery of a row.
  */
 function compareWithValues(instances: ReadonlyMap<string, string>, text: string): string {
-  let compared = text;
+  let result = text;
   for (const [column, value] of instances) {
     const name = column.replace('.', '\\.');
-    compared = compared.replace(new RegExp(`= ${name}\\b`, 'g'), `= ${value.replace('$', '$$$$')}`);
+    result = result.replace(new RegExp(`= ${name}\\b`, 'g'), `= ${value.replace('$', '$$$$')}`);
   }
-  return compared;
+  return result;
 }
 
 const SAME_INSTANCE = /\b(\w+)\.instance_id = (\w+)\.instance_id\b/g;
-const OF_LIST = /\binstance_id\s*=\s*ANY\b/i;
-const OF_VALUE = /\binstance_id = \$(\d+)\b|\$(\d+)(?:::text)? AS instance_id\b/g;
+const INSTANCE_IN_LIST = /\binstance_id\s*=\s*ANY\b/i;
+const INSTANCE_VALUE = /\binstance_id = \$(\d+)\b|\$(\d+)(?:::text)? AS instance_id\b/g;
 
 /** If the statement names one instance, compares each table with it: the planner does not find the value through another table. */
 function compareWithInstance(text: string): string {
-  if (OF_LIST.test(text)) return text;
-  const instanceNumbers = new Set([...text.matchAll(OF_VALUE)].map(([, compared, rowArrays]) => compared ?? rowArrays));
+  if (INSTANCE_IN_LIST.test(text)) return text;
+  const instanceNumbers = new Set(
+    [...text.matchAll(INSTANCE_VALUE)].map(([, comparedNumber, selectedNumber]) => comparedNumber ?? selectedNumber),
+  );
   const [number] = instanceNumbers;
   if (number === undefined || instanceNumbers.size > 1) return text;
   return text.replace(SAME_INSTANCE, (_, firstTable: string, secondTable: string) => {
@@ -107,18 +113,18 @@ const rowsIn = (values: readonly SqlValue[], number: number): readonly SqlValue[
 };
 
 /** Returns the values of each instance with its rows. The instance is a single value. */
-function byInstance(sets: readonly RowSet[], values: readonly SqlValue[]): readonly (readonly SqlValue[])[] {
+function valuesByInstance(sets: readonly RowSet[], values: readonly SqlValue[]): readonly (readonly SqlValue[])[] {
   if (sets.length === 0) return [values];
   const ids = new Set<SqlValue>();
-  for (const { instances } of sets) for (const id of rowsIn(values, instances[0] ?? 0)) ids.add(id);
+  for (const { instanceNumbers } of sets) for (const id of rowsIn(values, instanceNumbers[0] ?? 0)) ids.add(id);
   // The statement is also executed if there are no rows, because it may return something.
   if (ids.size === 0) ids.add(null);
   return [...ids].sort().map((id) => {
     const instanceValues = [...values];
-    for (const { instances, all } of sets) {
-      const owners = rowsIn(values, instances[0] ?? 0);
-      for (const number of all) instanceValues[number - 1] = rowsIn(values, number).filter((_, row) => owners[row] === id);
-      for (const number of instances) instanceValues[number - 1] = onlyInstance(rowsIn(instanceValues, number), id);
+    for (const { instanceNumbers, allNumbers } of sets) {
+      const owners = rowsIn(values, instanceNumbers[0] ?? 0);
+      for (const number of allNumbers) instanceValues[number - 1] = rowsIn(values, number).filter((_, row) => owners[row] === id);
+      for (const number of instanceNumbers) instanceValues[number - 1] = onlyInstance(rowsIn(instanceValues, number), id);
     }
     return instanceValues;
   });

@@ -12,31 +12,32 @@ import type { StoreServers } from '../../../ports/stores/commit-store.js';
 import { PROBE_BYTES } from '../../../ports/stores/commit-store.js';
 import { ServerUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import type { CallsInProgress } from '../connection/calls-in-progress.js';
-import { isOutage, isRefusal } from '../connection/errors.js';
+import { isOutage, isWriteRefusal } from '../connection/errors.js';
 import { ServerWatch, SILENCE_MS } from './server-watch.js';
 
 const FIRST_PROBE_MS = 100;
 const MAX_PROBE_DELAY_MS = 2_000;
 const PROBE_TIMEOUT_MS = 5_000;
-/** Ids that are tried to find one on each server. */
-const TRIED_IDS = 4_096;
+/** Number of ids that are tried to find one on each server. */
+const CANDIDATE_PROBE_IDS = 4_096;
 
 const SERVER = `n.nodename || ':' || n.nodeport`;
-const PLACES = `JOIN pg_dist_placement p ON p.shardid = i.shard JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'`;
+const JOIN_SERVER = `JOIN pg_dist_placement p ON p.shardid = i.shard
+  JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'`;
 const SERVERS = `SELECT DISTINCT ${SERVER} AS server FROM pg_dist_node n WHERE n.noderole = 'primary' AND n.shouldhaveshards`;
 const INSTANCES = 'SELECT instance_id AS id FROM queue_instance UNION SELECT instance_id FROM deleted_instance';
-const HOMES = `
+const SERVERS_OF_INSTANCES = `
   SELECT i.id, ${SERVER} AS server
-  FROM (SELECT id, get_shard_id_for_distribution_column('run', id) AS shard FROM unnest($1::text[]) AS g(id)) i ${PLACES}`;
-const HOME_OF_SHARD = `SELECT ${SERVER} AS server FROM (SELECT $1::bigint AS shard) i ${PLACES}`;
-const PROBES = `
+  FROM (SELECT id, get_shard_id_for_distribution_column('run', id) AS shard FROM unnest($1::text[]) AS g(id)) i ${JOIN_SERVER}`;
+const SERVER_OF_SHARD = `SELECT ${SERVER} AS server FROM (SELECT $1::bigint AS shard) i ${JOIN_SERVER}`;
+const PROBE_IDS = `
   SELECT min(i.id) AS id, ${SERVER} AS server
   FROM (SELECT id, get_shard_id_for_distribution_column('run', id) AS shard
-    FROM (SELECT 'probe ' || n AS id FROM generate_series(1, ${TRIED_IDS}) n) g) i ${PLACES} GROUP BY 2`;
+    FROM (SELECT 'probe ' || n AS id FROM generate_series(1, ${CANDIDATE_PROBE_IDS}) n) g) i ${JOIN_SERVER} GROUP BY 2`;
 const PUT = `INSERT INTO kept_event (instance_id, run_key, place, received_at, event_key, event_id, content)
   VALUES ($1, $2, 0, 0, '', '', $3)`;
 const REMOVE = 'DELETE FROM kept_event WHERE instance_id = $1 AND run_key = $2';
-/** Transactions that were prepared on a server that then went away hold their locks until they are finished. */
+/** Finishes transactions that were prepared on a server before it went down. They hold their locks until then. */
 const FINISH_PREPARED = 'SELECT recover_prepared_transactions()';
 
 /** Reads nothing, on the server of one instance. */
@@ -44,17 +45,17 @@ const ASK = { name: 'ask-server', text: `SELECT 1 FROM kept_event WHERE instance
 /** Has no effect on a process that waits for the response to a cancel request of its own. */
 const END_PROCESSES = 'SELECT pg_terminate_backend(pid) FROM unnest($1::integer[]) AS p(pid)';
 
-const OF_SHARD = /\bshard (\d+)\b/;
+const SHARD_NUMBER = /\bshard (\d+)\b/;
 
 interface Outage {
-  readonly back: Promise<void>;
-  readonly isBack: () => void;
+  readonly ended: Promise<void>;
+  readonly end: () => void;
 }
 
 /** The parts of the database that are needed. */
 export interface ClusterConnection {
   /** Runs `work` on a connection outside the pool, on which statements are sent unchanged. */
-  outsidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>;
+  withSeparateConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>;
   readonly endCalls: CallsInProgress['end'];
 }
 
@@ -62,9 +63,9 @@ export class ShardServers implements StoreServers {
   private readonly database: ClusterConnection;
   private readonly log: Log;
   private readonly outages = new Map<string, Outage>();
-  private readonly marking = new Map<string, Promise<void>>();
+  private readonly pendingMarks = new Map<string, Promise<void>>();
   private servers: readonly string[] = [];
-  private homes: ReadonlyMap<string, string> = new Map();
+  private instanceServers: ReadonlyMap<string, string> = new Map();
   private reachableIds: readonly string[] = [];
   private readonly closing = new AbortController();
 
@@ -73,9 +74,9 @@ export class ShardServers implements StoreServers {
     this.log = log;
     const watch = new ServerWatch(
       {
-        list: async () => [...(await database.outsidePool(idsOnServers)).keys()],
+        list: async () => [...(await database.withSeparateConnection(idsOnServers)).keys()],
         askOn: (server, work) =>
-          database.outsidePool(async (client) => {
+          database.withSeparateConnection(async (client) => {
             const id = (await idsOnServers(client)).get(server);
             if (id !== undefined) await work(() => client.query({ ...ASK, values: [id] }));
             return id !== undefined;
@@ -93,17 +94,17 @@ export class ShardServers implements StoreServers {
     return this.outages.size > 0;
   }
   /** Instances on servers that are not known to be down. */
-  get reachable(): readonly string[] {
+  get reachableInstanceIds(): readonly string[] {
     return this.reachableIds;
   }
-  /** The error for what may be on any server; null if none is down. */
-  get anyDown(): ServerUnavailableError | null {
+  /** The error for rows that may be on any server; null if no server is down. */
+  get anyOutageError(): ServerUnavailableError | null {
     const [server] = this.outages.keys();
     return server === undefined ? null : outageError(server);
   }
 
   serverOf(instanceId: string): string | null {
-    return this.homes.get(instanceId) ?? null;
+    return this.instanceServers.get(instanceId) ?? null;
   }
 
   isDown(server: string): boolean {
@@ -111,14 +112,14 @@ export class ShardServers implements StoreServers {
   }
 
   async whenBack(server: string): Promise<void> {
-    await this.marking.get(server);
-    await this.outages.get(server)?.back;
+    await this.pendingMarks.get(server);
+    await this.outages.get(server)?.ended;
   }
 
-  /** Returns the error of the server of one of the instances that is down; null if none is. */
+  /** Returns an error if the server of one of the instances is down; null if none is down. */
   refusalOf(instances: readonly string[]): ServerUnavailableError | null {
     for (const id of instances) {
-      const server = this.homes.get(id);
+      const server = this.instanceServers.get(id);
       if (server !== undefined && this.outages.has(server)) return outageError(server);
     }
     return null;
@@ -131,7 +132,7 @@ export class ShardServers implements StoreServers {
   async failureOf(error: unknown, instances: () => readonly string[]): Promise<ServerUnavailableError | null> {
     if (!(error instanceof Error) || !isOutage(error)) return null;
     try {
-      const server = await this.serverIn(error, instances);
+      const server = await this.findFailedServer(error, instances);
       if (server === null) return null;
       await this.markDown(server, error.message);
       return new ServerUnavailableError(server, error.message, { cause: error });
@@ -143,33 +144,35 @@ export class ShardServers implements StoreServers {
 
   close(): void {
     this.closing.abort();
-    for (const { isBack } of this.outages.values()) isBack();
+    for (const { end } of this.outages.values()) end();
     this.outages.clear();
   }
 
-  private async serverIn(error: Error, instances: () => readonly string[]): Promise<string | null> {
+  private async findFailedServer(error: Error, instances: () => readonly string[]): Promise<string | null> {
     const where = 'where' in error && typeof error.where === 'string' ? error.where : '';
     const text = `${error.message} ${where}`;
     const findNamed = () =>
       this.servers.find((server) => new RegExp(`(?<![\\w.-])${escapeRegExp(server)}(?!\\d)`).test(text)) ?? null;
     const namedServer = findNamed();
     if (namedServer !== null) return namedServer;
-    await this.database.outsidePool(async (client) => {
+    await this.database.withSeparateConnection(async (client) => {
       this.servers = (await client.query<{ server: string }>(SERVERS)).rows.map(({ server }) => server);
     });
     const namedAfterRefresh = findNamed();
     if (namedAfterRefresh !== null) return namedAfterRefresh;
-    const [, shard] = OF_SHARD.exec(error.message) ?? [];
+    const [, shard] = SHARD_NUMBER.exec(error.message) ?? [];
     if (shard !== undefined) {
-      return this.database.outsidePool(async (client) => {
-        const { rows } = await client.query<{ server: string }>(HOME_OF_SHARD, [shard]);
+      return this.database.withSeparateConnection(async (client) => {
+        const { rows } = await client.query<{ server: string }>(SERVER_OF_SHARD, [shard]);
         return rows[0]?.server ?? null;
       });
     }
-    if (!isRefusal(error)) return null;
+    if (!isWriteRefusal(error)) return null;
     const [instanceId] = instances();
     if (instanceId === undefined) return null;
-    return this.database.outsidePool(async (client) => (await homesOf(client, [instanceId])).get(instanceId) ?? null);
+    return this.database.withSeparateConnection(
+      async (client) => (await serversOfInstances(client, [instanceId])).get(instanceId) ?? null,
+    );
   }
 
   /** The server did not answer. The calls that wait for it are ended. */
@@ -181,7 +184,7 @@ export class ShardServers implements StoreServers {
       return;
     }
     const markedAt = performance.now();
-    const isOn = (id: string): boolean => (this.homes.get(id) ?? server) === server;
+    const isOn = (id: string): boolean => (this.instanceServers.get(id) ?? server) === server;
     // Calls that name no instance may need all servers, or only the coordinator. The latter have ended after a while.
     const endWaiting = async (startedBefore: number): Promise<void> => {
       if (!this.outages.has(server)) return;
@@ -189,7 +192,7 @@ export class ShardServers implements StoreServers {
         instances.length === 0 ? startedAt < startedBefore : startedAt < markedAt && instances.some(isOn),
       );
       if (processIds.length === 0) return;
-      await this.database.outsidePool((client) => client.query(END_PROCESSES, [processIds])).catch(() => undefined);
+      await this.database.withSeparateConnection((client) => client.query(END_PROCESSES, [processIds])).catch(() => undefined);
     };
     await endWaiting(markedAt - SILENCE_MS);
     await pause(SILENCE_MS, undefined, { signal: this.closing.signal, ref: false }).catch(() => undefined);
@@ -198,48 +201,48 @@ export class ShardServers implements StoreServers {
 
   private markDown(server: string, reason: string, isUp = () => this.acceptsWrites(server)): Promise<void> {
     if (this.outages.has(server)) return Promise.resolve();
-    const inProgress = this.marking.get(server);
+    const inProgress = this.pendingMarks.get(server);
     if (inProgress) return inProgress;
     const marking = (async () => {
       if (await isUp()) return;
-      const homes = await this.readHomes();
+      const instanceServers = await this.readInstanceServers();
       if (this.closing.signal.aborted) return;
-      let isBack = (): void => {};
-      const back = new Promise<void>((resolve) => {
-        isBack = resolve;
+      let end = (): void => {};
+      const ended = new Promise<void>((resolve) => {
+        end = resolve;
       });
-      this.outages.set(server, { back, isBack });
-      this.setHomes(homes);
+      this.outages.set(server, { ended, end });
+      this.setInstanceServers(instanceServers);
       this.log.warn({ server, error: reason }, 'database server is down, reads across all servers omit it');
       void this.probeUntilBack(server);
-    })().finally(() => this.marking.delete(server));
-    this.marking.set(server, marking);
+    })().finally(() => this.pendingMarks.delete(server));
+    this.pendingMarks.set(server, marking);
     return marking;
   }
 
-  private setHomes(homes: ReadonlyMap<string, string>): void {
-    this.homes = homes;
-    this.reachableIds = [...homes].filter(([, server]) => !this.outages.has(server)).map(([id]) => id);
+  private setInstanceServers(instanceServers: ReadonlyMap<string, string>): void {
+    this.instanceServers = instanceServers;
+    this.reachableIds = [...instanceServers].filter(([, server]) => !this.outages.has(server)).map(([id]) => id);
   }
 
-  private readHomes(): Promise<ReadonlyMap<string, string>> {
-    return this.database.outsidePool(async (client) => {
+  private readInstanceServers(): Promise<ReadonlyMap<string, string>> {
+    return this.database.withSeparateConnection(async (client) => {
       const { rows } = await client.query<{ id: string }>(INSTANCES);
-      return homesOf(
+      return serversOfInstances(
         client,
         rows.map(({ id }) => id),
       );
     });
   }
 
-  /** Never rejects. */
+  /** Probes the server until it is back, and then ends the outage. Never rejects. */
   private async probeUntilBack(server: string): Promise<void> {
     const { signal } = this.closing;
     for (let delayMs = FIRST_PROBE_MS; !signal.aborted; delayMs = Math.min(MAX_PROBE_DELAY_MS, delayMs * 2)) {
       try {
         await pause(delayMs, undefined, { signal, ref: false });
         // Instances may have moved during the outage.
-        this.setHomes(await this.readHomes());
+        this.setInstanceServers(await this.readInstanceServers());
         await this.probe(server);
         break;
       } catch {
@@ -248,9 +251,9 @@ export class ShardServers implements StoreServers {
     }
     const outage = this.outages.get(server);
     this.outages.delete(server);
-    this.setHomes(this.homes);
+    this.setInstanceServers(this.instanceServers);
     if (!signal.aborted) this.log.info({ server }, 'database server answered again');
-    outage?.isBack();
+    outage?.end();
   }
 
   private acceptsWrites(server: string): Promise<boolean> {
@@ -262,7 +265,7 @@ export class ShardServers implements StoreServers {
 
   /** Writes to the server. Rejects if it does not accept writes. A server that is no longer in the cluster counts as back. */
   private probe(server: string): Promise<void> {
-    return this.database.outsidePool(async (client) => {
+    return this.database.withSeparateConnection(async (client) => {
       await client.query(`SET statement_timeout = ${PROBE_TIMEOUT_MS}`);
       const id = (await idsOnServers(client)).get(server);
       if (id === undefined) return;
@@ -271,23 +274,23 @@ export class ShardServers implements StoreServers {
       await client.query(PUT, [id, key, randomBytes(PROBE_BYTES / 2).toString('hex')]);
       await client.query(REMOVE, [id, key]);
       await client.query('COMMIT');
-      // Users without the privilege wait until the cluster does it.
+      // Without the privilege for this, the cluster does it later.
       await client.query(FINISH_PREPARED).catch(() => undefined);
     });
   }
 }
 
-const outageError = (server: string): ServerUnavailableError => new ServerUnavailableError(server, 'it did not answer');
+const outageError = (server: string): ServerUnavailableError => new ServerUnavailableError(server, 'it did not respond');
 
 const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /** Returns an instance id on each server, by server. No queue instance has it. */
 async function idsOnServers(client: pg.ClientBase): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ id: string; server: string }>(PROBES);
+  const { rows } = await client.query<{ id: string; server: string }>(PROBE_IDS);
   return new Map(rows.map(({ id, server }) => [server, id]));
 }
 
-async function homesOf(client: pg.ClientBase, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ id: string; server: string }>(HOMES, [ids]);
+async function serversOfInstances(client: pg.ClientBase, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await client.query<{ id: string; server: string }>(SERVERS_OF_INSTANCES, [ids]);
   return new Map(rows.map(({ id, server }) => [id, server]));
 }

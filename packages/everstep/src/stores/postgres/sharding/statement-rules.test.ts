@@ -13,7 +13,7 @@ describe('a statement on distributed tables', () => {
       assert.deepEqual(unroutedTables(text), [], text);
   });
 
-  test('is found if it names none', () => {
+  test('is reported if it names no instance', () => {
     assert.deepEqual(unroutedTables('SELECT * FROM task t JOIN run r ON r.instance_id = t.instance_id WHERE t.due_at <= $1'), [
       'run',
       'task',

@@ -1,4 +1,4 @@
-/** Where the rows of each table are when the tables are on several servers. A test compares the lists with the schema. */
+/** Lists how each table is distributed over several servers. A test compares the lists with the schema. */
 
 /** Tables distributed by `instance_id`: all rows of an instance are on one server. */
 export const BY_INSTANCE = [
@@ -9,7 +9,7 @@ export const BY_INSTANCE = [
   ...['repair', 'repair_item', 'insight', 'insight_delta', 'alert', 'alert_event'],
 ] as const;
 
-/** Tables distributed by `run_key`, because they are used to look up the instance. */
+/** Tables that are read by `run_key`, to look up the instance of a run. Their rows are on the server of the instance. */
 export const BY_RUN = ['run_directory'] as const;
 
 /** Tables that are small and rarely changed, and therefore copied to every server. */
@@ -24,7 +24,7 @@ export const ON_ONE_SERVER = [
   ...['audit_log', 'audit_reader', 'audit_chain', 'audit_anchor', 'audit_push'],
 ] as const;
 
-/** The column by which each distributed table is distributed. */
+/** The column by which statements find the rows of each distributed table. */
 export const DISTRIBUTED_BY: ReadonlyMap<string, string> = new Map([
   ...BY_INSTANCE.map((table) => [table, 'instance_id'] as const),
   ...BY_RUN.map((table) => [table, 'run_key'] as const),

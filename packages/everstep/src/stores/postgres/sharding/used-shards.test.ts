@@ -35,11 +35,11 @@ describe('shards of a Citus cluster', { skip: typeof schemas === 'string' && sch
   const nextRun = () => sampleRun(++made, { instanceId });
   const counted = { kind: 'count-messages', instanceId, messages: 1, at: T0 } as const;
 
-  /** Number of shards that the operation uses. A run that it creates is not known before. */
+  /** Returns the number of shards that the operation uses. */
   async function shardsOf(operation: () => Promise<unknown>): Promise<number> {
-    recorder.used();
+    recorder.takeUsedShards();
     await operation();
-    return recorder.used().size;
+    return recorder.takeUsedShards().size;
   }
   const decided = (runKey: string, version: number, writes: readonly StoreWrite[]): CommitUnit =>
     unit([...writes, counted], [{ kind: 'run-active', runKey, version, next: version + 1 }]);

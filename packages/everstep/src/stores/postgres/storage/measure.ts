@@ -1,4 +1,4 @@
-/** Sums over the whole store, for metrics. */
+/** Computes sums over the whole store, for metrics. */
 import { NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { countsWithTriage } from '../../../engine/dead-letters/group-triage.js';
 import type { StoreMeasure } from '../../../ports/stores/store.js';
@@ -14,7 +14,7 @@ const MEASURE = statement(`
     (SELECT count(*) FROM dead_letter_group WHERE rank = ${RANK_REGRESSED} AND entries > 0) AS regressed_groups,
     pg_database_size(current_database()) AS bytes`);
 
-/** Users have decided about few groups. */
+/** Selects the groups with a triage decision of a user. There are few. */
 const TRIAGED = statement(`SELECT ${TRIAGED_COLUMNS} FROM dead_letter_group WHERE triage IS NOT NULL AND entries > 0`);
 
 /** Reads a few rows for each instance and one for each group of dead letters. */

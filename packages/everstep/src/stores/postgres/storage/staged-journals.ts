@@ -1,6 +1,6 @@
 /**
- * Journals that are copied in slices, each in its own transaction, to the key of a run that will be created. They are not
- * visible before that. Journals of runs that will not be created are also deleted in slices.
+ * Handles journals that are copied in slices, each in its own transaction, to the key of a run that will be created. A copy is not
+ * visible before its run is created. If the run will not be created, the copy is also deleted in slices.
  * Keeps invariant 45.
  */
 import { LIMITS } from '../../../config/limits.js';
@@ -8,11 +8,11 @@ import type { StoreWrite } from '../../../ports/stores/store.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { integerOrNull, text } from '../connection/columns.js';
 import { type Database, statement, type TransactionSession } from '../connection/connection.js';
-import { countChangedBytes } from './stored-bytes.js';
+import { changeAndCountBytesSql } from './stored-bytes.js';
 
 export type StagingWrite = Extract<StoreWrite, { readonly kind: 'adopt-journal' | 'abandon-journal' }>;
 
-/** A copying process updates its row with each slice; without an update for this long, it is considered gone. */
+/** A process that copies a journal updates its row with each slice. Without an update for this long, the copy is abandoned. */
 const ABANDONED_AFTER_MS = 3_600_000;
 const NOW_MS = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
@@ -20,7 +20,7 @@ const STAGE = statement(`
   INSERT INTO staged_journal (instance_id, run_key, staged_at)
   SELECT instance_id, run_key, ${NOW_MS} FROM unnest($1::text[], $2::text[]) AS w (instance_id, run_key)
   ON CONFLICT (instance_id, run_key) DO UPDATE SET staged_at = excluded.staged_at`);
-/** Gives the journal to the run. Fails with a division by zero if part of it is missing or the run was abandoned. */
+/** Assigns the journal to the run. Fails with a division by zero if part of it is missing or the copy was abandoned. */
 const ADOPT = statement(`
   WITH adopted AS (DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2 AND NOT gone RETURNING run_key)
   SELECT 1 / (CASE WHEN EXISTS (SELECT 1 FROM adopted)
@@ -32,14 +32,14 @@ const ABANDON_OLD = statement(`
 const FIND_GONE = statement('SELECT instance_id, run_key FROM staged_journal WHERE gone LIMIT 1');
 const LOCK_GONE = statement(`
   SELECT run_key FROM staged_journal WHERE instance_id = $1 AND run_key = $2 AND gone FOR UPDATE SKIP LOCKED`);
-const SELECT_SOME = statement(`
+const SELECT_SLICE = statement(`
   SELECT max(idx) AS last FROM (
     SELECT idx, sum(bytes) OVER (ORDER BY idx) - bytes AS bytes_before FROM (
       SELECT s.idx, ${storedSql('step', 's')} AS bytes FROM step s
       WHERE s.instance_id = $1 AND s.run_key = $2 ORDER BY s.idx LIMIT ${LIMITS.partRows}) steps) summed
   WHERE bytes_before < ${LIMITS.partBytes}`);
-const DELETE_SOME = statement(
-  countChangedBytes(
+const DELETE_SLICE = statement(
+  changeAndCountBytesSql(
     `DELETE FROM step s WHERE s.instance_id = $1 AND s.run_key = $2 AND s.idx <= $3
      RETURNING s.instance_id, ${storedSql('step', 's')} AS bytes`,
     '-',
@@ -47,8 +47,8 @@ const DELETE_SOME = statement(
 );
 const DELETE = statement('DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2');
 
-/** Notes journals that are being copied for runs that will be created. */
-export function noteStaged(session: TransactionSession, runs: readonly { instanceId: string; runKey: string }[]): void {
+/** Records that journals are being copied for runs that will be created. */
+export function noteStagedRuns(session: TransactionSession, runs: readonly { instanceId: string; runKey: string }[]): void {
   session.send(STAGE, [runs.map(({ instanceId }) => instanceId), runs.map(({ runKey }) => runKey)]);
 }
 
@@ -60,18 +60,18 @@ export function writeStagings(session: TransactionSession, writes: readonly Stag
   }
 }
 
-/** Deletes some unneeded staged steps. Returns false if none are left or another process deletes them. */
+/** Deletes a slice of staged steps that are no longer needed. Returns false if none are left or another process deletes them. */
 export async function removeStagedSteps(database: Database): Promise<boolean> {
   await database.execute(ABANDON_OLD);
   return database.transaction(async (session) => {
-    const [gone] = await session.query(FIND_GONE);
-    if (!gone) return false;
-    const run = [text(gone, 'instance_id'), text(gone, 'run_key')];
+    const [goneRow] = await session.query(FIND_GONE);
+    if (!goneRow) return false;
+    const run = [text(goneRow, 'instance_id'), text(goneRow, 'run_key')];
     if ((await session.query(LOCK_GONE, run)).length === 0) return false;
-    const [some] = await session.query(SELECT_SOME, run);
-    const last = some ? integerOrNull(some, 'last') : null;
+    const [sliceRow] = await session.query(SELECT_SLICE, run);
+    const last = sliceRow ? integerOrNull(sliceRow, 'last') : null;
     if (last === null) session.send(DELETE, run);
-    else session.send(DELETE_SOME, [...run, last]);
+    else session.send(DELETE_SLICE, [...run, last]);
     return true;
   });
 }

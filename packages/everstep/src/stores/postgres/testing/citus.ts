@@ -1,6 +1,6 @@
 /**
- * A Citus cluster for tests: the one whose coordinator EVERSTEP_TEST_CITUS names. With it, the tests that use PostgreSQL use
- * schemas with distributed tables; without it, the tests that need a cluster are skipped.
+ * Uses a Citus cluster in tests. EVERSTEP_TEST_CITUS is the URL of its coordinator. If it is set, the tests that use PostgreSQL use
+ * schemas with distributed tables; otherwise the tests that need a cluster are skipped.
  */
 import pg from 'pg';
 import { MIGRATIONS } from '../migrations/index.js';
@@ -10,12 +10,12 @@ import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER, ON_ONE_SERVER } from '../sharding
 export const CITUS = 'EVERSTEP_TEST_CITUS';
 /** Whether the schemas of the tests are on a cluster. */
 export const IS_ON_CLUSTER = Boolean(process.env[CITUS]);
-/** The reason for skipping the tests that need a cluster; empty with one. */
+/** The reason for skipping the tests that need a cluster; empty if there is one. */
 export const NO_CLUSTER = IS_ON_CLUSTER ? '' : `${CITUS} is not set to a Citus cluster`;
 /** Number of shards. It is small, because each shard has all tables. */
 const SHARDS = 4;
-/** Tables that tests fill, each before those that it refers to. */
-const FILLED = [
+/** Tables that are cleared after a test, each before the tables that it refers to. */
+const CLEARED_TABLES = [
   ...[...BY_INSTANCE, ...BY_RUN, ...ON_ONE_SERVER.filter((table) => table !== 'schema_version')],
   ...[...ON_EVERY_SERVER].reverse(),
 ];
@@ -38,11 +38,11 @@ export async function prepareCluster(client: pg.Client): Promise<void> {
   await distribute(client, { shards: SHARDS });
 }
 
-/** Tables of search indexes stay: their names contain numbers that are not used again. */
+/** Empties the tables. Tables of search indexes stay, because their names contain numbers that are not used again. */
 export async function clearCluster(client: pg.Client): Promise<void> {
   await client.query(
     `BEGIN; SET LOCAL citus.multi_shard_modify_mode = 'sequential'; SET LOCAL session_replication_role = replica`,
   );
-  await client.query(FILLED.map((table) => `DELETE FROM ${table}`).join('; '));
+  await client.query(CLEARED_TABLES.map((table) => `DELETE FROM ${table}`).join('; '));
   await client.query('COMMIT');
 }

@@ -10,7 +10,7 @@ import { DatabaseProxy } from './database-proxy.js';
 export interface ClusterDatabase {
   /** URL of the coordinator. The database has distributed tables. */
   readonly url: string;
-  /** Ends the connections to the server (host and port) and refuses others, until `start`. */
+  /** Ends the connections to the server (host and port) and refuses new ones until `start` is called. */
   stop(server: string): Promise<void>;
   /** Keeps connections to the server open, but lets nothing pass, until `start`. */
   freeze(server: string): Promise<void>;
@@ -25,19 +25,19 @@ interface Server {
 }
 
 function urlAt(url: string, database: string, server?: Server): string {
-  const changed = new URL(url);
-  changed.pathname = `/${database}`;
-  if (server) [changed.hostname, changed.port] = [server.host, String(server.port)];
-  return changed.href;
+  const newUrl = new URL(url);
+  newUrl.pathname = `/${database}`;
+  if (server) [newUrl.hostname, newUrl.port] = [server.host, String(server.port)];
+  return newUrl.href;
 }
 
 /** Creates the database with its tables on all servers. Rejects if the cluster has fewer than two servers with shards. */
 export async function makeClusterDatabase(): Promise<ClusterDatabase> {
-  const given = process.env[CITUS] ?? '';
-  const known = new URL(given).pathname.slice(1);
+  const coordinatorUrl = process.env[CITUS] ?? '';
+  const existingDatabase = new URL(coordinatorUrl).pathname.slice(1);
   const name = `test_${randomBytes(6).toString('hex')}`;
   const servers: Server[] = [];
-  await onCluster(given, async (client) => {
+  await onCluster(coordinatorUrl, async (client) => {
     const { rows } = await client.query<{ host: string; port: number; group: number }>(
       `SELECT nodename AS host, nodeport AS port, groupid AS group FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid`,
     );
@@ -46,7 +46,7 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
   const workers = servers.filter(({ isCoordinator }) => !isCoordinator);
   if (workers.length < 2) throw new Error('the cluster has fewer than two workers');
   const administer = async (server: Server | undefined, database: string, statements: readonly string[]) => {
-    const client = new pg.Client({ connectionString: urlAt(given, database, server) });
+    const client = new pg.Client({ connectionString: urlAt(coordinatorUrl, database, server) });
     try {
       await client.connect();
       for (const statement of statements) await client.query(statement);
@@ -54,10 +54,10 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
       await client.end();
     }
   };
-  const places = [undefined, ...workers];
-  for (const place of places) {
-    await administer(place, known, [`CREATE DATABASE ${name}`]);
-    await administer(place, name, ['CREATE EXTENSION citus']);
+  const coordinatorAndWorkers = [undefined, ...workers];
+  for (const server of coordinatorAndWorkers) {
+    await administer(server, existingDatabase, [`CREATE DATABASE ${name}`]);
+    await administer(server, name, ['CREATE EXTENSION citus']);
   }
   const proxies = new Map<string, DatabaseProxy>();
   for (const { host, port } of workers) {
@@ -65,7 +65,7 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
     await proxy.listen();
     proxies.set(`127.0.0.1:${proxy.port}`, proxy);
   }
-  const url = urlAt(given, name);
+  const url = urlAt(coordinatorUrl, name);
   const coordinator = servers.find(({ isCoordinator }) => isCoordinator);
   await onCluster(url, async (client) => {
     if (coordinator) await client.query('SELECT citus_set_coordinator_host($1, $2)', [coordinator.host, coordinator.port]);
@@ -93,7 +93,8 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
       proxy.held = false;
     },
     async drop() {
-      for (const place of places) await administer(place, known, [`DROP DATABASE ${name} WITH (FORCE)`]);
+      for (const server of coordinatorAndWorkers)
+        await administer(server, existingDatabase, [`DROP DATABASE ${name} WITH (FORCE)`]);
       for (const proxy of proxies.values()) await proxy.close();
     },
   };

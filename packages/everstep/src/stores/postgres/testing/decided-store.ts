@@ -1,19 +1,19 @@
 /**
- * A store on which tests write as the server does: a write to an active run is a decision on the version that the latest decision
- * created. Versions are hidden, so tests without versions work unchanged.
+ * Wraps a store so that tests write to it as the server does: each write to an active run is a decision on the latest version of
+ * the run. Versions are hidden, so tests without versions work unchanged.
  */
 import type { CommitUnit, Store, StoreGuard } from '../../../ports/stores/store.js';
 
 /** Versions of the active runs, by their keys. */
 export type Versions = Map<string, number>;
 
-/** Returns the store with decisions. `versions` is kept up to date, and can be passed to the next store on the same data. */
-export function decidedStore(store: Store, versions: Versions): Store {
+/** Returns the wrapped store. `versions` is kept up to date, and can be passed to the next store on the same data. */
+export function storeWithDecisions(store: Store, versions: Versions): Store {
   const commit: Store['commit'] = async (units) => {
-    const ahead: Versions = new Map(versions);
-    const results = await store.commit(units.map((unit) => decided(unit, ahead)));
+    const nextVersions: Versions = new Map(versions);
+    const results = await store.commit(units.map((unit) => withDecisions(unit, nextVersions)));
     versions.clear();
-    for (const [runKey, version] of ahead) versions.set(runKey, version);
+    for (const [runKey, version] of nextVersions) versions.set(runKey, version);
     return results;
   };
   const loadRun: Store['loadRun'] = async (query) => {
@@ -24,22 +24,24 @@ export function decidedStore(store: Store, versions: Versions): Store {
   return Object.assign(Object.create(store) as Store, { commit, loadRun, dueTasks });
 }
 
-/** Returns the unit with the guards of a decision, and updates `ahead`. A unit that may be rejected stays unchanged. */
-function decided(unit: CommitUnit, ahead: Versions): CommitUnit {
+/** Returns the unit with the guards of a decision, and updates `nextVersions`. A unit that may be rejected stays unchanged. */
+function withDecisions(unit: CommitUnit, nextVersions: Versions): CommitUnit {
   const { guards, writes } = unit;
-  const isSure = guards.every((guard) => guard.kind === 'run-active' && ahead.has(guard.runKey));
-  const added: StoreGuard[] = [];
+  const isSure = guards.every((guard) => guard.kind === 'run-active' && nextVersions.has(guard.runKey));
+  const addedGuards: StoreGuard[] = [];
   if (isSure) {
-    const runKeys = new Set(writes.flatMap((write) => ('runKey' in write && ahead.has(write.runKey) ? [write.runKey] : [])));
+    const runKeys = new Set(
+      writes.flatMap((write) => ('runKey' in write && nextVersions.has(write.runKey) ? [write.runKey] : [])),
+    );
     for (const runKey of runKeys) {
-      const version = ahead.get(runKey) ?? 0;
-      added.push({ kind: 'run-active', runKey, version, next: version + 1 });
-      ahead.set(runKey, version + 1);
+      const version = nextVersions.get(runKey) ?? 0;
+      addedGuards.push({ kind: 'run-active', runKey, version, next: version + 1 });
+      nextVersions.set(runKey, version + 1);
     }
   }
   for (const write of writes) {
-    if (write.kind === 'create-run') ahead.set(write.run.key, 0);
-    if (write.kind === 'end-run') ahead.delete(write.runKey);
+    if (write.kind === 'create-run') nextVersions.set(write.run.key, 0);
+    if (write.kind === 'end-run') nextVersions.delete(write.runKey);
   }
-  return { guards: [...guards.filter(({ kind }) => !isSure || kind !== 'run-active'), ...added], writes };
+  return { guards: [...guards.filter(({ kind }) => !isSure || kind !== 'run-active'), ...addedGuards], writes };
 }

@@ -1,28 +1,28 @@
-/** Probes of simulated servers. */
+/** Simulates the probe of a server. */
 import type { ServerProbe, ServerState } from '../connection/server-probe.js';
 
 export interface FakeProbe extends ServerProbe {
-  /** How often the server was asked for its state, and for a commit. */
-  readonly asked: { states: number; commits: number };
+  /** Numbers of calls of `state` and `tryCommit`. */
+  readonly callCounts: { states: number; commits: number };
 }
 
-/** Returns a probe. A server whose state is `unknown` is not connected. `commits` says whether a commit is acknowledged. */
+/** Returns a probe. A server in the state `unknown` is not connected. `commits` resolves with whether a commit is acknowledged. */
 export function fakeProbe(
   state: () => ServerState | Promise<ServerState>,
   commits: () => Promise<boolean> = async () => true,
 ): FakeProbe {
-  const asked = { states: 0, commits: 0 };
+  const callCounts = { states: 0, commits: 0 };
   return {
-    asked,
+    callCounts,
     get isConnected() {
       return state() !== 'unknown';
     },
     async state() {
-      asked.states++;
+      callCounts.states++;
       return state();
     },
-    commits() {
-      asked.commits++;
+    tryCommit() {
+      callCounts.commits++;
       return commits();
     },
     close() {},

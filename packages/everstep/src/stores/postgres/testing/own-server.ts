@@ -1,4 +1,4 @@
-/** A PostgreSQL server that a test owns: it may kill and restart it, copy it to a standby, and restore it as of a moment. */
+/** A PostgreSQL server that a test owns. The test can kill and restart it, copy it to a standby, and restore an earlier state. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFile, chown, cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,21 +8,21 @@ import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { findBinaries, unpackBinaries } from './binaries.js';
-import { freePort, type Runner, runner, SERVER_OPTIONS, serverReady } from './server-process.js';
+import { freePort, type Runner, runner, SERVER_OPTIONS, waitUntilReady } from './server-process.js';
 
 export class OwnServer {
   readonly port: number;
   private readonly home: string;
-  private readonly programs: string;
-  private readonly user: Runner;
-  private readonly data: string;
+  private readonly binDirectory: string;
+  private readonly serverUser: Runner;
+  private readonly dataDirectory: string;
   private child: ChildProcess | null = null;
 
-  private constructor(home: string, programs: string, user: Runner, data: string, port: number) {
+  private constructor(home: string, binDirectory: string, serverUser: Runner, dataDirectory: string, port: number) {
     this.home = home;
-    this.programs = programs;
-    this.user = user;
-    this.data = data;
+    this.binDirectory = binDirectory;
+    this.serverUser = serverUser;
+    this.dataDirectory = dataDirectory;
     this.port = port;
   }
 
@@ -30,35 +30,39 @@ export class OwnServer {
   static async start(): Promise<OwnServer | null> {
     const binaries = findBinaries();
     if (!binaries || process.env.EVERSTEP_TEST_POSTGRES === 'none') return null;
-    const user = await runner();
+    const serverUser = await runner();
     const home = await mkdtemp(join(tmpdir(), 'everstep-own-postgres-'));
-    const programs = await unpackBinaries(binaries, home);
-    if (user.uid !== undefined && user.gid !== undefined) await chown(home, user.uid, user.gid);
-    const data = join(home, 'data');
-    const initdb = ['-D', data, '--username=everstep', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
-    await promisify(execFile)(join(programs, 'initdb'), initdb, {
-      ...user,
+    const binDirectory = await unpackBinaries(binaries, home);
+    if (serverUser.uid !== undefined && serverUser.gid !== undefined) await chown(home, serverUser.uid, serverUser.gid);
+    const dataDirectory = join(home, 'data');
+    const initdb = ['-D', dataDirectory, '--username=everstep', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
+    await promisify(execFile)(join(binDirectory, 'initdb'), initdb, {
+      ...serverUser,
       cwd: home,
       env: { PATH: process.env.PATH, LC_ALL: 'C' },
     });
-    const server = new OwnServer(home, programs, user, data, await freePort());
+    const server = new OwnServer(home, binDirectory, serverUser, dataDirectory, await freePort());
     await server.start();
     return server;
   }
 
-  /** Returns the URL of the server, which may be at another port, such as that of a proxy. */
+  /** Returns the URL of the server. `port` can be another port that leads to it, such as that of a proxy. */
   url(port = this.port): string {
     return `postgres://everstep@127.0.0.1:${port}/postgres`;
   }
 
   async start(): Promise<void> {
-    const options = { ...this.user, cwd: this.home, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
-    const child = spawn(join(this.programs, 'postgres'), ['-D', this.data, '-p', String(this.port), ...SERVER_OPTIONS], {
-      ...options,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    const options = { ...this.serverUser, cwd: this.home, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
+    const child = spawn(
+      join(this.binDirectory, 'postgres'),
+      ['-D', this.dataDirectory, '-p', String(this.port), ...SERVER_OPTIONS],
+      {
+        ...options,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
     this.child = child;
-    await serverReady(child);
+    await waitUntilReady(child);
   }
 
   /** Ends the server: SIGKILL simulates a crash, SIGINT stops it cleanly. Its child processes detect that and end too. */
@@ -71,19 +75,19 @@ export class OwnServer {
     await exited;
   }
 
-  /** Starts a synchronous standby, which has a commit before it is acknowledged. This server is restarted. */
+  /** Starts a synchronous standby, which receives each commit before it is acknowledged. This server is restarted. */
   async follow(): Promise<OwnServer> {
     await this.end('SIGINT');
-    const data = await mkdtemp(join(this.home, 'standby-'));
-    await cp(this.data, data, { recursive: true });
+    const standbyDirectory = await mkdtemp(join(this.home, 'standby-'));
+    await cp(this.dataDirectory, standbyDirectory, { recursive: true });
     const port = await freePort();
     const primary = `host=127.0.0.1 port=${this.port} user=everstep application_name=standby`;
-    await writeFile(join(data, 'standby.signal'), '');
-    await appendFile(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`);
-    await appendFile(join(this.data, 'postgresql.auto.conf'), `synchronous_standby_names = 'standby'\n`);
-    await this.chown(data);
+    await writeFile(join(standbyDirectory, 'standby.signal'), '');
+    await appendFile(join(standbyDirectory, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`);
+    await appendFile(join(this.dataDirectory, 'postgresql.auto.conf'), `synchronous_standby_names = 'standby'\n`);
+    await this.chown(standbyDirectory);
     await this.start();
-    const standby = new OwnServer(this.home, this.programs, this.user, data, port);
+    const standby = new OwnServer(this.home, this.binDirectory, this.serverUser, standbyDirectory, port);
     await standby.start();
     return standby;
   }
@@ -95,14 +99,14 @@ export class OwnServer {
     await mkdir(archive);
     await this.chown(archive);
     const settings = ['archive_mode = on', `archive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'`];
-    await appendFile(join(this.data, 'postgresql.auto.conf'), `${settings.join('\n')}\n`);
+    await appendFile(join(this.dataDirectory, 'postgresql.auto.conf'), `${settings.join('\n')}\n`);
     await this.start();
     const client = new pg.Client({ connectionString: this.url() });
     await client.connect();
     try {
       await client.query(`SELECT pg_backup_start('base', true)`);
-      const excluded = [join(this.data, 'postmaster.pid'), join(this.data, 'pg_wal')];
-      await cp(this.data, base, { recursive: true, filter: (source) => !excluded.includes(source) });
+      const excluded = [join(this.dataDirectory, 'postmaster.pid'), join(this.dataDirectory, 'pg_wal')];
+      await cp(this.dataDirectory, base, { recursive: true, filter: (source) => !excluded.includes(source) });
       const { rows } = await client.query<{ label: string }>('SELECT labelfile AS label FROM pg_backup_stop()');
       await writeFile(join(base, 'backup_label'), rows[0]?.label ?? '');
       await mkdir(join(base, 'pg_wal'));
@@ -116,8 +120,8 @@ export class OwnServer {
     const client = new pg.Client({ connectionString: this.url() });
     await client.connect();
     await client.query('SELECT pg_switch_wal()');
-    const waiting = `SELECT count(*)::integer AS n FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'`;
-    while ((await client.query<{ n: number }>(waiting)).rows[0]?.n !== 0) await setTimeout(50);
+    const countPendingArchives = `SELECT count(*)::integer AS n FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'`;
+    while ((await client.query<{ n: number }>(countPendingArchives)).rows[0]?.n !== 0) await setTimeout(50);
     await client.end();
     await this.end('SIGKILL');
     const base = join(this.home, 'base');
@@ -130,31 +134,31 @@ export class OwnServer {
     await appendFile(join(base, 'postgresql.auto.conf'), `${settings.join('\n')}\n`);
     await writeFile(join(base, 'recovery.signal'), '');
     await this.chown(base);
-    const server = new OwnServer(this.home, this.programs, this.user, base, await freePort());
+    const server = new OwnServer(this.home, this.binDirectory, this.serverUser, base, await freePort());
     await server.start();
-    await server.untilWritable();
+    await server.waitUntilWritable();
     return server;
   }
 
-  private async untilWritable(): Promise<void> {
+  private async waitUntilWritable(): Promise<void> {
     const client = new pg.Client({ connectionString: this.url() });
     await client.connect();
-    const recovering = 'SELECT pg_is_in_recovery() AS still';
-    while ((await client.query<{ still: boolean }>(recovering)).rows[0]?.still !== false) await setTimeout(50);
+    const selectRecovering = 'SELECT pg_is_in_recovery() AS recovering';
+    while ((await client.query<{ recovering: boolean }>(selectRecovering)).rows[0]?.recovering !== false) await setTimeout(50);
     await client.end();
   }
 
   /** Makes the path accessible only to the user that the server runs as. */
   private async chown(path: string): Promise<void> {
     await promisify(execFile)('chmod', ['-R', 'go-rwx', path]);
-    const { uid, gid } = this.user;
+    const { uid, gid } = this.serverUser;
     if (uid !== undefined && gid !== undefined) await promisify(execFile)('chown', ['-R', `${uid}:${gid}`, path]);
   }
 
-  /** Promotes the server, which no longer follows another one. */
+  /** Promotes this standby to a primary. */
   async promote(): Promise<void> {
-    const options = { ...this.user, cwd: this.home, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
-    await promisify(execFile)(join(this.programs, 'pg_ctl'), ['promote', '-D', this.data], options);
+    const options = { ...this.serverUser, cwd: this.home, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
+    await promisify(execFile)(join(this.binDirectory, 'pg_ctl'), ['promote', '-D', this.dataDirectory], options);
   }
 
   async dispose(): Promise<void> {

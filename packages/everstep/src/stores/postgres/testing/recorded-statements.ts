@@ -5,12 +5,12 @@ import pg from 'pg';
 export function recordStatements(): ReadonlySet<string> {
   const texts = new Set<string>();
   const { query } = pg.Client.prototype;
-  const recorded = function (this: pg.Client, ...given: unknown[]): unknown {
-    const [first] = given;
-    const text = typeof first === 'string' ? first : (first as { readonly text?: unknown } | null)?.text;
+  const recordingQuery = function (this: pg.Client, ...args: unknown[]): unknown {
+    const [statement] = args;
+    const text = typeof statement === 'string' ? statement : (statement as { readonly text?: unknown } | null)?.text;
     if (typeof text === 'string') texts.add(text);
-    return Reflect.apply(query, this, given);
+    return Reflect.apply(query, this, args);
   };
-  Object.assign(pg.Client.prototype, { query: recorded });
+  Object.assign(pg.Client.prototype, { query: recordingQuery });
   return texts;
 }

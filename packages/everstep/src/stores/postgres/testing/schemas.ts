@@ -1,4 +1,4 @@
-/** Separate schemas for tests, in the server of the tests. */
+/** Creates separate schemas for tests, on the test server. */
 import { randomBytes } from 'node:crypto';
 import { after } from 'node:test';
 import pg from 'pg';
@@ -6,7 +6,7 @@ import { CITUS, clearCluster, onCluster, prepareCluster } from './citus.js';
 import { openTestServer, type TestServer } from './server.js';
 
 export interface TestSchema {
-  /** URL of the schema: a connection with it sees nothing else. */
+  /** URL of the schema. A connection with this URL sees no other schema. */
   readonly url: string;
   readonly name: string;
   /** Empties every table of the schema, regardless of triggers, and removes additional tables. */
@@ -22,27 +22,27 @@ export interface TestSchemas {
 /** Tables of the migrations are emptied and kept; tables with a number were created by tests. */
 const CLEAR = `
 DO $$
-DECLARE one record; filled boolean;
+DECLARE table_row record; has_rows boolean;
 BEGIN
   -- In other roles, the triggers of the audit log prevent deletions.
   SET LOCAL session_replication_role = replica;
-  FOR one IN SELECT relname FROM pg_class
+  FOR table_row IN SELECT relname FROM pg_class
     WHERE relkind IN ('r', 'p') AND NOT relispartition
       AND relnamespace = current_schema()::regnamespace AND relname <> 'schema_version'
   LOOP
-    IF one.relname ~ '_[0-9]+$' THEN
-      EXECUTE format('DROP TABLE %I', one.relname);
+    IF table_row.relname ~ '_[0-9]+$' THEN
+      EXECUTE format('DROP TABLE %I', table_row.relname);
     ELSE
       -- Cheaper than TRUNCATE for a few rows, and cheaper still for none.
-      EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I)', one.relname) INTO filled;
-      IF filled THEN EXECUTE format('DELETE FROM %I', one.relname); END IF;
+      EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I)', table_row.relname) INTO has_rows;
+      IF has_rows THEN EXECUTE format('DELETE FROM %I', table_row.relname); END IF;
     END IF;
   END LOOP;
 END $$`;
 
 /**
- * Opens the server for the tests of this file; everything created in it is removed after them. Returns the reason
- * for skipping the tests, as a string, if there is no server.
+ * Opens the server for the tests of a file. Its schemas are removed after the tests. If there is no server, returns the reason for
+ * skipping the tests as a string.
  */
 export async function openTestSchemas(): Promise<TestSchemas | string> {
   const cluster = process.env[CITUS] || null;
@@ -52,9 +52,9 @@ export async function openTestSchemas(): Promise<TestSchemas | string> {
       : { kind: 'running', url: cluster, what: `the cluster that ${CITUS} names`, stop: async () => {} };
   if (server.kind === 'missing') return `no PostgreSQL: ${server.why}`;
   const pool = new pg.Pool({ connectionString: server.url, max: 2 });
-  const made = new Set<TestSchema>();
+  const schemas = new Set<TestSchema>();
   after(async () => {
-    for (const schema of made) await schema.drop();
+    for (const schema of schemas) await schema.drop();
     await pool.end();
     await server.stop();
   });
@@ -72,11 +72,11 @@ export async function openTestSchemas(): Promise<TestSchemas | string> {
           await pool.query(`SET search_path = ${name}; ${CLEAR}; SET search_path = DEFAULT`);
         },
         async drop() {
-          made.delete(schema);
+          schemas.delete(schema);
           await pool.query(`DROP SCHEMA IF EXISTS ${name} CASCADE`);
         },
       };
-      made.add(schema);
+      schemas.add(schema);
       if (cluster !== null && hasTables) await onCluster(url.href, prepareCluster);
       return schema;
     },

@@ -1,6 +1,6 @@
 /**
- * A process that runs a PostgreSQL server for tests as long as the other end of its standard input is open, so the server ends
- * with the process that uses it, however that ends. Prints where the server is, or why there is none, as one line of JSON.
+ * A process that runs a PostgreSQL server for tests as long as its standard input is open. The server therefore ends with the
+ * process that uses it, even if that process is killed. Prints the URL of the server, or why there is none, as one line of JSON.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -10,29 +10,33 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findBinaries, unpackBinaries } from './binaries.js';
-import { freePort, type Runner, runner, SERVER_OPTIONS, serverReady, tlsOptions } from './server-process.js';
+import { freePort, type Runner, runner, SERVER_OPTIONS, tlsOptions, waitUntilReady } from './server-process.js';
 
 const START_ATTEMPTS = 3;
 const PORT_TAKEN = /could not (bind|create any TCP\/IP sockets)/;
 
 async function start(home: string, directory: string, user: Runner) {
-  const [data, passwordFile, password] = [join(home, 'data'), join(home, 'password'), randomBytes(16).toString('hex')];
+  const [dataDirectory, passwordFile, password] = [join(home, 'data'), join(home, 'password'), randomBytes(16).toString('hex')];
   const options = { ...user, cwd: home, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
   await writeFile(passwordFile, password, { mode: 0o600 });
   if (user.uid !== undefined && user.gid !== undefined) await chown(passwordFile, user.uid, user.gid);
   const login = ['--username=everstep', '--auth=password', `--pwfile=${passwordFile}`];
-  const initdb = ['-D', data, ...login, '--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions'];
+  const initdb = ['-D', dataDirectory, ...login, '--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions'];
   await promisify(execFile)(join(directory, 'initdb'), initdb, options);
-  const asked = process.env.EVERSTEP_TEST_POSTGRES_OPTIONS?.split(' ').filter((word) => word !== '') ?? [];
-  const more = [...(await tlsOptions(home, user)), ...asked];
+  const requestedOptions = process.env.EVERSTEP_TEST_POSTGRES_OPTIONS?.split(' ').filter((word) => word !== '') ?? [];
+  const extraOptions = [...(await tlsOptions(home, user)), ...requestedOptions];
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
-    const server = spawn(join(directory, 'postgres'), ['-D', data, '-p', String(port), ...SERVER_OPTIONS, ...more], {
-      ...options,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    const server = spawn(
+      join(directory, 'postgres'),
+      ['-D', dataDirectory, '-p', String(port), ...SERVER_OPTIONS, ...extraOptions],
+      {
+        ...options,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
     try {
-      await serverReady(server);
+      await waitUntilReady(server);
       return { server, url: `postgres://everstep:${password}@127.0.0.1:${port}/postgres` };
     } catch (error) {
       server.kill('SIGKILL');
@@ -45,13 +49,13 @@ const report = (line: object): boolean => process.stdout.write(`${JSON.stringify
 
 let home: string | null = null;
 let running: ChildProcess | null = null;
-let ending = false;
+let isEnding = false;
 
 async function end(): Promise<void> {
-  ending = true;
+  isEnding = true;
   if (running && running.exitCode === null) {
     const exited = once(running, 'exit');
-    // Immediately: its data is not needed.
+    // SIGQUIT stops the server immediately; its data is not needed.
     running.kill('SIGQUIT');
     await exited;
   }
@@ -73,9 +77,9 @@ try {
   if (user.uid !== undefined && user.gid !== undefined) await chown(home, user.uid, user.gid);
   const { server, url } = await start(home, directory, user);
   running = server;
-  if (ending) await end();
+  if (isEnding) await end();
   const { stdout } = await promisify(execFile)(join(directory, 'postgres'), ['--version'], user);
-  report({ url, version: `${stdout.trim()} of ${binaries.packed ?? binaries.directory}` });
+  report({ url, version: `${stdout.trim()} of ${binaries.packageDirectory ?? binaries.directory}` });
 } catch (error) {
   report({ missing: error instanceof Error ? error.message : String(error) });
   await end();

@@ -1,4 +1,4 @@
-/** Runs the programs of a PostgreSQL server. */
+/** Helpers for processes that run a PostgreSQL server: options, the user, a free port, and the start. */
 import type { ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -37,16 +37,17 @@ export interface Runner {
   readonly gid?: number;
 }
 
-/** Users that may own the server if this process runs as root, the preferred one first. */
-const UNPRIVILEGED = ['postgres', 'nobody'];
+/** Users that can run the server if this process runs as root, the preferred one first. */
+const UNPRIVILEGED_USERS = ['postgres', 'nobody'];
 
 export async function runner(): Promise<Runner> {
   if (process.getuid?.() !== 0) return {};
   const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
-  const user = UNPRIVILEGED.flatMap((name) => users.find(([known]) => known === name) ?? [])[0];
-  const found = users.find(([name]) => name === user);
-  if (!found) throw new Error(`the server does not run as root, and none of these users exists: ${UNPRIVILEGED.join(', ')}`);
-  return { uid: Number(found[2]), gid: Number(found[3]) };
+  const user = UNPRIVILEGED_USERS.flatMap((name) => users.find(([known]) => known === name) ?? [])[0];
+  const passwdFields = users.find(([name]) => name === user);
+  if (!passwdFields)
+    throw new Error(`the server does not run as root, and none of these users exists: ${UNPRIVILEGED_USERS.join(', ')}`);
+  return { uid: Number(passwdFields[2]), gid: Number(passwdFields[3]) };
 }
 
 /** Ports below those that systems choose for outgoing connections, one of which could take the port before it is used. */
@@ -71,21 +72,21 @@ export async function freePort(): Promise<number> {
 }
 
 /** Resolves when the server accepts connections. */
-export function serverReady(server: ChildProcess): Promise<void> {
+export function waitUntilReady(server: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
-    let said = '';
-    const timer = setTimeout(() => reject(new Error(`the server did not start: ${said}`)), START_TIMEOUT_MS);
+    let output = '';
+    const timer = setTimeout(() => reject(new Error(`the server did not start: ${output}`)), START_TIMEOUT_MS);
     server.stderr?.on('data', (chunk: Buffer) => {
-      // It also logs every connection that it rejects while it starts, and later every failed statement.
-      said = (said + chunk.toString()).slice(-10_000);
-      if (!/database system is ready to accept (read-only )?connections/.test(said)) return;
+      // Only the end of the output is stored: the server also logs rejected connections and failed statements.
+      output = (output + chunk.toString()).slice(-10_000);
+      if (!/database system is ready to accept (read-only )?connections/.test(output)) return;
       clearTimeout(timer);
       resolve();
     });
     server.once('error', reject);
     server.once('exit', () => {
       clearTimeout(timer);
-      reject(new Error(`the server ended immediately: ${said}`));
+      reject(new Error(`the server ended immediately: ${output}`));
     });
   });
 }

@@ -1,7 +1,6 @@
 /**
- * A PostgreSQL server for tests: the one that EVERSTEP_TEST_POSTGRES names (a URL; `none` disables it), or one that is
- * started here and ends with this process. A whole run of the tests starts one for all of its files
- * (scripts/tests/run.mjs).
+ * Opens a PostgreSQL server for tests: the server at the URL in EVERSTEP_TEST_POSTGRES (`none` disables it), or a new one that ends
+ * with this process. `npm test` starts one for all test files (scripts/tests/run.mjs).
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +17,7 @@ export type TestServer =
       /** Stops the server if it was started here. It also stops when this process ends, however it ends. */
       stop(): Promise<void>;
     }
-  /** There is no server; `why` is a human-readable reason. */
+  /** There is no server. `why` is the reason, for display. */
   | { readonly kind: 'missing'; readonly why: string };
 
 export const VARIABLE = 'EVERSTEP_TEST_POSTGRES';
@@ -31,7 +30,7 @@ export async function startTestServer(): Promise<TestServer> {
   const lines = createInterface({ input: child.stdout });
   const [line] = await Promise.race([once(lines, 'line'), once(child, 'exit').then(() => ['{}'])]);
   const { url, version, missing }: { url?: unknown; version?: unknown; missing?: unknown } = JSON.parse(String(line));
-  if (typeof url !== 'string') return { kind: 'missing', why: String(missing ?? 'the server could not be kept') };
+  if (typeof url !== 'string') return { kind: 'missing', why: String(missing ?? 'the server process ended without a report') };
   lines.close();
   // The server alone must not keep this process alive.
   for (const handle of [child, child.stdin, child.stdout]) if ('unref' in handle) (handle as { unref(): void }).unref();
@@ -51,8 +50,8 @@ export async function startTestServer(): Promise<TestServer> {
 
 /** Opens the server that the environment names, or starts a new one. */
 export async function openTestServer(env: NodeJS.ProcessEnv = process.env): Promise<TestServer> {
-  const given = env[VARIABLE];
-  if (!given) return startTestServer();
-  if (given === 'none') return { kind: 'missing', why: `${VARIABLE} is "none"` };
-  return { kind: 'running', url: given, what: `the server that ${VARIABLE} names`, stop: async () => {} };
+  const url = env[VARIABLE];
+  if (!url) return startTestServer();
+  if (url === 'none') return { kind: 'missing', why: `${VARIABLE} is "none"` };
+  return { kind: 'running', url, what: `the server that ${VARIABLE} names`, stop: async () => {} };
 }

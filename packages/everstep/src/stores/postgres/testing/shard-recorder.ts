@@ -5,8 +5,8 @@ import { onCluster } from './citus.js';
 export interface ShardRecorder {
   /** URL of the schema. Connections with it are recorded. */
   readonly url: string;
-  /** Shards used since the last call. Tables on all servers are not counted. */
-  used(): ReadonlySet<string>;
+  /** Returns the shards used since the last call, without tables that are on all servers. */
+  takeUsedShards(): ReadonlySet<string>;
 }
 
 const SHARD = /_(\d{6,})\b/g;
@@ -15,7 +15,7 @@ const SHARD = /_(\d{6,})\b/g;
 export async function recordShards(schemaUrl: string): Promise<ShardRecorder> {
   const shards = new Map<string, string>();
   await onCluster(schemaUrl, async (client) => {
-    // Shards with the same range of values are on one server together.
+    // Shards of different tables with the same range of values are on the same server and count as one.
     const { rows } = await client.query<{ id: string; range: string }>(`
       SELECT s.shardid::text AS id, s.shardminvalue AS range
       FROM pg_dist_shard s JOIN pg_class c ON c.oid = s.logicalrelid
@@ -24,24 +24,24 @@ export async function recordShards(schemaUrl: string): Promise<ShardRecorder> {
   });
   let texts: string[] = [];
   const { emit } = pg.Client.prototype;
-  const recorded = function (this: pg.Client, event: string, ...given: unknown[]): boolean {
-    const notice = given[0] as { readonly message?: unknown } | undefined;
+  const recordingEmit = function (this: pg.Client, event: string, ...args: unknown[]): boolean {
+    const notice = args[0] as { readonly message?: unknown } | undefined;
     if (event === 'notice') texts.push(String(notice?.message));
-    return Reflect.apply(emit, this, [event, ...given]) as boolean;
+    return Reflect.apply(emit, this, [event, ...args]) as boolean;
   };
-  Object.assign(pg.Client.prototype, { emit: recorded });
+  Object.assign(pg.Client.prototype, { emit: recordingEmit });
   const url = new URL(schemaUrl);
   url.searchParams.set('options', `${url.searchParams.get('options')} -c citus.log_remote_commands=on`);
   return {
     url: url.href,
-    used() {
-      const used = new Set<string>();
+    takeUsedShards() {
+      const usedShards = new Set<string>();
       for (const [, id = ''] of texts.flatMap((text) => [...text.matchAll(SHARD)])) {
         const range = shards.get(id);
-        if (range !== undefined) used.add(range);
+        if (range !== undefined) usedShards.add(range);
       }
       texts = [];
-      return used;
+      return usedShards;
     },
   };
 }
