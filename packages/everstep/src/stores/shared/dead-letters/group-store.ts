@@ -38,7 +38,9 @@ function* tidy(now: number, limit: number): Procedure<number> {
   );
   const isOld = sql`hour < ${hourOf(now - HOURS_KEPT_MS)}`;
   const removedHours = yield* count(
-    sql`DELETE FROM dead_letter_group_hour WHERE ${someOf(sql`${OWNER}, fingerprint, hour`, 'dead_letter_group_hour', isOld, limit)}`,
+    sql`
+      DELETE FROM dead_letter_group_hour
+      WHERE ${someOf(sql`${OWNER}, fingerprint, hour`, 'dead_letter_group_hour', isOld, limit)}`,
   );
   const removedGroups = yield* count(
     sql`DELETE FROM dead_letter_group WHERE ${someGroups(sql`entries = 0 AND last_seen_at < ${now - EMPTY_GROUPS_KEPT_MS}`)}`,
