@@ -42,9 +42,9 @@ export function* addAudit(entry: AuditEntry): Procedure<void> {
 }
 
 /**
- * Returns entries that one of these accounts may read (null: all entries), newest first, in the order in which they were
- * added. Waits for entries that are being added, so a page after an entry misses none. Reads at most `limit` index rows of
- * each account. Returns no entries if there is no entry `after`.
+ * Returns entries that any of these accounts may read, or all entries if `accountIds` is null, the most recently added first.
+ * Waits for entries that are being added, so a page after an entry misses none. Reads at most `limit` index rows of each account.
+ * Returns no entries if there is no entry `after`.
  */
 export function* listAudit(
   accountIds: readonly AccountId[] | null,
@@ -55,8 +55,8 @@ export function* listAudit(
   const before = after === null ? Number.MAX_SAFE_INTEGER : yield* seqOf(after);
   if (before === null) return [];
   if (accountIds === null) {
-    const all = yield* rows(sql`SELECT * FROM audit_log WHERE seq < ${before} ORDER BY seq DESC LIMIT ${limit}`);
-    return all.map(AUDIT_LOG.read);
+    const allRows = yield* rows(sql`SELECT * FROM audit_log WHERE seq < ${before} ORDER BY seq DESC LIMIT ${limit}`);
+    return allRows.map(AUDIT_LOG.read);
   }
   const seqs = new Set<number>();
   for (const accountId of new Set(accountIds)) {

@@ -26,8 +26,8 @@ export function* daysWithCounters(instanceId: string, from: number, to: number):
 function* nextDay(instanceId: string, until: number): Procedure<number | null> {
   const ofTotals = (period: number, scope: number) =>
     sql`${ofInstance(instanceId)} AND period = ${period} AND scope = ${scope} AND workflow = ''`;
-  const last = yield* row(sql`SELECT max(start) AS start FROM insight WHERE ${ofTotals(PERIODS.day, SCOPES.runs)}`);
-  const lastDay = last ? integerOrNull(last, 'start') : null;
+  const lastDayRow = yield* row(sql`SELECT max(start) AS start FROM insight WHERE ${ofTotals(PERIODS.day, SCOPES.runs)}`);
+  const lastDay = lastDayRow ? integerOrNull(lastDayRow, 'start') : null;
   const from = lastDay === null ? 0 : lastDay + DAY_MS;
   let first: number | null = null;
   for (const scope of [SCOPES.runs, SCOPES.messages]) {

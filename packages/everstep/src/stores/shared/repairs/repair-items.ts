@@ -219,6 +219,6 @@ export const goneItem = (n: number, canary: boolean): EndedItem => ({
 /** Returns a page of started entries: those that ended, and where to continue. */
 export function endedPage(foundRows: readonly Row[], limit: number, endedOf: (row: Row) => EndedItem | null) {
   const last = foundRows.length < limit ? undefined : foundRows.at(-1);
-  const ended = foundRows.map(endedOf).filter((item) => item !== null);
-  return { ended, examined: foundRows.length, next: last ? integer(last, 'n') : null };
+  const endedItems = foundRows.map(endedOf).filter((item) => item !== null);
+  return { ended: endedItems, examined: foundRows.length, next: last ? integer(last, 'n') : null };
 }

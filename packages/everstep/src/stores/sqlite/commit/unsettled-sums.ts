@@ -113,9 +113,9 @@ export class UnsettledSums {
     const row = this.select.get();
     const text = (row && textOrNull(row, 'sums')) || '[]';
     // `serialize` has written the JSON.
-    const stored = JSON.parse(text) as [SummedTable, Values, number | null, number[]][];
+    const storedSums = JSON.parse(text) as [SummedTable, Values, number | null, number[]][];
     this.sums = new Map(
-      stored.map(([table, key, lastAt, amounts]) => [`${table} ${key.join('\n')}`, { table, key, lastAt, amounts }]),
+      storedSums.map(([table, key, lastAt, amounts]) => [`${table} ${key.join('\n')}`, { table, key, lastAt, amounts }]),
     );
     return this.sums;
   }

@@ -16,7 +16,7 @@ const BUSY_TIMEOUT_MS = 1000;
 const PAGE_CACHE_KIB = 16 * 1024;
 /**
  * Page size of a new file; an existing file keeps its own. The log contains whole pages, and most commits change little of each, so
- * half the usual size halves what a commit writes.
+ * half the usual size halves the bytes that a commit writes.
  */
 const PAGE_BYTES = 2048;
 /** Pages in the write-ahead log at which SQLite moves them into the file: about 8 MiB. */

@@ -137,7 +137,7 @@ describe('the reader of a log', () => {
     }
   });
 
-  test('agrees with SQLite about which commits are left after a flip', async () => {
+  test('agrees with SQLite about which commits are left after a bit is flipped', async () => {
     const without = ends.length - COMMITS;
     for (let i = 0; i < 40; i++) {
       const at = HEADER_BYTES + Math.floor(((log.length - HEADER_BYTES) * i) / 40);

@@ -84,7 +84,7 @@ export class LogSync {
     this.isSyncing = true;
     const startedAt = performance.now();
     let commits = 0;
-    const done = (error: Error | null): void => {
+    const handleResult = (error: Error | null): void => {
       const durationMs = performance.now() - startedAt;
       const previousMs = Number.isFinite(this.averageMs) ? this.averageMs : durationMs;
       this.averageMs = previousMs + WEIGHT_OF_LATEST * (durationMs - previousMs);
@@ -101,17 +101,17 @@ export class LogSync {
       else this.whenIdle?.();
     };
     if (this.syncError) {
-      queueMicrotask(() => done(null));
+      queueMicrotask(() => handleResult(null));
       return;
     }
     try {
       commits = this.options.commits();
       if (isBlocking) {
         fdatasyncSync(this.open());
-        done(null);
-      } else fdatasync(this.open(), done);
+        handleResult(null);
+      } else fdatasync(this.open(), handleResult);
     } catch (error) {
-      queueMicrotask(() => done(error instanceof Error ? error : new Error(String(error))));
+      queueMicrotask(() => handleResult(error instanceof Error ? error : new Error(String(error))));
     }
   }
 

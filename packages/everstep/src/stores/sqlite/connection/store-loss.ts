@@ -58,7 +58,7 @@ function describeDatabaseLoss(file: string, state: 'missing' | 'empty', signs: r
 }
 
 /**
- * Describes what an open database has lost, in sentences for the operator; null if nothing is known to be lost. `companionFiles` are
+ * Describes the loss of an open database, in sentences for the operator; null if nothing is known to be lost. `companionFiles` are
  * files or directories that exist only beside a store that was in use.
  */
 export function lossIn(database: DatabaseSync, file: string, companionFiles: readonly string[] = []): string | null {

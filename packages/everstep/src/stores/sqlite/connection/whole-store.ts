@@ -20,7 +20,8 @@ export interface WholeFileOptions {
   readonly unwritten: boolean;
 }
 
-const open = ({ file, unwritten }: WholeFileOptions): DatabaseSync => (unwritten ? openImmutable(file) : openExclusively(file));
+const openDatabase = ({ file, unwritten }: WholeFileOptions): DatabaseSync =>
+  unwritten ? openImmutable(file) : openExclusively(file);
 
 /** Returns whether this version of Node truncates texts at the character U+0000 when it reads them, as early versions do. */
 const truncatesTexts = (database: DatabaseSync): boolean =>
@@ -67,7 +68,7 @@ export function openWholeStore(options: WholeFileOptions): WholeFile | null {
   if (!existsSync(file)) return null;
   let database: DatabaseSync | null = null;
   try {
-    database = open(options);
+    database = openDatabase(options);
     const schema = assertStore(database, file);
     if (schema < MIGRATIONS.length)
       throw new StoreOpenError(
@@ -100,7 +101,7 @@ export function openWholeIndex(options: WholeFileOptions): WholeIndex | null {
   if (!existsSync(file)) return null;
   let database: DatabaseSync | null = null;
   try {
-    database = open(options);
+    database = openDatabase(options);
     const rows = database.prepare('SELECT seq, name, documents FROM namespace WHERE gone = 0 ORDER BY seq').all();
     const namespaces = rows.map((row) => ({
       name: text(row, 'name'),

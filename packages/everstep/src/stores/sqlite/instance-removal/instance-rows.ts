@@ -67,44 +67,45 @@ class InstanceRows {
   /** Removes about `limit` rows, or more if a single run has more. Returns their number; 0 only if none are left. */
   async remove({ instanceId, limit }: { readonly instanceId: string; readonly limit: number }): Promise<number> {
     const tenant = this.parts.tenants.find(instanceId);
-    let removed = tenant === null ? 0 : this.transaction.run(() => this.removeRuns(instanceId, tenant, limit));
-    if (removed === 0) {
-      removed = this.transaction.run(() => this.removeOtherRows(instanceId, tenant, limit));
+    let removedCount = tenant === null ? 0 : this.transaction.run(() => this.removeRuns(instanceId, tenant, limit));
+    if (removedCount === 0) {
+      removedCount = this.transaction.run(() => this.removeOtherRows(instanceId, tenant, limit));
       // The cached data of these rows is no longer valid.
-      if (removed > 0) forgetCachedState(this.parts);
+      if (removedCount > 0) forgetCachedState(this.parts);
     }
-    if (removed > 0) await this.parts.connection.waitUntilDurable();
-    return removed;
+    if (removedCount > 0) await this.parts.connection.waitUntilDurable();
+    return removedCount;
   }
 
   /** Removes runs from the blocks in which, according to the facet index, the instance has runs. */
   private removeRuns(instanceId: string, tenant: number, limit: number): number {
     const members = this.parts.facetReader.anyOf(tenant, FACET.runStatus, stateValues(undefined, STATUSES), 'up');
-    let removed = 0;
-    for (let block = members.seek(0); block !== null && removed < limit; block = members.seek(block + 1)) {
+    let removedCount = 0;
+    for (let block = members.seek(0); block !== null && removedCount < limit; block = members.seek(block + 1)) {
       const first = block * BLOCK_SIZE;
       for (const row of this.selectRuns.all(first, first + BLOCK_SIZE - 1, tenant, limit)) {
         const entrySeq = integerOrNull(row, 'dead_letter_seq');
         if (entrySeq !== null) this.deadLetters.remove(instanceId, tenant, entrySeq);
-        removed += this.runs.remove(tenant, integer(row, 'seq'), 'active-too');
-        if (removed >= limit) return removed;
+        removedCount += this.runs.remove(tenant, integer(row, 'seq'), 'active-too');
+        if (removedCount >= limit) return removedCount;
       }
     }
-    return removed;
+    return removedCount;
   }
 
   private removeOtherRows(instanceId: string, tenant: number | null, limit: number): number {
     // Sums that are added to the tables later would stay in them.
     this.parts.sums.settle();
-    let removed = 0;
+    let removedCount = 0;
     const remove = (statements: readonly StatementSync[], value: number | string): void => {
-      for (const statement of statements) if (removed < limit) removed += Number(statement.run(value, limit - removed).changes);
+      for (const statement of statements)
+        if (removedCount < limit) removedCount += Number(statement.run(value, limit - removedCount).changes);
     };
     if (tenant !== null) {
       for (const row of this.selectRepairs.all(tenant, limit)) remove(this.deletionsByRepair, integer(row, 'seq'));
-      if (removed < limit) remove(this.deletionsByTenant, tenant);
+      if (removedCount < limit) remove(this.deletionsByTenant, tenant);
     }
     remove(this.deletionsByInstance, instanceId);
-    return removed;
+    return removedCount;
   }
 }

@@ -137,9 +137,9 @@ export class Retention {
     const { lastRemoved: last } = this;
     if (last?.tenant === tenant && last.state === state) this.removeFrom(rows, bounds, last.block, quota);
     if (hasQuota(quota)) await this.removeInOrder(rows, bounds, quota, turns);
-    const removed = limit - quota.runs;
-    if (removed > 0) await this.parts.connection.waitUntilDurable();
-    return removed;
+    const removedRuns = limit - quota.runs;
+    if (removedRuns > 0) await this.parts.connection.waitUntilDurable();
+    return removedRuns;
   }
 
   private async removeInOrder(rows: RemovableRows, bounds: Bounds, quota: Quota, turns: Turns): Promise<void> {

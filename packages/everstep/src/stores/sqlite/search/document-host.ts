@@ -171,26 +171,26 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   private async removePrefix({ indexId, namespace }: Namespace, prefix: string): Promise<number> {
-    for (let removed = 0; ; await nextTurn()) {
+    for (let removedCount = 0; ; await nextTurn()) {
       const file = this.findFile(indexId);
       const ids = file?.ids(namespace, prefix, REMOVED_AT_ONCE) ?? [];
-      if (!file || ids.length === 0) return removed;
-      removed += file.remove(namespace, ids);
+      if (!file || ids.length === 0) return removedCount;
+      removedCount += file.remove(namespace, ids);
     }
   }
 
   private async removeMatching({ indexId, namespace }: Namespace, filter: Filter): Promise<number> {
     let from: number | null = 0;
-    let removed = 0;
+    let removedCount = 0;
     while (from !== null) {
       const file = this.findFile(indexId);
       if (!file) break;
       const { ids, next } = file.matchingIds(namespace, filter, from, FILTERED_AT_ONCE);
-      removed += file.remove(namespace, ids);
+      removedCount += file.remove(namespace, ids);
       from = next;
       await nextTurn();
     }
-    return removed;
+    return removedCount;
   }
 
   private pathOf(indexId: string): string | null {

@@ -76,7 +76,7 @@ class DocumentThread {
     else waiter?.reject(new Error(reply.message));
   }
 
-  /** Handles the loss of the thread. The next call starts another one; the files contain what was acknowledged. */
+  /** Handles the loss of the thread. The next call starts another one; the files contain everything that was acknowledged. */
   private handleLoss(error: Error): void {
     this.worker = null;
     this.onFailure(error);

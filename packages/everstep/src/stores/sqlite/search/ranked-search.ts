@@ -181,7 +181,7 @@ export class RankedSearch {
     }
   }
 
-  /** Returns how many documents may have such tags. */
+  /** Returns the maximum number of documents that have such tags. */
   private maxDocumentsWith(required: RequiredTags): number {
     if (typeof required === 'string') return this.countOf(required);
     const bounds = required.parts.map((part) => this.maxDocumentsWith(part));

@@ -56,7 +56,7 @@ describe('the facet index', () => {
     close();
   });
 
-  test('is the same over many more blocks than are kept in memory', () => {
+  test('keeps its members over many more blocks than are kept in memory', () => {
     const { index, walk, close } = openIndex();
     const numbers = seededNumbers(3);
     const model = new Set<number>();
@@ -92,7 +92,7 @@ describe('the facet index', () => {
     close();
   });
 
-  test('finds by prefix, whether values are few, many or too many', () => {
+  test('finds rows by the prefix of a value, whether few, many or too many values have it', () => {
     const { index, prefixed, close } = openIndex();
     const seqsOf: Record<'few' | 'many' | 'most', number[]> = { few: [], many: [], most: [] };
     for (let n = 0; n < 55_000; n++) {
