@@ -15,7 +15,7 @@ export type SharedChange =
   | { readonly kind: 'account'; readonly instanceId: string }
   /** Settings or holds of an instance. */
   | { readonly kind: 'settings'; readonly instanceId: string }
-  /** The stored state of a flow control key or of a queue. `reset`: the change ended its rate window. */
+  /** The stored state of a flow control key or of a queue. `reset` is set if the change ended its rate window. */
   | { readonly kind: 'flow-control'; readonly instanceId: string; readonly key: string; readonly reset?: true }
   | { readonly kind: 'queue'; readonly instanceId: string; readonly name: string }
   /** The run ended without a response, so its deliveries in flight can be aborted. */
@@ -28,7 +28,7 @@ export type SharedChange =
   | { readonly kind: 'workers' }
   /** State of the tasks that node `to` has lent to the sending node. */
   | ({ readonly kind: 'loans'; readonly to: string } & LoanReport)
-  /** Any of the above: some notifications may have been lost. */
+  /** Any of the above may have changed, because notifications may have been lost. */
   | { readonly kind: 'everything' };
 
 /** Identifies a task among those of all nodes. */
@@ -51,15 +51,15 @@ export interface LoanReport {
 
 /** Events that the cluster reports to this node. */
 export interface ClusterEvents {
-  /** Tasks were handed to this node or became unclaimed: scan for them. */
+  /** Called when tasks were handed to this node or became unclaimed. The node must scan for them. */
   work(): void;
-  /** The lease has expired: start nothing, and abort deliveries in flight. */
+  /** Called when the lease has expired. The node must start nothing, and abort deliveries in flight. */
   suspended(): void;
   /**
-   * The lease is valid again. `isNewNode`: under a new node id. Other nodes have taken over this node's work, so all its
-   * state must be discarded.
+   * Called when the lease is valid again. If `isNewNode` is true, this node has a new id, because other nodes have taken over
+   * its work. All its state must then be discarded.
    */
-  resumed(how: { readonly isNewNode: boolean }): void;
+  resumed(lease: { readonly isNewNode: boolean }): void;
   /**
    * Called when something has changed. Resolves when this node applies the change to everything that it starts from then on.
    * Never rejects.
@@ -79,11 +79,11 @@ export interface ClaimQuery {
 export interface QueuedQuery {
   /** Latest due time, Unix ms; messages that are due later are skipped. */
   readonly before: number;
-  /** Messages that are due then or earlier are skipped, Unix ms. Null: none are skipped. */
+  /** Due time, Unix ms; messages that are due then or earlier are skipped. If it is null, none are skipped. */
   readonly after: number | null;
   /** Whether messages that this node has already claimed are returned too. `instanceId` is then ignored. */
   readonly includesClaimed: boolean;
-  /** Instance of the messages; absent: all instances. */
+  /** Instance of the messages. If it is absent, messages of all instances are claimed. */
   readonly instanceId?: string;
   /** Number of messages per page; more if several are due in the millisecond of the last one. */
   readonly limit: number;
@@ -142,8 +142,8 @@ export interface Cluster {
    */
   claimQueued(query: QueuedQuery): Promise<readonly DueTask[]>;
   /**
-   * Hands tasks of this node to another node. `isLent`: the gates of this node have admitted them and count them until the
-   * other node reports their end. The gates of the other node do not limit them.
+   * Hands tasks of this node to another node. If `isLent` is true, the gates of this node have admitted the tasks and count
+   * them until the other node reports their end. The gates of the other node do not limit them.
    */
   handOver(tasks: readonly TaskOfNode[], to: string, options?: { readonly isLent?: boolean }): Promise<void>;
   /** Returns the loans that have not ended, as far as the database shows. */
@@ -156,7 +156,7 @@ export interface Cluster {
   publishGateStatus(instanceId: string, status: GateStatus): Promise<void>;
   /** Returns the last published state of the gates of the instance; null if no node holds them. */
   gateStatusOf(instanceId: string): Promise<GateStatus | null>;
-  /** Returns the nodes that have a lease or recently had one, by the time they joined. */
+  /** Returns the nodes that have a lease or recently had one, in the order in which they joined. */
   nodes(): Promise<readonly NodeStatus[]>;
   /** Notifies other nodes of a change. Never rejects; the notification can be lost. */
   notify(change: SharedChange): void;
@@ -172,9 +172,10 @@ export interface Cluster {
   tryExclusively(name: string, work: () => Promise<void>): Promise<boolean>;
   /**
    * Prepares to leave: from now on this node claims nothing, and tasks that it writes are unclaimed. All its claims
-   * except `kept` are released, and the other nodes are notified. Call it repeatedly until nothing is kept.
+   * except those of `workInProgress` are released, and the other nodes are notified. Call it repeatedly until no work is in
+   * progress.
    */
-  release(kept: WorkInProgress): Promise<void>;
+  release(workInProgress: WorkInProgress): Promise<void>;
   /** Releases all claims immediately. */
   leave(): Promise<void>;
 }

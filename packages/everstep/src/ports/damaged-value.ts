@@ -1,4 +1,4 @@
-/** A stored value differs from what was written: the disk or another program changed it. */
+/** Thrown if a stored value differs from the value that was written, because the disk or another program changed it. */
 export class DamagedValueError extends Error {
   override readonly name = 'DamagedValueError';
 }

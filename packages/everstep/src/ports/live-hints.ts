@@ -1,4 +1,4 @@
-/** Hints about changes in an instance, for clients with an open live stream. */
+/** Topics of hints about changes in an instance, which are sent to clients with an open live stream. */
 export const LIVE_TOPICS = ['runs', 'dlq', 'repairs', 'flow-control', 'schedules', 'queues', 'settings'] as const;
 export type LiveTopic = (typeof LIVE_TOPICS)[number];
 
@@ -7,6 +7,6 @@ export interface LiveHint {
   readonly topics: readonly LiveTopic[];
   /** Run ids as users know them. The list can be incomplete if there are many. */
   readonly runIds: readonly string[];
-  /** Runs that `runIds` does not name may have changed too. */
+  /** Set if runs that are not in `runIds` may have changed too. */
   readonly moreRuns?: true;
 }

@@ -12,7 +12,7 @@ export interface SignedMessage {
   readonly kind: SignedKind;
   /**
    * Whether the message goes to the origin of its own workflow, so that it is signed with the signing key. Otherwise the origin
-   * decides.
+   * determines the key.
    */
   readonly isOwn: boolean;
 }
@@ -59,13 +59,13 @@ export interface Message {
   /** Present if the message is an email. Its body is the JSON of a subject and a text, and its URL is not called. */
   readonly mail?: MailTarget;
   /**
-   * `exact`: a header that cannot be sent is an error. `forwarded`: it is omitted, like headers that a step call does
-   * not forward.
+   * With `exact`, a header that cannot be sent is an error. With `forwarded`, it is omitted, like headers that a step call
+   * does not forward.
    */
   readonly headerMode: 'exact' | 'forwarded';
   /**
-   * Settles when the response is recorded or dropped. Until then its bytes count as in memory. Absent: they count
-   * only until the message ends.
+   * Settles when the response is recorded or dropped. Until then its bytes count as in memory. If it is absent,
+   * they count only until the message ends.
    */
   readonly outcomeRecorded?: Promise<void>;
 }

@@ -1,12 +1,12 @@
 /**
- * Observes the work of the server, for metrics and traces. Every method is cheap, never throws and keeps nothing of its arguments. The
- * names of workflows and other labels are bounded by the implementation.
+ * Observes the work of the server, for metrics and traces. Every method is cheap, never throws, and keeps no reference to its
+ * arguments. The implementation limits the number of workflow names and of other labels.
  */
 import type { Run } from '../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { AttemptSpan } from './traces.js';
 
-/** Purpose of a delivery. `notice`: an alert, a lifecycle event, a budget alert or entries of the audit log. */
+/** Purpose of a delivery. A `notice` reports an alert, a lifecycle event, a budget alert or entries of the audit log. */
 export type DeliveryKind = 'step' | 'call' | 'message' | 'failure-callback' | 'notice';
 
 export interface ObservedDelivery {
@@ -24,7 +24,7 @@ export interface ObservedDelivery {
   readonly isOfStep: boolean;
 }
 
-/** Result of spans: `dropped` did not fit in the queue, `failed` were not accepted by the receiver. */
+/** Result of spans: `dropped` spans did not fit in the queue, `failed` spans were not accepted by the receiver. */
 export type SpanResult = 'exported' | 'failed' | 'dropped';
 
 /** Numbers of deliveries that wait and that are in flight. */
@@ -93,11 +93,11 @@ export const NO_OBSERVER: Observer = {
 
 /** Returns an observer that passes events to the first observer, and some of them to the second. */
 export function combineObservers(first: Observer, second: Pick<Observer, 'committed' | 'delivered'>): Observer {
-  const { committed, delivered, ...onlyFirst } = NO_OBSERVER;
-  const names = Object.keys(onlyFirst) as (keyof typeof onlyFirst)[];
+  const { committed, delivered, ...otherMethods } = NO_OBSERVER;
+  const methodNames = Object.keys(otherMethods) as (keyof typeof otherMethods)[];
   return {
-    ...onlyFirst,
-    ...Object.fromEntries(names.map((name) => [name, first[name].bind(first)])),
+    ...otherMethods,
+    ...Object.fromEntries(methodNames.map((name) => [name, first[name].bind(first)])),
     committed(units, runOf) {
       first.committed(units, runOf);
       second.committed(units, runOf);

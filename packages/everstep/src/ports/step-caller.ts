@@ -1,6 +1,6 @@
 /**
- * Calls the user's code. The engine and the runtime do not depend on the transport. Today each step is one HTTP
- * request; a connection that a worker opens to the server is another implementation of this port.
+ * Calls the user's code. The engine and the runtime do not depend on the transport: a step is one HTTP request, or a
+ * frame on a connection that a worker has opened to the server.
  * Keeps invariant 32.
  */
 import type { CheckRequest, StepReply, StepRequest } from '@everstep/sdk/protocol';
@@ -25,15 +25,15 @@ export interface StepCall {
   /** Headers of the user to forward, with lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Maximum size of the reply. A longer one is cut off and fails the attempt. Absent: the limit of the server applies. */
+  /** Maximum size of the reply. A longer one is cut off and fails the attempt. If absent, the limit of the server applies. */
   readonly maxReplyBytes?: number;
   /** Span of this attempt; absent if none is exported. Its context is in the request. */
   readonly span?: AttemptSpan;
   /** Whether the run redacts data, so that error messages must not quote the response. */
   readonly hidesData: boolean;
   /**
-   * Settles when the response is recorded or dropped. Until then its bytes count as in memory. Absent: they count
-   * only until the call ends.
+   * Settles when the response is recorded or dropped. Until then its bytes count as in memory. If it is absent,
+   * they count only until the call ends.
    */
   readonly outcomeRecorded?: Promise<void>;
 }
@@ -75,8 +75,8 @@ export interface ReplayCheck {
 }
 
 /**
- * Result of a check. `stepId` is the first step that differs. The message is human-readable; for cannot-tell it gives the
- * reason and what to do.
+ * Result of a check. `stepId` is the first step that differs. The message is human-readable; for `cannot-tell`, it gives
+ * the reason and what to do.
  */
 export type ReplayVerdict =
   | { readonly outcome: 'fits' | 'cannot-tell'; readonly message: string }
@@ -84,12 +84,12 @@ export type ReplayVerdict =
 
 /** Calls workflow endpoints. */
 export interface StepCaller {
-  /** Checks a run. Never rejects: any failure results in cannot-tell. Absent: this transport does not support checks. */
+  /** Checks a run. Never rejects: any failure results in `cannot-tell`. It is absent if the transport does not support checks. */
   check?(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict>;
   /**
    * Calls an endpoint. Failures in transit are return values; rejects only with NotAttemptedError. `signal` aborts
-   * the call. `onSent` is called when the request is sent, which can be some time after the call because of
-   * connecting.
+   * the call. `onSent` is called when the request is sent, which can be some time after the call, because a
+   * connection may have to be opened first.
    */
   call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome>;
   close(): Promise<void>;

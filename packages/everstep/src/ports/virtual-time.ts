@@ -1,4 +1,4 @@
-/** Time that is advanced manually, so that a workflow of a month can be tested at once. */
+/** Time that is advanced manually, so that a workflow that takes a month can be tested at once. */
 
 /** Target of a move: a number of milliseconds, or a point in time (Unix ms). */
 export type MoveTarget = { readonly byMs: number } | { readonly atMs: number };

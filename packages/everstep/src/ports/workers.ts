@@ -11,7 +11,7 @@ export interface WorkerPresence {
   missingSince(instanceId: string, url: string): number | null;
   /** Returns how many requests the connections of a pool handle at the same time; 0 if there is none. */
   capacityOf(pool: string): number;
-  /** Calls the listener when the connections of a pool have changed. */
+  /** Registers a listener that is called when the connections of a pool have changed. */
   onChange(listener: (change: WorkerChange) => void): void;
   /** Nodes with workers; absent if no other process uses the store. */
   readonly nodes?: WorkerNodes;

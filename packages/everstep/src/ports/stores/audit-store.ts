@@ -17,7 +17,7 @@ export interface ChainedEntry extends ChainPosition {
   readonly entry: AuditNote;
 }
 
-/** The stored data of one number. In a log that only the server writes, hash and entry are both present. */
+/** The stored hash and entry of one number. Both are present if only the server has written the log. */
 export interface ChainLink {
   readonly seq: number;
   readonly hash: string | null;
@@ -26,9 +26,9 @@ export interface ChainLink {
 
 /** The store of the audit log. */
 export interface AuditStore {
-  /** Adds up to `limit` entries that are not part of the chain to it, and returns their number. Concurrent callers wait. */
+  /** Extends the chain by up to `limit` entries that are not part of it yet, and returns their number. Concurrent callers wait. */
   seal(query: { readonly limit: number }): Promise<number>;
-  /** Lists entries of the chain after a number, oldest first. `from` and `to` limit their times, Unix ms, both inclusive. */
+  /** Lists entries of the chain after the number `after`, oldest first. `from` and `to` limit their times, Unix ms, inclusive. */
   chained(query: {
     readonly after: number;
     readonly limit: number;
@@ -47,10 +47,10 @@ export interface AuditStore {
    */
   removeBefore(query: { readonly before: number; readonly limit: number }): Promise<number>;
   /**
-   * Claims the right to push until a time (Unix ms), and returns the number pushed last; null if another process has
-   * the right.
+   * Claims the right to push until `until` (Unix ms), and returns the number of the entry that was pushed last; null if another
+   * process has the right.
    */
   claimPush(query: { readonly now: number; readonly until: number }): Promise<number | null>;
-  /** Notes that everything up to a number was pushed, and extends the right until a time. */
+  /** Notes that all entries up to the number `seq` were pushed, and extends the right until `until`. */
   movePush(query: { readonly seq: number; readonly until: number }): Promise<void>;
 }

@@ -8,7 +8,7 @@ export interface ConcurrentBatches {
   readonly minUnits: number;
   /**
    * Returns how long the first batch should currently wait for more units, in ms, if recent batches had `recentUnits`
-   * units on average. Absent or 0: no wait.
+   * units on average. If it is absent or returns 0, the batch does not wait.
    */
   gatherMs?(recentUnits: number): number;
 }
@@ -16,7 +16,7 @@ export interface ConcurrentBatches {
 /** Outcome of a unit: the result, or the error because of which it may not be written. */
 export type UnitOutcome = CommitResult | { readonly kind: 'failed'; readonly error: unknown };
 
-/** A batch was written in several transactions, some of which failed. Its message is that of the first failure. */
+/** Thrown if a batch was written in several transactions and some of them failed. Its message is that of the first failure. */
 export class PartialCommitError extends Error {
   override readonly name = 'PartialCommitError';
   /** Outcome of each unit, in the order of the units. */
@@ -32,7 +32,7 @@ export const PROBE_BYTES = 64 * 1024;
 
 /** The servers of a store whose queue instances are on several. If one is down, only its instances stop. */
 export interface StoreServers {
-  /** Returns the server of the instance, host and port. It is known for the instances of servers that are or were down, else null. */
+  /** Returns the host and port of the instance's server if that server is or was down; otherwise null, because it is not known. */
   serverOf(instanceId: string): string | null;
   /** Resolves when the server accepts writes: immediately, unless it is down. Never rejects. */
   whenBack(server: string): Promise<void>;
@@ -41,8 +41,8 @@ export interface StoreServers {
 /** Commits units of writes. */
 export interface CommitStore {
   /**
-   * Commits a batch. Returns results in the order of the units. Rejects if the batch could not be made durable; it then has no effect. Rejects with
-   * PartialCommitError if parts of it have an effect.
+   * Commits a batch. Returns results in the order of the units. Rejects if the batch could not be made durable; it then has no
+   * effect. Rejects with PartialCommitError if parts of it have an effect.
    */
   commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]>;
   /**
@@ -52,6 +52,6 @@ export interface CommitStore {
   probeWrites(): Promise<void>;
   /** Benefit of concurrent batches; absent if the store does not benefit from more than one batch at a time. */
   readonly concurrentBatches?: ConcurrentBatches;
-  /** Absent: all instances are on one server. */
+  /** Servers of the instances; absent if all instances are on one server. */
   readonly servers?: StoreServers;
 }

@@ -19,7 +19,7 @@ export interface ControlStore {
   /** Lists the URL groups, ordered by name. */
   listUrlGroups(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
   findUrlGroup(query: { readonly instanceId: string; readonly name: string }): Promise<UrlGroup | null>;
-  /** Returns the number of such objects of the instance. */
+  /** Returns the number of objects of this kind in the instance. */
   countObjects(query: {
     readonly instanceId: string;
     readonly objectKind: 'queue' | 'url-group' | 'flow-control' | 'schedule';

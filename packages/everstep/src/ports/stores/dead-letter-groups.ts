@@ -22,19 +22,20 @@ export interface DeadLetterGroupRecord extends TriagedGroup {
   readonly responseStatus: number | null;
   readonly message: string;
   readonly lastSeenAt: number;
-  /** Number of entries now, and number of entries ever added. */
+  /** Current number of entries. */
   readonly entries: number;
+  /** Number of entries that were ever added. */
   readonly total: number;
   readonly acknowledgedBy: string | null;
   /** Time when the group was resolved; null once an entry was added again. */
   readonly resolvedAt: number | null;
-  /** The newest entry. */
+  /** Id of the newest entry; null if there is none. */
   readonly exampleDlqId: string | null;
   /** Failure of the newest entry; null if there is none. */
   readonly latest: LatestFailure | null;
   /** Workflows of the entries, those with the most entries first. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly entries: number }[];
-  /** Hours (since 1970, UTC) of the last 24 hours in which entries were added. */
+  /** Those of the last 24 hours in which entries were added, as hours since 1970 (UTC). */
   readonly hours: readonly { readonly hour: number; readonly count: number }[];
 }
 
@@ -43,7 +44,7 @@ export interface DeadLetterGroupFilter {
   readonly states?: readonly GroupState[];
   /** Groups that currently have an entry of any of these workflows. */
   readonly workflowUrls?: readonly string[];
-  /** Times when the group was last seen (at or after `fromDate`) and first seen (at or before `toDate`), Unix ms, inclusive. */
+  /** Selects groups that were last seen at or after `fromDate` and first seen at or before `toDate`, Unix ms. */
   readonly fromDate?: number;
   readonly toDate?: number;
   /** Whether groups without entries are included. */
@@ -68,14 +69,14 @@ export interface DeadLetterGroupsQuery {
 /** All groups of one kind in an instance that have entries. */
 export interface DeadLetterGroupTotals extends GroupCounts {
   readonly groups: number;
-  /** Dead letters. */
+  /** Number of entries of these groups. */
   readonly entries: number;
 }
 
 /** Result of a mark. Nothing has changed unless it is `done`. */
 export type MarkOutcome = 'done' | 'not-found' | TriageRefusal;
 
-/** An entry without a group, or with one of earlier rules, with the properties that determine its group. */
+/** An entry that has no group by the current rules, with the properties that determine its group. */
 export interface UngroupedEntry {
   readonly instanceId: string;
   readonly dlqId: string;
@@ -95,7 +96,7 @@ export interface UngroupedEntry {
   readonly responseBody: Uint8Array | null;
 }
 
-/** The group that an entry has now. `fingerprint`: the previous one. */
+/** An entry with its new group. `fingerprint` is that of its previous group. */
 export interface RegroupedEntry extends Pick<UngroupedEntry, 'instanceId' | 'dlqId' | 'fingerprint'> {
   readonly group: FailureGroup;
 }
@@ -124,11 +125,11 @@ export interface DeadLetterGroupStore extends GroupUpkeepStore {
   /** Lists groups: regressed groups first, then new ones, then known ones; within a state, the most recently seen first. */
   list(page: DeadLetterGroupPage): Promise<Listing<DeadLetterGroupRecord>>;
   /**
-   * Groups that need attention at `now` (Unix ms): regressed groups first, then new ones, then those whose snooze is over;
+   * Lists groups that need attention at `now` (Unix ms): regressed groups first, then new ones, then those whose snooze is over;
    * within these, the most recently seen first.
    */
   needingAttention(query: DeadLetterGroupsQuery & { readonly limit: number }): Promise<readonly DeadLetterGroupRecord[]>;
-  /** Returns the numbers of all groups at `now`, Unix ms. */
+  /** Returns the totals of all groups at `now`, Unix ms. */
   totals(query: DeadLetterGroupsQuery): Promise<DeadLetterGroupTotals>;
   /** Finds a group; null if there is none. `now` (Unix ms) is the end of the returned hours. */
   find(query: {

@@ -1,7 +1,7 @@
 /** Runs that wait for events, and webhooks. */
 import type { RunIdentity } from '../../engine/runs/run.js';
 
-/** A task that waits for an event. A task that waits for several events is listed with each. */
+/** A task that waits for an event. A task that waits for several events is listed once for each. */
 export interface WaiterRecord {
   readonly eventId: string;
   readonly runKey: string;

@@ -1,16 +1,16 @@
-/** Filters of the listings of a store. Each store names a column or an index for every field, or it does not compile. */
+/** Filters of the listings of a store. A store that has no column or index for a field does not compile. */
 import type { FailureFunctionState, RunStatus } from '../../engine/runs/run.js';
 
 /** Filters of runs. All given filters must match. */
 export interface RunFilter {
-  /** Workflow runs or plain messages. Absent: workflow runs. They are never listed together. */
+  /** Kind of the runs; workflow runs if absent. Workflow runs and plain messages are never listed together. */
   readonly kind?: 'workflow' | 'message';
   /** Id of a workflow run; messages have keys. */
   readonly workflowRunId?: string;
   readonly workflowUrls?: readonly string[];
   /** A prefix of the URL, used by bulk cancel. */
   readonly workflowUrlPrefix?: string;
-  /** Creation time of the run, Unix ms, exact. */
+  /** Exact creation time of the run, Unix ms. */
   readonly createdAt?: number;
   readonly statuses?: readonly RunStatus[];
   /** Range of creation times of the run, Unix ms, inclusive. */
@@ -32,13 +32,13 @@ export interface RunFilter {
 
 /** Filters of dead letters. All given filters must match. */
 export interface DeadLetterFilter {
-  /** Workflow runs or plain messages. Absent: both. */
+  /** Kind of the runs; both kinds if absent. */
   readonly kind?: 'workflow' | 'message';
   readonly dlqIds?: readonly string[];
   readonly workflowRunId?: string;
   readonly workflowRunIdPrefix?: string;
   readonly workflowUrls?: readonly string[];
-  /** Creation time of the run, Unix ms, exact. */
+  /** Exact creation time of the run, Unix ms. */
   readonly workflowCreatedAt?: number;
   /** Range of creation times of the entry, that is, of the times when the run failed, Unix ms, inclusive. */
   readonly fromDate?: number;

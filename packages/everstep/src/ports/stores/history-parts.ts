@@ -3,7 +3,7 @@ import type { FailedAttempt } from '../../engine/runs/run.js';
 import type { HistoryQuery, HistoryStore, ListedStep, ListedTask, Part } from './history-store.js';
 import type { Position } from './page.js';
 
-/** A limit that is longer than any result. */
+/** A limit in bytes that no result exceeds. */
 export const NO_LENGTH_LIMIT = 2 ** 30;
 
 /** Yields to other work between two parts. */
@@ -19,7 +19,7 @@ async function* parts<Item>(read: (from: Position | null) => Promise<Part<Item>>
   } while (from !== null);
 }
 
-/** Reads steps. `below`: rows with that index and higher ones are skipped. */
+/** Reads steps. Rows with the index `below` and higher ones are skipped. */
 export const stepsOf = (
   store: Pick<HistoryStore, 'listSteps'>,
   query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly below?: number; readonly maxOutBytes?: number },

@@ -4,12 +4,12 @@ import type { RunReference } from '../../engine/writes.js';
 import type { Position } from './page.js';
 import type { RunRecord } from './run-records.js';
 
-/** A step in a listing. `outLeftOut`: size in bytes of a result that exceeds the requested limit; `out` is null then. */
+/** A step in a listing. If its result exceeds the requested limit, `out` is null and `outLeftOut` is its size in bytes. */
 export interface ListedStep extends RecordedStep {
   readonly outLeftOut?: number;
 }
 
-/** A task in a listing. `bodyLeftOut`: size in bytes of a call or invocation whose long body was omitted. */
+/** A task in a listing. If the long body of a call or invocation was omitted, `bodyLeftOut` is its size in bytes. */
 export type ListedTask = Task & { readonly bodyLeftOut?: number };
 
 /** Limits of one part of a long list. A part has at least one row, and can exceed `maxBytes` by one row. */
@@ -84,7 +84,7 @@ export interface HistoryStore {
   loadResult(query: { readonly runKey: string }): Promise<string | null>;
   runHistory(query: HistoryQuery): Promise<RunHistory | null>;
   journalSize(query: { readonly runKey: string }): Promise<JournalSize>;
-  /** Lists steps. `from` is an index in recorded order; `below`: rows with that index and higher ones are skipped. */
+  /** Lists steps. `from` is an index in recorded order. Rows with the index `below` and higher ones are skipped. */
   listSteps(query: HistoryQuery & { readonly from: Position; readonly below?: number }): Promise<Part<ListedStep>>;
   /** Lists open tasks. `from` is a slot. */
   listTasks(
@@ -99,10 +99,10 @@ export interface HistoryStore {
     readonly runKeys: readonly string[];
     readonly limit: number;
   }): Promise<ReadonlyMap<string, readonly ListedTask[]>>;
-  /** Lists failed attempts. `from` null: starts with the oldest. `slot`: only attempts of this slot. */
+  /** Lists failed attempts, starting with the oldest if `from` is null. With `slot`, lists only attempts of this slot. */
   listAttempts(
     query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly from: Position | null; readonly slot?: number },
   ): Promise<Part<FailedAttempt>>;
-  /** Returns the step at this position; null if it is not recorded. A longer result is omitted. */
+  /** Returns the step at this position; null if it is not recorded. A result over `maxOutBytes` is omitted. */
   findStep(query: { readonly runKey: string; readonly stepId: number; readonly maxOutBytes: number }): Promise<ListedStep | null>;
 }

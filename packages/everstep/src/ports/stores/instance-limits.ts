@@ -5,22 +5,22 @@ import type { DayCountKind } from '../../engine/writes.js';
 export interface InstanceLimits {
   /** Returns the maximum number of deliveries of the instance in flight; null if it has no separate limit. */
   maxParallelism(instanceId: string): number | null;
-  /** Returns the maximum duration of one delivery of the instance, whatever timeout the delivery has. */
+  /** Returns the maximum duration of one delivery of the instance, regardless of the timeout of the delivery. */
   maxTimeoutMs(instanceId: string): number;
-  /** Returns the maximum retention of ended runs in ms; null: no such limit. */
+  /** Returns the maximum retention times of ended runs and of dead letters. */
   retentionBounds(instanceId: string): RetentionBounds;
   /** Returns the maximum body size of a message of the instance; null if it has no separate limit. */
   messageLimit(instanceId: string): MessageLimit | null;
-  /** Decides on the admission of a schedule's tick that starts a run with this body. An admitted run counts for the day. */
+  /** Decides whether a schedule's tick may start a run with a body of this size. An admitted run counts for the day. */
   admitTick(instanceId: string, bodyBytes: number): Promise<RunAdmission | TickRefusal>;
   /**
-   * Decides on the admission of this number of runs, right before they are started. Either all are admitted and count for the
+   * Decides whether this number of runs may be started, right before they are started. Either all are admitted and count for the
    * day, or none.
    */
   admitRuns(instanceId: string, runs: number): Promise<RunAdmission | RunRefusal>;
   /** Checks whether this number of additional bytes may be stored for the instance. Returns null if so, otherwise the refusal. */
   refuseStorage(instanceId: string, bytes: number): Promise<RunRefusal | null>;
-  /** Returns this number of admitted runs that were not started. */
+  /** Gives back this number of admitted runs, because they were not started. */
   releaseRuns(instanceId: string, runs: number, runAdmission: RunAdmission): void;
   /** Reads the counters from the store again, because it is unknown whether admitted runs were started. */
   recount(instanceId: string): void;
@@ -33,7 +33,7 @@ export interface InstanceLimits {
 /** The work was admitted. */
 export interface RunAdmission {
   readonly kind: 'admitted';
-  /** Time of the admission, Unix ms. The runs count for this day, whenever they are started. Null: they are not limited. */
+  /** Time of the admission, Unix ms. The runs count for this day, whenever they are started. Null if the runs are not limited. */
   readonly at: number | null;
 }
 
@@ -52,7 +52,7 @@ export interface RunRefusal {
   readonly message: string;
 }
 
-/** Maximum retention times in ms; null: no limit. */
+/** Maximum retention times in ms; null means that there is no limit. */
 export interface RetentionBounds {
   readonly runsMs: number | null;
   readonly deadLettersMs: number | null;

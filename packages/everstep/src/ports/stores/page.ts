@@ -10,7 +10,7 @@ export interface Page<Filter> {
   readonly order: 'newest-first' | 'oldest-first';
   /** Position after which the page starts; null starts a listing. */
   readonly after: Position | null;
-  /** Entries that were added after this position was taken are skipped; null: none are. */
+  /** Entries that were added after this position was taken are skipped. If it is null, none are. */
   readonly horizon: Position | null;
   readonly limit: number;
 }

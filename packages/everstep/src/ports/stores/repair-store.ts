@@ -103,8 +103,8 @@ export interface RepairItemStore {
   /** Returns the entries that exist, in the order of the ids in the query. */
   describe(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly RepairableEntry[]>;
   /**
-   * Returns which of these entries are covered by a delete in its undo window. If there are several deletes, returns the
-   * earliest.
+   * Returns the scheduled deletions of these entries, by deletes in their undo window. If there are several for an entry,
+   * returns the earliest.
    */
   scheduledDeletions(query: {
     readonly instanceId: string;
@@ -150,8 +150,8 @@ export interface RepairStore extends RepairItemStore {
   /**
    * Writes a decision on the version of `record`, and increments the version. Returns false without a write if the
    * repair is at another version. Also writes the items and the audit entry, if given, in the same transaction.
-   * `canary`: marks this number of pending entries for the canary, taking the first entry of each cohort before the
-   * second ones.
+   * If `canary` is given, marks this number of pending entries for the canary, taking the first entry of each cohort before
+   * the second ones.
    */
   put(query: {
     readonly record: RepairRecord;
@@ -171,7 +171,7 @@ export interface RepairStore extends RepairItemStore {
 
   /**
    * Removes ended repairs with their entries, a limited number of rows per call: those that ended before `before`
-   * (Unix ms; null: none of these), and those planned before `plannedBefore` that never started. Returns false if
+   * (Unix ms; none of these if it is null), and those planned before `plannedBefore` that never started. Returns false if
    * nothing is left to remove.
    */
   removeBefore(query: {

@@ -35,8 +35,8 @@ export interface RunStore {
   listSearchableRuns(query: Page<RunFilter>): Promise<Listing<SearchableRun>>;
   runHorizon(query: { readonly instanceId: string }): Promise<Position>;
   /**
-   * Lists runs that were created only from this one, by creation: invoked by it, forked from it, or recovered from its dead
-   * letter. At most `limit`.
+   * Lists at most `limit` runs that were created directly from this one, in the order of creation: invoked by it, forked from it,
+   * or recovered from its dead letter.
    */
   descendantsOf(query: { readonly runKey: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /**

@@ -3,8 +3,8 @@ import type { Schedule } from '../../engine/runs/run.js';
 import type { Listing, Position } from './page.js';
 
 /**
- * A schedule in a listing. `bodyLeftOut`: size in bytes of a payload that is too long for the list; the body is empty
- * then.
+ * A schedule in a listing. If its payload is too long for the list, the body is empty and `bodyLeftOut` is the size of the
+ * payload in bytes.
  */
 export interface ListedSchedule extends Schedule {
   readonly bodyLeftOut?: number;
@@ -23,10 +23,10 @@ export interface ScheduleStore {
   dueSchedules(query: {
     readonly before: number;
     readonly limit: number;
-    /** Instance of the schedules; absent: all instances. */
+    /** Instance of the schedules; all instances if absent. */
     readonly instanceId?: string;
   }): Promise<readonly Schedule[]>;
-  /** Returns instances with due schedules. The cost is one lookup for each instance with schedules, however many it has. */
+  /** Returns instances with due schedules. The cost is one lookup for each instance with schedules, regardless of their number. */
   instancesWithDueSchedules(query: { readonly before: number }): Promise<readonly string[]>;
   /** Returns the earliest next tick of all schedules; null if there is none. */
   nextScheduleAt(): Promise<number | null>;

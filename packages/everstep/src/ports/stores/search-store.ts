@@ -16,7 +16,7 @@ export interface SearchIndexRecord {
   readonly type: SearchType;
   /** Time when the index was created, Unix ms. */
   readonly createdAt: number;
-  /** Hashes of its tokens. Absent: an older version created the index, and its tokens are derived. */
+  /** Hashes of its tokens; absent if an older version created the index, because its tokens are then derived. */
   readonly tokenHashes?: SearchTokenHashes;
   /** Part of the input from which tokens are derived. */
   readonly derivedNumber: number;
@@ -47,7 +47,7 @@ export interface SearchIndexStore {
   list(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly SearchIndexRecord[]>;
   /** Lists the ids of the indexes of all accounts, by creation. */
   listIds(): Promise<readonly string[]>;
-  /** Changes an index. Null if there is none. Rejects if the new account does not exist. */
+  /** Changes an index and returns it; null if there is none. Rejects if the new account does not exist. */
   change(query: {
     readonly indexId: string;
     readonly change: SearchIndexChange;
@@ -80,7 +80,7 @@ export interface SearchDocument {
 /** A limit that is never reached, for documents that are known to be few. */
 export const NO_BYTE_LIMIT = 2 ** 40;
 
-/** Total bytes of content and metadata of all documents in a response. */
+/** Limits the total bytes of content and metadata of all documents in a response. */
 export interface DocumentBound {
   readonly maxBytes: number;
 }
@@ -138,7 +138,7 @@ export type DocumentChoice =
   | { readonly kind: 'prefix'; readonly prefix: string }
   | { readonly kind: 'filter'; readonly filter: Filter };
 
-/** `gone`: the index was dropped in the meantime. */
+/** Result of an upsert. It is `gone` if the index was dropped in the meantime. */
 export type UpsertResult = 'done' | 'too-many-namespaces' | 'gone';
 
 /** The documents of all indexes. A change is durable when its call resolves, and searches find it from then on. */
@@ -160,7 +160,7 @@ export interface SearchDocuments {
   ): Promise<readonly FoundDocument[]>;
   /** Deletes documents and returns how many existed. It uses limited transactions, so a crash can leave some of them. */
   remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number>;
-  /** Empties a namespace (null: all of them) immediately. The disk space is released later. */
+  /** Empties a namespace immediately, or all of them if it is null. The disk space is released later. */
   reset(query: { readonly indexId: string; readonly namespace: string | null }): Promise<void>;
   /** Removes the namespace. Returns false if there is none. The disk space is released later. */
   removeNamespace(query: Namespace): Promise<boolean>;

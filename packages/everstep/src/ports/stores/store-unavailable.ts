@@ -21,7 +21,7 @@ export class StoreRefusesWritesError extends StoreUnavailableError {
 }
 
 /**
- * Thrown if one of the servers on which the rows of queue instances are cannot be reached or refuses writes. Only its instances are
+ * Thrown if one of several servers with the rows of queue instances cannot be reached or refuses writes. Only its instances are
  * affected. It is unknown whether the call had an effect.
  */
 export class ServerUnavailableError extends StoreUnavailableError {

@@ -37,7 +37,7 @@ export const activeRunsAdded = ({ kind }: StoreWrite): number => (kind === 'crea
 /** Stored bytes and active runs of one queue instance. */
 export interface InstanceTotals {
   readonly instanceId: string;
-  /** Name of its plan; null: the default plan. */
+  /** Name of its plan; null for the default plan. */
   readonly plan: string | null;
   readonly bytes: number;
   /** Number of runs and messages that have not ended. */

@@ -2,15 +2,15 @@
 import type { RetentionState } from '../../engine/runs/run.js';
 
 /**
- * Selects runs that may be removed: those that ended before a time, and those beyond a number of newest ones. Without a limit,
- * none.
+ * Selects runs that may be removed: those that ended before a time, and those beyond a number of newest ones. If neither is set,
+ * it selects none.
  */
 export interface RemovalQuery {
   readonly instanceId: string;
   readonly state: RetentionState;
-  /** Only runs that ended before this time, Unix ms; null: no such limit. */
+  /** Runs that ended before this time (Unix ms) are selected; null if the age of runs does not matter. */
   readonly endedBefore: number | null;
-  /** Number of newest runs to keep; null: no such limit. */
+  /** Runs beyond this number of newest ones are selected; null if the number of runs does not matter. */
   readonly keepNewest: number | null;
   /** Maximum number of runs in this transaction. */
   readonly limit: number;

@@ -40,17 +40,17 @@ export interface SqliteStoreOptions extends ConnectionOptions {
   /** Path of the file, which is created if it does not exist. Its directory must exist. `:memory:` keeps nothing. */
   readonly file: string;
   /**
-   * Is called once when the disk failed to store what was committed. Nothing is acknowledged from then on, but reads may show what
-   * the disk does not contain: the process should end immediately and restart from the state on the disk.
+   * Called once if the disk failed to store commits. Nothing is acknowledged from then on, but reads may return data that is not
+   * on the disk: the process should end immediately and restart from the state on the disk.
    */
   readonly onDiskFailure?: (error: Error) => void;
 }
 
 /** A store on the server's own disk, which the server therefore backs up itself. */
 export interface EmbeddedStore extends Store {
-  /** Copies the store into another file while writes continue; the copy is of one moment, that of its end. */
+  /** Copies the store into another file while writes continue. The copy contains the state at the moment when it completes. */
   copyTo(request: CopyRequest): Promise<void>;
-  /** Checks the invariants over the whole store. Reads everything while nothing else can happen. */
+  /** Checks the invariants over the whole store. Blocks the process while it reads everything. */
   checkConsistency(): readonly CheckResult[];
 }
 
@@ -70,8 +70,8 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const retention = new Retention(parts, transaction, deadLetterWriter);
   const records = { triggers: new TriggerRecords(parts), flowControls, queues, schedules, events };
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, records);
-  // The run for which an earlier process staged this is lost.
-  if (parts.staged.any) transaction.run(() => parts.staged.abandonAll());
+  // Journals that an earlier process staged are abandoned, because it did not create their runs.
+  if (parts.stagedJournals.hasAny) transaction.run(() => parts.stagedJournals.abandonAll());
   const probe = new ProbeWrite(connection);
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
@@ -80,7 +80,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   return {
     commit: async (units) => {
       const results = batches.commit(units);
-      await connection.durable(units.length === 1);
+      await connection.waitUntilDurable(units.length === 1);
       return results;
     },
     probeWrites: () => probe.write(),
@@ -91,8 +91,8 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     loadJournal: async ({ runKey, from, maxBytes }) => reader.loadJournal(runKey, from, maxBytes),
     dueTasks: async (query) => {
       const due = reader.dueTasks(query);
-      // The server acts on tasks, so what is returned here must be on the disk.
-      if (due.length > 0) await connection.durable();
+      // The server acts on tasks, so the returned tasks must be on the disk.
+      if (due.length > 0) await connection.waitUntilDurable();
       return due;
     },
     dueInstances: async ({ from, before }) => reader.dueInstances(from, before),
@@ -108,7 +108,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     listAttempts: async (query) => histories.attempts(query),
     findStep: async ({ runKey, stepId, maxOutBytes }) => histories.step(runKey, stepId, maxOutBytes),
     listRuns: async (page) => runs.list(page),
-    listSearchableRuns: async (page) => runs.listTexts(page),
+    listSearchableRuns: async (page) => runs.listSearchable(page),
     listDeadLetters: async (page) => deadLetters.list(page),
     listDeadLetterIds: async (page) => deadLetters.listIds(page),
     deadLetterHorizon: async () => deadLetters.horizon(),
@@ -121,11 +121,11 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     invokerOf: async ({ childRunKey }) => reader.invokerOf(childRunKey),
     hasWebhook: async ({ runKey, eventId }) => events.hasWebhook(runKey, eventId),
     ...createControls(store),
-    countQueued: async ({ instanceId, name }) => queues.count(instanceId, name),
-    retriedInQueue: async ({ instanceId, name }) => queues.retried(instanceId, name),
-    instancesWithDueSchedules: async ({ before }) => schedules.instancesWithDue(before),
+    countQueued: async ({ instanceId, name }) => queues.countMessages(instanceId, name),
+    retriedInQueue: async ({ instanceId, name }) => queues.retriedKeys(instanceId, name),
+    instancesWithDueSchedules: async ({ before }) => schedules.instancesWithDueSchedules(before),
     removeEndedRuns: (query) => retention.remove(query),
-    removeStagedSteps: async () => transaction.run(() => parts.staged.removeSome()),
+    removeStagedSteps: async () => transaction.run(() => parts.stagedJournals.removeSome()),
     removeInstanceRows: createInstanceRemoval(parts, transaction, deadLetterWriter),
     releaseSpace: async () => connection.releaseSpace(),
     deadLetterGroups: createSqliteDeadLetterGroups(parts, store),

@@ -6,8 +6,8 @@ export interface AuditEntryStore {
   /** Adds an entry for an event that changed no record, such as a failed login. */
   addAudit(entry: AuditEntry): Promise<void>;
   /**
-   * Lists entries that one of these accounts may read, newest first, after `after`. Null: all entries, including those without
-   * an account.
+   * Lists entries that any of these accounts may read, newest first, after the entry `after`. If `accountIds` is null, lists all
+   * entries, including those without an account.
    */
   listAudit(query: {
     readonly accountIds: readonly AccountId[] | null;

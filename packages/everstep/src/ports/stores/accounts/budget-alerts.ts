@@ -40,8 +40,8 @@ export interface BudgetAlertStore {
   /** Returns the time when the next alert after `after` is due, Unix ms; null if there is none. */
   nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
   /**
-   * Changes a pending alert before or after an attempt to deliver it. It is due again, or (null) no longer pending. Returns
-   * false without a change if the alert has changed since it was read.
+   * Changes a pending alert before or after an attempt to deliver it. It is due again at `dueAt`, or no longer pending
+   * if `dueAt` is null. Returns false without a change if the alert has changed since it was read.
    */
   rescheduleBudgetAlert(query: {
     readonly alert: PendingBudgetAlert;

@@ -12,7 +12,7 @@ export interface OutboundRules {
   readonly allow: readonly string[];
   /** Destinations that the owner of the instance forbids. */
   readonly deny: readonly string[];
-  /** The only destinations that the owner of the instance permits; null: no such restriction. */
+  /** The only destinations that the owner of the instance permits; null if there is no such restriction. */
   readonly only: readonly string[] | null;
 }
 
@@ -30,21 +30,21 @@ export interface QueueInstance {
    * version without accounts.
    */
   readonly accountId?: AccountId;
-  /** Name of its plan; absent: the default plan. */
+  /** Name of its plan; absent for the default plan. */
   readonly plan?: string;
-  /** Budget in dollars per calendar month (UTC); 0 or absent: no limit. */
+  /** Budget in dollars per calendar month (UTC); 0 or absent if there is no limit. */
   readonly budgetDollars?: number;
   /** URL that is notified when 80% and 100% of the budget are spent. */
   readonly budgetAlertUrl?: string;
   /** Price in dollars per 100,000 messages counted from now on; absent until it is first set. */
   readonly price?: number;
-  /** Destinations that the instance may call; absent: only the settings of the installation apply. */
+  /** Destinations that the instance may call; if absent, only the settings of the installation apply. */
   readonly outboundRules?: OutboundRules;
-  /** Private keys of Ed25519 signatures, PKCS #8 in base64url; absent: Ed25519 signatures are disabled. */
+  /** Private keys of Ed25519 signatures, PKCS #8 in base64url; absent if Ed25519 signatures are disabled. */
   readonly keyPairs?: SigningKeyPairs;
-  /** Origins that steps were delivered to; absent: none. */
+  /** Origins that steps were delivered to; absent if there are none. */
   readonly workflowOrigins?: readonly string[];
-  /** Origins and patterns that the owner set. Plain messages to them are signed with the signing keys. Absent: not set. */
+  /** Origins and patterns that the owner set. Plain messages to them are signed with the signing keys. Absent if none are set. */
   readonly signedOrigins?: readonly string[];
 }
 
@@ -54,7 +54,7 @@ export interface SigningKeyPairs {
   readonly next: string;
 }
 
-/** Changes to an instance. Null removes a value, absent keeps it. */
+/** Changes to an instance. Null removes a value; an absent field keeps its value. */
 export interface InstanceChange {
   readonly accountId?: AccountId;
   readonly name?: string;
@@ -81,12 +81,12 @@ export interface InstanceStore {
   /** Lists the instances of these accounts, ordered by creation. */
   instancesOf(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly QueueInstance[]>;
   /**
-   * Returns the stored bytes and active runs of each instance of the account, by creation. They are counted in the
-   * unit that changes them.
+   * Returns the stored bytes and active runs of each instance of the account, in the order of creation. They are counted in
+   * the unit that changes them.
    */
   totalsOf(query: { readonly accountId: AccountId }): Promise<readonly InstanceTotals[]>;
   /**
-   * Returns the changed instance, or null if there is none. A different budget (none and 0 are equal) or a different
+   * Changes an instance and returns it; null if there is none. A different budget (none and 0 are equal) or a different
    * owner removes all alerts of the instance, including pending ones.
    */
   changeInstance(query: {

@@ -7,7 +7,7 @@ export interface SessionRecord {
   /** SHA-256 of the secret in hexadecimal. The secret itself is never stored. */
   readonly sessionHash: string;
   readonly userId: string;
-  /** The session ends when this key is revoked. Null: the user signed in with an identity provider. */
+  /** API key of the login; the session ends when it is revoked. Null if the user signed in with an identity provider. */
   readonly apiKeyId: string | null;
   /** Time when the session was created, Unix ms. */
   readonly createdAt: number;
@@ -15,7 +15,7 @@ export interface SessionRecord {
   readonly expiresAt: number;
 }
 
-/** Maximum number of locations kept per user from which the user has logged in; the most recently used ones are kept. */
+/** Maximum number of login locations that are kept for each user; the most recently used ones are kept. */
 export const MAX_LOGIN_LOCATIONS = 50;
 
 /** Maximum number of sessions of a user; the most recently started ones are kept. */
@@ -40,7 +40,10 @@ export interface SessionStore {
   deleteSession(query: { readonly sessionHash: string; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Ends all sessions of the user and returns their number. The audit entry is written only if there were some. */
   deleteSessions(query: { readonly userId: string; readonly audit?: AuditEntry }): Promise<number>;
-  /** Returns the time when a login of the user from this location was last noted, Unix ms; null if never. `place` is any text. */
+  /**
+   * Returns the time when a login of the user from this location was last noted, Unix ms; null if never. `place` is
+   * any text that identifies the location.
+   */
   lastLoginAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;
   /** Notes a login. The write is not synced, so a crash can undo it. Limited by `MAX_LOGIN_LOCATIONS`. */
   noteLogin(query: { readonly userId: string; readonly place: string; readonly at: number }): Promise<void>;

@@ -43,7 +43,7 @@ export interface TeamStore {
   /** Lists teams that the user is a member of, by creation, with the user's role. */
   listTeams(query: { readonly userId: string }): Promise<readonly (TeamRecord & { readonly role: Role })[]>;
   /**
-   * Deletes the team and its invitations. `owns-something`: queue instances or search indexes must be moved or
+   * Deletes the team and its invitations. Returns `owns-something` if queue instances or search indexes must be moved or
    * deleted first.
    */
   deleteTeam(query: {
@@ -52,7 +52,7 @@ export interface TeamStore {
   }): Promise<'deleted' | 'not-found' | 'owns-something'>;
   /** Lists the members, ordered by the time they were added. */
   listMembers(query: { readonly teamId: string }): Promise<readonly MemberRecord[]>;
-  /** Adds the member or changes its role. `last-owner`: a team keeps at least one owner. */
+  /** Adds the member or changes its role. Returns `last-owner` if the team would have no owner left. */
   putMember(query: { readonly member: MemberRecord; readonly audit?: AuditEntry }): Promise<'done' | 'last-owner'>;
   /** Removes the member, and the invitations to the team that the member created. */
   removeMember(query: {
@@ -71,13 +71,16 @@ export interface TeamStore {
   findInvitation(query: { readonly invitationId: string } | { readonly secretHash: string }): Promise<InvitationRecord | null>;
   /** Deletes the invitation. Returns false if there is none. */
   deleteInvitation(query: { readonly invitationId: string; readonly audit?: AuditEntry }): Promise<boolean>;
-  /** Deletes the invitation, creates the user if one is given, and adds the member. `not-found`: nothing was changed. */
+  /**
+   * Deletes the invitation, creates the user if one is given, and adds the member. Returns `not-found` without
+   * a change if there is no such invitation.
+   */
   acceptInvitation(query: {
     readonly invitationId: string;
     readonly member: MemberRecord;
     readonly created?: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord };
     readonly audit?: AuditEntry;
   }): Promise<'done' | 'not-found'>;
-  /** Returns the role of a user in an account: `owner` in the personal account; null without access. */
+  /** Returns the role of a user in an account: `owner` in the personal account; null if the user has no access. */
   roleOf(query: { readonly accountId: AccountId; readonly userId: string }): Promise<Role | null>;
 }

@@ -40,8 +40,8 @@ export interface UsageStore {
   /** Returns the usage of the instance, over all accounts and prices, newest month first. Written by `count-messages`. */
   usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
   /**
-   * Returns the usage by day, oldest first. Older versions counted only by month, so early days can be missing. `fromDay`: for
-   * example `2026-11-21`.
+   * Returns the usage by day, oldest first. Older versions counted only by month, so early days can be missing. `fromDay` is
+   * a day such as `2026-11-21`.
    */
   usageByDay(query: { readonly instanceId: string; readonly fromDay: string }): Promise<readonly DayUsageRecord[]>;
   /** Adds to the counters of a day, in one transaction, for events without a unit. */

@@ -7,7 +7,7 @@ export interface UserRecord {
   readonly email: string;
   /** Time when the user was created, Unix ms. */
   readonly createdAt: number;
-  /** Time when the user was disabled, Unix ms. Absent: the user can log in. */
+  /** Time when the user was disabled, Unix ms; absent if the user can log in. */
   readonly disabledAt?: number;
   /** Present if the user can set plans and manage users. */
   readonly isOperator?: true;
@@ -20,7 +20,7 @@ export interface ApiKeyRecord {
   /** SHA-256 of the key in hexadecimal. The key itself is never stored. */
   readonly keyHash: string;
   readonly createdAt: number;
-  /** Time when the key was revoked, Unix ms. Absent: the key is valid. */
+  /** Time when the key was revoked, Unix ms; absent if the key is valid. */
   readonly revokedAt?: number;
 }
 
@@ -35,15 +35,15 @@ export interface UserStore {
   /** Finds a user by the email address in lower case. */
   findUserByEmail(query: { readonly email: string }): Promise<UserRecord | null>;
   /**
-   * Disables the user at a time (Unix ms), or enables it (null). Disabling ends its sessions and deletes the
-   * invitations that it made. `last-operator`: at least one operator must remain enabled.
+   * Disables the user at the time `at` (Unix ms), or enables it if `at` is null. Disabling a user ends its sessions and deletes
+   * the invitations that it made. Returns `last-operator` if no enabled operator would remain.
    */
   setUserDisabled(query: {
     readonly userId: string;
     readonly at: number | null;
     readonly audit?: AuditEntry;
   }): Promise<'done' | 'not-found' | 'last-operator'>;
-  /** Grants or revokes the operator role. `last-operator`: at least one operator must remain enabled. */
+  /** Grants or revokes the operator role. Returns `last-operator` if no enabled operator would remain. */
   setOperator(query: {
     readonly userId: string;
     readonly isOperator: boolean;
@@ -52,7 +52,7 @@ export interface UserStore {
   /**
    * Deletes the user with its keys, sessions, memberships and invitations, and with teams that have no other member
    * and own nothing. The successor becomes an owner of each team that would have none, and must be a member of it.
-   * `owns-something`: queue instances or search indexes must be moved or deleted first. Audit entries are kept.
+   * Returns `owns-something` if queue instances or search indexes must be moved or deleted first. Audit entries are kept.
    */
   deleteUser(query: {
     readonly userId: string;

@@ -3,7 +3,7 @@ import type { Alert, AlertChange } from '../../../engine/alerts/alert.js';
 import type { AlertEvent } from '../../../engine/alerts/alert-events.js';
 
 const SETTINGS_PREFIX = 'alerts/';
-/** Name of the secret that contains the alert settings of an instance as JSON. */
+/** Returns the name of the secret that contains the alert settings of an instance as JSON. */
 export const alertSettingsName = (instanceId: string): string => `${SETTINGS_PREFIX}${instanceId}`;
 /** Returns the instance whose alert settings a secret contains; null for any other secret. */
 export const instanceOfAlertSettings = (name: string): string | null =>
@@ -12,7 +12,7 @@ export const instanceOfAlertSettings = (name: string): string | null =>
 export interface AlertPage {
   readonly instanceId: string;
   readonly isOpen?: boolean;
-  /** Id of the last alert of the page before; null: the first page. */
+  /** Id of the last alert of the previous page; null for the first page. */
   readonly after: string | null;
   readonly limit: number;
 }
@@ -47,6 +47,6 @@ export interface AlertStore {
   }): Promise<void>;
   /** Lists alerts, newest first. */
   list(page: AlertPage): Promise<readonly Alert[]>;
-  /** Removes some alerts that ended before `endedBefore` (Unix ms). Returns how many. */
+  /** Removes some alerts that ended before `endedBefore` (Unix ms), and returns their number. */
   removeEnded(query: { readonly instanceId: string; readonly endedBefore: number; readonly limit: number }): Promise<number>;
 }

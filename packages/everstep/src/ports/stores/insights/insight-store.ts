@@ -1,19 +1,19 @@
 /** Counters of runs and steps, by minute, hour and day. */
 import type { RunCounts } from '../../../engine/insights/counts.js';
 
-/** A day is one in UTC. */
+/** Period that a counter covers. Days are in UTC. */
 export type InsightPeriod = 'minute' | 'hour' | 'day';
 
 /** Subject of counters: all runs of workflows, all plain messages, or the runs of one workflow. */
 export type InsightSubject = 'runs' | 'messages' | { readonly workflow: string };
 
-/** A time whose ends are starts of minutes, Unix ms. `to` is exclusive. */
+/** A time range whose ends are starts of minutes, Unix ms. `to` is exclusive. */
 export interface InsightTime {
   readonly from: number;
   readonly to: number;
 }
 
-/** Both ends are starts of the period. */
+/** Selects the counters of each period in a time range. Both ends of the range are starts of periods. */
 export interface InsightSeriesQuery extends InsightTime {
   readonly instanceId: string;
   readonly subject: InsightSubject;
@@ -48,10 +48,11 @@ export interface WorkflowTotalsQuery extends InsightTime {
 
 export interface InsightUpkeep {
   readonly instanceId: string;
-  /** Unix ms: days that ended by then get counters of their own, the sums of their hours; null: none. */
+  /** Days that ended by this time (Unix ms) get their own counters, the sums of their hours. If it is null, none do. */
   readonly daysUntil: number | null;
-  /** Unix ms: minutes and hours that started before are removed, and days without hours; null: none. */
+  /** Minutes that started before this time (Unix ms) are removed. If it is null, none are. */
   readonly minutesBefore: number | null;
+  /** Hours that started before this time (Unix ms) are removed, and days whose hours are all removed. If it is null, none are. */
   readonly hoursBefore: number | null;
 }
 
@@ -69,7 +70,7 @@ export interface InsightStore {
   series(query: InsightSeriesQuery): Promise<readonly InsightPoint[]>;
   /** Returns the sums of a workflow with those of its steps. */
   workflowSum(query: WorkflowSumQuery): Promise<RunCounts>;
-  /** Returns the sums of each workflow, in no order. */
+  /** Returns the sums of each workflow, in any order. */
   workflowTotals(query: WorkflowTotalsQuery): Promise<readonly WorkflowTotals[]>;
   /** Adds up ended days and removes old counters, in a short transaction. Returns 0 only if nothing is left to do. */
   tidy(upkeep: InsightUpkeep): Promise<number>;

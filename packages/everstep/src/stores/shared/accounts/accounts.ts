@@ -14,12 +14,12 @@ import * as signIn from './sign-in.js';
 import * as teams from './teams.js';
 import * as users from './users.js';
 
-/** The parts that each store implements separately: what commits count, and what involves other processes. */
+/** The parts that each store implements separately: counters of commits, and work that involves other processes. */
 export interface StoreSpecificAccounts
   extends Pick<AccountStore, 'exclusively' | 'usage' | 'usageByDay' | 'countOfDay' | 'countsByDay'> {
   readonly addAudit: AddAudit;
   readonly noteInstance: instances.NoteInstance;
-  /** Is called in the transaction that deletes an instance. */
+  /** Called in the transaction that deletes an instance. */
   noteDeletion(instanceId: string, at: number): Procedure<void>;
   totalsOf(query: { readonly accountId: string }): Promise<readonly InstanceTotals[]>;
 }
@@ -41,10 +41,10 @@ export function createAccounts(store: SqlStore, specific: StoreSpecificAccounts)
   };
 }
 
-function* disableUser(userId: string, at: number | null): Procedure<'done' | 'not-found' | 'last-operator'> {
-  const locked = yield* users.lockUser(userId);
-  if (!locked) return 'not-found';
-  if (at !== null && locked.isLastOperator) return 'last-operator';
+function* setUserDisabled(userId: string, at: number | null): Procedure<'done' | 'not-found' | 'last-operator'> {
+  const lockedUser = yield* users.lockUser(userId);
+  if (!lockedUser) return 'not-found';
+  if (at !== null && lockedUser.isLastOperator) return 'last-operator';
   yield* users.setUserDisabled(userId, at);
   if (at === null) return 'done';
   yield* logins.deleteSessionsOfUser(userId);
@@ -52,10 +52,10 @@ function* disableUser(userId: string, at: number | null): Procedure<'done' | 'no
   return 'done';
 }
 
-function* changeOperator(userId: string, isOperator: boolean): Procedure<'done' | 'not-found' | 'last-operator'> {
-  const locked = yield* users.lockUser(userId);
-  if (!locked) return 'not-found';
-  if (!isOperator && locked.isLastOperator) return 'last-operator';
+function* setOperator(userId: string, isOperator: boolean): Procedure<'done' | 'not-found' | 'last-operator'> {
+  const lockedUser = yield* users.lockUser(userId);
+  if (!lockedUser) return 'not-found';
+  if (!isOperator && lockedUser.isLastOperator) return 'last-operator';
   yield* users.setOperator(userId, isOperator);
   return 'done';
 }
@@ -64,9 +64,9 @@ function* removeUser(
   userId: string,
   successorId: string | null,
 ): Procedure<'deleted' | 'not-found' | 'owns-something' | 'last-owner' | 'last-operator'> {
-  const locked = yield* users.lockUser(userId);
-  if (!locked) return 'not-found';
-  if (locked.isLastOperator) return 'last-operator';
+  const lockedUser = yield* users.lockUser(userId);
+  if (!lockedUser) return 'not-found';
+  if (lockedUser.isLastOperator) return 'last-operator';
   if (yield* teams.ownsSomething(userId)) return 'owns-something';
   if ((yield* teams.leaveAllTeams(userId, successorId)) === 'last-owner') return 'last-owner';
   yield* teams.deleteInvitationsOfInviter(userId);
@@ -87,8 +87,8 @@ function createUsers(store: SqlStore, change: AccountChange) {
     pageOfUsers: ({ after, limit }) => store.read(users.pageOfUsers(after, limit)),
     findUser: ({ userId }) => store.read(users.findUser(userId)),
     findUserByEmail: ({ email }) => store.read(users.findUserByEmail(email)),
-    setUserDisabled: ({ userId, at, audit }) => change(() => disableUser(userId, at), audit),
-    setOperator: ({ userId, isOperator, audit }) => change(() => changeOperator(userId, isOperator), audit),
+    setUserDisabled: ({ userId, at, audit }) => change(() => setUserDisabled(userId, at), audit),
+    setOperator: ({ userId, isOperator, audit }) => change(() => setOperator(userId, isOperator), audit),
     deleteUser: ({ userId, successorId, audit }) => change(() => removeUser(userId, successorId), audit),
     createApiKey: ({ apiKey, audit }) => change(() => users.createApiKey(apiKey), audit),
     listApiKeys: ({ userId }) => store.read(users.listApiKeys(userId)),
@@ -110,7 +110,7 @@ function createLogins(store: SqlStore, change: AccountChange) {
   return {
     createSession: ({ session, audit }) => change(() => logins.createSession(session), audit),
     findSession: ({ sessionHash }) => store.read(logins.findSession(sessionHash)),
-    // The next request of the session repeats what a crash undid.
+    // If a crash undoes the write, the next request of the session repeats it.
     extendSession: ({ sessionHash, expiresAt }) =>
       store.write(() => logins.extendSession(sessionHash, expiresAt), { durable: false }),
     listSessions: ({ userId }) => store.read(logins.listSessions(userId)),
@@ -119,10 +119,10 @@ function createLogins(store: SqlStore, change: AccountChange) {
       change(
         () => logins.deleteSessionsOfUser(userId),
         audit,
-        (ended) => ended > 0,
+        (endedSessions) => endedSessions > 0,
       ),
     lastLoginAt: ({ userId, place }) => store.read(logins.lastLoginAt(userId, place)),
-    // The next login repeats what a crash undid.
+    // If a crash undoes the write, the next login repeats it.
     noteLogin: ({ userId, place, at }) => store.write(() => logins.noteLogin(userId, place, at), { durable: false }),
     findByIdentity: (identity) => store.read(signIn.findByIdentity(identity)),
     linkIdentity: ({ identity, userId, at, audit }) => change(() => signIn.linkIdentity(identity, userId, at), audit),

@@ -1,4 +1,4 @@
-/** Budget alerts: which shares of a budget were reached in a month, and which of them the owner must still be notified of. */
+/** Budget alerts: the percentages of a budget that were reached in a month, and the notifications that are still pending. */
 import type { BudgetAlertId, PendingBudgetAlert, QueueInstance } from '../../../ports/stores/account-store.js';
 import { integerOrNull, textOrNull } from '../../records/columns.js';
 import { FOR_SHARE } from '../sql/dialect.js';
@@ -25,13 +25,13 @@ export const isBudgetChanged = (before: QueueInstance, after: QueueInstance): bo
 const isAlert = ({ instanceId, month, percent }: BudgetAlertId): Sql =>
   sql`instance_id = ${instanceId} AND month = ${month} AND percent = ${percent}`;
 
-/** Returns whether the alert is noted. Only reads, because this is asked repeatedly while the budget is exceeded. */
+/** Returns whether the alert is noted. Only reads, because it is called repeatedly while the budget is exceeded. */
 export function* isAlertNoted(alert: BudgetAlertId): Procedure<boolean> {
   return (yield* row(sql`SELECT percent FROM budget_alert WHERE ${isAlert(alert)}`)) !== null;
 }
 
 /** The budget and the owner that an alert is for. */
-export interface BudgetAlertFor {
+export interface BudgetOfAlert {
   readonly budgetDollars: number;
   readonly accountId: string | null;
 }
@@ -42,8 +42,8 @@ export interface BudgetAlertFor {
  */
 export function* createAlert(
   alert: PendingBudgetAlert,
-  lesser: readonly number[],
-  { budgetDollars, accountId }: BudgetAlertFor,
+  lowerPercents: readonly number[],
+  { budgetDollars, accountId }: BudgetOfAlert,
 ): Procedure<boolean> {
   const { instanceId, month } = alert;
   const instance = yield* row(sql`
@@ -51,35 +51,35 @@ export function* createAlert(
   if (!instance || textOrNull(instance, 'account_id') !== accountId) return false;
   if ((integerOrNull(instance, 'budget_dollars') ?? 0) !== budgetDollars) return false;
   yield* send(sql`DELETE FROM budget_alert WHERE instance_id = ${instanceId} AND month < ${month} AND due_at IS NULL`);
-  // In order, because another process may note other shares of the month at the same moment.
-  for (const percent of lesser.toSorted((a, b) => a - b))
+  // In ascending order, so that two processes that note alerts of the same month do not deadlock.
+  for (const percent of lowerPercents.toSorted((a, b) => a - b))
     yield* send(sql`
       INSERT INTO budget_alert (instance_id, month, percent, body, retried) VALUES (${instanceId}, ${month}, ${percent}, '', 0)
       ON CONFLICT (instance_id, month, percent) DO NOTHING`);
   return (yield* count(sql`${ALERT.insert(alert)} ON CONFLICT (instance_id, month, percent) DO NOTHING`)) === 1;
 }
 
-/** Returns the alerts due before this time, earliest first. */
+/** Returns the alerts that are due at or before this time, earliest first. */
 export function* dueAlerts(before: number, limit: number): Procedure<readonly PendingBudgetAlert[]> {
   const due = yield* rows(sql`SELECT * FROM budget_alert WHERE due_at <= ${before} ORDER BY due_at LIMIT ${limit}`);
   return due.map(ALERT.read);
 }
 
-/** Returns when the next alert is due after this time; null if none is. */
+/** Returns the due time of the next alert after this time; null if there is none. */
 export function* nextAlertAt(after: number): Procedure<number | null> {
   const next = yield* row(sql`SELECT min(due_at) AS due_at FROM budget_alert WHERE due_at > ${after}`);
   return next && integerOrNull(next, 'due_at');
 }
 
 /**
- * Sets when the alert is due next; null if it was delivered or given up. Returns false, without a change, if the alert is not
- * as it was read: another one was noted, or another process was faster.
+ * Sets the next due time of the alert, which is null if the alert was delivered or given up. Returns false without a change if
+ * the alert has changed since it was read.
  */
 export function* rescheduleAlert(alert: PendingBudgetAlert, retried: number, dueAt: number | null): Procedure<boolean> {
-  const updated = yield* count(sql`
+  const updatedCount = yield* count(sql`
     UPDATE budget_alert SET retried = ${retried}, due_at = ${dueAt}
     WHERE ${isAlert(alert)} AND body = ${alert.body} AND due_at = ${alert.dueAt}`);
-  return updated === 1;
+  return updatedCount === 1;
 }
 
 export const forgetAlerts = (instanceId: string): Procedure<void> =>

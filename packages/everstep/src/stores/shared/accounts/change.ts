@@ -26,8 +26,8 @@ export function createAccountChange(store: SqlStore, addAudit: AddAudit): Accoun
 }
 
 /**
- * Fails if no user and no team has this id, because what a deleted account owns would be invisible. A deletion of the
- * account waits until the transaction ends.
+ * Fails if no user and no team has this id: an object of a deleted account would be invisible. A deletion of the account waits
+ * until the transaction ends.
  */
 export function* requireAccount(accountId: string): Procedure<void> {
   const user = yield* row(sql`SELECT user_id FROM account_user WHERE user_id = ${accountId} ${FOR_KEY_SHARE}`);

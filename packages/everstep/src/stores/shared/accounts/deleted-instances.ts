@@ -18,9 +18,9 @@ const DELETED = table<DeletedInstance>('deleted_instance', {
 
 /** Deletes the instance and notes its deletion. Returns false if there is no such instance. */
 export function* deleteInstance(instanceId: string, at: number): Procedure<boolean> {
-  const deleted = yield* row(sql`DELETE FROM queue_instance WHERE instance_id = ${instanceId} RETURNING *`);
-  if (!deleted) return false;
-  yield* send(DELETED.insert(DELETED.read({ ...deleted, deleted_at: at, emptied_at: null })));
+  const deletedRow = yield* row(sql`DELETE FROM queue_instance WHERE instance_id = ${instanceId} RETURNING *`);
+  if (!deletedRow) return false;
+  yield* send(DELETED.insert(DELETED.read({ ...deletedRow, deleted_at: at, emptied_at: null })));
   for (const table of ['token', 'named_token', 'budget_alert'])
     yield* send(sql`DELETE FROM ${raw(table)} WHERE instance_id = ${instanceId}`);
   yield* send(sql`DELETE FROM secret WHERE name = ${alertSettingsName(instanceId)}`);

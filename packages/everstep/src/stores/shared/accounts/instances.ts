@@ -34,7 +34,7 @@ const TOKEN = table<TokenRecord>('token', {
   revokedAt: nullable(NUMBER),
 });
 
-/** Is called in the transaction that creates or changes an instance, with its new price if one is set. */
+/** Called in the transaction that creates or changes an instance, with its new price if one is set. */
 export type NoteInstance = (instanceId: string, price: number | undefined) => Procedure<void>;
 
 /** Creates the instance. Fails if the id is taken, or if the account does not exist. */
@@ -79,10 +79,10 @@ export function* changeInstance(
   const before = yield* lockInstance(instanceId);
   if (!before) return null;
   if (change.accountId !== undefined) yield* requireAccount(change.accountId);
-  const changed = yield* row(sql`
+  const changedRow = yield* row(sql`
     UPDATE queue_instance SET ${INSTANCE.assignments({ ...before, ...change })} WHERE instance_id = ${instanceId} RETURNING *`);
-  if (!changed) return null;
-  const after = INSTANCE.read(changed);
+  if (!changedRow) return null;
+  const after = INSTANCE.read(changedRow);
   yield* noteInstance(instanceId, change.price);
   if (isBudgetChanged(before, after)) yield* forgetAlerts(instanceId);
   return after;
@@ -90,21 +90,21 @@ export function* changeInstance(
 
 /** Replaces the signing keys. Fails if there is no such instance. */
 export function* setSigningKeys(instanceId: string, current: string, next: string): Procedure<void> {
-  const changed = yield* count(sql`
+  const changedCount = yield* count(sql`
     UPDATE queue_instance SET current_signing_key = ${current}, next_signing_key = ${next} WHERE instance_id = ${instanceId}`);
-  if (changed !== 1) throw new Error(`there is no queue instance ${instanceId}`);
+  if (changedCount !== 1) throw new Error(`there is no queue instance ${instanceId}`);
 }
 
 const keyPairsOf = ({ keyPairs }: InstanceKeys): string | null => (keyPairs ? JSON.stringify(keyPairs) : null);
 
 /** Replaces the keys `from` with `to`. Returns false if the keys are not `from`. */
 export function* replaceKeys(instanceId: string, from: InstanceKeys, to: InstanceKeys): Procedure<boolean> {
-  const replaced = yield* count(sql`
+  const replacedCount = yield* count(sql`
     UPDATE queue_instance SET current_signing_key = ${to.currentSigningKey}, next_signing_key = ${to.nextSigningKey},
       key_pairs = ${keyPairsOf(to)}
     WHERE instance_id = ${instanceId} AND current_signing_key = ${from.currentSigningKey}
       AND next_signing_key = ${from.nextSigningKey} AND key_pairs IS NOT DISTINCT FROM ${keyPairsOf(from)}`);
-  return replaced === 1;
+  return replacedCount === 1;
 }
 
 export function* addWorkflowOrigin(instanceId: string, origin: string, limit: number): Procedure<void> {
@@ -136,8 +136,8 @@ export const revokeToken = (tokenId: string, at: number): Procedure<void> =>
 export function* replaceTokens(instanceId: string, tokens: readonly TokenRecord[], at: number): Procedure<readonly string[]> {
   // If there are two replacements at once, the second sees the tokens of the first.
   yield* lockInstance(instanceId);
-  const revoked = yield* rows(sql`
+  const revokedTokens = yield* rows(sql`
     UPDATE token SET revoked_at = ${at} WHERE instance_id = ${instanceId} AND revoked_at IS NULL RETURNING token_id, seq`);
   for (const token of tokens) yield* createToken(token);
-  return revoked.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map((token) => text(token, 'token_id'));
+  return revokedTokens.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map((token) => text(token, 'token_id'));
 }

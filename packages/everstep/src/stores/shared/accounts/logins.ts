@@ -1,4 +1,4 @@
-/** Sessions of users, by the hash of the secret in their cookie, and the latest places of their logins. */
+/** Sessions of users, by the hash of the secret in their cookie, and the most recent locations of their logins. */
 import {
   MAX_LOGIN_LOCATIONS,
   MAX_SESSIONS_PER_USER,
@@ -26,17 +26,17 @@ const SESSION = table<SessionRecord>('login_session', {
  */
 export function* createSession({ sessionHash, userId, apiKeyId, createdAt, expiresAt }: SessionRecord): Procedure<boolean> {
   yield* send(sql`DELETE FROM login_session WHERE expires_at <= ${createdAt}`);
-  const owner =
+  const newSession =
     apiKeyId === null
       ? sql`SELECT ${sessionHash}, user_id, '', ${createdAt}, ${expiresAt} FROM account_user
           WHERE user_id = ${userId} AND disabled_at IS NULL ${FOR_SHARE}`
       : sql`SELECT ${sessionHash}, k.user_id, k.api_key_id, ${createdAt}, ${expiresAt}
           FROM api_key k JOIN account_user u ON u.user_id = k.user_id
           WHERE k.api_key_id = ${apiKeyId} AND k.user_id = ${userId} AND k.revoked_at IS NULL AND u.disabled_at IS NULL ${FOR_SHARE}`;
-  const created = yield* count(
-    sql`INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at) ${owner}`,
+  const createdCount = yield* count(
+    sql`INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at) ${newSession}`,
   );
-  if (created !== 1) return false;
+  if (createdCount !== 1) return false;
   yield* send(sql`
     DELETE FROM login_session WHERE session_hash IN (
       SELECT session_hash FROM login_session WHERE user_id = ${userId} ORDER BY created_at DESC ${allAfter(MAX_SESSIONS_PER_USER)})`);
@@ -75,15 +75,15 @@ export const deleteSessionsOfUser = (userId: string): Procedure<number> =>
 export const deleteSessionsOfKey = (apiKeyId: string): Procedure<void> =>
   send(sql`DELETE FROM login_session WHERE api_key_id = ${apiKeyId}`);
 
-/** Returns the time of the last login from this place; null if it is not among the latest places of the user. */
-export function* lastLoginAt(userId: string, place: string): Procedure<number | null> {
-  const foundRow = yield* row(sql`SELECT at FROM login_place WHERE user_id = ${userId} AND place = ${place}`);
+/** Returns the time of the last login from this location; null if it is not among the most recent locations of the user. */
+export function* lastLoginAt(userId: string, location: string): Procedure<number | null> {
+  const foundRow = yield* row(sql`SELECT at FROM login_place WHERE user_id = ${userId} AND place = ${location}`);
   return foundRow && integer(foundRow, 'at');
 }
 
-export function* noteLogin(userId: string, place: string, at: number): Procedure<void> {
+export function* noteLogin(userId: string, location: string, at: number): Procedure<void> {
   yield* send(sql`
-    INSERT INTO login_place (user_id, place, at) VALUES (${userId}, ${place}, ${at})
+    INSERT INTO login_place (user_id, place, at) VALUES (${userId}, ${location}, ${at})
     ON CONFLICT (user_id, place) DO UPDATE SET at = ${larger(sql`login_place.at`, sql`excluded.at`)}`);
   yield* send(sql`
     DELETE FROM login_place WHERE user_id = ${userId} AND place IN (

@@ -21,19 +21,19 @@ const TOKEN = table<NamedToken>('named_token', {
 
 function* create(
   token: NamedToken,
-  replaces: { readonly tokenId: string; readonly expiresAt: number } | undefined,
+  replacedToken: { readonly tokenId: string; readonly expiresAt: number } | undefined,
 ): Procedure<boolean> {
   const { instanceId, createdAt } = token;
-  if (replaces) {
-    const { tokenId, expiresAt } = replaces;
-    const ended = yield* count(sql`
+  if (replacedToken) {
+    const { tokenId, expiresAt } = replacedToken;
+    const changedCount = yield* count(sql`
       UPDATE named_token SET expires_at = ${smaller(sql`coalesce(expires_at, ${expiresAt})`, sql`${expiresAt}`)}
       WHERE token_id = ${tokenId} AND instance_id = ${instanceId} AND revoked_at IS NULL`);
-    if (ended !== 1) return false;
+    if (changedCount !== 1) return false;
   }
-  const before = createdAt - NAMED_TOKENS_KEPT_MS;
+  const endedBefore = createdAt - NAMED_TOKENS_KEPT_MS;
   yield* send(sql`
-    DELETE FROM named_token WHERE instance_id = ${instanceId} AND (revoked_at < ${before} OR expires_at < ${before})`);
+    DELETE FROM named_token WHERE instance_id = ${instanceId} AND (revoked_at < ${endedBefore} OR expires_at < ${endedBefore})`);
   yield* send(TOKEN.insert(token));
   return true;
 }
@@ -49,10 +49,10 @@ function* list(instanceId: string): Procedure<readonly NamedToken[]> {
 }
 
 function* revoke(instanceId: string, tokenId: string, at: number): Procedure<boolean> {
-  const revoked = yield* count(sql`
+  const revokedCount = yield* count(sql`
     UPDATE named_token SET revoked_at = ${at}
     WHERE token_id = ${tokenId} AND instance_id = ${instanceId} AND revoked_at IS NULL`);
-  return revoked === 1;
+  return revokedCount === 1;
 }
 
 const noteUse = (tokenId: string, at: number): Procedure<void> =>

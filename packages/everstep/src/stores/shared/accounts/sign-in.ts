@@ -14,11 +14,11 @@ export function* findByIdentity({ issuer, subject }: Identity): Procedure<UserRe
 }
 
 export function* linkIdentity({ issuer, subject }: Identity, userId: string, at: number): Procedure<boolean> {
-  const linked = yield* count(sql`
+  const linkedCount = yield* count(sql`
     INSERT INTO sso_identity (issuer, subject, user_id, created_at)
     SELECT ${issuer}, ${subject}, user_id, ${at} FROM account_user WHERE user_id = ${userId} ${FOR_KEY_SHARE}
     ON CONFLICT (issuer, subject) DO NOTHING`);
-  return linked === 1;
+  return linkedCount === 1;
 }
 
 export function* createUserOfIdentity(identity: Identity, user: UserRecord): Procedure<boolean> {
@@ -37,12 +37,12 @@ export interface RecoveryLink {
 }
 
 export function* putRecoveryLink({ userId, secretHash, createdAt, expiresAt }: RecoveryLink): Procedure<boolean> {
-  const put = yield* count(sql`
+  const storedCount = yield* count(sql`
     INSERT INTO recovery_link (user_id, secret_hash, created_at, expires_at)
     SELECT user_id, ${secretHash}, ${createdAt}, ${expiresAt} FROM account_user WHERE user_id = ${userId} ${FOR_KEY_SHARE}
     ON CONFLICT (user_id) DO UPDATE SET secret_hash = excluded.secret_hash, created_at = excluded.created_at,
       expires_at = excluded.expires_at`);
-  return put === 1;
+  return storedCount === 1;
 }
 
 export function* findUserOfRecoveryLink(secretHash: string, at: number): Procedure<UserRecord | null> {

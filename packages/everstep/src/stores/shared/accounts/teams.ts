@@ -74,27 +74,30 @@ export function* ownsSomething(accountId: string): Procedure<boolean> {
   return foundRow === null || flag(foundRow, 'owns');
 }
 
-/** Removes the user from all teams, as `deleteUser` describes. Returns the deleted teams, or `last-owner` if nothing changed. */
+/**
+ * Removes the user from all teams, as `deleteUser` describes. Returns the ids of the deleted teams, or
+ * `last-owner` without a change.
+ */
 export function* leaveAllTeams(
   userId: string,
   successorId: string | null,
 ): Procedure<{ readonly deleted: readonly string[] } | 'last-owner'> {
-  const deleted: string[] = [];
-  const inherited: string[] = [];
+  const deletedIds: string[] = [];
+  const inheritedIds: string[] = [];
   const teamIds = (yield* listTeams(userId)).map(({ teamId }) => teamId).sort();
   for (const teamId of teamIds) {
     yield* lockTeam(teamId);
     if (!(yield* isLastOwner(teamId, userId))) continue;
     const members = yield* listMembers(teamId);
-    if (members.length === 1 && !(yield* ownsSomething(teamId))) deleted.push(teamId);
-    else if (successorId !== userId && members.some((member) => member.userId === successorId)) inherited.push(teamId);
+    if (members.length === 1 && !(yield* ownsSomething(teamId))) deletedIds.push(teamId);
+    else if (successorId !== userId && members.some((member) => member.userId === successorId)) inheritedIds.push(teamId);
     else return 'last-owner';
   }
-  for (const teamId of inherited)
+  for (const teamId of inheritedIds)
     yield* send(sql`UPDATE team_member SET role = 'owner' WHERE team_id = ${teamId} AND user_id = ${successorId}`);
-  for (const teamId of deleted) yield* deleteTeam(teamId);
+  for (const teamId of deletedIds) yield* deleteTeam(teamId);
   yield* send(sql`DELETE FROM team_member WHERE user_id = ${userId}`);
-  return { deleted };
+  return { deleted: deletedIds };
 }
 
 /** Deletes the team with its invitations. */
@@ -120,7 +123,7 @@ export function* roleInTeam(teamId: string, userId: string): Procedure<Role | nu
   return foundRow && word(foundRow, 'role', ROLES);
 }
 
-/** Adds the member or changes its role; the time of adding stays. Fails if there is no such team or user. */
+/** Adds the member or changes its role, but not the time when it was added. Fails if there is no such team or user. */
 export function* putMember(member: MemberRecord): Procedure<'done' | 'last-owner'> {
   const { teamId, userId, role } = member;
   yield* lockTeam(teamId);
@@ -133,8 +136,8 @@ export function* putMember(member: MemberRecord): Procedure<'done' | 'last-owner
 export function* removeMember(teamId: string, userId: string): Procedure<'done' | 'not-found' | 'last-owner'> {
   yield* lockTeam(teamId);
   if (yield* isLastOwner(teamId, userId)) return 'last-owner';
-  const removed = yield* count(sql`DELETE FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId}`);
-  if (removed !== 1) return 'not-found';
+  const removedCount = yield* count(sql`DELETE FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId}`);
+  if (removedCount !== 1) return 'not-found';
   yield* send(sql`DELETE FROM invitation WHERE invited_by = ${userId} AND team_id = ${teamId}`);
   return 'done';
 }

@@ -13,14 +13,14 @@ const DAY_LENGTH = 10;
 /** Length of a month such as `2026-11`. */
 const MONTH_LENGTH = 7;
 
-/** The hour that was used last: a batch needs the day of each of its units. */
-let latest = { hour: Number.NaN, day: '' };
+/** The day of the hour that was used last, because a batch needs the day of each of its units. */
+let cachedDay = { hour: Number.NaN, day: '' };
 
 /** Returns the day in UTC, such as `2026-11-21`. */
 export function dayOf(at: number): string {
   const hour = Math.floor(at / HOUR_MS);
-  if (hour !== latest.hour) latest = { hour, day: new Date(at).toISOString().slice(0, DAY_LENGTH) };
-  return latest.day;
+  if (hour !== cachedDay.hour) cachedDay = { hour, day: new Date(at).toISOString().slice(0, DAY_LENGTH) };
+  return cachedDay.day;
 }
 
 /** Sums the messages of one batch, so that it writes one row for each instance and day. */
@@ -69,9 +69,9 @@ function* readBilled(instanceId: string, from: string, periodLength: number): Pr
     const messages = integer(row, 'messages') + (sums.get(key)?.messages ?? 0);
     sums.set(key, { instanceId, period, accountId, price, messages });
   }
-  const order = ({ accountId, price }: BilledUsage) => [accountId ?? NO_OWNER, price ?? NO_PRICE] as const;
+  const sortKey = ({ accountId, price }: BilledUsage) => [accountId ?? NO_OWNER, price ?? NO_PRICE] as const;
   return [...sums.values()].sort((a, b) => {
-    const [[ownerA, priceA], [ownerB, priceB]] = [order(a), order(b)];
+    const [[ownerA, priceA], [ownerB, priceB]] = [sortKey(a), sortKey(b)];
     return compare(a.period, b.period) || compare(ownerA, ownerB) || priceA - priceB;
   });
 }

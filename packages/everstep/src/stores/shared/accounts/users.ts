@@ -47,7 +47,10 @@ export function* findUserByEmail(email: string): Procedure<UserRecord | null> {
   return foundRow && USER.read(foundRow);
 }
 
-/** Locks the user and all operators, so that two operators who leave at once wait for each other. Null if there is no user. */
+/**
+ * Locks the user and all operators, so that two operators who leave at once wait for each other. Returns null if
+ * there is no such user.
+ */
 export function* lockUser(userId: string): Procedure<{ readonly isLastOperator: boolean } | null> {
   yield* rows(sql`SELECT user_id FROM account_user WHERE ${IS_OPERATOR} ORDER BY user_id ${FOR_UPDATE}`);
   const foundRow = yield* row(sql`SELECT * FROM account_user WHERE user_id = ${userId} ${FOR_UPDATE}`);
@@ -83,9 +86,9 @@ export function* listApiKeys(userId: string): Procedure<readonly ApiKeyRecord[]>
 
 /** Revokes the API key. Returns false if the user has no such valid key. */
 export function* revokeApiKey(apiKeyId: string, userId: string, at: number): Procedure<boolean> {
-  const revoked = yield* count(sql`
+  const revokedCount = yield* count(sql`
     UPDATE api_key SET revoked_at = ${at} WHERE api_key_id = ${apiKeyId} AND user_id = ${userId} AND revoked_at IS NULL`);
-  return revoked === 1;
+  return revokedCount === 1;
 }
 
 /** Revokes all API keys of the user. Returns the number of keys that were valid. */

@@ -4,7 +4,7 @@ import type { AlertEvent } from '../../../engine/alerts/alert-events.js';
 import { ALERT_KINDS } from '../../../engine/alerts/alert-settings.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { AlertPage, AlertStore } from '../../../ports/stores/alerts/alert-store.js';
-import { integer, json as parsed } from '../../records/columns.js';
+import { integer, json as readJson } from '../../records/columns.js';
 import { isOneOf, SKIP_LOCKED } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
 import { raw, type Sql, sql } from '../sql/sql.js';
@@ -32,24 +32,23 @@ const EVENT = table<{ readonly instanceId: string; readonly eventId: string; rea
 });
 
 /** The columns of an alert that change. The others are the key of its row. */
-const CHANGEABLE = table<Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'details' | 'notice' | 'notifyAt' | 'notifiedAt'>>(
-  'alert',
-  {
-    lastAt: NUMBER,
-    endedAt: nullable(NUMBER),
-    occurrences: NUMBER,
-    details: json(),
-    notice: nullable(oneOf(NOTICE_KINDS)),
-    notifyAt: nullable(NUMBER),
-    notifiedAt: nullable(NUMBER),
-  },
-);
+const CHANGEABLE_COLUMNS = table<
+  Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'details' | 'notice' | 'notifyAt' | 'notifiedAt'>
+>('alert', {
+  lastAt: NUMBER,
+  endedAt: nullable(NUMBER),
+  occurrences: NUMBER,
+  details: json(),
+  notice: nullable(oneOf(NOTICE_KINDS)),
+  notifyAt: nullable(NUMBER),
+  notifiedAt: nullable(NUMBER),
+});
 
 /** Stops the transaction of a round that another process has already completed. */
 class AlreadyDone extends Error {}
 
-function alertOf(columns: Parameters<typeof ALERT.read>[0]): Alert {
-  const { instanceId: _instance, ...alert } = ALERT.read(columns);
+function alertOf(alertRow: Parameters<typeof ALERT.read>[0]): Alert {
+  const { instanceId: _instance, ...alert } = ALERT.read(alertRow);
   return alert;
 }
 
@@ -59,7 +58,7 @@ export const addAlertEvent = ({ instanceId, event }: WriteOf<'alert'>): Procedur
 function* events(instanceId: string, limit: number): Procedure<readonly AlertEvent[]> {
   const foundRows = yield* rows(sql`
     SELECT content FROM alert_event WHERE instance_id = ${instanceId} ORDER BY event_id LIMIT ${limit}`);
-  return foundRows.map((eventRow) => parsed<AlertEvent>(eventRow, 'content'));
+  return foundRows.map((eventRow) => readJson<AlertEvent>(eventRow, 'content'));
 }
 
 function* alerts(condition: Sql): Procedure<readonly Alert[]> {
@@ -67,19 +66,19 @@ function* alerts(condition: Sql): Procedure<readonly Alert[]> {
 }
 
 function* record({ instanceId, changes, eventIds }: Parameters<AlertStore['record']>[0]): Procedure<boolean> {
-  const removed =
+  const removedCount =
     eventIds.length === 0
       ? 0
       : yield* count(sql`DELETE FROM alert_event WHERE instance_id = ${instanceId} AND event_id ${isOneOf(eventIds)}`);
-  if (removed !== eventIds.length) throw new AlreadyDone();
+  if (removedCount !== eventIds.length) throw new AlreadyDone();
   for (const { isNew, alert } of changes) {
     const { alertId } = alert;
-    const written = isNew
+    const writtenCount = isNew
       ? yield* count(sql`${ALERT.insert({ instanceId, ...alert })} ON CONFLICT DO NOTHING`)
       : yield* count(sql`
-          UPDATE alert SET ${CHANGEABLE.assignments(alert)}
+          UPDATE alert SET ${CHANGEABLE_COLUMNS.assignments(alert)}
           WHERE instance_id = ${instanceId} AND alert_id = ${alertId} AND ended_at IS NULL`);
-    if (written === 0) throw new AlreadyDone();
+    if (writtenCount === 0) throw new AlreadyDone();
   }
   return true;
 }
@@ -87,10 +86,10 @@ function* record({ instanceId, changes, eventIds }: Parameters<AlertStore['recor
 const isPending = (instanceId: string, { alertId, notice }: Pick<Alert, 'alertId' | 'notice'>): Sql =>
   sql`instance_id = ${instanceId} AND alert_id = ${alertId} AND notice = ${notice}`;
 
-const ofPage = ({ instanceId, isOpen, after, limit }: AlertPage): Sql => {
-  const state = isOpen === undefined ? raw('') : raw(isOpen ? 'AND ended_at IS NULL' : 'AND ended_at IS NOT NULL');
-  const before = after === null ? raw('') : sql`AND alert_id < ${after}`;
-  return sql`instance_id = ${instanceId} ${state} ${before} ORDER BY alert_id DESC LIMIT ${limit}`;
+const pageClause = ({ instanceId, isOpen, after, limit }: AlertPage): Sql => {
+  const stateCondition = isOpen === undefined ? raw('') : raw(isOpen ? 'AND ended_at IS NULL' : 'AND ended_at IS NOT NULL');
+  const positionCondition = after === null ? raw('') : sql`AND alert_id < ${after}`;
+  return sql`instance_id = ${instanceId} ${stateCondition} ${positionCondition} ORDER BY alert_id DESC LIMIT ${limit}`;
 };
 
 export function createAlertStore(store: SqlStore): AlertStore {
@@ -124,7 +123,7 @@ export function createAlertStore(store: SqlStore): AlertStore {
             : sql`UPDATE alert SET notify_at = ${notifyAt} WHERE ${isPending(instanceId, alert)}`,
         ),
       ),
-    list: (page) => store.read(alerts(ofPage(page))),
+    list: (page) => store.read(alerts(pageClause(page))),
     removeEnded: ({ instanceId, endedBefore, limit }) =>
       store.write(() =>
         count(sql`

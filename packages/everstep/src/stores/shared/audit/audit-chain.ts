@@ -1,5 +1,5 @@
 /**
- * The hash chain over the audit log, its retention, and how far the log was pushed.
+ * The hash chain over the audit log, its retention, and the position up to which the log was pushed.
  *
  * Keeps invariant 47.
  */
@@ -12,9 +12,9 @@ import { type Procedure, row, rows, type SqlStore, send } from '../sql/procedure
 import { type Sql, sql } from '../sql/sql.js';
 import { AUDIT_LOG, addAudit, LOCK_AUDIT_LOG } from './audit-log.js';
 
-/** Number of entries that the search by time reads: entries of long requests are not in the order of their times. */
-const OUT_OF_ORDER = 1_000;
-/** Entries added to the chain at once. More than one is needed only while entries of versions without a chain are left. */
+/** Maximum number of entries that a search by time reads, because entries of long requests are not in the order of their times. */
+const MAX_UNORDERED = 1_000;
+/** Maximum number of entries added to the chain at once. More than one is needed only for entries of versions without a chain. */
 const SEALED_AT_ONCE = 100;
 
 const positionOf = (foundRow: Row): ChainPosition => ({ seq: integer(foundRow, 'seq'), hash: text(foundRow, 'hash') });
@@ -38,15 +38,15 @@ function* head(): Procedure<ChainPosition> {
 function* seal(limit: number): Procedure<number> {
   yield* rows(LOCK_AUDIT_LOG);
   let { seq, hash } = yield* head();
-  const sealed: ChainPosition[] = [];
+  const newPositions: ChainPosition[] = [];
   for (const entry of yield* rows(entriesIn(seq, Number.MAX_SAFE_INTEGER, limit))) {
     seq = integer(entry, 'seq');
     hash = hashOf(hash, AUDIT_LOG.read(entry));
-    sealed.push({ seq, hash });
+    newPositions.push({ seq, hash });
   }
-  const links = rowsOf({ seq: 'bigint', hash: 'text' }, sealed);
-  if (sealed.length > 0) yield* send(sql`INSERT INTO audit_chain (seq, hash) SELECT seq, hash FROM ${links}`);
-  return sealed.length;
+  const linkRows = rowsOf({ seq: 'bigint', hash: 'text' }, newPositions);
+  if (newPositions.length > 0) yield* send(sql`INSERT INTO audit_chain (seq, hash) SELECT seq, hash FROM ${linkRows}`);
+  return newPositions.length;
 }
 
 function* hasUnsealed(): Procedure<boolean> {
@@ -60,29 +60,30 @@ export function* addSealedAudit(entry: AuditEntry): Procedure<void> {
   yield* seal(SEALED_AT_ONCE);
 }
 
-const seqIn = (foundRow: Row | null): number | null => (foundRow && foundRow.seq !== null ? integer(foundRow, 'seq') : null);
+const seqOrNull = (foundRow: Row | null): number | null => (foundRow && foundRow.seq !== null ? integer(foundRow, 'seq') : null);
 
-function* firstSince(at: number): Procedure<number | null> {
-  return seqIn(
+function* firstSeqSince(at: number): Procedure<number | null> {
+  return seqOrNull(
     yield* row(sql`
-      SELECT min(seq) AS seq FROM (SELECT seq FROM audit_log WHERE at >= ${at} ORDER BY at, seq LIMIT ${OUT_OF_ORDER}) l`),
+      SELECT min(seq) AS seq FROM (SELECT seq FROM audit_log WHERE at >= ${at} ORDER BY at, seq LIMIT ${MAX_UNORDERED}) l`),
   );
 }
 
-function* lastUntil(at: number): Procedure<number | null> {
-  return seqIn(
+function* lastSeqUntil(at: number): Procedure<number | null> {
+  return seqOrNull(
     yield* row(sql`
-      SELECT max(seq) AS seq FROM (SELECT seq FROM audit_log WHERE at <= ${at} ORDER BY at DESC, seq DESC LIMIT ${OUT_OF_ORDER}) l`),
+      SELECT max(seq) AS seq FROM (
+        SELECT seq FROM audit_log WHERE at <= ${at} ORDER BY at DESC, seq DESC LIMIT ${MAX_UNORDERED}) l`),
   );
 }
 
-function* chained({ after, limit, from, to }: Parameters<AuditStore['chained']>[0]): Procedure<readonly ChainedEntry[]> {
-  const first = from === null ? 0 : yield* firstSince(from);
-  const last = to === null ? Number.MAX_SAFE_INTEGER : yield* lastUntil(to);
-  if (first === null || last === null) return [];
+function* chainedEntries({ after, limit, from, to }: Parameters<AuditStore['chained']>[0]): Procedure<readonly ChainedEntry[]> {
+  const firstSeq = from === null ? 0 : yield* firstSeqSince(from);
+  const lastSeq = to === null ? Number.MAX_SAFE_INTEGER : yield* lastSeqUntil(to);
+  if (firstSeq === null || lastSeq === null) return [];
   const foundRows = yield* rows(sql`
     SELECT l.*, c.hash FROM audit_chain c JOIN audit_log l ON l.seq = c.seq
-    WHERE c.seq > ${Math.max(after, first - 1)} AND c.seq <= ${last}
+    WHERE c.seq > ${Math.max(after, firstSeq - 1)} AND c.seq <= ${lastSeq}
       AND l.at >= ${from ?? Number.MIN_SAFE_INTEGER} AND l.at <= ${to ?? Number.MAX_SAFE_INTEGER}
     ORDER BY c.seq LIMIT ${limit}`);
   return foundRows.map((entryRow) => ({ ...positionOf(entryRow), entry: AUDIT_LOG.read(entryRow) }));
@@ -100,38 +101,38 @@ function* links(after: number, limit: number): Procedure<readonly ChainLink[]> {
 function* removeBefore(before: number, limit: number): Procedure<number> {
   yield* rows(LOCK_AUDIT_LOG);
   const foundRows = yield* rows(entriesIn(0, (yield* head()).seq, limit));
-  const young = foundRows.findIndex((entryRow) => integer(entryRow, 'at') >= before);
-  const old = young === -1 ? foundRows : foundRows.slice(0, young);
-  const last = old.at(-1);
+  const firstKept = foundRows.findIndex((entryRow) => integer(entryRow, 'at') >= before);
+  const oldRows = firstKept === -1 ? foundRows : foundRows.slice(0, firstKept);
+  const last = oldRows.at(-1);
   if (!last) return 0;
   const seq = integer(last, 'seq');
   const link = yield* row(hashesAfter(seq - 1, 1));
   if (!link || integer(link, 'seq') !== seq) return 0;
-  const readers = old.flatMap((entryRow) =>
+  const readers = oldRows.flatMap((entryRow) =>
     json<readonly string[]>(entryRow, 'account_ids').map((account_id) => ({ account_id, entry_seq: integer(entryRow, 'seq') })),
   );
   yield* send(sql`
     INSERT INTO audit_anchor (id, seq, hash) VALUES (1, ${seq}, ${text(link, 'hash')})
     ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash`);
-  const listed = rowsOf({ account_id: 'text', entry_seq: 'bigint' }, readers);
-  yield* send(sql`DELETE FROM audit_reader WHERE (account_id, entry_seq) IN (SELECT account_id, entry_seq FROM ${listed})`);
+  const readerRows = rowsOf({ account_id: 'text', entry_seq: 'bigint' }, readers);
+  yield* send(sql`DELETE FROM audit_reader WHERE (account_id, entry_seq) IN (SELECT account_id, entry_seq FROM ${readerRows})`);
   yield* send(sql`DELETE FROM audit_log WHERE seq <= ${seq}`);
   yield* send(sql`DELETE FROM audit_chain WHERE seq <= ${seq}`);
-  return old.length;
+  return oldRows.length;
 }
 
 function* claimPush(now: number, until: number): Procedure<number | null> {
   yield* send(sql`INSERT INTO audit_push (id, seq, claimed_until) VALUES (1, 0, 0) ON CONFLICT (id) DO NOTHING`);
-  const claimed = yield* row(sql`
+  const claimedRow = yield* row(sql`
     UPDATE audit_push SET claimed_until = ${until} WHERE id = 1 AND claimed_until <= ${now} RETURNING seq`);
-  return claimed && integer(claimed, 'seq');
+  return claimedRow && integer(claimedRow, 'seq');
 }
 
 export function createAuditStore(store: SqlStore): AuditStore {
   return {
-    // Usually there is nothing to do, and nothing has to wait.
+    // Usually there is no such entry, and then no write is needed.
     seal: async ({ limit }) => ((await store.read(hasUnsealed())) ? store.write(() => seal(limit)) : 0),
-    chained: (query) => store.read(chained(query)),
+    chained: (query) => store.read(chainedEntries(query)),
     links: ({ after, limit }) => store.read(links(after, limit)),
     anchor: () => store.read(anchor()),
     head: () => store.read(head()),

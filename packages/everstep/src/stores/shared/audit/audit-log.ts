@@ -8,13 +8,13 @@ import { json, NUMBER, optional, TEXT, table } from '../sql/table.js';
 
 /**
  * In PostgreSQL, transactions that add entries share a lock, so they do not wait for each other. A reader that needs the
- * entries in order takes the lock alone: then every entry that has a number is visible, and no entry with a lower number
+ * entries in order takes the lock exclusively: then every entry that has a number is visible, and no entry with a lower number
  * appears later. The key is "EVAU" and the schema, because other schemas may be in the same database.
  */
 const LOCK = `${0x45564155}, hashtext(current_schema())`;
-const noLock = raw('SELECT 1');
-const WITH_OTHERS = byDialect({ sqlite: noLock, postgres: raw(`SELECT pg_advisory_xact_lock_shared(${LOCK})`) });
-export const LOCK_AUDIT_LOG = byDialect({ sqlite: noLock, postgres: raw(`SELECT pg_advisory_xact_lock(${LOCK})`) });
+const NO_LOCK = raw('SELECT 1');
+const SHARE_AUDIT_LOG = byDialect({ sqlite: NO_LOCK, postgres: raw(`SELECT pg_advisory_xact_lock_shared(${LOCK})`) });
+export const LOCK_AUDIT_LOG = byDialect({ sqlite: NO_LOCK, postgres: raw(`SELECT pg_advisory_xact_lock(${LOCK})`) });
 
 export const AUDIT_LOG = table<AuditEntry>('audit_log', {
   auditId: TEXT,
@@ -31,9 +31,9 @@ export const AUDIT_LOG = table<AuditEntry>('audit_log', {
 /** Adds an entry. The transaction fails if there is an entry with this id. */
 export type AddAudit = (entry: AuditEntry) => Procedure<void>;
 
-/** Adds an entry. Must be the last statements of a transaction, so that the lock is short. */
+/** Adds an entry. Must be the last step of a transaction, so that the lock is held only briefly. */
 export function* addAudit(entry: AuditEntry): Procedure<void> {
-  yield* send(WITH_OTHERS);
+  yield* send(SHARE_AUDIT_LOG);
   yield* send(AUDIT_LOG.insert(entry));
   for (const accountId of new Set(entry.accountIds)) {
     yield* send(sql`
@@ -42,9 +42,9 @@ export function* addAudit(entry: AuditEntry): Procedure<void> {
 }
 
 /**
- * Returns entries that one of these accounts may read (null: all entries), newest first, in the order in which they were
- * added. Waits for entries that are being added, so a page after an entry misses none. Reads at most `limit` index rows of
- * each account. Empty if there is no entry `after`.
+ * Returns entries that any of these accounts may read, or all entries if `accountIds` is null, the most recently added first.
+ * Waits for entries that are being added, so a page after an entry misses none. Reads at most `limit` index rows of each account.
+ * Returns no entries if there is no entry `after`.
  */
 export function* listAudit(
   accountIds: readonly AccountId[] | null,
@@ -55,8 +55,8 @@ export function* listAudit(
   const before = after === null ? Number.MAX_SAFE_INTEGER : yield* seqOf(after);
   if (before === null) return [];
   if (accountIds === null) {
-    const all = yield* rows(sql`SELECT * FROM audit_log WHERE seq < ${before} ORDER BY seq DESC LIMIT ${limit}`);
-    return all.map(AUDIT_LOG.read);
+    const allRows = yield* rows(sql`SELECT * FROM audit_log WHERE seq < ${before} ORDER BY seq DESC LIMIT ${limit}`);
+    return allRows.map(AUDIT_LOG.read);
   }
   const seqs = new Set<number>();
   for (const accountId of new Set(accountIds)) {
@@ -65,8 +65,8 @@ export function* listAudit(
       ORDER BY entry_seq DESC LIMIT ${limit}`);
     for (const entry of newest) seqs.add(integer(entry, 'entry_seq'));
   }
-  const listed = [...seqs].sort((a, b) => b - a).slice(0, limit);
-  const foundRows = yield* rows(sql`SELECT * FROM audit_log WHERE seq ${isOneOfNumbers(listed)}`);
+  const newestSeqs = [...seqs].sort((a, b) => b - a).slice(0, limit);
+  const foundRows = yield* rows(sql`SELECT * FROM audit_log WHERE seq ${isOneOfNumbers(newestSeqs)}`);
   return foundRows.toSorted((a, b) => integer(b, 'seq') - integer(a, 'seq')).map(AUDIT_LOG.read);
 }
 

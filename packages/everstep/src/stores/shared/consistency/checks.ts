@@ -1,7 +1,7 @@
-/** Checks of the invariants of ARCHITECTURE.md over a whole store. Each statement selects what violates the check, as `what`. */
+/** Checks of the invariants of ARCHITECTURE.md over a whole store. Each statement selects the violations of a check, as `what`. */
 
+import type { ConsistencyCheck } from './consistency-check.js';
 import { INSIGHT_CHECKS } from './insight-checks.js';
-import type { ConsistencyCheck } from './rule.js';
 
 /** Sums of the embedded store that are not yet added to their tables: see `stores/sqlite/commit/unsettled-sums.ts`. */
 const UNSETTLED_RUNS = `

@@ -1,9 +1,9 @@
-/** Checks of the counters of insights. Runs may be removed before their counters, so the counters are at least what is found. */
+/** Checks of the counters of insights. Runs may be removed before their counters, so a counter can exceed the found runs. */
 import { DAY_MS } from '../../../engine/insights/counts.js';
-import type { ConsistencyCheck } from './rule.js';
+import type { ConsistencyCheck } from './consistency-check.js';
 
-/** Counts of commits that are not yet added to the counters, as rows of hours. The texts are `StoredCounts`. */
-const OF_COMMITS = {
+/** Counts of commits that are not yet added to the counters, as rows of hours. Each text is JSON of `StoredCounts`. */
+const COMMIT_COUNTS = {
   sqlite: `
     SELECT d.tenant, (e.value ->> 0) / 3600000 * 3600000 AS start, e.value ->> 2 AS started, e.value ->> 3 AS succeeded,
       e.value ->> 4 AS failed, e.value ->> 5 AS canceled
@@ -16,24 +16,24 @@ const OF_COMMITS = {
 
 const STATES = ['started', 'succeeded', 'failed', 'canceled'] as const;
 
-/** The counters of hours, a row for each state. */
-const countedOf = (owner: string, ofCommits: string): string => `
+/** Returns SQL for the counters of each hour, with a row for each state. */
+const hourSums = (owner: string, commitCounts: string): string => `
   WITH hours AS (
     SELECT ${owner}, start, started, succeeded, failed, canceled FROM insight WHERE period = 1 AND scope IN (0, 1)
-    UNION ALL ${ofCommits})
+    UNION ALL ${commitCounts})
   ${STATES.map((state) => `SELECT ${owner}, start, '${state}' AS state, sum(${state}) AS count FROM hours GROUP BY ${owner}, start`).join(' UNION ALL ')}`;
 
-/** The first hour may contain runs from before the counters, or may have been removed. */
-const missing = (owner: string, counted: string, found: string): string => `
+/** Returns SQL for hours with uncounted runs. The first hour is skipped: it may have runs that are older than the counters. */
+const uncountedRuns = (owner: string, sums: string, foundRuns: string): string => `
   SELECT f.${owner} || ', hour ' || f.start || ': ' || coalesce(c.count, 0) || ' ' || f.state || ' counted, ' || f.count || ' found' AS what
-  FROM (${found}) f
-  JOIN (SELECT ${owner}, min(start) AS start FROM (${counted}) k GROUP BY ${owner}) b ON b.${owner} = f.${owner} AND b.start < f.start
-  LEFT JOIN (${counted}) c ON c.${owner} = f.${owner} AND c.start = f.start AND c.state = f.state
+  FROM (${foundRuns}) f
+  JOIN (SELECT ${owner}, min(start) AS start FROM (${sums}) k GROUP BY ${owner}) b ON b.${owner} = f.${owner} AND b.start < f.start
+  LEFT JOIN (${sums}) c ON c.${owner} = f.${owner} AND c.start = f.start AND c.state = f.state
   WHERE f.count > coalesce(c.count, 0)`;
 
 const hourOf = (column: string): string => `(${column} / 3600000 * 3600000)`;
 
-const FOUND = {
+const FOUND_RUNS = {
   sqlite: `
     SELECT tenant, ${hourOf('created_at')} AS start, 'started' AS state, count(*) AS count FROM run GROUP BY 1, 2
     UNION ALL
@@ -77,8 +77,8 @@ export const INSIGHT_CHECKS: readonly ConsistencyCheck[] = [
   {
     id: 'runs-counted',
     rule: 'The counters of an hour contain every run that started or ended in it.',
-    sqlite: missing('tenant', countedOf('tenant', OF_COMMITS.sqlite), FOUND.sqlite),
-    postgres: missing('instance_id', countedOf('instance_id', OF_COMMITS.postgres), FOUND.postgres),
+    sqlite: uncountedRuns('tenant', hourSums('tenant', COMMIT_COUNTS.sqlite), FOUND_RUNS.sqlite),
+    postgres: uncountedRuns('instance_id', hourSums('instance_id', COMMIT_COUNTS.postgres), FOUND_RUNS.postgres),
   },
   {
     id: 'hours-sum-minutes',

@@ -1,6 +1,6 @@
 /**
- * Reads flow control keys: their limits, whether they are paused or pinned, and the current rate window. Writing them differs
- * in each store, because every run with a key also writes its key.
+ * Reads flow control keys: their limits, whether they are paused or pinned, and the current rate window. Each store
+ * writes them in its own way, because every run with a key also writes its key.
  */
 import type { FlowControlState } from '../../../engine/runs/run.js';
 import { flag, integer, integerOrNull, type Row, text, textOrNull } from '../../records/columns.js';
@@ -11,15 +11,15 @@ import { sql } from '../sql/sql.js';
 function stateOf(foundRow: Row): FlowControlState {
   const startedAt = integerOrNull(foundRow, 'window_started_at');
   const isPinned = flag(foundRow, 'pinned');
-  const pinnedOnly = textOrNull(foundRow, 'pinned_only');
+  const onlyPinnedLimit = textOrNull(foundRow, 'pinned_only');
   return {
     key: text(foundRow, 'key'),
     parallelism: integerOrNull(foundRow, 'parallelism'),
     rate: integerOrNull(foundRow, 'rate'),
     periodMs: integerOrNull(foundRow, 'period_ms'),
     paused: flag(foundRow, 'paused'),
-    parallelismPinned: isPinned && pinnedOnly !== 'rate',
-    ratePinned: isPinned && pinnedOnly !== 'parallelism',
+    parallelismPinned: isPinned && onlyPinnedLimit !== 'rate',
+    ratePinned: isPinned && onlyPinnedLimit !== 'parallelism',
     window: startedAt === null ? null : { startedAt, granted: integer(foundRow, 'window_granted') },
   };
 }

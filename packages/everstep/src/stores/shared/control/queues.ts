@@ -1,4 +1,4 @@
-/** Reads queues of messages. Writing them differs in each store, because every queued message also writes its queue. */
+/** Reads queues of messages. Each store writes them in its own way, because every queued message also writes its queue. */
 import type { Queue } from '../../../engine/runs/run.js';
 import { ofInstance } from '../sql/dialect.js';
 import { type Procedure, row, rows } from '../sql/procedure.js';

@@ -1,4 +1,4 @@
-/** Schedules, and which of them are due. Each store writes them in its own way, because it counts their bytes. */
+/** Reads schedules. Each store writes them in its own way, because it counts their bytes. */
 import { LIMITS } from '../../../config/limits.js';
 import { DIALECT_NAMES, type RunPayload, type Schedule } from '../../../engine/runs/run.js';
 import type { ListedSchedule, Listing, Position, Store } from '../../../ports/stores/store.js';
@@ -34,9 +34,9 @@ function scheduleOf(foundRow: Row): Schedule {
   return { ...schedule, instanceId: text(foundRow, 'instance_id'), payload: { body, contentType, forwardHeaders } };
 }
 
-function listedOf(foundRow: Row): ListedSchedule {
-  const bytes = integer(foundRow, 'body_bytes');
-  return bytes > LIMITS.maxListedBodyBytes ? { ...scheduleOf(foundRow), bodyLeftOut: bytes } : scheduleOf(foundRow);
+function listedScheduleOf(foundRow: Row): ListedSchedule {
+  const bodyBytes = integer(foundRow, 'body_bytes');
+  return bodyBytes > LIMITS.maxListedBodyBytes ? { ...scheduleOf(foundRow), bodyLeftOut: bodyBytes } : scheduleOf(foundRow);
 }
 
 const INSTANCE_ID = byDialect({
@@ -60,7 +60,7 @@ export function* listSchedules(instanceId: string, after: Position | null, limit
   const page = foundRows.slice(0, limit);
   const last = page.at(-1);
   const next = last && foundRows.length > limit ? `${integer(last, 'created_at')} ${text(last, 'position')}` : null;
-  return { items: page.map(listedOf), next };
+  return { items: page.map(listedScheduleOf), next };
 }
 
 export function* findSchedule(instanceId: string, scheduleId: string): Procedure<Schedule | null> {
@@ -75,10 +75,10 @@ export function* dueSchedules({
   instanceId,
 }: Parameters<Store['dueSchedules']>[0]): Procedure<readonly Schedule[]> {
   const instanceCondition = instanceId === undefined ? raw('') : sql`AND s.${ofInstance(instanceId)}`;
-  const due = yield* rows(
+  const dueRows = yield* rows(
     sql`${SELECT} WHERE s.next_at <= ${before} ${instanceCondition} ORDER BY s.next_at, s.seq LIMIT ${limit}`,
   );
-  return due.map(scheduleOf);
+  return dueRows.map(scheduleOf);
 }
 
 /** Returns the time of the earliest next tick; null if no schedule has one. */

@@ -28,11 +28,11 @@ const KINDS: readonly FailureGroup['kind'][] = ['workflow', 'message'];
 const MAX_WORKFLOWS = 20;
 /** Maximum length of the newest entry's message in a listing. The entry itself has the whole message. */
 const MAX_LATEST_LENGTH = 2_000;
-/** Parts of a listing, by their positions in GROUP_STATES. `rank` is the part, except for groups that have just become old. */
+/** Parts of a listing, by their positions in GROUP_STATES. `rank` is the part, except for groups that were new until recently. */
 const [REGRESSED, NEW, KNOWN] = [0, 1, 2];
 export const [RANK_REGRESSED, RANK_NEW] = [REGRESSED, NEW];
 
-/** The triage column is null until a user decides something. */
+/** Column of the triage, which is null until a user triages the group. */
 export const TRIAGE: Column<GroupTriage> = {
   read: (foundRow, name) => (foundRow[name] === null ? NO_TRIAGE : json<GroupTriage>(foundRow, name)),
   write: (triage) => JSON.stringify(triage),
@@ -162,11 +162,12 @@ function positionFrom(position: string): GroupPosition {
   return { part: Number(part), lastSeenAt: Number(lastSeenAt), fingerprint };
 }
 
-const inOrder = (a: GroupPosition, b: GroupPosition): number =>
+const compareGroups = (a: GroupPosition, b: GroupPosition): number =>
   a.part - b.part || b.lastSeenAt - a.lastSeenAt || (a.fingerprint < b.fingerprint ? -1 : 1);
 
 /** A part of a UNION with its own order and limit. */
-const part = (statement: Sql): Sql => byDialect({ sqlite: sql`SELECT * FROM (${statement})`, postgres: sql`(${statement})` });
+const unionPart = (statement: Sql): Sql =>
+  byDialect({ sqlite: sql`SELECT * FROM (${statement})`, postgres: sql`(${statement})` });
 
 /** Reads the groups of a page and at least one more, unless there are none. */
 export function* groupsFrom(
@@ -174,12 +175,12 @@ export function* groupsFrom(
   after: GroupPosition = START,
 ): Procedure<readonly GroupPosition[]> {
   const newSince = now - NEW_FOR_MS;
-  const listed = withIndex('dead_letter_group_listed');
-  const max = sql`ORDER BY g.last_seen_at DESC, g.fingerprint LIMIT ${limit + 1}`;
-  const walks: readonly (readonly [part: number, index: Sql, condition: Sql, max: Sql])[] = [
-    [REGRESSED, listed, sql`g.rank = 0`, max],
-    [NEW, listed, sql`g.rank = 1 AND g.first_seen_at > ${newSince}`, max],
-    [KNOWN, listed, sql`g.rank = 2`, max],
+  const listedIndex = withIndex('dead_letter_group_listed');
+  const orderAndLimit = sql`ORDER BY g.last_seen_at DESC, g.fingerprint LIMIT ${limit + 1}`;
+  const walks: readonly (readonly [part: number, index: Sql, condition: Sql, orderAndLimit: Sql])[] = [
+    [REGRESSED, listedIndex, sql`g.rank = 0`, orderAndLimit],
+    [NEW, listedIndex, sql`g.rank = 1 AND g.first_seen_at > ${newSince}`, orderAndLimit],
+    [KNOWN, listedIndex, sql`g.rank = 2`, orderAndLimit],
     // Groups that are no longer new, but still have the rank of new ones. They are few, so all of them are read.
     [KNOWN, withIndex('dead_letter_group_fresh'), sql`g.rank = 1 AND g.first_seen_at <= ${newSince}`, raw('')],
   ];
@@ -193,15 +194,16 @@ export function* groupsFrom(
       SELECT 1 FROM dead_letter_group_workflow w WHERE ${ofGroup('w')} AND w.workflow_url ${isOneOf(workflowUrls)})`);
   }
   const requestedWalks = walks.filter(
-    ([at]) => at >= after.part && (states === undefined || states.some((state) => state === GROUP_STATES[at])),
+    ([part]) => part >= after.part && (states === undefined || states.some((state) => state === GROUP_STATES[part])),
   );
   if (requestedWalks.length === 0 || workflowUrls?.length === 0) return [];
-  const later = sql`
+  const isAfter = sql`
     g.last_seen_at <= ${after.lastSeenAt} AND (g.last_seen_at < ${after.lastSeenAt} OR g.fingerprint > ${after.fingerprint})`;
-  const statements = requestedWalks.map(([at, index, condition, end]) => {
-    const conditions = joinSql([...common, condition, ...(at === after.part ? [later] : [])], ' AND ');
-    return part(
-      sql`SELECT ${raw(String(at))} AS part, g.fingerprint, g.last_seen_at FROM dead_letter_group g ${index} WHERE ${conditions} ${end}`,
+  const statements = requestedWalks.map(([part, index, condition, order]) => {
+    const conditions = joinSql([...common, condition, ...(part === after.part ? [isAfter] : [])], ' AND ');
+    return unionPart(
+      sql`SELECT ${raw(String(part))} AS part, g.fingerprint, g.last_seen_at FROM dead_letter_group g ${index}
+        WHERE ${conditions} ${order}`,
     );
   });
   const foundGroups = (yield* rows(joinSql(statements, ' UNION ALL '))).map((row) => ({
@@ -209,7 +211,7 @@ export function* groupsFrom(
     lastSeenAt: integer(row, 'last_seen_at'),
     fingerprint: text(row, 'fingerprint'),
   }));
-  return foundGroups.sort(inOrder);
+  return foundGroups.sort(compareGroups);
 }
 
 export function* list(page: DeadLetterGroupPage, specific: StoreSpecificGroups): Procedure<Listing<DeadLetterGroupRecord>> {

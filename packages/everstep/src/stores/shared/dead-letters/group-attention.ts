@@ -1,6 +1,6 @@
 /**
- * Groups that need attention. Their states are counted by an index; groups that users have decided about are few, so their
- * snoozes are compared one by one, with the function that all parts of the server use.
+ * Groups that need attention. States are counted with an index. Triaged groups are few, so their snoozes are compared one by one,
+ * with the function that all parts of the server use.
  */
 import { groupState, NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { attentionFor, countsWithTriage, type TriagedGroup } from '../../../engine/dead-letters/group-triage.js';
@@ -26,7 +26,7 @@ export const triagedGroupOf = (row: Row): TriagedGroup => ({
   triage: TRIAGE.read(row, 'triage'),
 });
 
-/** Groups with entries about which users have decided, the most recently seen first. */
+/** Returns the triaged groups that have entries, the most recently seen first. */
 function* triagedGroups({ instanceId, kind }: DeadLetterGroupsQuery) {
   const foundRows = yield* rows(sql`
     SELECT fingerprint, first_seen_at, acknowledged_at, regressed_at, triage
@@ -42,27 +42,29 @@ export function* groupsNeedingAttention(
 ): Procedure<readonly DeadLetterGroupRecord[]> {
   const { instanceId, kind, now, limit } = query;
   const triaged = yield* triagedGroups(query);
-  const silent = new Set(triaged.filter((group) => attentionFor(group, now) === null).map(({ fingerprint }) => fingerprint));
+  const quietFingerprints = new Set(
+    triaged.filter((group) => attentionFor(group, now) === null).map(({ fingerprint }) => fingerprint),
+  );
   const filter = { kind, states: ['regressed', 'new'], withEmpty: false } as const;
-  const page = { instanceId, filter, now, after: null, limit: limit + silent.size };
+  const page = { instanceId, filter, now, after: null, limit: limit + quietFingerprints.size };
   const fingerprints = (yield* groupsFrom(page))
     .map(({ fingerprint }) => fingerprint)
-    .filter((fingerprint) => !silent.has(fingerprint));
-  // The only reason of a known group is that its snooze is over.
+    .filter((fingerprint) => !quietFingerprints.has(fingerprint));
+  // A known group needs attention only if its snooze is over.
   for (const group of triaged)
-    if (!silent.has(group.fingerprint) && groupState(group, now) === 'known') fingerprints.push(group.fingerprint);
+    if (!quietFingerprints.has(group.fingerprint) && groupState(group, now) === 'known') fingerprints.push(group.fingerprint);
   return yield* records(instanceId, fingerprints.slice(0, limit), now, specific);
 }
 
 export function* totals(query: DeadLetterGroupsQuery): Procedure<DeadLetterGroupTotals> {
   const { instanceId, kind, now } = query;
   const foundRow = yield* row(sql`
-    SELECT count(*) AS number, CAST(coalesce(sum(entries), 0) AS bigint) AS entries,
+    SELECT count(*) AS group_count, CAST(coalesce(sum(entries), 0) AS bigint) AS entries,
       coalesce(sum(CASE WHEN rank = 0 THEN 1 ELSE 0 END), 0) AS regressed,
       coalesce(sum(CASE WHEN rank = 1 AND first_seen_at > ${now - NEW_FOR_MS} THEN 1 ELSE 0 END), 0) AS new
     FROM dead_letter_group ${withIndex('dead_letter_group_listed')}
     WHERE ${ofInstance(instanceId)} AND kind = ${kind} AND entries > 0`);
   const countOf = (name: string): number => (foundRow ? integer(foundRow, name) : 0);
   const counts = countsWithTriage({ new: countOf('new'), regressed: countOf('regressed') }, yield* triagedGroups(query), now);
-  return { ...counts, groups: countOf('number'), entries: countOf('entries') };
+  return { ...counts, groups: countOf('group_count'), entries: countOf('entries') };
 }

@@ -1,4 +1,4 @@
-/** The store of groups of dead letters, which also marks and tidies them. */
+/** The store of groups of dead letters: lists, marks and tidies them. */
 import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS, hourOf, NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { type GroupMark, triaged } from '../../../engine/dead-letters/group-triage.js';
 import type { DeadLetterGroupStore, MarkOutcome } from '../../../ports/stores/dead-letter-groups.js';
@@ -10,7 +10,7 @@ import { list, records, type StoreSpecificGroups, TRIAGE } from './dead-letter-g
 import { groupsNeedingAttention, totals } from './group-attention.js';
 import { mergeReplacedGroup } from './replaced-groups.js';
 
-/** The columns of the state that a mark changes, besides the triage. */
+/** Returns the assignments of the state columns that a mark changes, which follow that of the triage. */
 function stateAfter({ kind, at, by }: GroupMark): Sql {
   const toKnown = sql`, regressed_at = NULL, rank = 2`;
   if (kind === 'acknowledge') return sql`${toKnown}, acknowledged_at = ${at}, acknowledged_by = ${by}`;
@@ -19,31 +19,33 @@ function stateAfter({ kind, at, by }: GroupMark): Sql {
     acknowledged_by = CASE WHEN acknowledged_at IS NULL THEN ${by} ELSE acknowledged_by END`;
 }
 
-function* mark(instanceId: string, fingerprint: string, by: GroupMark): Procedure<MarkOutcome> {
+function* mark(instanceId: string, fingerprint: string, groupMark: GroupMark): Procedure<MarkOutcome> {
   const group = sql`${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`;
   // Locked, so that no note is lost when two are added at the same time.
   const foundRow = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${group} ${FOR_UPDATE}`);
   if (!foundRow) return 'not-found';
-  const triage = triaged(TRIAGE.read(foundRow, 'triage'), by);
+  const triage = triaged(TRIAGE.read(foundRow, 'triage'), groupMark);
   if (typeof triage === 'string') return triage;
-  yield* send(sql`UPDATE dead_letter_group SET triage = ${TRIAGE.write(triage)}${stateAfter(by)} WHERE ${group}`);
+  yield* send(sql`UPDATE dead_letter_group SET triage = ${TRIAGE.write(triage)}${stateAfter(groupMark)} WHERE ${group}`);
   return 'done';
 }
 
 /** Tidies groups. Locked rows are left for the next call. */
 function* tidy(now: number, limit: number): Procedure<number> {
-  const groups = (condition: Sql) => someOf(sql`${OWNER}, fingerprint`, 'dead_letter_group', condition, limit);
-  const settled = yield* count(
-    sql`UPDATE dead_letter_group SET rank = 2 WHERE ${groups(sql`rank = 1 AND first_seen_at <= ${now - NEW_FOR_MS}`)}`,
+  const someGroups = (condition: Sql) => someOf(sql`${OWNER}, fingerprint`, 'dead_letter_group', condition, limit);
+  const agedGroups = yield* count(
+    sql`UPDATE dead_letter_group SET rank = 2 WHERE ${someGroups(sql`rank = 1 AND first_seen_at <= ${now - NEW_FOR_MS}`)}`,
   );
-  const past = sql`hour < ${hourOf(now - HOURS_KEPT_MS)}`;
-  const hours = yield* count(
-    sql`DELETE FROM dead_letter_group_hour WHERE ${someOf(sql`${OWNER}, fingerprint, hour`, 'dead_letter_group_hour', past, limit)}`,
+  const isOld = sql`hour < ${hourOf(now - HOURS_KEPT_MS)}`;
+  const removedHours = yield* count(
+    sql`
+      DELETE FROM dead_letter_group_hour
+      WHERE ${someOf(sql`${OWNER}, fingerprint, hour`, 'dead_letter_group_hour', isOld, limit)}`,
   );
-  const empty = yield* count(
-    sql`DELETE FROM dead_letter_group WHERE ${groups(sql`entries = 0 AND last_seen_at < ${now - EMPTY_GROUPS_KEPT_MS}`)}`,
+  const removedGroups = yield* count(
+    sql`DELETE FROM dead_letter_group WHERE ${someGroups(sql`entries = 0 AND last_seen_at < ${now - EMPTY_GROUPS_KEPT_MS}`)}`,
   );
-  return settled + hours + empty;
+  return agedGroups + removedHours + removedGroups;
 }
 
 export function createDeadLetterGroups(store: SqlStore, specific: StoreSpecificGroups): DeadLetterGroupStore {
@@ -59,10 +61,10 @@ export function createDeadLetterGroups(store: SqlStore, specific: StoreSpecificG
     needingAttention: (query) => store.read(groupsNeedingAttention(query, specific)),
     totals: (query) => store.read(totals(query)),
     async find({ instanceId, fingerprint, now }) {
-      const [found] = await store.read(records(instanceId, [fingerprint], now, specific));
-      return found ?? null;
+      const [record] = await store.read(records(instanceId, [fingerprint], now, specific));
+      return record ?? null;
     },
-    mark: ({ instanceId, fingerprint, mark: by, audit }) => change(() => mark(instanceId, fingerprint, by), audit),
+    mark: ({ instanceId, fingerprint, mark: groupMark, audit }) => change(() => mark(instanceId, fingerprint, groupMark), audit),
     // A process may have ended between a move and the merge.
     tidy: async ({ now, limit }) => (await store.write(mergeReplacedGroup)) + (await store.write(() => tidy(now, limit))),
   };

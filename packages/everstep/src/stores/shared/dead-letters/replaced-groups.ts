@@ -5,26 +5,26 @@ import { FOR_UPDATE, larger, OWNER, smaller } from '../sql/dialect.js';
 import { type Procedure, row, send } from '../sql/procedure.js';
 import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
 
-const withIndex = byDialect({ sqlite: raw('INDEXED BY dead_letter_group_replaced'), postgres: raw('') });
+const REPLACED_INDEX = byDialect({ sqlite: raw('INDEXED BY dead_letter_group_replaced'), postgres: raw('') });
 
 /** Makes SQLite search the index instead of scanning it. */
 const ANY_OWNER = byDialect({ sqlite: raw('tenant > 0'), postgres: raw('true') });
 
-/** The state of the merged group: marks of the old one apply unless the new one has its own. */
+/** `regressed_at` of the merged group: marks of the old group `o` apply unless its successor `s` has its own. */
 const REGRESSED = raw(`CASE WHEN s.resolved_at IS NOT NULL THEN NULL
   ELSE coalesce(s.regressed_at, o.regressed_at, CASE WHEN o.resolved_at <= s.last_seen_at THEN s.last_seen_at END) END`);
 
 /**
- * Merges one group whose entries have all moved. If it has a single successor, that gets its marks, its total and its times.
- * Returns the number of merged groups.
+ * Merges one group whose entries have all moved. If it has a single successor, the successor receives its marks, its total and
+ * its times. Returns the number of merged groups.
  */
 export function* mergeReplacedGroup(): Procedure<number> {
-  const old = yield* row(sql`
-    SELECT ${OWNER} AS owner, fingerprint, successor FROM dead_letter_group ${withIndex}
+  const oldGroup = yield* row(sql`
+    SELECT ${OWNER} AS owner, fingerprint, successor FROM dead_letter_group ${REPLACED_INDEX}
     WHERE successor IS NOT NULL AND ${ANY_OWNER} AND entries = 0 LIMIT 1`);
-  if (!old) return 0;
-  const owner = typeof old.owner === 'string' ? old.owner : Number(old.owner);
-  const [from, to] = [text(old, 'fingerprint'), text(old, 'successor')];
+  if (!oldGroup) return 0;
+  const owner = typeof oldGroup.owner === 'string' ? oldGroup.owner : Number(oldGroup.owner);
+  const [from, to] = [text(oldGroup, 'fingerprint'), text(oldGroup, 'successor')];
   const isGroup = (fingerprint: string): Sql => sql`${OWNER} = ${owner} AND fingerprint = ${fingerprint}`;
   // Groups are locked in the order in which commits lock them.
   for (const fingerprint of [from, to].sort()) {

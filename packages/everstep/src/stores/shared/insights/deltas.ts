@@ -1,7 +1,7 @@
 /**
  * The counters that a commit adds. A commit writes one row for each instance, however many runs it contains; the rows are added
- * to the counters of their minute and hour later, and a read includes those that are not. A commit therefore waits for no other,
- * and touches one page.
+ * to the counters of their minute and hour later, and a read includes rows that are not added yet. A commit therefore waits for
+ * no other, and touches one page.
  * Keeps invariant 19.
  */
 import { count, type InsightCounts, noCounts, type RunCounts, startOfMinute } from '../../../engine/insights/counts.js';

@@ -39,8 +39,8 @@ const MAX_WORKFLOW_LENGTH = 1_000;
 /** Maximum number of rows of commits that are added in one transaction. */
 const ROWS_AT_ONCE = 1_000;
 
-/** One process at a time adds the counters of an instance. */
-export const lock = (instanceId: string): Sql =>
+/** Locks the counters of an instance, so that one process at a time adds to them. */
+export const lockCounters = (instanceId: string): Sql =>
   byDialect({
     sqlite: sql`SELECT 1`,
     postgres: sql`SELECT pg_advisory_xact_lock(hashtextextended(${`insights ${instanceId}`}, 0))`,
@@ -90,7 +90,8 @@ class Counters {
     this.keepCounter(counter);
   }
 
-  change(period: number, start: number, scope: number, workflow = ''): RunCounts {
+  /** Returns the counts of a counter, which the caller changes. */
+  countsToChange(period: number, start: number, scope: number, workflow = ''): RunCounts {
     const key = keyOf(period, start, scope, workflow);
     const counter = this.counters.get(key) ?? { period, start, scope, workflow, counts: noCounts() };
     this.keepCounter(counter);
@@ -99,7 +100,7 @@ class Counters {
   }
 
   /** Returns the name under which the workflow is counted in the hour. */
-  nameIn(hour: number, workflow: string): string {
+  nameInHour(hour: number, workflow: string): string {
     if (this.counters.has(keyOf(PERIODS.hour, hour, SCOPES.workflow, workflow))) return workflow;
     const isFull = (this.workflows.get(hour) ?? 0) >= MAX_WORKFLOWS;
     return isFull || workflow.length > MAX_WORKFLOW_LENGTH ? OTHER_WORKFLOWS : workflow;
@@ -114,7 +115,7 @@ class Counters {
     return this.counters.has(keyOf(PERIODS.day, day, SCOPES.workflow, name)) ? name : OTHER_WORKFLOWS;
   }
 
-  get written(): ReadonlySet<Counter> {
+  get changedCounters(): ReadonlySet<Counter> {
     return this.changed;
   }
 
@@ -132,38 +133,38 @@ class Counters {
 const keyOf = (period: number, start: number, scope: number, workflow: string): string =>
   `${period} ${start} ${scope} ${workflow}`;
 
-/** Adds the counters, with the steps that have no counters in `longer` counted together. */
-function addWorkflow(longer: RunCounts, shorter: RunCounts | null, added: RunCounts, isOther: boolean): void {
-  const both = shorter === null ? [longer] : [longer, shorter];
+/** Adds the counters of a workflow. Steps that have no counters in `longerPeriod` are counted together. */
+function addWorkflow(longerPeriod: RunCounts, shorterPeriod: RunCounts | null, added: RunCounts, isOther: boolean): void {
+  const periods = shorterPeriod === null ? [longerPeriod] : [longerPeriod, shorterPeriod];
   for (const [name, step] of added.steps) {
-    const hasOwn = !isOther && (longer.steps.has(name) || longer.steps.size < MAX_STEPS);
-    for (const counts of both) addStep(counts, hasOwn ? name : OTHER, step);
+    const hasCounters = !isOther && (longerPeriod.steps.has(name) || longerPeriod.steps.size < MAX_STEPS);
+    for (const counts of periods) addStep(counts, hasCounters ? name : OTHER, step);
   }
-  for (const counts of both) addRuns(counts, added);
+  for (const counts of periods) addRuns(counts, added);
 }
 
-function addAll(counters: Counters, deltas: readonly string[]): void {
+function addDeltas(counters: Counters, deltas: readonly string[]): void {
   for (const stored of deltas.flatMap(countsOfDelta)) {
     const [minute, workflow] = stored;
     const hour = startOfHour(minute);
     const day = startOfDay(minute);
     const added = countsFrom(stored);
-    const total = workflow === null ? SCOPES.messages : SCOPES.runs;
-    addRuns(counters.change(PERIODS.hour, hour, total), added);
-    addRuns(counters.change(PERIODS.minute, minute, total), added);
-    if (counters.hasDay(day)) addRuns(counters.change(PERIODS.day, day, total), added);
+    const totalScope = workflow === null ? SCOPES.messages : SCOPES.runs;
+    addRuns(counters.countsToChange(PERIODS.hour, hour, totalScope), added);
+    addRuns(counters.countsToChange(PERIODS.minute, minute, totalScope), added);
+    if (counters.hasDay(day)) addRuns(counters.countsToChange(PERIODS.day, day, totalScope), added);
     if (workflow === null) continue;
-    const name = counters.nameIn(hour, workflow);
-    const ofHour = counters.change(PERIODS.hour, hour, SCOPES.workflow, name);
-    const ofMinute = counters.change(PERIODS.minute, minute, SCOPES.workflow, name);
-    addWorkflow(ofHour, ofMinute, added, name === OTHER_WORKFLOWS);
+    const name = counters.nameInHour(hour, workflow);
+    const hourCounts = counters.countsToChange(PERIODS.hour, hour, SCOPES.workflow, name);
+    const minuteCounts = counters.countsToChange(PERIODS.minute, minute, SCOPES.workflow, name);
+    addWorkflow(hourCounts, minuteCounts, added, name === OTHER_WORKFLOWS);
     if (!counters.hasDay(day)) continue;
     const dayName = counters.nameInDay(day, name);
-    addWorkflow(counters.change(PERIODS.day, day, SCOPES.workflow, dayName), null, added, dayName === OTHER_WORKFLOWS);
+    addWorkflow(counters.countsToChange(PERIODS.day, day, SCOPES.workflow, dayName), null, added, dayName === OTHER_WORKFLOWS);
   }
 }
 
-export function* write(instanceId: string, { period, start, scope, workflow, counts }: Counter): Procedure<void> {
+export function* writeCounter(instanceId: string, { period, start, scope, workflow, counts }: Counter): Procedure<void> {
   const { started, succeeded, failed, canceled } = counts;
   const durations = JSON.stringify(storedHistogram(counts.durations));
   const steps = JSON.stringify(storedSteps(counts.steps));
@@ -189,7 +190,7 @@ function* readPeriods(instanceId: string, period: number, starts: ReadonlySet<nu
 
 /** Adds the counters of some commits of the instance. Returns their number; 0 if there are none. */
 export function* foldInsights(instanceId: string): Procedure<number> {
-  yield* rows(lock(instanceId));
+  yield* rows(lockCounters(instanceId));
   const deltas = (yield* rows(sql`
     DELETE FROM insight_delta WHERE ${ofInstance(instanceId)} AND seq IN (
       SELECT seq FROM insight_delta WHERE ${ofInstance(instanceId)} ORDER BY seq LIMIT ${raw(String(ROWS_AT_ONCE))})
@@ -204,8 +205,8 @@ export function* foldInsights(instanceId: string): Procedure<number> {
   ] as const;
   for (const [period, startTimes] of starts)
     for (const row of yield* readPeriods(instanceId, period, startTimes)) counters.addRow(row);
-  addAll(counters, deltas);
-  for (const counter of counters.written) yield* write(instanceId, counter);
+  addDeltas(counters, deltas);
+  for (const counter of counters.changedCounters) yield* writeCounter(instanceId, counter);
   return deltas.length;
 }
 

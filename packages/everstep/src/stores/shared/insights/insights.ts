@@ -48,15 +48,15 @@ interface Source {
   readonly emptyColumns: Sql;
 }
 
-/** The commits that are not added to the counters yet are in the same statement, so that none is added between two reads. */
+/** Reads counters, and commits that are not added to them yet. One statement reads both, so that none is added in between. */
 function* read({ instanceId, parts, index = raw(''), condition, columns, emptyColumns }: Source): Procedure<readonly Row[]> {
-  const ofPeriods = LONGEST_FIRST.filter((period) => parts[period].length > 0).map(
+  const periodStatements = LONGEST_FIRST.filter((period) => parts[period].length > 0).map(
     (period) => sql`
     SELECT start, ${columns}, NULL AS counts FROM insight ${index}
     WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND ${condition} AND ${isStartOf(period, parts[period])}`,
   );
-  const ofCommits = sql`SELECT 0, ${emptyColumns}, counts FROM insight_delta WHERE ${ofInstance(instanceId)}`;
-  return yield* rows(joinSql([...ofPeriods, ofCommits], ' UNION ALL '));
+  const commitStatement = sql`SELECT 0, ${emptyColumns}, counts FROM insight_delta WHERE ${ofInstance(instanceId)}`;
+  return yield* rows(joinSql([...periodStatements, commitStatement], ' UNION ALL '));
 }
 
 /** Calls `visit` with the counters of each commit in the time, by minute. The workflow of plain messages is null. */
@@ -75,7 +75,7 @@ function visitCommits(
 
 const isOfPeriod = (row: Row): boolean => row.counts === null;
 
-const RUNS = {
+const RUN_COLUMNS = {
   columns: sql`started, succeeded, failed, canceled, durations`,
   emptyColumns: sql`0, 0, 0, 0, ''`,
 };
@@ -94,7 +94,7 @@ function* series(query: InsightSeriesQuery): Procedure<readonly InsightPoint[]> 
     // A day without its own counters is read as hours.
     parts: period === 'day' ? yield* partsOfTime(instanceId, query) : periodsIn(period, query),
     condition: sql`scope = ${scope} AND workflow = ${workflow}`,
-    ...RUNS,
+    ...RUN_COLUMNS,
   });
   const points = new Map<number, RunCounts>();
   for (const row of foundRows) if (isOfPeriod(row)) mergeInto(points, startIn(period, integer(row, 'start')), runsOfRow(row));
@@ -114,8 +114,8 @@ function* workflowSum({ instanceId, workflow, from, to }: WorkflowSumQuery): Pro
     instanceId,
     parts: yield* partsOfTime(instanceId, { from, to }),
     condition: sql`scope = ${SCOPES.workflow} AND workflow = ${workflow}`,
-    columns: sql`${RUNS.columns}, steps`,
-    emptyColumns: sql`${RUNS.emptyColumns}, ''`,
+    columns: sql`${RUN_COLUMNS.columns}, steps`,
+    emptyColumns: sql`${RUN_COLUMNS.emptyColumns}, ''`,
   });
   const sum = noCounts();
   for (const row of foundRows) if (isOfPeriod(row)) addCounts(sum, countsOfRow(row));

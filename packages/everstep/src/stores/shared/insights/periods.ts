@@ -6,14 +6,14 @@ import { type Sql, sql } from '../sql/sql.js';
 
 /** Number that is stored for each period. */
 export const PERIODS = { minute: 0, hour: 1, day: 2 } as const satisfies Record<InsightPeriod, number>;
-/** The totals of all workflows, those of plain messages, and one workflow. */
+/** Number that is stored for each scope: the totals of all workflows, those of plain messages, or one workflow. */
 export const SCOPES = { runs: 0, messages: 1, workflow: 2 } as const;
 /** Stored name of the workflows that are counted together. */
 export const OTHER_WORKFLOWS = '';
 
 const LENGTHS_MS: Readonly<Record<InsightPeriod, number>> = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
 
-/** For all workflows of some periods. Without it, SQLite would read all periods of the instance. */
+/** Index for reading all workflows of some periods. Without it, SQLite would read all periods of the instance. */
 export const BY_START = withIndex('insight_by_start');
 
 /** Starts of periods, Unix ms, in ascending order. */
@@ -49,7 +49,7 @@ export function periodsIn(period: InsightPeriod, { from, to }: InsightTime): Par
   return { minute: [], hour: [], day: [], [period]: starts };
 }
 
-/** Condition on the starts of periods. Those that follow each other are read in one pass over the index. */
+/** Returns the condition on the starts of periods. Contiguous periods are read in one pass over the index. */
 export function isStartOf(period: InsightPeriod, starts: readonly number[]): Sql {
   const [first = 0, last = 0] = [starts[0], starts.at(-1)];
   const isContiguous = last - first === (starts.length - 1) * LENGTHS_MS[period];

@@ -48,7 +48,7 @@ export const ENTRY = table<RepairableEntry>('dead_letter', {
   fingerprint: nullable(TEXT),
 });
 
-/** An entry belongs to the number of its repair in SQLite, and to its id in PostgreSQL. */
+/** Columns that refer to the repair of an entry: its number in SQLite, its id in PostgreSQL. */
 const REPAIR = byDialect({ sqlite: raw('repair_seq'), postgres: raw('instance_id, repair_id') });
 const numberOf = ({ instanceId, repairId }: RepairId): Sql =>
   sql`(SELECT seq FROM repair WHERE repair_id = ${repairId} AND tenant = ${owner(instanceId)})`;
@@ -83,7 +83,7 @@ const NEW_ITEM = {
 const COLUMNS = raw(Object.keys(NEW_ITEM).join(', '));
 
 export function* addItems(id: RepairId, items: readonly NewRepairItem[]): Procedure<void> {
-  const added = items.map(({ n, rank, dlqId, runKey, workflowRunId, workflowUrl, fingerprint }) => ({
+  const itemRows = items.map(({ n, rank, dlqId, runKey, workflowRunId, workflowUrl, fingerprint }) => ({
     n,
     rank,
     dlq_id: dlqId,
@@ -94,7 +94,7 @@ export function* addItems(id: RepairId, items: readonly NewRepairItem[]): Proced
   }));
   yield* send(sql`
     INSERT INTO repair_item (${REPAIR}, canary, state, ${COLUMNS})
-    SELECT ${repairOf(id)}, ${false}, 'pending', ${COLUMNS} FROM ${rowsOf(NEW_ITEM, added)}`);
+    SELECT ${repairOf(id)}, ${false}, 'pending', ${COLUMNS} FROM ${rowsOf(NEW_ITEM, itemRows)}`);
 }
 
 export const chooseCanary = (id: RepairId, size: number): Procedure<void> =>
@@ -109,26 +109,26 @@ export function* scheduledDeletions(instanceId: string, dlqIds: readonly string[
     FROM repair_item i ${indexedBy('repair_item_of_entry')} JOIN repair r ON ${IS_OF_REPAIR}
     WHERE i.dlq_id ${isOneOf(dlqIds)} AND i.state = 'pending' AND r.${OWNER} = ${owner(instanceId)} AND r.phase = 'undo-window'`);
   const earliest = new Map<string, ScheduledDeletion>();
-  for (const deletedRow of foundRows) {
+  for (const deletionRow of foundRows) {
     const deletion = {
-      dlqId: text(deletedRow, 'dlq_id'),
-      repairId: text(deletedRow, 'repair_id'),
-      at: integer(deletedRow, 'at'),
+      dlqId: text(deletionRow, 'dlq_id'),
+      repairId: text(deletionRow, 'repair_id'),
+      at: integer(deletionRow, 'at'),
     };
     if (deletion.at < (earliest.get(deletion.dlqId)?.at ?? Number.POSITIVE_INFINITY)) earliest.set(deletion.dlqId, deletion);
   }
   return [...earliest.values()];
 }
 
-/** Returns pending items in order; the canary takes an entry of each cohort before a second one of any. */
+/** Returns pending entries in order; the canary takes an entry of each cohort before a second one of any. */
 export function* pendingItems(id: RepairId, canaryOnly: boolean, limit: number): Procedure<readonly RepairItemRecord[]> {
   if (!canaryOnly) {
-    const records = yield* rows(sql`
+    const pendingRows = yield* rows(sql`
       SELECT * FROM repair_item ${indexedBy('repair_item_by_state')} WHERE ${ofRepair(id)} AND state = 'pending'
       ORDER BY n LIMIT ${limit}`);
-    return records.map(ITEM.read);
+    return pendingRows.map(ITEM.read);
   }
-  // A canary is short. It is sorted here, because its index is in the order of the entries.
+  // A canary is small. It is sorted here, because its index is in the order of the entries.
   const foundRows = yield* rows(sql`
     SELECT * FROM repair_item ${indexedBy('repair_item_of_canary')}
     WHERE ${ofRepair(id)} AND ${isTrue('canary')} AND state = 'pending' ORDER BY n`);
@@ -152,17 +152,17 @@ export function* canaryGroups(id: RepairId): Procedure<readonly CanaryGroup[]> {
     .map(([fingerprint, groupRows]) => ({ fingerprint, counts: countsOf(groupRows) }));
 }
 
-/** Records how these items ended. Returns the numbers of those that had not been recorded before. */
+/** Records the outcomes of these entries. Returns the indexes of those that had not been recorded before. */
 export function* settleItems(id: RepairId, items: readonly EndedItem[], at: number): Procedure<readonly number[]> {
-  const ended = rowsOf(
+  const endedRows = rowsOf(
     { n: 'integer', state: 'text', new_dlq_id: 'text', error: 'text' },
     items.map(({ n, state, newDlqId, error }) => ({ n, state, new_dlq_id: newDlqId, error })),
   );
-  const settled = yield* rows(sql`
+  const settledRows = yield* rows(sql`
     UPDATE repair_item SET state = listed.state, new_dlq_id = listed.new_dlq_id, error = listed.error, at = ${at}
-    FROM ${ended} WHERE ${ofRepair(id)} AND repair_item.n = listed.n AND repair_item.state = 'started'
+    FROM ${endedRows} WHERE ${ofRepair(id)} AND repair_item.n = listed.n AND repair_item.state = 'started'
     RETURNING repair_item.n`);
-  return settled.map((settledRow) => integer(settledRow, 'n'));
+  return settledRows.map((settledRow) => integer(settledRow, 'n'));
 }
 
 /** Records the outcome of an entry. Changes nothing if it is no longer pending. Part of a batch. */
@@ -183,12 +183,12 @@ export function* listItems(
   const records: RepairItemRecord[] = [];
   const page = sql`AND n > ${after} ORDER BY n LIMIT ${limit + 1}`;
   for (const state of states ?? [null]) {
-    const listed =
+    const stateRows =
       state === null
         ? yield* rows(sql`SELECT * FROM repair_item WHERE ${ofRepair(id)} ${page}`)
         : yield* rows(sql`
             SELECT * FROM repair_item ${indexedBy('repair_item_by_state')} WHERE ${ofRepair(id)} AND state = ${state} ${page}`);
-    records.push(...listed.map(ITEM.read));
+    records.push(...stateRows.map(ITEM.read));
   }
   const items = records.sort((a, b) => a.n - b.n).slice(0, limit);
   return { items, next: records.length > limit ? (items.at(-1)?.n ?? null) : null };
@@ -219,6 +219,6 @@ export const goneItem = (n: number, canary: boolean): EndedItem => ({
 /** Returns a page of started entries: those that ended, and where to continue. */
 export function endedPage(foundRows: readonly Row[], limit: number, endedOf: (row: Row) => EndedItem | null) {
   const last = foundRows.length < limit ? undefined : foundRows.at(-1);
-  const ended = foundRows.map(endedOf).filter((item) => item !== null);
-  return { ended, examined: foundRows.length, next: last ? integer(last, 'n') : null };
+  const endedItems = foundRows.map(endedOf).filter((item) => item !== null);
+  return { ended: endedItems, examined: foundRows.length, next: last ? integer(last, 'n') : null };
 }

@@ -1,4 +1,4 @@
-/** Repairs: their state, and which of them must be driven. */
+/** Stores repairs, and finds those that are due. */
 import { REPAIR_PHASES } from '../../../engine/dead-letters/repair.js';
 import type { RepairDriver, RepairId, RepairRecord, RepairStore } from '../../../ports/stores/repair-store.js';
 import { integer, integerOrNull, json, type Row, text, word } from '../../records/columns.js';
@@ -34,13 +34,13 @@ const dataOf = ({ version: _version, wakeAt: _wakeAt, ...stored }: RepairRecord)
 
 const isRepair = ({ instanceId, repairId }: RepairId): Sql => sql`${ofInstance(instanceId)} AND repair_id = ${repairId}`;
 
-/** Column of the order of creation: ids start with the time at which they were created. */
+/** Column in the order of creation. In PostgreSQL it is the id, which starts with the time of its creation. */
 const CREATION = byDialect({ sqlite: raw('seq'), postgres: raw('repair_id') });
 const POSITION = byDialect({ sqlite: raw('CAST(seq AS text)'), postgres: raw('repair_id') });
 const isBefore = (position: string): Sql =>
   byDialect({ sqlite: sql`seq < ${Number(position)}`, postgres: sql`repair_id < ${position}` });
 
-/** Only processes that share a store note which of them drives a repair: the process that last wrote it. */
+/** Returns SQL only for a store that several processes share. They note which one drives a repair: the one that last wrote it. */
 const ifShared = (fragment: Sql): Sql => byDialect({ sqlite: raw(''), postgres: fragment });
 const nodeOf = (driver: RepairDriver | null): string | null => driver?.nodeId ?? null;
 const untilOf = (driver: RepairDriver | null): number | null => driver?.until ?? null;
@@ -68,10 +68,10 @@ export function* versionOf(id: RepairId): Procedure<number | null> {
 type ListQuery = Parameters<RepairStore['list']>[0];
 
 function* list({ instanceId, phases, after, limit }: ListQuery) {
-  const ofPhase = phases ? sql`AND phase ${isOneOf(phases)}` : raw('');
+  const phaseCondition = phases ? sql`AND phase ${isOneOf(phases)}` : raw('');
   const positionCondition = after === null ? raw('') : sql`AND ${isBefore(after)}`;
   const foundRows = yield* rows(sql`
-    SELECT *, ${POSITION} AS position FROM repair WHERE ${ofInstance(instanceId)} ${positionCondition} ${ofPhase}
+    SELECT *, ${POSITION} AS position FROM repair WHERE ${ofInstance(instanceId)} ${positionCondition} ${phaseCondition}
     ORDER BY ${CREATION} DESC LIMIT ${limit + 1}`);
   const page = foundRows.slice(0, limit);
   const last = page.at(-1);
@@ -82,11 +82,11 @@ type PutQuery = Parameters<RepairStore['put']>[0];
 
 function* put({ record, driver, items = [], canary = 0, audit }: PutQuery, addAudit: AddAudit): Procedure<boolean> {
   const { repair, version, wakeAt } = record;
-  const written = yield* count(sql`
+  const writtenCount = yield* count(sql`
     UPDATE repair SET version = version + 1, phase = ${repair.phase}, ended_at = ${repair.endedAt}, wake_at = ${wakeAt},
       data = ${dataOf(record)} ${ifShared(sql`, driver = ${nodeOf(driver)}, driven_until = ${untilOf(driver)}`)}
     WHERE ${isRepair(repair)} AND version = ${version}`);
-  if (written !== 1) return false;
+  if (writtenCount !== 1) return false;
   if (items.length > 0) yield* addItems(repair, items);
   if (canary > 0) yield* chooseCanary(repair, canary);
   if (audit) yield* addAudit(audit);
@@ -129,11 +129,11 @@ function* nextAt(nodeId: string | null): Procedure<number | null> {
 type RemoveQuery = Parameters<RepairStore['removeBefore']>[0];
 
 function* removeBefore({ instanceId, before, plannedBefore, limit }: RemoveQuery): Procedure<boolean> {
-  const ended = yield* row(sql`
+  const endedRow = yield* row(sql`
     SELECT repair_id FROM repair WHERE ${ofInstance(instanceId)} AND wake_at IS NULL
       AND (ended_at < ${before ?? 0} OR (phase = 'planned' AND created_at < ${plannedBefore})) ORDER BY ${CREATION} LIMIT 1`);
-  if (!ended) return false;
-  const id = { instanceId, repairId: text(ended, 'repair_id') };
+  if (!endedRow) return false;
+  const id = { instanceId, repairId: text(endedRow, 'repair_id') };
   if ((yield* removeItems(id, limit)) < limit) yield* send(sql`DELETE FROM repair WHERE ${isRepair(id)}`);
   return true;
 }
@@ -141,7 +141,7 @@ function* removeBefore({ instanceId, before, plannedBefore, limit }: RemoveQuery
 /** The parts that each store implements separately, because they read runs or count many entries. */
 export interface StoreSpecificRepairs extends Pick<RepairStore, 'describe' | 'cohorts' | 'counts' | 'endedItems'> {
   readonly addAudit: AddAudit;
-  /** Is called in the transaction that creates a repair, before the repair is written. */
+  /** Called in the transaction that creates a repair, before the repair is written. */
   noteCreation(instanceId: string, at: number): Procedure<void>;
 }
 

@@ -33,7 +33,7 @@ const INDEX = table<StoredIndex>('search_index', {
 });
 
 const IS_DELETED = isTrue('deleted');
-const EXISTS = isFalse('deleted');
+const IS_NOT_DELETED = isFalse('deleted');
 
 function recordOf(foundRow: Row): SearchIndexRecord {
   const { tokenNumber, readWriteHash: readWrite, readOnlyHash: readOnly, ...index } = INDEX.read(foundRow);
@@ -49,39 +49,39 @@ function* create({ derivedNumber, tokenHashes, ...index }: SearchIndexRecord): P
 }
 
 function* find(indexId: string): Procedure<SearchIndexRecord | null> {
-  const foundRow = yield* row(sql`SELECT * FROM search_index WHERE index_id = ${indexId} AND ${EXISTS}`);
+  const foundRow = yield* row(sql`SELECT * FROM search_index WHERE index_id = ${indexId} AND ${IS_NOT_DELETED}`);
   return foundRow && recordOf(foundRow);
 }
 
 /** Returns the indexes of these accounts in the order of creation. */
 function* list(accountIds: readonly string[]): Procedure<readonly SearchIndexRecord[]> {
-  const foundRows = yield* rows(sql`SELECT * FROM search_index WHERE account_id ${isOneOf(accountIds)} AND ${EXISTS}`);
+  const foundRows = yield* rows(sql`SELECT * FROM search_index WHERE account_id ${isOneOf(accountIds)} AND ${IS_NOT_DELETED}`);
   return foundRows.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(recordOf);
 }
 
-function* listIds(deleted: boolean): Procedure<readonly string[]> {
-  const foundRows = yield* rows(sql`SELECT index_id FROM search_index WHERE deleted = ${deleted} ORDER BY seq`);
+function* listIds(isDeleted: boolean): Procedure<readonly string[]> {
+  const foundRows = yield* rows(sql`SELECT index_id FROM search_index WHERE deleted = ${isDeleted} ORDER BY seq`);
   return foundRows.map((index) => text(index, 'index_id'));
 }
 
 function* change(indexId: string, { accountId, name, tokenHashes }: SearchIndexChange) {
   if (accountId !== undefined) yield* requireAccount(accountId);
-  const changed = yield* row(sql`
+  const changedRow = yield* row(sql`
     UPDATE search_index SET account_id = coalesce(${accountId ?? null}, account_id), name = coalesce(${name ?? null}, name),
       read_write_hash = coalesce(${tokenHashes?.readWrite ?? null}, read_write_hash),
       read_only_hash = coalesce(${tokenHashes?.readOnly ?? null}, read_only_hash)
-    WHERE index_id = ${indexId} AND ${EXISTS} RETURNING *`);
-  return changed && recordOf(changed);
+    WHERE index_id = ${indexId} AND ${IS_NOT_DELETED} RETURNING *`);
+  return changedRow && recordOf(changedRow);
 }
 
 export function createSearchIndexes(store: SqlStore, addAudit: AddAudit): SearchIndexStore {
-  const inTransaction = createAccountChange(store, addAudit);
+  const changeWithAudit = createAccountChange(store, addAudit);
   return {
-    create: (index, audit) => inTransaction(() => create(index), audit),
+    create: (index, audit) => changeWithAudit(() => create(index), audit),
     find: ({ indexId }) => store.read(find(indexId)),
     list: ({ accountIds }) => store.read(list(accountIds)),
     listIds: () => store.read(listIds(false)),
-    change: ({ indexId, change: indexChange, audit }) => inTransaction(() => change(indexId, indexChange), audit),
+    change: ({ indexId, change: indexChange, audit }) => changeWithAudit(() => change(indexId, indexChange), audit),
     hashDerivedTokens: ({ indexId, hashes }) =>
       store.write(() =>
         send(sql`
@@ -89,8 +89,10 @@ export function createSearchIndexes(store: SqlStore, addAudit: AddAudit): Search
           WHERE index_id = ${indexId} AND read_write_hash IS NULL`),
       ),
     markDeleted: ({ indexId, audit }) =>
-      inTransaction(function* () {
-        return (yield* count(sql`UPDATE search_index SET deleted = ${true} WHERE index_id = ${indexId} AND ${EXISTS}`)) === 1;
+      changeWithAudit(function* () {
+        return (
+          (yield* count(sql`UPDATE search_index SET deleted = ${true} WHERE index_id = ${indexId} AND ${IS_NOT_DELETED}`)) === 1
+        );
       }, audit),
     deleted: () => store.read(listIds(true)),
     forget: ({ indexId }) => store.write(() => send(sql`DELETE FROM search_index WHERE index_id = ${indexId} AND ${IS_DELETED}`)),

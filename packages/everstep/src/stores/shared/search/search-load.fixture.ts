@@ -8,22 +8,22 @@ const QUERIES_PER_KIND = 300;
 const WORDS = 50_000;
 const WORDS_PER_DOCUMENT = 12;
 
-const numbers = seededNumbers(7);
+const randomNumber = seededNumbers(7);
 
 /** The n-th word is n times as rare as the first, as in natural texts. */
-const cumulated: number[] = [];
-for (let n = 1; n <= WORDS; n++) cumulated.push((cumulated.at(-1) ?? 0) + 1 / n);
+const cumulativeWeights: number[] = [];
+for (let n = 1; n <= WORDS; n++) cumulativeWeights.push((cumulativeWeights.at(-1) ?? 0) + 1 / n);
 function word(): string {
-  const at = (numbers(1_000_000) / 1_000_000) * (cumulated.at(-1) ?? 0);
+  const weight = (randomNumber(1_000_000) / 1_000_000) * (cumulativeWeights.at(-1) ?? 0);
   let [low, high] = [0, WORDS - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((cumulated[middle] ?? 0) < at) low = middle + 1;
+    if ((cumulativeWeights[middle] ?? 0) < weight) low = middle + 1;
     else high = middle;
   }
   return `w${low.toString(36)}x`;
 }
-const words = (many: number): string => Array.from({ length: many }, word).join(' ');
+const words = (count: number): string => Array.from({ length: count }, word).join(' ');
 
 /** The measured index. */
 export const target = { indexId: 'idx_bench', namespace: 'bench' } as const;
@@ -37,10 +37,10 @@ export async function fill(documents: SearchDocuments, count: number): Promise<v
       content: JSON.stringify({
         title: words(4),
         text: words(WORDS_PER_DOCUMENT - 4),
-        category: `c${numbers(20)}`,
-        price: numbers(1000),
+        category: `c${randomNumber(20)}`,
+        price: randomNumber(1000),
       }),
-      metadata: JSON.stringify({ tenant: `t${numbers(1000)}` }),
+      metadata: JSON.stringify({ tenant: `t${randomNumber(1000)}` }),
     }));
     await documents.upsert({ ...target, documents: batch });
   }
@@ -50,19 +50,19 @@ export async function fill(documents: SearchDocuments, count: number): Promise<v
   console.log(`filled with ${count} in ${seconds.toFixed(1)} s, ${perSecond} per second, ${Math.round(diskBytes / 2 ** 20)} MiB`);
 }
 
-const is = (of: 'content' | 'metadata', name: string, value: string | number): Filter => ({
+const equals = (of: 'content' | 'metadata', name: string, value: string | number): Filter => ({
   kind: 'compare',
   field: { of, steps: [name] },
   operator: '=',
   value,
 });
-const below = (price: number): Filter => ({
+const isPriceBelow = (price: number): Filter => ({
   kind: 'compare',
   field: { of: 'content', steps: ['price'] },
   operator: '<',
   value: price,
 });
-const KINDS: readonly (readonly [string, () => readonly [string, Filter | null]])[] = [
+const QUERY_KINDS: readonly (readonly [string, () => readonly [string, Filter | null]])[] = [
   ['one word, as frequent as in texts', () => [word(), null]],
   ['two words', () => [words(2), null]],
   ['three words', () => [words(3), null]],
@@ -70,22 +70,23 @@ const KINDS: readonly (readonly [string, () => readonly [string, Filter | null]]
   ['twelve words', () => [words(12), null]],
   ['the most frequent word', () => ['w0x', null]],
   ['the four most frequent words', () => ['w0x w1x w2x w3x', null]],
-  ['a rare word and the most frequent', () => [`w${(10_000 + numbers(30_000)).toString(36)}x w0x w1x`, null]],
-  ['three words, of one tenant in 1000', () => [words(3), is('metadata', 'tenant', `t${numbers(1000)}`)]],
-  ['three words, of one category in 20', () => [words(3), is('content', 'category', `c${numbers(20)}`)]],
-  ['three words, below the middle price', () => [words(3), below(500)]],
+  ['a rare word and the most frequent', () => [`w${(10_000 + randomNumber(30_000)).toString(36)}x w0x w1x`, null]],
+  ['three words, of one tenant in 1000', () => [words(3), equals('metadata', 'tenant', `t${randomNumber(1000)}`)]],
+  ['three words, of one category in 20', () => [words(3), equals('content', 'category', `c${randomNumber(20)}`)]],
+  ['three words, below the middle price', () => [words(3), isPriceBelow(500)]],
 ];
 
-function print(times: number[], found: number, name: string): void {
-  times.sort((a, b) => a - b);
-  const of = (share: number) => (times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0).toFixed(1).padStart(7);
-  const mean = (found / times.length).toFixed(1).padStart(5);
-  console.log(`p50 ${of(0.5)}  p99 ${of(0.99)}  max ${of(1)}  found ${mean}  ${name}`);
+function print(durationsMs: number[], foundCount: number, name: string): void {
+  durationsMs.sort((a, b) => a - b);
+  const quantile = (share: number) =>
+    (durationsMs[Math.min(durationsMs.length - 1, Math.floor(durationsMs.length * share))] ?? 0).toFixed(1).padStart(7);
+  const mean = (foundCount / durationsMs.length).toFixed(1).padStart(5);
+  console.log(`p50 ${quantile(0.5)}  p99 ${quantile(0.99)}  max ${quantile(1)}  found ${mean}  ${name}`);
 }
-/** Prints a line per kind of query, in ms. */
+/** Measures each kind of query and prints a line for it, in ms. */
 export async function measureSearches(documents: SearchDocuments): Promise<void> {
   const all: number[] = [];
-  for (const [name, query] of KINDS) {
+  for (const [name, query] of QUERY_KINDS) {
     const times: number[] = [];
     let found = 0;
     for (let i = 0; i < QUERIES_PER_KIND; i++) {

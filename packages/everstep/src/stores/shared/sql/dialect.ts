@@ -14,8 +14,8 @@ export const SKIP_LOCKED = byDialect({ sqlite: NOTHING, postgres: raw('FOR UPDAT
 export const FOR_KEY_SHARE = byDialect({ sqlite: NOTHING, postgres: raw('FOR KEY SHARE') });
 
 /**
- * Selects at most `limit` rows for which `condition` holds, by their keys, without the rows that others have locked. Rows on
- * several servers cannot be limited and locked in one statement: all of them are selected.
+ * Returns the condition that selects at most `limit` rows for which `condition` holds, by their keys, except rows that others have
+ * locked. Rows on several servers cannot be limited and locked in one statement, so all of them are selected.
  */
 export const someOf = (keys: Sql, table: string, condition: Sql, limit: number): Sql =>
   byDialect({
@@ -28,14 +28,14 @@ export const someOf = (keys: Sql, table: string, condition: Sql, limit: number):
 export const isTrue = (column: string): Sql => byDialect({ sqlite: raw(`${column} = 1`), postgres: raw(column) });
 export const isFalse = (column: string): Sql => byDialect({ sqlite: raw(`${column} = 0`), postgres: raw(`NOT ${column}`) });
 
-/** The index that SQLite must use. It has no statistics, and may otherwise read much more. */
+/** Returns the clause that names the index for SQLite, which has no statistics and may otherwise read much more. */
 export const withIndex = (name: string): Sql => byDialect({ sqlite: raw(`INDEXED BY ${name}`), postgres: NOTHING });
 
-/** All rows after the first `skipped`. */
+/** Returns the clause that selects all rows after the first `skipped` ones. */
 export const allAfter = (skipped: number): Sql =>
   byDialect({ sqlite: raw(`LIMIT -1 OFFSET ${skipped}`), postgres: raw(`OFFSET ${skipped}`) });
 
-/** The larger and the smaller of two values. Null if one is null in SQLite, so neither may be null. */
+/** The larger and the smaller of two values. Neither may be null, because the result would then be null in SQLite. */
 export const larger = (a: Sql, b: Sql): Sql => byDialect({ sqlite: sql`max(${a}, ${b})`, postgres: sql`greatest(${a}, ${b})` });
 export const smaller = (a: Sql, b: Sql): Sql => byDialect({ sqlite: sql`min(${a}, ${b})`, postgres: sql`least(${a}, ${b})` });
 

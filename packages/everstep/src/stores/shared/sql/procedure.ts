@@ -6,7 +6,7 @@
 import type { Row } from '../../records/columns.js';
 import type { Sql } from './sql.js';
 
-/** What the store does with a statement: it returns its rows, or the number of rows it changed, or nothing. */
+/** A statement, and what the store returns for it: its rows, the number of rows that it changed, or nothing. */
 export interface Command {
   readonly returns: 'rows' | 'count' | 'nothing';
   readonly statement: Sql;
@@ -39,7 +39,7 @@ export function* send(statement: Sql): Procedure<void> {
   yield { returns: 'nothing', statement };
 }
 
-/** Does work of one store within a procedure, without its own statement. */
+/** Does work of one store within a procedure, without a statement. */
 // biome-ignore lint/correctness/useYield: it replaces a procedure that has statements.
 export function* localWork<Result>(work: () => Result): Procedure<Result> {
   return work();

@@ -1,4 +1,4 @@
-/** How a record is stored in a table: declared once, for the statement that inserts it and for its rows. */
+/** Declares once how a record is stored in a table, for the statements that write it and for its rows. */
 import * as read from '../../records/columns.js';
 import { OWNER, owner } from './dialect.js';
 import { joinSql, raw, type Sql, type SqlValue, sql } from './sql.js';
@@ -19,8 +19,8 @@ export const NUMBER = plainColumn(read.integer);
 export const FLAG = plainColumn(read.flag);
 export const BYTES = plainColumn(read.bytes);
 
-export const oneOf = <Word extends string>(words: readonly Word[]): Column<Word> =>
-  plainColumn((row, column) => read.word(row, column, words));
+export const oneOf = <Value extends string>(values: readonly Value[]): Column<Value> =>
+  plainColumn((row, column) => read.word(row, column, values));
 
 export const json = <Value>(): Column<Value> => ({ read: read.json, write: (value) => JSON.stringify(value) });
 

@@ -116,7 +116,7 @@ describe('sums of commits in SQLite', () => {
   });
 });
 
-describe('alerts of budgets in SQLite', () => {
+describe('budget alerts in SQLite', () => {
   test('of past months are removed with the next one of the instance, except pending ones', async () => {
     const { connection, store } = openStore();
     for (const id of ['qi_a', 'qi_b']) await store.accounts.createInstance(sampleInstance(id, { budgetDollars: 50 }));

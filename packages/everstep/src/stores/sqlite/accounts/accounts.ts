@@ -9,14 +9,14 @@ import { localWork } from '../../shared/sql/procedure.js';
 import type { SqlSession } from '../connection/sql-session.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
-export function createSqliteAccounts({ sums, usage, days, stored }: StoreParts, store: SqlSession): AccountStore {
-  /** Resolves when the tables contain everything that was counted. */
+export function createSqliteAccounts({ sums, usage, dayCounts, storedBytes }: StoreParts, store: SqlSession): AccountStore {
+  /** Adds all sums that are not settled yet to their tables. */
   const settleSums = async (): Promise<void> => {
     if (sums.isEmpty) return;
     try {
       await store.write(() => localWork(() => sums.settle()), { durable: false });
     } catch (error) {
-      // A store that rejects writes can be read; the counts of its last commits are missing.
+      // A store that rejects writes can still be read, without the counts of its last commits.
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
   };
@@ -27,7 +27,7 @@ export function createSqliteAccounts({ sums, usage, days, stored }: StoreParts, 
     noteDeletion: (instanceId) => localWork(() => usage.instanceChanged(instanceId, undefined)),
     async totalsOf({ accountId }) {
       await settleSums();
-      return stored.ofAccount(accountId);
+      return storedBytes.totalsOfAccount(accountId);
     },
     async usage(query) {
       await settleSums();
@@ -40,7 +40,7 @@ export function createSqliteAccounts({ sums, usage, days, stored }: StoreParts, 
     countOfDay: (counts) =>
       store.write(() =>
         localWork(() => {
-          for (const count of counts) days.add(count);
+          for (const count of counts) dayCounts.add(count);
         }),
       ),
     async countsByDay({ instanceId, fromDay }) {

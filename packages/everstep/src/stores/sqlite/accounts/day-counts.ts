@@ -7,14 +7,14 @@ import type { Connection } from '../connection/connection.js';
 
 export class DayCounts {
   private readonly sums: UnsettledSums;
-  private readonly deleteOld: StatementSync;
+  private readonly deleteOldDays: StatementSync;
   private today = Number.NEGATIVE_INFINITY;
   /** Days before this one were removed. */
-  private keptFrom = Number.NEGATIVE_INFINITY;
+  private firstKeptDay = Number.NEGATIVE_INFINITY;
 
   constructor(connection: Connection, sums: UnsettledSums) {
     this.sums = sums;
-    this.deleteOld = connection.prepare(
+    this.deleteOldDays = connection.prepare(
       `DELETE FROM day_count WHERE (instance_id, day, what) IN
          (SELECT instance_id, day, what FROM day_count WHERE day < ? ORDER BY day LIMIT ${REMOVED_AT_ONCE})`,
     );
@@ -29,16 +29,16 @@ export class DayCounts {
   }
 
   /** Removes some of the old days. */
-  flush(): void {
-    const keptFrom = this.today - DAYS_KEPT;
-    if (keptFrom <= this.keptFrom) return;
+  removeOldDays(): void {
+    const firstKeptDay = this.today - DAYS_KEPT;
+    if (firstKeptDay <= this.firstKeptDay) return;
     this.sums.settle();
-    if (this.deleteOld.run(keptFrom).changes < REMOVED_AT_ONCE) this.keptFrom = keptFrom;
+    if (this.deleteOldDays.run(firstKeptDay).changes < REMOVED_AT_ONCE) this.firstKeptDay = firstKeptDay;
   }
 
-  /** Removes old days again, because a rollback may have undone the removal. */
+  /** Forgets which days were removed, because a rollback may have undone the removal. */
   forget(): void {
     this.today = Number.NEGATIVE_INFINITY;
-    this.keptFrom = Number.NEGATIVE_INFINITY;
+    this.firstKeptDay = Number.NEGATIVE_INFINITY;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Messages that instances are billed for, summed for each instance and day, and for the owner and the price that the instance
- * has when they are counted.
+ * Sums the messages that instances are billed for, by instance and day, and by the owner and the price that the instance has when
+ * they are counted.
  * Keeps invariants 17 and 20.
  */
 import type { StatementSync } from 'node:sqlite';
@@ -9,9 +9,9 @@ import type { UnsettledSums } from '../commit/unsettled-sums.js';
 import { numberOrNull, textOrNull } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 
-const BILLS_KEPT = 10_000;
+const MAX_CACHED_BILLS = 10_000;
 
-/** Who is billed for messages that are written now, and the price. */
+/** The account that is billed for messages that are written now, and their price. */
 interface Bill {
   readonly owner: string;
   readonly price: number;
@@ -42,7 +42,7 @@ export class UsageCounts {
     this.sums.add('usage', [instanceId, dayOf(at), owner, price], [messages]);
   }
 
-  /** Discards what a rollback may have undone. */
+  /** Discards state that a rollback may have undone. */
   forget(): void {
     this.bills.clear();
   }
@@ -62,7 +62,7 @@ export class UsageCounts {
     const row = this.selectBill.get(instanceId);
     const owner = (row ? textOrNull(row, 'account_id') : null) ?? NO_OWNER;
     const price = (row ? numberOrNull(row, 'price') : null) ?? NO_PRICE;
-    if (this.bills.size >= BILLS_KEPT) this.bills.clear();
+    if (this.bills.size >= MAX_CACHED_BILLS) this.bills.clear();
     const bill = { owner, price };
     this.bills.set(instanceId, bill);
     return bill;

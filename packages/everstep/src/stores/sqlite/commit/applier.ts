@@ -4,7 +4,7 @@ import type { Aggregate } from '../../../engine/writes/facts.js';
 import type { WriteOf } from '../../../engine/writes.js';
 
 export interface Applier<Write> {
-  /** Applies the write. Throws if it is faulty. */
+  /** Applies the write. Throws if the write is invalid. */
   apply(write: Write): void;
 }
 

@@ -55,7 +55,7 @@ export class BatchWriter {
   private readonly deadLetters: DeadLetterWriter;
   private readonly records: Records;
   /** Runs that the batch created, by instance and id. The facet index contains them only after it is flushed. */
-  private readonly created = new Map<string, string>();
+  private readonly createdRunKeys = new Map<string, string>();
 
   constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter, records: Records) {
     this.parts = parts;
@@ -67,13 +67,13 @@ export class BatchWriter {
     this.appliers = appliersOf(parts, deadLetters, records);
   }
 
-  /** Commits the batch. Throws if a write is faulty or the file cannot be written; nothing of the batch is written then. */
+  /** Commits the batch. Throws, and writes nothing of the batch, if a write is invalid or the file cannot be written. */
   commit(units: readonly CommitUnit[]): readonly CommitResult[] {
     if (units.length === 0) return [];
     try {
       return this.transaction.run(() => units.map((unit) => this.apply(unit)));
     } finally {
-      this.created.clear();
+      this.createdRunKeys.clear();
     }
   }
 
@@ -87,24 +87,24 @@ export class BatchWriter {
   }
 
   private write(write: StoreWrite): void {
-    const { counters, stored, runs } = this.parts;
+    const { counters, storedBytes, runs } = this.parts;
     const facts = writeFacts(write);
     counters.raise('latest_time', facts.time(write));
-    if (write.kind === 'create-run') this.created.set(idKey(write.run.instanceId, write.run.workflowRunId), write.run.key);
+    if (write.kind === 'create-run') this.createdRunKeys.set(idKey(write.run.instanceId, write.run.workflowRunId), write.run.key);
     applierOf(this.appliers, facts.aggregate).apply(write);
     const [bytes, activeRuns] = [facts.storedBytes(write), activeRunsAdded(write)];
-    if (bytes !== 0 || activeRuns !== 0) stored.add(runs.require(facts.runKey(write) ?? '').tenant, bytes, activeRuns);
+    if (bytes !== 0 || activeRuns !== 0) storedBytes.add(runs.require(facts.runKey(write) ?? '').tenant, bytes, activeRuns);
   }
 
   /** Returns the result for a guard that does not hold; null if it holds. */
   private refusalOf(guard: StoreGuard): CommitResult | null {
     switch (guard.kind) {
       case 'run-active':
-        return this.parts.runs.find(guard.runKey)?.active ? null : NOT_ACTIVE;
+        return this.parts.runs.find(guard.runKey)?.isActive ? null : NOT_ACTIVE;
       case 'run-present':
         return this.parts.runs.find(guard.runKey) ? null : RUN_GONE;
       case 'run-id-free':
-        return this.runIdTaken(guard.instanceId, guard.workflowRunId);
+        return this.runIdRefusal(guard.instanceId, guard.workflowRunId);
       case 'dead-letters-present': {
         const dlqIds = guard.dlqIds.filter((dlqId) => this.deadLetters.find(guard.instanceId, dlqId) === null);
         return dlqIds.length === 0 ? null : { kind: 'dead-letters-missing', dlqIds };
@@ -114,7 +114,7 @@ export class BatchWriter {
         return run && { kind: 'duplicate', run };
       }
       case 'task-open':
-        return this.isOpen(guard.runKey, guard.slot, guard.messageId) ? null : TASK_GONE;
+        return this.isTaskOpen(guard.runKey, guard.slot, guard.messageId) ? null : TASK_GONE;
       case 'schedule-due':
         return this.records.schedules.isDueAt(guard.instanceId, guard.scheduleId, guard.nextAt) ? null : SCHEDULE_MOVED;
       case 'repair-at':
@@ -136,20 +136,22 @@ export class BatchWriter {
     return isDeepStrictEqual(this.parts.sql.run(find), expected);
   }
 
-  private isOpen(runKey: string, slot: number, messageId: string): boolean {
+  private isTaskOpen(runKey: string, slot: number, messageId: string): boolean {
     const run = this.parts.runs.find(runKey);
     const row = run ? this.selectOpenTask.get(run.seq, slot) : undefined;
     return row !== undefined && text(row, 'message_id') === messageId;
   }
 
-  /** Only the latest run with an id can be active, because a new one is created only if none is active. */
-  private runIdTaken(instanceId: string, workflowRunId: string): CommitResult | null {
+  /** Returns the refusal if a run with this id is active. Only the latest run with an id can be active. */
+  private runIdRefusal(instanceId: string, workflowRunId: string): CommitResult | null {
     const { runs, tenants, facets } = this.parts;
     const tenant = tenants.find(instanceId);
     if (tenant === null) return null;
-    const created = this.created.get(idKey(instanceId, workflowRunId));
+    const createdRunKey = this.createdRunKeys.get(idKey(instanceId, workflowRunId));
     const seq =
-      created === undefined ? facets.newest(tenant, { facet: FACET.runId, value: workflowRunId }) : runs.require(created).seq;
+      createdRunKey === undefined
+        ? facets.newest(tenant, { facet: FACET.runId, value: workflowRunId })
+        : runs.require(createdRunKey).seq;
     const row = seq === null ? undefined : this.selectRun.get(seq);
     if (!row || text(row, 'status') !== 'active') return null;
     const run = { runKey: text(row, 'key'), workflowRunId: text(row, 'workflow_run_id'), createdAt: integer(row, 'created_at') };
@@ -163,10 +165,10 @@ const applierOf = (appliers: Appliers, aggregate: Aggregate): Applier<StoreWrite
 
 function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: Records): Appliers {
   const { triggers, events, flowControls, queues, schedules } = records;
-  const executeProcedure = <Write>(procedureOf: (write: Write) => Procedure<void>): Applier<Write> => ({
+  const procedureApplier = <Write>(procedureOf: (write: Write) => Procedure<void>): Applier<Write> => ({
     apply: (write) => parts.sql.run(procedureOf(write)),
   });
-  const executeForInstance = <Write extends { readonly instanceId: string }>(
+  const instanceApplier = <Write extends { readonly instanceId: string }>(
     procedureOf: (write: Write) => Procedure<void>,
   ): Applier<Write> => ({
     apply(write) {
@@ -181,17 +183,17 @@ function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: R
     event: events,
     deduplication: triggers,
     'dead-letter': deadLetters,
-    repair: executeProcedure(setItem),
+    repair: procedureApplier(setItem),
     'flow-control': flowControls,
     queue: queues,
-    'url-group': executeForInstance(writeUrlGroup),
+    'url-group': instanceApplier(writeUrlGroup),
     schedule: schedules,
-    hold: executeForInstance(writeHold),
-    settings: executeForInstance(writeSettings),
+    hold: instanceApplier(writeHold),
+    settings: instanceApplier(writeSettings),
     usage: { apply: ({ instanceId, messages, at }) => parts.usage.add(instanceId, messages, at) },
-    'day-count': { apply: (write) => parts.days.add(write) },
+    'day-count': { apply: (write) => parts.dayCounts.add(write) },
     insights: { apply: (write) => parts.insights.add(write) },
-    audit: executeProcedure(({ entry }) => addSealedAudit(entry)),
-    alert: executeProcedure(addAlertEvent),
+    audit: procedureApplier(({ entry }) => addSealedAudit(entry)),
+    alert: procedureApplier(addAlertEvent),
   };
 }

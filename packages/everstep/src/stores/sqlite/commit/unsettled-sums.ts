@@ -6,10 +6,10 @@ import type { StatementSync } from 'node:sqlite';
 import { textOrNull } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 
-/** Length of the sums as text up to which they fit into one page with their row. */
-const MAX_LENGTH = 900;
+/** Maximum length of the sums as text, so that they fit into one page with their row. */
+const MAX_TEXT_LENGTH = 900;
 /** Maximum number of commits after which sums are added to their tables. */
-const COMMITS_TOGETHER = 200;
+const MAX_COMMITS = 200;
 
 type Values = readonly (string | number)[];
 
@@ -43,8 +43,8 @@ export class UnsettledSums {
   private readonly upserts: ReadonlyMap<SummedTable, StatementSync>;
   /** Unsettled sums; null if they are not read yet, or a rollback may have undone some of them. */
   private sums: Map<string, Sum> | null = null;
-  private changed = false;
-  private commits = 0;
+  private hasChanges = false;
+  private commitsSinceSettled = 0;
 
   constructor(connection: Connection) {
     this.connection = connection;
@@ -60,29 +60,29 @@ export class UnsettledSums {
   /** Adds amounts to a sum. Requires an open transaction. `amounts` are the columns after the key and the time. */
   add(table: SummedTable, key: Values, amounts: readonly number[], lastAt: number | null = null): void {
     const sums = this.read();
-    const name = `${table} ${key.join('\n')}`;
-    const sum = sums.get(name);
-    if (!sum) sums.set(name, { table, key, lastAt, amounts: [...amounts] });
+    const sumKey = `${table} ${key.join('\n')}`;
+    const sum = sums.get(sumKey);
+    if (!sum) sums.set(sumKey, { table, key, lastAt, amounts: [...amounts] });
     else {
       for (const [index, amount] of amounts.entries()) sum.amounts[index] = (sum.amounts[index] ?? 0) + amount;
       if (lastAt !== null) sum.lastAt = Math.max(lastAt, sum.lastAt ?? lastAt);
     }
-    this.changed = true;
+    this.hasChanges = true;
   }
 
   /** Counts the open transaction, immediately before it commits, and writes the sums with the count. */
   countCommit(): void {
-    if (!this.changed) {
+    if (!this.hasChanges) {
       this.connection.countCommit();
       return;
     }
-    let text = this.text();
-    if (text.length > MAX_LENGTH || ++this.commits >= COMMITS_TOGETHER) {
+    let text = this.serialize();
+    if (text.length > MAX_TEXT_LENGTH || ++this.commitsSinceSettled >= MAX_COMMITS) {
       this.settle();
-      text = this.text();
+      text = this.serialize();
     }
     this.connection.countCommit(text);
-    this.changed = false;
+    this.hasChanges = false;
   }
 
   /** Adds the sums to their tables. Requires an open transaction. */
@@ -93,17 +93,17 @@ export class UnsettledSums {
       if (amounts.some((amount) => amount !== 0))
         this.upserts.get(table)?.run(...key, ...(lastAt === null ? [] : [lastAt]), ...amounts);
     sums.clear();
-    this.commits = 0;
-    this.changed = true;
+    this.commitsSinceSettled = 0;
+    this.hasChanges = true;
   }
 
-  /** Discards what a rollback may have undone. */
+  /** Discards state that a rollback may have undone. */
   forget(): void {
     this.sums = null;
-    this.changed = false;
+    this.hasChanges = false;
   }
 
-  private text(): string {
+  private serialize(): string {
     const sums = [...this.read().values()];
     return sums.length === 0 ? '' : JSON.stringify(sums.map(({ table, key, lastAt, amounts }) => [table, key, lastAt, amounts]));
   }
@@ -112,10 +112,10 @@ export class UnsettledSums {
     if (this.sums) return this.sums;
     const row = this.select.get();
     const text = (row && textOrNull(row, 'sums')) || '[]';
-    // `text` has written the JSON.
-    const stored = JSON.parse(text) as [SummedTable, Values, number | null, number[]][];
+    // `serialize` has written the JSON.
+    const storedSums = JSON.parse(text) as [SummedTable, Values, number | null, number[]][];
     this.sums = new Map(
-      stored.map(([table, key, lastAt, amounts]) => [`${table} ${key.join('\n')}`, { table, key, lastAt, amounts }]),
+      storedSums.map(([table, key, lastAt, amounts]) => [`${table} ${key.join('\n')}`, { table, key, lastAt, amounts }]),
     );
     return this.sums;
   }

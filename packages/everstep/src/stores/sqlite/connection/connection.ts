@@ -1,4 +1,4 @@
-/** The one connection to the database file: opened exclusively and migrated, with every statement prepared once. */
+/** The only connection to the database file: opened exclusively and migrated, with every statement prepared once. */
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { MIGRATIONS } from '../migrations/index.js';
@@ -8,7 +8,7 @@ import { DurableMark, resetMark } from './durable-mark.js';
 import { resultCode } from './errors.js';
 import { LogSync } from './log-sync.js';
 import { createPrivately } from './private-file.js';
-import { doubtsOf, findLoss, keepDamaged, lossIn, type StoreNotice } from './store-loss.js';
+import { copyDamagedFiles, doubtsOf, findLoss, lossIn, type StoreNotice } from './store-loss.js';
 
 /** Marks the file as a store ("EVST"), so that the database of another program is not mistaken for one. */
 export const APPLICATION_ID = 0x45565354;
@@ -16,7 +16,7 @@ const BUSY_TIMEOUT_MS = 1000;
 const PAGE_CACHE_KIB = 16 * 1024;
 /**
  * Page size of a new file; an existing file keeps its own. The log contains whole pages, and most commits change little of each, so
- * half the usual size halves what a commit writes.
+ * half the usual size halves the bytes that a commit writes.
  */
 const PAGE_BYTES = 2048;
 /** Pages in the write-ahead log at which SQLite moves them into the file: about 8 MiB. */
@@ -36,7 +36,7 @@ const SQLITE_NOTADB = 26;
 
 export type StoreOpenErrorCode = 'in-use' | 'damaged' | 'newer-schema' | 'older-schema' | 'not-a-store' | 'unreadable';
 
-/** The store file cannot be used. The message is for the operator. */
+/** Thrown if the store file cannot be used. The message is for the operator. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
   readonly code: StoreOpenErrorCode;
@@ -47,9 +47,9 @@ export class StoreOpenError extends Error {
 }
 
 export interface ConnectionOptions {
-  /** Is called after each sync of the log. */
+  /** Called after each sync of the log. */
   readonly onSync?: (durationMs: number) => void;
-  /** Is called once when a sync of the log has failed. */
+  /** Called once when a sync of the log has failed. */
   readonly onDiskFailure?: (error: Error) => void;
   readonly onNotice?: (notice: StoreNotice) => void;
   /** Whether a store that has lost commits is opened, after its files were copied. */
@@ -67,8 +67,8 @@ export interface Connection {
    * sums, which are in the same row.
    */
   countCommit(sums?: string): void;
-  /** Resolves when everything that was committed before is on the disk. `alone`: nothing else is in progress. */
-  durable(alone?: boolean): Promise<void>;
+  /** Resolves when everything that was committed before is on the disk. `isAlone` is true if nothing else is in progress. */
+  waitUntilDurable(isAlone?: boolean): Promise<void>;
   /** Called when a sync that SQLite itself made has failed: nothing is acknowledged from then on. */
   onSyncFailure(error: Error): void;
   /** Releases some of the empty pages; returns false when none are left. The file is truncated at a checkpoint. */
@@ -202,7 +202,7 @@ function trackFreePages(database: DatabaseSync): void {
  */
 function requireAcceptedLoss(file: string, loss: string, { acceptLoss, onNotice }: ConnectionOptions): void {
   if (!acceptLoss) throw new StoreOpenError('damaged', loss);
-  const keptIn = keepDamaged(file);
+  const keptIn = copyDamagedFiles(file);
   onNotice?.({ event: 'opened a damaged store because --accept-loss is set', fields: { file, loss, keptIn } });
 }
 
@@ -234,7 +234,7 @@ function openLocked(file: string): DatabaseSync {
 interface CheckedDatabase {
   readonly database: DatabaseSync;
   /** Whether the loss was accepted. */
-  readonly lossAccepted: boolean;
+  readonly isLossAccepted: boolean;
 }
 
 /** Opens a file that has lost nothing acknowledged, or whose loss is accepted. */
@@ -244,7 +244,7 @@ function openChecked(file: string, options: ConnectionOptions): CheckedDatabase 
   if (loss !== null) requireAcceptedLoss(file, loss, options);
   createPrivately(file);
   const database = openLocked(file);
-  if (loss !== null) return { database, lossAccepted: true };
+  if (loss !== null) return { database, isLossAccepted: true };
   let lossAfterOpening: string | null;
   try {
     // Where files cannot be read before they are locked, the loss is detected only now.
@@ -256,43 +256,45 @@ function openChecked(file: string, options: ConnectionOptions): CheckedDatabase 
   }
   if (lossAfterOpening === null) {
     if (acceptLoss) onNotice?.({ event: 'store has no known loss, remove --accept-loss', fields: { file } });
-    return { database, lossAccepted: false };
+    return { database, isLossAccepted: false };
   }
   database.close();
   requireAcceptedLoss(file, lossAfterOpening, options);
-  return { database: openLocked(file), lossAccepted: true };
+  return { database: openLocked(file), isLossAccepted: true };
 }
 
 /**
- * Throws StoreOpenError if the file is in use, of a newer version or not a store, and if it has lost commits that were on the
- * disk.
+ * Opens a store file. Throws StoreOpenError if the file is in use, was written by a newer version or is not a store, or if it has
+ * lost commits that were on the disk and the loss is not accepted.
  */
 export function openConnection(file: string, options: ConnectionOptions = {}): Connection {
   const { onSync, onDiskFailure, onNotice } = options;
-  const inMemory = file === IN_MEMORY;
-  const { database, lossAccepted } = inMemory ? { database: openLocked(file), lossAccepted: false } : openChecked(file, options);
+  const isInMemory = file === IN_MEMORY;
+  const { database, isLossAccepted } = isInMemory
+    ? { database: openLocked(file), isLossAccepted: false }
+    : openChecked(file, options);
   let storeId: string;
   try {
     migrate(database, file);
     trackFreePages(database);
     storeId = identify(database);
-    if (lossAccepted) resetMark(file, storeId);
+    if (isLossAccepted) resetMark(file, storeId);
     database.exec('PRAGMA temp_store = MEMORY');
   } catch (error) {
     database.close();
     throw toOpenError(error, file);
   }
   // A reader may have left this file before the lock was taken. The process that holds the lock does not need it.
-  if (!inMemory) rmSync(`${file}-shm`, { force: true });
+  if (!isInMemory) rmSync(`${file}-shm`, { force: true });
   const commits = new CommitCount(database);
   const statements: string[] = [];
   const freePages = database.prepare('PRAGMA freelist_count');
   const mark = new DurableMark(file, storeId, ({ message: error }) =>
     onNotice?.({ event: 'could not write the durable mark, lost commits may go undetected', fields: { file, error } }),
   );
-  const syncing = { databaseFile: file, commits: () => commits.current, mark, onSync, onFailure: onDiskFailure };
-  const log = inMemory ? null : new LogSync(syncing);
-  let open = true;
+  const logOptions = { databaseFile: file, commits: () => commits.current, mark, onSync, onFailure: onDiskFailure };
+  const log = isInMemory ? null : new LogSync(logOptions);
+  let isOpen = true;
   return {
     statements,
     prepare(sql) {
@@ -310,11 +312,11 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
       return remaining > 0 && remaining < before;
     },
     copyTo: (request) => copyOnline(database, request),
-    durable: (alone) => log?.waitUntilDurable(alone) ?? Promise.resolve(),
-    onSyncFailure: (error) => log?.failed(error),
+    waitUntilDurable: (isAlone) => log?.waitUntilDurable(isAlone) ?? Promise.resolve(),
+    onSyncFailure: (error) => log?.recordFailure(error),
     async close() {
-      if (!open) return;
-      open = false;
+      if (!isOpen) return;
+      isOpen = false;
       await log?.close();
       database.close();
     },

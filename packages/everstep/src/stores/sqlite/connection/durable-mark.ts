@@ -16,7 +16,7 @@ import { crc32 } from 'node:zlib';
 const SYNC_AFTER_MS = 1000;
 const OWNER_ONLY = 0o600;
 const COUNT_DIGITS = 16;
-const BYTES = 55;
+const MARK_BYTES = 55;
 const PATTERN = /^(everstep-mark-1 ([0-9a-f]{12}) (\d{16})) ([0-9a-f]{8})\n$/;
 
 export interface MarkedStore {
@@ -26,19 +26,19 @@ export interface MarkedStore {
   readonly commits: number;
 }
 
-export type FoundMark = { readonly kind: 'none' | 'damaged' } | ({ readonly kind: 'found' } & MarkedStore);
+export type MarkState = { readonly kind: 'none' | 'damaged' } | ({ readonly kind: 'found' } & MarkedStore);
 
 /** Returns the path of the mark of a database. */
 export const markFile = (databaseFile: string): string => `${databaseFile}-mark`;
 
-const sumOf = (text: string): string => crc32(text).toString(16).padStart(8, '0');
+const checksumOf = (text: string): string => crc32(text).toString(16).padStart(8, '0');
 
 function textOf({ storeId, commits }: MarkedStore): string {
   const text = `everstep-mark-1 ${storeId} ${String(commits).padStart(COUNT_DIGITS, '0')}`;
-  return `${text} ${sumOf(text)}\n`;
+  return `${text} ${checksumOf(text)}\n`;
 }
 
-export function readMark(databaseFile: string): FoundMark {
+export function readMark(databaseFile: string): MarkState {
   let text: string;
   try {
     text = readFileSync(markFile(databaseFile), 'latin1');
@@ -47,9 +47,9 @@ export function readMark(databaseFile: string): FoundMark {
     throw error;
   }
   // `open` created it, and the process was killed before its first commit.
-  if (text === '\0'.repeat(BYTES)) return { kind: 'none' };
+  if (text === '\0'.repeat(MARK_BYTES)) return { kind: 'none' };
   const [, content = '', storeId = '', commits = '', sum] = PATTERN.exec(text) ?? [];
-  if (sum === undefined || sum !== sumOf(content)) return { kind: 'damaged' };
+  if (sum === undefined || sum !== checksumOf(content)) return { kind: 'damaged' };
   return { kind: 'found', storeId, commits: Number(commits) };
 }
 
@@ -59,10 +59,10 @@ export class DurableMark {
   private readonly onFailure: (error: Error) => void;
   private descriptor: number | null = null;
   private timer: NodeJS.Timeout | null = null;
-  private syncing = false;
+  private isSyncing = false;
   /** Whether the mark was written during a sync, which may not include it. */
   private writtenDuringSync = false;
-  private closed = false;
+  private isClosed = false;
   private hasFailed = false;
 
   /** `onFailure` is called once if the mark cannot be written. A later loss may then go undetected. */
@@ -77,7 +77,7 @@ export class DurableMark {
     try {
       this.descriptor ??= openToOverwrite(this.file);
       // A damaged mark may be longer.
-      ftruncateSync(this.descriptor, BYTES);
+      ftruncateSync(this.descriptor, MARK_BYTES);
     } catch (error) {
       this.reportFailure(error);
     }
@@ -95,22 +95,22 @@ export class DurableMark {
   }
 
   close(): void {
-    this.closed = true;
+    this.isClosed = true;
     if (this.timer) clearTimeout(this.timer);
-    if (!this.syncing) this.release();
+    if (!this.isSyncing) this.release();
   }
 
   private syncSoon(): void {
-    this.writtenDuringSync = this.syncing;
-    if (this.timer || this.syncing) return;
+    this.writtenDuringSync = this.isSyncing;
+    if (this.timer || this.isSyncing) return;
     this.timer = setTimeout(() => {
       this.timer = null;
       if (this.descriptor === null) return;
-      this.syncing = true;
+      this.isSyncing = true;
       fsync(this.descriptor, (error) => {
-        this.syncing = false;
+        this.isSyncing = false;
         if (error) this.reportFailure(error);
-        if (this.closed) this.release();
+        if (this.isClosed) this.release();
         else if (this.writtenDuringSync) this.syncSoon();
       });
     }, SYNC_AFTER_MS);

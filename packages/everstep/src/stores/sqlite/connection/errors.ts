@@ -3,7 +3,7 @@
  * (https://www.sqlite.org/rescode.html). `errcode` of node:sqlite is the extended code; its low byte is the primary one.
  *
  * - SQLITE_FULL: the disk or the quota is full. SQLite has rolled the transaction back.
- * - SQLITE_IOERR with its extended codes, such as SQLITE_IOERR_WRITE: the disk failed. Rolled back as well.
+ * - SQLITE_IOERR with its extended codes, such as SQLITE_IOERR_WRITE: the disk failed. SQLite has also rolled the transaction back.
  * - SQLITE_READONLY: the file system was remounted read-only, or permissions were changed.
  * - SQLITE_NOMEM, SQLITE_CANTOPEN (no file descriptor is left for the log): the machine lacks a resource.
  *
@@ -32,8 +32,8 @@ export function resultCode(error: unknown): number | null {
 }
 
 /**
- * Returns the error with which a write rejects instead. After a failed sync by SQLite itself, the state on the disk is unknown:
- * `onSyncFailure` is called, as for the syncs that the store makes.
+ * Converts an error of SQLite into the error with which a write rejects. After a failed sync by SQLite itself, the state on the
+ * disk is unknown: `onSyncFailure` is called, as for the syncs that the store makes.
  */
 export function storeErrorOf(error: unknown, { onSyncFailure }: { onSyncFailure?(error: Error): void } = {}): unknown {
   const code = extendedCode(error);

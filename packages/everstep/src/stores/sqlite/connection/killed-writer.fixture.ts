@@ -12,12 +12,12 @@ const STDOUT = 1;
 const [file] = process.argv.slice(2);
 if (file === undefined) throw new Error('the path of the store file is missing');
 
-const count = (messages: number): StoreWrite => ({ kind: 'count-messages', instanceId: INSTANCE, messages, at: T0 });
-const started: CountOfDay = { kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count: 1, at: T0 };
+const countMessages = (messages: number): StoreWrite => ({ kind: 'count-messages', instanceId: INSTANCE, messages, at: T0 });
+const dailyCount: CountOfDay = { kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count: 1, at: T0 };
 const store = await openSqliteStore({ file });
 for (let n = 1; ; n++) {
   const run = sampleRun(n);
   const step = { kind: 'record-step', runKey: run.key, step: sampleStep(0) } as const;
-  await store.commit([unit([creation(run), count(2), started]), unit([step, count(3)])]);
+  await store.commit([unit([creation(run), countMessages(2), dailyCount]), unit([step, countMessages(3)])]);
   writeSync(STDOUT, `${n}\n`);
 }

@@ -82,7 +82,7 @@ describe('the reader of a log', () => {
   test('counts the frames and commits of a whole log', () => {
     const frames = (log.length - HEADER_BYTES) / FRAME_BYTES;
     assert.deepEqual(whole, {
-      headerValid: true,
+      isHeaderValid: true,
       frames,
       committedFrames: frames,
       commits: ends.length,
@@ -120,7 +120,7 @@ describe('the reader of a log', () => {
   test('finds frames after a header that is damaged anywhere', async () => {
     for (let at = 0; at < HEADER_BYTES; at++) {
       const found = await contentsOf(flipped(at));
-      assert.equal(found?.headerValid, false, `byte ${at}`);
+      assert.equal(found?.isHeaderValid, false, `byte ${at}`);
       assert.equal(found?.frames, 0);
       // Without the page size nothing can be found; in the other byte order all checksums differ.
       if (at !== 3 && (at < 8 || at >= 12)) assert.ok((found?.framesBehind ?? 0) >= whole.frames - 2, `byte ${at}`);
@@ -137,7 +137,7 @@ describe('the reader of a log', () => {
     }
   });
 
-  test('agrees with SQLite about which commits are left after a flip', async () => {
+  test('agrees with SQLite about which commits are left after a bit is flipped', async () => {
     const without = ends.length - COMMITS;
     for (let i = 0; i < 40; i++) {
       const at = HEADER_BYTES + Math.floor(((log.length - HEADER_BYTES) * i) / 40);

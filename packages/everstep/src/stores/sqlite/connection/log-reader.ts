@@ -17,25 +17,25 @@ const CHUNK_BYTES = 1024 * 1024;
 
 export interface LogContents {
   /** Whether the header is valid; if it is not, SQLite uses no frame at all. */
-  readonly headerValid: boolean;
-  /** Valid frames from the start; SQLite uses those up to the last commit among them. */
+  readonly isHeaderValid: boolean;
+  /** Number of valid frames from the start; SQLite uses those up to the last commit among them. */
   readonly frames: number;
-  /** Frames up to and including the last commit that SQLite uses. */
+  /** Number of frames up to and including the last commit that SQLite uses. */
   readonly committedFrames: number;
-  /** Commits that SQLite uses. */
+  /** Number of commits that SQLite uses. */
   readonly commits: number;
-  /** Valid frames of the same generation after the first invalid one. */
+  /** Number of valid frames of the same generation after the first invalid one. */
   readonly framesBehind: number;
-  /** Commits among `framesBehind`. */
+  /** Number of commits in these frames. */
   readonly commitsBehind: number;
 }
 
-type Sum = readonly [number, number];
+type Checksum = readonly [number, number];
 
 const isPageSize = (bytes: number): boolean => bytes >= 512 && bytes <= 65_536 && (bytes & (bytes - 1)) === 0;
 
 /** Continues the checksum over `count` words, an even number, from `start`. */
-function sumOf(words: Int32Array, start: number, count: number, [first, second]: Sum): Sum {
+function checksumOf(words: Int32Array, start: number, count: number, [first, second]: Checksum): Checksum {
   let [a, b] = [first | 0, second | 0];
   for (let at = start; at < start + count; at += 2) {
     a = (a + (words[at] ?? 0) + b) | 0;
@@ -45,25 +45,25 @@ function sumOf(words: Int32Array, start: number, count: number, [first, second]:
 }
 
 /** Returns the bytes as words in the byte order of the checksums. */
-function wordsOf(bytes: Buffer, bigEndian: boolean): Int32Array {
-  const isSameOrder = bigEndian === (endianness() === 'BE');
+function wordsOf(bytes: Buffer, isBigEndian: boolean): Int32Array {
+  const isSameOrder = isBigEndian === (endianness() === 'BE');
   const source = isSameOrder ? bytes : Buffer.from(bytes).swap32();
   // A view needs an aligned start, which a separate buffer always has.
   if (source.byteOffset % 4 === 0) return new Int32Array(source.buffer, source.byteOffset, source.length >> 2);
   return new Int32Array(new Uint8Array(source).buffer, 0, source.length >> 2);
 }
 
-const storedSum = (bytes: Buffer, at: number): Sum => [bytes.readInt32BE(at), bytes.readInt32BE(at + 4)];
-const isEqual = ([a, b]: Sum, [c, d]: Sum): boolean => a === c && b === d;
+const storedChecksum = (bytes: Buffer, at: number): Checksum => [bytes.readInt32BE(at), bytes.readInt32BE(at + 4)];
+const isEqual = ([a, b]: Checksum, [c, d]: Checksum): boolean => a === c && b === d;
 
 function readFully(descriptor: number, into: Buffer, position: number): number {
-  let done = 0;
-  while (done < into.length) {
-    const read = readSync(descriptor, into, done, into.length - done, position + done);
-    if (read === 0) break;
-    done += read;
+  let bytesRead = 0;
+  while (bytesRead < into.length) {
+    const count = readSync(descriptor, into, bytesRead, into.length - bytesRead, position + bytesRead);
+    if (count === 0) break;
+    bytesRead += count;
   }
-  return done;
+  return bytesRead;
 }
 
 function read(descriptor: number): LogContents | null {
@@ -71,45 +71,45 @@ function read(descriptor: number): LogContents | null {
   if (readFully(descriptor, header, 0) < HEADER_BYTES) return null;
   const magic = header.readUInt32BE(0);
   const pageBytes = header.readUInt32BE(8);
-  const bigEndian = (magic & 1) === 1;
-  const headerSum = sumOf(wordsOf(header, bigEndian), 0, 6, [0, 0]);
-  const headerValid =
+  const isBigEndian = (magic & 1) === 1;
+  const headerChecksum = checksumOf(wordsOf(header, isBigEndian), 0, 6, [0, 0]);
+  const isHeaderValid =
     magic >>> 1 === MAGIC >>> 1 &&
     header.readUInt32BE(4) === VERSION &&
     isPageSize(pageBytes) &&
-    isEqual(headerSum, storedSum(header, 24));
+    isEqual(headerChecksum, storedChecksum(header, 24));
   const counts = { frames: 0, committedFrames: 0, commits: 0, framesBehind: 0, commitsBehind: 0 };
-  if (!isPageSize(pageBytes)) return { headerValid, ...counts };
+  if (!isPageSize(pageBytes)) return { isHeaderValid, ...counts };
 
   const frameBytes = FRAME_HEADER_BYTES + pageBytes;
   const chunk = Buffer.alloc(Math.max(1, Math.floor(CHUNK_BYTES / frameBytes)) * frameBytes);
-  /** Frames of an earlier generation have other salts. If the header is broken, the salts of the first frame are used. */
-  let salts: Sum | null = headerValid ? storedSum(header, 16) : null;
-  let previous: Sum = headerSum;
-  let isIntact = headerValid;
+  /** Frames of an earlier generation have different salts. If the header is broken, the salts of the first frame are used. */
+  let salts: Checksum | null = isHeaderValid ? storedChecksum(header, 16) : null;
+  let previous: Checksum = headerChecksum;
+  let isIntact = isHeaderValid;
   for (let position = HEADER_BYTES; ; position += chunk.length) {
     const length = readFully(descriptor, chunk, position);
-    const words = wordsOf(chunk.subarray(0, length - (length % 4)), bigEndian);
+    const words = wordsOf(chunk.subarray(0, length - (length % 4)), isBigEndian);
     for (let at = 0; at + frameBytes <= length; at += frameBytes) {
-      const frameSalts = storedSum(chunk, at + 8);
+      const frameSalts = storedChecksum(chunk, at + 8);
       salts ??= frameSalts;
-      const stored = storedSum(chunk, at + 16);
-      const sum = sumOf(words, (at + FRAME_HEADER_BYTES) >> 2, pageBytes >> 2, sumOf(words, at >> 2, 2, previous));
-      const valid = chunk.readUInt32BE(at) !== 0 && isEqual(frameSalts, salts) && isEqual(sum, stored);
+      const savedChecksum = storedChecksum(chunk, at + 16);
+      const checksum = checksumOf(words, (at + FRAME_HEADER_BYTES) >> 2, pageBytes >> 2, checksumOf(words, at >> 2, 2, previous));
+      const isValid = chunk.readUInt32BE(at) !== 0 && isEqual(frameSalts, salts) && isEqual(checksum, savedChecksum);
       const isCommit = chunk.readUInt32BE(at + 4) !== 0;
-      previous = stored;
-      isIntact &&= valid;
+      previous = savedChecksum;
+      isIntact &&= isValid;
       if (isIntact) {
         counts.frames++;
         if (!isCommit) continue;
         counts.commits++;
         counts.committedFrames = counts.frames;
-      } else if (valid) {
+      } else if (isValid) {
         counts.framesBehind++;
         if (isCommit) counts.commitsBehind++;
       }
     }
-    if (length < chunk.length) return { headerValid, ...counts };
+    if (length < chunk.length) return { isHeaderValid, ...counts };
   }
 }
 

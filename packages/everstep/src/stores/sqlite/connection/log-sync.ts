@@ -12,7 +12,7 @@ import type { DurableMark } from './durable-mark.js';
 import { logFile } from './store-loss.js';
 
 /** On a disk this fast, a sync that only one run waits for is made immediately: two thread switches would take longer. */
-const QUICK_MS = 0.5;
+const FAST_SYNC_MS = 0.5;
 const WEIGHT_OF_LATEST = 0.2;
 
 export interface LogSyncOptions {
@@ -22,9 +22,9 @@ export interface LogSyncOptions {
   readonly commits: () => number;
   /** Mark that records how many commits are on the disk. */
   readonly mark: DurableMark;
-  /** Is called after each successful sync. */
+  /** Called after each successful sync. */
   readonly onSync?: ((durationMs: number) => void) | undefined;
-  /** Is called once when a sync has failed. */
+  /** Called once when a sync has failed. */
   readonly onFailure: ((error: Error) => void) | undefined;
 }
 
@@ -36,12 +36,12 @@ interface Waiter {
 export class LogSync {
   private readonly options: LogSyncOptions;
   private descriptor: number | null = null;
-  private waiting: Waiter[] = [];
-  private syncing = false;
+  private nextWaiters: Waiter[] = [];
+  private isSyncing = false;
   /** The error of a failed sync. The state on the disk is then unknown, and nothing is acknowledged. */
-  private broken: Error | null = null;
+  private syncError: Error | null = null;
   /** Moving average of recent sync durations. */
-  private usualMs = Number.POSITIVE_INFINITY;
+  private averageMs = Number.POSITIVE_INFINITY;
   private whenIdle: (() => void) | null = null;
 
   constructor(options: LogSyncOptions) {
@@ -49,26 +49,26 @@ export class LogSync {
   }
 
   /**
-   * Resolves when everything that was committed before this call is on the disk. `alone`: nothing else is in progress, so the event
-   * loop may block for a moment.
+   * Resolves when everything that was committed before this call is on the disk. If `isAlone` is true, nothing else is in
+   * progress, so the event loop may block for a moment.
    */
-  waitUntilDurable(alone = false): Promise<void> {
+  waitUntilDurable(isAlone = false): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ resolve, reject });
-      if (!this.syncing) this.sync(alone && this.usualMs < QUICK_MS);
+      this.nextWaiters.push({ resolve, reject });
+      if (!this.isSyncing) this.sync(isAlone && this.averageMs < FAST_SYNC_MS);
     });
   }
 
   /** Records a failed sync: the state on the disk is unknown from then on. */
-  failed(error: Error): void {
-    if (this.broken) return;
-    this.broken = new Error(`the store's log could not be synced to the disk: ${error.message}`, { cause: error });
-    this.options.onFailure?.(this.broken);
+  recordFailure(error: Error): void {
+    if (this.syncError) return;
+    this.syncError = new Error(`the store's log could not be synced to the disk: ${error.message}`, { cause: error });
+    this.options.onFailure?.(this.syncError);
   }
 
-  /** Resolves when no sync is in progress; then closes the log. */
+  /** Waits until no sync is in progress, and closes the log. */
   async close(): Promise<void> {
-    if (this.syncing) {
+    if (this.isSyncing) {
       await new Promise<void>((resolve) => {
         this.whenIdle = resolve;
       });
@@ -78,40 +78,40 @@ export class LogSync {
     this.options.mark.close();
   }
 
-  private sync(onThisThread: boolean): void {
-    const waiters = this.waiting;
-    this.waiting = [];
-    this.syncing = true;
+  private sync(isBlocking: boolean): void {
+    const waiters = this.nextWaiters;
+    this.nextWaiters = [];
+    this.isSyncing = true;
     const startedAt = performance.now();
     let commits = 0;
-    const done = (error: Error | null): void => {
-      const tookMs = performance.now() - startedAt;
-      const previousMs = Number.isFinite(this.usualMs) ? this.usualMs : tookMs;
-      this.usualMs = previousMs + WEIGHT_OF_LATEST * (tookMs - previousMs);
-      if (error) this.failed(error);
-      else if (!this.broken) this.options.onSync?.(tookMs);
+    const handleResult = (error: Error | null): void => {
+      const durationMs = performance.now() - startedAt;
+      const previousMs = Number.isFinite(this.averageMs) ? this.averageMs : durationMs;
+      this.averageMs = previousMs + WEIGHT_OF_LATEST * (durationMs - previousMs);
+      if (error) this.recordFailure(error);
+      else if (!this.syncError) this.options.onSync?.(durationMs);
       // The mark is written before the acknowledgements, so that a killed process has no acknowledged commit beyond it.
-      if (!this.broken) this.options.mark.write(commits);
+      if (!this.syncError) this.options.mark.write(commits);
       for (const waiter of waiters) {
-        if (this.broken) waiter.reject(this.broken);
+        if (this.syncError) waiter.reject(this.syncError);
         else waiter.resolve();
       }
-      this.syncing = false;
-      if (this.waiting.length > 0) this.sync(false);
+      this.isSyncing = false;
+      if (this.nextWaiters.length > 0) this.sync(false);
       else this.whenIdle?.();
     };
-    if (this.broken) {
-      queueMicrotask(() => done(null));
+    if (this.syncError) {
+      queueMicrotask(() => handleResult(null));
       return;
     }
     try {
       commits = this.options.commits();
-      if (onThisThread) {
+      if (isBlocking) {
         fdatasyncSync(this.open());
-        done(null);
-      } else fdatasync(this.open(), done);
+        handleResult(null);
+      } else fdatasync(this.open(), handleResult);
     } catch (error) {
-      queueMicrotask(() => done(error instanceof Error ? error : new Error(String(error))));
+      queueMicrotask(() => handleResult(error instanceof Error ? error : new Error(String(error))));
     }
   }
 

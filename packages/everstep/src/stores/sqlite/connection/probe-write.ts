@@ -27,11 +27,11 @@ export class ProbeWrite {
     this.remove = connection.prepare('DELETE FROM secret WHERE name = ?');
   }
 
-  /** Writes and deletes in two transactions: in a single one, SQLite would not write the freed pages. A crash leaves one row. */
+  /** Writes and deletes in two transactions: in a single one, SQLite would not write the freed pages. A crash can leave one row. */
   async write(): Promise<void> {
     const { connection, put, remove } = this;
     write(connection, () => put.run(NAME, randomBytes(PROBE_BYTES / 2).toString('hex')));
     write(connection, () => remove.run(NAME));
-    await connection.durable();
+    await connection.waitUntilDurable();
   }
 }

@@ -5,12 +5,12 @@ import { render, type SqlValue } from '../../shared/sql/sql.js';
 import { blob } from './columns.js';
 import type { Connection } from './connection.js';
 
-const NO_ANSWER: CommandResult = { rows: [], count: 0 };
+const NO_RESULT: CommandResult = { rows: [], count: 0 };
 
 function inputOf(value: SqlValue): SQLInputValue {
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (value instanceof Uint8Array) return blob(value);
-  if (typeof value === 'object' && value !== null) throw new TypeError('SQLite has no lists');
+  if (typeof value === 'object' && value !== null) throw new TypeError('a list cannot be a parameter of an SQLite statement');
   return value;
 }
 
@@ -40,6 +40,6 @@ export class SqlRunner {
     const inputs = values.map(inputOf);
     if (returns === 'rows') return { rows: prepared.all(...inputs), count: 0 };
     const { changes } = prepared.run(...inputs);
-    return returns === 'count' ? { rows: [], count: Number(changes) } : NO_ANSWER;
+    return returns === 'count' ? { rows: [], count: Number(changes) } : NO_RESULT;
   }
 }

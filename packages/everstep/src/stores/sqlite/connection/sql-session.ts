@@ -30,13 +30,13 @@ export class SqlSession implements SqlStore {
 
   async readDurable<Item>(procedure: Procedure<readonly Item[]>): Promise<readonly Item[]> {
     const items = this.runner.run(procedure);
-    if (items.length > 0) await this.connection.durable();
+    if (items.length > 0) await this.connection.waitUntilDurable();
     return items;
   }
 
   async write<Result>(procedure: () => Procedure<Result>, { durable = true }: WriteOptions = {}): Promise<Result> {
     const result = this.transaction.run(() => this.runner.run(procedure()));
-    if (durable) await this.connection.durable();
+    if (durable) await this.connection.waitUntilDurable();
     return result;
   }
 }

@@ -12,7 +12,7 @@ import { doubtsOf, findLoss, openToRead, type StoreNotice } from './store-loss.j
 const BUSY_TIMEOUT_MS = 1000;
 const MAX_PROBLEMS = 5;
 
-/** Counts of a store, by the tables that contain them. */
+/** Tables whose rows are counted, by the name of the count. */
 const COUNTED_TABLES = {
   runs: 'run',
   journalEntries: 'step',
@@ -55,7 +55,7 @@ function problemsOf(database: DatabaseSync): readonly string[] {
   return problems.map((row) => text(row, 'integrity_check')).filter((line) => line !== 'ok');
 }
 
-/** Returns the version of its schema. Throws StoreOpenError if the file is not a store or is newer than this version. */
+/** Returns the schema version of the store. Throws StoreOpenError if the file is not a store or is newer than this version. */
 export function assertStore(database: DatabaseSync, file: string): number {
   const schema = numberOf(database, 'PRAGMA user_version');
   if (numberOf(database, 'PRAGMA application_id') !== APPLICATION_ID || schema === 0)
@@ -84,8 +84,8 @@ export function inspectStore(file: string): StoreInspection {
 }
 
 /**
- * Checks the invariants. Null if the schema is older than this version's: a server must migrate the file first. Throws like
- * `inspectStore`.
+ * Checks the invariants. Returns null if the schema is older than this version's, because a server must migrate the file first.
+ * Throws like `inspectStore`.
  */
 export const checkStore = (file: string): readonly CheckResult[] | null =>
   readDatabase(file, (database) => (assertStore(database, file) < MIGRATIONS.length ? null : checkConsistency(database)));
@@ -132,14 +132,14 @@ export function inspectDocuments(file: string): Inspection & { readonly document
   });
 }
 
-/** A file that is open to be copied. No service may use it during the copy. */
+/** A file that is open to be copied. No server may use it during the copy. */
 export interface FileAtRest {
   copyTo(request: CopyRequest): Promise<void>;
   close(): void;
 }
 
 /** Opens a file for this process alone. Throws StoreOpenError if a server uses it or it has lost commits. */
-export function openAlone(file: string): DatabaseSync {
+export function openExclusively(file: string): DatabaseSync {
   const loss = findLoss(file);
   if (loss !== null) throw new StoreOpenError('damaged', loss);
   const database = new DatabaseSync(file);
@@ -155,7 +155,7 @@ export function openAlone(file: string): DatabaseSync {
 }
 
 function openFile(file: string): { readonly database: DatabaseSync } & FileAtRest {
-  const database = openAlone(file);
+  const database = openExclusively(file);
   return { database, copyTo: (request) => copyOnline(database, request, UNHINDERED), close: () => database.close() };
 }
 

@@ -17,7 +17,7 @@ import { readLog } from './log-reader.js';
 const OWNER_ONLY = 0o700;
 
 /** Opens a file that no process writes and leaves nothing beside it, so that it may be on a read-only medium. */
-export function openUnwritten(file: string): DatabaseSync {
+export function openImmutable(file: string): DatabaseSync {
   const url = pathToFileURL(file);
   url.searchParams.set('immutable', '1');
   return new DatabaseSync(url.href, { readOnly: true });
@@ -38,17 +38,17 @@ export const logFile = (file: string): string => `${file}-wal`;
 const hasContent = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 /** Returns one sentence about the log of a store that has lost commits. */
-function damageOfLog(file: string): string {
+function describeLogDamage(file: string): string {
   const name = basename(logFile(file));
   const log = readLog(logFile(file));
   if (!log) return `There is no log ${name} beside it: the log was removed, or the database is an older copy.`;
-  if (!log.headerValid) return `The header of its log ${name} is damaged.`;
+  if (!log.isHeaderValid) return `The header of its log ${name} is damaged.`;
   if (log.framesBehind === 0) return `Its log ${name} ends after frame ${log.frames}, or the database is an older copy.`;
   return `Its log ${name} is damaged in frame ${log.frames + 1}; ${log.framesBehind} valid frames follow.`;
 }
 
 /** Describes the loss of a whole database; null if none of `signs` is a file with content. */
-function lossOfDatabase(file: string, state: 'missing' | 'empty', signs: readonly string[]): string | null {
+function describeDatabaseLoss(file: string, state: 'missing' | 'empty', signs: readonly string[]): string | null {
   const sign = signs.find(hasContent);
   if (sign === undefined) return null;
   return (
@@ -58,7 +58,7 @@ function lossOfDatabase(file: string, state: 'missing' | 'empty', signs: readonl
 }
 
 /**
- * Describes what an open database has lost, in sentences for the operator; null if nothing is known to be lost. `companionFiles` are
+ * Describes the loss of an open database, in sentences for the operator; null if nothing is known to be lost. `companionFiles` are
  * files or directories that exist only beside a store that was in use.
  */
 export function lossIn(database: DatabaseSync, file: string, companionFiles: readonly string[] = []): string | null {
@@ -67,14 +67,14 @@ export function lossIn(database: DatabaseSync, file: string, companionFiles: rea
   if (mark.kind === 'found' && (counts.storeId ?? mark.storeId) === mark.storeId && counts.commits < mark.commits)
     return (
       `${file} has lost acknowledged changes: ${mark.commits} commits were on the disk, ${counts.commits} are left. ` +
-      `${damageOfLog(file)} ${ADVICE}`
+      `${describeLogDamage(file)} ${ADVICE}`
     );
   const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
   if (!isEmpty) return null;
   const log = readLog(logFile(file));
   // A process that is killed while it creates its store leaves a sound log without tables.
-  const isSound = log === null || (log.headerValid && log.framesBehind === 0);
-  return lossOfDatabase(file, 'empty', [markFile(file), ...(isSound ? [] : [logFile(file)]), ...companionFiles]);
+  const isSound = log === null || (log.isHeaderValid && log.framesBehind === 0);
+  return describeDatabaseLoss(file, 'empty', [markFile(file), ...(isSound ? [] : [logFile(file)]), ...companionFiles]);
 }
 
 /** Returns irregularities in the files of an open database that do not prove a loss. */
@@ -103,7 +103,7 @@ export function openToRead(file: string): DatabaseSync {
   if (hasContent(logFile(file))) return new DatabaseSync(file, { readOnly: true });
   if (hasContent(`${file}-journal`))
     throw new Error('an unfinished transaction must be rolled back first, which needs write access');
-  return openUnwritten(file);
+  return openImmutable(file);
 }
 
 /**
@@ -114,7 +114,7 @@ export function findLoss(file: string, companionFiles: readonly string[] = []): 
   // SQLite treats an empty database as a new one, and deletes its log.
   if (!hasContent(file)) {
     const signs = [markFile(file), logFile(file), ...companionFiles];
-    return lossOfDatabase(file, existsSync(file) ? 'empty' : 'missing', signs);
+    return describeDatabaseLoss(file, existsSync(file) ? 'empty' : 'missing', signs);
   }
   let database: DatabaseSync | null = null;
   try {
@@ -138,7 +138,7 @@ function copyDurably(from: string, to: string): void {
 }
 
 /** Copies the files of a store into a directory beside them, named with the time, and returns the directory. */
-export function keepDamaged(file: string): string {
+export function copyDamagedFiles(file: string): string {
   const directory = `${file}.damaged-${new Date().toISOString().replace(/[:.]/g, '-')}`;
   mkdirSync(directory, { mode: OWNER_ONLY });
   for (const path of [file, logFile(file), markFile(file)])

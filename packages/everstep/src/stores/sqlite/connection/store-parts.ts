@@ -27,14 +27,14 @@ export interface StoreParts {
   readonly deadLetterOrder: CreationOrder;
   readonly facets: FacetIndex;
   readonly facetReader: FacetReader;
-  readonly ended: EndedBlocks;
+  readonly endedBlocks: EndedBlocks;
   readonly sums: UnsettledSums;
   readonly usage: UsageCounts;
-  readonly days: DayCounts;
+  readonly dayCounts: DayCounts;
   readonly insights: InsightCountsWriter;
   readonly groups: GroupCounts;
-  readonly stored: StoredBytes;
-  readonly staged: StagedJournals;
+  readonly storedBytes: StoredBytes;
+  readonly stagedJournals: StagedJournals;
 }
 
 export function createStoreParts(connection: Connection, prefixLimits?: PrefixLimits): StoreParts {
@@ -42,7 +42,7 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
   const tenants = new Tenants(connection);
   const runOrder = new CreationOrder(connection, counters, 'run');
   const sums = new UnsettledSums(connection);
-  const stored = new StoredBytes(connection, sums);
+  const storedBytes = new StoredBytes(connection, sums);
   const sql = new SqlRunner(connection);
   return {
     connection,
@@ -54,20 +54,20 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
     deadLetterOrder: new CreationOrder(connection, counters, 'dead_letter'),
     facets: new FacetIndex(connection),
     facetReader: new FacetReader(connection, prefixLimits),
-    ended: new EndedBlocks(),
+    endedBlocks: new EndedBlocks(),
     sums,
     usage: new UsageCounts(connection, sums),
-    days: new DayCounts(connection, sums),
+    dayCounts: new DayCounts(connection, sums),
     insights: new InsightCountsWriter(connection, sql, tenants),
     groups: new GroupCounts(connection, tenants),
-    stored,
-    staged: new StagedJournals(connection, runOrder, stored),
+    storedBytes,
+    stagedJournals: new StagedJournals(connection, runOrder, storedBytes),
   };
 }
 
-/** Discards the state in memory after a rollback, which may have undone it. */
-export function forgetUnwritten(parts: StoreParts): void {
-  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, days, insights, groups } = parts;
-  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, days, insights, groups])
+/** Discards the state in memory, because a rollback may have undone it or the rows that it describes were removed. */
+export function forgetCachedState(parts: StoreParts): void {
+  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, dayCounts, insights, groups } = parts;
+  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, dayCounts, insights, groups])
     part.forget();
 }

@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { rollBack } from './connection.js';
 import { storeErrorOf } from './errors.js';
-import { forgetUnwritten, type StoreParts } from './store-parts.js';
+import { forgetCachedState, type StoreParts } from './store-parts.js';
 
 export class Transaction {
   private readonly parts: StoreParts;
@@ -26,14 +26,14 @@ export class Transaction {
       const result = work();
       this.parts.facets.flush();
       this.parts.counters.flush();
-      this.parts.days.flush();
+      this.parts.dayCounts.removeOldDays();
       this.parts.insights.flush();
       this.parts.groups.flush();
       this.parts.sums.countCommit();
       this.commit.run();
       return result;
     } catch (error) {
-      forgetUnwritten(this.parts);
+      forgetCachedState(this.parts);
       rollBack(this.parts.connection, error);
       throw storeErrorOf(error, this.parts.connection);
     }

@@ -4,8 +4,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { MIGRATIONS } from '../migrations/index.js';
 import { integer, type Row, text } from './columns.js';
 import { StoreOpenError, toOpenError } from './connection.js';
-import { assertStore, openAlone } from './store-at-rest.js';
-import { openUnwritten } from './store-loss.js';
+import { assertStore, openExclusively } from './store-at-rest.js';
+import { openImmutable } from './store-loss.js';
 
 export interface WholeFile {
   /** Returns the rows of a statement, read on demand: only one is in memory at a time. */
@@ -20,15 +20,16 @@ export interface WholeFileOptions {
   readonly unwritten: boolean;
 }
 
-const open = ({ file, unwritten }: WholeFileOptions): DatabaseSync => (unwritten ? openUnwritten(file) : openAlone(file));
+const openDatabase = ({ file, unwritten }: WholeFileOptions): DatabaseSync =>
+  unwritten ? openImmutable(file) : openExclusively(file);
 
-/** Returns whether this Node cuts texts at a character 0 when it reads them, as early versions do. */
-const cutsTexts = (database: DatabaseSync): boolean =>
+/** Returns whether this version of Node truncates texts at the character U+0000 when it reads them, as early versions do. */
+const truncatesTexts = (database: DatabaseSync): boolean =>
   String(database.prepare("SELECT 'a' || char(0) || 'b' AS read").get()?.read).length < 3;
 
 /** Throws StoreOpenError if this version of Node would not read all text. */
-function assertRead(database: DatabaseSync, file: string): void {
-  if (!cutsTexts(database)) return;
+function assertReadable(database: DatabaseSync, file: string): void {
+  if (!truncatesTexts(database)) return;
   const columns = database
     .prepare(
       `SELECT t.name AS name, c.name AS column FROM sqlite_schema t, pragma_table_info(t.name) c
@@ -44,7 +45,7 @@ function assertRead(database: DatabaseSync, file: string): void {
       throw new StoreOpenError(
         'unreadable',
         `${file} contains text with the character U+0000 (${column} of ${table}), which Node ${process.versions.node} truncates. ` +
-          'Use Node 24 or newer for this. Nothing was changed.',
+          'Use Node 24 or newer. Nothing was changed.',
       );
   }
 }
@@ -67,7 +68,7 @@ export function openWholeStore(options: WholeFileOptions): WholeFile | null {
   if (!existsSync(file)) return null;
   let database: DatabaseSync | null = null;
   try {
-    database = open(options);
+    database = openDatabase(options);
     const schema = assertStore(database, file);
     if (schema < MIGRATIONS.length)
       throw new StoreOpenError(
@@ -75,7 +76,7 @@ export function openWholeStore(options: WholeFileOptions): WholeFile | null {
         `${file} was written by an older version of Everstep (schema ${schema}; this version has ${MIGRATIONS.length}). ` +
           'Start this version on it once, and stop it again.',
       );
-    assertRead(database, file);
+    assertReadable(database, file);
     return wholeFile(database);
   } catch (error) {
     database?.close();
@@ -100,7 +101,7 @@ export function openWholeIndex(options: WholeFileOptions): WholeIndex | null {
   if (!existsSync(file)) return null;
   let database: DatabaseSync | null = null;
   try {
-    database = open(options);
+    database = openDatabase(options);
     const rows = database.prepare('SELECT seq, name, documents FROM namespace WHERE gone = 0 ORDER BY seq').all();
     const namespaces = rows.map((row) => ({
       name: text(row, 'name'),

@@ -77,7 +77,7 @@ export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
     );
   }
 
-  /** A new key is registered without limits, because the granted starts must not be lost. */
+  /** Replaces the rate window. A new key is registered without limits, because the granted starts must not be lost. */
   private setWindow(instanceId: string, key: string, window: FlowControlState['window']): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     const startedAt = window?.startedAt ?? null;

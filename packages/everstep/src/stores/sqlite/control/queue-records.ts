@@ -10,7 +10,7 @@ export class QueueRecords implements Applier<WriteOf<'queue'>> {
   private readonly parts: StoreParts;
   private readonly insertNew: StatementSync;
   private readonly replace: StatementSync;
-  private readonly deleteOne: StatementSync;
+  private readonly deleteQueue: StatementSync;
   private readonly selectCount: StatementSync;
   private readonly selectRetried: StatementSync;
 
@@ -23,7 +23,7 @@ export class QueueRecords implements Applier<WriteOf<'queue'>> {
       `${insert} ON CONFLICT (tenant, name) DO UPDATE SET parallelism = excluded.parallelism, paused = excluded.paused,
          created_at = excluded.created_at, updated_at = excluded.updated_at`,
     );
-    this.deleteOne = connection.prepare('DELETE FROM queue WHERE tenant = ? AND name = ?');
+    this.deleteQueue = connection.prepare('DELETE FROM queue WHERE tenant = ? AND name = ?');
     this.selectCount = connection.prepare(
       `SELECT count(*) AS messages FROM run WHERE tenant = ? AND queue = ? AND status = 'active'`,
     );
@@ -62,18 +62,18 @@ export class QueueRecords implements Applier<WriteOf<'queue'>> {
   /** Deletes the queue, but not its messages. */
   private delete(instanceId: string, name: string): void {
     const tenant = this.parts.tenants.find(instanceId);
-    if (tenant !== null) this.deleteOne.run(tenant, name);
+    if (tenant !== null) this.deleteQueue.run(tenant, name);
   }
 
   /** Returns the number of messages that have not ended. */
-  count(instanceId: string, name: string): number {
+  countMessages(instanceId: string, name: string): number {
     const tenant = this.parts.tenants.find(instanceId);
     const row = tenant === null ? undefined : this.selectCount.get(tenant, name);
     return row ? integer(row, 'messages') : 0;
   }
 
   /** Returns the keys of active messages that have failed before, in the order of their creation. */
-  retried(instanceId: string, name: string): readonly string[] {
+  retriedKeys(instanceId: string, name: string): readonly string[] {
     const tenant = this.parts.tenants.find(instanceId);
     return tenant === null ? [] : this.selectRetried.all(name, tenant).map((row) => text(row, 'key'));
   }

@@ -11,7 +11,7 @@ import type { StoreParts } from '../connection/store-parts.js';
 
 export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
   private readonly parts: StoreParts;
-  private readonly deleteOne: StatementSync;
+  private readonly deleteSchedule: StatementSync;
   private readonly selectBytes: StatementSync;
   private readonly selectTick: StatementSync;
   private readonly selectNextTenant: StatementSync;
@@ -19,7 +19,7 @@ export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
   constructor(parts: StoreParts) {
     const { connection } = parts;
     this.parts = parts;
-    this.deleteOne = connection.prepare('DELETE FROM schedule WHERE tenant = ? AND schedule_id = ?');
+    this.deleteSchedule = connection.prepare('DELETE FROM schedule WHERE tenant = ? AND schedule_id = ?');
     this.selectBytes = connection.prepare(
       `SELECT ${storedSql('schedule', 's')} AS bytes FROM schedule s WHERE s.tenant = ? AND s.schedule_id = ?`,
     );
@@ -49,7 +49,7 @@ export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
     const tenant = this.parts.tenants.findOrCreate(schedule.instanceId);
     const forwardHeaders = JSON.stringify(payload.forwardHeaders);
     const bytes = RECORD_BYTES + contentBytes(forwardHeaders, payload.body);
-    this.parts.stored.add(tenant, bytes - this.bytesOf(tenant, schedule.scheduleId));
+    this.parts.storedBytes.add(tenant, bytes - this.bytesOf(tenant, schedule.scheduleId));
     const { payload: _payload, instanceId: _instanceId, ...fields } = schedule;
     this.parts.sql.run(send(SCHEDULE.replace({ ...fields, ...payload }, ['scheduleId'], schedule.instanceId)));
   }
@@ -64,8 +64,8 @@ export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
   private delete(instanceId: string, scheduleId: string): void {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null) return;
-    this.parts.stored.add(tenant, -this.bytesOf(tenant, scheduleId));
-    this.deleteOne.run(tenant, scheduleId);
+    this.parts.storedBytes.add(tenant, -this.bytesOf(tenant, scheduleId));
+    this.deleteSchedule.run(tenant, scheduleId);
   }
 
   /** Returns whether the schedule exists and its next tick is `nextAt`. */
@@ -75,7 +75,7 @@ export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
     return row !== undefined && integerOrNull(row, 'next_at') === nextAt;
   }
 
-  instancesWithDue(before: number): readonly string[] {
+  instancesWithDueSchedules(before: number): readonly string[] {
     const instanceIds: string[] = [];
     // Each query finds the next tenant in the index.
     for (let row = this.selectNextTenant.get(-1); row; row = this.selectNextTenant.get(integer(row, 'seq')))

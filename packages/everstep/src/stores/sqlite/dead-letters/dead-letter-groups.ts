@@ -1,4 +1,4 @@
-/** Groups of dead letters of the embedded store. Adds entries of versions without groups to them. */
+/** Groups of dead letters in the embedded store. Entries of versions without groups are added to groups. */
 import type { DeadLetterGroupStore, RegroupedEntry } from '../../../ports/stores/dead-letter-groups.js';
 import { integer, integerOrNull } from '../../records/columns.js';
 import { addSealedAudit } from '../../shared/audit/audit-chain.js';

@@ -1,4 +1,4 @@
-/** Adds and removes entries of the dead letter queue, with their index. */
+/** Adds and removes entries of the dead letter queue, with their values in the facet index. */
 import type { StatementSync } from 'node:sqlite';
 import { type FailureGroup, UNGROUPED_RULES } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../../engine/runs/run.js';
@@ -77,7 +77,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     const run = runs.require(entry.runKey);
     const tenant = tenants.findOrCreate(entry.instanceId);
     if (run.tenant !== tenant) throw new Error(`the run ${entry.runKey} and its dead letter belong to different instances`);
-    const listedAt = deadLetterOrder.listedAt(entry.createdAt);
+    const listedAt = deadLetterOrder.nextListedAt(entry.createdAt);
     const inserted = this.insertEntry.run(
       entry.dlqId,
       tenant,
@@ -94,7 +94,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
       group?.rules ?? UNGROUPED_RULES,
     );
     const seq = Number(inserted.lastInsertRowid);
-    deadLetterOrder.added(seq, listedAt);
+    deadLetterOrder.noteAdded(seq, listedAt);
     if (this.linkRun.run(seq, run.seq).changes !== 1) throw new Error(`the run ${entry.runKey} already has a dead letter`);
     this.index(tenant, seq, 'add');
     if (group) groups.entryAdded(entry.instanceId, group, entry.responseStatus, entry.createdAt);
@@ -119,13 +119,13 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
   }
 
   /**
-   * Removes only the entry, and returns the row number of its run, which still refers to it. `recoveredAt`: time at which
-   * another run was created from it; null if there is none.
+   * Removes only the entry, and returns the row number of its run, which still refers to it. `recoveredAt` is the time at
+   * which another run was created from it; null if none was.
    */
   remove(instanceId: string, tenant: number, seq: number, recoveredAt: number | null = null): number {
     const row = this.index(tenant, seq, 'remove');
     this.deleteEntry.run(seq);
-    this.parts.stored.add(tenant, -integer(row, 'bytes'));
+    this.parts.storedBytes.add(tenant, -integer(row, 'bytes'));
     const fingerprint = textOrNull(row, 'fingerprint');
     if (fingerprint !== null) {
       this.parts.groups.entryRemoved(instanceId, { fingerprint, workflowUrl: text(row, 'workflow_url') }, recoveredAt);
@@ -146,8 +146,8 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     const row = this.selectIndexed.get(seq);
     if (!row) throw new Error(`the dead letter in row ${seq} has no run`);
     for (const value of facetsOf(row)) this.parts.facets[change](tenant, value, seq);
-    this.parts.ended.changed(tenant, 'deadLetter', seq);
-    this.parts.ended.changed(tenant, 'failed', integer(row, 'run_seq'));
+    this.parts.endedBlocks.noteChange(tenant, 'deadLetter', seq);
+    this.parts.endedBlocks.noteChange(tenant, 'failed', integer(row, 'run_seq'));
     return row;
   }
 }

@@ -39,7 +39,7 @@ export class InsightCountsWriter {
     for (const instanceId of this.turns.dueAfter(deltas)) this.sql.run(foldInsights(instanceId));
   }
 
-  /** Discards what a rollback has undone. */
+  /** Discards counts that a rollback has undone. */
   forget(): void {
     this.sums = new InsightSums();
   }

@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { STATUSES } from '../../records/run-rows.js';
 import { integer, integerOrNull, text } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
-import { forgetUnwritten, type StoreParts } from '../connection/store-parts.js';
+import { forgetCachedState, type StoreParts } from '../connection/store-parts.js';
 import type { Transaction } from '../connection/transaction.js';
 import type { DeadLetterWriter } from '../dead-letters/dead-letter-writer.js';
 import { BLOCK_SIZE } from '../listing/facets/block-set.js';
@@ -22,7 +22,10 @@ function deletion(connection: Connection, table: string, column: string): Statem
   return connection.prepare(`DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${column} = ? LIMIT ?)`);
 }
 
-/** Prepares its many statements at the first removal, because most processes never remove an instance. */
+/**
+ * Returns the function that removes rows of an instance. Its many statements are prepared at the first removal, because most
+ * processes never remove an instance.
+ */
 export function createInstanceRemoval(
   parts: StoreParts,
   transaction: Transaction,
@@ -42,9 +45,9 @@ class InstanceRows {
   private readonly runs: RunRemover;
   private readonly selectRuns: StatementSync;
   private readonly selectRepairs: StatementSync;
-  private readonly ofRepair: readonly StatementSync[];
-  private readonly ofTenant: readonly StatementSync[];
-  private readonly ofInstance: readonly StatementSync[];
+  private readonly deletionsByRepair: readonly StatementSync[];
+  private readonly deletionsByTenant: readonly StatementSync[];
+  private readonly deletionsByInstance: readonly StatementSync[];
 
   constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter) {
     const { connection } = parts;
@@ -56,52 +59,53 @@ class InstanceRows {
       'SELECT seq, dead_letter_seq FROM run WHERE seq BETWEEN ? AND ? AND tenant = ? ORDER BY seq LIMIT ?',
     );
     this.selectRepairs = connection.prepare('SELECT seq FROM repair WHERE tenant = ? LIMIT ?');
-    this.ofRepair = TABLES_OF_REPAIR.map((table) => deletion(connection, table, 'repair_seq'));
-    this.ofTenant = TABLES_OF_TENANT.map((table) => deletion(connection, table, 'tenant'));
-    this.ofInstance = TABLES_OF_INSTANCE.map((table) => deletion(connection, table, 'instance_id'));
+    this.deletionsByRepair = TABLES_OF_REPAIR.map((table) => deletion(connection, table, 'repair_seq'));
+    this.deletionsByTenant = TABLES_OF_TENANT.map((table) => deletion(connection, table, 'tenant'));
+    this.deletionsByInstance = TABLES_OF_INSTANCE.map((table) => deletion(connection, table, 'instance_id'));
   }
 
-  /** Returns how many rows were removed: about `limit`, more if a run has more; 0 only if none are left. */
+  /** Removes about `limit` rows, or more if a single run has more. Returns their number; 0 only if none are left. */
   async remove({ instanceId, limit }: { readonly instanceId: string; readonly limit: number }): Promise<number> {
     const tenant = this.parts.tenants.find(instanceId);
-    let removed = tenant === null ? 0 : this.transaction.run(() => this.removeRuns(instanceId, tenant, limit));
-    if (removed === 0) {
-      removed = this.transaction.run(() => this.removeOthers(instanceId, tenant, limit));
+    let removedCount = tenant === null ? 0 : this.transaction.run(() => this.removeRuns(instanceId, tenant, limit));
+    if (removedCount === 0) {
+      removedCount = this.transaction.run(() => this.removeOtherRows(instanceId, tenant, limit));
       // The cached data of these rows is no longer valid.
-      if (removed > 0) forgetUnwritten(this.parts);
+      if (removedCount > 0) forgetCachedState(this.parts);
     }
-    if (removed > 0) await this.parts.connection.durable();
-    return removed;
+    if (removedCount > 0) await this.parts.connection.waitUntilDurable();
+    return removedCount;
   }
 
   /** Removes runs from the blocks in which, according to the facet index, the instance has runs. */
   private removeRuns(instanceId: string, tenant: number, limit: number): number {
     const members = this.parts.facetReader.anyOf(tenant, FACET.runStatus, stateValues(undefined, STATUSES), 'up');
-    let removed = 0;
-    for (let block = members.seek(0); block !== null && removed < limit; block = members.seek(block + 1)) {
+    let removedCount = 0;
+    for (let block = members.seek(0); block !== null && removedCount < limit; block = members.seek(block + 1)) {
       const first = block * BLOCK_SIZE;
       for (const row of this.selectRuns.all(first, first + BLOCK_SIZE - 1, tenant, limit)) {
-        const entry = integerOrNull(row, 'dead_letter_seq');
-        if (entry !== null) this.deadLetters.remove(instanceId, tenant, entry);
-        removed += this.runs.remove(tenant, integer(row, 'seq'), 'active-too');
-        if (removed >= limit) return removed;
+        const entrySeq = integerOrNull(row, 'dead_letter_seq');
+        if (entrySeq !== null) this.deadLetters.remove(instanceId, tenant, entrySeq);
+        removedCount += this.runs.remove(tenant, integer(row, 'seq'), 'active-too');
+        if (removedCount >= limit) return removedCount;
       }
     }
-    return removed;
+    return removedCount;
   }
 
-  private removeOthers(instanceId: string, tenant: number | null, limit: number): number {
+  private removeOtherRows(instanceId: string, tenant: number | null, limit: number): number {
     // Sums that are added to the tables later would stay in them.
     this.parts.sums.settle();
-    let removed = 0;
+    let removedCount = 0;
     const remove = (statements: readonly StatementSync[], value: number | string): void => {
-      for (const statement of statements) if (removed < limit) removed += Number(statement.run(value, limit - removed).changes);
+      for (const statement of statements)
+        if (removedCount < limit) removedCount += Number(statement.run(value, limit - removedCount).changes);
     };
     if (tenant !== null) {
-      for (const row of this.selectRepairs.all(tenant, limit)) remove(this.ofRepair, integer(row, 'seq'));
-      if (removed < limit) remove(this.ofTenant, tenant);
+      for (const row of this.selectRepairs.all(tenant, limit)) remove(this.deletionsByRepair, integer(row, 'seq'));
+      if (removedCount < limit) remove(this.deletionsByTenant, tenant);
     }
-    remove(this.ofInstance, instanceId);
-    return removed;
+    remove(this.deletionsByInstance, instanceId);
+    return removedCount;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Where rows of a queue instance are, and how they are found. Each table of the schema that has such rows is in one of these
- * lists; `instance-rows.test.ts` compares them with the schema.
+ * Tables with rows of queue instances, by the column that finds the rows of one instance. Each table of the schema that has such
+ * rows is in one of these lists; `tables.test.ts` compares them with the schema.
  * Keeps invariant 21.
  */
 
@@ -38,8 +38,8 @@ export const TABLES_OF_INSTANCE = ['token', 'named_token', 'budget_alert', 'day_
 /** Tables whose rows are removed immediately when the instance is deleted. */
 export const DELETED_AT_ONCE = ['queue_instance'] as const;
 
-/** Table of steps that are copied for a future run. They are removed if the run is not created. */
-export const CLEANED_OTHERWISE = ['staged_journal'] as const;
+/** Table of journals that are copied for future runs. They are removed if the run is not created. */
+export const STAGING_TABLES = ['staged_journal'] as const;
 
 /** Tables whose rows are kept: billed usage, the record of the deletion, and the number of the instance, which is never reused. */
 export const KEPT_TABLES = ['usage', 'deleted_instance', 'tenant'] as const;

@@ -1,8 +1,8 @@
 /**
  * Finds times in the order of creation. Rows have `listed_at`: their creation time, or that of an earlier row if that is later.
  * `listed_at` therefore never decreases, and a time is found by binary search. The largest deviation of creation times from this
- * order (`disorder`) is stored, so that a range of rows can be widened by it and misses nothing. The user of the range then
- * compares the exact times.
+ * order (`disorder`) is stored, so that a range of rows can be widened by it and misses nothing. The caller then compares the
+ * exact times.
  */
 import type { StatementSync } from 'node:sqlite';
 import { integer, type Row } from '../connection/columns.js';
@@ -26,15 +26,15 @@ export class CreationOrder {
     this.selectCreatedAt = connection.prepare(`SELECT created_at FROM ${table} WHERE seq = ?`);
   }
 
-  /** Returns the `listed_at` of a new row. `added` must be called afterwards. */
-  listedAt(createdAt: number): number {
+  /** Returns the `listed_at` of a new row. `noteAdded` must be called afterwards. */
+  nextListedAt(createdAt: number): number {
     const listedAt = Math.max(createdAt, this.last().listedAt);
     this.counters.raise(this.disorder, listedAt - createdAt);
     return listedAt;
   }
 
   /** Records a new row. A row whose number was reserved earlier does not become the newest. */
-  added(seq: number, listedAt: number): void {
+  noteAdded(seq: number, listedAt: number): void {
     if (seq > this.last().seq) this.newest = { seq, listedAt };
   }
 
@@ -56,7 +56,7 @@ export class CreationOrder {
     return createdAt >= fromMs && createdAt <= toMs;
   }
 
-  /** Discards what a rollback may have undone. */
+  /** Discards state that a rollback may have undone. */
   forget(): void {
     this.newest = null;
   }

@@ -15,7 +15,7 @@ import type { StoreParts } from '../connection/store-parts.js';
 import type { RunReader } from '../runs/run-reader.js';
 import { selectedFacets } from './facets/dead-letter-facets.js';
 import { FACET, NO_STATE, type RunKind, separatedPrefixes, stateValues } from './facets/facets.js';
-import { namedMembers } from './facets/members.js';
+import { membersFromSeqs } from './facets/members.js';
 import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
 
 /** Every entry has one of these states, so all of them together select every entry. */
@@ -85,28 +85,28 @@ export class DeadLetterListing {
     const { filter } = page;
     const { facetReader, deadLetterOrder } = this.parts;
     const selection = new Selection(page, deadLetterOrder, facetReader, tenant);
-    if (filter.dlqIds) selection.addSource(namedMembers(this.seqsOf(tenant, filter.dlqIds), selection.direction));
+    if (filter.dlqIds) selection.addSource(membersFromSeqs(this.seqsOf(tenant, filter.dlqIds), selection.direction));
     const { kind, failureFunctionStates: states } = filter;
-    if (states || (kind && this.hasOthers(tenant, kind)))
+    if (states || (kind && this.hasOtherKind(tenant, kind)))
       selection.anyOf(FACET.deadLetterState, stateValues(kind, states ?? STATES));
     for (const { facet, values } of selectedFacets(filter)) selection.anyOf(facet, values);
     selection.createdWithin(deadLetterOrder, filter.fromDate, filter.toDate);
-    if (filter.workflowRunIdPrefix !== undefined) this.withRunIdPrefix(selection, filter.workflowRunIdPrefix);
+    if (filter.workflowRunIdPrefix !== undefined) this.filterByRunIdPrefix(selection, filter.workflowRunIdPrefix);
     const rows = selection.rows(() => facetReader.anyOf(tenant, FACET.deadLetterState, ALL_STATES, selection.direction));
     return pageOf(rows, page.limit, read);
   }
 
   /** Returns whether the filter by kind excludes any entry. Few instances have entries of both kinds. */
-  private hasOthers(tenant: number, kind: RunKind): boolean {
+  private hasOtherKind(tenant: number, kind: RunKind): boolean {
     const otherStates = stateValues(kind === 'workflow' ? 'message' : 'workflow', STATES);
     return this.parts.facetReader.anyOf(tenant, FACET.deadLetterState, otherStates, 'up').seek(0) !== null;
   }
 
-  private withRunIdPrefix(selection: Selection, prefix: string): void {
-    const separated = separatedPrefixes(prefix).at(-1);
-    if (separated !== prefix && selection.withPrefix(FACET.deadLetterRunId, prefix)) return;
-    if (separated !== undefined) selection.anyOf(FACET.deadLetterRunIdPrefix, [separated]);
-    if (separated !== prefix) selection.addTest((seq) => this.runIdOf(seq).startsWith(prefix));
+  private filterByRunIdPrefix(selection: Selection, prefix: string): void {
+    const separatedPrefix = separatedPrefixes(prefix).at(-1);
+    if (separatedPrefix !== prefix && selection.withPrefix(FACET.deadLetterRunId, prefix)) return;
+    if (separatedPrefix !== undefined) selection.anyOf(FACET.deadLetterRunIdPrefix, [separatedPrefix]);
+    if (separatedPrefix !== prefix) selection.addTest((seq) => this.runIdOf(seq).startsWith(prefix));
   }
 
   private seqsOf(tenant: number, dlqIds: readonly string[]): readonly number[] {

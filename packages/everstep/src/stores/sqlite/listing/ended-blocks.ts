@@ -1,14 +1,14 @@
 /**
- * The number of rows that retention may remove, and when the first of them ended, for each block of 4,096 row numbers. A search
- * that finds nothing therefore never reads the same rows again.
+ * For each block of 4,096 row numbers, the number of rows that retention may remove, and the time when the first of them ended. A
+ * search that finds nothing therefore never reads the same rows again.
  */
 import type { RetentionState } from '../../../engine/runs/run.js';
 import { blockOf } from './facets/block-set.js';
 
 export interface BlockFacts {
   readonly rows: number;
-  /** When the first row ended, Unix ms; infinite if there are no rows. */
-  readonly earliest: number;
+  /** Time when the first row ended, Unix ms; infinite if there are no rows. */
+  readonly firstEndedAt: number;
 }
 
 export class EndedBlocks {
@@ -28,7 +28,7 @@ export class EndedBlocks {
   }
 
   /** Must be called for each row that enters or leaves the state: a run, or an entry of the DLQ for `deadLetter`. */
-  changed(tenant: number, state: RetentionState, seq: number): void {
+  noteChange(tenant: number, state: RetentionState, seq: number): void {
     if (this.factsByState.size > 0) this.factsByState.get(key(tenant, state))?.delete(blockOf(seq));
   }
 }

@@ -25,8 +25,8 @@ const LABELS = 20;
 const STATES: readonly FailureFunctionState[] = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'];
 
 const entries = Number(process.argv[2] ?? 1_000_000);
-const numbers = seededNumbers(7);
-const pick = <Value>(values: readonly Value[]): Value => values[numbers(values.length)] as Value;
+const randomNumber = seededNumbers(7);
+const pick = <Value>(values: readonly Value[]): Value => values[randomNumber(values.length)] as Value;
 const several = (count: number, value: (n: number) => string): string[] => Array.from({ length: count }, (_, n) => value(n));
 
 const urlOf = (n: number) => `http://app-${n % 4}.example/flows/${n}`;
@@ -35,17 +35,17 @@ const keyOf = (n: number) => `tenant/${n}`;
 const labelOf = (n: number) => `label-${n}`;
 
 function deadRun(n: number) {
-  const url = numbers(URLS);
-  const labels = [n % 2 === 0 ? 'even' : 'odd', n < entries / 2 ? 'early' : 'late', labelOf(numbers(LABELS))];
+  const url = randomNumber(URLS);
+  const labels = [n % 2 === 0 ? 'even' : 'odd', n < entries / 2 ? 'early' : 'late', labelOf(randomNumber(LABELS))];
   // Labels that only one half of the URLs has, so that many dense values can exclude each other.
-  labels.push(`${url < URLS / 2 ? 'low' : 'high'}-${numbers(50)}`);
-  if (numbers(100_000) === 0) labels.push('rare');
+  labels.push(`${url < URLS / 2 ? 'low' : 'high'}-${randomNumber(50)}`);
+  if (randomNumber(100_000) === 0) labels.push('rare');
   return sampleRun(n, {
     createdAt: T0 + n * STEP_MS,
-    workflowRunId: n % 3 === 0 ? 'daily' : `order-${n % 2 === 0 ? 'eu' : 'us'}-${numbers(1_000_000_000).toString(36)}`,
+    workflowRunId: n % 3 === 0 ? 'daily' : `order-${n % 2 === 0 ? 'eu' : 'us'}-${randomNumber(1_000_000_000).toString(36)}`,
     workflowUrl: urlOf(url),
-    callerIp: ipOf(numbers(CALLER_IPS)),
-    settings: { labels, flowControl: numbers(2) === 0 ? null : { key: keyOf(numbers(FLOW_CONTROL_KEYS)) } },
+    callerIp: ipOf(randomNumber(CALLER_IPS)),
+    settings: { labels, flowControl: randomNumber(2) === 0 ? null : { key: keyOf(randomNumber(FLOW_CONTROL_KEYS)) } },
   });
 }
 
@@ -54,7 +54,7 @@ async function fill(store: Store): Promise<void> {
   for (let at = 0; at < entries; at += BATCH) {
     const units = Array.from({ length: Math.min(BATCH, entries - at) }, (_, i) => {
       const run = deadRun(at + i);
-      const failureFunctionState = numbers(3) === 0 ? null : pick(STATES);
+      const failureFunctionState = randomNumber(3) === 0 ? null : pick(STATES);
       return unit([creation(run), ...failure(run, sampleDeadLetter(run, { failureFunctionState }))]);
     });
     await store.commit(units);
@@ -63,19 +63,19 @@ async function fill(store: Store): Promise<void> {
   console.log(`filled with ${entries} in ${seconds.toFixed(1)} s, ${Math.round(entries / seconds)} per second`);
 }
 
-const at = () => T0 + numbers(entries) * STEP_MS;
-const sometimes = <Part>(part: () => Part): Part | Record<string, never> => (numbers(3) === 0 ? part() : {});
+const randomTime = () => T0 + randomNumber(entries) * STEP_MS;
+const optionally = <Part>(part: () => Part): Part | Record<string, never> => (randomNumber(3) === 0 ? part() : {});
 
 const randomFilter = (): DeadLetterFilter => ({
-  ...sometimes(() => ({ workflowUrls: several(1 + numbers(30), () => urlOf(numbers(URLS))) })),
-  ...sometimes(() => ({
-    labels: several(1 + numbers(3), () => pick([labelOf(numbers(LABELS)), 'even', 'odd', 'rare', 'early'])),
+  ...optionally(() => ({ workflowUrls: several(1 + randomNumber(30), () => urlOf(randomNumber(URLS))) })),
+  ...optionally(() => ({
+    labels: several(1 + randomNumber(3), () => pick([labelOf(randomNumber(LABELS)), 'even', 'odd', 'rare', 'early'])),
   })),
-  ...sometimes(() => ({ callerIps: several(1 + numbers(100), () => ipOf(numbers(CALLER_IPS))) })),
-  ...sometimes(() => ({ flowControlKeys: several(1 + numbers(10), () => keyOf(numbers(FLOW_CONTROL_KEYS))) })),
-  ...sometimes(() => ({ failureFunctionStates: [pick(STATES), pick(STATES)] })),
-  ...sometimes(() => ({ fromDate: at() })),
-  ...sometimes(() => ({ toDate: at() })),
+  ...optionally(() => ({ callerIps: several(1 + randomNumber(100), () => ipOf(randomNumber(CALLER_IPS))) })),
+  ...optionally(() => ({ flowControlKeys: several(1 + randomNumber(10), () => keyOf(randomNumber(FLOW_CONTROL_KEYS))) })),
+  ...optionally(() => ({ failureFunctionStates: [pick(STATES), pick(STATES)] })),
+  ...optionally(() => ({ fromDate: randomTime() })),
+  ...optionally(() => ({ toDate: randomTime() })),
 });
 
 const KINDS: readonly (readonly [string, () => DeadLetterFilter])[] = [
@@ -98,18 +98,18 @@ const KINDS: readonly (readonly [string, () => DeadLetterFilter])[] = [
   ['one run id that a third has, with a rare label', () => ({ workflowRunId: 'daily', labels: ['rare'] })],
   ['a run id prefix that a third has', () => ({ workflowRunIdPrefix: 'order-eu-' })],
   ['none: a run id prefix that a third has', () => ({ workflowRunIdPrefix: 'order-eu-', labels: ['odd'] })],
-  ['a run id prefix of few', () => ({ workflowRunIdPrefix: `order-us-${numbers(36 * 36).toString(36)}` })],
+  ['a run id prefix of few', () => ({ workflowRunIdPrefix: `order-us-${randomNumber(36 * 36).toString(36)}` })],
   ['none: a run id prefix without separator that few have', () => ({ workflowRunIdPrefix: 'order-eu-zz', labels: ['odd'] })],
-  ['creation time of the run', () => ({ workflowCreatedAt: at() })],
-  ['days', () => ({ fromDate: at(), toDate: at() })],
+  ['creation time of the run', () => ({ workflowCreatedAt: randomTime() })],
+  ['days', () => ({ fromDate: randomTime(), toDate: randomTime() })],
 ];
 
-async function measure(name: string, ask: () => Promise<number>): Promise<void> {
+async function measure(name: string, runQuery: () => Promise<number>): Promise<void> {
   const times: number[] = [];
   let found = 0;
   for (let i = 0; i < QUERIES_PER_KIND; i++) {
     const started = performance.now();
-    found += await ask();
+    found += await runQuery();
     times.push(performance.now() - started);
   }
   times.sort((a, b) => a - b);
@@ -117,12 +117,12 @@ async function measure(name: string, ask: () => Promise<number>): Promise<void> 
   console.log(`p50 ${of(0.5)}  p99 ${of(0.99)}  max ${of(1)}  items ${(found / times.length).toFixed(1).padStart(5)}  ${name}`);
 }
 
-const anywhere = <Filter>(filter: Filter, limit: number): Page<Filter> => ({
+const randomPage = <Filter>(filter: Filter, limit: number): Page<Filter> => ({
   instanceId: INSTANCE,
   filter,
   order: pick(['newest-first', 'oldest-first']),
-  after: numbers(2) === 0 ? null : String(1 + numbers(entries)),
-  horizon: numbers(2) === 0 ? null : String(1 + numbers(entries)),
+  after: randomNumber(2) === 0 ? null : String(1 + randomNumber(entries)),
+  horizon: randomNumber(2) === 0 ? null : String(1 + randomNumber(entries)),
   limit,
 });
 
@@ -134,7 +134,7 @@ if (!isFilled) await fill(store);
 
 console.log('dead letters, 100 a page');
 for (const [name, filter] of KINDS) {
-  await measure(name, async () => (await store.listDeadLetters(anywhere(filter(), 100))).items.length);
+  await measure(name, async () => (await store.listDeadLetters(randomPage(filter(), 100))).items.length);
 }
 console.log('runs, 100 a page');
 const runFilters: readonly (readonly [string, () => RunFilter])[] = [
@@ -144,7 +144,7 @@ const runFilters: readonly (readonly [string, () => RunFilter])[] = [
   ['URL prefix', () => ({ workflowUrlPrefix: 'http://app-1.example/', labels: ['even'] })],
 ];
 for (const [name, filter] of runFilters) {
-  await measure(name, async () => (await store.listRuns(anywhere(filter(), 100))).items.length);
+  await measure(name, async () => (await store.listRuns(randomPage(filter(), 100))).items.length);
 }
 console.log(`resident memory ${Math.round(process.memoryUsage.rss() / 2 ** 20)} MiB`);
 await store.close();

@@ -56,9 +56,9 @@ export class Selection {
     this.addTest((seq) => order.isWithin(seq, fromMs, toMs));
   }
 
-  /** Returns the selected rows in order; `all` is walked if the filter has no source. */
-  *rows(all: () => Members): Generator<number> {
-    const sources = this.sources.length > 0 ? this.sources : [all()];
+  /** Returns the selected rows in order; `allRows` is walked if the filter has no source. */
+  *rows(allRows: () => Members): Generator<number> {
+    const sources = this.sources.length > 0 ? this.sources : [allRows()];
     for (const seq of walk(sources, this.range, this.direction)) {
       if (this.tests.every((test) => test(seq))) yield seq;
     }

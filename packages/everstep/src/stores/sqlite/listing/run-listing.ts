@@ -6,7 +6,7 @@ import { integer, integerOrNull, json, text, textOrNull } from '../connection/co
 import type { StoreParts } from '../connection/store-parts.js';
 import type { RunReader } from '../runs/run-reader.js';
 import { FACET, type RunKind, stateValues } from './facets/facets.js';
-import { namedMembers } from './facets/members.js';
+import { membersFromSeqs } from './facets/members.js';
 import { selectedFacets } from './facets/run-facets.js';
 import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
 
@@ -21,13 +21,13 @@ export class RunListing {
   private readonly parts: StoreParts;
   private readonly reader: RunReader;
   private readonly selectUrl: StatementSync;
-  private readonly selectTexts: StatementSync;
+  private readonly selectSearchableRun: StatementSync;
 
   constructor(parts: StoreParts, reader: RunReader) {
     this.parts = parts;
     this.reader = reader;
     this.selectUrl = parts.connection.prepare('SELECT workflow_url FROM run WHERE seq = ?');
-    this.selectTexts = parts.connection.prepare(
+    this.selectSearchableRun = parts.connection.prepare(
       `SELECT key, workflow_run_id, created_at, completed_at, workflow_url, json_extract(settings, '$.labels') AS labels, error
        FROM run WHERE seq = ?`,
     );
@@ -38,9 +38,9 @@ export class RunListing {
     return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.read(seq));
   }
 
-  listTexts(page: Page<RunFilter>): Listing<SearchableRun> {
+  listSearchable(page: Page<RunFilter>): Listing<SearchableRun> {
     const rows = this.rowsOf(page);
-    return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.textsOf(seq));
+    return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.searchableRunAt(seq));
   }
 
   /** Returns the matching rows; null if no run can match. */
@@ -52,10 +52,10 @@ export class RunListing {
     const selection = new Selection(page, runOrder, facetReader, tenant);
     const { kind = 'workflow', runKeys, hosts, paths } = filter;
     const urlFacet = kind === 'workflow' ? FACET.runUrl : FACET.messageUrl;
-    // Only messages have these.
+    // Only messages have these properties.
     if (kind === 'workflow' && (filter.queues || filter.urlGroups || filter.scheduleIds)) return null;
     for (const { facet, values } of selectedFacets(filter, kind)) selection.anyOf(facet, values);
-    if (runKeys) selection.addSource(namedMembers(this.seqsOf(runKeys, tenant, kind), selection.direction));
+    if (runKeys) selection.addSource(membersFromSeqs(this.seqsOf(runKeys, tenant, kind), selection.direction));
     if (hosts || paths) {
       selection.addTest((seq) => {
         const url = this.urlOf(seq);
@@ -105,8 +105,8 @@ export class RunListing {
     return record;
   }
 
-  private textsOf(seq: number): SearchableRun {
-    const row = this.selectTexts.get(seq);
+  private searchableRunAt(seq: number): SearchableRun {
+    const row = this.selectSearchableRun.get(seq);
     if (!row) throw missingRunError(seq);
     return {
       runKey: text(row, 'key'),

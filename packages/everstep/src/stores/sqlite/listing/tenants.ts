@@ -33,7 +33,7 @@ export class Tenants {
     return seq;
   }
 
-  /** Discards what a rollback may have undone. */
+  /** Discards state that a rollback may have undone. */
   forget(): void {
     this.numbers.clear();
   }

@@ -1,4 +1,4 @@
-/** Records of search indexes. Their documents are in separate files. */
+/** Version 5: records of search indexes. Their documents are in separate files. */
 export const search = `
 CREATE TABLE search_index (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,6 +1,6 @@
 /**
- * Version 6: daily counts (`day`: days since 1970, UTC), and pending budget alerts. `budget_alert.due_at` is null when
- * an alert is no longer pending.
+ * Version 6: daily counts, and pending budget alerts. `day_count.day` is the number of days since 1970 (UTC).
+ * `budget_alert.due_at` is null when an alert is no longer pending.
  */
 export const daysAndAlerts = `
 CREATE TABLE day_count (

@@ -1,7 +1,7 @@
 /**
  * Version 11: repairs, and the dead letters that each of them froze.
  *
- * An item stores what a report shows about its run, because the run may be removed before the report. `rank` is its
+ * An item stores the data of its run that a report shows, because the run may be removed before the report. `rank` is its
  * position among the items of its workflow; null for items too far behind to be canaries.
  */
 export const repairs = `

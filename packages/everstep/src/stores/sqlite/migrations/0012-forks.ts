@@ -1,7 +1,7 @@
 /**
  * Version 12: forks, which keep part of the journal of another run, and results that were edited in them.
  *
- * `step.edited` is 1 where a user supplied the result, else null.
+ * `step.edited` is 1 if a user supplied the result, otherwise null.
  */
 export const forks = `
 ALTER TABLE step ADD COLUMN edited INTEGER;

@@ -1,4 +1,4 @@
-/** Version 18: which limit of a flow control key is pinned alone; null if both are, or none is. */
+/** Version 18: the limit of a flow control key that is pinned alone; null if both limits are pinned, or none is. */
 export const separatePins = `
 ALTER TABLE flow_control ADD COLUMN pinned_only TEXT;
 UPDATE flow_control SET pinned_only = 'parallelism' WHERE pinned = 1 AND rate IS NULL AND parallelism IS NOT NULL;

@@ -1,4 +1,4 @@
-/** Version 23: due tasks and schedules are read by queue instance, regardless of how many others have. */
+/** Version 23: due tasks and schedules are read by queue instance, regardless of how many other instances have. */
 export const tasksByInstance = `
 ALTER TABLE task ADD COLUMN tenant INTEGER;
 UPDATE task SET tenant = (SELECT r.tenant FROM run r WHERE r.seq = task.run_seq);

@@ -1,6 +1,7 @@
 /**
  * Version 30: counters of runs and steps by minute and hour. `insight_delta` has the counters of commits that are not added to
- * `insight` yet. `period`: 0 minute, 1 hour. `scope`: 0 all workflows, 1 plain messages, 2 the workflow.
+ * `insight` yet. `period` is 0 for a minute and 1 for an hour. `scope` is 0 for all workflows, 1 for plain messages, and 2 for the
+ * workflow.
  */
 export const insights = `
 CREATE TABLE insight_delta (

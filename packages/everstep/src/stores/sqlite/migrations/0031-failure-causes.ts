@@ -1,9 +1,9 @@
 /**
- * Version 31: what is known about the error of a failed attempt and of a dead letter, as JSON; null for earlier versions.
+ * Version 31: details of the error of a failed attempt and of a dead letter, as JSON; null for errors from earlier versions.
  *
  * `dead_letter.rules` is the version of the rules that computed the fingerprint. In the background, entries of earlier rules move
- * to the groups that they have now. `dead_letter_group.successor` is then the group that the entries of this one moved to; it is
- * empty if there are several. A group without entries is merged into its successor.
+ * to the groups that they have now. `dead_letter_group.successor` is then the group that the entries of this group moved to; it
+ * is empty if there are several. A group without entries is merged into its successor.
  */
 export const failureCauses = `
 ALTER TABLE attempt ADD COLUMN thrown TEXT;

@@ -1,6 +1,6 @@
 /**
- * Version 35: counters of a workflow, or of all, follow each other in the table, so that a chart reads one range. An index has the
- * counters of all workflows by time. `period`: 2 is a day. Groups that users have decided about have an index too.
+ * Version 35: the counters of a workflow, or of all workflows, are adjacent in the table, so that a chart reads one range. An index
+ * has the counters of all workflows by time. `period` is 2 for a day. There is also an index of triaged groups.
  */
 export const insightsAtScale = `
 CREATE TABLE ordered_insight (

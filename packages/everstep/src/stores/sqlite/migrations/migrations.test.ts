@@ -84,7 +84,7 @@ describe('a file of version 1', () => {
     assert.deepEqual(await store.loadRun({ runKey: keyed.key }), { ...keyed, known: 4, quietAt: -1, tasks });
     const loaded = await store.loadRun({ runKey: plain.key });
     assert.deepEqual([...(loaded?.tasks.values() ?? [])], [sleepTask(2, T0 + 2, T0 + 2), stepTask(4, T0 + 3)]);
-    // When a step was requested from the endpoint was not recorded then.
+    // Version 1 did not record the time when a step was requested from the endpoint.
     const { startedAt: _unknown, ...step } = sampleStep(0);
     assert.deepEqual(await store.loadJournal({ runKey: plain.key, from: 0 }), [step]);
     const history = await wholeHistory(store, { runKey: failed.key });
@@ -92,7 +92,7 @@ describe('a file of version 1', () => {
     assert.deepEqual([history?.invoked, history?.keptEvents], [[], []]);
   });
 
-  test('has its due tasks held by the keys of their runs', async () => {
+  test('has due tasks with the flow control keys of their runs', async () => {
     const due = await store.dueTasks({ before: T0 + 1000, after: null, limit: 100 });
     assert.deepEqual(
       due.map(({ runKey, slot, kind, flowControlKey }) => ({ runKey, slot, kind, flowControlKey })),

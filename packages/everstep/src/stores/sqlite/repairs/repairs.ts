@@ -12,17 +12,21 @@ import { sql } from '../../shared/sql/sql.js';
 import type { SqlSession } from '../connection/sql-session.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
-/** Entries per part: some ms each. */
+/** Maximum number of entries that are read in one turn of the event loop, which takes a few ms. */
 const DESCRIBED_PER_TURN = 250;
 const READ_PER_TURN = 4_000;
 const COUNTED_PER_TURN = 50_000;
 
-const ENDS: Readonly<Record<string, EndedItem['state']>> = { succeeded: 'succeeded', failed: 'failed', canceled: 'canceled' };
+const END_STATES: Readonly<Record<string, EndedItem['state']>> = {
+  succeeded: 'succeeded',
+  failed: 'failed',
+  canceled: 'canceled',
+};
 
-function endedOf(foundRow: Row): EndedItem | null {
+function endedItemOf(foundRow: Row): EndedItem | null {
   const [n, canary, status] = [integer(foundRow, 'n'), flag(foundRow, 'canary'), textOrNull(foundRow, 'status')];
   if (status === null) return goneItem(n, canary);
-  const state = ENDS[status];
+  const state = END_STATES[status];
   return state ? { n, canary, state, newDlqId: textOrNull(foundRow, 'dlq_id'), error: textOrNull(foundRow, 'error') } : null;
 }
 
@@ -41,7 +45,7 @@ async function describe(store: SqlSession, instanceId: string, dlqIds: readonly 
   return entries;
 }
 
-/** Counts cohorts here: grouping in SQL would sort all entries, and an index is not worth it for a single query per repair. */
+/** Counts the cohorts in memory. Grouping in SQL would sort all entries, and one query per repair does not justify an index. */
 async function cohorts(store: SqlSession, id: RepairId): Promise<readonly RepairCohort[]> {
   const cohortsByKey = new Map<string, { readonly workflowUrl: string; readonly fingerprint: string | null; count: number }>();
   for (let foundRows: readonly Row[] = [], after = -1; ; await nextTurn()) {
@@ -81,11 +85,11 @@ async function counts(store: SqlSession, id: RepairId): ReturnType<RepairStore['
       all[state] += countRow ? integer(countRow, 'items') : 0;
     }
   }
-  const canary = store.run(
+  const canaryRows = store.run(
     rows(sql`
       SELECT state, 1 AS items FROM repair_item ${indexedBy('repair_item_of_canary')} WHERE ${ofRepair(id)} AND canary = 1`),
   );
-  return { all, canary: countsOf(canary) };
+  return { all, canary: countsOf(canaryRows) };
 }
 
 export function createSqliteRepairs({ tenants, counters }: StoreParts, store: SqlSession): RepairStore {
@@ -100,13 +104,13 @@ export function createSqliteRepairs({ tenants, counters }: StoreParts, store: Sq
     cohorts: (id) => cohorts(store, id),
     counts: (id) => counts(store, id),
     async endedItems({ after, limit, ...id }) {
-      const started = store.run(
+      const startedRows = store.run(
         rows(sql`
           SELECT i.n, i.canary, r.status, r.error, d.dlq_id FROM repair_item i ${indexedBy('repair_item_by_state')}
           LEFT JOIN run r ON r.key = i.new_run_key LEFT JOIN dead_letter d ON d.seq = r.dead_letter_seq
           WHERE i.${ofRepair(id)} AND i.state = 'started' AND i.n > ${after} ORDER BY i.n LIMIT ${limit}`),
       );
-      return endedPage(started, limit, endedOf);
+      return endedPage(startedRows, limit, endedItemOf);
     },
   });
 }

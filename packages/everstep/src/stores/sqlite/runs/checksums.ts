@@ -10,20 +10,20 @@ import { integer, type Row, text } from '../connection/columns.js';
 
 type Value = string | Uint8Array;
 
-/** Returns the checksum in the form of the column: signed, so that it takes at most 4 bytes. Null for no value. */
+/** Returns the checksum in the form of the column: signed, so that it takes at most 4 bytes. Returns null if there is no value. */
 export const checksumOf = (value: Value | null): number | null => (value === null ? null : crc32(value) | 0);
 
-/** Returns whether the value is the one that was written. True without a checksum: an earlier version wrote the value. */
+/** Returns whether the value is unchanged. True if it has no checksum, because an earlier version wrote it. */
 const isUnchanged = (value: unknown, checksum: unknown): boolean =>
   typeof checksum !== 'number' || ((typeof value === 'string' || value instanceof Uint8Array) && checksumOf(value) === checksum);
 
-/** Returns the row. Throws DamagedValueError if the value in `column` is not the one that was written. */
-export function verifyRow(row: Row, column: string, checksum: string, describe: () => string): Row {
-  if (isUnchanged(row[column], row[checksum])) return row;
+/** Returns the row. Throws DamagedValueError if the value in `column` has changed since it was written. */
+export function verifyRow(row: Row, column: string, checksumColumn: string, describe: () => string): Row {
+  if (isUnchanged(row[column], row[checksumColumn])) return row;
   throw new DamagedValueError(`${describe()} is damaged: its checksum in the store does not match; run everstep verify`);
 }
 
-const VALUES = [
+const CHECKED_VALUES = [
   `SELECT r.key || ', step ' || s.step_id AS what, s.out AS value, s.out_crc AS checksum
    FROM step s JOIN run r ON r.seq = s.run_seq WHERE s.out_crc IS NOT NULL`,
   `SELECT r.key || ', payload' AS what, p.body AS value, p.body_crc AS checksum
@@ -34,7 +34,7 @@ const VALUES = [
 export function checkChecksums(database: Pick<DatabaseSync, 'prepare'>): CheckResult {
   const examples: string[] = [];
   let violations = 0;
-  for (const sql of VALUES)
+  for (const sql of CHECKED_VALUES)
     for (const row of database.prepare(sql).iterate()) {
       if (isUnchanged(row.value, integer(row, 'checksum'))) continue;
       violations++;

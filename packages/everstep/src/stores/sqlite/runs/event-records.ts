@@ -69,15 +69,15 @@ export class EventRecords implements Applier<WriteOf<'event'>> {
 
   private drop(runKey: string, eventKey: string): void {
     const { seq, tenant } = this.parts.runs.require(runKey);
-    for (const row of this.deleteEvent.all(seq, eventKey)) this.parts.stored.add(tenant, -integer(row, 'bytes'));
+    for (const row of this.deleteEvent.all(seq, eventKey)) this.parts.storedBytes.add(tenant, -integer(row, 'bytes'));
   }
 
   /** Returns the kept events of a run, oldest first. */
-  kept(runSeq: number): readonly KeptEvent[] {
+  keptEvents(runSeq: number): readonly KeptEvent[] {
     return this.selectEvents.all(runSeq).map(keptEventOf);
   }
 
-  keptWithoutContent(runSeq: number): readonly Omit<KeptEvent, 'content'>[] {
+  keptEventsWithoutContent(runSeq: number): readonly Omit<KeptEvent, 'content'>[] {
     return this.selectEventsWithoutContent.all(runSeq).map(eventWithoutContentOf);
   }
 

@@ -20,19 +20,19 @@ import type { EventRecords } from './event-records.js';
 import { STEP_WITH_ID, stepWithId } from './journal-writer.js';
 import type { RunReader } from './run-reader.js';
 
-const ALL = Number.MAX_SAFE_INTEGER;
+const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 function listedTaskOf(row: Row): ListedTask {
   const task = taskOf(row);
   return flag(row, 'stripped') ? { ...task, bodyLeftOut: integer(row, 'row_bytes') } : task;
 }
 
-/** Reads rows until the part is full. Each row contains its bytes in `row_bytes` and its position in `place`. */
+/** Reads rows until the part is full. Each row contains its bytes in `row_bytes` and its position in `position`. */
 function partOf<Item>(rows: Iterable<Row>, { maxRows, maxBytes }: PartBounds, read: (row: Row) => Item): Part<Item> {
   const items: Item[] = [];
   let bytes = 0;
   for (const row of rows) {
-    if (items.length >= maxRows || bytes >= maxBytes) return { items, next: String(integer(row, 'place')) };
+    if (items.length >= maxRows || bytes >= maxBytes) return { items, next: String(integer(row, 'position')) };
     items.push(read(row));
     bytes += integer(row, 'row_bytes') + LIMITS.rowBytes;
   }
@@ -58,18 +58,19 @@ export class HistoryReader {
     this.parts = parts;
     this.runs = runs;
     this.events = events;
-    const common = listOf([...STEP_COLUMNS, 'edited']);
-    // The row header contains the length of a text, so a long text is not read for it.
-    const steps = (sent: string, sentBytes: string) =>
+    const commonColumns = listOf([...STEP_COLUMNS, 'edited']);
+    // The row header contains the length of a text, so a long text is not read to measure it.
+    const prepareSteps = (sent: string, sentBytes: string) =>
       connection.prepare(
-        `SELECT ${common}${sent}, idx AS place, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ? THEN out END AS out,
+        `SELECT ${commonColumns}${sent}, idx AS position, octet_length(out) AS out_bytes,
+           CASE WHEN octet_length(out) <= ? THEN out END AS out,
            octet_length(name) + ${sentBytes} + CASE WHEN octet_length(out) <= ? THEN octet_length(out) ELSE 0 END AS row_bytes
          FROM step WHERE run_seq = ? AND idx >= ? AND idx < ? ORDER BY idx`,
       );
-    this.selectSteps = steps('', '0');
-    this.selectStepsWithSent = steps(', sent', 'coalesce(octet_length(sent), 0)');
+    this.selectSteps = prepareSteps('', '0');
+    this.selectStepsWithSent = prepareSteps(', sent', 'coalesce(octet_length(sent), 0)');
     this.selectStep = connection.prepare(
-      `SELECT ${common}, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ? THEN out END AS out
+      `SELECT ${commonColumns}, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ? THEN out END AS out
        FROM step WHERE ${STEP_WITH_ID}`,
     );
     this.selectLength = connection.prepare('SELECT coalesce(max(idx) + 1, 0) AS length FROM step WHERE run_seq = ?');
@@ -79,19 +80,20 @@ export class HistoryReader {
     );
     const stripped = `kind IN ('call', 'invoke') AND octet_length(detail) > ${LIMITS.maxInlineBytes}`;
     this.selectTasks = connection.prepare(
-      `SELECT ${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS])}, slot AS place, coalesce(octet_length(name), 0) + coalesce(octet_length(detail), 0) AS row_bytes,
+      `SELECT ${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS])}, slot AS position,
+         coalesce(octet_length(name), 0) + coalesce(octet_length(detail), 0) AS row_bytes,
          coalesce(${stripped}, 0) AS stripped,
          CASE WHEN ${stripped} THEN json_remove(detail, '$.body', '$.invoke.body') ELSE detail END AS detail
        FROM task WHERE run_seq = ? AND slot >= ? ORDER BY slot`,
     );
-    const attempts = (exchange: string, bytes: string) =>
+    const prepareAttempts = (exchange: string, bytes: string) =>
       connection.prepare(
-        `SELECT seq AS place, ${listOf(ATTEMPT_COLUMNS)}${exchange},
+        `SELECT seq AS position, ${listOf(ATTEMPT_COLUMNS)}${exchange},
            octet_length(message) + coalesce(octet_length(thrown), 0) + ${bytes} AS row_bytes
          FROM attempt WHERE run_seq = ? AND seq >= ? AND (? IS NULL OR slot = ?) ORDER BY seq`,
       );
-    this.selectAttempts = attempts('', '0');
-    this.selectExchanges = attempts(', exchange', 'coalesce(octet_length(exchange), 0)');
+    this.selectAttempts = prepareAttempts('', '0');
+    this.selectExchanges = prepareAttempts(', exchange', 'coalesce(octet_length(exchange), 0)');
     this.selectInvoked = connection.prepare(
       `SELECT key AS run_key, workflow_run_id, created_at, origin, status FROM run
        WHERE invoked_by_run_key = ? ORDER BY seq LIMIT ${LIMITS.maxListedInvocations}`,
@@ -116,12 +118,12 @@ export class HistoryReader {
         .all(query.runKey)
         .map(invokedOf)
         .sort((a, b) => a.stepId - b.stepId),
-      keptEvents: this.events.keptWithoutContent(seq),
+      keptEvents: this.events.keptEventsWithoutContent(seq),
     };
   }
 
   steps(query: HistoryQuery & { readonly from: string; readonly below?: number }): Part<ListedStep> {
-    const { runKey, bounds, maxOutBytes, exchanges, from, below = ALL } = query;
+    const { runKey, bounds, maxOutBytes, exchanges, from, below = NO_LIMIT } = query;
     const seq = this.seqOf(runKey);
     if (seq === null) return { items: [], next: null };
     const select = exchanges ? this.selectStepsWithSent : this.selectSteps;
@@ -137,11 +139,11 @@ export class HistoryReader {
   tasks({ runKey, bounds, from }: Pick<HistoryQuery, 'runKey' | 'bounds'> & { readonly from: string | null }): Part<ListedTask> {
     const seq = this.seqOf(runKey);
     if (seq === null) return { items: [], next: null };
-    return partOf(this.selectTasks.iterate(seq, from === null ? -ALL : Number(from)), bounds, listedTaskOf);
+    return partOf(this.selectTasks.iterate(seq, from === null ? -NO_LIMIT : Number(from)), bounds, listedTaskOf);
   }
 
   firstTasks(runKeys: readonly string[], limit: number): ReadonlyMap<string, readonly ListedTask[]> {
-    const bounds = { maxRows: limit, maxBytes: ALL };
+    const bounds = { maxRows: limit, maxBytes: NO_LIMIT };
     return new Map(runKeys.map((runKey) => [runKey, this.tasks({ runKey, bounds, from: null }).items]));
   }
 

@@ -1,4 +1,4 @@
-/** Writes of journals and failed attempts. They are on the hot path. */
+/** Writes journals and failed attempts. These writes are on the hot path. */
 import type { StatementSync } from 'node:sqlite';
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
@@ -12,7 +12,7 @@ import { checksumOf } from './checksums.js';
 const NEW_STEP = [...STEP_COLUMNS, 'out', 'out_crc'] as const;
 const NEW_ATTEMPT = [...ATTEMPT_COLUMNS, 'exchange'] as const;
 
-/** SQL: the step of a run with an id. */
+/** SQL condition that selects the step of a run by its id. */
 export const STEP_WITH_ID = 'run_seq = ? AND (idx = ? AND step_id = idx + 1 OR step_id = ? AND step_id <> idx + 1)';
 /** Returns the values for the parameters of `STEP_WITH_ID`. */
 export const stepWithId = (seq: number, stepId: number) => [seq, stepId - 1, stepId] as const;
@@ -26,7 +26,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
   private readonly copySteps: StatementSync;
   private readonly selectBytes: StatementSync;
   private readonly markEdited: StatementSync;
-  private readonly keepSent: StatementSync;
+  private readonly updateSent: StatementSync;
   private readonly insertAttempt: StatementSync;
 
   constructor(parts: StoreParts) {
@@ -47,7 +47,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
        WHERE s.run_seq = ? AND s.idx >= ? AND s.idx < ? AND s.idx NOT IN (SELECT value FROM json_each(?))`,
     );
     this.markEdited = connection.prepare('UPDATE step SET edited = 1 WHERE run_seq = ? AND idx = ?');
-    this.keepSent = connection.prepare('UPDATE step SET sent = ? WHERE run_seq = ? AND idx = ?');
+    this.updateSent = connection.prepare('UPDATE step SET sent = ? WHERE run_seq = ? AND idx = ?');
     this.insertAttempt = connection.prepare(
       `INSERT INTO attempt (run_seq, ${listOf(NEW_ATTEMPT)}) VALUES (?, ${NEW_ATTEMPT.map(() => '?').join(', ')})`,
     );
@@ -68,10 +68,10 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
         this.stageJournal(write);
         break;
       case 'adopt-journal':
-        this.parts.staged.adopt(write.runKey, write.steps);
+        this.parts.stagedJournals.adopt(write.runKey, write.steps);
         break;
       case 'abandon-journal':
-        this.parts.staged.abandon(write.runKey);
+        this.parts.stagedJournals.abandon(write.runKey);
         break;
       default:
         write satisfies never;
@@ -81,26 +81,26 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
   private recordStep(runKey: string, step: RecordedStep): void {
     const run = this.parts.runs.require(runKey);
     const isInOrder = step.stepId === step.index + 1;
-    if (!(isInOrder && run.stepsInOrder) && this.selectWithId.get(...stepWithId(run.seq, step.stepId)))
+    if (!(isInOrder && run.hasStepsInOrder) && this.selectWithId.get(...stepWithId(run.seq, step.stepId)))
       throw new Error(`step ${step.stepId} of the run ${runKey} is already recorded`);
-    run.stepsInOrder &&= isInOrder;
+    run.hasStepsInOrder &&= isInOrder;
     const columns = stepColumnsOf(step);
     this.insertStep.run(run.seq, ...STEP_COLUMNS.map((name) => columns[name]), step.out, checksumOf(step.out));
     // Separate statements, because few steps need them.
     if (step.edited) this.markEdited.run(run.seq, step.index);
-    if (step.sent) this.keepSent.run(JSON.stringify(step.sent), run.seq, step.index);
+    if (step.sent) this.updateSent.run(JSON.stringify(step.sent), run.seq, step.index);
   }
 
   private copyJournal({ fromRunKey, toRunKey, length, without = [] }: Kind<'copy-journal'>): void {
-    const to = this.parts.runs.require(toRunKey);
-    to.stepsInOrder = false;
-    this.copy(fromRunKey, to.seq, { from: 0, below: length ?? Number.MAX_SAFE_INTEGER, without });
+    const toRun = this.parts.runs.require(toRunKey);
+    toRun.hasStepsInOrder = false;
+    this.copy(fromRunKey, toRun.seq, { from: 0, below: length ?? Number.MAX_SAFE_INTEGER, without });
   }
 
   private stageJournal(write: Kind<'stage-journal'>): void {
     const { fromRunKey, toRunKey, at } = write;
     const { tenant } = this.parts.runs.require(fromRunKey);
-    this.copy(fromRunKey, this.parts.staged.seqFor(toRunKey, tenant, at), write);
+    this.copy(fromRunKey, this.parts.stagedJournals.reserveSeq(toRunKey, tenant, at), write);
   }
 
   private copy(
@@ -111,7 +111,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
     const { seq, tenant } = this.parts.runs.require(fromRunKey);
     const range = [seq, from, below, JSON.stringify(without)] as const;
     this.copySteps.run(toSeq, ...range);
-    this.parts.stored.add(tenant, integer(this.selectBytes.get(...range) ?? {}, 'bytes'));
+    this.parts.storedBytes.add(tenant, integer(this.selectBytes.get(...range) ?? {}, 'bytes'));
   }
 
   private recordAttempt(runKey: string, attempt: FailedAttempt): void {

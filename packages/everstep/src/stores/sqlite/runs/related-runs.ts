@@ -9,13 +9,13 @@ import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-records.js';
 export class RelatedRuns {
   private readonly parts: StoreParts;
   /** Each statement finds its runs by an index, in the order of their creation. */
-  private readonly selects: readonly StatementSync[];
+  private readonly statements: readonly StatementSync[];
 
   constructor(parts: StoreParts) {
     this.parts = parts;
     const select = (where: string) =>
       parts.connection.prepare(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE ${where} ORDER BY r.seq LIMIT ?`);
-    this.selects = [
+    this.statements = [
       select('r.invoked_by_run_key = ?'),
       select('r.forked_from_run_key = ?'),
       // At most one run.
@@ -26,7 +26,7 @@ export class RelatedRuns {
   /** Returns the runs created from this one, in the order of their creation. */
   descendantsOf(runKey: string, limit: number): readonly RunRecord[] {
     if (this.parts.runs.find(runKey) === null) return [];
-    const rows = this.selects.flatMap((select) => select.all(runKey, limit));
+    const rows = this.statements.flatMap((select) => select.all(runKey, limit));
     // A run has one origin, so no run is found twice.
     return rows
       .sort((a, b) => integer(a, 'seq') - integer(b, 'seq'))

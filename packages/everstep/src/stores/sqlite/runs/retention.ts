@@ -21,13 +21,13 @@ import { FACET, type Facet, stateValues } from '../listing/facets/facets.js';
 import type { Direction } from '../listing/facets/members.js';
 import { RunRemover } from './run-remover.js';
 
-/** Blocks read before the search yields, which takes a few ms. */
+/** Number of blocks read before the search yields, which takes a few ms. */
 const BLOCKS_PER_TURN = 2;
 /** Rows after which a transaction takes no further run, so that it takes a few ms. */
 const ROWS_PER_REMOVAL = 1000;
 
 /** SQL: a task that waits for the run `r`. A parked task counts while its run can be resumed. */
-const NEEDED = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
+const NEEDED_BY_TASK = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
   WHERE t.child_run_key = r.key AND (w.status = 'active' OR w.dead_letter_seq IS NOT NULL)`;
 
 /** The rows of one state: runs or dead letters. */
@@ -54,10 +54,10 @@ interface RowStatements {
 /** Rows to remove: those that ended before a time (Unix ms), and those up to a row number. */
 interface Bounds {
   readonly endedBefore: number;
-  readonly upTo: number;
+  readonly upToSeq: number;
 }
 
-/** How many runs, and rows of any kind, a call can still remove. */
+/** Numbers of runs, and of rows of any kind, that a call can still remove. */
 interface Quota {
   runs: number;
   rows: number;
@@ -69,7 +69,8 @@ const hasQuota = ({ runs, rows }: Quota): boolean => runs > 0 && rows > 0;
 class Turns {
   private blocksLeft = BLOCKS_PER_TURN;
 
-  async read(): Promise<void> {
+  /** Yields to other work if this was the last block of the turn. */
+  async noteBlock(): Promise<void> {
     this.blocksLeft--;
     if (this.blocksLeft > 0) return;
     this.blocksLeft = BLOCKS_PER_TURN;
@@ -93,27 +94,29 @@ export class Retention {
     this.transaction = transaction;
     this.deadLetters = deadLetters;
     this.runs = new RunRemover(parts);
-    const ofRuns = 'FROM run r WHERE r.seq BETWEEN ? AND ? AND r.tenant = ? AND r.status = ? AND r.dead_letter_seq IS NULL';
+    const fromRuns = 'FROM run r WHERE r.seq BETWEEN ? AND ? AND r.tenant = ? AND r.status = ? AND r.dead_letter_seq IS NULL';
     this.runStatements = {
-      facts: connection.prepare(`SELECT count(*) AS row_count, min(r.completed_at) AS earliest ${ofRuns}`),
-      keptBoundary: connection.prepare(`SELECT r.seq ${ofRuns} ORDER BY r.seq DESC LIMIT 1 OFFSET ?`),
+      facts: connection.prepare(`SELECT count(*) AS row_count, min(r.completed_at) AS first_ended_at ${fromRuns}`),
+      keptBoundary: connection.prepare(`SELECT r.seq ${fromRuns} ORDER BY r.seq DESC LIMIT 1 OFFSET ?`),
       removable: connection.prepare(
-        `SELECT r.seq ${ofRuns} AND (r.completed_at < ? OR r.seq <= ?)
+        `SELECT r.seq ${fromRuns} AND (r.completed_at < ? OR r.seq <= ?)
          AND NOT EXISTS (SELECT 1 FROM run b WHERE b.key = r.became_run_key AND b.status = 'active')
-         AND NOT EXISTS (${NEEDED}) ORDER BY r.seq LIMIT ?`,
+         AND NOT EXISTS (${NEEDED_BY_TASK}) ORDER BY r.seq LIMIT ?`,
       ),
     };
-    const ofEntries = 'd.seq BETWEEN ? AND ? AND d.tenant = ?';
+    const entryCondition = 'd.seq BETWEEN ? AND ? AND d.tenant = ?';
     this.entryStatements = {
       facts: connection.prepare(
-        `SELECT count(*) AS row_count, min(d.created_at) AS earliest FROM dead_letter d WHERE ${ofEntries}`,
+        `SELECT count(*) AS row_count, min(d.created_at) AS first_ended_at FROM dead_letter d WHERE ${entryCondition}`,
       ),
-      keptBoundary: connection.prepare(`SELECT d.seq FROM dead_letter d WHERE ${ofEntries} ORDER BY d.seq DESC LIMIT 1 OFFSET ?`),
+      keptBoundary: connection.prepare(
+        `SELECT d.seq FROM dead_letter d WHERE ${entryCondition} ORDER BY d.seq DESC LIMIT 1 OFFSET ?`,
+      ),
       removable: connection.prepare(
         `SELECT d.seq FROM dead_letter d JOIN run r ON r.seq = d.run_seq
-         WHERE ${ofEntries} AND (d.created_at < ? OR d.seq <= ?)
+         WHERE ${entryCondition} AND (d.created_at < ? OR d.seq <= ?)
          AND NOT EXISTS (SELECT 1 FROM task c WHERE c.run_seq = d.run_seq AND c.slot = ${CALLBACK_SLOT})
-         AND NOT EXISTS (${NEEDED}) ORDER BY d.seq LIMIT ?`,
+         AND NOT EXISTS (${NEEDED_BY_TASK}) ORDER BY d.seq LIMIT ?`,
       ),
     };
   }
@@ -127,33 +130,33 @@ export class Retention {
     if (tenant === null || (endedBefore === null && keepNewest === null)) return 0;
     const rows = this.rowsOf(instanceId, tenant, state);
     const turns = new Turns();
-    const upTo = keepNewest === null ? 0 : await this.keptBoundary(rows, keepNewest, turns);
-    const bounds = { endedBefore: endedBefore ?? 0, upTo };
+    const upToSeq = keepNewest === null ? 0 : await this.keptBoundary(rows, keepNewest, turns);
+    const bounds = { endedBefore: endedBefore ?? 0, upToSeq };
     const quota = { runs: limit, rows: ROWS_PER_REMOVAL };
     // The counts of a block are dropped with each removal, so the next call continues in it without counting its rows again.
     const { lastRemoved: last } = this;
     if (last?.tenant === tenant && last.state === state) this.removeFrom(rows, bounds, last.block, quota);
     if (hasQuota(quota)) await this.removeInOrder(rows, bounds, quota, turns);
-    const removed = limit - quota.runs;
-    if (removed > 0) await this.parts.connection.durable();
-    return removed;
+    const removedRuns = limit - quota.runs;
+    if (removedRuns > 0) await this.parts.connection.waitUntilDurable();
+    return removedRuns;
   }
 
   private async removeInOrder(rows: RemovableRows, bounds: Bounds, quota: Quota, turns: Turns): Promise<void> {
     const createdTo = rows.order.range(0, bounds.endedBefore - 1).to;
-    for (const block of this.blocks(rows, 'up', Math.max(createdTo, bounds.upTo))) {
+    for (const block of this.blocks(rows, 'up', Math.max(createdTo, bounds.upToSeq))) {
       const facts = await this.factsOf(rows, block, turns);
-      if (facts.rows === 0 || (facts.earliest >= bounds.endedBefore && rangeOf(block)[0] > bounds.upTo)) continue;
+      if (facts.rows === 0 || (facts.firstEndedAt >= bounds.endedBefore && rangeOf(block)[0] > bounds.upToSeq)) continue;
       this.removeFrom(rows, bounds, block, quota);
       if (!hasQuota(quota)) return;
-      await turns.read();
+      await turns.noteBlock();
     }
   }
 
-  /** Subtracts the removed bytes from the stored bytes. */
-  private removeFrom(rows: RemovableRows, { endedBefore, upTo }: Bounds, block: number, quota: Quota): void {
+  /** Removes rows from one block, as far as the quota allows. */
+  private removeFrom(rows: RemovableRows, { endedBefore, upToSeq }: Bounds, block: number, quota: Quota): void {
     const { tenant, state, instanceId } = rows;
-    const foundRows = rows.statements.removable.all(...rangeOf(block), ...rows.stateParameters, endedBefore, upTo, quota.runs);
+    const foundRows = rows.statements.removable.all(...rangeOf(block), ...rows.stateParameters, endedBefore, upToSeq, quota.runs);
     this.lastRemoved = foundRows.length > 0 ? { tenant, state, block } : null;
     if (foundRows.length === 0) return;
     const removedCounts = this.transaction.run(() => {
@@ -191,25 +194,28 @@ export class Retention {
     block: number,
     turns: Turns,
   ): Promise<BlockFacts> {
-    const { ended } = this.parts;
-    const cached = ended.find(tenant, state, block);
+    const { endedBlocks } = this.parts;
+    const cached = endedBlocks.find(tenant, state, block);
     if (cached) return cached;
     const row = statements.facts.get(...rangeOf(block), ...stateParameters) ?? {};
-    const facts = { rows: integer(row, 'row_count'), earliest: integerOrNull(row, 'earliest') ?? Number.POSITIVE_INFINITY };
-    ended.remember(tenant, state, block, facts);
-    await turns.read();
+    const facts = {
+      rows: integer(row, 'row_count'),
+      firstEndedAt: integerOrNull(row, 'first_ended_at') ?? Number.POSITIVE_INFINITY,
+    };
+    endedBlocks.remember(tenant, state, block, facts);
+    await turns.noteBlock();
     return facts;
   }
 
   /** Returns the blocks that may have such rows, between the first row and `last`. */
   private *blocks({ tenant, facet, values }: RemovableRows, direction: Direction, last: number): Generator<number> {
     const members = this.parts.facetReader.anyOf(tenant, facet, values, direction);
-    const up = direction === 'up';
-    let block = members.seek(up ? 0 : blockOf(last));
+    const isUp = direction === 'up';
+    let block = members.seek(isUp ? 0 : blockOf(last));
     while (block !== null && block <= blockOf(last)) {
       yield block;
-      if (!up && block === 0) return;
-      block = members.seek(up ? block + 1 : block - 1);
+      if (!isUp && block === 0) return;
+      block = members.seek(isUp ? block + 1 : block - 1);
     }
   }
 

@@ -4,26 +4,26 @@ import { integer, text } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 import type { RunKind } from '../listing/facets/facets.js';
 
-/** Runs in each of two generations. */
+/** Maximum number of runs in each of two generations. */
 const GENERATION_SIZE = 10_000;
 
 export interface RunEntry {
   readonly seq: number;
   readonly tenant: number;
   readonly kind: RunKind;
-  readonly active: boolean;
+  readonly isActive: boolean;
   /** Slots with event waiters; null if there are none. It is in memory so that other slots cost no statement. */
   waitSlots: Set<number> | null;
-  /** Whether the id of every recorded step is one more than its index. False: it is unknown, or some are not. */
-  stepsInOrder: boolean;
+  /** Whether the id of every recorded step is one more than its index. False if this is not known. */
+  hasStepsInOrder: boolean;
 }
 
 export class RunDirectory {
   private readonly select: StatementSync;
   private readonly selectWaitSlots: StatementSync;
-  private readonly selectBehind: StatementSync;
-  private young = new Map<string, RunEntry>();
-  private old = new Map<string, RunEntry>();
+  private readonly selectNext: StatementSync;
+  private youngEntries = new Map<string, RunEntry>();
+  private oldEntries = new Map<string, RunEntry>();
 
   constructor(connection: Connection) {
     this.select = connection.prepare(
@@ -33,18 +33,18 @@ export class RunDirectory {
        FROM run WHERE key = ?`,
     );
     this.selectWaitSlots = connection.prepare('SELECT DISTINCT slot FROM waiter WHERE run_seq = ?');
-    this.selectBehind = connection.prepare('SELECT seq FROM run WHERE key > ? ORDER BY key LIMIT 1');
+    this.selectNext = connection.prepare('SELECT seq FROM run WHERE key > ? ORDER BY key LIMIT 1');
   }
 
   find(runKey: string): RunEntry | null {
-    const young = this.young.get(runKey);
-    if (young) return young;
-    const entry = this.old.get(runKey) ?? this.load(runKey);
+    const youngEntry = this.youngEntries.get(runKey);
+    if (youngEntry) return youngEntry;
+    const entry = this.oldEntries.get(runKey) ?? this.load(runKey);
     if (entry) this.remember(runKey, entry);
     return entry;
   }
 
-  /** Returns the run. Throws if it does not exist: the write that names it is then faulty. */
+  /** Returns the run. Throws if it does not exist, because the write that refers to it is then invalid. */
   require(runKey: string): RunEntry {
     const entry = this.find(runKey);
     if (!entry) throw new Error(`there is no run with the key ${runKey}`);
@@ -52,31 +52,31 @@ export class RunDirectory {
   }
 
   remember(runKey: string, entry: RunEntry): void {
-    if (this.young.size >= GENERATION_SIZE) {
-      this.old = this.young;
-      this.young = new Map();
+    if (this.youngEntries.size >= GENERATION_SIZE) {
+      this.oldEntries = this.youngEntries;
+      this.youngEntries = new Map();
     }
-    this.young.set(runKey, entry);
+    this.youngEntries.set(runKey, entry);
   }
 
   /** Returns the row number of the run; for an unknown key, a number after all runs with smaller keys. */
   rowNumberOf(runKey: string): number {
     const entry = this.find(runKey);
     if (entry) return entry.seq;
-    const row = this.selectBehind.get(runKey);
+    const row = this.selectNext.get(runKey);
     return row ? integer(row, 'seq') - 0.5 : Number.MAX_SAFE_INTEGER;
   }
 
   /** Forgets a removed run. */
   drop(runKey: string): void {
-    this.young.delete(runKey);
-    this.old.delete(runKey);
+    this.youngEntries.delete(runKey);
+    this.oldEntries.delete(runKey);
   }
 
   /** Forgets all runs, because a rollback may have undone some of them. */
   forget(): void {
-    this.young.clear();
-    this.old.clear();
+    this.youngEntries.clear();
+    this.oldEntries.clear();
   }
 
   private load(runKey: string): RunEntry | null {
@@ -86,7 +86,7 @@ export class RunDirectory {
     const waitSlots =
       integer(row, 'waits') === 0 ? null : new Set(this.selectWaitSlots.all(seq).map((waiter) => integer(waiter, 'slot')));
     const kind = integer(row, 'is_message') === 1 ? 'message' : 'workflow';
-    const [active, stepsInOrder] = [text(row, 'status') === 'active', integer(row, 'out_of_order') === 0];
-    return { seq, tenant: integer(row, 'tenant'), kind, active, waitSlots, stepsInOrder };
+    const [isActive, hasStepsInOrder] = [text(row, 'status') === 'active', integer(row, 'out_of_order') === 0];
+    return { seq, tenant: integer(row, 'tenant'), kind, isActive, waitSlots, hasStepsInOrder };
   }
 }

@@ -20,7 +20,7 @@ const DELIVERY_COLUMNS = `
   CASE t.kind WHEN 'call' THEN t.flow_key WHEN 'advance' THEN r.flow_key WHEN 'step' THEN r.flow_key WHEN 'message' THEN r.flow_key END AS flow_key,
   t.queue`;
 
-const DUE = `
+const DUE_TASKS = `
   SELECT t.due_at, t.run_seq, t.slot, t.kind, r.key, n.instance_id, ${DELIVERY_COLUMNS}
   FROM task t JOIN run r ON r.seq = t.run_seq JOIN tenant n ON n.seq = r.tenant
   WHERE t.due_at <= ? AND (t.due_at, t.run_seq, t.slot) > (?, ?, ?)`;
@@ -84,8 +84,8 @@ export class RunReader {
       'SELECT content_type, forward_headers, octet_length(body) AS body_bytes FROM payload WHERE run_seq = ?',
     );
     this.selectResult = connection.prepare('SELECT result FROM run WHERE seq = ?');
-    this.selectDueTasks = connection.prepare(`${DUE} ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`);
-    this.selectDueTasksOf = connection.prepare(`${DUE} AND t.tenant = ? ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`);
+    this.selectDueTasks = connection.prepare(`${DUE_TASKS} ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`);
+    this.selectDueTasksOf = connection.prepare(`${DUE_TASKS} AND t.tenant = ? ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`);
     this.selectNextTenant = connection.prepare(
       `SELECT n.seq, n.instance_id FROM tenant n
        WHERE n.seq = (SELECT tenant FROM task WHERE due_at IS NOT NULL AND tenant > ? ORDER BY tenant LIMIT 1)`,
@@ -102,10 +102,14 @@ export class RunReader {
     const row = seq === undefined ? undefined : this.selectIdentity.get(seq);
     if (seq === undefined || !row) return null;
     const size = this.selectJournalSize.get(seq) ?? {};
-    const open = this.tasksOf(seq);
-    const tasks = new Map(open.map((task) => [task.slot, task]));
+    const openTasks = this.tasksOf(seq);
+    const tasks = new Map(openTasks.map((task) => [task.slot, task]));
     const journalLength = integer(size, 'entries');
-    const usedPositions = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
+    const usedPositions = {
+      entries: journalLength,
+      lastStepId: integer(size, 'last_step_id'),
+      lastSlot: openTasks.at(-1)?.slot ?? 0,
+    };
     const known = nextPosition(usedPositions);
     return {
       ...runIdentityOf(row),
@@ -115,7 +119,7 @@ export class RunReader {
       quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
       version: 0,
       tasks,
-      keptEvents: integer(row, 'keeps_events') === 0 ? [] : this.events.kept(seq),
+      keptEvents: integer(row, 'keeps_events') === 0 ? [] : this.events.keptEvents(seq),
       failureFunction: integer(row, 'failure_function') === 1,
     };
   }
@@ -187,7 +191,7 @@ export class RunReader {
     return row ? integer(row, 'due_at') : null;
   }
 
-  /** Returns how often the delivery was retried that failed the run at `at`; 0 if no delivery did. */
+  /** Returns the number of retries of the delivery that failed the run at `at`; 0 if no delivery failed it. */
   retriesBeforeFailure(runKey: string, at: number): number {
     const seq = this.parts.runs.find(runKey)?.seq;
     const row = seq === undefined ? undefined : this.selectRetries.get(seq, at);

@@ -1,7 +1,7 @@
-/** Columns and tables of the statements that read runs and their steps. */
+/** SQL of the statements that read runs. */
 import { LIMITS } from '../../../config/limits.js';
 
-/** Columns and tables for runRecordOf. */
+/** Columns and tables of a statement whose rows `runRecordOf` reads. */
 export const RUN_RECORD_COLUMNS = `
   r.seq, r.key AS run_key, t.instance_id, r.workflow_run_id, r.created_at, r.dialect, r.workflow_url, r.caller_ip, r.origin,
   r.settings, r.status, r.completed_at, r.error, d.dlq_id, r.became_kind,

@@ -27,16 +27,16 @@ export class RunRemover {
   }
 
   /**
-   * Returns the number of removed rows. The run must have no dead letter, and must have ended unless `allowed` includes active
-   * runs.
+   * Removes the run and returns the number of removed rows. The run must have no dead letter, and must have ended unless
+   * `allowedRuns` includes active runs.
    */
-  remove(tenant: number, seq: number, allowed: 'ended' | 'active-too' = 'ended'): number {
-    const { runs, facets, ended, stored } = this.parts;
+  remove(tenant: number, seq: number, allowedRuns: 'ended' | 'active-too' = 'ended'): number {
+    const { runs, facets, endedBlocks, storedBytes } = this.parts;
     const row = this.selectIndexed.get(seq);
     if (!row) throw new Error(`there is no run in row ${seq}`);
     const key = text(row, 'key');
     const status = word(row, 'status', STATUSES);
-    if (status === 'active' && allowed === 'ended') throw new Error(`the run ${key} has not ended`);
+    if (status === 'active' && allowedRuns === 'ended') throw new Error(`the run ${key} has not ended`);
     const indexed = {
       status,
       workflowUrl: text(row, 'workflow_url'),
@@ -45,13 +45,13 @@ export class RunRemover {
       settings: json<RunSettings>(row, 'settings'),
     };
     for (const value of runFacetsOf(indexed)) facets.remove(tenant, value, seq);
-    stored.add(tenant, -integer(row, 'bytes'));
+    storedBytes.add(tenant, -integer(row, 'bytes'));
     let rows = 1;
     for (const statement of this.deleteRelatedRows) rows += Number(statement.run(seq).changes);
     this.deleteDeduplication.run(key);
     this.deleteRun.run(seq);
     runs.drop(key);
-    if (status !== 'active') ended.changed(tenant, status, seq);
+    if (status !== 'active') endedBlocks.noteChange(tenant, status, seq);
     return rows;
   }
 }

@@ -1,4 +1,4 @@
-/** Writes of run rows, their payloads and their entries in the facet index. Keeps invariant 4. */
+/** Writes the rows of runs, their payloads and their values in the facet index. Keeps invariant 4. */
 import type { StatementSync } from 'node:sqlite';
 import type { Run, RunOutcome, RunPayload } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
@@ -14,7 +14,7 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
   private readonly insertRun: StatementSync;
   private readonly insertPayload: StatementSync;
   private readonly copyPayload: StatementSync;
-  private readonly updateEnded: StatementSync;
+  private readonly updateOutcome: StatementSync;
   private readonly updateFailureFunction: StatementSync;
   private readonly updateForkedFrom: StatementSync;
 
@@ -34,7 +34,7 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
        SELECT ?, content_type, forward_headers, body, body_crc FROM payload WHERE run_seq = ?
        RETURNING ${storedSql('payload', 'payload')} AS bytes`,
     );
-    this.updateEnded = connection.prepare(
+    this.updateOutcome = connection.prepare(
       `UPDATE run SET status = ?, completed_at = ?, result = ?, error = ? WHERE seq = ? AND status = 'active'`,
     );
     this.updateFailureFunction = connection.prepare('UPDATE run SET failure_function = 1 WHERE seq = ?');
@@ -58,13 +58,13 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
   }
 
   private create(run: Run, input: RunPayload | { readonly copyOf: string }): void {
-    const { tenants, runs, runOrder, facets, staged } = this.parts;
+    const { tenants, runs, runOrder, facets, stagedJournals } = this.parts;
     const tenant = tenants.findOrCreate(run.instanceId);
     // If its journal was staged, the row number was reserved then.
-    const reserved = run.origin?.kind === 'fork' || run.origin?.kind === 'resume' ? staged.find(run.key) : null;
-    const listedAt = reserved?.listedAt ?? runOrder.listedAt(run.createdAt);
+    const stagedJournal = run.origin?.kind === 'fork' || run.origin?.kind === 'resume' ? stagedJournals.find(run.key) : null;
+    const listedAt = stagedJournal?.listedAt ?? runOrder.nextListedAt(run.createdAt);
     const inserted = this.insertRun.run(
-      reserved?.runSeq ?? null,
+      stagedJournal?.runSeq ?? null,
       run.key,
       tenant,
       run.status,
@@ -83,10 +83,10 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
     );
     const seq = Number(inserted.lastInsertRowid);
     if (run.origin?.kind === 'fork') this.updateForkedFrom.run(run.origin.runKey, seq);
-    runOrder.added(seq, listedAt);
+    runOrder.noteAdded(seq, listedAt);
     const kind = run.settings.message ? 'message' : 'workflow';
-    const active = run.status === 'active';
-    runs.remember(run.key, { seq, tenant, kind, active, waitSlots: null, stepsInOrder: reserved === null });
+    const isActive = run.status === 'active';
+    runs.remember(run.key, { seq, tenant, kind, isActive, waitSlots: null, hasStepsInOrder: stagedJournal === null });
     this.insertInput(seq, tenant, input);
     for (const value of runFacetsOf(run)) facets.add(tenant, value, seq);
   }
@@ -102,23 +102,23 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
       );
       return;
     }
-    const copied = this.copyPayload.get(seq, this.parts.runs.require(input.copyOf).seq);
-    if (copied) this.parts.stored.add(tenant, integer(copied, 'bytes'));
+    const copiedRow = this.copyPayload.get(seq, this.parts.runs.require(input.copyOf).seq);
+    if (copiedRow) this.parts.storedBytes.add(tenant, integer(copiedRow, 'bytes'));
     else throw new Error(`the run ${input.copyOf} has no payload to copy`);
   }
 
   private end(runKey: string, outcome: RunOutcome, completedAt: number): void {
-    const { runs, facets, ended } = this.parts;
+    const { runs, facets, endedBlocks } = this.parts;
     const entry = runs.require(runKey);
     const { seq, tenant, kind } = entry;
     const result = outcome.status === 'succeeded' ? outcome.result : null;
     const error = outcome.status === 'failed' ? outcome.error : null;
-    const { changes } = this.updateEnded.run(outcome.status, completedAt, result, error, seq);
+    const { changes } = this.updateOutcome.run(outcome.status, completedAt, result, error, seq);
     // A late write must not overwrite the outcome of a run.
     if (changes !== 1) throw new Error(`the run ${runKey} has already ended`);
-    runs.remember(runKey, { ...entry, active: false });
+    runs.remember(runKey, { ...entry, isActive: false });
     facets.remove(tenant, statusFacet(kind, 'active'), seq);
     facets.add(tenant, statusFacet(kind, outcome.status), seq);
-    ended.changed(tenant, outcome.status, seq);
+    endedBlocks.noteChange(tenant, outcome.status, seq);
   }
 }

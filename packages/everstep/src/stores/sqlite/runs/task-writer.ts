@@ -1,4 +1,4 @@
-/** Writes of tasks. Advances, steps and sleeps are on the hot path: they need one statement each. */
+/** Writes tasks. Advances, steps and sleeps are on the hot path: they need one statement each. */
 import type { StatementSync } from 'node:sqlite';
 import { CALLBACK_SLOT, type Task } from '../../../engine/runs/run.js';
 import { isWaitingForRun } from '../../../engine/writes/run-writes.js';
@@ -18,10 +18,10 @@ export class TaskWriter implements Applier<WriteOf<'task'>> {
   private readonly replaceTask: StatementSync;
   private readonly replaceMessage: StatementSync;
   private readonly replaceSpecialTask: StatementSync;
-  private readonly deleteOneTask: StatementSync;
+  private readonly deleteTask: StatementSync;
   private readonly parkAllTasks: StatementSync;
   private readonly deleteAllTasks: StatementSync;
-  private readonly wakeParent: StatementSync;
+  private readonly wakeInvoker: StatementSync;
   private readonly insertWaiter: StatementSync;
   private readonly deleteWaiters: StatementSync;
   private readonly deleteAllWaiters: StatementSync;
@@ -39,10 +39,10 @@ export class TaskWriter implements Applier<WriteOf<'task'>> {
       `INSERT OR REPLACE INTO task (run_seq, tenant, slot, kind, message_id, due_at, created_at, retried, queue)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT queue FROM run WHERE seq = ?))`,
     );
-    this.deleteOneTask = connection.prepare('DELETE FROM task WHERE run_seq = ? AND slot = ?');
+    this.deleteTask = connection.prepare('DELETE FROM task WHERE run_seq = ? AND slot = ?');
     this.parkAllTasks = connection.prepare(`UPDATE task SET due_at = NULL WHERE run_seq = ? AND slot > ${CALLBACK_SLOT}`);
     this.deleteAllTasks = connection.prepare('DELETE FROM task WHERE run_seq = ?');
-    this.wakeParent = connection.prepare(
+    this.wakeInvoker = connection.prepare(
       `UPDATE task SET due_at = ?
        WHERE child_run_key = ? AND EXISTS (SELECT 1 FROM run r WHERE r.seq = task.run_seq AND r.status = 'active')`,
     );
@@ -68,7 +68,7 @@ export class TaskWriter implements Applier<WriteOf<'task'>> {
         this.deleteAll(write.runKey);
         break;
       case 'wake-invoker':
-        this.wakeParent.run(write.at, write.childRunKey);
+        this.wakeInvoker.run(write.at, write.childRunKey);
         break;
       default:
         write satisfies never;
@@ -92,13 +92,13 @@ export class TaskWriter implements Applier<WriteOf<'task'>> {
   /** Returns the task, due if the run that it waits for has ended: the end of that run could not find the task. */
   private dueIfEnded(task: Task): Task {
     if (task.kind !== 'invoke' || !isWaitingForRun(task)) return task;
-    return this.parts.runs.find(task.childRunKey)?.active === false ? { ...task, dueAt: task.createdAt } : task;
+    return this.parts.runs.find(task.childRunKey)?.isActive === false ? { ...task, dueAt: task.createdAt } : task;
   }
 
   private delete(runKey: string, slot: number): void {
     const run = this.parts.runs.require(runKey);
     this.endWait(run, slot);
-    this.deleteOneTask.run(run.seq, slot);
+    this.deleteTask.run(run.seq, slot);
   }
 
   /** Parks all tasks except the failure callback. */

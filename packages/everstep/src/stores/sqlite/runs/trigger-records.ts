@@ -5,7 +5,7 @@ import type { Applier } from '../commit/applier.js';
 import { integer, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
-/** Expired ids removed for each new one. More than one, so that their number decreases. */
+/** Number of expired ids that are removed for each new one. More than one, so that their number decreases. */
 const EXPIRED_PER_NEW = 4;
 
 export class TriggerRecords implements Applier<WriteOf<'deduplication'>> {
@@ -31,7 +31,7 @@ export class TriggerRecords implements Applier<WriteOf<'deduplication'>> {
     );
   }
 
-  /** Returns the run that holds the id at `now`; null if it is free. */
+  /** Returns the run that has the id at `now`; null if the id is free. */
   findDuplicate(instanceId: string, deduplicationId: string, now: number): RunReference | null {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null) return null;

@@ -1,4 +1,4 @@
-/** The documents of all indexes: one file each, of which some are open. Long work yields to other work. */
+/** The documents of all indexes, in a file for each index. A limited number of files is open. Long work yields to other work. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,9 +27,9 @@ const SAFE_ID = /^[\w-]+$/;
 const EMPTY_INFO: SearchIndexInfo = Object.freeze({ namespaces: [], diskBytes: 0 });
 
 export interface DocumentHostOptions {
-  /** Directory of the files, which is created if it does not exist. Null: everything is kept in memory. */
+  /** Directory of the files, which is created if it does not exist. Null if everything is kept in memory. */
   readonly directory: string | null;
-  /** Is called when the background removal fails, which is retried at the next start. */
+  /** Called when the background removal fails, which is retried at the next start. */
   readonly onFailure?: (error: Error) => void;
 }
 
@@ -38,13 +38,13 @@ export class DocumentHost implements EmbeddedDocuments {
   private readonly onFailure: (error: Error) => void;
   /** Open files by index id; the most recently used one is last. */
   private readonly files = new Map<string, IndexFile>();
-  private readonly cleaning = new Map<string, Promise<void>>();
+  private readonly cleanups = new Map<string, Promise<void>>();
   /** Copies in progress, by destination. */
   private readonly copies = new Map<string, AbortController>();
-  private readonly dropped = new Set<string>();
+  private readonly droppedIds = new Set<string>();
   /** Bytes of the documents of an index, until its file is used again, because that may change them. */
-  private readonly stored = new Map<string, number>();
-  private closed = false;
+  private readonly storedBytesById = new Map<string, number>();
+  private isClosed = false;
 
   constructor({ directory, onFailure = () => {} }: DocumentHostOptions) {
     this.directory = directory;
@@ -54,8 +54,8 @@ export class DocumentHost implements EmbeddedDocuments {
 
   async upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult> {
     // A request that was queued when the index was deleted must not create its file again.
-    if (this.dropped.has(query.indexId)) return 'gone';
-    return this.file(query.indexId).upsert(query.namespace, query.documents, LIMITS.maxSearchNamespaces);
+    if (this.droppedIds.has(query.indexId)) return 'gone';
+    return this.openFile(query.indexId).upsert(query.namespace, query.documents, LIMITS.maxSearchNamespaces);
   }
 
   async fetch(query: QueryOf<'fetch'>): Promise<(SearchDocument | null)[]> {
@@ -95,8 +95,8 @@ export class DocumentHost implements EmbeddedDocuments {
   async storedBytes({ indexIds }: QueryOf<'storedBytes'>): Promise<number> {
     let sum = 0;
     for (const indexId of indexIds) {
-      const storedBytes = this.stored.get(indexId) ?? this.findFile(indexId)?.storedBytes() ?? 0;
-      this.stored.set(indexId, storedBytes);
+      const storedBytes = this.storedBytesById.get(indexId) ?? this.findFile(indexId)?.storedBytes() ?? 0;
+      this.storedBytesById.set(indexId, storedBytes);
       sum += storedBytes;
     }
     return sum;
@@ -108,8 +108,8 @@ export class DocumentHost implements EmbeddedDocuments {
 
   async drop({ indexId }: { readonly indexId: string }): Promise<void> {
     const path = this.pathOf(indexId);
-    this.dropped.add(indexId);
-    this.stored.delete(indexId);
+    this.droppedIds.add(indexId);
+    this.storedBytesById.delete(indexId);
     const file = this.files.get(indexId);
     await file?.endCopies();
     file?.close();
@@ -121,20 +121,20 @@ export class DocumentHost implements EmbeddedDocuments {
 
   async resume({ indexId }: { readonly indexId: string }): Promise<void> {
     this.clean(indexId);
-    await this.cleaning.get(indexId);
+    await this.cleanups.get(indexId);
   }
 
   async copyTo({ indexId, file }: { readonly indexId: string; readonly file: string }): Promise<boolean> {
     const indexFile = this.findFile(indexId);
     if (!indexFile) return false;
-    const end = new AbortController();
-    this.copies.set(file, end);
+    const controller = new AbortController();
+    this.copies.set(file, controller);
     try {
-      await indexFile.copyTo({ file, signal: end.signal });
+      await indexFile.copyTo({ file, signal: controller.signal });
       return true;
     } catch (error) {
-      // Its index has been deleted.
-      if (this.dropped.has(indexId)) return false;
+      // The copy fails if its index is dropped.
+      if (this.droppedIds.has(indexId)) return false;
       throw error;
     } finally {
       this.copies.delete(file);
@@ -146,51 +146,51 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   async close(): Promise<void> {
-    this.closed = true;
+    this.isClosed = true;
     await Promise.all([...this.files.values()].map((file) => file.endCopies()));
-    await Promise.all(this.cleaning.values());
+    await Promise.all(this.cleanups.values());
     for (const file of this.files.values()) file.close();
     this.files.clear();
   }
 
   /** Removes hidden rows in the background. */
   private clean(indexId: string): void {
-    if (this.cleaning.has(indexId)) return;
+    if (this.cleanups.has(indexId)) return;
     const work = async (): Promise<void> => {
       try {
         // Looked up each time, because the file may have been closed or dropped.
-        while (!this.closed && this.findFile(indexId)?.removeSome()) await nextTurn();
+        while (!this.isClosed && this.findFile(indexId)?.removeSome()) await nextTurn();
       } catch (error) {
         this.onFailure(error instanceof Error ? error : new Error(String(error)));
       } finally {
-        this.cleaning.delete(indexId);
+        this.cleanups.delete(indexId);
       }
     };
     // Starts in its own turn, so that it is registered before it ends.
-    this.cleaning.set(indexId, nextTurn().then(work));
+    this.cleanups.set(indexId, nextTurn().then(work));
   }
 
   private async removePrefix({ indexId, namespace }: Namespace, prefix: string): Promise<number> {
-    for (let removed = 0; ; await nextTurn()) {
+    for (let removedCount = 0; ; await nextTurn()) {
       const file = this.findFile(indexId);
       const ids = file?.ids(namespace, prefix, REMOVED_AT_ONCE) ?? [];
-      if (!file || ids.length === 0) return removed;
-      removed += file.remove(namespace, ids);
+      if (!file || ids.length === 0) return removedCount;
+      removedCount += file.remove(namespace, ids);
     }
   }
 
   private async removeMatching({ indexId, namespace }: Namespace, filter: Filter): Promise<number> {
     let from: number | null = 0;
-    let removed = 0;
+    let removedCount = 0;
     while (from !== null) {
       const file = this.findFile(indexId);
       if (!file) break;
-      const { ids, next } = file.matching(namespace, filter, from, FILTERED_AT_ONCE);
-      removed += file.remove(namespace, ids);
+      const { ids, next } = file.matchingIds(namespace, filter, from, FILTERED_AT_ONCE);
+      removedCount += file.remove(namespace, ids);
       from = next;
       await nextTurn();
     }
-    return removed;
+    return removedCount;
   }
 
   private pathOf(indexId: string): string | null {
@@ -202,14 +202,14 @@ export class DocumentHost implements EmbeddedDocuments {
   private findFile(indexId: string): IndexFile | null {
     const path = this.pathOf(indexId);
     if (!this.files.has(indexId) && (path === null || !existsSync(path))) return null;
-    return this.file(indexId);
+    return this.openFile(indexId);
   }
 
-  private file(indexId: string): IndexFile {
-    if (this.closed) throw new Error('the document store is closed');
+  private openFile(indexId: string): IndexFile {
+    if (this.isClosed) throw new Error('the document store is closed');
     const path = this.pathOf(indexId);
     const file = this.files.get(indexId) ?? new IndexFile(path ?? ':memory:');
-    this.stored.delete(indexId);
+    this.storedBytesById.delete(indexId);
     this.files.delete(indexId);
     this.files.set(indexId, file);
     if (path !== null && this.files.size > MAX_OPEN_FILES) this.closeOldest();

@@ -23,10 +23,10 @@ export type DocumentRequest =
   | { readonly number: number; readonly method: 'close' };
 
 export type DocumentReply =
-  | { readonly kind: 'answer'; readonly number: number; readonly result: unknown }
+  | { readonly kind: 'result'; readonly number: number; readonly result: unknown }
   | { readonly kind: 'failed'; readonly number: number; readonly message: string }
   /** A failure of background work. */
-  | { readonly kind: 'trouble'; readonly message: string };
+  | { readonly kind: 'background-failure'; readonly message: string };
 
 /** Options with which the thread is started. */
 export interface DocumentThreadData {

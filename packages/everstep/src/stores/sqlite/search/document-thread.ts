@@ -8,7 +8,7 @@ const port = parentPort;
 if (!port) throw new Error('this file must be started as a worker thread');
 const reply = (message: DocumentReply): void => port.postMessage(message);
 
-const host = new DocumentHost({ directory, onFailure: ({ message }) => reply({ kind: 'trouble', message }) });
+const host = new DocumentHost({ directory, onFailure: ({ message }) => reply({ kind: 'background-failure', message }) });
 
 function perform(request: DocumentRequest): Promise<unknown> {
   switch (request.method) {
@@ -46,7 +46,7 @@ function perform(request: DocumentRequest): Promise<unknown> {
 port.on('message', (request: DocumentRequest) => {
   const { number } = request;
   perform(request).then(
-    (answer) => reply({ kind: 'answer', number, result: answer }),
+    (result) => reply({ kind: 'result', number, result }),
     (error) => reply({ kind: 'failed', number, message: error instanceof Error ? error.message : String(error) }),
   );
 });

@@ -6,7 +6,7 @@ export interface Condition {
   readonly values: readonly (string | number)[];
 }
 
-/** JSON paths as SQLite writes them: `$."a"[0][#-1]`. A name is quoted, and the parser accepts no quote in one. */
+/** Returns the JSON path of a field for SQLite, such as `$."a"[0][#-1]`. Names are quoted; the parser accepts no quotes in them. */
 export function jsonPath({ steps }: FieldPath): string {
   return `$${steps.map((step) => (typeof step === 'string' ? `."${step}"` : step < 0 ? `[#${step}]` : `[${step}]`)).join('')}`;
 }
@@ -15,7 +15,7 @@ const TYPES = { string: "'text'", number: "'integer', 'real'", boolean: "'true',
 const typesOf = (value: FilterValue): string =>
   typeof value === 'boolean' ? `'${value}'` : typeof value === 'number' ? TYPES.number : TYPES.string;
 /** A boolean is identified by its type only. */
-const boundOf = (value: FilterValue): string | number => (typeof value === 'boolean' ? Number(value) : value);
+const parameterOf = (value: FilterValue): string | number => (typeof value === 'boolean' ? Number(value) : value);
 
 const negateIf = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
 
@@ -23,8 +23,8 @@ const negateIf = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : 
 export function filterSql(filter: Filter, column: string): Condition {
   if ('parts' in filter) {
     const parts = filter.parts.map((part) => filterSql(part, column));
-    const word = filter.kind === 'and' ? ' AND ' : ' OR ';
-    return { sql: `(${parts.map(({ sql }) => sql).join(word)})`, values: parts.flatMap(({ values }) => values) };
+    const operator = filter.kind === 'and' ? ' AND ' : ' OR ';
+    return { sql: `(${parts.map(({ sql }) => sql).join(operator)})`, values: parts.flatMap(({ values }) => values) };
   }
   const json = `${column}.${filter.field.of}`;
   const path = jsonPath(filter.field);
@@ -33,7 +33,7 @@ export function filterSql(filter: Filter, column: string): Condition {
   /** The type of a missing field is null, and so is every condition on it. */
   const equalsCondition = (expected: FilterValue): Condition => ({
     sql: `(${type} IN (${typesOf(expected)}) AND ${value} = ?)`,
-    values: [path, path, boundOf(expected)],
+    values: [path, path, parameterOf(expected)],
   });
   switch (filter.kind) {
     case 'compare': {
@@ -44,7 +44,7 @@ export function filterSql(filter: Filter, column: string): Condition {
       }
       return {
         sql: `(${type} IN (${typesOf(filter.value)}) AND ${value} ${filter.operator} ?)`,
-        values: [path, path, boundOf(filter.value)],
+        values: [path, path, parameterOf(filter.value)],
       };
     }
     case 'glob':
@@ -58,10 +58,10 @@ export function filterSql(filter: Filter, column: string): Condition {
     }
     case 'contains': {
       const types = typesOf(filter.value);
-      const has = `EXISTS (SELECT 1 FROM json_each(${json}, ?) e WHERE e.type IN (${types}) AND e.value = ?)`;
+      const containsValue = `EXISTS (SELECT 1 FROM json_each(${json}, ?) e WHERE e.type IN (${types}) AND e.value = ?)`;
       return {
-        sql: `(${type} IS NOT NULL AND ${negateIf(filter.not, `${type} = 'array' AND ${has}`)})`,
-        values: [path, path, path, boundOf(filter.value)],
+        sql: `(${type} IS NOT NULL AND ${negateIf(filter.not, `${type} = 'array' AND ${containsValue}`)})`,
+        values: [path, path, path, parameterOf(filter.value)],
       };
     }
     case 'has':

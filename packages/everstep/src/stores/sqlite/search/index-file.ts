@@ -34,7 +34,7 @@ export class IndexFile {
   private readonly selectPages: StatementSync;
   private readonly selectBytes: StatementSync;
   /** Open namespaces by number, so that statements are prepared once. */
-  private readonly open = new Map<number, OpenNamespace>();
+  private readonly openNamespaces = new Map<number, OpenNamespace>();
   private searches = 0;
   private isClosed = false;
   private readonly copies = new Set<{ readonly end: AbortController; readonly settled: Promise<void> }>();
@@ -74,16 +74,16 @@ export class IndexFile {
     return this.find(namespace)?.rows.ids(prefix, limit) ?? [];
   }
 
-  /** Searches the namespace. `turn` yields to other work. If the namespace is removed during the search, nothing more is found. */
+  /** Searches the namespace. `nextTurn` yields to other work. If the namespace is removed meanwhile, nothing more is found. */
   async search(
     { namespace, text: query, limit, filter, maxBytes }: Query<'search'>,
-    turn: () => Promise<void>,
+    nextTurn: () => Promise<void>,
   ): Promise<FoundDocument[]> {
     const row = this.selectNamespace.get(namespace);
     if (!row) return [];
     const seq = integer(row, 'seq');
     const pause = async (): Promise<boolean> => {
-      await turn();
+      await nextTurn();
       if (this.isClosed) return false;
       const currentRow = this.selectNamespace.get(namespace);
       return currentRow !== undefined && integer(currentRow, 'seq') === seq;
@@ -106,27 +106,27 @@ export class IndexFile {
   }
 
   /** Returns the ids of documents among some rows that match the filter, and where to continue; see NamespaceRows. */
-  matching(namespace: string, filter: Filter, from: number, rows: number) {
-    return this.find(namespace)?.rows.matching(filter, from, rows) ?? { ids: [], next: null };
+  matchingIds(namespace: string, filter: Filter, from: number, rows: number) {
+    return this.find(namespace)?.rows.matchingIds(filter, from, rows) ?? { ids: [], next: null };
   }
 
-  /** Hides the namespace (null: all of them) from now on; its rows are removed by `removeSome`. */
+  /** Hides the namespace, or all of them if it is null, and returns their number. `removeSome` removes their rows. */
   hide(namespace: string | null): number {
     return transact(this.database, () => {
       const hiddenCount = Number(this.markGone.run(namespace, namespace).changes);
-      this.open.clear();
+      this.openNamespaces.clear();
       return hiddenCount;
     });
   }
 
-  /** Empties the namespace (null: all of them), which remains. */
+  /** Empties the namespace, or all of them if it is null. Emptied namespaces still exist. */
   empty(namespace: string | null): void {
     transact(this.database, () => {
       const names = this.namespaces().map(({ name }) => name);
-      const emptied = namespace === null ? names : names.filter((name) => name === namespace);
+      const emptiedNames = namespace === null ? names : names.filter((name) => name === namespace);
       this.markGone.run(namespace, namespace);
-      this.open.clear();
-      for (const name of emptied) this.create(name);
+      this.openNamespaces.clear();
+      for (const name of emptiedNames) this.create(name);
     });
   }
 
@@ -174,7 +174,7 @@ export class IndexFile {
 
   close(): void {
     this.isClosed = true;
-    this.open.clear();
+    this.openNamespaces.clear();
     this.database.close();
   }
 
@@ -196,10 +196,10 @@ export class IndexFile {
   }
 
   private openNamespace(seq: number): OpenNamespace {
-    const cached = this.open.get(seq);
+    const cached = this.openNamespaces.get(seq);
     if (cached) return cached;
     const opened = { rows: new NamespaceRows(this.database, seq), ranked: new RankedSearch(this.database, seq) };
-    this.open.set(seq, opened);
+    this.openNamespaces.set(seq, opened);
     return opened;
   }
 }

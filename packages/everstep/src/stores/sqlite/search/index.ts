@@ -1,4 +1,4 @@
-/** The documents of search indexes, in files of their own, stored by a separate thread that starts with the first call. */
+/** The documents of search indexes, in separate files, stored by a separate thread that starts with the first call. */
 import { Worker } from 'node:worker_threads';
 import { DocumentHost, type DocumentHostOptions } from './document-host.js';
 import type {
@@ -21,10 +21,10 @@ interface Waiter {
 class DocumentThread {
   private readonly directory: string;
   private readonly onFailure: (error: Error) => void;
-  private readonly waiting = new Map<number, Waiter>();
+  private readonly waiters = new Map<number, Waiter>();
   private worker: Worker | null = null;
-  private latest = 0;
-  private closed = false;
+  private latestNumber = 0;
+  private isClosed = false;
 
   constructor(directory: string, onFailure: (error: Error) => void) {
     this.directory = directory;
@@ -32,23 +32,23 @@ class DocumentThread {
   }
 
   /** Calls a method of the thread and returns its reply. */
-  async ask<Name extends MethodName>(method: Name, query: QueryOf<Name>): Promise<ResultOf<Name>> {
-    if (this.closed) throw new Error('the document store is closed');
+  async call<Name extends MethodName>(method: Name, query: QueryOf<Name>): Promise<ResultOf<Name>> {
+    if (this.isClosed) throw new Error('the document store is closed');
     return (await this.send({ method, query } as RequestWithoutNumber)) as ResultOf<Name>;
   }
 
   async close(): Promise<void> {
-    if (this.closed) return;
-    this.closed = true;
+    if (this.isClosed) return;
+    this.isClosed = true;
     if (!this.worker) return;
     await this.send({ method: 'close' });
     await this.worker?.terminate();
   }
 
   private send(request: RequestWithoutNumber): Promise<unknown> {
-    const number = ++this.latest;
+    const number = ++this.latestNumber;
     return new Promise((resolve, reject) => {
-      this.waiting.set(number, { resolve, reject });
+      this.waiters.set(number, { resolve, reject });
       this.worker ??= this.start();
       // The process stays alive as long as a caller waits for a reply, and no longer.
       this.worker.ref();
@@ -60,28 +60,28 @@ class DocumentThread {
     const workerData: DocumentThreadData = { directory: this.directory };
     const worker = new Worker(new URL('./document-thread.js', import.meta.url), { workerData });
     worker.on('message', (reply: DocumentReply) => this.handleReply(reply));
-    worker.on('error', (error) => this.lost(error instanceof Error ? error : new Error(String(error))));
+    worker.on('error', (error) => this.handleLoss(error instanceof Error ? error : new Error(String(error))));
     return worker;
   }
 
   private handleReply(reply: DocumentReply): void {
-    if (reply.kind === 'trouble') {
+    if (reply.kind === 'background-failure') {
       this.onFailure(new Error(reply.message));
       return;
     }
-    const waiter = this.waiting.get(reply.number);
-    this.waiting.delete(reply.number);
-    if (this.waiting.size === 0) this.worker?.unref();
-    if (reply.kind === 'answer') waiter?.resolve(reply.result);
+    const waiter = this.waiters.get(reply.number);
+    this.waiters.delete(reply.number);
+    if (this.waiters.size === 0) this.worker?.unref();
+    if (reply.kind === 'result') waiter?.resolve(reply.result);
     else waiter?.reject(new Error(reply.message));
   }
 
-  /** Handles the loss of the thread. The next call starts another one; the files contain what was acknowledged. */
-  private lost(error: Error): void {
+  /** Handles the loss of the thread. The next call starts another one; the files contain everything that was acknowledged. */
+  private handleLoss(error: Error): void {
     this.worker = null;
     this.onFailure(error);
-    for (const waiter of this.waiting.values()) waiter.reject(error);
-    this.waiting.clear();
+    for (const waiter of this.waiters.values()) waiter.reject(error);
+    this.waiters.clear();
   }
 }
 
@@ -96,19 +96,19 @@ export function openSearchDocuments({ directory, onFailure = () => {} }: Documen
   if (directory === null) return new DocumentHost({ directory, onFailure });
   const thread = new DocumentThread(directory, onFailure);
   return {
-    upsert: (query) => thread.ask('upsert', query),
-    fetch: (query) => thread.ask('fetch', query),
-    range: (query) => thread.ask('range', query),
-    search: (query) => thread.ask('search', query),
-    remove: (query) => thread.ask('remove', query),
-    reset: (query) => thread.ask('reset', query),
-    removeNamespace: (query) => thread.ask('removeNamespace', query),
-    storedBytes: (query) => thread.ask('storedBytes', query),
-    info: (query) => thread.ask('info', query),
-    drop: (query) => thread.ask('drop', query),
-    resume: (query) => thread.ask('resume', query),
-    copyTo: (query) => thread.ask('copyTo', query),
-    endCopy: (query) => thread.ask('endCopy', query),
+    upsert: (query) => thread.call('upsert', query),
+    fetch: (query) => thread.call('fetch', query),
+    range: (query) => thread.call('range', query),
+    search: (query) => thread.call('search', query),
+    remove: (query) => thread.call('remove', query),
+    reset: (query) => thread.call('reset', query),
+    removeNamespace: (query) => thread.call('removeNamespace', query),
+    storedBytes: (query) => thread.call('storedBytes', query),
+    info: (query) => thread.call('info', query),
+    drop: (query) => thread.call('drop', query),
+    resume: (query) => thread.call('resume', query),
+    copyTo: (query) => thread.call('copyTo', query),
+    endCopy: (query) => thread.call('endCopy', query),
     close: () => thread.close(),
   };
 }

@@ -11,11 +11,11 @@ if (directory === undefined) throw new Error('the path of the directory is missi
 const documents = openSearchDocuments({ directory });
 const target = { indexId: 'idx_a', namespace: 'n' } as const;
 for (let round = 1; ; round++) {
-  const made = Array.from({ length: DOCUMENTS_PER_ROUND }, (_, n) =>
+  const roundDocuments = Array.from({ length: DOCUMENTS_PER_ROUND }, (_, n) =>
     sampleDocument(`d${n}`, { text: `word round${round} ${n}` }),
   );
-  await documents.upsert({ ...target, documents: made });
+  await documents.upsert({ ...target, documents: roundDocuments });
   await documents.reset({ indexId: target.indexId, namespace: target.namespace });
-  await documents.upsert({ ...target, documents: made.slice(0, 10) });
+  await documents.upsert({ ...target, documents: roundDocuments.slice(0, 10) });
   writeSync(STDOUT, `${round}\n`);
 }

@@ -28,21 +28,21 @@ export class NamespaceRemoval {
 
   /** Removes some rows or free pages. Returns false when nothing is left. */
   removeSome(): boolean {
-    const gone = this.selectGone.get();
-    if (gone) {
-      const seq = integer(gone, 'seq');
+    const goneRow = this.selectGone.get();
+    if (goneRow) {
+      const seq = integer(goneRow, 'seq');
       transact(this.database, () => {
         if (!this.removeRows(seq)) this.removeTables(seq);
       });
       return true;
     }
-    const free = this.selectFreePages.get();
-    if (!free || integer(free, 'free') === 0) return false;
+    const freeRow = this.selectFreePages.get();
+    if (!freeRow || integer(freeRow, 'free') === 0) return false;
     this.database.exec(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`);
     return true;
   }
 
-  /** Removes some rows. Returns false when none are left. The text index is removed from its end; no search uses it any more. */
+  /** Removes some rows. Returns false when none are left. The text index is removed from its end; no search uses it anymore. */
   private removeRows(seq: number): boolean {
     const parts = [
       `DELETE FROM document_${seq} WHERE seq IN (SELECT seq FROM document_${seq} LIMIT ${ROWS_AT_ONCE})`,

@@ -35,13 +35,13 @@ const documentOf = (row: Row): SearchDocument => ({
 
 /** Returns the exclusive end of all texts that begin with `prefix`; null if there is no end. */
 export function endOfPrefix(prefix: string): string | null {
-  const points = [...prefix];
+  const characters = [...prefix];
   for (;;) {
-    const last = points.pop()?.codePointAt(0);
+    const last = characters.pop()?.codePointAt(0);
     if (last === undefined) return null;
     if (last === 0x10ffff) continue;
     // Half of a surrogate pair is not a character.
-    return points.join('') + String.fromCodePoint(last + 1 === 0xd800 ? 0xe000 : last + 1);
+    return characters.join('') + String.fromCodePoint(last + 1 === 0xd800 ? 0xe000 : last + 1);
   }
 }
 
@@ -61,7 +61,7 @@ export class NamespaceRows {
   private readonly selectById: StatementSync;
   private readonly selectHead: StatementSync;
   private readonly selectRange: StatementSync;
-  private readonly countDocuments: StatementSync;
+  private readonly updateCounts: StatementSync;
 
   constructor(database: DatabaseSync, seq: number) {
     this.database = database;
@@ -80,7 +80,7 @@ export class NamespaceRows {
       `SELECT id, ${DOCUMENT_BYTES} AS bytes FROM ${documents}
        WHERE id >= ? AND id > ? AND (? IS NULL OR id < ?) ORDER BY id LIMIT ?`,
     );
-    this.countDocuments = database.prepare('UPDATE namespace SET documents = documents + ?, bytes = bytes + ? WHERE seq = ?');
+    this.updateCounts = database.prepare('UPDATE namespace SET documents = documents + ?, bytes = bytes + ? WHERE seq = ?');
   }
 
   /** Creates or replaces one document. */
@@ -103,14 +103,14 @@ export class NamespaceRows {
     return { documents: -1, bytes: -integer(row, 'bytes') };
   }
 
-  /** Returns the number of created documents minus that of removed ones. */
+  /** Adds the differences to the counts of the namespace. Returns the number of created documents minus that of removed ones. */
   addToCounts(differences: readonly Difference[]): number {
     let [documents, bytes] = [0, 0];
     for (const difference of differences) {
       documents += difference.documents;
       bytes += difference.bytes;
     }
-    if (documents !== 0 || bytes !== 0) this.countDocuments.run(documents, bytes, this.seq);
+    if (documents !== 0 || bytes !== 0) this.updateCounts.run(documents, bytes, this.seq);
     return documents;
   }
 
@@ -135,7 +135,7 @@ export class NamespaceRows {
   }
 
   /** Returns the ids of matching documents among `rows` rows from `from` on; `next` is null when none are left. */
-  matching(filter: Filter, from: number, rows: number): { readonly ids: string[]; readonly next: number | null } {
+  matchingIds(filter: Filter, from: number, rows: number): { readonly ids: string[]; readonly next: number | null } {
     const { sql, values } = filterSql(filter, 'd');
     const upTo = this.database
       .prepare(`SELECT max(seq) AS last FROM (SELECT seq FROM document_${this.seq} WHERE seq >= ? ORDER BY seq LIMIT ?)`)

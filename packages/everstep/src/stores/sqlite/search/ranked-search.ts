@@ -19,13 +19,13 @@ const MAX_SCORED = 10_000;
 /** Maximum number of documents with the frequent words that count for the score: counting them takes about ten milliseconds. */
 const MAX_COUNTED = 150_000;
 /** Maximum number of words with which MAX_SCORED documents are scored. With more words, fewer are. */
-const WORDS_AT_FULL = 3;
+const MAX_CHEAP_WORDS = 3;
 /** Maximum number of documents examined for a filter that no tag narrows. The search then returns what it has found. */
 const MAX_FILTERED = 50_000;
 /** Documents examined before the search yields to other work. */
 const FILTERED_AT_ONCE = 500;
 const MAX_QUERY_WORDS = 32;
-const REMEMBERED_WORDS = 10_000;
+const MAX_CACHED_COUNTS = 10_000;
 const NO_FILTER = { sql: '', values: [] } as const;
 
 const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
@@ -99,13 +99,13 @@ export class RankedSearch {
     const words = this.wordsOf(query);
     if (words.length === 0) return [];
     const required = filter ? requiredTags(filter, tagOf) : null;
-    const tagged = required === null ? '' : ` AND tags : (${tagExpression(required)} OR ${UNTAGGED})`;
+    const tagCondition = required === null ? '' : ` AND tags : (${tagExpression(required)} OR ${UNTAGGED})`;
     const total = words.reduce((sum, word) => sum + word.documents, 0);
-    const bound = required === null ? total : Math.min(total, this.boundOf(required) + this.countOf(UNTAGGED));
+    const maxMatches = required === null ? total : Math.min(total, this.maxDocumentsWith(required) + this.countOf(UNTAGGED));
     const hits =
-      bound <= MAX_SCORED
-        ? await this.score(`body : (${anyOf(words)})${tagged}`, MAX_SCORED, request)
-        : await this.searchFrequentWords(words, tagged, request, documents);
+      maxMatches <= MAX_SCORED
+        ? await this.score(`body : (${anyOf(words)})${tagCondition}`, MAX_SCORED, request)
+        : await this.searchFrequentWords(words, tagCondition, request, documents);
     const best = hits.sort(byScore).slice(0, limit);
     // The namespace may have been removed in the meantime.
     if (!(await pause())) return [];
@@ -120,7 +120,7 @@ export class RankedSearch {
 
   private async searchFrequentWords(
     candidates: readonly Word[],
-    tagged: string,
+    tagCondition: string,
     request: RankedQuery,
     documents: number,
   ): Promise<Hit[]> {
@@ -128,22 +128,22 @@ export class RankedSearch {
     const distinctive = candidates.filter((word) => word.documents <= documents / 2);
     const words = distinctive.length > 0 ? distinctive : candidates.slice(0, 1);
     // Each further word makes scoring a document more expensive.
-    const maxDocuments = Math.round(MAX_SCORED / Math.max(1, words.length / WORDS_AT_FULL));
+    const maxDocuments = Math.round(MAX_SCORED / Math.max(1, words.length / MAX_CHEAP_WORDS));
     const rare = rarestWithin(words, maxDocuments);
     if (rare.length > 0) {
       // A document that has all the words is among these.
       const frequent = rarestWithin(words.slice(rare.length), MAX_COUNTED);
       // The rare words are on both sides and therefore count twice; so do the others.
       const scoringWords = [...rare, ...frequent, ...frequent];
-      const hits = await this.score(`body : ((${anyOf(rare)}) AND (${anyOf(scoringWords)}))${tagged}`, MAX_SCORED, request);
+      const hits = await this.score(`body : ((${anyOf(rare)}) AND (${anyOf(scoringWords)}))${tagCondition}`, MAX_SCORED, request);
       return hits.map(({ seq, score }) => ({ seq, score: score / 2 }));
     }
     const countableWords = rarestWithin(words, MAX_COUNTED);
     const required = countableWords.length > 0 ? countableWords : words.slice(0, 1);
-    const hits = await this.score(`body : (${quoteWords(required).join(' AND ')})${tagged}`, maxDocuments, request);
+    const hits = await this.score(`body : (${quoteWords(required).join(' AND ')})${tagCondition}`, maxDocuments, request);
     if (hits.length >= request.limit || required.length === 1) return hits;
     const foundSeqs = new Set(hits.map(({ seq }) => seq));
-    const additional = await this.score(`body : (${anyOf(required.slice(0, 1))})${tagged}`, maxDocuments, request);
+    const additional = await this.score(`body : (${anyOf(required.slice(0, 1))})${tagCondition}`, maxDocuments, request);
     return [...hits, ...additional.filter(({ seq }) => !foundSeqs.has(seq))];
   }
 
@@ -160,31 +160,31 @@ export class RankedSearch {
        (SELECT rowid AS seq FROM text_${this.seq} WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?)`,
     );
     const hits: Hit[] = [];
-    let gathered: Hit[] = [];
+    let roundHits: Hit[] = [];
     let after = 0;
     // All of the `maxDocuments` documents are compared with each other; they are examined in slices, with yields in between.
-    for (let examined = 0, inRound = 0; ; ) {
-      const slice = Math.min(FILTERED_AT_ONCE, maxDocuments - inRound);
-      gathered.push(...best.all(expression, after, slice, ...values, slice).map(hitOf));
-      const read = last.get(expression, after, slice);
-      const matched = read ? integer(read, 'matches') : 0;
-      inRound += matched;
+    for (let examined = 0, matchedInRound = 0; ; ) {
+      const slice = Math.min(FILTERED_AT_ONCE, maxDocuments - matchedInRound);
+      roundHits.push(...best.all(expression, after, slice, ...values, slice).map(hitOf));
+      const sliceRow = last.get(expression, after, slice);
+      const matched = sliceRow ? integer(sliceRow, 'matches') : 0;
+      matchedInRound += matched;
       examined += matched;
       const isEnd = matched < slice || examined >= MAX_FILTERED;
-      if (isEnd || inRound >= maxDocuments) {
-        hits.push(...gathered.sort(byScore).slice(0, limit));
+      if (isEnd || matchedInRound >= maxDocuments) {
+        hits.push(...roundHits.sort(byScore).slice(0, limit));
         if (isEnd || hits.length >= limit) return hits;
-        [gathered, inRound] = [[], 0];
+        [roundHits, matchedInRound] = [[], 0];
       }
-      after = read ? integer(read, 'last') : after;
+      after = sliceRow ? integer(sliceRow, 'last') : after;
       if (!(await pause())) return hits;
     }
   }
 
-  /** Returns how many documents may have such tags. */
-  private boundOf(required: RequiredTags): number {
+  /** Returns the maximum number of documents that have such tags. */
+  private maxDocumentsWith(required: RequiredTags): number {
     if (typeof required === 'string') return this.countOf(required);
-    const bounds = required.parts.map((part) => this.boundOf(part));
+    const bounds = required.parts.map((part) => this.maxDocumentsWith(part));
     return required.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
   }
 
@@ -194,7 +194,7 @@ export class RankedSearch {
     const row = this.selectCount.get(token);
     const count = row ? integer(row, 'doc') : 0;
     if (count > MAX_SCORED) {
-      if (this.counts.size >= REMEMBERED_WORDS) this.counts.clear();
+      if (this.counts.size >= MAX_CACHED_COUNTS) this.counts.clear();
       this.counts.set(token, count);
     }
     return count;
@@ -204,18 +204,19 @@ export class RankedSearch {
   private wordsOf(query: string): Word[] {
     const texts = [...new Set(query.toLowerCase().match(WORD) ?? [])].slice(0, MAX_QUERY_WORDS);
     for (const [index, word] of texts.entries()) this.insertWord.run(index + 1, word);
-    /** Keyed by word: its tokens, all of which must occur. */
-    const fewest = new Map<string, number>();
+    /** Number of documents with the rarest token of each word. */
+    const documentCounts = new Map<string, number>();
+    /** Tokens of each word, all of which must occur. */
     const tokens = new Map<string, string>();
     for (const row of this.selectTokens.all()) {
       const word = texts[integer(row, 'doc') - 1] ?? '';
       const token = text(row, 'term');
       tokens.set(word, `${tokens.get(word) ?? ''} ${token}`);
-      fewest.set(word, Math.min(fewest.get(word) ?? Number.POSITIVE_INFINITY, this.countOf(token)));
+      documentCounts.set(word, Math.min(documentCounts.get(word) ?? Number.POSITIVE_INFINITY, this.countOf(token)));
     }
     this.deleteWords.run();
     // Words with the same stem are one word.
-    const distinct = new Map([...fewest].map(([word, count]) => [tokens.get(word), { text: word, documents: count }]));
+    const distinct = new Map([...documentCounts].map(([word, count]) => [tokens.get(word), { text: word, documents: count }]));
     return [...distinct.values()].filter((word) => word.documents > 0).sort(byRarity);
   }
 }

@@ -11,11 +11,12 @@ const KEPT_LOG_BYTES = 16 * 1024 * 1024;
 /** Words of letters and digits, without accents, reduced to their English stems. */
 export const TOKENIZER = 'porter unicode61 remove_diacritics 2';
 
+/** SQL: the bytes of the content and metadata of a document. */
 export const DOCUMENT_BYTES = 'octet_length(content) + coalesce(octet_length(metadata), 0)';
-/** SQL: the bytes of a document. */
+/** SQL: the bytes by which a document is counted. */
 export const STORED_BYTES = `${RECORD_BYTES} + ${DOCUMENT_BYTES}`;
 
-const LIST = `
+const NAMESPACE_TABLE = `
 CREATE TABLE IF NOT EXISTS namespace (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,
@@ -46,7 +47,7 @@ CREATE VIRTUAL TABLE temp.query_word USING fts5 (word, tokenize = '${TOKENIZER}'
 CREATE VIRTUAL TABLE temp.query_token USING fts5vocab ('temp', 'query_word', 'instance');
 `;
 
-/** Turns off the defensive mode of later Node versions, which forbids removing rows of an unused text index piece by piece. */
+/** Turns off the defensive mode of newer Node versions, which forbids removing rows of an unused text index piece by piece. */
 const OPTIONS: DatabaseSyncOptions & { readonly defensive: boolean } = { defensive: false };
 
 /** Counts the bytes in a file of a version that did not count them. */
@@ -79,7 +80,7 @@ export function openIndexDatabase(file: string): DatabaseSync {
       PRAGMA cache_size = -${PAGE_CACHE_KIB};
       PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
       PRAGMA temp_store = MEMORY;
-      ${LIST}
+      ${NAMESPACE_TABLE}
       ${QUERY_WORDS}
     `);
     countBytes(database);

@@ -21,16 +21,16 @@ const documents = openSearchDocuments({ directory, onFailure: (error) => console
 if (!isFilled) await fill(documents, count);
 await measureSearches(documents);
 
-const free = async () => {
+const freeBytes = async () => {
   const { bavail, bsize } = await statfs(directory);
   return bavail * bsize;
 };
-const before = await free();
-let longest = 0;
-let last = performance.now();
+const freeBytesBefore = await freeBytes();
+let longestBlockMs = 0;
+let lastTickAt = performance.now();
 const watch = setInterval(() => {
-  longest = Math.max(longest, performance.now() - last);
-  last = performance.now();
+  longestBlockMs = Math.max(longestBlockMs, performance.now() - lastTickAt);
+  lastTickAt = performance.now();
 }, 1);
 const started = performance.now();
 await documents.reset({ indexId: target.indexId, namespace: target.namespace });
@@ -40,8 +40,8 @@ const { diskBytes } = await documents.info(target);
 const seconds = ((performance.now() - started) / 1000).toFixed(1);
 console.log(`its space was released after ${seconds} s: ${Math.round(diskBytes / 2 ** 20)} MiB are left`);
 await documents.drop(target);
-console.log(`free disk space grew by ${Math.round(((await free()) - before) / 2 ** 20)} MiB`);
+console.log(`free disk space grew by ${Math.round(((await freeBytes()) - freeBytesBefore) / 2 ** 20)} MiB`);
 clearInterval(watch);
-console.log(`the thread of the server was blocked for at most ${longest.toFixed(1)} ms`);
+console.log(`the thread of the server was blocked for at most ${longestBlockMs.toFixed(1)} ms`);
 await documents.close();
 if (process.argv[3] === undefined) await rm(directory, { recursive: true });

@@ -13,7 +13,7 @@ import type { Transaction } from '../connection/transaction.js';
 export const SUM_OF_GROUPS = `SELECT coalesce(sum(entries), 0) AS count,
   coalesce(sum(rank = ${RANK_NEW} AND first_seen_at > ? AND entries > 0), 0) AS new,
   coalesce(sum(rank = ${RANK_REGRESSED} AND entries > 0), 0) AS regressed FROM dead_letter_group`;
-/** Users have decided about few groups. */
+/** SQL that selects the triaged groups, which are few. */
 export const TRIAGED_GROUPS = `SELECT ${TRIAGED_COLUMNS} FROM dead_letter_group INDEXED BY dead_letter_group_triaged
   WHERE triage IS NOT NULL AND entries > 0`;
 
@@ -27,7 +27,7 @@ export function createMeasure({ connection, sums }: StoreParts, transaction: Tra
     try {
       if (!sums.isEmpty) transaction.run(() => sums.settle());
     } catch (error) {
-      // A store that rejects writes can be read; the counts of its last commits are missing.
+      // A store that rejects writes can still be read, without the counts of its last commits.
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
     const group = groups.get(now - NEW_FOR_MS) ?? {};

@@ -75,7 +75,7 @@ test('an aborted copy rejects with the reason, and the connection continues', as
   end.abort(new Error('enough'));
   await assert.rejects(copied, /enough/);
   write(5000, 10);
-  await connection.durable();
+  await connection.waitUntilDurable();
 });
 
 test('a copy never overwrites a file, and only its owner can read it', async (t) => {

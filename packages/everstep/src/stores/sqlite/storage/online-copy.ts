@@ -1,8 +1,8 @@
 /**
  * Copies an open database into another file while writes continue, with SQLite's own backup.
  *
- * The copy is made through the connection that writes: changes made during the copy are also made in it, so it never restarts
- * however busy the server is, and finally it is the database at one moment: that of its end. Between two pieces everything else
+ * The copy is made through the connection that writes. Changes during the copy are also made in it, so it does not restart after
+ * each of them, and it finally contains the database as of the moment when it completes. Between two pieces, everything else
  * continues.
  */
 import { closeSync, fdatasync, openSync } from 'node:fs';
@@ -26,13 +26,13 @@ const BESIDE_WORK: CopyPace = { pages: 32, intervalMs: 2 };
 export const UNHINDERED: CopyPace = { pages: 4096, intervalMs: 0 };
 
 /**
- * A piece that falls into a transaction copies nothing, and what is written in the meantime must also be copied: a busy service
+ * A piece that falls into a transaction copies nothing, and what is written in the meantime must also be copied: a busy server
  * could outrun its copy indefinitely. Of every PIECES_WATCHED pieces, at least the fraction MIN_FRACTION must make progress.
- * Otherwise the copy restarts with pieces that are LARGER times larger.
+ * Otherwise the copy restarts with pieces that are GROWTH_FACTOR times larger.
  */
 const PIECES_WATCHED = 500;
 const MIN_FRACTION = 0.25;
-const LARGER = 8;
+const GROWTH_FACTOR = 8;
 
 /** Thrown to end a copy that cannot keep up. */
 class Outrun extends Error {}
@@ -63,32 +63,33 @@ function openNew(file: string): number {
  */
 class CopySync {
   private readonly descriptor: number;
-  private syncing = false;
+  private isSyncing = false;
   private isClosed = false;
 
   constructor(file: string) {
     this.descriptor = openNew(file);
   }
 
-  next(): void {
-    if (this.syncing || this.isClosed) return;
-    this.syncing = true;
+  /** Starts to sync what was copied so far, unless a sync is in progress. */
+  syncSome(): void {
+    if (this.isSyncing || this.isClosed) return;
+    this.isSyncing = true;
     // An error here can be ignored: SQLite finally syncs the copy itself.
     fdatasync(this.descriptor, () => {
-      this.syncing = false;
+      this.isSyncing = false;
       if (this.isClosed) closeSync(this.descriptor);
     });
   }
 
   close(): void {
     this.isClosed = true;
-    if (!this.syncing) closeSync(this.descriptor);
+    if (!this.isSyncing) closeSync(this.descriptor);
   }
 }
 
-const never = new Int32Array(new SharedArrayBuffer(4));
+const neverNotified = new Int32Array(new SharedArrayBuffer(4));
 /** Blocks the thread without using the CPU. */
-const block = (forMs: number): void => void Atomics.wait(never, 0, 0, forMs);
+const blockThread = (durationMs: number): void => void Atomics.wait(neverNotified, 0, 0, durationMs);
 
 /** Returns a function that checks whether the copy makes progress; `remaining` is in pages. */
 function watchProgress({ pages }: CopyPace): (remaining: number) => boolean {
@@ -97,9 +98,9 @@ function watchProgress({ pages }: CopyPace): (remaining: number) => boolean {
   return (remaining) => {
     before ??= remaining;
     if (++pieces % PIECES_WATCHED !== 0) return true;
-    const gained = before - remaining;
+    const copiedPages = before - remaining;
     before = remaining;
-    return gained >= pages * PIECES_WATCHED * MIN_FRACTION;
+    return copiedPages >= pages * PIECES_WATCHED * MIN_FRACTION;
   };
 }
 
@@ -110,7 +111,7 @@ export async function copyOnline(
   firstPace: CopyPace = BESIDE_WORK,
 ): Promise<void> {
   signal?.throwIfAborted();
-  const synced = new CopySync(file);
+  const copySync = new CopySync(file);
   let pace = firstPace;
   try {
     for (let attempts = 1; ; attempts++) {
@@ -123,9 +124,9 @@ export async function copyOnline(
         if (signal?.aborted) stopReason = signal.reason;
         else if (!isProgressing(remainingPages) && pace.pages < UNHINDERED.pages) stopReason = new Outrun();
         if (stopReason) throw stopReason;
-        synced.next();
-        const early = nextAt - performance.now();
-        if (early > 0) block(early);
+        copySync.syncSome();
+        const earlyMs = nextAt - performance.now();
+        if (earlyMs > 0) blockThread(earlyMs);
         nextAt = performance.now() + pace.intervalMs;
       };
       try {
@@ -133,16 +134,16 @@ export async function copyOnline(
         return;
       } catch (error) {
         signal?.throwIfAborted();
-        if (stopReason instanceof Outrun) pace = { ...pace, pages: Math.min(pace.pages * LARGER, UNHINDERED.pages) };
+        if (stopReason instanceof Outrun) pace = { ...pace, pages: Math.min(pace.pages * GROWTH_FACTOR, UNHINDERED.pages) };
         // Its first piece fell into a transaction: Node then gives up with an error without a cause (code 0).
-        else if (hasStarted || attempts >= MAX_ATTEMPTS || !isNoError(error)) throw error;
+        else if (hasStarted || attempts >= MAX_ATTEMPTS || !isTransactionOpenError(error)) throw error;
         await nextTurn();
       }
     }
   } finally {
-    synced.close();
+    copySync.close();
   }
 }
 
-const isNoError = (error: unknown): boolean =>
+const isTransactionOpenError = (error: unknown): boolean =>
   error instanceof Error && 'errcode' in error && (error.errcode === 0 || error.errcode === 5);

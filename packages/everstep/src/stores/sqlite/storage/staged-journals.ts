@@ -18,7 +18,7 @@ export interface StagedJournal {
 
 export class StagedJournals {
   private readonly runOrder: CreationOrder;
-  private readonly stored: StoredBytes;
+  private readonly storedBytes: StoredBytes;
   private readonly reserve: StatementSync;
   private readonly insert: StatementSync;
   private readonly select: StatementSync;
@@ -31,9 +31,9 @@ export class StagedJournals {
   private readonly deleteSome: StatementSync;
   private readonly countSteps: StatementSync;
 
-  constructor(connection: Connection, runOrder: CreationOrder, stored: StoredBytes) {
+  constructor(connection: Connection, runOrder: CreationOrder, storedBytes: StoredBytes) {
     this.runOrder = runOrder;
-    this.stored = stored;
+    this.storedBytes = storedBytes;
     this.reserve = connection.prepare(`UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'run' RETURNING seq`);
     this.insert = connection.prepare('INSERT INTO staged_journal (run_key, run_seq, tenant, listed_at) VALUES (?, ?, ?, ?)');
     this.select = connection.prepare('SELECT run_seq, listed_at FROM staged_journal WHERE run_key = ? AND gone = 0');
@@ -53,7 +53,7 @@ export class StagedJournals {
   }
 
   /** Whether any journal is staged for a run that may still be created. */
-  get any(): boolean {
+  get hasAny(): boolean {
     return this.selectAny.get() !== undefined;
   }
 
@@ -64,21 +64,21 @@ export class StagedJournals {
   }
 
   /** Returns the row number for the run, which is reserved at the first call. Requires an open transaction. */
-  seqFor(runKey: string, tenant: number, createdAt: number): number {
+  reserveSeq(runKey: string, tenant: number, createdAt: number): number {
     const staged = this.find(runKey);
     if (staged) return staged.runSeq;
     const row = this.reserve.get();
     // A journal is copied from a run, so one exists.
     if (!row) throw new Error('a journal is staged, but no run was ever created');
     const runSeq = integer(row, 'seq');
-    const listedAt = this.runOrder.listedAt(createdAt);
+    const listedAt = this.runOrder.nextListedAt(createdAt);
     this.insert.run(runKey, runSeq, tenant, listedAt);
     // Runs that are created later have higher numbers.
-    this.runOrder.added(runSeq, listedAt);
+    this.runOrder.noteAdded(runSeq, listedAt);
     return runSeq;
   }
 
-  /** Gives the journal to the created run. Requires an open transaction. Throws unless a journal with that many steps is staged. */
+  /** Assigns the journal to the created run. Requires an open transaction. Throws if no journal with that many steps is staged. */
   adopt(runKey: string, steps: number): void {
     const staged = this.find(runKey);
     if (!staged || integer(this.countSteps.get(staged.runSeq) ?? {}, 'steps') !== steps)
@@ -98,16 +98,16 @@ export class StagedJournals {
 
   /** Deletes some unneeded staged steps. Requires an open transaction. Returns false if none are left. */
   removeSome(): boolean {
-    const gone = this.selectGone.get();
-    if (!gone) return false;
-    const runSeq = integer(gone, 'run_seq');
-    const some = this.selectSome.get(runSeq) ?? {};
-    if (integer(some, 'steps') === 0) {
-      this.delete.run(text(gone, 'run_key'));
+    const goneJournal = this.selectGone.get();
+    if (!goneJournal) return false;
+    const runSeq = integer(goneJournal, 'run_seq');
+    const part = this.selectSome.get(runSeq) ?? {};
+    if (integer(part, 'steps') === 0) {
+      this.delete.run(text(goneJournal, 'run_key'));
       return true;
     }
-    this.deleteSome.run(runSeq, integer(some, 'last'));
-    this.stored.add(integer(gone, 'tenant'), -integer(some, 'bytes'));
+    this.deleteSome.run(runSeq, integer(part, 'last'));
+    this.storedBytes.add(integer(goneJournal, 'tenant'), -integer(part, 'bytes'));
     return true;
   }
 }

@@ -5,12 +5,12 @@ import type { UnsettledSums } from '../commit/unsettled-sums.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 
-const ofTable = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
+const bytesOfTable = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
   `(SELECT coalesce(sum(${storedSql(table, 't')}), 0) FROM ${table} t WHERE t.run_seq = r.seq)`;
 /** SQL: the bytes of the run `r` with everything that belongs to it, except its entry in the DLQ. */
 export const RUN_BYTES = [
   'coalesce(octet_length(r.result), 0)',
-  ...STORED_TABLES_OF_RUN.filter((table) => table !== 'dead_letter').map(ofTable),
+  ...STORED_TABLES_OF_RUN.filter((table) => table !== 'dead_letter').map(bytesOfTable),
 ].join(' + ');
 
 export class StoredBytes {
@@ -32,7 +32,7 @@ export class StoredBytes {
   }
 
   /** Returns the totals of each instance of the account, in the order of creation. The sums must be settled. */
-  ofAccount(accountId: string): readonly InstanceTotals[] {
+  totalsOfAccount(accountId: string): readonly InstanceTotals[] {
     return this.selectOfAccount.all(accountId).map((row) => ({
       instanceId: text(row, 'instance_id'),
       plan: textOrNull(row, 'plan'),

@@ -8,9 +8,9 @@ export const BLOCK_SIZE = 1 << BLOCK_BITS;
 export const BLOCK_WORDS = BLOCK_SIZE / 32;
 const BITMAP_BYTES = BLOCK_SIZE / 8;
 /** From this size on, a list of two-byte offsets would be as long as the bitmap. */
-const BITMAP_FROM = BITMAP_BYTES / 2;
+const MIN_BITMAP_SIZE = BITMAP_BYTES / 2;
 
-// Row numbers can exceed 32 bits, so no shifts here.
+// Row numbers can exceed 32 bits, so they cannot be shifted.
 export const blockOf = (seq: number): number => Math.floor(seq / BLOCK_SIZE);
 export const offsetOf = (seq: number): number => seq % BLOCK_SIZE;
 
@@ -22,7 +22,7 @@ const setBits = (words: Uint32Array, i: number, bits: number): void => {
   words[i] = wordAt(words, i) | bits;
 };
 
-/** Sets the bits of an encoded set in `target`, whose first word is number `at`. */
+/** Sets the bits of an encoded set in `target`, from word `at` on. */
 export function orEncoded(encoded: Uint8Array, target: Uint32Array, at: number): void {
   if (encoded.length === BITMAP_BYTES) {
     for (let word = 0, i = 0; word < BLOCK_WORDS; word++, i += 4) {
@@ -111,7 +111,7 @@ export class BlockSet {
       if (index === list.length) list.push(offset);
       else list.splice(index, 0, offset);
       this.count++;
-      if (this.count >= BITMAP_FROM) this.toBitmap(list);
+      if (this.count >= MIN_BITMAP_SIZE) this.toBitmap(list);
     }
   }
 
@@ -141,7 +141,7 @@ export class BlockSet {
   /** Encodes the set, little-endian on every machine, so that a file is portable. */
   encode(): Uint8Array {
     const { list, bitmap } = this;
-    if (bitmap && this.count >= BITMAP_FROM) {
+    if (bitmap && this.count >= MIN_BITMAP_SIZE) {
       const encoded = new Uint8Array(BITMAP_BYTES);
       for (let word = 0, i = 0; word < BLOCK_WORDS; word++, i += 4) {
         const bits = wordAt(bitmap, word);

@@ -5,7 +5,7 @@ import { openConnection } from '../../connection/connection.js';
 import { BLOCK_SIZE } from './block-set.js';
 import { FacetIndex } from './facet-index.js';
 import { FACET } from './facets.js';
-import { type Direction, FacetReader, namedMembers } from './members.js';
+import { type Direction, FacetReader, membersFromSeqs } from './members.js';
 import { walk } from './walk.js';
 
 const TENANT = 1;
@@ -56,7 +56,7 @@ describe('the facet index', () => {
     close();
   });
 
-  test('is the same over many more blocks than are kept in memory', () => {
+  test('keeps its members over many more blocks than are kept in memory', () => {
     const { index, walk, close } = openIndex();
     const numbers = seededNumbers(3);
     const model = new Set<number>();
@@ -92,7 +92,7 @@ describe('the facet index', () => {
     close();
   });
 
-  test('finds by prefix, whether values are few, many or too many', () => {
+  test('finds rows by the prefix of a value, whether few, many or too many values have it', () => {
     const { index, prefixed, close } = openIndex();
     const seqsOf: Record<'few' | 'many' | 'most', number[]> = { few: [], many: [], most: [] };
     for (let n = 0; n < 55_000; n++) {
@@ -138,9 +138,9 @@ describe('the facet index', () => {
   test('individually named rows are returned in order, once each', () => {
     const seqs = [BLOCK_SIZE * 3 + 1, 4, BLOCK_SIZE * 500_000_000, 4, 31, 32];
     const sorted = [4, 31, 32, BLOCK_SIZE * 3 + 1, BLOCK_SIZE * 500_000_000];
-    assert.deepEqual([...walk([namedMembers(seqs, 'up')], everything, 'up')], sorted);
-    assert.deepEqual([...walk([namedMembers(seqs, 'down')], everything, 'down')], sorted.toReversed());
-    assert.deepEqual([...walk([namedMembers(seqs, 'up')], { from: 5, to: 32 }, 'up')], [31, 32]);
-    assert.deepEqual([...walk([namedMembers([], 'up')], everything, 'up')], []);
+    assert.deepEqual([...walk([membersFromSeqs(seqs, 'up')], everything, 'up')], sorted);
+    assert.deepEqual([...walk([membersFromSeqs(seqs, 'down')], everything, 'down')], sorted.toReversed());
+    assert.deepEqual([...walk([membersFromSeqs(seqs, 'up')], { from: 5, to: 32 }, 'up')], [31, 32]);
+    assert.deepEqual([...walk([membersFromSeqs([], 'up')], everything, 'up')], []);
   });
 });

@@ -8,7 +8,7 @@ import type { Connection } from '../../connection/connection.js';
 import { BLOCK_SIZE, BlockSet, blockOf, largestOffset, offsetOf } from './block-set.js';
 import type { Facet, FacetValue } from './facets.js';
 
-/** Decoded blocks in each of two generations; a block is about 700 bytes. */
+/** Maximum number of decoded blocks in each of two generations; a block is about 700 bytes. */
 const GENERATION_SIZE = 1000;
 
 interface CachedBlock {
@@ -17,8 +17,8 @@ interface CachedBlock {
   readonly value: string;
   readonly block: number;
   readonly members: BlockSet;
-  stored: boolean;
-  changed: boolean;
+  isStored: boolean;
+  isChanged: boolean;
 }
 
 export class FacetIndex {
@@ -27,27 +27,27 @@ export class FacetIndex {
   private readonly updateBlock: StatementSync;
   private readonly deleteBlock: StatementSync;
   private readonly selectNewest: StatementSync;
-  private young = new Map<string, CachedBlock>();
-  private old = new Map<string, CachedBlock>();
-  private changed: CachedBlock[] = [];
+  private youngBlocks = new Map<string, CachedBlock>();
+  private oldBlocks = new Map<string, CachedBlock>();
+  private changedBlocks: CachedBlock[] = [];
 
   constructor(connection: Connection) {
-    const place = 'tenant = ? AND facet = ? AND value = ? AND block = ?';
-    this.selectBlock = connection.prepare(`SELECT members FROM facet WHERE ${place}`);
+    const blockKey = 'tenant = ? AND facet = ? AND value = ? AND block = ?';
+    this.selectBlock = connection.prepare(`SELECT members FROM facet WHERE ${blockKey}`);
     this.insertBlock = connection.prepare('INSERT INTO facet (members, tenant, facet, value, block) VALUES (?, ?, ?, ?, ?)');
-    this.updateBlock = connection.prepare(`UPDATE facet SET members = ? WHERE ${place}`);
-    this.deleteBlock = connection.prepare(`DELETE FROM facet WHERE ${place}`);
+    this.updateBlock = connection.prepare(`UPDATE facet SET members = ? WHERE ${blockKey}`);
+    this.deleteBlock = connection.prepare(`DELETE FROM facet WHERE ${blockKey}`);
     this.selectNewest = connection.prepare(
       'SELECT block, members FROM facet WHERE tenant = ? AND facet = ? AND value = ? ORDER BY block DESC LIMIT 1',
     );
   }
 
   add(tenant: number, { facet, value }: FacetValue, seq: number): void {
-    this.open(tenant, facet, value, blockOf(seq)).add(offsetOf(seq));
+    this.membersToChange(tenant, facet, value, blockOf(seq)).add(offsetOf(seq));
   }
 
   remove(tenant: number, { facet, value }: FacetValue, seq: number): void {
-    this.open(tenant, facet, value, blockOf(seq)).delete(offsetOf(seq));
+    this.membersToChange(tenant, facet, value, blockOf(seq)).delete(offsetOf(seq));
   }
 
   /** Returns the newest row with the value, as of the last flush. */
@@ -58,45 +58,45 @@ export class FacetIndex {
 
   /** Writes the changes. Must be called at the end of the transaction, inside it. */
   flush(): void {
-    for (const entry of this.changed) {
+    for (const entry of this.changedBlocks) {
       const { tenant, facet, value, block, members } = entry;
       if (members.size === 0) {
-        if (entry.stored) this.deleteBlock.run(tenant, facet, value, block);
+        if (entry.isStored) this.deleteBlock.run(tenant, facet, value, block);
       } else {
-        const statement = entry.stored ? this.updateBlock : this.insertBlock;
+        const statement = entry.isStored ? this.updateBlock : this.insertBlock;
         statement.run(members.encode(), tenant, facet, value, block);
       }
-      entry.stored = members.size > 0;
-      entry.changed = false;
+      entry.isStored = members.size > 0;
+      entry.isChanged = false;
       // Most values with one member (ids) are never written again.
-      if (members.size <= 1) this.young.delete(cacheKey(tenant, facet, value, block));
+      if (members.size <= 1) this.youngBlocks.delete(cacheKey(tenant, facet, value, block));
     }
-    this.changed = [];
-    if (this.young.size > GENERATION_SIZE) {
-      this.old = this.young;
-      this.young = new Map();
+    this.changedBlocks = [];
+    if (this.youngBlocks.size > GENERATION_SIZE) {
+      this.oldBlocks = this.youngBlocks;
+      this.youngBlocks = new Map();
     }
   }
 
   /** Discards unwritten changes after a rollback. */
   forget(): void {
-    this.young.clear();
-    this.old.clear();
-    this.changed = [];
+    this.youngBlocks.clear();
+    this.oldBlocks.clear();
+    this.changedBlocks = [];
   }
 
-  /** Returns the block for a change by the caller. */
-  private open(tenant: number, facet: Facet, value: string, block: number): BlockSet {
+  /** Returns the members of a block, which the caller changes. */
+  private membersToChange(tenant: number, facet: Facet, value: string, block: number): BlockSet {
     const key = cacheKey(tenant, facet, value, block);
-    let entry = this.young.get(key);
+    let entry = this.youngBlocks.get(key);
     if (!entry) {
-      entry = this.old.get(key) ?? this.load(tenant, facet, value, block);
-      this.old.delete(key);
-      this.young.set(key, entry);
+      entry = this.oldBlocks.get(key) ?? this.load(tenant, facet, value, block);
+      this.oldBlocks.delete(key);
+      this.youngBlocks.set(key, entry);
     }
-    if (!entry.changed) {
-      entry.changed = true;
-      this.changed.push(entry);
+    if (!entry.isChanged) {
+      entry.isChanged = true;
+      this.changedBlocks.push(entry);
     }
     return entry.members;
   }
@@ -104,7 +104,7 @@ export class FacetIndex {
   private load(tenant: number, facet: Facet, value: string, block: number): CachedBlock {
     const row = this.selectBlock.get(tenant, facet, value, block);
     const members = row ? BlockSet.decode(bytes(row, 'members')) : new BlockSet();
-    return { tenant, facet, value, block, members, stored: row !== undefined, changed: false };
+    return { tenant, facet, value, block, members, isStored: row !== undefined, isChanged: false };
   }
 }
 

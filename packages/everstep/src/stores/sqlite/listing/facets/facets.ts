@@ -1,6 +1,6 @@
 /** Facets by which rows can be filtered. Their numbers are stored in the file: they never change and are never reused. */
 export const FACET = Object.freeze({
-  /** Includes plain messages, with values of their own; see statusValue. */
+  /** Includes plain messages, with separate values; see stateValue. */
   runStatus: 1,
   runUrl: 2,
   runLabel: 3,

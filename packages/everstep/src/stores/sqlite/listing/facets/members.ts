@@ -37,7 +37,7 @@ class MembersInMemory implements Members {
   readonly work = 0;
   private readonly direction: Direction;
   private readonly blocks = new Map<number, Uint32Array>();
-  private order: readonly number[] | null = null;
+  private sortedBlocks: readonly number[] | null = null;
 
   constructor(direction: Direction) {
     this.direction = direction;
@@ -54,9 +54,9 @@ class MembersInMemory implements Members {
   }
 
   seek(from: number): number | null {
-    const up = this.direction === 'up';
-    this.order ??= [...this.blocks.keys()].sort((a, b) => (up ? a - b : b - a));
-    return this.order.find((block) => (up ? block >= from : block <= from)) ?? null;
+    const isUp = this.direction === 'up';
+    this.sortedBlocks ??= [...this.blocks.keys()].sort((a, b) => (isUp ? a - b : b - a));
+    return this.sortedBlocks.find((block) => (isUp ? block >= from : block <= from)) ?? null;
   }
 
   load(window: Uint32Array, first: number, last: number): void {
@@ -66,8 +66,8 @@ class MembersInMemory implements Members {
   }
 }
 
-/** Returns a source of individually named rows. */
-export function namedMembers(seqs: readonly number[], direction: Direction): Members {
+/** Returns a source of rows by their numbers. */
+export function membersFromSeqs(seqs: readonly number[], direction: Direction): Members {
   const members = new MembersInMemory(direction);
   for (const seq of seqs) {
     const offset = offsetOf(seq);
@@ -87,13 +87,13 @@ export class FacetReader {
 
   constructor(connection: Connection, prefixLimits: PrefixLimits = PREFIX_LIMITS) {
     this.prefixLimits = prefixLimits;
-    const value = 'tenant = ? AND facet = ? AND value = ?';
+    const valueKey = 'tenant = ? AND facet = ? AND value = ?';
     // The statement returns one row instead of one per block: returning a row costs more than reading its members.
     this.selectBlocks = connection.prepare(
-      `SELECT group_concat(block || ':' || hex(members)) AS blocks FROM facet WHERE ${value} AND block BETWEEN ? AND ?`,
+      `SELECT group_concat(block || ':' || hex(members)) AS blocks FROM facet WHERE ${valueKey} AND block BETWEEN ? AND ?`,
     );
-    this.seekUp = connection.prepare(`SELECT block FROM facet WHERE ${value} AND block >= ? ORDER BY block LIMIT 1`);
-    this.seekDown = connection.prepare(`SELECT block FROM facet WHERE ${value} AND block <= ? ORDER BY block DESC LIMIT 1`);
+    this.seekUp = connection.prepare(`SELECT block FROM facet WHERE ${valueKey} AND block >= ? ORDER BY block LIMIT 1`);
+    this.seekDown = connection.prepare(`SELECT block FROM facet WHERE ${valueKey} AND block <= ? ORDER BY block DESC LIMIT 1`);
     this.selectPrefix = connection.prepare(
       `SELECT count(*) AS rows, group_concat(block || ':' || hex(members)) AS blocks FROM
          (SELECT block, members FROM facet WHERE tenant = ? AND facet = ? AND value >= ? AND value < ? LIMIT ?)`,
@@ -135,7 +135,7 @@ export class FacetReader {
           const isBeyond = direction === 'up' ? nearest !== null && nearest > last : nearest !== null && nearest < first;
           if (isBeyond) continue;
           const row = this.selectBlocks.get(tenant, facet, value, first, last);
-          eachBlock((row && textOrNull(row, 'blocks')) ?? '', (block, blocks, start, end) => {
+          forEachBlock((row && textOrNull(row, 'blocks')) ?? '', (block, blocks, start, end) => {
             orHexadecimal(blocks, start, end, window, (block - first) * BLOCK_WORDS);
           });
         }
@@ -152,11 +152,11 @@ export class FacetReader {
   /** Returns the values with the prefix; null if there are more than the limit. */
   private valuesWithPrefix(tenant: number, facet: Facet, prefix: string): readonly string[] | null {
     const values: string[] = [];
-    let value = this.valueAtOrBehind(tenant, facet, prefix);
+    let value = this.valueAtOrAfter(tenant, facet, prefix);
     while (value?.startsWith(prefix)) {
       if (values.length === this.prefixLimits.values) return null;
       values.push(value);
-      value = this.valueBehind(tenant, facet, value);
+      value = this.valueAfter(tenant, facet, value);
     }
     return values;
   }
@@ -166,24 +166,24 @@ export class FacetReader {
     const row = this.selectPrefix.get(tenant, facet, prefix, prefix + LAST_CHARACTER, limit + 1);
     if (!row || integer(row, 'rows') > limit) return null;
     const members = new MembersInMemory(direction);
-    eachBlock(textOrNull(row, 'blocks') ?? '', (block, blocks, start, end) => {
+    forEachBlock(textOrNull(row, 'blocks') ?? '', (block, blocks, start, end) => {
       orHexadecimal(blocks, start, end, members.block(block), 0);
     });
     return members;
   }
 
-  private valueAtOrBehind(tenant: number, facet: Facet, value: string): string | null {
-    return this.seekUp.get(tenant, facet, value, 0) ? value : this.valueBehind(tenant, facet, value);
+  private valueAtOrAfter(tenant: number, facet: Facet, value: string): string | null {
+    return this.seekUp.get(tenant, facet, value, 0) ? value : this.valueAfter(tenant, facet, value);
   }
 
-  private valueBehind(tenant: number, facet: Facet, value: string): string | null {
+  private valueAfter(tenant: number, facet: Facet, value: string): string | null {
     const row = this.nextValue.get(tenant, facet, value);
     return row ? text(row, 'value') : null;
   }
 }
 
 /** Reads blocks in the form `number:members`, with the members in hexadecimal, separated by commas. */
-function eachBlock(blocks: string, read: (block: number, blocks: string, start: number, end: number) => void): void {
+function forEachBlock(blocks: string, read: (block: number, blocks: string, start: number, end: number) => void): void {
   for (let start = 0; start < blocks.length; ) {
     const colon = blocks.indexOf(':', start);
     const comma = blocks.indexOf(',', colon);

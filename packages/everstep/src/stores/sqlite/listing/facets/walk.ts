@@ -18,22 +18,22 @@ const LAST_WINDOW_BLOCKS = 128;
 
 /** Returns the rows within `range` that all of `sources` (at least one) have, in the order of `direction`. */
 export function* walk(sources: readonly Members[], range: SeqRange, direction: Direction): Generator<number> {
-  const up = direction === 'up';
-  const step = up ? 1 : -1;
+  const isUp = direction === 'up';
+  const step = isUp ? 1 : -1;
   const ordered = [...sources].sort((a, b) => a.work - b.work);
-  const endBlock = blockOf(up ? range.to : range.from);
-  let block = blockOf(up ? range.from : range.to);
+  const endBlock = blockOf(isUp ? range.to : range.from);
+  let block = blockOf(isUp ? range.from : range.to);
   if (range.from > range.to) return;
 
   for (let blocks = FIRST_WINDOW_BLOCKS; ; blocks = Math.min(blocks * WINDOW_GROWTH, LAST_WINDOW_BLOCKS)) {
     const nearest = seekAll(ordered, block);
     if (nearest === null || (endBlock - nearest) * step < 0) return;
     const reach = Math.min(Math.abs(endBlock - nearest), blocks - 1);
-    const first = up ? nearest : nearest - reach;
-    const last = up ? nearest + reach : nearest;
+    const first = isUp ? nearest : nearest - reach;
+    const last = isUp ? nearest + reach : nearest;
     const window = intersect(ordered, first, last);
-    if (window) yield* seqsIn(window, first * BLOCK_SIZE, range, up);
-    block = (up ? last : first) + step;
+    if (window) yield* seqsIn(window, first * BLOCK_SIZE, range, isUp);
+    block = (isUp ? last : first) + step;
     if ((endBlock - block) * step < 0) return;
   }
 }
@@ -73,12 +73,12 @@ function intersect(sources: readonly Members[], first: number, last: number): Ui
   return window;
 }
 
-function* seqsIn(window: Uint32Array, base: number, range: SeqRange, up: boolean): Generator<number> {
+function* seqsIn(window: Uint32Array, base: number, range: SeqRange, isUp: boolean): Generator<number> {
   for (let i = 0; i < window.length; i++) {
-    const word = up ? i : window.length - 1 - i;
+    const word = isUp ? i : window.length - 1 - i;
     let remainingBits = window[word] ?? 0;
     while (remainingBits !== 0) {
-      const bit = up ? 31 - Math.clz32(remainingBits & -remainingBits) : 31 - Math.clz32(remainingBits);
+      const bit = isUp ? 31 - Math.clz32(remainingBits & -remainingBits) : 31 - Math.clz32(remainingBits);
       remainingBits &= ~(1 << bit);
       const seq = base + word * 32 + bit;
       if (seq >= range.from && seq <= range.to) yield seq;

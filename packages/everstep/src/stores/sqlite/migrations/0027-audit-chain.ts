@@ -1,7 +1,6 @@
 /**
- * Version 26: the hash chain over the audit log, which is extended when the server starts. Entries
- * and hashes are only added. Those up to the anchor may be removed, and the anchor only moves forward. `audit_push`
- * records how far entries were pushed.
+ * Version 27: the hash chain over the audit log. Entries and hashes are only added. Those up to the anchor may be removed, and the
+ * anchor only moves forward. `audit_push` records the number of the last entry that was pushed.
  */
 export const auditChain = `
 ALTER TABLE audit_log ADD COLUMN request TEXT;

@@ -1,5 +1,5 @@
 /**
- * Version 27: deleted queue instances whose rows are still being removed; users that sign in with an identity provider;
+ * Version 26: deleted queue instances whose rows are still being removed; users that sign in with an identity provider;
  * links by which a user gets a new API key. `emptied_at` is null while rows of the instance may be left.
  */
 export const removalAndSignIn = `
