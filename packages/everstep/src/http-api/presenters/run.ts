@@ -180,12 +180,12 @@ export function journalLists({ run, steps, tasks, attempts, invoked }: RunHistor
   return {
     steps: steps.map((step) => presentJournalStep(step, redact, children)),
     tasks: tasks.map((task) => presentTask(task, redact)),
-    attempts: attempts.filter(isOfRun).map(presentAttempt),
+    attempts: attempts.filter(isRunAttempt).map(presentAttempt),
   };
 }
 
 /** Returns whether the attempt belongs to the run. Attempts of the failure callback do not. */
-export const isOfRun = ({ slot }: FailedAttempt): boolean => slot !== CALLBACK_SLOT;
+export const isRunAttempt = ({ slot }: FailedAttempt): boolean => slot !== CALLBACK_SLOT;
 
 /**
  * Presents a run with its journal. `payload` is the input of the run, unless it was removed or is not shown. `history` must
