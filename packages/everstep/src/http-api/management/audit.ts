@@ -12,11 +12,11 @@ import { ApiError } from '../../contract/error-codes.js';
 import { type ApiContext, accountOperation, linesOf, type Operation, respond } from '../operation.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
 import {
-  type AuditPosition,
+  type AuditPageQuery,
   type AuditSearch,
   hasWords,
   MAX_AUDIT_SEARCHED,
-  matchingAudit,
+  readMatchingEntries,
 } from '../read-models/audit-search.js';
 import type { Reads } from '../read-models/reads.js';
 import { RawBody } from '../requests/raw-body.js';
@@ -80,7 +80,7 @@ const listAuditLogs = accountOperation({
     const scope = { operation: 'listAuditLogs', instanceId: principal.user.userId, filters };
     const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
     const visible = all ? null : (await accounts.accountsOf(principal)).map(({ accountId }) => accountId);
-    const read = (page: AuditPosition) =>
+    const read = (page: AuditPageQuery) =>
       all ? reads.auditEntries.listAudit({ accountIds: null, ...page }) : accounts.auditLog(principal, page);
     const search: AuditSearch = {
       read,
@@ -88,7 +88,7 @@ const listAuditLogs = accountOperation({
       maxSearched: words.length > 0 ? MAX_AUDIT_SEARCHED : limit,
       runSlice: (work) => slices.run(principal.user.userId, work),
     };
-    const { entries, next } = await matchingAudit(search, { after, limit });
+    const { entries, next } = await readMatchingEntries(search, { after, limit });
     return respond(200, {
       cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, remaining: null }),
       auditlogs: entries.map((entry) => presentAudit(entry, visible)),
