@@ -20,7 +20,7 @@ interface AuditPage {
   readonly next: string | null;
 }
 
-/** Returns whether each of the lowercase words occurs in a text of the entry. */
+/** Returns whether each word, in lower case, occurs in a text of the entry. */
 export function hasWords({ actor, action, subject, address, details, request }: AuditEntry, words: readonly string[]): boolean {
   if (words.length === 0) return true;
   const requestTexts = request ? [request.operation, request.credential, request.outcome] : [];
@@ -33,8 +33,8 @@ export function hasWords({ actor, action, subject, address, details, request }: 
     ...Object.values(details).map(String),
     ...Object.keys(details),
   ];
-  const lowercaseTexts = texts.map((text) => text.toLowerCase());
-  return words.every((word) => lowercaseTexts.some((text) => text.includes(word)));
+  const lowerCaseTexts = texts.map((text) => text.toLowerCase());
+  return words.every((word) => lowerCaseTexts.some((text) => text.includes(word)));
 }
 
 export interface AuditSearch {

@@ -34,7 +34,7 @@ function parsePosition(text: string): SearchPosition {
   return { part, after: after === undefined || after === '' ? null : after };
 }
 
-/** Returns the distinct words in lowercase, because the search is case-insensitive. */
+/** Returns the distinct words in lower case, because the search is case-insensitive. */
 export function wordsOf(text: string): readonly string[] {
   const words = [...new Set(text.toLowerCase().split(/\s+/))].filter((word) => word !== '');
   if (words.length > LIMITS.maxRunQueryWords)
