@@ -184,11 +184,18 @@ const verifyAuditLog = accountOperation({
       );
     const links = await audit.links({ after, limit: LIMITS.auditVerifyMax });
     const { faults } = verifyLinks(previousHash, links);
-    const known = query.known === undefined ? {} : { known: await checkKnownHead(audit, anchor.seq, query.known) };
+    const knownResult = query.known === undefined ? {} : { known: await checkKnownHead(audit, anchor.seq, query.known) };
     const lastLink = links.findLast(({ hash }) => hash !== null);
     const next = links.length === LIMITS.auditVerifyMax && lastLink ? lastLink.seq : null;
     const presentedFaults = faults.map(({ seq, auditId: id, kind }) => ({ seq, id, kind }));
-    return respond(200, { checked: links.length, faults: presentedFaults, next, anchor, head: await audit.head(), ...known });
+    return respond(200, {
+      checked: links.length,
+      faults: presentedFaults,
+      next,
+      anchor,
+      head: await audit.head(),
+      ...knownResult,
+    });
   },
 });
 

@@ -13,8 +13,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 const validators = new WeakMap<TSchema, Validator>();
 
 function validatorOf(schema: TSchema): Validator {
-  const cached = validators.get(schema);
-  if (cached) return cached;
+  const cachedValidator = validators.get(schema);
+  if (cachedValidator) return cachedValidator;
   const validator = Compile(schema);
   validators.set(schema, validator);
   return validator;

@@ -104,6 +104,6 @@ function isMisspelled(unprefixedName: string, names: ReadonlyMap<string, string>
 }
 
 function unknownHeader(receivedName: string, names: readonly string[], families: readonly string[], dialect: Dialect): ApiError {
-  const supported = [...names, ...families.map((family) => `${family}*`)].map((name) => dialect.spell(name)).join(', ');
-  return new ApiError('bad-header', `unknown header ${shown(receivedName)}; this operation supports ${supported}`);
+  const supportedNames = [...names, ...families.map((family) => `${family}*`)].map((name) => dialect.spell(name)).join(', ');
+  return new ApiError('bad-header', `unknown header ${shown(receivedName)}; this operation supports ${supportedNames}`);
 }

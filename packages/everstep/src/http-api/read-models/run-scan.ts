@@ -135,12 +135,16 @@ export async function scanRuns(deps: ScanDeps, scan: Scan): Promise<ScannedRuns>
     scannedCount += items.length;
     const candidates = items.filter((run) => isMatch(run) && hasDuration(run, comparedFilter, now));
     const remaining = count - runs.length;
-    const selected = comparedFilter.waitingFor === undefined ? candidates.slice(0, remaining) : candidates;
-    const matching = await recordsOf(deps, scan, selected);
-    runs.push(...matching.slice(0, remaining));
+    const selectedRuns = comparedFilter.waitingFor === undefined ? candidates.slice(0, remaining) : candidates;
+    const matchingRecords = await recordsOf(deps, scan, selectedRuns);
+    runs.push(...matchingRecords.slice(0, remaining));
     // The next scan starts after the last run that is returned if others of the batch match too.
     const lastSelected =
-      matching.length > remaining ? runs.at(-1) : selected.length < candidates.length ? selected.at(-1) : undefined;
+      matchingRecords.length > remaining
+        ? runs.at(-1)
+        : selectedRuns.length < candidates.length
+          ? selectedRuns.at(-1)
+          : undefined;
     const lastScanned =
       lastSelected === undefined ? items.at(-1) : items.find(({ position }) => position === lastSelected.position);
     after = lastScanned?.position ?? after;

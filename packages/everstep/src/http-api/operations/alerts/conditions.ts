@@ -27,9 +27,9 @@ const badBody = (message: string): ApiError => new ApiError('bad-body', message)
 
 function checkFields({ kind, ...fields }: AlertConditionBody): void {
   const { required, accepted } = FIELDS[kind];
-  const allowed: readonly string[] = [...required, ...accepted];
+  const allowedNames: readonly string[] = [...required, ...accepted];
   for (const name of Object.keys(fields)) {
-    if (!allowed.includes(name)) throw badBody(`"condition.${name}" is not used by the kind ${kind}; omit it`);
+    if (!allowedNames.includes(name)) throw badBody(`"condition.${name}" is not used by the kind ${kind}; omit it`);
   }
   // Stores replace lone surrogates, so the alert could no longer be found.
   const malformedField = Object.entries(fields).find(([, value]) => typeof value === 'string' && LONE_SURROGATE.test(value));

@@ -61,7 +61,7 @@ export const listDestinations = operation({
   operationId: 'listDestinations',
   tag: TAG,
   summary: 'List destinations that are failing, held or without a worker',
-  description: 'Returns the number of waiting deliveries, and why and since when a destination is held.',
+  description: 'Returns the number of waiting deliveries of each destination, and the reason and start of its hold.',
   method: 'GET',
   path: '/v2/destinations',
   unknownQuery: 'ignore',

@@ -61,13 +61,13 @@ export type TakeEntries<Done> = (dlqIds: readonly string[]) => Promise<readonly 
 
 /** Returns the distinct ids. Throws ApiError when there are none or too many. */
 export function distinctDlqIds(dlqIds: readonly string[], max: number = LIMITS.bulkMax): readonly string[] {
-  const distinct = [...new Set(dlqIds)];
-  if (distinct.length === 0)
+  const distinctIds = [...new Set(dlqIds)];
+  if (distinctIds.length === 0)
     throw new ApiError('bad-parameter', 'dlqIds must not be empty; give at least one id, or omit the parameter');
-  if (distinct.length <= max) return distinct;
+  if (distinctIds.length <= max) return distinctIds;
   throw new ApiError(
     'bad-parameter',
-    `dlqIds must not contain more than ${max} different ids in one request; this request has ${distinct.length}`,
+    `dlqIds must not contain more than ${max} different ids in one request; this request has ${distinctIds.length}`,
   );
 }
 
