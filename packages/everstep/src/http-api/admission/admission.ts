@@ -26,10 +26,10 @@ import { isBasic, logIn } from './basic-authentication.js';
 
 /** Header with the queue instance that a session request is for. */
 const INSTANCE_HEADER = 'x-everstep-queue';
-/** Alternative to the header for event streams, because pages cannot set headers there. */
+/** Query parameter that replaces the header for event streams, because pages cannot set headers for them. */
 const INSTANCE_PARAMETER = 'everstep-queue';
 
-/** Operation and dialect of a request. */
+/** Operation that a request is routed to, with the dialect of the request. */
 export interface RoutedOperation {
   readonly operation: Operation;
   readonly dialect: Dialect;
@@ -57,7 +57,7 @@ export interface AdmissionOptions {
 
 const OPEN_ACCESS: Admitted = Object.freeze({ access: 'open' });
 
-function checkLimits(request: FastifyRequest): void {
+function checkRequestLimits(request: FastifyRequest): void {
   const { rawHeaders, httpVersion } = request.raw;
   if (request.headers.host === undefined && httpVersion === '1.1')
     throw new ApiError('bad-request', 'the Host header is missing; HTTP/1.1 requires it');
@@ -83,8 +83,8 @@ const needOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): To
 };
 
 /**
- * Returns the access if the role of the user permits it. An id of another account and an id that does not exist give the
- * same error.
+ * Returns the access if the role of the user permits the operation. Otherwise throws ApiError, which is the same for an id of
+ * another account and for an id that does not exist.
  */
 function requireAccess<Value extends { readonly access: InstanceAccess['access'] }>(
   outcome: Outcome<Value>,
@@ -102,96 +102,97 @@ function requireAccess<Value extends { readonly access: InstanceAccess['access']
 const hasOnlySession = ({ headers }: FastifyRequest): boolean =>
   headers.authorization === undefined && secretOf(headers) !== null;
 
+/** Queue instance that a request with a session names. */
 interface NamedInstance {
   readonly instanceId: string;
   /** The target without the parameter that named the instance. */
   readonly target: Target;
 }
 
-function instanceOf(request: FastifyRequest, operation: Operation, target: Target): NamedInstance | null {
+function namedInstanceOf(request: FastifyRequest, operation: Operation, target: Target): NamedInstance | null {
   const instanceId = headerOf(request, INSTANCE_HEADER);
   if (instanceId !== undefined) return { instanceId, target };
   const parameter = operation.streams ? takeToken(target.query, INSTANCE_PARAMETER) : null;
   return parameter && { instanceId: parameter.token, target: { path: target.path, query: parameter.remainingQuery } };
 }
 
-function callerBySession({ principal }: Session, { instance, access }: InstanceAccess): Caller {
+function callerOf({ principal }: Session, { instance, access }: InstanceAccess): Caller {
   const { instanceId, region } = instance;
   const { user, sessionId } = principal;
   const identity = { actor: user.email, user: { userId: user.userId, sessionId } };
   return { ...identity, instanceId, region, access, scopes: scopesOf(access) };
 }
 
-async function admitUser(accounts: AccountService, request: FastifyRequest, chosen: RoutedOperation): Promise<Admission> {
+async function admitUser(accounts: AccountService, request: FastifyRequest, route: RoutedOperation): Promise<Admission> {
   const { authorization } = request.headers;
   const target = splitTarget(request.originalUrl);
   if (authorization === undefined && (secretOf(request.headers) !== null || isOfPage(request))) {
     const { principal } = await sessionOf(request, accounts);
-    return { ...chosen, admitted: { access: 'account', principal }, target };
+    return { ...route, admitted: { access: 'account', principal }, target };
   }
   const principal = await logIn(accounts, authorization, callerIpOf(request));
-  return { ...chosen, admitted: { access: 'account', principal }, target };
+  return { ...route, admitted: { access: 'account', principal }, target };
 }
 
-async function admitSession(accounts: AccountService, request: FastifyRequest, chosen: RoutedOperation): Promise<Admission> {
+async function admitSession(accounts: AccountService, request: FastifyRequest, route: RoutedOperation): Promise<Admission> {
   // A request with another kind of credential does not use the session.
   if (request.headers.authorization !== undefined) throw noSession();
   const session = await sessionOf(request, accounts);
-  return { ...chosen, admitted: { access: 'session', session }, target: splitTarget(request.originalUrl) };
+  return { ...route, admitted: { access: 'session', session }, target: splitTarget(request.originalUrl) };
 }
 
 /**
- * Returns a function that admits a request. It returns synchronously when nothing must be read, for example for a cached
- * token; it throws or rejects with ApiError.
+ * Returns a function that admits requests. The function returns synchronously if nothing must be read, for example if the token
+ * is cached. It throws or rejects with ApiError.
  */
 export function createAdmission({ context, defaultRegion, isClosing, forSessions, takesLogins, queryTokens }: AdmissionOptions) {
   const { accounts, authority, search } = context;
 
-  async function admitSessionToInstance(request: FastifyRequest, chosen: RoutedOperation, target: Target): Promise<Admission> {
-    const { operation } = chosen;
+  async function admitSessionToInstance(request: FastifyRequest, route: RoutedOperation, target: Target): Promise<Admission> {
+    const { operation } = route;
     const session = await sessionOf(request, accounts);
-    const namedInstance = instanceOf(request, operation, target);
+    const namedInstance = namedInstanceOf(request, operation, target);
     if (!namedInstance)
       throw new ApiError(
         'bad-header',
         `requests with a session require the header ${INSTANCE_HEADER} with the id of a queue instance`,
       );
     const access = requireAccess(await accounts.accessTo(session.principal, namedInstance.instanceId), needOf(operation));
-    // Another node may have created the instance.
+    // Another node may have created the instance, so this node may not know it yet.
     await authority.prepare(namedInstance.instanceId);
     if (!operation.countsCalls) allowCall(context, namedInstance.instanceId);
-    return { ...chosen, admitted: { access: 'token', caller: callerBySession(session, access) }, target: namedInstance.target };
+    return { ...route, admitted: { access: 'token', caller: callerOf(session, access) }, target: namedInstance.target };
   }
 
-  function admitToken(request: FastifyRequest, chosen: RoutedOperation): Admission | Promise<Admission> {
-    const { operation, dialect } = chosen;
+  function admitToken(request: FastifyRequest, route: RoutedOperation): Admission | Promise<Admission> {
+    const { operation, dialect } = route;
     const fullTarget = splitTarget(request.originalUrl);
     const { authorization, host } = request.headers;
     if (hasOnlySession(request)) {
-      const isNamed = instanceOf(request, operation, fullTarget) !== null;
+      const namesInstance = namedInstanceOf(request, operation, fullTarget) !== null;
       const hasToken = queryTokens && !forSessions.has(operation) && takeToken(fullTarget.query, dialect.tokenParameter) !== null;
-      if (isNamed || !hasToken) return admitSessionToInstance(request, chosen, fullTarget);
+      if (namesInstance || !hasToken) return admitSessionToInstance(request, route, fullTarget);
     }
     const region = regionOf(host, defaultRegion);
     const { token, target } = credentialOf(authorization, fullTarget, dialect, queryTokens);
     const caller = authenticate(authority, token, region, needOf(operation));
-    const admit = (verified: Caller): Admission => {
-      if (!operation.countsCalls) allowCall(context, verified.instanceId);
-      return { ...chosen, admitted: { access: 'token', caller: verified }, target };
+    const admit = (verifiedCaller: Caller): Admission => {
+      if (!operation.countsCalls) allowCall(context, verifiedCaller.instanceId);
+      return { ...route, admitted: { access: 'token', caller: verifiedCaller }, target };
     };
     return caller instanceof Promise ? caller.then(admit) : admit(caller);
   }
 
-  function admitOpen(request: FastifyRequest, chosen: RoutedOperation): Admission | Promise<Admission> {
-    const { operation } = chosen;
-    const admission: Admission = { ...chosen, admitted: OPEN_ACCESS, target: splitTarget(request.originalUrl) };
+  function admitOpen(request: FastifyRequest, route: RoutedOperation): Admission | Promise<Admission> {
+    const { operation } = route;
+    const admission: Admission = { ...route, admitted: OPEN_ACCESS, target: splitTarget(request.originalUrl) };
     const { headers, host } = request;
-    const open = { path: readPath(operation, request.params), callerIp: callerIpOf(request), headers, host };
-    const pending = operation.admit?.(open, context);
-    return pending instanceof Promise ? pending.then(() => admission) : admission;
+    const openRequest = { path: readPath(operation, request.params), callerIp: callerIpOf(request), headers, host };
+    const check = operation.admit?.(openRequest, context);
+    return check instanceof Promise ? check.then(() => admission) : admission;
   }
 
-  async function searchCaller(request: FastifyRequest, indexId: string, need: Need): Promise<SearchCaller> {
+  async function searchCallerOf(request: FastifyRequest, indexId: string, need: Need): Promise<SearchCaller> {
     const { authorization } = request.headers;
     const isLogin = takesLogins && isBasic(authorization);
     if (!isLogin && (authorization !== undefined || secretOf(request.headers) === null))
@@ -203,33 +204,33 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return { ...caller, principal };
   }
 
-  async function admitIndexCaller(request: FastifyRequest, chosen: RoutedOperation): Promise<Admission> {
-    const { operation } = chosen;
+  async function admitIndexCaller(request: FastifyRequest, route: RoutedOperation): Promise<Admission> {
+    const { operation } = route;
     const indexId = String(readPath(operation, request.params).indexId ?? '');
-    const caller = await searchCaller(request, indexId, operation.needs ?? 'read-write');
+    const caller = await searchCallerOf(request, indexId, operation.needs ?? 'read-write');
     await allowSearchCall(context, caller.indexId);
-    return { ...chosen, admitted: { access: 'index', caller }, target: splitTarget(request.originalUrl) };
+    return { ...route, admitted: { access: 'index', caller }, target: splitTarget(request.originalUrl) };
   }
 
-  return (request: FastifyRequest, chosen: RoutedOperation): Admission | Promise<Admission> => {
-    checkLimits(request);
-    const { access, whileStopping } = chosen.operation;
-    const isForUsers = chosen.operation.access === 'index' && isBasic(request.headers.authorization);
-    if (forSessions.has(chosen.operation) && !hasOnlySession(request) && !isForUsers)
+  return (request: FastifyRequest, route: RoutedOperation): Admission | Promise<Admission> => {
+    checkRequestLimits(request);
+    const { access, whileStopping } = route.operation;
+    const isUserLogin = route.operation.access === 'index' && isBasic(request.headers.authorization);
+    if (forSessions.has(route.operation) && !hasOnlySession(request) && !isUserLogin)
       throw unknownRoute(splitTarget(request.originalUrl).path);
     if ((access !== 'open' || whileStopping === 'refuse') && (context.isStopping() || isClosing()))
       throw new ApiError('unavailable', 'the server is stopping; retry later', { 'retry-after': '1' });
     switch (access) {
       case 'open':
-        return admitOpen(request, chosen);
+        return admitOpen(request, route);
       case 'token':
-        return admitToken(request, chosen);
+        return admitToken(request, route);
       case 'account':
-        return admitUser(accounts, request, chosen);
+        return admitUser(accounts, request, route);
       case 'session':
-        return admitSession(accounts, request, chosen);
+        return admitSession(accounts, request, route);
       case 'index':
-        return admitIndexCaller(request, chosen);
+        return admitIndexCaller(request, route);
     }
   };
 }

@@ -18,8 +18,8 @@ type Headers = Readonly<Record<string, string>>;
 const retryAfter = (delayMs: number): Headers => ({ 'retry-after': String(Math.max(1, Math.ceil(delayMs / 1000))) });
 
 /**
- * Headers of a limit and the time when it is fully available again (Unix ms). Published clients distinguish limits by these
- * headers.
+ * Returns the headers that describe a limit. `resetAt` is the time when it is fully available again, in Unix ms. Published
+ * clients distinguish limits by these headers.
  */
 const limitHeaders = (family: string, limit: number, remaining: number, resetAt: number): Headers => ({
   [`${family}-limit`]: String(limit),
@@ -53,7 +53,7 @@ function errorOf(context: LimitsContext, instanceId: string, refusal: Refusal): 
   }
 }
 
-/** Counts the call. Throws ApiError when the instance has reached its limit of calls per second. */
+/** Counts a call to the runtime API. Throws ApiError if the instance has reached its limit of calls per second. */
 export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, instanceId: string): void {
   const { limits } = context;
   const waitMs = limits?.admitCall(instanceId) ?? null;
@@ -72,18 +72,18 @@ export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limi
   const accountId = limits && (await search.ownerOf(indexId));
   const waitMs = limits && accountId ? await limits.admitSearchCall(accountId) : null;
   if (waitMs === null) return;
-  const message = 'the account exceeds the number of search calls per second that its plan allows (apiCallsPerSecond)';
+  const message = 'the account has reached the number of search calls per second that its plan allows (apiCallsPerSecond)';
   throw new ApiError('rate-limited', `${message}; retry after the number of seconds in Retry-After`, retryAfter(waitMs));
 }
 
-/** Counts the runs. Throws ApiError when the instance may not start them. */
+/** Counts runs before they are started. Throws ApiError if the instance may not start them. */
 export async function allowRuns({ limits }: LimitsContext, instanceId: string, runs = 1): Promise<RunAdmission> {
   const admission = limits === null ? UNBOUNDED : await limits.admitRuns(instanceId, runs);
   if (admission.kind !== 'admitted') throw errorOf({ limits }, instanceId, admission);
   return admission;
 }
 
-/** Runs that an instance may start. */
+/** Number of runs that an instance may start, and their admission. */
 export interface AllowedRuns {
   readonly runs: number;
   readonly runAdmission: RunAdmission;
@@ -95,12 +95,12 @@ export async function startAllAllowed<Outcome>(
   instanceId: string,
   allowed: readonly AllowedRuns[],
   start: () => Promise<readonly Outcome[]>,
-  startedBy: (outcome: Outcome | undefined) => number,
+  countStarted: (outcome: Outcome | undefined) => number,
 ): Promise<readonly Outcome[]> {
   try {
     const outcomes = await start();
     for (const [index, { runs, runAdmission }] of allowed.entries())
-      limits?.releaseRuns(instanceId, runs - startedBy(outcomes[index]), runAdmission);
+      limits?.releaseRuns(instanceId, runs - countStarted(outcomes[index]), runAdmission);
     return outcomes;
   } catch (error) {
     limits?.recount(instanceId);
@@ -109,18 +109,18 @@ export async function startAllAllowed<Outcome>(
 }
 
 /**
- * Starts runs that were allowed. `startedBy` returns how many were started. Runs that were not started, for example because
- * they already existed, do not count against the daily limit.
+ * Starts runs that were allowed. `countStarted` returns how many of them were started. Runs that were not started, for example
+ * because they already existed, do not count against the daily limit.
  */
 export async function startAllowed<Outcome>(
   { limits }: LimitsContext,
   { instanceId, runs, runAdmission }: AllowedRuns & { readonly instanceId: string },
   start: () => Promise<Outcome>,
-  startedBy: (outcome: Outcome) => number,
+  countStarted: (outcome: Outcome) => number,
 ): Promise<Outcome> {
   try {
     const outcome = await start();
-    limits?.releaseRuns(instanceId, runs - startedBy(outcome), runAdmission);
+    limits?.releaseRuns(instanceId, runs - countStarted(outcome), runAdmission);
     return outcome;
   } catch (error) {
     limits?.recount(instanceId);
@@ -128,7 +128,7 @@ export async function startAllowed<Outcome>(
   }
 }
 
-/** Checks the budget. Throws ApiError when the instance may not start anything that sends messages. */
+/** Throws ApiError if the instance may not start work that sends messages, for example because its budget is spent. */
 export async function allowSpending({ limits }: LimitsContext, instanceId: string): Promise<void> {
   const refusal = limits && (await limits.refuseSpending(instanceId));
   if (refusal) throw errorOf({ limits }, instanceId, refusal);
@@ -142,17 +142,17 @@ export const tooManySchedules = (context: LimitsContext, instanceId: string, mes
 export const overQuota = (context: LimitsContext, instanceId: string, message: string): ApiError =>
   refusalError(context, instanceId, 'storage-quota-exceeded', message);
 
-/** Checks the timeout of a request. Throws ApiError when a header requests a longer timeout than the instance may use. */
+/** Throws ApiError if the timeout in the header is longer than the instance may use. */
 export function allowTimeout({ limits }: LimitsContext, instanceId: string, header: string, timeoutMs: number | undefined): void {
   if (limits === null || timeoutMs === undefined) return;
   const max = limits.maxTimeoutMs(instanceId);
   if (timeoutMs <= max) return;
   const { name, maxTimeoutMs } = limits.plan(instanceId);
-  const limitedBy = maxTimeoutMs === max ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
-  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(max)}, the limit of ${limitedBy}`);
+  const limitSource = maxTimeoutMs === max ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
+  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(max)}, the limit of ${limitSource}`);
 }
 
-/** Checks the size of a message. Throws ApiError when the message is larger than the plan allows. */
+/** Throws ApiError if a message is larger than the plan allows. */
 export function allowSize({ limits }: LimitsContext, instanceId: string, bytes: Uint8Array): void {
   const limit = limits?.messageLimit(instanceId) ?? null;
   if (limit === null || bytes.length <= limit.maxBytes) return;

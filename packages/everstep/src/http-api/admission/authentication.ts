@@ -1,4 +1,4 @@
-/** Authenticates runtime API requests: verifies the token from the header or the query for the region of the host. */
+/** Authenticates requests to the runtime API. Verifies the token in the header or the query for the region of the host. */
 import type { Authority, TokenVerdict } from '../../accounts/tokens/authority.js';
 import type { Caller } from '../../accounts/tokens/caller.js';
 import { permits, type TokenNeed } from '../../accounts/tokens/token-scopes.js';
@@ -18,14 +18,15 @@ export interface Credential {
 }
 
 /**
- * Returns the token of a request. The header wins: a token parameter next to it is not removed, because it belongs to the
- * workflow URL. `queryTokens`: whether tokens in the query are accepted. Throws ApiError.
+ * Returns the token of a request. The header takes precedence: if it is present, a token parameter is not removed from the query,
+ * because it belongs to the workflow URL. Throws ApiError if there is no valid token, or if it is in the query although
+ * `acceptsQueryTokens` is false.
  */
 export function credentialOf(
   authorization: string | undefined,
   target: Target,
   dialect: Dialect,
-  queryTokens: boolean,
+  acceptsQueryTokens: boolean,
 ): Credential {
   if (authorization !== undefined) {
     const token = BEARER.exec(authorization)?.[1];
@@ -37,7 +38,7 @@ export function credentialOf(
       CHALLENGE,
     );
   }
-  if (!queryTokens)
+  if (!acceptsQueryTokens)
     throw new ApiError(
       'missing-token',
       'the request has no token; send "Authorization: Bearer <token>" (this server does not accept tokens in URLs)',
@@ -71,9 +72,9 @@ export function requireScope(caller: Pick<Caller, 'scopes'>, need: TokenNeed): v
   throw new ApiError('missing-scope', `this operation requires a token with the scope "${need}"; this token has: ${scopeList}`);
 }
 
-/** Returns the caller of the token. Throws or rejects with ApiError. Synchronous when the token is cached. */
+/** Returns the caller of the token, synchronously if the token is cached. Throws or rejects with ApiError. */
 export function authenticate(authority: Authority, token: string, region: Region, need: TokenNeed): Caller | Promise<Caller> {
-  const cached = authority.recall(token, region);
-  if (cached) return admit(cached, need);
+  const cachedVerdict = authority.recall(token, region);
+  if (cachedVerdict) return admit(cachedVerdict, need);
   return authority.verify(token, region).then((verdict) => admit(verdict, need));
 }

@@ -1,4 +1,4 @@
-/** Authenticates management API requests: the email and the API key of HTTP Basic. */
+/** Authenticates requests to the management API by email and API key, with HTTP Basic. */
 import type { AccountService, Principal } from '../../accounts/account-service.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { shown } from '../parameters/value-errors.js';
@@ -13,8 +13,8 @@ interface BasicCredential {
   readonly apiKey: string;
 }
 
-/** Returns null when the text is not the base64 of two strings separated by a colon. */
-function decode(encoded: string): BasicCredential | null {
+/** Decodes a credential. Returns null if the text is not the base64 of two strings that are separated by a colon. */
+function decodeCredential(encoded: string): BasicCredential | null {
   let text: string;
   try {
     text = utf8.decode(Buffer.from(encoded, 'base64'));
@@ -28,14 +28,16 @@ function decode(encoded: string): BasicCredential | null {
 /** Returns the credential of the header. Throws ApiError `missing-token` or `bad-credential`. */
 export function basicCredentialOf(authorization: string | undefined): BasicCredential {
   if (authorization === undefined) throw new ApiError('missing-token', `the request has no credential; ${FORM}`, CHALLENGE);
-  const encoded = BASIC.exec(authorization)?.[1];
-  if (encoded === undefined) {
+  const encodedCredential = BASIC.exec(authorization)?.[1];
+  if (encodedCredential === undefined) {
     const scheme = authorization.split(' ', 1)[0] ?? '';
     const problem =
-      scheme.toLowerCase() === 'basic' ? 'the value after "Basic" is not base64' : `not the scheme ${shown(scheme)}`;
+      scheme.toLowerCase() === 'basic'
+        ? 'the value after "Basic" is not base64'
+        : `the Authorization header has the scheme ${shown(scheme)}`;
     throw new ApiError('bad-credential', `the management API requires HTTP Basic: ${problem}; ${FORM}`, CHALLENGE);
   }
-  const credential = decode(encoded);
+  const credential = decodeCredential(encodedCredential);
   if (credential) return credential;
   throw new ApiError(
     'bad-credential',
@@ -46,6 +48,7 @@ export function basicCredentialOf(authorization: string | undefined): BasicCrede
 
 export const isBasic = (authorization: string | undefined): boolean => /^basic /i.test(authorization ?? '');
 
+/** Returns the error for too many failed logins. */
 export function tooManyLogins(retryAfterMs: number): ApiError {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   return new ApiError('rate-limited', `too many failed logins; retry after ${seconds} s`, { 'retry-after': String(seconds) });

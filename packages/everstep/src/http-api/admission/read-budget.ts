@@ -11,6 +11,7 @@ export interface ReadLimits {
   readonly maxBytesOfOwner: number;
   /** Maximum number of waiting responses. */
   readonly maxWaiting: number;
+  /** Maximum wait of a response. */
   readonly waitMs: number;
 }
 
@@ -28,7 +29,7 @@ const DEFAULT_LIMITS: ReadLimits = {
 };
 
 const RETRY_AFTER = { 'retry-after': '2' };
-const busy = (): ApiError =>
+const busyError = (): ApiError =>
   new ApiError(
     'unavailable',
     'too many large responses are being sent; retry after the number of seconds in Retry-After',
@@ -37,8 +38,8 @@ const busy = (): ApiError =>
 
 export class ReadBudget {
   private readonly limits: ReadLimits;
-  private readonly byOwner = new Map<string, number>();
-  private readonly waiting = new Set<WaitingRead>();
+  private readonly bytesByOwner = new Map<string, number>();
+  private readonly waitingReads = new Set<WaitingRead>();
   private usedBytes = 0;
 
   constructor(limits: Partial<ReadLimits> = {}) {
@@ -51,69 +52,69 @@ export class ReadBudget {
   }
 
   /**
-   * Resolves with the function that releases the bytes. A request for more than the limit of an owner gets the whole limit.
-   * Rejects with ApiError `unavailable` when no memory becomes free in time or `signal` aborts.
+   * Resolves with a function that releases the bytes. A request for more than the limit of an owner gets the whole limit.
+   * Rejects with ApiError `unavailable` if too little memory becomes free in time, or if `signal` aborts.
    */
   async take(owner: string, bytes: number, signal: AbortSignal, waitMs = this.limits.waitMs): Promise<() => void> {
-    const granted = Math.min(bytes, this.limits.maxBytesOfOwner);
-    if (this.waiting.size > 0 || !this.fits(owner, granted)) await this.wait(owner, granted, signal, waitMs);
-    else this.add(owner, granted);
+    const grantedBytes = Math.min(bytes, this.limits.maxBytesOfOwner);
+    if (this.waitingReads.size > 0 || !this.fits(owner, grantedBytes)) await this.wait(owner, grantedBytes, signal, waitMs);
+    else this.add(owner, grantedBytes);
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      this.add(owner, -granted);
+      this.add(owner, -grantedBytes);
       this.grant();
     };
   }
 
   private wait(owner: string, bytes: number, signal: AbortSignal, waitMs: number): Promise<void> {
-    if (this.waiting.size >= this.limits.maxWaiting || signal.aborted) throw busy();
+    if (this.waitingReads.size >= this.limits.maxWaiting || signal.aborted) throw busyError();
     return new Promise((resolve, reject) => {
-      const end = (): void => {
+      const stopWaiting = (): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', refuse);
-        this.waiting.delete(waiting);
+        this.waitingReads.delete(waitingRead);
       };
       const refuse = (): void => {
-        end();
-        reject(busy());
+        stopWaiting();
+        reject(busyError());
         this.grant();
       };
-      const waiting: WaitingRead = {
+      const waitingRead: WaitingRead = {
         owner,
         bytes,
         grant: () => {
-          end();
+          stopWaiting();
           this.add(owner, bytes);
           resolve();
         },
       };
       const timer = setTimeout(refuse, waitMs);
       signal.addEventListener('abort', refuse);
-      this.waiting.add(waiting);
+      this.waitingReads.add(waitingRead);
       this.grant();
     });
   }
 
   /** Grants waiting requests in order. A request that waits for its own owner does not block other owners. */
   private grant(): void {
-    for (const next of [...this.waiting]) {
-      if (this.usedBytes + next.bytes > this.limits.maxBytes) return;
-      if (this.fits(next.owner, next.bytes)) next.grant();
+    for (const read of [...this.waitingReads]) {
+      if (this.usedBytes + read.bytes > this.limits.maxBytes) return;
+      if (this.fits(read.owner, read.bytes)) read.grant();
     }
   }
 
   private fits(owner: string, bytes: number): boolean {
     const { maxBytes, maxBytesOfOwner } = this.limits;
-    return this.usedBytes + bytes <= maxBytes && (this.byOwner.get(owner) ?? 0) + bytes <= maxBytesOfOwner;
+    return this.usedBytes + bytes <= maxBytes && (this.bytesByOwner.get(owner) ?? 0) + bytes <= maxBytesOfOwner;
   }
 
   private add(owner: string, bytes: number): void {
     this.usedBytes += bytes;
-    const ownerBytes = (this.byOwner.get(owner) ?? 0) + bytes;
-    if (ownerBytes === 0) this.byOwner.delete(owner);
-    else this.byOwner.set(owner, ownerBytes);
+    const ownerBytes = (this.bytesByOwner.get(owner) ?? 0) + bytes;
+    if (ownerBytes === 0) this.bytesByOwner.delete(owner);
+    else this.bytesByOwner.set(owner, ownerBytes);
   }
 }
 
@@ -122,18 +123,19 @@ export interface ReserveOptions {
   readonly waitMs?: number;
 }
 
-/** Reserves bytes until the response was sent or the client disconnected. */
+/** Reserves memory until the response is sent or the client disconnects. */
 export type Reserve = (bytes: number, options?: ReserveOptions) => Promise<void>;
 
-/** Disconnects a client that does not read its response, because it would keep the memory of others. */
-function endInTime({ raw }: FastifyReply): void {
+/** Disconnects a client that does not read its response in time, because others need the memory. */
+function disconnectAfterTimeout({ raw }: FastifyReply): void {
   const timer = setTimeout(() => raw.destroy(), LIMITS.maxResponseMs);
   timer.unref();
   raw.once('close', () => clearTimeout(timer));
 }
 
+/** Returns a function that reserves memory for the response of `reply`. Small reservations need no budget. */
 export function reserveFor(budget: ReadBudget, reply: FastifyReply, owner: string, signal: () => AbortSignal): Reserve {
-  let isTimed = false;
+  let hasTimeout = false;
   return async (bytes, options = {}) => {
     if (bytes <= LIMITS.maxInlineBytes) return;
     const release = await budget.take(owner, bytes, signal(), options.waitMs);
@@ -144,7 +146,7 @@ export function reserveFor(budget: ReadBudget, reply: FastifyReply, owner: strin
     }
     raw.once('finish', release);
     raw.once('close', release);
-    if (!isTimed) endInTime(reply);
-    isTimed = true;
+    if (!hasTimeout) disconnectAfterTimeout(reply);
+    hasTimeout = true;
   };
 }

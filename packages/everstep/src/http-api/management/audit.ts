@@ -12,15 +12,15 @@ import { ApiError } from '../../contract/error-codes.js';
 import { type ApiContext, accountOperation, linesOf, type Operation, respond } from '../operation.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
 import {
-  type AuditPosition,
+  type AuditPageQuery,
   type AuditSearch,
   hasWords,
   MAX_AUDIT_SEARCHED,
-  matchingAudit,
+  readMatchingEntries,
 } from '../read-models/audit-search.js';
 import type { Reads } from '../read-models/reads.js';
 import { RawBody } from '../requests/raw-body.js';
-import { presentAudit } from './presenters.js';
+import { presentAuditEntry } from './presenters.js';
 
 const TAG = 'Audit log';
 const FOR_OPERATORS = 'Only for operators.';
@@ -31,7 +31,7 @@ async function requireOperator({ accounts }: ApiContext, principal: Principal): 
   if (!(await accounts.isOperator(principal)))
     throw new ApiError(
       'forbidden',
-      'only operators of this installation can read the audit log of all accounts; omit "all" to read the log of your own accounts',
+      'only operators of this installation can read the audit log of all accounts; to read the log of your own accounts, use GET /v2/auditlogs without "all"',
     );
 }
 
@@ -56,7 +56,7 @@ const listAuditLogs = accountOperation({
     q: Type.Optional(
       Type.String({
         maxLength: LIMITS.maxRunQueryLength,
-        description: `Only entries that contain every word of this text, ignoring case. One request searches up to ${MAX_AUDIT_SEARCHED} entries, so a page can be short or empty before the end; continue with the cursor.`,
+        description: `Only entries that contain every word of this text, ignoring case. One request searches up to ${MAX_AUDIT_SEARCHED} entries, so a page can be short or empty although more pages follow. Continue with the cursor until it is empty.`,
       }),
     ),
     all: Type.Optional(
@@ -79,8 +79,8 @@ const listAuditLogs = accountOperation({
     const filters = { ...(all ? { all } : {}), ...(words.length > 0 ? { q } : {}) };
     const scope = { operation: 'listAuditLogs', instanceId: principal.user.userId, filters };
     const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
-    const visible = all ? null : (await accounts.accountsOf(principal)).map(({ accountId }) => accountId);
-    const read = (page: AuditPosition) =>
+    const visibleAccountIds = all ? null : (await accounts.accountsOf(principal)).map(({ accountId }) => accountId);
+    const read = (page: AuditPageQuery) =>
       all ? reads.auditEntries.listAudit({ accountIds: null, ...page }) : accounts.auditLog(principal, page);
     const search: AuditSearch = {
       read,
@@ -88,10 +88,10 @@ const listAuditLogs = accountOperation({
       maxSearched: words.length > 0 ? MAX_AUDIT_SEARCHED : limit,
       runSlice: (work) => slices.run(principal.user.userId, work),
     };
-    const { entries, next } = await matchingAudit(search, { after, limit });
+    const { entries, next } = await readMatchingEntries(search, { after, limit });
     return respond(200, {
       cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, remaining: null }),
-      auditlogs: entries.map((entry) => presentAudit(entry, visible)),
+      auditlogs: entries.map((entry) => presentAuditEntry(entry, visibleAccountIds)),
     });
   },
 });
@@ -100,7 +100,7 @@ const exportAuditLog = accountOperation({
   operationId: 'exportAuditLog',
   tag: TAG,
   summary: 'Export the audit log of all accounts',
-  description: `${FOR_OPERATORS} Returns NDJSON, oldest entry first, at most ${LIMITS.auditExportMax} lines. To continue, send the sequence number of the last line as \`after\`. An empty response means that there are no more entries. With several nodes an entry appears about a second after its change.`,
+  description: `${FOR_OPERATORS} Returns NDJSON, oldest entry first, at most ${LIMITS.auditExportMax} lines. To continue, send the sequence number of the last line as \`after\`. An empty response means that there are no more entries. With several nodes, an entry appears about a second after its change.`,
   method: 'GET',
   path: '/v2/audit/export',
   unknownQuery: 'refuse',
@@ -130,8 +130,12 @@ const exportAuditLog = accountOperation({
 /** Format of the parameter `known`: the sequence number of an entry, a colon and its hash. */
 const KNOWN_HEAD = /^(\d{1,15}):([0-9a-f]{64})$/;
 
-async function checkHash(audit: Reads['audit'], anchorSeq: number, known: string): Promise<'found' | 'missing' | 'expired'> {
-  const [, seqText = '', hash] = KNOWN_HEAD.exec(known) ?? [];
+async function checkKnownHead(
+  audit: Reads['audit'],
+  anchorSeq: number,
+  knownHead: string,
+): Promise<'found' | 'missing' | 'expired'> {
+  const [, seqText = '', hash] = KNOWN_HEAD.exec(knownHead) ?? [];
   const seq = Number(seqText);
   if (seq < anchorSeq) return 'expired';
   return (await hashAt(audit, seq)) === hash ? 'found' : 'missing';
@@ -170,21 +174,28 @@ const verifyAuditLog = accountOperation({
     await requireOperator(context, principal);
     const { audit } = context.reads;
     const anchor = await audit.anchor();
-    // Retention may have removed entries before the anchor since the last request.
+    // Retention may have removed the entries up to the anchor since the last request.
     const after = Math.max(query.after ?? 0, anchor.seq);
-    const previous = await hashAt(audit, after);
-    if (previous === null)
+    const previousHash = await hashAt(audit, after);
+    if (previousHash === null)
       throw new ApiError(
         'bad-parameter',
         'the query parameter "after" must be the sequence number of an entry of the chain, such as "next" of the last response',
       );
     const links = await audit.links({ after, limit: LIMITS.auditVerifyMax });
-    const { faults } = verifyLinks(previous, links);
-    const known = query.known === undefined ? {} : { known: await checkHash(audit, anchor.seq, query.known) };
+    const { faults } = verifyLinks(previousHash, links);
+    const knownResult = query.known === undefined ? {} : { known: await checkKnownHead(audit, anchor.seq, query.known) };
     const lastLink = links.findLast(({ hash }) => hash !== null);
     const next = links.length === LIMITS.auditVerifyMax && lastLink ? lastLink.seq : null;
     const presentedFaults = faults.map(({ seq, auditId: id, kind }) => ({ seq, id, kind }));
-    return respond(200, { checked: links.length, faults: presentedFaults, next, anchor, head: await audit.head(), ...known });
+    return respond(200, {
+      checked: links.length,
+      faults: presentedFaults,
+      next,
+      anchor,
+      head: await audit.head(),
+      ...knownResult,
+    });
   },
 });
 

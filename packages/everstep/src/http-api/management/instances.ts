@@ -11,11 +11,11 @@ import { parseDestination } from '../parameters/destination.js';
 import { Unacceptable } from '../parameters/value-errors.js';
 import { Duration } from '../parameters/values.js';
 import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
-import { presentDeleted, presentInstance, presentPlan, toSeconds } from './presenters.js';
+import { presentDeletedInstance, presentInstance, presentPlan, toSeconds } from './presenters.js';
 
 const TAG = 'Queue instances';
-const instanceId = RecordId('Id of the queue instance.');
-const pathParameters = Type.Object({ id: instanceId });
+const InstanceId = RecordId('Id of the queue instance.');
+const pathParameters = Type.Object({ id: InstanceId });
 
 const listInstances = accountOperation({
   operationId: 'listInstances',
@@ -29,8 +29,11 @@ const listInstances = accountOperation({
   responses: { 200: Type.Array(InstanceRecord) },
   errors: [],
   async handle(_input, { accounts }, principal) {
-    const [instances, deleted] = [await accounts.listInstances(principal), await accounts.listDeletedInstances(principal)];
-    return respond(200, [...instances.map(presentInstance), ...deleted.map(presentDeleted)]);
+    const [instances, deletedInstances] = [
+      await accounts.listInstances(principal),
+      await accounts.listDeletedInstances(principal),
+    ];
+    return respond(200, [...instances.map(presentInstance), ...deletedInstances.map(presentDeletedInstance)]);
   },
 });
 
@@ -119,7 +122,7 @@ const moveInstanceToTeam = accountOperation({
   method: 'POST',
   path: '/v2/queue/move-to-team',
   unknownQuery: 'refuse',
-  body: jsonBody({ queue_id: instanceId, target_team_id: RecordId('Id of the team that receives the instance.') }),
+  body: jsonBody({ queue_id: InstanceId, target_team_id: RecordId('Id of the team that receives the instance.') }),
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
@@ -174,8 +177,8 @@ const setInstanceBudgetAlert = accountOperation({
   async handle({ path, body }, { accounts, addressPolicy }, principal) {
     const { url } = requiredBody(body);
     const alertUrl = url === null ? null : readAlertUrl(url);
-    const allowed = alertUrl === null ? null : addressPolicy?.check(alertUrl, path.id);
-    if (allowed && !allowed.ok) throw new ApiError('blocked-address', `body.url is not allowed: ${allowed.message}`);
+    const verdict = alertUrl === null ? null : addressPolicy?.check(alertUrl, path.id);
+    if (verdict && !verdict.ok) throw new ApiError('blocked-address', `body.url is not allowed: ${verdict.message}`);
     valueOrThrow(await accounts.setBudgetAlert(principal, { instanceId: path.id, url: alertUrl }));
     return OK;
   },
@@ -251,7 +254,7 @@ const getInstanceUsage = accountOperation({
   tag: TAG,
   summary: 'Get the daily usage of a queue instance',
   description:
-    'Returns billed messages by day (UTC) with their price when they were counted, and the budget. Days before the upgrade to the version that introduced this operation are 0: earlier versions counted by month.',
+    'Returns billed messages by day (UTC) with their price when they were counted, and the budget. Days before the upgrade to the version of Everstep that introduced this operation are 0, because earlier versions counted by month.',
   method: 'GET',
   path: '/v2/queue/usage/{id}',
   unknownQuery: 'refuse',

@@ -6,8 +6,8 @@ import { InvitationSecret, JoinedTeam, Ok, RecordId, TeamMember } from '../../co
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, openOperation, respond } from '../operation.js';
 import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
-import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, NOT_CACHED, OK, requiredBody, valueOrThrow } from './outcome.js';
-import { presentInvitation, presentJoined } from './presenters.js';
+import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, NO_STORE_HEADERS, OK, requiredBody, valueOrThrow } from './outcome.js';
+import { presentInvitation, presentJoinedTeam } from './presenters.js';
 
 const TAG = 'Invitations';
 const secretBody = jsonBody({ secret: InvitationSecret });
@@ -25,10 +25,10 @@ const listInvitations = accountOperation({
   responses: { 200: Type.Array(TeamMember) },
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
-    const pending = valueOrThrow(await accounts.listInvitations(principal, path.team_id));
+    const invitations = valueOrThrow(await accounts.listInvitations(principal, path.team_id));
     return respond(
       200,
-      pending.map((invitation) => presentInvitation(invitation)),
+      invitations.map((invitation) => presentInvitation(invitation)),
     );
   },
 });
@@ -57,7 +57,7 @@ const acceptInvitation = openOperation({
   tag: TAG,
   summary: 'Accept an invitation as a new user',
   description:
-    'Creates the user and adds the user to the team. The response contains the first API key of the user, which is shown once. Fails with 409 if a user with this email exists: that user accepts with `joinTeam`. Requires no login.',
+    'Creates the user and adds the user to the team. The response contains the first API key of the user, which is shown once. Fails with 409 if a user with this email already exists; that user accepts the invitation with `joinTeam`. Requires no login.',
   method: 'POST',
   path: '/v2/invitations/accept',
   unknownQuery: 'refuse',
@@ -68,8 +68,8 @@ const acceptInvitation = openOperation({
   admit: admitSecret,
   async handle({ body, request }, { accounts }) {
     const { secret } = requiredBody(body);
-    const joined = valueOrThrow(await accounts.acceptInvitation({ secret, address: request.callerIp }));
-    return respond(200, presentJoined(joined, joined.apiKey), NOT_CACHED);
+    const acceptedInvitation = valueOrThrow(await accounts.acceptInvitation({ secret, address: request.callerIp }));
+    return respond(200, presentJoinedTeam(acceptedInvitation, acceptedInvitation.apiKey), NO_STORE_HEADERS);
   },
 });
 
@@ -86,7 +86,7 @@ const joinTeam = accountOperation({
   responses: { 200: JoinedTeam },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
-    return respond(200, presentJoined(valueOrThrow(await accounts.joinTeam(principal, requiredBody(body).secret))));
+    return respond(200, presentJoinedTeam(valueOrThrow(await accounts.joinTeam(principal, requiredBody(body).secret))));
   },
 });
 

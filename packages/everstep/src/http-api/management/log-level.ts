@@ -7,14 +7,14 @@ import { type ApiContext, accountOperation, type Operation, respond } from '../o
 import { BODY_ERRORS, jsonBody, requiredBody } from './outcome.js';
 
 const TAG = 'Service';
-const ABOUT = 'Only for operators. Every node has its own level; the request applies to the node that receives it.';
+const SCOPE_NOTE = 'Only for operators. Every node has its own level; the request applies to the node that receives it.';
 
 async function requireOperator({ accounts }: ApiContext, principal: Principal): Promise<void> {
   if (!(await accounts.isOperator(principal)))
     throw new ApiError('forbidden', 'only operators of this installation can read or change the log level');
 }
 
-const entryOf = ({ logLevel: { level, configured }, nodeId }: ApiContext): LogLevelEntry => ({
+const presentLogLevel = ({ logLevel: { level, configured }, nodeId }: ApiContext): LogLevelEntry => ({
   level,
   configured_level: configured,
   node_id: nodeId(),
@@ -24,7 +24,7 @@ const getLogLevel = accountOperation({
   operationId: 'getLogLevel',
   tag: TAG,
   summary: 'Get the log level',
-  description: ABOUT,
+  description: SCOPE_NOTE,
   method: 'GET',
   path: '/v2/log-level',
   unknownQuery: 'refuse',
@@ -32,7 +32,7 @@ const getLogLevel = accountOperation({
   errors: ['forbidden'],
   async handle(_input, context, principal) {
     await requireOperator(context, principal);
-    return respond(200, entryOf(context));
+    return respond(200, presentLogLevel(context));
   },
 });
 
@@ -41,7 +41,7 @@ const setLogLevel = accountOperation({
   tag: TAG,
   audit: change('log-level.set', 'level'),
   summary: 'Change the log level',
-  description: `Takes effect immediately and lasts until the server restarts. ${ABOUT}`,
+  description: `Takes effect immediately and lasts until the server restarts. ${SCOPE_NOTE}`,
   method: 'PUT',
   path: '/v2/log-level',
   unknownQuery: 'refuse',
@@ -51,7 +51,7 @@ const setLogLevel = accountOperation({
   async handle({ body }, context, principal) {
     await requireOperator(context, principal);
     context.logLevel.set(requiredBody(body).level, principal.user.email);
-    return respond(200, entryOf(context));
+    return respond(200, presentLogLevel(context));
   },
 });
 

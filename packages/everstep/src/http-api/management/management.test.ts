@@ -315,10 +315,13 @@ test('blocks an account after too many failed logins and returns the time to wai
   assert.equal((await call<AccountEntry>('stranger', 'GET', '/v2/account')).status, 200, 'from another address');
 });
 
-test('each API names the credential that it requires when it gets that of the other', async () => {
+test('each API names the credential that it requires if it gets the credential of the other API', async () => {
   const headers = { authorization: `Bearer ${objects.harness.token}` };
   const management = await objects.harness.send({ method: 'GET', url: '/v2/account', headers });
-  assert.match(management.body.error, /requires HTTP Basic: not the scheme "Bearer"; send "Authorization: Basic/);
+  assert.match(
+    management.body.error,
+    /requires HTTP Basic: the Authorization header has the scheme "Bearer"; send "Authorization: Basic/,
+  );
   const runtime = await objects.harness.send({
     method: 'GET',
     url: '/v2/flowControl',

@@ -43,13 +43,13 @@ const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Token: TokenEntry,
 };
 
-/** Returns the document. `serviceVersion` is the version of Everstep that it mentions. */
-export function managementOpenApiDocument(serviceVersion: string): object {
+/** Returns the document. `serverVersion` is the version of Everstep that it mentions. */
+export function managementOpenApiDocument(serverVersion: string): object {
   return openApiOf({
     info: {
       title: 'Everstep management API',
       version: '2.0.0',
-      description: `Manages accounts, teams, queue instances, budgets and search indexes. Served by Everstep ${serviceVersion}.`,
+      description: `Manages accounts, teams, queue instances, budgets and search indexes. Served by Everstep ${serverVersion}.`,
     },
     servers: [{ url: '/', description: 'This server.' }],
     security: [{ basic: [] }, { session: [] }],

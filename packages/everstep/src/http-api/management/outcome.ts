@@ -21,9 +21,9 @@ export function valueOrThrow<Value>(outcome: Outcome<Value>): Value {
 export const OK = respond(200, 'OK' as const);
 
 /** Headers of responses that contain a secret. */
-export const NOT_CACHED = { 'cache-control': 'no-store' } as const;
+export const NO_STORE_HEADERS = { 'cache-control': 'no-store' } as const;
 
-/** Returns the body specification of a required JSON object without additional fields. */
+/** Declares a required JSON object without additional fields as the body of an operation. */
 export const jsonBody = <Properties extends TProperties>(properties: Properties) =>
   ({ kind: 'json', required: true, schema: Type.Object(properties, NO_OTHER_PROPERTIES) }) as const;
 

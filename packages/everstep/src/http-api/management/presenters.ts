@@ -63,10 +63,9 @@ export function presentInstance({ instance, role, plan, requestsToday, token, re
 }
 
 /**
- * Returns the record of an instance that is being deleted. Its settings no longer exist, so it shows those of the default
- * plan.
+ * Presents an instance that is being deleted. Its settings no longer exist, so it has the limits of the default plan.
  */
-export const presentDeleted = ({ deleted, role, plan }: DeletedInstanceView): InstanceRecord => ({
+export const presentDeletedInstance = ({ deleted, role, plan }: DeletedInstanceView): InstanceRecord => ({
   id: deleted.instanceId,
   customer_id: deleted.accountId ?? '',
   name: deleted.name,
@@ -80,7 +79,7 @@ export const presentDeleted = ({ deleted, role, plan }: DeletedInstanceView): In
   budget: 0,
 });
 
-/** Presents a token. `token` is the token itself, in the response that creates it. */
+/** Presents a token. `token` is the token itself and is set only in the response that creates it. */
 export const presentToken = (view: TokenView, token?: string): TokenEntry => ({
   id: view.tokenId,
   queue_id: view.instanceId,
@@ -115,7 +114,7 @@ export const presentMember = ({ teamId, userId, email, role, addedAt }: MemberRe
   status: 'member',
 });
 
-/** `secret` is set only in the response that creates the invitation. */
+/** Presents a pending invitation. `secret` is set only in the response that creates the invitation. */
 export const presentInvitation = (
   { invitationId, teamId, email, role, createdAt, expiresAt }: InvitationRecord,
   secret: string | null = null,
@@ -131,7 +130,7 @@ export const presentInvitation = (
   ...(secret === null ? {} : { invitation_secret: secret }),
 });
 
-export const presentJoined = ({ member, team }: AcceptedInvitation, apiKey: string | null = null): JoinedTeam => ({
+export const presentJoinedTeam = ({ member, team }: AcceptedInvitation, apiKey: string | null = null): JoinedTeam => ({
   id: member.userId,
   team_id: team.teamId,
   team_name: team.name,
@@ -150,12 +149,12 @@ export const presentApiKey = (record: ApiKeyRecord, apiKey: string | null = null
 });
 
 /**
- * `visible` contains the accounts of the reader; null stands for all accounts. The entry shows the first visible account
- * that it is about.
+ * Presents an audit log entry with the first of its accounts that the reader can see. `visibleAccountIds` are the accounts of the
+ * reader, or null for all accounts.
  */
-export const presentAudit = (entry: AuditEntry, visible: readonly string[] | null): AuditLogEntry => ({
+export const presentAuditEntry = (entry: AuditEntry, visibleAccountIds: readonly string[] | null): AuditLogEntry => ({
   id: entry.auditId,
-  customer_id: entry.accountIds.find((accountId) => visible === null || visible.includes(accountId)) ?? '',
+  customer_id: entry.accountIds.find((accountId) => visibleAccountIds === null || visibleAccountIds.includes(accountId)) ?? '',
   actor: entry.actor,
   action: entry.action,
   subject: entry.subject,

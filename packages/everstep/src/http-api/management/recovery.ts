@@ -1,11 +1,11 @@
-/** Operations that give users without a valid API key a new one. */
+/** Operations that give a new API key to users who have no valid one. */
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { RecordId, Recovered, RecoveryLink } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, openOperation, respond } from '../operation.js';
 import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
-import { CHANGE_ERRORS, jsonBody, NOT_CACHED, requiredBody, valueOrThrow } from './outcome.js';
+import { CHANGE_ERRORS, jsonBody, NO_STORE_HEADERS, requiredBody, valueOrThrow } from './outcome.js';
 import { toSeconds } from './presenters.js';
 
 const TAG = 'Users';
@@ -25,7 +25,7 @@ const createRecoveryLink = accountOperation({
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path }, { accounts }, principal) {
     const { secret, expiresAt } = valueOrThrow(await accounts.createRecoveryLink(principal, path.id));
-    return respond(200, { recovery_secret: secret, expiration_time: toSeconds(expiresAt) }, NOT_CACHED);
+    return respond(200, { recovery_secret: secret, expiration_time: toSeconds(expiresAt) }, NO_STORE_HEADERS);
   },
 });
 
@@ -52,7 +52,7 @@ const recoverUser = openOperation({
     const { email, apiKey, record } = valueOrThrow(
       await accounts.recover({ secret: requiredBody(body).secret, address: request.callerIp }),
     );
-    return respond(200, { id: record.apiKeyId, email, api_key: apiKey }, NOT_CACHED);
+    return respond(200, { id: record.apiKeyId, email, api_key: apiKey }, NO_STORE_HEADERS);
   },
 });
 

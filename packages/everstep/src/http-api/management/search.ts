@@ -25,7 +25,7 @@ const presentIndex = ({ index, endpoint, access }: SearchIndexView): SearchIndex
   access,
 });
 
-const presentIssued = ({ token, readOnlyToken, ...view }: IssuedSearchIndex): SearchIndexEntry => ({
+const presentIssuedIndex = ({ token, readOnlyToken, ...view }: IssuedSearchIndex): SearchIndexEntry => ({
   ...presentIndex(view),
   token,
   read_only_token: readOnlyToken,
@@ -77,7 +77,7 @@ const createSearchIndex = accountOperation({
   async handle({ body }, { search }, principal) {
     const { name, region, type, team_id: teamId } = requiredBody(body);
     const request = { name, region, type, ...(teamId === undefined ? {} : { teamId }) };
-    return respond(200, presentIssued(valueOrThrow(await search.create(principal, request))));
+    return respond(200, presentIssuedIndex(valueOrThrow(await search.create(principal, request))));
   },
 });
 
@@ -184,7 +184,7 @@ const resetSearchIndexTokens = accountOperation({
   responses: { 200: SearchIndexEntry },
   errors: CHANGE_ERRORS,
   handle: async ({ path }, { search }, principal) =>
-    respond(200, presentIssued(valueOrThrow(await search.resetPassword(principal, path.id)))),
+    respond(200, presentIssuedIndex(valueOrThrow(await search.resetPassword(principal, path.id)))),
 });
 
 const deleteSearchIndex = accountOperation({

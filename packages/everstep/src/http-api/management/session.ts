@@ -15,7 +15,7 @@ import { admitSecret } from './open-secrets.js';
 import { BODY_ERRORS, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { toSeconds } from './presenters.js';
 
-const present = (
+const presentSession = (
   { principal, csrfToken, expiresAt }: Session,
   isOperator: boolean,
   logoutUrl: string | null = null,
@@ -27,20 +27,20 @@ const present = (
   expires_at: toSeconds(expiresAt),
 });
 
-/** Sends the response to a login. Throws ApiError `bad-credential` with the text `refused`, or `rate-limited`. */
+/** Returns the response to a login. Throws ApiError `bad-credential` with the text `refusalMessage`, or `rate-limited`. */
 async function loginResponse(
   login: SessionLogin,
   { isHttps }: { readonly isHttps: boolean },
   accounts: ApiContext['accounts'],
-  { refused }: { readonly refused: string },
+  { refusalMessage }: { readonly refusalMessage: string },
 ) {
   switch (login.kind) {
     case 'in':
-      return respond(200, present(login.session, await accounts.isOperator(login.session.principal)), {
+      return respond(200, presentSession(login.session, await accounts.isOperator(login.session.principal)), {
         'set-cookie': setCookie(login.secret, isHttps),
       });
     case 'refused':
-      throw new ApiError('bad-credential', refused);
+      throw new ApiError('bad-credential', refusalMessage);
     case 'wait':
       throw tooManyLogins(login.retryAfterMs);
   }
@@ -69,7 +69,8 @@ const createSession = openOperation({
     const { email, api_key: apiKey } = requiredBody(body);
     const { callerIp: address, isHttps } = request;
     return loginResponse(await accounts.beginSession({ email, apiKey, address, isHttps }), request, accounts, {
-      refused: 'no user has this email and API key, or the key was revoked; check both, or ask an operator for a recovery link',
+      refusalMessage:
+        'no user has this email and API key, or the key was revoked; check both, or ask an operator for a recovery link',
     });
   },
 });
@@ -95,7 +96,7 @@ const createSessionWithLink = openOperation({
     // An invalid secret is counted and limited like an unknown API key.
     const credential = loginLinks?.use(secret) ?? { email: '', apiKey: secret };
     return loginResponse(await accounts.beginSession({ ...credential, address, isHttps }), request, accounts, {
-      refused:
+      refusalMessage:
         'the login link was already used, has expired, or belongs to an earlier start of the server; log in with an API key',
     });
   },
@@ -113,7 +114,7 @@ const getSession = sessionOperation({
   errors: [],
   async handle(_input, { accounts, signIn }, session) {
     const logoutUrl = session.apiKeyId === null ? (signIn?.logoutUrl() ?? null) : null;
-    return respond(200, present(session, await accounts.isOperator(session.principal), logoutUrl));
+    return respond(200, presentSession(session, await accounts.isOperator(session.principal), logoutUrl));
   },
 });
 
@@ -189,9 +190,9 @@ const revokeSessions = accountOperation({
   responses: { 200: EndedSessions },
   errors: ['bad-parameter'],
   async handle({ request }, { accounts }, principal) {
-    const ended = await accounts.endSessions(principal);
-    if (principal.sessionId === undefined) return respond(200, { ended });
-    return respond(200, { ended }, { 'set-cookie': forgetCookie(request.isHttps) });
+    const endedCount = await accounts.endSessions(principal);
+    if (principal.sessionId === undefined) return respond(200, { ended: endedCount });
+    return respond(200, { ended: endedCount }, { 'set-cookie': forgetCookie(request.isHttps) });
   },
 });
 

@@ -10,15 +10,15 @@ import { forgetSignInCookie, setSignInCookie, signInCookieOf } from '../sessions
 
 const TAG = 'Session';
 const ERROR_PARAMETER = 'sign-in-error';
-/** A path on this origin: not another host, and nothing that browsers interpret as one. */
+/** Path on this origin. Excludes paths that browsers interpret as another host, such as `//host`. */
 const OWN_PATH = /^\/(?![/\\])[\w\-.~!$&'()*+,;=:@%/?]*$/;
 
 const redirectTo = (location: string, cookies: string) =>
   respond(303, { location }, { location, 'set-cookie': cookies, 'referrer-policy': 'no-referrer' });
 
-const pageOf = (error: SignInError): string => `/login?${ERROR_PARAMETER}=${error}`;
+const loginPageOf = (error: SignInError): string => `/login?${ERROR_PARAMETER}=${error}`;
 
-const ownPath = (path: string | null): string =>
+const returnPathOf = (path: string | null): string =>
   path !== null && path.length <= LIMITS.maxReturnPathLength && OWN_PATH.test(path) ? path : '/';
 
 function requireSignIn({ signIn }: ApiContext): SignIn {
@@ -58,10 +58,10 @@ const startSignIn = openOperation({
   errors: ['not-found'],
   async handle({ request }, context) {
     const signIn = requireSignIn(context);
-    const returnTo = ownPath(new URLSearchParams(request.target.query).get('return'));
-    const started = await signIn.begin({ returnTo, linkTo: null });
-    if (started.kind === 'failed') return redirectTo(pageOf(started.error), forgetSignInCookie(request.isHttps));
-    return redirectTo(started.url, setSignInCookie(started.cookie, request.isHttps));
+    const returnTo = returnPathOf(new URLSearchParams(request.target.query).get('return'));
+    const start = await signIn.begin({ returnTo, linkTo: null });
+    if (start.kind === 'failed') return redirectTo(loginPageOf(start.error), forgetSignInCookie(request.isHttps));
+    return redirectTo(start.url, setSignInCookie(start.cookie, request.isHttps));
   },
 });
 
@@ -82,10 +82,10 @@ const completeSignIn = openOperation({
     const { isHttps, callerIp, target, headers } = request;
     const signIn = requireSignIn(context);
     const cookie = signInCookieOf(headers, isHttps);
-    const finished = await signIn.finish({ query: target.query, cookie, address: callerIp, isHttps });
-    // The result of a failed sign-in is final, so its cookie is useless.
-    if (finished.kind === 'failed') return redirectTo(pageOf(finished.error), forgetSignInCookie(isHttps));
-    return redirectTo(finished.returnTo, setCookie(finished.secret, isHttps));
+    const result = await signIn.finish({ query: target.query, cookie, address: callerIp, isHttps });
+    // A failed sign-in cannot be repeated with the same cookie.
+    if (result.kind === 'failed') return redirectTo(loginPageOf(result.error), forgetSignInCookie(isHttps));
+    return redirectTo(result.returnTo, setCookie(result.secret, isHttps));
   },
 });
 
@@ -102,9 +102,9 @@ const linkIdentity = sessionOperation({
   responses: { 200: Redirected },
   errors: ['bad-parameter', 'not-found', 'unavailable'],
   async handle({ request }, context, { principal }) {
-    const started = await requireSignIn(context).begin({ returnTo: '/', linkTo: principal.user.userId });
-    if (started.kind === 'failed') throw new ApiError('unavailable', 'the identity provider cannot be reached; try again later');
-    return respond(200, { location: started.url }, { 'set-cookie': setSignInCookie(started.cookie, request.isHttps) });
+    const start = await requireSignIn(context).begin({ returnTo: '/', linkTo: principal.user.userId });
+    if (start.kind === 'failed') throw new ApiError('unavailable', 'the identity provider cannot be reached; try again later');
+    return respond(200, { location: start.url }, { 'set-cookie': setSignInCookie(start.cookie, request.isHttps) });
   },
 });
 

@@ -4,12 +4,12 @@ import Type from 'typebox';
 import { AccountName, Email, Ok, RecordId, TeamEntry, TeamMember } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
-import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, NOT_CACHED, OK, requiredBody, valueOrThrow } from './outcome.js';
+import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, NO_STORE_HEADERS, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { presentInvitation, presentMember, presentTeam } from './presenters.js';
 
 const TAG = 'Teams';
-const teamId = RecordId('Id of the team.');
-const memberEmail = Email('Email of the user, case-insensitive.');
+const TeamId = RecordId('Id of the team.');
+const MemberEmail = Email('Email of the user, case-insensitive.');
 
 const listTeams = accountOperation({
   operationId: 'listTeams',
@@ -51,7 +51,7 @@ const deleteTeam = accountOperation({
   method: 'DELETE',
   path: '/v2/team/{id}',
   unknownQuery: 'refuse',
-  pathParameters: Type.Object({ id: teamId }),
+  pathParameters: Type.Object({ id: TeamId }),
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path }, { accounts }, principal) {
@@ -68,7 +68,7 @@ const listMembers = accountOperation({
   method: 'GET',
   path: '/v2/teams/{team_id}',
   unknownQuery: 'ignore',
-  pathParameters: Type.Object({ team_id: teamId }),
+  pathParameters: Type.Object({ team_id: TeamId }),
   responses: { 200: Type.Array(TeamMember) },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { accounts }, principal) {
@@ -88,8 +88,8 @@ const putMember = accountOperation({
   path: '/v2/teams/member',
   unknownQuery: 'refuse',
   body: jsonBody({
-    team_id: teamId,
-    member_email: memberEmail,
+    team_id: TeamId,
+    member_email: MemberEmail,
     member_role: Type.Enum(['admin', 'dev', 'finance'], {
       type: 'string',
       description:
@@ -102,7 +102,7 @@ const putMember = accountOperation({
     const { team_id, member_email: email, member_role: role } = requiredBody(body);
     const outcome = valueOrThrow(await accounts.putMember(principal, { teamId: team_id, email, role }));
     if (outcome.kind === 'member') return respond(200, presentMember(outcome.member));
-    return respond(200, presentInvitation(outcome.invitation, outcome.secret), NOT_CACHED);
+    return respond(200, presentInvitation(outcome.invitation, outcome.secret), NO_STORE_HEADERS);
   },
 });
 
@@ -115,7 +115,7 @@ const removeMember = accountOperation({
   method: 'DELETE',
   path: '/v2/teams/member',
   unknownQuery: 'refuse',
-  body: jsonBody({ team_id: teamId, member_email: memberEmail }),
+  body: jsonBody({ team_id: TeamId, member_email: MemberEmail }),
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {

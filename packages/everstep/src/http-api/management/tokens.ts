@@ -9,8 +9,8 @@ import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } 
 import { presentToken } from './presenters.js';
 
 const TAG = 'Tokens';
-const id = RecordId('Id of the queue instance.');
-const ofToken = Type.Object({ id, token_id: RecordId('Id of the token.') });
+const InstanceId = RecordId('Id of the queue instance.');
+const TokenPath = Type.Object({ id: InstanceId, token_id: RecordId('Id of the token.') });
 const MAX_LIFETIME_S = LIMITS.maxTokenLifetimeMs / 1_000;
 
 const listTokens = accountOperation({
@@ -21,7 +21,7 @@ const listTokens = accountOperation({
   method: 'GET',
   path: '/v2/queue/tokens/{id}',
   unknownQuery: 'ignore',
-  pathParameters: Type.Object({ id }),
+  pathParameters: Type.Object({ id: InstanceId }),
   responses: { 200: Type.Array(TokenEntry) },
   errors: ['bad-parameter', 'not-found', 'forbidden'],
   async handle({ path }, { accounts }, principal) {
@@ -42,7 +42,7 @@ const createToken = accountOperation({
   method: 'POST',
   path: '/v2/queue/tokens/{id}',
   unknownQuery: 'refuse',
-  pathParameters: Type.Object({ id }),
+  pathParameters: Type.Object({ id: InstanceId }),
   body: jsonBody({
     name: AccountName('Display name, such as the name of the app that uses the token.'),
     scopes: TokenScopes,
@@ -72,11 +72,11 @@ const rotateToken = accountOperation({
   tag: TAG,
   summary: 'Replace a named token',
   description:
-    'Creates a token with the same name, scopes and lifetime. The old token stays valid for the overlap, so that all clients can switch to the new one.',
+    'Creates a token with the same name, scopes and lifetime. The old token stays valid for `overlap_seconds`, so that all clients can switch to the new one.',
   method: 'POST',
   path: '/v2/queue/tokens/{id}/{token_id}/rotate',
   unknownQuery: 'refuse',
-  pathParameters: ofToken,
+  pathParameters: TokenPath,
   body: jsonBody({
     overlap_seconds: Type.Integer({
       minimum: 0,
@@ -103,7 +103,7 @@ const revokeToken = accountOperation({
   method: 'DELETE',
   path: '/v2/queue/tokens/{id}/{token_id}',
   unknownQuery: 'refuse',
-  pathParameters: ofToken,
+  pathParameters: TokenPath,
   responses: { 200: Ok },
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {

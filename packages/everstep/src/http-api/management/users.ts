@@ -10,10 +10,10 @@ import { CHANGE_ERRORS, OK, valueOrThrow } from './outcome.js';
 import { presentApiKey, toSeconds } from './presenters.js';
 
 const TAG = 'Users';
-const userId = RecordId('Id of the user.');
-const pathParameters = Type.Object({ id: userId });
-const NOT_OPERATOR = 'Only for operators; other users get 404.';
-const shared = { tag: TAG, unknownQuery: 'refuse', responses: { 200: Ok } } as const;
+const UserId = RecordId('Id of the user.');
+const pathParameters = Type.Object({ id: UserId });
+const OPERATORS_ONLY = 'Only for operators; other users get 404.';
+const commonSettings = { tag: TAG, unknownQuery: 'refuse', responses: { 200: Ok } } as const;
 
 const listUsers = accountOperation({
   operationId: 'listUsers',
@@ -60,11 +60,11 @@ const listUsers = accountOperation({
 });
 
 const disableUser = accountOperation({
-  ...shared,
+  ...commonSettings,
   operationId: 'disableUser',
   audit: OWN_ENTRY,
   summary: 'Disable a user',
-  description: `The user cannot log in, and all sessions of the user end immediately. Memberships are kept. ${NOT_OPERATOR}`,
+  description: `The user cannot log in, and all sessions of the user end immediately. Memberships are kept. ${OPERATORS_ONLY}`,
   method: 'POST',
   path: '/v2/users/{id}/disable',
   pathParameters,
@@ -76,11 +76,11 @@ const disableUser = accountOperation({
 });
 
 const enableUser = accountOperation({
-  ...shared,
+  ...commonSettings,
   operationId: 'enableUser',
   audit: OWN_ENTRY,
   summary: 'Enable a disabled user',
-  description: `The user can log in again. ${NOT_OPERATOR}`,
+  description: `The user can log in again. ${OPERATORS_ONLY}`,
   method: 'POST',
   path: '/v2/users/{id}/enable',
   pathParameters,
@@ -92,7 +92,7 @@ const enableUser = accountOperation({
 });
 
 const deleteUser = accountOperation({
-  ...shared,
+  ...commonSettings,
   operationId: 'deleteUser',
   audit: OWN_ENTRY,
   summary: 'Delete a user',
@@ -116,11 +116,11 @@ const deleteUser = accountOperation({
 });
 
 const grantOperator = accountOperation({
-  ...shared,
+  ...commonSettings,
   operationId: 'grantOperator',
   audit: OWN_ENTRY,
   summary: 'Grant the operator role',
-  description: `Makes the user an operator of the installation. ${NOT_OPERATOR}`,
+  description: `Makes the user an operator of the installation. ${OPERATORS_ONLY}`,
   method: 'POST',
   path: '/v2/users/{id}/operator',
   pathParameters,
@@ -132,11 +132,11 @@ const grantOperator = accountOperation({
 });
 
 const revokeOperator = accountOperation({
-  ...shared,
+  ...commonSettings,
   operationId: 'revokeOperator',
   audit: OWN_ENTRY,
   summary: 'Revoke the operator role',
-  description: `Fails with 409 for the last enabled operator. ${NOT_OPERATOR}`,
+  description: `Fails with 409 for the last enabled operator. ${OPERATORS_ONLY}`,
   method: 'DELETE',
   path: '/v2/users/{id}/operator',
   pathParameters,
@@ -169,14 +169,14 @@ const listUserApiKeys = accountOperation({
 });
 
 const revokeUserApiKey = accountOperation({
-  ...shared,
+  ...commonSettings,
   operationId: 'revokeUserApiKey',
   audit: OWN_ENTRY,
   summary: 'Revoke an API key of a user',
-  description: `Sessions that were created with the key end. Unlike \`revokeApiKey\`, this can revoke the last valid key. ${NOT_OPERATOR}`,
+  description: `Sessions that were created with the key end. Unlike \`revokeApiKey\`, this can revoke the last valid key. ${OPERATORS_ONLY}`,
   method: 'DELETE',
   path: '/v2/users/{id}/apikeys/{key_id}',
-  pathParameters: Type.Object({ id: userId, key_id: RecordId('Id of the API key.') }),
+  pathParameters: Type.Object({ id: UserId, key_id: RecordId('Id of the API key.') }),
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
     valueOrThrow(await accounts.revokeApiKeyOf(principal, { userId: path.id, apiKeyId: path.key_id }));
@@ -185,11 +185,11 @@ const revokeUserApiKey = accountOperation({
 });
 
 const revokeUserApiKeys = accountOperation({
-  ...shared,
+  ...commonSettings,
   operationId: 'revokeUserApiKeys',
   audit: OWN_ENTRY,
   summary: 'Revoke all API keys of a user',
-  description: `Also ends all sessions of the user. ${NOT_OPERATOR}`,
+  description: `Also ends all sessions of the user. ${OPERATORS_ONLY}`,
   method: 'DELETE',
   path: '/v2/users/{id}/apikeys',
   pathParameters,
@@ -201,7 +201,7 @@ const revokeUserApiKeys = accountOperation({
 });
 
 const revokeUserSessions = accountOperation({
-  ...shared,
+  ...commonSettings,
   operationId: 'revokeUserSessions',
   audit: OWN_ENTRY,
   summary: 'End all sessions of a user',

@@ -1,12 +1,12 @@
-/** URLs of destinations that Everstep calls. */
+/** Parses the URLs of destinations that Everstep calls. */
 import { parseWorkerUrl, WORKER_SCHEME } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { shown, Unacceptable } from './value-errors.js';
 
-/** A URL that is raw in a path may have lost one of its two slashes in a proxy. */
+/** Scheme and slashes of a URL. Proxies can remove one of the two slashes of a raw URL in a path. */
 const SCHEME_AND_SLASHES = /^(https?):\/{1,2}(?=[^/])/i;
 const WORKER_SLASHES = /^worker:\/{1,2}(?=[^/])/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression must match control characters
 const UNPRINTABLE = /[\s\u0000-\u001f\u007f]/;
 
 /**
@@ -27,16 +27,16 @@ export function parseWorkflowUrl(text: string): string {
 /** Returns the URL without its fragment, otherwise unchanged. Throws Unacceptable with the code `bad-url`. */
 export function parseDestination(text: string): string {
   const url = text.replace(/#.*$/s, '').replace(SCHEME_AND_SLASHES, '$1://');
-  const refuse = (message: string) => new Unacceptable(`${message}, not ${shown(text)}`, 'bad-url');
-  if (!/^https?:\/\//i.test(url)) throw refuse('must be an absolute http or https URL');
-  if (UNPRINTABLE.test(url)) throw refuse('must not contain whitespace or control characters; percent-encode them');
+  const refusal = (message: string) => new Unacceptable(`${message}, not ${shown(text)}`, 'bad-url');
+  if (!/^https?:\/\//i.test(url)) throw refusal('must be an absolute http or https URL');
+  if (UNPRINTABLE.test(url)) throw refusal('must not contain whitespace or control characters; percent-encode them');
   if (url.length > LIMITS.maxWorkflowUrlLength) {
     throw new Unacceptable(
       `must not be longer than ${LIMITS.maxWorkflowUrlLength} characters; this one has ${url.length}`,
       'bad-url',
     );
   }
-  if (!URL.canParse(url)) throw refuse('must be a valid absolute http or https URL');
+  if (!URL.canParse(url)) throw refusal('must be a valid absolute http or https URL');
   const { username, password } = new URL(url);
   if (username !== '' || password !== '') {
     throw new Unacceptable('must not contain a user name or password; send credentials in a forwarded header', 'bad-url');

@@ -4,7 +4,7 @@ const PART = /(\d{1,12})([smhd])/gy;
 
 export const DURATION_FORM = 'a duration such as 30s, 5m, 12h or 1d10h (a number without a unit is in seconds)';
 
-/** Returns the duration in milliseconds, or null when the text is not a duration. */
+/** Returns the duration in milliseconds, or null if the text is not a duration. */
 export function parseDuration(text: string): number | null {
   if (/^\d{1,12}$/.test(text)) return Number(text) * 1_000;
   let totalMs = 0;

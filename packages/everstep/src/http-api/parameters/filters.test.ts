@@ -1,4 +1,4 @@
-/** Filters that are declared once: conversion to store filters and back, and one schema in every place. */
+/** Tests the declared filters: their conversion to store filters and back, and their schemas in queries and bodies. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { REPAIR_FILTERS } from '../../contract/filters/dead-letter-filters.js';
@@ -32,7 +32,7 @@ test('every filter of a repair is converted to the store filter and back', () =>
   assert.deepEqual(requestFiltersOf(REPAIR_FILTERS, stored), asked);
 });
 
-test('one value becomes a list, a state becomes a status, and of two names of a field the first one applies', () => {
+test('one value becomes a list, a state becomes a status, and the first of two filters with the same field applies', () => {
   assert.deepEqual(storeFilterOf(RUN_FILTERS, { workflowUrl: 'http://a', state: 'RUN_SUCCESS', label: 'a', fromDate: 0 }), {
     workflowUrls: ['http://a'],
     statuses: ['succeeded'],

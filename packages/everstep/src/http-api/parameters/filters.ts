@@ -1,4 +1,4 @@
-/** Converts filters of requests to store filters and back, with the table in which they are declared. */
+/** Converts the filters of requests to store filters and back, according to the table that declares them. */
 import type { TSchema } from 'typebox';
 import { type FilterProperties, propertiesOf, valueSchema } from '../../contract/filters/body-filters.js';
 import {
@@ -18,42 +18,43 @@ const querySchema = (filter: Filter): TSchema => {
   return AnyOf(valueSchema(filter), description, filter.kind === 'texts' ? filter.comma : undefined);
 };
 
-/** Query parameters of the filters. */
+/** Returns the query parameters of the filters in the table. */
 export const queryFilters = <Table extends FilterTable>(table: Table): FilterProperties<RequestFilters<Table>> =>
   propertiesOf<RequestFilters<Table>>(table, querySchema);
 
-function storedValue(filter: Filter, value: unknown): unknown {
+function storeValue(filter: Filter, value: unknown): unknown {
   if (isSingle(filter)) return value;
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const stored = filter.kind === 'choices' ? filter.stored : undefined;
-  return stored === undefined ? values : values.map((value) => stored[String(value)]);
+  const storedChoices = filter.kind === 'choices' ? filter.stored : undefined;
+  return storedChoices === undefined ? values : values.map((choice) => storedChoices[String(choice)]);
 }
 
 /**
- * Returns the store filter. Filters that are not given are absent. If two filters have the same field, the first one that
- * is given applies.
+ * Returns the store filter, without fields for filters that are absent from the request. If several filters of a request have the
+ * same field, the first one in the table applies.
  */
 export function storeFilterOf<Table extends FilterTable>(
   table: Table,
   requestFilters: OneOrMoreFilters<Table>,
 ): StoredFilters<Table> {
   const filter: Record<string, unknown> = {};
-  for (const [name, declared] of Object.entries(table)) {
+  for (const [name, declaration] of Object.entries(table)) {
     const value = requestFilters[name];
-    if (value !== undefined && filter[declared.field] === undefined) filter[declared.field] = storedValue(declared, value);
+    if (value !== undefined && filter[declaration.field] === undefined)
+      filter[declaration.field] = storeValue(declaration, value);
   }
-  // The schemas have checked each value, and its kind says what is stored.
+  // The schemas have validated each value, and its kind determines the value of the store filter.
   return filter as StoredFilters<Table>;
 }
 
-/** Returns the filters of the request that a store filter was made from. The table has no filter with `stored` or `one`. */
+/** Returns the request filters of a store filter. The table must not contain filters with `stored` or `one`. */
 export function requestFiltersOf<Table extends FilterTable>(table: Table, filter: StoredFilters<Table>): RequestFilters<Table> {
-  const stored: Readonly<Record<string, unknown>> = filter;
+  const storeFields: Readonly<Record<string, unknown>> = filter;
   const requestFilters: Record<string, unknown> = {};
   for (const [name, { field }] of Object.entries(table)) {
-    const value = stored[field];
+    const value = storeFields[field];
     if (value !== undefined) requestFilters[name] = Array.isArray(value) ? [...value] : value;
   }
-  // Each value was stored from a request that the schemas had checked.
+  // The store filter was converted from a request that the schemas had validated.
   return requestFilters as RequestFilters<Table>;
 }

@@ -6,7 +6,7 @@ import { shown, Unacceptable } from './value-errors.js';
 export interface FlowControlLimits {
   readonly parallelism?: number;
   readonly rate?: number;
-  /** Present exactly when `rate` is. */
+  /** Present if and only if `rate` is present. */
   readonly periodMs?: number;
 }
 
@@ -14,20 +14,20 @@ const FORM = 'the form "parallelism=<number>, rate=<number>, period=<duration>"'
 /** Period of a rate without an explicit period. */
 export const DEFAULT_PERIOD_MS = 1_000;
 
-function wholeNumber(name: string, text: string, max: number): number {
+function parseInteger(name: string, text: string, max: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 1 && value <= max) return value;
   throw new Unacceptable(`must have a ${name} that is an integer from 1 to ${max}, not ${shown(text)}`);
 }
 
-function period(text: string): number {
+function parsePeriod(text: string): number {
   const ms = parseDuration(text);
   if (ms !== null && ms >= 1_000 && ms <= LIMITS.maxPeriodMs) return ms;
   const range = `from 1s to ${formatDuration(LIMITS.maxPeriodMs)}`;
   throw new Unacceptable(`must have a period ${range}: ${DURATION_FORM}, not ${shown(text)}`);
 }
 
-/** Parses the value. Throws Unacceptable. */
+/** Parses the value. Throws Unacceptable if it is invalid. */
 export function parseFlowControlValue(text: string): FlowControlLimits {
   const parts = new Map<string, string>();
   for (const part of text.split(',')) {
@@ -38,11 +38,12 @@ export function parseFlowControlValue(text: string): FlowControlLimits {
     if (parts.has(name)) throw new Unacceptable(`must have ${FORM}; ${name} is given twice`);
     parts.set(name, value);
   }
-  const [parallelism, rate, per] = [parts.get('parallelism'), parts.get('rate'), parts.get('period')];
-  if (rate === undefined && per !== undefined) throw new Unacceptable('must not have a period without a rate; add rate=<number>');
+  const [parallelism, rate, period] = [parts.get('parallelism'), parts.get('rate'), parts.get('period')];
+  if (rate === undefined && period !== undefined)
+    throw new Unacceptable('must not have a period without a rate; add rate=<number>');
   return {
-    ...(parallelism === undefined ? {} : { parallelism: wholeNumber('parallelism', parallelism, LIMITS.maxParallelism) }),
-    ...(rate === undefined ? {} : { rate: wholeNumber('rate', rate, LIMITS.maxRate) }),
-    ...(rate === undefined ? {} : { periodMs: per === undefined ? DEFAULT_PERIOD_MS : period(per) }),
+    ...(parallelism === undefined ? {} : { parallelism: parseInteger('parallelism', parallelism, LIMITS.maxParallelism) }),
+    ...(rate === undefined ? {} : { rate: parseInteger('rate', rate, LIMITS.maxRate) }),
+    ...(rate === undefined ? {} : { periodMs: period === undefined ? DEFAULT_PERIOD_MS : parsePeriod(period) }),
   };
 }

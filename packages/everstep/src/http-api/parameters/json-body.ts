@@ -7,20 +7,20 @@ import { patternRequirement } from '../../contract/patterns.js';
 import { findJsonFault } from './json-fault.js';
 import { shown } from './value-errors.js';
 
-/** No parameters except the only character set that JSON allows. */
+/** Content types of JSON. The only allowed parameter is the character set UTF-8. */
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const validators = new WeakMap<TSchema, Validator>();
 
 function validatorOf(schema: TSchema): Validator {
-  const cached = validators.get(schema);
-  if (cached) return cached;
+  const cachedValidator = validators.get(schema);
+  if (cachedValidator) return cachedValidator;
   const validator = Compile(schema);
   validators.set(schema, validator);
   return validator;
 }
 
-/** Formats a path of names and positions for messages: `.items.0.id`. */
+/** Formats a path of names and indexes for messages: `.items.0.id`. */
 const pathText = (path: readonly (string | number)[]): string =>
   path.map((step) => `.${typeof step === 'number' || /^[\w-]+$/.test(step) ? step : shown(step)}`).join('');
 
@@ -33,16 +33,16 @@ const pointerText = (pointer: string): string =>
       .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')),
   );
 
-/** Names a value or a part of it: `the body`, `body.items.0.id`. */
+/** Returns the name of a value or of a part of it: `the body`, `body.items.0.id`. */
 const nameOf = (valueName: string, part: string): string =>
   part === '' ? valueName : `${valueName.replace(/^the /, '')}${part}`;
 
 type Problem = ReturnType<Validator['Errors']>[number];
 
-/** Returns the requirement that the value violates. The validator's own messages for patterns and choices are not helpful. */
-function requirementOf(problem: Problem, samePlace: readonly Problem[]): string {
+/** Returns the requirement that the value violates. Replaces the messages of the validator for patterns and choices. */
+function requirementOf(problem: Problem, problemsAtPath: readonly Problem[]): string {
   if (problem.keyword === 'pattern') return patternRequirement(String(problem.params.pattern)) ?? problem.message;
-  const choices = samePlace.flatMap((choice): unknown[] => {
+  const choices = problemsAtPath.flatMap((choice): unknown[] => {
     if (choice.keyword === 'enum') return choice.params.allowedValues;
     return choice.keyword === 'const' ? [choice.params.allowedValue] : [];
   });
@@ -51,19 +51,24 @@ function requirementOf(problem: Problem, samePlace: readonly Problem[]): string 
 }
 
 /**
- * Returns the fields that no schema allows, with the pointer of their object, or null. The validator reports each of them and
- * then all of them together, unless it has reached its maximum of problems.
+ * Returns the names of the unknown fields of an object, with its pointer, or null if there are none. The validator reports each
+ * field and then all fields together, unless it has reached its maximum number of problems.
  */
 function unknownFields(problems: readonly Problem[]): { readonly pointer: string; readonly names: readonly string[] } | null {
-  const all = problems.find(({ keyword }) => keyword === 'additionalProperties');
-  if (all?.keyword === 'additionalProperties') return { pointer: all.instancePath, names: all.params.additionalProperties };
-  const [first, ...otherPaths] = problems.filter(({ keyword }) => keyword === 'boolean').map(({ instancePath }) => instancePath);
-  if (first === undefined) return null;
-  const pointer = first.slice(0, first.lastIndexOf('/'));
-  const samePlace = [first, ...otherPaths].filter((path) => path.lastIndexOf('/') === pointer.length && path.startsWith(pointer));
+  const summary = problems.find(({ keyword }) => keyword === 'additionalProperties');
+  if (summary?.keyword === 'additionalProperties')
+    return { pointer: summary.instancePath, names: summary.params.additionalProperties };
+  const [firstPath, ...otherPaths] = problems
+    .filter(({ keyword }) => keyword === 'boolean')
+    .map(({ instancePath }) => instancePath);
+  if (firstPath === undefined) return null;
+  const pointer = firstPath.slice(0, firstPath.lastIndexOf('/'));
+  const fieldPaths = [firstPath, ...otherPaths].filter(
+    (path) => path.lastIndexOf('/') === pointer.length && path.startsWith(pointer),
+  );
   return {
     pointer,
-    names: samePlace.map((path) =>
+    names: fieldPaths.map((path) =>
       path
         .slice(pointer.length + 1)
         .replaceAll('~1', '/')
@@ -77,22 +82,27 @@ function unknownFields(problems: readonly Problem[]): { readonly pointer: string
  * types, names all of them.
  */
 function describeProblem(problems: readonly Problem[], valueName: string): string {
-  const [first] = problems;
-  if (!first) return `${valueName} does not have the expected form`;
-  const within = problems.filter(({ instancePath }) => instancePath.startsWith(first.instancePath));
-  const deepest = within.reduce((a, b) => (b.instancePath.split('/').length > a.instancePath.split('/').length ? b : a));
-  const samePlace = within.filter(({ instancePath, keyword }) => instancePath === deepest.instancePath && keyword !== 'anyOf');
-  const place = nameOf(valueName, pointerText(deepest.instancePath));
-  const specific = samePlace.find(({ keyword }) => keyword !== 'type');
-  if (specific) return `${place} ${requirementOf(specific, samePlace)}`;
-  const types = samePlace.flatMap((problem) => (problem.keyword === 'type' ? [problem.params.type].flat() : []));
-  return `${place} must be ${[...new Set(types)].join(' or ')}`;
+  const [firstProblem] = problems;
+  if (!firstProblem) return `${valueName} does not have the expected form`;
+  const problemsWithin = problems.filter(({ instancePath }) => instancePath.startsWith(firstProblem.instancePath));
+  const deepestProblem = problemsWithin.reduce((a, b) =>
+    b.instancePath.split('/').length > a.instancePath.split('/').length ? b : a,
+  );
+  const { instancePath: deepestPath } = deepestProblem;
+  const problemsAtPath = problemsWithin.filter(
+    ({ instancePath, keyword }) => instancePath === deepestPath && keyword !== 'anyOf',
+  );
+  const partName = nameOf(valueName, pointerText(deepestPath));
+  const valueProblem = problemsAtPath.find(({ keyword }) => keyword !== 'type');
+  if (valueProblem) return `${partName} ${requirementOf(valueProblem, problemsAtPath)}`;
+  const types = problemsAtPath.flatMap((problem) => (problem.keyword === 'type' ? [problem.params.type].flat() : []));
+  return `${partName} must be ${[...new Set(types)].join(' or ')}`;
 }
 
-/** Unknown fields that an error names; a client chooses how many it sends. */
-const NAMED_FIELDS = 5;
+/** Maximum number of unknown fields in an error message. A request can have any number of them. */
+const MAX_SHOWN_FIELDS = 5;
 
-/** The parts of a schema that lead to lists. */
+/** Keywords of a schema that lead to lists. */
 interface SchemaWithLists {
   readonly maxItems?: number;
   readonly items?: SchemaWithLists;
@@ -120,15 +130,15 @@ function findLongList(
     }
   } else if (schema.properties && isRecord(value)) {
     for (const [name, property] of Object.entries(schema.properties)) {
-      const found = Object.hasOwn(value, name) ? findLongList(property, value[name], `${pointer}/${name}`) : null;
-      if (found) return found;
+      const longList = Object.hasOwn(value, name) ? findLongList(property, value[name], `${pointer}/${name}`) : null;
+      if (longList) return longList;
     }
   }
   return null;
 }
 
 /**
- * Returns the value when it matches the schema. Throws ApiError `bad-body`; `valueName` is the name of the value in the message.
+ * Returns the value if it matches the schema. Otherwise throws ApiError `bad-body`, whose message contains `valueName`.
  */
 export function validate<Schema extends TSchema>(schema: Schema, value: unknown, valueName: string): Static<Schema> {
   const longList = findLongList(schema, value);
@@ -138,24 +148,25 @@ export function validate<Schema extends TSchema>(schema: Schema, value: unknown,
       `${nameOf(valueName, pointerText(longList.pointer))} must not have more than ${longList.limit} items`,
     );
   const validator = validatorOf(schema);
-  // The value is valid by its schema, so it has the type of the schema.
+  // A value that matches the schema has its type.
   if (validator.Check(value)) return value as Static<Schema>;
   const problems = validator.Errors(value);
   const unknown = unknownFields(problems);
   if (unknown) {
-    const shownNames = unknown.names.slice(0, NAMED_FIELDS).map(shown).join(', ');
-    const otherPaths = unknown.names.length > NAMED_FIELDS ? ' and others' : '';
+    const shownNames = unknown.names.slice(0, MAX_SHOWN_FIELDS).map(shown).join(', ');
+    const ending = unknown.names.length > MAX_SHOWN_FIELDS ? ' and others' : '';
     throw new ApiError(
       'bad-body',
-      `${nameOf(valueName, pointerText(unknown.pointer))} has an unknown field: ${shownNames}${otherPaths}`,
+      `${nameOf(valueName, pointerText(unknown.pointer))} has an unknown field: ${shownNames}${ending}`,
     );
   }
   throw new ApiError('bad-body', describeProblem(problems, valueName));
 }
 
-function refusal(text: string, isJson: boolean): ApiError | null {
+/** Returns the error of a text that is not JSON, or in which a name is given twice. */
+function jsonErrorOf(text: string, isJson: boolean): ApiError | null {
   const fault = findJsonFault(text, { isJson });
-  if (fault?.kind === 'twice')
+  if (fault?.kind === 'duplicate-name')
     return new ApiError('bad-body', `${nameOf('the body', pathText(fault.path))} is given twice; give it once`);
   if (fault)
     return new ApiError(
@@ -185,7 +196,7 @@ export function readJson(body: Uint8Array, contentType: string | undefined): unk
     if (error instanceof JsonBoundsError) throw new ApiError('bad-body', `the JSON body exceeds a limit: ${error.message}`);
     isJson = false;
   }
-  const refused = refusal(text, isJson);
-  if (refused) throw refused;
+  const error = jsonErrorOf(text, isJson);
+  if (error) throw error;
   return value;
 }

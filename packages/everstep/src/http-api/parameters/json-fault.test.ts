@@ -9,28 +9,28 @@ const faultText = (json: string): string => {
 
 test('finds a duplicate name in an object, whatever its notation', () => {
   for (const [json, expected] of [
-    ['{"a":1,"a":1}', 'twice a "a"'],
-    ['{"a":{"b":[1,{"c":1,"d":2,"c":3}]}}', 'twice a.b.1.c "c"'],
-    ['{"a":1,"\\u0061":2}', 'twice a "a"'],
-    ['[{"x\\"y":1,"x\\"y":2}]', 'twice 0.x"y "x\\"y"'],
-    ['{"__proto__":1,"__proto__":2}', 'twice __proto__ "__proto__"'],
-    ['{"":1 , "" :2}', 'twice  ""'],
+    ['{"a":1,"a":1}', 'duplicate-name a "a"'],
+    ['{"a":{"b":[1,{"c":1,"d":2,"c":3}]}}', 'duplicate-name a.b.1.c "c"'],
+    ['{"a":1,"\\u0061":2}', 'duplicate-name a "a"'],
+    ['[{"x\\"y":1,"x\\"y":2}]', 'duplicate-name 0.x"y "x\\"y"'],
+    ['{"__proto__":1,"__proto__":2}', 'duplicate-name __proto__ "__proto__"'],
+    ['{"":1 , "" :2}', 'duplicate-name  ""'],
   ] as const)
     assert.equal(faultText(json), expected, json);
 });
 
 test('finds an invalid value with its position', () => {
   for (const [json, expected] of [
-    ['{"budget": NaN}', 'no-value budget "NaN"'],
-    ['{"a":[1,2,-Infinity]}', 'no-value a.2 "-Infinity"'],
-    ['[01]', 'no-value 0 "01"'],
-    ['{"a":+1}', 'no-value a "+1"'],
-    ['{"a":.5}', 'no-value a ".5"'],
-    ['{"a":1.}', 'no-value a "1."'],
-    ['{"a":0x10}', 'no-value a "0x10"'],
-    ["{'a':1}", 'no-value  "\'a\'"'],
-    ['{"a":undefined}', 'no-value a "undefined"'],
-    ['tru', 'no-value  "tru"'],
+    ['{"budget": NaN}', 'invalid-value budget "NaN"'],
+    ['{"a":[1,2,-Infinity]}', 'invalid-value a.2 "-Infinity"'],
+    ['[01]', 'invalid-value 0 "01"'],
+    ['{"a":+1}', 'invalid-value a "+1"'],
+    ['{"a":.5}', 'invalid-value a ".5"'],
+    ['{"a":1.}', 'invalid-value a "1."'],
+    ['{"a":0x10}', 'invalid-value a "0x10"'],
+    ["{'a':1}", 'invalid-value  "\'a\'"'],
+    ['{"a":undefined}', 'invalid-value a "undefined"'],
+    ['tru', 'invalid-value  "tru"'],
   ] as const)
     assert.equal(faultText(json), expected, json);
 });

@@ -1,24 +1,26 @@
 /**
- * Finds faults in JSON text that JSON.parse does not report. One is a duplicate name in an object, of which JSON.parse silently
- * keeps the last value. The other is the position of something that is not a JSON value, such as NaN.
+ * Finds faults in JSON text that JSON.parse does not report in full: a duplicate name in an object, of which JSON.parse silently
+ * keeps the last value, and the path of a word that is not a JSON value, such as NaN.
  */
 import { endOfJsonString } from '@everstep/sdk/protocol';
 
-/** A longer text that is not JSON is rejected without a search for the fault. */
+/** Maximum length of a text that is not JSON. In a longer text, the fault is not searched for. */
 const MAX_SEARCHED_LENGTH = 64 * 1024;
 
 export interface JsonFault {
-  /** Names and positions from the outermost value to the fault. */
+  /** Names and indexes from the outermost value to the fault. */
   readonly path: readonly (string | number)[];
-  /** `twice`: the name at the end of the path is a duplicate. `no-value`: the word is in the place of a value. */
-  readonly kind: 'twice' | 'no-value';
+  /** `duplicate-name`: `word` is a name that occurs twice. `invalid-value`: `word` is used as a value, but is not a JSON value. */
+  readonly kind: 'duplicate-name' | 'invalid-value';
   readonly word: string;
 }
 
+/** An object or an array that contains the current position of the search. */
 interface Level {
   readonly isObject: boolean;
   /** Names so far. Created with the first name, because arrays have none and many objects are empty. */
   names?: Set<string>;
+  /** Name or index of the current value. */
   at: string | number;
   expectsName: boolean;
 }
@@ -32,18 +34,18 @@ const BRACKET = { open: 0x5b, close: 0x5d };
 const BRACE = { open: 0x7b, close: 0x7d };
 const LAST_SPACE = 0x20;
 
-function nameOf(raw: string): string {
-  if (!raw.includes('\\')) return raw;
+function decodeName(rawName: string): string {
+  if (!rawName.includes('\\')) return rawName;
   try {
-    return JSON.parse(`"${raw}"`);
+    return JSON.parse(`"${rawName}"`);
   } catch {
-    return raw;
+    return rawName;
   }
 }
 
 /**
- * Returns the first fault, or null when there is none, which does not mean that the text is JSON. With `isJson`, for a text
- * that was parsed successfully, the search is a few times faster. The text must be within the bounds of `checkJsonBounds`.
+ * Returns the first fault, or null if none is found. A text without such a fault can still be invalid JSON. Set `isJson` for a text
+ * that was parsed successfully, which makes the search a few times faster. The text must be within the bounds of `checkJsonBounds`.
  */
 export function findJsonFault(json: string, { isJson = false } = {}): JsonFault | null {
   if (!isJson && json.length > MAX_SEARCHED_LENGTH) return null;
@@ -75,11 +77,11 @@ export function findJsonFault(json: string, { isJson = false } = {}): JsonFault 
         const end = endOfJsonString(json, i + 1);
         if (end === -1) return null;
         if (level?.expectsName) {
-          const name = nameOf(json.slice(i + 1, end));
+          const name = decodeName(json.slice(i + 1, end));
           level.at = name;
           level.expectsName = false;
           level.names ??= new Set();
-          if (level.names.has(name)) return fault('twice', name);
+          if (level.names.has(name)) return fault('duplicate-name', name);
           level.names.add(name);
         }
         i = end;
@@ -89,7 +91,7 @@ export function findJsonFault(json: string, { isJson = false } = {}): JsonFault 
         if (isJson || json.charCodeAt(i) <= LAST_SPACE) break;
         WORD.lastIndex = i;
         const word = WORD.exec(json)?.[0] ?? json.charAt(i);
-        if (!VALUE.test(word)) return fault('no-value', word);
+        if (!VALUE.test(word)) return fault('invalid-value', word);
         i += word.length - 1;
       }
     }

@@ -181,7 +181,7 @@ test('parses numbers, booleans and strings strictly', () => {
   }
 });
 
-test('rejects U+0000 in stored text, because not every store can keep it', () => {
+test('rejects U+0000 in stored text, because some stores cannot store it', () => {
   const schema = Type.Object({ id: KeptText(5, {}) });
   const readId = (id: string) =>
     readQuery(schema, splitQuery(`id=${encodeURIComponent(id)}`), { unknown: 'refuse', otherNames: [] }).id;
@@ -191,7 +191,7 @@ test('rejects U+0000 in stored text, because not every store can keep it', () =>
   assert.throws(() => readId(''), refused('bad-parameter', /^id must not be empty/));
 });
 
-test('an error names the parameter, the given value and what is allowed', () => {
+test('an error contains the parameter, its value and the allowed values', () => {
   const table: readonly (readonly [query: string, words: RegExp])[] = [
     ['count=11', /^count must be an integer from 1 to 10, not "11"$/],
     ['fromDate=-1', /^fromDate must be an integer of at least 0, not "-1"$/],

@@ -10,7 +10,7 @@ export type ReceivedHeaders = Readonly<Record<string, string | readonly string[]
 const NON_ASCII = /[\x80-\xff]/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Node reads header bytes as Latin-1, but most clients that send more than ASCII send UTF-8. */
+/** Decodes a header value as UTF-8 if it is valid UTF-8. Node decodes headers as Latin-1, but most clients send UTF-8. */
 export function toUtf8(value: string): string {
   if (!NON_ASCII.test(value)) return value;
   try {
@@ -26,24 +26,25 @@ export function toUtf8(value: string): string {
  */
 export interface ReadHeaders<Schema extends TObject, Family extends string> {
   readonly values: StaticDecode<Schema>;
-  /** Lower-case names without the name of the family; values are unchanged. */
+  /** Headers by their lower-case names, without the name of the family. Their values are unchanged. */
   readonly families: Readonly<Record<Family, Readonly<Record<string, string>>>>;
 }
 
-const lowerCaseNames = new WeakMap<TObject, ReadonlyMap<string, string>>();
+const namesBySchema = new WeakMap<TObject, ReadonlyMap<string, string>>();
 
+/** Returns the names of the headers by their lower-case form. */
 function namesOf(schema: TObject): ReadonlyMap<string, string> {
-  let names = lowerCaseNames.get(schema);
+  let names = namesBySchema.get(schema);
   if (!names) {
     names = new Map(Object.keys(schema.properties).map((name) => [name.toLowerCase(), name]));
-    lowerCaseNames.set(schema, names);
+    namesBySchema.set(schema, names);
   }
   return names;
 }
 
 /**
- * Reads every header with the prefix. Unknown headers are rejected, because a misspelled setting that is silently ignored
- * does harm; headers that clients of the dialect send with every request are ignored. Throws ApiError `bad-header`, or the
+ * Reads every header with the prefix. Unknown headers are rejected, because a misspelled setting must not be ignored silently.
+ * Headers that clients of the dialect send with every request are ignored. Throws ApiError `bad-header`, or the
  * code of the value.
  */
 export function readPrefixedHeaders<Schema extends TObject, Family extends string>(
@@ -54,27 +55,27 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
 ): ReadHeaders<Schema, Family> {
   const names = namesOf(schema);
   const values: Record<string, unknown> = {};
-  const carried = new Map<Family, [string, string][]>(families.map((family) => [family, []]));
+  const pairsByFamily = new Map<Family, [string, string][]>(families.map((family) => [family, []]));
   const { receivedPrefix } = dialect;
-  for (const received in headers) {
-    if (!received.startsWith(receivedPrefix)) continue;
-    const value = headers[received];
+  for (const receivedName in headers) {
+    if (!receivedName.startsWith(receivedPrefix)) continue;
+    const value = headers[receivedName];
     if (value === undefined) continue;
     const text = typeof value === 'string' ? value : value.join(', ');
-    const unprefixed = received.slice(receivedPrefix.length);
-    const name = names.get(unprefixed);
+    const unprefixedName = receivedName.slice(receivedPrefix.length);
+    const name = names.get(unprefixedName);
     const property = name === undefined ? undefined : schema.properties[name];
     if (name === undefined || property === undefined) {
       const family = families.find(
-        (candidate) => unprefixed.startsWith(candidate.toLowerCase()) && unprefixed.length > candidate.length,
+        (candidate) => unprefixedName.startsWith(candidate.toLowerCase()) && unprefixedName.length > candidate.length,
       );
       if (family === undefined) {
-        if (dialect.ignores(unprefixed) && !isMisspelled(unprefixed, names)) continue;
-        throw unknownHeader(received, [...names.values()], families, dialect);
+        if (dialect.ignores(unprefixedName) && !isMisspelled(unprefixedName, names)) continue;
+        throw unknownHeader(receivedName, [...names.values()], families, dialect);
       }
-      const name = unprefixed.slice(family.length);
+      const forwardedName = unprefixedName.slice(family.length);
       // The published SDK forwards the headers of the request that starts a run. Its signature must not be forwarded.
-      if (!dialect.isSignature(name)) carried.get(family)?.push([name, text]);
+      if (!dialect.isSignature(forwardedName)) pairsByFamily.get(family)?.push([forwardedName, text]);
       continue;
     }
     try {
@@ -89,20 +90,20 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
     if (!Object.hasOwn(values, name)) throw new ApiError('bad-header', `the header ${dialect.spell(name)} is missing`);
   }
   const familyHeaders: Record<string, Readonly<Record<string, string>>> = {};
-  for (const [family, pairs] of carried) familyHeaders[family] = Object.fromEntries(pairs);
+  for (const [family, pairs] of pairsByFamily) familyHeaders[family] = Object.fromEntries(pairs);
   // Each property was read with its own schema above, and each family has an entry.
   return { values: values as StaticDecode<Schema>, families: familyHeaders as ReadHeaders<Schema, Family>['families'] };
 }
 
-const withoutHyphens = (name: string): string => name.replaceAll('-', '');
+const removeHyphens = (name: string): string => name.replaceAll('-', '');
 
 /** Returns whether the name differs from a known name only in its hyphens. */
-function isMisspelled(unprefixed: string, names: ReadonlyMap<string, string>): boolean {
-  const letters = withoutHyphens(unprefixed);
-  return [...names.keys()].some((name) => withoutHyphens(name) === letters);
+function isMisspelled(unprefixedName: string, names: ReadonlyMap<string, string>): boolean {
+  const bareName = removeHyphens(unprefixedName);
+  return [...names.keys()].some((name) => removeHyphens(name) === bareName);
 }
 
-function unknownHeader(received: string, names: readonly string[], families: readonly string[], dialect: Dialect): ApiError {
-  const supported = [...names, ...families.map((family) => `${family}*`)].map((name) => dialect.spell(name)).join(', ');
-  return new ApiError('bad-header', `unknown header ${shown(received)}; this operation supports ${supported}`);
+function unknownHeader(receivedName: string, names: readonly string[], families: readonly string[], dialect: Dialect): ApiError {
+  const supportedNames = [...names, ...families.map((family) => `${family}*`)].map((name) => dialect.spell(name)).join(', ');
+  return new ApiError('bad-header', `unknown header ${shown(receivedName)}; this operation supports ${supportedNames}`);
 }

@@ -6,15 +6,16 @@
 import Type, { type StaticDecode, type TArray, type TObject, type TSchema } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { commaRuleOf } from './multi-value.js';
+import { splitRuleOf } from './multi-value.js';
 import { readValue } from './read-value.js';
 import { shown, Unacceptable } from './value-errors.js';
 
-/** Decoded names with raw values. */
+/** Raw values of the parameters by their decoded names. */
 export type RawQuery = ReadonlyMap<string, readonly string[]>;
 
 const EMPTY: RawQuery = new Map();
 
+/** Decodes a name or a value. Throws ApiError, whose message names the subject. */
 export function decodeText(text: string, subject: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
@@ -40,21 +41,21 @@ export function splitQuery(query: string): RawQuery {
 }
 
 export interface QueryRules {
-  /** `refuse`: a misspelled filter must not match more than intended. */
+  /** Treatment of unknown parameters. Operations refuse them if a misspelled filter would match more than intended. */
   readonly unknown: 'ignore' | 'refuse';
   /** Names of parameters that do not belong to the operation, such as the token. */
   readonly otherNames: readonly string[];
 }
 
-interface GivenValues {
+interface SplitValues {
   /** Values to read. Each must be valid. */
   readonly parts: readonly string[];
   /** The text before it was split, if it can be a value itself; otherwise null. */
   readonly unsplit: string | null;
 }
 
-function valuesIn(schema: TArray, texts: readonly string[]): GivenValues {
-  const { separator, keepsWhole } = commaRuleOf(schema);
+function splitValues(schema: TArray, texts: readonly string[]): SplitValues {
+  const { separator, keepsWhole } = splitRuleOf(schema);
   const [text = '', ...otherTexts] = texts;
   if (!keepsWhole) return { parts: texts.flatMap((value) => value.split(separator)), unsplit: null };
   if (otherTexts.length > 0 || !text.includes(',')) return { parts: texts, unsplit: null };
@@ -72,25 +73,25 @@ function isReadable(schema: TSchema, text: string): boolean {
   }
 }
 
-function readSeveral(schema: TArray, texts: readonly string[]): unknown[] {
-  const { parts, unsplit } = valuesIn(schema, texts);
+function readValues(schema: TArray, texts: readonly string[]): unknown[] {
+  const { parts, unsplit } = splitValues(schema, texts);
   const values = new Set(parts.map((text) => readValue(schema.items, text)));
   if (values.size > LIMITS.maxFilterValues)
     throw new Unacceptable(`must not have more than ${LIMITS.maxFilterValues} values; ${values.size} are given`);
-  // A list of values may be longer than a single value.
+  // The whole text may be too long for a single value.
   if (unsplit !== null && isReadable(schema.items, unsplit)) values.add(readValue(schema.items, unsplit));
   return [...values];
 }
 
 function readParameter(schema: TSchema, name: string, rawValues: readonly string[]): unknown {
   const texts = rawValues.map((text) => decodeText(text, `the query parameter ${name}`));
-  if (Type.IsArray(schema)) return readSeveral(schema, texts);
+  if (Type.IsArray(schema)) return readValues(schema, texts);
   const [first = '', second] = texts;
   if (second !== undefined) throw new Unacceptable(`must have one value; ${rawValues.length} are given`);
   return readValue(schema, first);
 }
 
-/** Reads the query. Throws ApiError `bad-parameter`, which names the parameter, the given value and what is allowed. */
+/** Reads the query. Throws ApiError `bad-parameter`, whose message contains the parameter, its value and the allowed values. */
 export function readQuery<Schema extends TObject>(schema: Schema, query: RawQuery, rules: QueryRules): StaticDecode<Schema> {
   const { properties } = schema;
   const values: Record<string, unknown> = {};

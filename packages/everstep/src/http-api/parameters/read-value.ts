@@ -14,8 +14,8 @@ function isValid(schema: TSchema, value: unknown): boolean {
   return validator.Check(value);
 }
 
-/** Returns a numeric keyword of the schema. TypeBox keeps keywords but not their types. */
-function bound(schema: TSchema, keyword: 'minimum' | 'maximum' | 'minLength' | 'maxLength'): number | undefined {
+/** Returns a numeric keyword of the schema. The type of the schema does not contain it. */
+function numericKeyword(schema: TSchema, keyword: 'minimum' | 'maximum' | 'minLength' | 'maxLength'): number | undefined {
   const value: unknown = Reflect.get(schema, keyword);
   return typeof value === 'number' ? value : undefined;
 }
@@ -25,36 +25,36 @@ export function requirementOf(schema: TSchema): string {
   if (Type.IsEnum(schema)) return `one of ${schema.enum.join(', ')}`;
   if (Type.IsBoolean(schema)) return 'true or false';
   if (Type.IsInteger(schema)) {
-    const [min, max] = [bound(schema, 'minimum'), bound(schema, 'maximum')];
+    const [min, max] = [numericKeyword(schema, 'minimum'), numericKeyword(schema, 'maximum')];
     if (min !== undefined && max !== undefined) return `an integer from ${min} to ${max}`;
     return min === undefined ? 'an integer' : `an integer of at least ${min}`;
   }
   if (Type.IsString(schema)) {
-    const [min, max] = [bound(schema, 'minLength') ?? 0, bound(schema, 'maxLength')];
+    const [min, max] = [numericKeyword(schema, 'minLength') ?? 0, numericKeyword(schema, 'maxLength')];
     return max === undefined ? 'a non-empty string' : `a string of ${min} to ${max} characters`;
   }
   return 'valid';
 }
 
 /**
- * Returns the number, or undefined when the text is not a whole number. Numbers beyond the safe range are capped at the
+ * Returns the number, or undefined if the text is not a non-negative integer. Numbers beyond the safe range are capped at the
  * largest safe integer.
  */
-function wholeNumber(text: string): number | undefined {
+function parseInteger(text: string): number | undefined {
   return /^\d{1,19}$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : undefined;
 }
 
-function fromText(schema: TSchema, text: string): unknown {
-  if (Type.IsInteger(schema)) return wholeNumber(text);
+function parseText(schema: TSchema, text: string): unknown {
+  if (Type.IsInteger(schema)) return parseInteger(text);
   if (Type.IsBoolean(schema)) return text === 'true' ? true : text === 'false' ? false : undefined;
   return text;
 }
 
-/** Reads one value. Throws Unacceptable. */
+/** Reads one value. Throws Unacceptable if it is invalid. */
 export function readValue(schema: TSchema, text: string): unknown {
-  if (text === '' && (!Type.IsString(schema) || bound(schema, 'minLength') !== undefined))
+  if (text === '' && (!Type.IsString(schema) || numericKeyword(schema, 'minLength') !== undefined))
     throw new Unacceptable('must not be empty; omit it instead');
-  const value = fromText(schema, text);
+  const value = parseText(schema, text);
   if (Type.IsCodec(schema)) {
     // The codec checks the text and has more helpful messages than a pattern.
     return schema['~codec'].decode(value);

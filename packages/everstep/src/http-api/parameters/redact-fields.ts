@@ -9,10 +9,10 @@ import { shown, Unacceptable } from './value-errors.js';
 const HEADER_NAME = /^header\[([!#$%&'*+.^_`|~0-9A-Za-z-]+)\]$/;
 const BODY_FIELD = /^body\[([^[\],]+)\]$/;
 const BARE_FIELD = /^[^[\],\s]+$/;
-/** Likely misspellings, which would otherwise be read as field names. */
-const MISSPELLED: Readonly<Record<string, string>> = { headers: 'header', bodies: 'body', Body: 'body', Header: 'header' };
+/** Corrections of likely mistakes, which would otherwise be read as field names. */
+const CORRECTIONS: Readonly<Record<string, string>> = { headers: 'header', bodies: 'body', Body: 'body', Header: 'header' };
 
-/** Parses the list. Throws Unacceptable. */
+/** Parses the list. Throws Unacceptable if it is invalid. */
 export function parseRedactFields(text: string): Redaction {
   const parts = text.split(',').map((part) => part.trim());
   if (parts.length > LIMITS.maxRedactedFields) {
@@ -24,7 +24,7 @@ export function parseRedactFields(text: string): Redaction {
   for (const part of parts) {
     const header = HEADER_NAME.exec(part)?.[1];
     const field = BODY_FIELD.exec(part)?.[1];
-    const correction = Object.hasOwn(MISSPELLED, part) ? MISSPELLED[part] : undefined;
+    const correction = Object.hasOwn(CORRECTIONS, part) ? CORRECTIONS[part] : undefined;
     if (correction !== undefined) {
       throw new Unacceptable(`must not contain ${shown(part)}; use ${correction}, or body[${part}] for a field with that name`);
     }

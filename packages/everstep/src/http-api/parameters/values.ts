@@ -1,6 +1,6 @@
 /**
- * Kinds of values of parameters and headers. Each is a TypeBox schema that validates, documents and types the value. If the
- * text stands for another type, such as milliseconds for a duration, a codec of the schema converts it.
+ * Schemas of parameters and headers. Each is a TypeBox schema that validates, documents and types the value. If the value has
+ * another type than the text, such as milliseconds for a duration, a codec of the schema converts it.
  */
 import Type, { type TSchemaOptions, type TStringOptions } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -12,12 +12,12 @@ import { parseFlowControlValue } from './flow-control-value.js';
 import { parseRedactFields } from './redact-fields.js';
 import { shown, Unacceptable } from './value-errors.js';
 
-/** Values are only read, never written. */
+/** Encoder of all codecs: values are only read, never written. */
 function refuseEncoding(): never {
   throw new Error('parameter values cannot be encoded');
 }
 
-/** Time in Unix milliseconds; inclusive as a bound of a range. */
+/** Time in Unix milliseconds. As a bound of a range, it is inclusive. */
 export const UnixMs = (description: string) => Type.Integer({ minimum: 0, format: 'int64', description });
 
 export const Duration = (bounds: { readonly leastMs: number; readonly mostMs: number }, options: TSchemaOptions) =>
@@ -32,7 +32,7 @@ export function readDuration(text: string, { leastMs, mostMs }: { readonly least
   throw new Unacceptable(`must be from ${formatDuration(leastMs)} to ${formatDuration(mostMs)}, not ${shown(text)}`);
 }
 
-/** `true` waits for the default time, `false` does not wait (null), and a duration waits for that time. */
+/** Time to wait for a result in milliseconds: a duration, `true` for the default, or `false` (null) to not wait. */
 export const ResultWait = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, pattern: '^(true|false|\\d+|(\\d+[smhd])+)$', ...options }))
     .Decode((text): number | null => {
@@ -50,16 +50,16 @@ export const Labels = (options: TSchemaOptions) =>
       if (labels.includes('')) throw new Unacceptable(`must be non-empty labels separated by commas, not ${shown(text)}`);
       if (labels.length > LIMITS.maxLabels)
         throw new Unacceptable(`must not contain more than ${LIMITS.maxLabels} labels; ${labels.length} are given`);
-      const tooLong = labels.find((label) => label.length > LIMITS.maxLabelLength);
-      if (tooLong !== undefined)
+      const longLabel = labels.find((label) => label.length > LIMITS.maxLabelLength);
+      if (longLabel !== undefined)
         throw new Unacceptable(
-          `must not contain a label longer than ${LIMITS.maxLabelLength} characters, such as ${shown(tooLong)}`,
+          `must not contain a label longer than ${LIMITS.maxLabelLength} characters, such as ${shown(longLabel)}`,
         );
       return labels;
     })
     .Encode(refuseEncoding);
 
-/** Returns the expression unchanged after parsing it. */
+/** Expression of a retry delay. It is validated, but not converted. */
 export const RetryDelay = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, maxLength: LIMITS.maxRetryExpressionLength, ...options }))
     .Decode((text) => {
@@ -85,7 +85,7 @@ export const Destination = (options: TSchemaOptions) =>
     .Decode(parseDestination)
     .Encode(refuseEncoding);
 
-/** Like Destination, or the URL of a workflow that workers serve. */
+/** URL of a workflow: a destination, or the URL of a workflow that workers serve. */
 export const WorkflowUrl = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, format: 'uri', ...options }))
     .Decode(parseWorkflowUrl)
@@ -94,7 +94,7 @@ export const WorkflowUrl = (options: TSchemaOptions) =>
 /** String that is not converted. */
 export const Text = (maxLength: number, options: TStringOptions) => Type.String({ minLength: 1, maxLength, ...options });
 
-/** Id that the client chooses. It appears in URL paths later. */
+/** Id that the client chooses. It must be usable in URL paths. */
 export const ChosenId = (maxLength: number, options: TStringOptions) =>
   Type.Codec(Text(maxLength, { pattern: '^(?!\\.{1,2}$)', ...options }))
     .Decode((text) => {
@@ -108,7 +108,7 @@ export const ChosenId = (maxLength: number, options: TStringOptions) =>
     .Encode(refuseEncoding);
 
 /**
- * String in a path that is stored. U+0000 is rejected, because not every store can keep it. (Headers cannot contain U+0000,
+ * String in a path that Everstep stores. U+0000 is rejected, because some stores cannot store it. (Headers cannot contain U+0000,
  * and a lookup with it finds nothing.)
  */
 export const KeptText = (maxLength: number, options: TStringOptions) =>
@@ -125,6 +125,6 @@ export const KeptText = (maxLength: number, options: TStringOptions) =>
     .Encode(refuseEncoding);
 
 /**
- * Cursor of a listing. The operation reads it, because it is bound to the operation. An empty cursor is the same as none.
+ * Cursor of a listing. The operation opens it, because it is bound to the operation. An empty cursor starts from the beginning.
  */
 export const Cursor = (description: string) => Type.String({ description });

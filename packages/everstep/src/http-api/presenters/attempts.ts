@@ -43,11 +43,12 @@ function presentStoredBody({ data, encoding }: EncodedBody, redact: Redaction | 
   return { body: beginning.data, bodyEncoding: beginning.encoding, rebuilt: false };
 }
 
+/** Presents the request and the response of an attempt. `substituteBody` is shown if the request body was not stored. */
 function presentExchange(
   { startedAt, durationMs, request, response }: KeptExchange,
   kind: Kind,
   redact: Redaction | undefined,
-  otherBody: ShownBody,
+  substituteBody: ShownBody,
 ): Pick<RunAttempt, 'startedAt' | 'durationMs' | 'request' | 'response'> {
   const { method, url, headers, bodyBytes, body } = request;
   return {
@@ -59,7 +60,7 @@ function presentExchange(
       url: kind === 'call' ? shownUrl(url, redact) : url,
       headers: shownHeaders(headers, redact),
       bodyBytes,
-      ...(body ? presentStoredBody(body, redact) : bodyBytes === 0 ? NO_BODY : otherBody),
+      ...(body ? presentStoredBody(body, redact) : bodyBytes === 0 ? NO_BODY : substituteBody),
     },
     response: response && {
       ...presentResponse(
@@ -78,9 +79,9 @@ const UNKNOWN_EXCHANGE = { startedAt: null, durationMs: null, request: null, res
 /** Data from which the attempts of a run are presented. */
 export interface AttemptSource {
   readonly run: RunRecord;
-  /** Null when it was removed. */
+  /** Input of the run, or null if it was removed. */
   readonly payload: RunPayload | null;
-  /** Start of the journal. */
+  /** First steps of the journal. */
   readonly head: readonly ListedStep[];
   readonly tasks: readonly Task[];
   /** Steps in recorded order. Long results are omitted. */
@@ -97,7 +98,7 @@ export interface AttemptPage {
   readonly next: number | null;
 }
 
-/** All given filters must match. */
+/** Selects attempts. If both fields are present, both must match. */
 export interface AttemptFilter {
   readonly stepId?: number | undefined;
   readonly messageId?: string | undefined;
@@ -109,8 +110,8 @@ type Entry =
   | { readonly kind: 'step'; readonly at: number; readonly step: ListedStep; readonly call: CallOutcome | null }
   | { readonly kind: 'message'; readonly at: number };
 
-/** Iterates over items that are read in parts on demand. */
-class Items<Item> {
+/** Reads items one at a time from parts that are read on demand. */
+class ItemReader<Item> {
   private readonly parts: AsyncIterator<readonly Item[]>;
   private part: readonly Item[] = [];
   private index = 0;
@@ -148,22 +149,23 @@ class Attempts {
   private readonly source: AttemptSource;
   private readonly redact: Redaction | undefined;
   /** Number of failed attempts so far, by message. */
-  private readonly failed = new Map<string, number>();
-  /** Request of the last failed attempt of a call, by message. All attempts of a call send the same request. */
-  private readonly sent = new Map<string, KeptExchange>();
+  private readonly failedCounts = new Map<string, number>();
+  /** Last failed exchange, by message. All attempts of a call send the same request. */
+  private readonly failedExchanges = new Map<string, KeptExchange>();
   /** Times when the steps so far were recorded, in Unix ms. */
-  private readonly recordedAt: number[] = [];
-  private readonly steps = new Map<number, Promise<ListedStep | null>>();
-  private readonly rebuilt: RebuiltRequests | null;
-  private bytes = 0;
+  private readonly recordedTimes: number[] = [];
+  private readonly stepsBySlot = new Map<number, Promise<ListedStep | null>>();
+  private readonly rebuiltRequests: RebuiltRequests | null;
+  /** Size of the responses so far. */
+  private responseBytes = 0;
 
   constructor(source: AttemptSource) {
     this.source = source;
     const { run, head, payload } = source;
     this.redact = run.settings.redact;
-    const recordedBehind = (at: number, index: number): number =>
-      Math.max(0, Math.min(countUntil(this.recordedAt, at), index) - head.length);
-    this.rebuilt = payload && new RebuiltRequests({ run, head, recordedBehind }, payload);
+    const countStepsAfterHead = (at: number, index: number): number =>
+      Math.max(0, Math.min(countUntil(this.recordedTimes, at), index) - head.length);
+    this.rebuiltRequests = payload && new RebuiltRequests({ run, head, countStepsAfterHead }, payload);
   }
 
   /** Skips the first `skip` entries and returns the following ones until the page is full. */
@@ -174,7 +176,8 @@ class Attempts {
       if (stepId !== undefined && stepIdOfEntry(entry) !== stepId) continue;
       if (messageId !== undefined && this.messageIdOf(entry) !== messageId) continue;
       if (matchCount++ < skip) continue;
-      if (attempts.length >= limit || this.bytes >= LIMITS.maxPageBytes) return { attempts, next: skip + attempts.length };
+      if (attempts.length >= limit || this.responseBytes >= LIMITS.maxPageBytes)
+        return { attempts, next: skip + attempts.length };
       attempts.push(await this.present(entry));
     }
     return { attempts, next: null };
@@ -182,16 +185,16 @@ class Attempts {
 
   /** Returns entries in the order in which they ended, oldest first. */
   private async *entries(): AsyncGenerator<Entry> {
-    const [attempts, steps] = [new Items(this.source.attempts()), new Items(this.source.steps())];
+    const [attempts, steps] = [new ItemReader(this.source.attempts()), new ItemReader(this.source.steps())];
     for (;;) {
       const [attempt, step] = [await attempts.peek(), await steps.peek()];
       if (attempt && (!step || attempt.at <= step.completedAt)) {
         attempts.skip();
         yield { kind: 'failed', at: attempt.at, attempt };
-        this.noteFailed(attempt);
+        this.recordFailure(attempt);
       } else if (step) {
         steps.skip();
-        this.recordedAt.push(step.completedAt);
+        this.recordedTimes.push(step.completedAt);
         const entry = await this.entryOf(step);
         if (entry) yield entry;
       } else break;
@@ -205,14 +208,14 @@ class Attempts {
     return entry.kind === 'step' ? entry.step.messageId : this.source.run.workflowRunId;
   }
 
-  private noteFailed({ messageId, exchange }: FailedAttempt): void {
-    this.failed.set(messageId, (this.failed.get(messageId) ?? 0) + 1);
-    if (exchange) this.sent.set(messageId, exchange);
+  private recordFailure({ messageId, exchange }: FailedAttempt): void {
+    this.failedCounts.set(messageId, (this.failedCounts.get(messageId) ?? 0) + 1);
+    if (exchange) this.failedExchanges.set(messageId, exchange);
   }
 
   /**
-   * Returns null for steps that made no call, and for calls without a successful response, because all of their attempts
-   * failed.
+   * Returns the entry of the successful attempt of a step. Returns null for steps without requests of their own, and for calls
+   * whose attempts all failed.
    */
   private async entryOf(step: ListedStep): Promise<Entry | null> {
     const { type, completedAt: at } = step;
@@ -228,44 +231,45 @@ class Attempts {
 
   /** Returns the recorded step of a failed attempt. */
   private stepAt(slot: number): Promise<ListedStep | null> {
-    const cached = this.steps.get(slot);
-    if (cached) return cached;
+    const cachedStep = this.stepsBySlot.get(slot);
+    if (cachedStep) return cachedStep;
     const step = slot > ADVANCE_SLOT ? this.source.findStep(slot, false) : Promise.resolve(null);
-    this.steps.set(slot, step);
+    this.stepsBySlot.set(slot, step);
     return step;
   }
 
   private async present(entry: Entry): Promise<RunAttempt> {
     switch (entry.kind) {
       case 'failed':
-        return this.presentFailed(entry.attempt);
+        return this.presentFailedAttempt(entry.attempt);
       case 'step':
         return this.presentStep(entry.step, entry.call);
       case 'message': {
         const { settings, workflowRunId } = this.source.run;
         return {
-          ...this.succeeded('message', workflowRunId, entry.at),
-          request: this.rebuilt?.fullRequest(settings.message?.method ?? 'POST', this.rebuilt.bodyOfMessage()) ?? null,
+          ...this.successfulAttempt('message', workflowRunId, entry.at),
+          request:
+            this.rebuiltRequests?.fullRequest(settings.message?.method ?? 'POST', this.rebuiltRequests.bodyOfMessage()) ?? null,
         };
       }
     }
   }
 
-  private kindOf({ slot }: FailedAttempt, recorded: ListedStep | null): Kind {
+  private kindOf({ slot }: FailedAttempt, recordedStep: ListedStep | null): Kind {
     if (slot === CALLBACK_SLOT) return 'callback';
     if (slot === ADVANCE_SLOT) return this.source.run.settings.message ? 'message' : 'workflow';
     const openTask = this.source.tasks.find((task) => task.slot === slot);
-    return openTask?.kind === 'call' || recorded?.type === 'Call' ? 'call' : 'step';
+    return openTask?.kind === 'call' || recordedStep?.type === 'Call' ? 'call' : 'step';
   }
 
-  private async presentFailed(attempt: FailedAttempt): Promise<RunAttempt> {
+  private async presentFailedAttempt(attempt: FailedAttempt): Promise<RunAttempt> {
     const { slot, name, messageId, retried, at, cause, message, retryAt, exchange } = attempt;
-    const recorded = await this.stepAt(slot);
-    const kind = this.kindOf(attempt, recorded);
+    const recordedStep = await this.stepAt(slot);
+    const kind = this.kindOf(attempt, recordedStep);
     return {
       kind,
       stepId: stepIdOf(slot),
-      stepName: name ?? recorded?.name ?? null,
+      stepName: name ?? recordedStep?.name ?? null,
       messageId,
       retried,
       at,
@@ -274,67 +278,67 @@ class Attempts {
       message,
       ...optional('thrown', presentThrown(attempt.thrown)),
       ...(exchange
-        ? presentExchange(exchange, kind, this.redact, this.otherBody(kind, exchange.startedAt, recorded?.index))
+        ? presentExchange(exchange, kind, this.redact, this.rebuiltBody(kind, exchange.startedAt, recordedStep?.index))
         : UNKNOWN_EXCHANGE),
       retryAt,
     };
   }
 
   /** Returns the reconstructed body of a request whose body was not stored. */
-  private otherBody(kind: Kind, at: number, index: number | undefined): ShownBody {
-    if (kind === 'workflow' || kind === 'step') return this.rebuilt?.bodyOfStep(at, index) ?? UNKNOWN_BODY;
-    return (kind === 'message' ? this.rebuilt?.bodyOfMessage() : undefined) ?? UNKNOWN_BODY;
+  private rebuiltBody(kind: Kind, at: number, index: number | undefined): ShownBody {
+    if (kind === 'workflow' || kind === 'step') return this.rebuiltRequests?.bodyOfStep(at, index) ?? UNKNOWN_BODY;
+    return (kind === 'message' ? this.rebuiltRequests?.bodyOfMessage() : undefined) ?? UNKNOWN_BODY;
   }
 
   private async presentStep(step: ListedStep, call: CallOutcome | null): Promise<RunAttempt> {
     const { index, stepId, name, messageId, createdAt, startedAt, completedAt: at } = step;
     return {
-      ...this.succeeded(call ? 'call' : 'step', messageId, at),
+      ...this.successfulAttempt(call ? 'call' : 'step', messageId, at),
       ...(startedAt === undefined ? {} : { startedAt, durationMs: at - startedAt }),
       stepId,
       stepName: name,
       ...(call
         ? this.callRequest(step)
-        : { request: this.rebuilt?.fullRequest('POST', this.rebuilt.bodyOfStep(createdAt, index)) ?? null }),
+        : { request: this.rebuiltRequests?.fullRequest('POST', this.rebuiltRequests.bodyOfStep(createdAt, index)) ?? null }),
       response: call ? this.callResponse(call) : this.stepResponse(await this.withWholeResult(step)),
     };
   }
 
   /**
-   * Returns the stored request, or the identical request of an earlier failed attempt. Null when an earlier version stored
-   * neither.
+   * Returns the stored request of a call, or the identical request of an earlier failed attempt. The request is null if an earlier
+   * version of Everstep stored neither.
    */
-  private callRequest({ messageId, sent: sentByMessage }: RecordedStep): Partial<RunAttempt> {
-    if (sentByMessage) {
+  private callRequest({ messageId, sent: storedExchange }: RecordedStep): Partial<RunAttempt> {
+    if (storedExchange) {
       const { startedAt, durationMs, request } = presentExchange(
-        { ...sentByMessage, response: null },
+        { ...storedExchange, response: null },
         'call',
         this.redact,
         UNKNOWN_BODY,
       );
       return { startedAt, durationMs, request };
     }
-    const failed = this.sent.get(messageId);
-    const request = failed ? presentExchange(failed, 'call', this.redact, UNKNOWN_BODY).request : null;
+    const failedExchange = this.failedExchanges.get(messageId);
+    const request = failedExchange ? presentExchange(failedExchange, 'call', this.redact, UNKNOWN_BODY).request : null;
     return { request };
   }
 
-  private succeeded(kind: Kind, messageId: string, at: number): RunAttempt {
-    const retried = this.failed.get(messageId) ?? 0;
-    const common = { kind, stepId: null, stepName: null, messageId, retried, at } as const;
-    return { ...common, ...UNKNOWN_EXCHANGE, outcome: 'succeeded', cause: null, message: null, retryAt: null };
+  private successfulAttempt(kind: Kind, messageId: string, at: number): RunAttempt {
+    const retried = this.failedCounts.get(messageId) ?? 0;
+    const commonFields = { kind, stepId: null, stepName: null, messageId, retried, at } as const;
+    return { ...commonFields, ...UNKNOWN_EXCHANGE, outcome: 'succeeded', cause: null, message: null, retryAt: null };
   }
 
   private stepResponse({ type, out }: RecordedStep): RunAttempt['response'] {
     const text = out === null ? '' : shownOut(type, out, this.redact);
     const bodyBytes = Buffer.byteLength(out ?? '');
-    this.bytes += bodyBytes;
+    this.responseBytes += bodyBytes;
     return { status: null, headers: {}, ...presentBody(Buffer.from(text), bodyBytes) };
   }
 
   private callResponse({ status, headers, body }: CallOutcome): RunAttempt['response'] {
     const bytes = Buffer.from(body.data, body.encoding);
-    this.bytes += bytes.byteLength;
+    this.responseBytes += bytes.byteLength;
     return presentResponse(status, headers, bytes, bytes.byteLength, this.redact);
   }
 }
@@ -362,7 +366,7 @@ function callOutcomeOf({ out }: RecordedStep): CallOutcome | null {
   }
 }
 
-/** Returns a page of attempts, oldest first, of one step, of one message or of all. A page with long results ends early. */
+/** Returns a page of the attempts that match the filter, oldest first. A page with long results ends early. */
 export const presentAttempts = (
   source: AttemptSource,
   filter: AttemptFilter,

@@ -27,9 +27,9 @@ type Difference = RunComparison['differences'][number];
 type Row = RunComparison['steps'][number];
 type Side = 'left' | 'right';
 
-/** Longer values are truncated. The steps contain the whole values. */
-const MAX_SHOWN = 2_000;
-const truncate = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
+/** Maximum length of a value in a difference. The steps contain the whole values. */
+const MAX_SHOWN_LENGTH = 2_000;
+const truncate = (text: string): string => (text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text);
 const valueText = (value: unknown): string | null =>
   value === undefined ? null : truncate(JSON.stringify(typeof value === 'string' ? truncate(value) : value));
 
@@ -64,18 +64,18 @@ class Redactions {
   }
 
   out({ type }: ListedStep, out: string | null): string | null {
-    return out === null ? null : this.redactions.reduce((redactions, redact) => shownOut(type, redactions, redact), out);
+    return out === null ? null : this.redactions.reduce((redactedOut, redact) => shownOut(type, redactedOut, redact), out);
   }
   json(text: string | null): string | null {
-    return text === null ? null : this.redactions.reduce((redactions, redact) => shownJson(redactions, redact), text);
+    return text === null ? null : this.redactions.reduce((redactedText, redact) => shownJson(redactedText, redact), text);
   }
   input({ body, contentType, forwardHeaders }: RunPayload): unknown {
     const headers = Object.fromEntries(Object.entries(forwardHeaders).map(([name, value]) => [name, [value]]));
     return {
-      body: bodyValue(this.redactions.reduce((redactions, redact) => shownBody(redactions, redact), body)),
+      body: bodyValue(this.redactions.reduce((redactedBody, redact) => shownBody(redactedBody, redact), body)),
       contentType,
       headers: this.redactions.reduce(
-        (redactions: Record<string, string[]>, redact) => shownHeaders(redactions, redact),
+        (redactedHeaders: Record<string, string[]>, redact) => shownHeaders(redactedHeaders, redact),
         headers,
       ),
     };
@@ -89,33 +89,33 @@ function stepsByKey({ steps }: ComparedRun): readonly (readonly [key: string, st
     .sort((a, b) => a.stepId - b.stepId)
     .map((step) => {
       const key = `${step.type} ${step.name}`;
-      const nth = (counts.get(key) ?? 0) + 1;
-      counts.set(key, nth);
-      return [`${key}\n${nth}`, step];
+      const count = (counts.get(key) ?? 0) + 1;
+      counts.set(key, count);
+      return [`${key}\n${count}`, step];
     });
 }
 
 type Pair = { readonly left: ListedStep | null; readonly right: ListedStep | null };
 
 function pairSteps(left: ComparedRun, right: ComparedRun): readonly Pair[] {
-  const [ofLeft, ofRight] = [stepsByKey(left), stepsByKey(right)];
-  const positionInRight = new Map(ofRight.map(([key], position) => [key, position]));
-  const leftKeys = new Set(ofLeft.map(([key]) => key));
-  const result: Pair[] = [];
+  const [leftSteps, rightSteps] = [stepsByKey(left), stepsByKey(right)];
+  const positionInRight = new Map(rightSteps.map(([key], position) => [key, position]));
+  const leftKeys = new Set(leftSteps.map(([key]) => key));
+  const pairs: Pair[] = [];
   let rightPosition = 0;
-  const addRightOnly = (until: number): void => {
-    for (; rightPosition < until; rightPosition++) {
-      const [key, step] = ofRight[rightPosition] ?? [];
-      if (key !== undefined && step && !leftKeys.has(key)) result.push({ left: null, right: step });
+  const addUnmatchedRightSteps = (end: number): void => {
+    for (; rightPosition < end; rightPosition++) {
+      const [key, step] = rightSteps[rightPosition] ?? [];
+      if (key !== undefined && step && !leftKeys.has(key)) pairs.push({ left: null, right: step });
     }
   };
-  for (const [key, step] of ofLeft) {
+  for (const [key, step] of leftSteps) {
     const position = positionInRight.get(key);
-    if (position !== undefined) addRightOnly(position);
-    result.push({ left: step, right: position === undefined ? null : (ofRight[position]?.[1] ?? null) });
+    if (position !== undefined) addUnmatchedRightSteps(position);
+    pairs.push({ left: step, right: position === undefined ? null : (rightSteps[position]?.[1] ?? null) });
   }
-  addRightOnly(ofRight.length);
-  return result;
+  addUnmatchedRightSteps(rightSteps.length);
+  return pairs;
 }
 
 const labelOf = ({ type, name, stepId }: ListedStep): string => `step ${stepId} (${type} ${JSON.stringify(name)})`;
@@ -129,13 +129,18 @@ function stateText({ run }: ComparedRun): string {
   return run.status === 'failed' && run.error !== null ? `it failed: ${truncate(run.error)}` : `it is ${stateOfRun(run.status)}`;
 }
 
-function missingStep(index: number, pair: Pair, rows: readonly Pair[], runs: Readonly<Record<Side, ComparedRun>>): Difference {
+function missingStepDifference(
+  index: number,
+  pair: Pair,
+  pairs: readonly Pair[],
+  runs: Readonly<Record<Side, ComparedRun>>,
+): Difference {
   const presentSide: Side = pair.left ? 'left' : 'right';
   const missingSide = otherSide(presentSide);
   const step = pair[presentSide];
-  if (!step) throw new Error('a row has no step');
+  if (!step) throw new Error('a pair of steps has no step');
   const text = labelOf(step);
-  const replacement = rows.slice(index).find((row) => row[missingSide] !== null)?.[missingSide];
+  const replacement = pairs.slice(index).find((nextPair) => nextPair[missingSide] !== null)?.[missingSide];
   const sides = {
     left: presentSide === 'left' ? text : replacement ? labelOf(replacement) : null,
     right: presentSide === 'right' ? text : replacement ? labelOf(replacement) : null,
@@ -146,24 +151,24 @@ function missingStep(index: number, pair: Pair, rows: readonly Pair[], runs: Rea
   return { kind: replacement ? 'step' : 'length', index, ...sides, message };
 }
 
-/** Differences in order. Those in ids only come last. */
+/** Differences in order. Differences only in ids come last. */
 class Differences {
-  private readonly entries: { readonly difference: Difference; readonly onlyIds: boolean }[] = [];
+  private readonly entries: { readonly difference: Difference; readonly isOnlyIds: boolean }[] = [];
 
-  add(difference: Difference, onlyIds = false): void {
-    this.entries.push({ difference, onlyIds });
+  add(difference: Difference, isOnlyIds = false): void {
+    this.entries.push({ difference, isOnlyIds });
   }
 
-  /** Adds the difference unless there is one of this kind; one in other fields replaces one in ids. */
-  addFirst(difference: Difference, onlyIds: boolean): void {
+  /** Adds the difference if it is the first of its kind. A difference in other fields replaces one that is only in ids. */
+  addFirst(difference: Difference, isOnlyIds: boolean): void {
     const index = this.entries.findIndex(({ difference: { kind } }) => kind === difference.kind);
-    if (index !== -1 && (onlyIds || this.entries[index]?.onlyIds === false)) return;
+    if (index !== -1 && (isOnlyIds || this.entries[index]?.isOnlyIds === false)) return;
     if (index !== -1) this.entries.splice(index, 1);
-    this.add(difference, onlyIds);
+    this.add(difference, isOnlyIds);
   }
 
   sorted(): readonly Difference[] {
-    return this.entries.toSorted((a, b) => Number(a.onlyIds) - Number(b.onlyIds)).map(({ difference }) => difference);
+    return this.entries.toSorted((a, b) => Number(a.isOnlyIds) - Number(b.isOnlyIds)).map(({ difference }) => difference);
   }
 }
 
@@ -175,18 +180,18 @@ function outcomeDifference(left: ComparedRun, right: ComparedRun, redactions: Re
   }));
   const result = jsonDifference(a, b);
   const message = `the runs ended differently${result ? locationText(result) : ''}`;
-  return result && [{ kind: 'outcome', index: null, ...sideTexts(result), message }, result.onlyIds];
+  return result && [{ kind: 'outcome', index: null, ...sideTexts(result), message }, result.isOnlyIds];
 }
 
 /** Includes results as long as they fit into the response. */
 class ResultBudget {
   private remaining: number = LIMITS.maxPageBytes;
 
-  side({ stepId, edited }: ListedStep, out: string | null) {
-    return { stepId, ...this.result(out), ...(edited ? { edited } : {}) };
+  presentSide({ stepId, edited }: ListedStep, out: string | null) {
+    return { stepId, ...this.presentOut(out), ...(edited ? { edited } : {}) };
   }
 
-  private result(out: string | null) {
+  private presentOut(out: string | null) {
     if (out === null) return {};
     if (out.length > this.remaining) return { outLeftOut: Buffer.byteLength(out) };
     this.remaining -= out.length;
@@ -200,8 +205,8 @@ const presentRun = ({ run }: ComparedRun) => ({
   workflowState: stateOfRun(run.status),
 });
 
-/** Compares two runs. `shortened`: only the first steps are compared. */
-export async function comparisonOf(left: ComparedRun, right: ComparedRun, shortened = false): Promise<RunComparison> {
+/** Compares two runs. `isShortened` means that only the first steps are compared. */
+export async function comparisonOf(left: ComparedRun, right: ComparedRun, isShortened = false): Promise<RunComparison> {
   const redactions = new Redactions(left, right);
   const results = new ResultBudget();
   const outOf = async (run: ComparedRun, step: ListedStep | null): Promise<string | null> =>
@@ -210,22 +215,22 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, shorte
   const differences = new Differences();
   if (input) {
     const message = `the runs have different inputs${locationText(input)}`;
-    differences.add({ kind: 'input', index: null, ...sideTexts(input), message }, input.onlyIds);
+    differences.add({ kind: 'input', index: null, ...sideTexts(input), message }, input.isOnlyIds);
   }
-  let sameSteps = true;
-  const rows = pairSteps(left, right);
+  let hasSameSteps = true;
+  const pairs = pairSteps(left, right);
   const steps: Row[] = [];
-  for (const [index, pair] of rows.entries()) {
-    const [a, b] = [await outOf(left, pair.left), await outOf(right, pair.right)];
+  for (const [index, pair] of pairs.entries()) {
+    const [leftOut, rightOut] = [await outOf(left, pair.left), await outOf(right, pair.right)];
     const isPair = pair.left !== null && pair.right !== null;
-    const result = isPair && a !== b ? jsonDifference(parseValue(a), parseValue(b)) : null;
-    if (sameSteps && !isPair) {
-      sameSteps = false;
-      differences.add(missingStep(index, pair, rows, { left, right }));
+    const result = isPair && leftOut !== rightOut ? jsonDifference(parseValue(leftOut), parseValue(rightOut)) : null;
+    if (hasSameSteps && !isPair) {
+      hasSameSteps = false;
+      differences.add(missingStepDifference(index, pair, pairs, { left, right }));
     }
     if (result && pair.left) {
       const message = `${labelOf(pair.left)} has different results${locationText(result)}`;
-      differences.addFirst({ kind: 'result', index, ...sideTexts(result), message }, result.onlyIds);
+      differences.addFirst({ kind: 'result', index, ...sideTexts(result), message }, result.isOnlyIds);
     }
     const { name, type } = pair.left ?? pair.right ?? {};
     const isSame = isPair && result === null;
@@ -233,21 +238,21 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, shorte
       index,
       stepName: name ?? '',
       stepType: type ?? 'Run',
-      left: pair.left && results.side(pair.left, isSame ? null : a),
-      right: pair.right && results.side(pair.right, isSame ? null : b),
+      left: pair.left && results.presentSide(pair.left, isSame ? null : leftOut),
+      right: pair.right && results.presentSide(pair.right, isSame ? null : rightOut),
       same: isSame,
     });
   }
-  // A run with fewer steps has ended elsewhere, and the step difference already contains its outcome.
-  const outcome = sameSteps ? outcomeDifference(left, right, redactions) : null;
+  // If the steps differ, the runs ended at different points, and the step difference already contains the outcome.
+  const outcome = hasSameSteps ? outcomeDifference(left, right, redactions) : null;
   if (outcome) differences.add(...outcome);
-  const sorted = differences.sorted();
+  const sortedDifferences = differences.sorted();
   return {
     left: presentRun(left),
     right: presentRun(right),
-    firstDifference: sorted[0] ?? null,
-    differences: [...sorted],
+    firstDifference: sortedDifferences[0] ?? null,
+    differences: [...sortedDifferences],
     steps,
-    ...(shortened ? { shortened } : {}),
+    ...(isShortened ? { shortened: true } : {}),
   };
 }

@@ -4,7 +4,7 @@ import { groupState, histogramOf } from '../../engine/dead-letters/dead-letter-g
 import { attentionFor, needingAttention, snoozeOf } from '../../engine/dead-letters/group-triage.js';
 import type { DeadLetterGroupRecord, DeadLetterGroupTotals } from '../../ports/stores/dead-letter-groups.js';
 
-/** Presents the group at the time `now` (Unix ms). `notes`: how many of its notes are included. */
+/** Presents a group as it is at the time `now` (Unix ms), with all its notes or only the newest one. */
 export const presentGroup = (group: DeadLetterGroupRecord, now: number, notes: 'all' | 'newest'): DeadLetterGroup => ({
   fingerprint: group.fingerprint,
   state: groupState(group, now),

@@ -19,10 +19,14 @@ export function sentHeaders({ contentType, forwardHeaders }: Omit<RunPayload, 'b
   return shownHeaders(Object.fromEntries(headers), redact);
 }
 
-/** Returns bytes as text in one field, or as base64 in the other field. */
-export function presentBytes<Text extends string, Base64 extends string>(text: Text, other: Base64, bytes: Uint8Array) {
-  const decoded = utf8OrNull(bytes);
-  return decoded === null ? optional(other, base64(bytes)) : optional(text, decoded);
+/** Presents bytes that are UTF-8 as text in `textField`, and other bytes as base64 in `base64Field`. */
+export function presentBytes<TextField extends string, Base64Field extends string>(
+  textField: TextField,
+  base64Field: Base64Field,
+  bytes: Uint8Array,
+) {
+  const text = utf8OrNull(bytes);
+  return text === null ? optional(base64Field, base64(bytes)) : optional(textField, text);
 }
 
 /** Returns the body that a run is started with. An empty body is omitted. */
@@ -38,7 +42,7 @@ function presentResponse(entry: WholeDeadLetter, redact: Redaction | undefined) 
   };
 }
 
-/** Presents a dead letter. `history` adds the attempts of the failure callback; `deletion` adds the pending delete. */
+/** Presents a dead letter. `history` adds the attempts of the failure callback, and `deletion` adds its scheduled deletion. */
 export function presentDeadLetter(
   entry: WholeDeadLetter,
   deletion: ScheduledDeletion | undefined,

@@ -6,11 +6,12 @@ const isObject = (value: unknown): value is JsonObject => typeof value === 'obje
 export interface JsonDifference {
   /** Path of the difference, in code notation such as `.items[0].price`; empty for the root. */
   readonly path: string;
-  /** Undefined when the value is missing. */
+  /** Left value at the path. Undefined if it is missing. */
   readonly left: unknown;
+  /** Right value at the path. Undefined if it is missing. */
   readonly right: unknown;
-  /** Whether only ids differ, which is usual for two runs of a workflow. */
-  readonly onlyIds: boolean;
+  /** Whether only ids differ, which is normal for two runs of a workflow. */
+  readonly isOnlyIds: boolean;
 }
 
 const pathSegment = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`);
@@ -18,7 +19,7 @@ const pathSegment = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? `.$
 /** Whether a field contains an id, such as `id`, `uuid`, `orderId` and `order_id`. */
 const isIdName = (name: string): boolean => /^(?:id|ID|Id|uuid)$|[a-z\d](?:Id|ID)$|_(?:id|ID)$/.test(name);
 
-type ValueDifference = Omit<JsonDifference, 'onlyIds'>;
+type ValueDifference = Omit<JsonDifference, 'isOnlyIds'>;
 
 function firstDifference(
   left: unknown,
@@ -51,7 +52,7 @@ function firstDifference(
  */
 export function jsonDifference(left: unknown, right: unknown): JsonDifference | null {
   const difference = firstDifference(left, right, '', (name) => !isIdName(name));
-  if (difference) return { ...difference, onlyIds: false };
+  if (difference) return { ...difference, isOnlyIds: false };
   const idDifference = firstDifference(left, right, '', () => true);
-  return idDifference && { ...idDifference, onlyIds: true };
+  return idDifference && { ...idDifference, isOnlyIds: true };
 }

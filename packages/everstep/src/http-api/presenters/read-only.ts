@@ -1,7 +1,7 @@
 /**
  * Masks responses for callers without write access: read-only tokens, and sessions of roles without write access. Anyone
- * with the URL of a webhook can write to its run, and a forwarded credential gives access to the endpoint of the user. So
- * both are masked in the finished response of every operation, in every dialect.
+ * with the URL of a webhook can write to its run, and a forwarded credential gives access to the endpoint of the user. Both
+ * are therefore masked in the finished response of every operation, in every dialect.
  * Keeps invariant 43.
  */
 import { parseJson } from '@everstep/sdk/protocol';
@@ -15,8 +15,8 @@ const WEBHOOK =
 const HOOKS_PATH = '/v2/workflows/hooks/';
 const HEADERS_FIELD = /headers?$/i;
 const BASE64 = /^[A-Za-z0-9+/]{40,}={0,2}$/;
-/** JSON text in JSON that may contain headers. */
-const INNER_JSON = /^\s*[[{].*headers?\\*":/is;
+/** JSON text within JSON that may contain headers. */
+const NESTED_JSON = /^\s*[[{].*headers?\\*":/is;
 const QUERY_VALUE = /([?&])([^=&#\s]+)=([^&#\s]*)/g;
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -34,7 +34,7 @@ const maskQuery = (url: string): string =>
   url.replace(QUERY_VALUE, (match, mark: string, name: string) => (mayBeSecret(name) ? `${mark}${name}=${MASKED}` : match));
 
 function maskText(text: string): string {
-  if (INNER_JSON.test(text)) {
+  if (NESTED_JSON.test(text)) {
     try {
       return readOnlyJson(parseJson(text));
     } catch {
@@ -45,10 +45,10 @@ function maskText(text: string): string {
   return /^https?:/i.test(maskedText) ? maskQuery(maskedText) : maskedText;
 }
 
-/** The published SDK reads webhook requests from base64-encoded JSON. */
+/** Masks base64-encoded JSON if it contains the URL of a webhook. The published SDK encodes webhook requests in this way. */
 function maskBase64(text: string): string {
-  const inner = Buffer.from(text, 'base64').toString('utf8');
-  return inner.includes(HOOKS_PATH) ? Buffer.from(maskText(inner)).toString('base64') : text;
+  const decodedText = Buffer.from(text, 'base64').toString('utf8');
+  return decodedText.includes(HOOKS_PATH) ? Buffer.from(maskText(decodedText)).toString('base64') : text;
 }
 
 function maskField(field: string, value: unknown): unknown {
@@ -66,11 +66,11 @@ function maskPayloadField(field: string, value: unknown): unknown {
   if (value === null || value === '') return value;
   if (PAYLOAD_FIELDS.has(field)) return typeof value === 'object' && 'body' in value ? value : MASKED;
   if (HEADERS_FIELD.test(field) && isRecord(value)) {
-    const names = Object.entries(value).map(([name, headerValue]) => [
+    const maskedEntries = Object.entries(value).map(([name, headerValue]) => [
       name,
       Array.isArray(headerValue) ? headerValue.map(() => MASKED) : MASKED,
     ]);
-    return Object.fromEntries(names);
+    return Object.fromEntries(maskedEntries);
   }
   return maskField(field, value);
 }

@@ -16,7 +16,7 @@ import { shownBody, shownOut } from './redaction.js';
 type Request = NonNullable<RunAttempt['request']>;
 export type ShownBody = Pick<Request, 'body' | 'bodyEncoding' | 'rebuilt'>;
 
-/** Returns short text or JSON unchanged. Returns the start of a longer input, as text. */
+/** Returns a short input as parsed JSON or as text, and the start of a long or binary input as a string. */
 function presentInput(bytes: Uint8Array, maxBytes: number): unknown {
   const text = utf8OrNull(bytes);
   if (text === null || bytes.byteLength > maxBytes) return beginningOf(bytes, maxBytes).data;
@@ -27,71 +27,72 @@ function presentInput(bytes: Uint8Array, maxBytes: number): unknown {
   }
 }
 
-/** Run with the start of its journal, which contains more than a request shows. */
-export interface RebuiltRun {
+/** Run with the first steps of its journal, which are more than a request shows. */
+export interface RequestSource {
   readonly run: RunRecord;
   readonly head: readonly ListedStep[];
-  /** Number of later steps that were recorded at that time (Unix ms), before the journal index `index`. */
-  recordedBehind(at: number, index: number): number;
+  /** Returns how many steps after `head` were recorded by the time `at` (Unix ms), before the journal index `index`. */
+  countStepsAfterHead(at: number, index: number): number;
 }
 
+/** Reconstructs the requests of one run. */
 export class RebuiltRequests {
-  private readonly rebuilt: RebuiltRun;
+  private readonly source: RequestSource;
   private readonly payload: RunPayload;
   private input: { readonly value: unknown; readonly bytes: number } | null = null;
 
-  constructor(rebuilt: RebuiltRun, payload: RunPayload) {
-    this.rebuilt = rebuilt;
+  constructor(source: RequestSource, payload: RunPayload) {
+    this.source = source;
     this.payload = payload;
   }
 
   /** Returns the body of a request at the time `at` (Unix ms), with the steps recorded before the journal index `index`. */
   bodyOfStep(at: number, index = Number.POSITIVE_INFINITY): ShownBody {
-    const { run, head } = this.rebuilt;
+    const { run, head } = this.source;
     const { redact } = run.settings;
-    const max = LIMITS.maxKeptAttemptRequestBytes;
     const { value: input, bytes } = this.shownInput();
-    let remaining = max - bytes;
-    const recorded: unknown[] = [];
-    let leftOut = this.rebuilt.recordedBehind(at, index);
+    let remainingBytes = LIMITS.maxKeptAttemptRequestBytes - bytes;
+    const recordedSteps: unknown[] = [];
+    let omittedCount = this.source.countStepsAfterHead(at, index);
     for (const step of head) {
       const { stepId, name, type, out, outLeftOut } = step;
       if (step.completedAt > at || step.index >= index) continue;
       // An omitted result is longer than everything that is shown.
-      if (outLeftOut !== undefined) remaining = -1;
+      if (outLeftOut !== undefined) remainingBytes = -1;
       const entry: unknown =
-        remaining <= 0 ? null : { stepId, name, ...resultOf(out === null ? null : shownOut(type, out, redact)) };
-      remaining -= entry === null ? 0 : Buffer.byteLength(JSON.stringify(entry));
-      if (entry === null || remaining < 0) leftOut++;
-      else recorded.push(entry);
+        remainingBytes <= 0 ? null : { stepId, name, ...resultOf(out === null ? null : shownOut(type, out, redact)) };
+      remainingBytes -= entry === null ? 0 : Buffer.byteLength(JSON.stringify(entry));
+      if (entry === null || remainingBytes < 0) omittedCount++;
+      else recordedSteps.push(entry);
     }
-    const body = { input, recorded, ...(leftOut > 0 ? { recordedButNotShown: leftOut } : {}) };
+    const body = { input, recorded: recordedSteps, ...(omittedCount > 0 ? { recordedButNotShown: omittedCount } : {}) };
     return { body: JSON.stringify(body), bodyEncoding: 'utf8', rebuilt: true };
   }
 
+  /** Returns the body of a plain message. */
   bodyOfMessage(): ShownBody {
-    const bytes = shownBody(this.payload.body, this.rebuilt.run.settings.redact);
+    const bytes = shownBody(this.payload.body, this.source.run.settings.redact);
     const { encoding, data } = beginningOf(bytes, LIMITS.maxKeptAttemptRequestBytes);
     return { body: data, bodyEncoding: encoding, rebuilt: true };
   }
 
-  /** Returns the request of a successful attempt, of which nothing was stored. */
+  /** Returns the request of a successful attempt, for which no request is stored. */
   fullRequest(method: string, body: ShownBody): Request {
-    const { workflowUrl, settings } = this.rebuilt.run;
+    const { workflowUrl, settings } = this.source.run;
     return { method, url: workflowUrl, headers: sentHeaders(this.payload, settings.redact), bodyBytes: null, ...body };
   }
 
-  /** Caches the input, which many requests share. */
+  /** Returns the redacted input, which is cached because many requests share it. */
   private shownInput(): { readonly value: unknown; readonly bytes: number } {
     if (this.input) return this.input;
-    const { redact } = this.rebuilt.run.settings;
+    const { redact } = this.source.run.settings;
     const value = presentInput(shownBody(this.payload.body, redact), LIMITS.maxKeptAttemptRequestBytes / 2);
     this.input = { value, bytes: Buffer.byteLength(JSON.stringify(value) ?? '') };
     return this.input;
   }
 }
 
-/** Parses a recorded result. */
+/** Returns a recorded result as a field, or no field if there is no result. */
 function resultOf(out: string | null): { readonly result?: unknown } {
   if (out === null) return {};
   try {

@@ -2,7 +2,7 @@
  * Redacts runs in logs and listings according to the settings of their trigger. All hidden values are replaced by the same
  * constant, not by a hash: with hashes, anyone who can start runs could find out a short value, such as a PIN, by
  * comparing.
- * Field names apply at every depth of JSON, including JSON text in JSON. Header names apply to every object named
+ * Field names apply at every depth of JSON, including JSON text within JSON. Header names apply to every object named
  * `headers`, because results can contain responses of calls. A body that is not JSON is hidden as a whole, because its
  * fields cannot be found; so is everything else that cannot be parsed.
  */
@@ -33,27 +33,27 @@ function redactValue(value: unknown, redact: Redaction): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, element]) => {
       if (redact.fields.includes(name)) return [name, REDACTED];
-      const redacted = name === 'headers' && isObject(element) ? redactHeaders(element, redact) : element;
-      return [name, redactValue(redacted, redact)];
+      const redactedElement = name === 'headers' && isObject(element) ? redactHeaders(element, redact) : element;
+      return [name, redactValue(redactedElement, redact)];
     }),
   );
 }
 
-/** Redacts JSON text in JSON. */
+/** Redacts JSON text within JSON. */
 function redactText(text: string, redact: Redaction): string {
   let parsed: unknown;
   try {
     parsed = parseJson(text);
   } catch (error) {
-    // Its fields cannot be inspected.
+    // The fields of text beyond the bounds cannot be inspected.
     return error instanceof JsonBoundsError ? REDACTED : text;
   }
   return JSON.stringify(redactValue(parsed, redact));
 }
 
 /**
- * Applies a change to JSON text. Returns the original text when nothing changes. Text that cannot be parsed is hidden, as
- * is long text, which would take many times its memory.
+ * Applies a change to JSON text. Returns the original text if nothing changes. Text that cannot be parsed is hidden, and so is
+ * long text, because parsing takes many times its memory.
  */
 function changeJson(text: string, change: (value: unknown) => unknown): string {
   if (text.length > LIMITS.maxParsedValueBytes) return REDACTED_JSON;
@@ -93,21 +93,21 @@ export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint
   } catch {
     return redact.fields.length === 0 ? body : REDACTED_BYTES;
   }
-  const redacted = shownJson(text, redact);
-  return redacted === text ? body : Buffer.from(redacted);
+  const redactedText = shownJson(text, redact);
+  return redactedText === text ? body : Buffer.from(redactedText);
 }
 
 /**
- * Redacts the start of a body, which may be truncated. If it cannot be parsed as JSON, it is hidden when it might contain a
+ * Redacts the start of a body, which may be truncated. A start that cannot be parsed as JSON is hidden if it might contain a
  * hidden value or header.
  */
 export function shownBeginning(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
   if (!redact || body.byteLength === 0) return body;
-  const redacted = shownBody(body, redact);
-  if (redacted !== body || !hidesHeaders(redact)) return redacted;
+  const redactedBody = shownBody(body, redact);
+  if (redactedBody !== body || !hidesHeaders(redact)) return redactedBody;
   try {
     parseJson(utf8.decode(body));
-    return redacted;
+    return redactedBody;
   } catch {
     return REDACTED_BYTES;
   }
@@ -132,12 +132,12 @@ function redactMessage(message: JsonObject, redact: Redaction): JsonObject {
   const { body, query } = message;
   return {
     ...message,
-    ...(isObject(body) ? { body: redactEncoded(body, redact) } : {}),
+    ...(isObject(body) ? { body: redactEncodedBody(body, redact) } : {}),
     ...(typeof query === 'string' && query !== '' ? { query: REDACTED } : {}),
   };
 }
 
-function redactEncoded(body: JsonObject, redact: Redaction): JsonObject {
+function redactEncodedBody(body: JsonObject, redact: Redaction): JsonObject {
   const { encoding, data } = body;
   if (typeof data !== 'string' || data === '') return body;
   if (encoding !== 'utf8') return { encoding: 'utf8', data: REDACTED };
@@ -145,7 +145,7 @@ function redactEncoded(body: JsonObject, redact: Redaction): JsonObject {
   return { encoding, data: utf8.decode(bytes) };
 }
 
-/** Redacts the result of a step (JSON text). */
+/** Redacts the result of a step, which is JSON text. */
 export function shownOut(type: StepType, out: string, redact: Redaction | undefined): string {
   if (!redact || redact.body) return shownJson(out, redact);
   if (redact.fields.length === 0 && !hidesHeaders(redact)) return out;
@@ -158,7 +158,7 @@ export function shownOut(type: StepType, out: string, redact: Redaction | undefi
   });
 }
 
-/** Redacts the URL of a pending step. It may depend on the body or a field, so only its origin is shown. */
+/** Redacts the URL of a pending step. Only its origin is shown, because the rest may depend on the body or a field. */
 export function shownUrl(url: string, redact: Redaction | undefined): string {
   if (!redact || (!redact.body && redact.fields.length === 0)) return url;
   if (redact.body || !URL.canParse(url)) return REDACTED;

@@ -26,36 +26,38 @@ import { fieldsOfRecorded, fieldsOfTask, type InvokedByStep, invokedByStep, isSt
 export interface RunLogOptions {
   /** Omits the results of steps and of the run. */
   readonly trimBody: boolean;
-  /** What the run waits for, by run key. */
+  /** Reasons why the runs are waiting, by run key. */
   readonly waits: ReadonlyMap<string, Waiting>;
 }
 
 /** Groups failed attempts by step. Attempts without a step are separate. */
-class Attempts {
+class AttemptsByStep {
   private readonly bySlot = new Map<number, FailedAttempt[]>();
   private readonly byMessage = new Map<string, FailedAttempt[]>();
 
   constructor(attempts: readonly FailedAttempt[]) {
     for (const attempt of attempts) {
       // An attempt on the code between steps belongs to the step that its message led to, if any.
-      if (attempt.slot === ADVANCE_SLOT) add(this.byMessage, attempt.messageId, attempt);
-      else add(this.bySlot, attempt.slot, attempt);
+      if (attempt.slot === ADVANCE_SLOT) addToList(this.byMessage, attempt.messageId, attempt);
+      else addToList(this.bySlot, attempt.slot, attempt);
     }
   }
 
+  /** Removes and returns the attempts of a step. */
   takeAttempts(slot: number, messageId: string): readonly FailedAttempt[] {
-    const taken = [...(this.byMessage.get(messageId) ?? []), ...(this.bySlot.get(slot) ?? [])];
+    const stepAttempts = [...(this.byMessage.get(messageId) ?? []), ...(this.bySlot.get(slot) ?? [])];
     this.byMessage.delete(messageId);
     this.bySlot.delete(slot);
-    return taken;
+    return stepAttempts;
   }
 
-  remaining(): readonly (readonly FailedAttempt[])[] {
+  /** Returns the attempts that were not taken, in groups. */
+  remainingGroups(): readonly (readonly FailedAttempt[])[] {
     return [...this.byMessage.values(), ...this.bySlot.values()];
   }
 }
 
-function add<Key>(map: Map<Key, FailedAttempt[]>, key: Key, attempt: FailedAttempt): void {
+function addToList<Key>(map: Map<Key, FailedAttempt[]>, key: Key, attempt: FailedAttempt): void {
   const list = map.get(key);
   if (list) list.push(attempt);
   else map.set(key, [attempt]);
@@ -64,7 +66,7 @@ function add<Key>(map: Map<Key, FailedAttempt[]>, key: Key, attempt: FailedAttem
 const errorsOf = (attempts: readonly FailedAttempt[]) =>
   optional('errors', attempts.length > 0 ? attempts.map(presentError) : null);
 
-function presentRecorded(
+function presentRecordedStep(
   step: ListedStep,
   attempts: readonly FailedAttempt[],
   { settings }: RunRecord,
@@ -89,23 +91,24 @@ function presentRecorded(
 
 /** Returns the state of a step without a result. */
 function openState(status: RunStatus, attempts: readonly FailedAttempt[]): StepState {
-  const last = attempts.at(-1);
-  if (status === 'active') return last ? 'STEP_RETRY' : 'STEP_PROGRESS';
-  return status === 'failed' && last?.retryAt === null ? 'STEP_FAILED' : 'STEP_CANCELED';
+  const lastAttempt = attempts.at(-1);
+  if (status === 'active') return lastAttempt ? 'STEP_RETRY' : 'STEP_PROGRESS';
+  return status === 'failed' && lastAttempt?.retryAt === null ? 'STEP_FAILED' : 'STEP_CANCELED';
 }
 
 /**
  * Returns the state of an invoke step of a failed run. The invoked run continues, and a resume uses its outcome as the
- * result of the step. Null when no run was invoked yet.
+ * result of the step. Returns null for other steps, and if no run was invoked yet.
  */
 function invokeState(task: Task, { run }: ShownHistory, invoked: InvokedByStep): StepState | null {
-  const child = run.status === 'failed' && task.kind === 'invoke' ? invoked.get(task.slot) : undefined;
-  return child ? (child.status === 'active' ? 'STEP_PROGRESS' : 'STEP_SUCCESS') : null;
+  const invokedRun = run.status === 'failed' && task.kind === 'invoke' ? invoked.get(task.slot) : undefined;
+  return invokedRun ? (invokedRun.status === 'active' ? 'STEP_PROGRESS' : 'STEP_SUCCESS') : null;
 }
 
 type RunTask = Exclude<Task, { readonly kind: 'callback' }>;
 
-function presentOpen(
+/** Presents a task without a recorded result. */
+function presentOpenTask(
   task: RunTask,
   history: ShownHistory,
   invoked: InvokedByStep,
@@ -126,12 +129,12 @@ function presentOpen(
 }
 
 /** Presents attempts that belong to no step: the code between steps failed and continued at the next attempt. */
-function presentUnassigned(attempts: readonly FailedAttempt[], createdAt: number): LoggedStep {
-  const [first] = attempts;
+function presentUnassignedAttempts(attempts: readonly FailedAttempt[], createdAt: number): LoggedStep {
+  const [firstAttempt] = attempts;
   return {
-    ...optional('stepName', first?.name),
+    ...optional('stepName', firstAttempt?.name),
     callType: 'step',
-    messageId: first?.messageId ?? '',
+    messageId: firstAttempt?.messageId ?? '',
     concurrent: 1,
     state: attempts.at(-1)?.retryAt === null ? 'STEP_FAILED' : 'STEP_RETRY',
     createdAt,
@@ -145,36 +148,37 @@ interface TimedGroup {
   readonly group: StepGroup;
 }
 
+/** Presents the log of a run. */
 export function presentRunLog(history: ShownHistory, options: RunLogOptions): RunLogEntry {
   const { run, steps } = history;
   const invoked = invokedByStep(history.invoked);
   // The failure callback is not a step of the run.
   const tasks = history.tasks.filter((task) => task.kind !== 'callback');
-  const attempts = new Attempts(history.attempts.filter(({ slot }) => slot !== CALLBACK_SLOT));
+  const attempts = new AttemptsByStep(history.attempts.filter(({ slot }) => slot !== CALLBACK_SLOT));
   const { redact } = run.settings;
   const groups = new Map<
     number,
     { readonly concurrent: number; readonly at: number; readonly members: Map<number, LoggedStep> }
   >();
-  const groupOf = (first: number, concurrent: number, at: number) => {
-    const group = groups.get(first);
+  const membersOf = (groupId: number, concurrent: number, at: number) => {
+    const group = groups.get(groupId);
     if (group) return group.members;
     const members = new Map<number, LoggedStep>();
-    groups.set(first, { concurrent, at, members });
+    groups.set(groupId, { concurrent, at, members });
     return members;
   };
   for (const step of steps) {
-    const logged = presentRecorded(step, attempts.takeAttempts(step.stepId, step.messageId), run, invoked, options);
-    groupOf(step.group, step.concurrent, step.createdAt).set(step.stepId, logged);
+    const loggedStep = presentRecordedStep(step, attempts.takeAttempts(step.stepId, step.messageId), run, invoked, options);
+    membersOf(step.group, step.concurrent, step.createdAt).set(step.stepId, loggedStep);
   }
-  const active = run.status === 'active';
-  const next: LoggedStep[] = [];
-  for (const task of tasks.filter((each): each is StepTask => isStepTask(each))) {
-    const logged = presentOpen(task, history, invoked, attempts.takeAttempts(task.slot, task.messageId));
-    if (task.concurrent === 1 && active) next.push(logged);
-    else groupOf(task.group, task.concurrent, task.createdAt).set(task.slot, logged);
+  const isActive = run.status === 'active';
+  const nextSteps: LoggedStep[] = [];
+  for (const task of tasks.filter((candidate): candidate is StepTask => isStepTask(candidate))) {
+    const loggedStep = presentOpenTask(task, history, invoked, attempts.takeAttempts(task.slot, task.messageId));
+    if (task.concurrent === 1 && isActive) nextSteps.push(loggedStep);
+    else membersOf(task.group, task.concurrent, task.createdAt).set(task.slot, loggedStep);
   }
-  const placed: TimedGroup[] = [...groups].map(([, { concurrent, at, members }]) => ({
+  const timedGroups: TimedGroup[] = [...groups].map(([, { concurrent, at, members }]) => ({
     at,
     group: {
       type: concurrent > 1 ? 'parallel' : 'sequential',
@@ -183,21 +187,21 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
   }));
   const advance = tasks.find(({ kind }) => kind === 'advance');
   if (advance) {
-    const failed = attempts.takeAttempts(ADVANCE_SLOT, advance.messageId);
-    const logged = presentOpen(advance, history, invoked, failed);
+    const failedAttempts = attempts.takeAttempts(ADVANCE_SLOT, advance.messageId);
+    const loggedStep = presentOpenTask(advance, history, invoked, failedAttempts);
     // While steps are pending, a pending call to the workflow is only shown if it fails.
-    const isShown = failed.length > 0 || tasks.length === 1;
-    if (active && isShown) next.push(logged);
-    else if (!active && (run.status === 'failed' ? logged.state === 'STEP_FAILED' : isShown))
-      placed.push({ at: Number.POSITIVE_INFINITY, group: { type: 'sequential', steps: [logged] } });
+    const isShown = failedAttempts.length > 0 || tasks.length === 1;
+    if (isActive && isShown) nextSteps.push(loggedStep);
+    else if (!isActive && (run.status === 'failed' ? loggedStep.state === 'STEP_FAILED' : isShown))
+      timedGroups.push({ at: Number.POSITIVE_INFINITY, group: { type: 'sequential', steps: [loggedStep] } });
   }
-  for (const attemptsOfMessage of attempts.remaining()) {
-    const at = attemptsOfMessage[0]?.at ?? run.createdAt;
-    placed.push({ at, group: { type: 'sequential', steps: [presentUnassigned(attemptsOfMessage, at)] } });
+  for (const unassignedAttempts of attempts.remainingGroups()) {
+    const at = unassignedAttempts[0]?.at ?? run.createdAt;
+    timedGroups.push({ at, group: { type: 'sequential', steps: [presentUnassignedAttempts(unassignedAttempts, at)] } });
   }
-  // Sorted by time. Groups with the same start time keep the order of their steps.
-  placed.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
-  const initial: LoggedStep = {
+  // Groups with the same start time keep the order of their steps.
+  timedGroups.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+  const initialStep: LoggedStep = {
     stepName: 'init',
     stepType: 'Initial',
     callType: 'step',
@@ -214,9 +218,9 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
     ...optional('workflowRunError', run.error),
     ...presentHistory(history),
     steps: [
-      { type: 'sequential', steps: [initial] },
-      ...placed.map(({ group }) => group),
-      ...(next.length > 0 ? [{ type: 'next' as const, steps: next }] : []),
+      { type: 'sequential', steps: [initialStep] },
+      ...timedGroups.map(({ group }) => group),
+      ...(nextSteps.length > 0 ? [{ type: 'next' as const, steps: nextSteps }] : []),
     ],
     ...(history.shortened ? { shortened: true as const } : {}),
   };

@@ -39,30 +39,31 @@ export function jsonValue(text: string): unknown {
   }
 }
 
-const withResult = (run: RunRecord, redact: Redaction | undefined) =>
+const presentRunResult = (run: RunRecord, redact: Redaction | undefined) =>
   run.result === null ? {} : { result: jsonValue(shownJson(run.result, redact)) };
 
-export interface ReferenceLike {
+/** Fields of a run that identify it in responses. */
+export interface RunIdentity {
   readonly workflowRunId: string;
   readonly createdAt: number;
 }
 
-export const presentReference = (run: ReferenceLike) => ({
+export const presentReference = (run: RunIdentity) => ({
   workflowRunId: run.workflowRunId,
   workflowCreatedAt: run.createdAt,
 });
 
 /**
- * Presents the result of a run that has ended, for the caller that started it. `redacted` applies the redaction of the run,
- * for other readers.
+ * Presents the result of a run that has ended, for the caller that started it. With `isRedacted`, applies the redaction of the
+ * run, for other readers.
  */
-export function presentResult(run: RunRecord, redacted = false): RunResult {
+export function presentResult(run: RunRecord, isRedacted = false): RunResult {
   const workflowState = stateOfRun(run.status);
   if (workflowState === 'RUN_STARTED') throw new Error(`run ${run.key} has not ended`);
   return {
     ...presentReference(run),
     workflowState,
-    ...withResult(run, redacted ? run.settings.redact : undefined),
+    ...presentRunResult(run, isRedacted ? run.settings.redact : undefined),
     ...optional('error', run.error),
   };
 }
@@ -70,19 +71,19 @@ export function presentResult(run: RunRecord, redacted = false): RunResult {
 function presentOrigin(origin: RunOrigin): RunOriginLink {
   if (origin.kind === 'schedule') return { kind: origin.kind, scheduleId: origin.scheduleId };
   const { kind, workflowRunId, workflowCreatedAt } = origin;
-  const from = { kind, workflowRunId, workflowCreatedAt };
+  const commonFields = { kind, workflowRunId, workflowCreatedAt };
   switch (origin.kind) {
     case 'invoke':
-      return { ...from, stepId: origin.stepId, stepName: origin.stepName };
+      return { ...commonFields, stepId: origin.stepId, stepName: origin.stepName };
     case 'fork':
       return {
-        ...from,
+        ...commonFields,
         stepId: origin.stepId,
         ...optional('note', origin.note),
         ...(origin.input === 'edited' ? { inputEdited: true } : {}),
       };
     default:
-      return { ...from, dlqId: origin.dlqId };
+      return { ...commonFields, dlqId: origin.dlqId };
   }
 }
 
@@ -92,20 +93,20 @@ export const presentOut = ({ type, out, outLeftOut }: ListedStep, redact: Redact
   ...optional('outLeftOut', outLeftOut),
 });
 
-/** Presents the outcome fields that logs and journals share. */
+/** Presents the invoked runs and the failure callback, which logs and journals share. */
 export function presentHistory(history: Pick<RunHistory, 'run' | 'invoked' | 'tasks' | 'attempts'>) {
-  const invoked = history.invoked.map((child) => ({
-    stepId: child.stepId,
-    ...presentReference(child),
-    workflowState: stateOfRun(child.status),
+  const invokedRuns = history.invoked.map((invokedRun) => ({
+    stepId: invokedRun.stepId,
+    ...presentReference(invokedRun),
+    workflowState: stateOfRun(invokedRun.status),
   }));
   return {
-    ...optional('invokedRuns', invoked.length > 0 ? invoked : null),
+    ...optional('invokedRuns', invokedRuns.length > 0 ? invokedRuns : null),
     ...optional('failureFunctionInfo', presentFailureFunction(history, null)),
   };
 }
 
-/** Presents the fields that logs and journals share. */
+/** Presents the fields of a run that logs, journals and search results share. */
 export function presentRun(run: RunRecord) {
   const { origin, became, settings } = run;
   return {
@@ -170,25 +171,25 @@ export const presentAttempt = (attempt: FailedAttempt) => ({
   ...optional('thrown', presentThrown(attempt.thrown)),
 });
 
-/** Lists of a journal: complete, or read while they are sent. */
+/** Lists of a journal. They are complete, or are read while they are sent. */
 export type JournalLists = Pick<RunJournal, 'steps' | 'tasks' | 'attempts'>;
 
-/** Returns the lists of a short run. */
+/** Returns the lists of a short journal. */
 export function journalLists({ run, steps, tasks, attempts, invoked }: RunHistory): JournalLists {
   const { redact } = run.settings;
-  const children = invokedByStep(invoked);
+  const invokedRuns = invokedByStep(invoked);
   return {
-    steps: steps.map((step) => presentJournalStep(step, redact, children)),
+    steps: steps.map((step) => presentJournalStep(step, redact, invokedRuns)),
     tasks: tasks.map((task) => presentTask(task, redact)),
-    attempts: attempts.filter(isOfRun).map(presentAttempt),
+    attempts: attempts.filter(isRunAttempt).map(presentAttempt),
   };
 }
 
 /** Returns whether the attempt belongs to the run. Attempts of the failure callback do not. */
-export const isOfRun = ({ slot }: FailedAttempt): boolean => slot !== CALLBACK_SLOT;
+export const isRunAttempt = ({ slot }: FailedAttempt): boolean => slot !== CALLBACK_SLOT;
 
 /**
- * Presents a run with its journal. `payload` is the input of the run, unless it was removed or is not shown. `history` must
+ * Presents a run with its journal. `payload` is the input of the run, or null if it was removed or is not shown. `history` must
  * contain the whole result.
  */
 export function presentJournal<Lists>(
@@ -209,7 +210,7 @@ export function presentJournal<Lists>(
     timeoutMs: settings.deliveryTimeoutMs,
     ...optional('failureCallback', settings.failureCallback?.url),
     ...optional('input', payload && presentInput(payload, settings.redact)),
-    ...withResult(run, settings.redact),
+    ...presentRunResult(run, settings.redact),
     ...optional('error', run.error),
     ...presentHistory(history),
     ...lists,

@@ -51,7 +51,8 @@ export function fieldsOfTask(task: Task, redact: Redaction | undefined): Fields 
   }
 }
 
-function parsedOut({ out }: RecordedStep): Readonly<Record<string, unknown>> {
+/** Returns the fields of a recorded result, which are none if it is not a JSON object. */
+function parseOut({ out }: RecordedStep): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = parseJson(out ?? 'null');
     return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
@@ -63,24 +64,24 @@ function parsedOut({ out }: RecordedStep): Readonly<Record<string, unknown>> {
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const integerOrNull = (value: unknown): number | null => (Number.isSafeInteger(value) ? Number(value) : null);
 
+/** Invoked runs by the id of the step that invoked them. */
 export type InvokedByStep = ReadonlyMap<number, InvokedRun>;
-export const invokedByStep = (invoked: readonly InvokedRun[]): InvokedByStep =>
-  new Map(invoked.map((child) => [child.stepId, child]));
+export const invokedByStep = (invoked: readonly InvokedRun[]): InvokedByStep => new Map(invoked.map((run) => [run.stepId, run]));
 
 export function fieldsOfRecorded(step: RecordedStep, invoked: InvokedByStep): Fields {
   switch (step.type) {
     case 'Wait':
     case 'WaitForWebhook': {
-      const { timeout, eventId } = parsedOut(step);
+      const { timeout, eventId } = parseOut(step);
       return { ...optional('waitEventId', textOrNull(eventId)), waitTimeout: timeout === true };
     }
     case 'Call':
-      return optional('callResponseStatus', integerOrNull(parsedOut(step).status));
+      return optional('callResponseStatus', integerOrNull(parseOut(step).status));
     case 'Invoke': {
-      const child = invoked.get(step.stepId);
-      const { workflowRunId, workflowCreatedAt } = child
-        ? { workflowRunId: child.workflowRunId, workflowCreatedAt: child.createdAt }
-        : parsedOut(step);
+      const invokedRun = invoked.get(step.stepId);
+      const { workflowRunId, workflowCreatedAt } = invokedRun
+        ? { workflowRunId: invokedRun.workflowRunId, workflowCreatedAt: invokedRun.createdAt }
+        : parseOut(step);
       return {
         ...optional('invokedWorkflowRunId', textOrNull(workflowRunId)),
         ...optional('invokedWorkflowCreatedAt', integerOrNull(workflowCreatedAt)),

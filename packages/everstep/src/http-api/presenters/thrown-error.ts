@@ -13,7 +13,7 @@ const linesOf = (stack: string | undefined): StackLine[] | undefined =>
     return { text, own: frame !== null && isOwnFile(frame.file) };
   });
 
-/** Presents the details; undefined if there are none. */
+/** Presents the details of an error, or returns undefined if there are none. */
 export const presentThrown = (details: ErrorDetails | undefined): ThrownError | undefined =>
   details && {
     ...optional('code', details.code),
@@ -30,8 +30,8 @@ export const presentThrown = (details: ErrorDetails | undefined): ThrownError | 
   };
 
 /**
- * Presents how a dead letter failed; undefined if that is unknown. Earlier versions stored only the response, which contains
- * the error.
+ * Presents the error with which a run failed, or returns undefined if it is unknown. Earlier versions of Everstep stored only the
+ * response that contains the error.
  */
 export function presentFailedBy({ failedBy, responseBody, run }: WholeDeadLetter): DeadLetterEntry['failedBy'] {
   if (failedBy) {

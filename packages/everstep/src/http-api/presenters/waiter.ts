@@ -26,13 +26,13 @@ export const presentEventWaiter = (waiter: WaiterRecord): EventWaiter => ({
   deadlineAt: waiter.deadlineAt,
 });
 
-export const presentNotified = ({ waiter, messageId }: NotifiedRun): NotifiedWaiter => ({
+export const presentNotifiedWaiter = ({ waiter, messageId }: NotifiedRun): NotifiedWaiter => ({
   waiter: presentWaiter(waiter),
   messageId,
 });
 
-/** Presents a run that does not wait for the event yet. */
-export const presentKept = (run: RunRecord, messageId: string): NotifiedWaiter => ({
+/** Presents the run for which an event was stored, because it does not wait for the event yet. */
+export const presentStoredEvent = (run: RunRecord, messageId: string): NotifiedWaiter => ({
   waiter: waiterOf(run, 0),
   messageId,
   kept: true,

@@ -1,4 +1,4 @@
-/** Limits of a plan on named objects, with a real store in memory. */
+/** Tests the limits of a plan on named objects, with a real store in memory. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createLimits } from '../../accounts/plans/limits.js';

@@ -1,6 +1,6 @@
 /**
- * Limits objects that a queue instance creates by naming them: queues, URL groups and flow control keys. Existing objects
- * can always be used. Concurrent requests can each exceed a limit by one.
+ * Limits the number of objects that a queue instance creates by using their names: queues, URL groups and flow control keys.
+ * Existing objects can always be used. Concurrent requests can each exceed a limit by one.
  */
 import type { RefusalKind } from '../../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
@@ -8,7 +8,7 @@ import type { RunSettings } from '../../engine/runs/run.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { ApiContext } from '../operation.js';
 
-/** Number of flow control keys that are cached as existing. Keys are never deleted. */
+/** Maximum number of existing flow control keys in the cache. Keys are never deleted. */
 const MAX_CACHED_KEYS = 50_000;
 const cachedKeys = new WeakMap<ControlStore, Set<string>>();
 
@@ -27,7 +27,7 @@ type ObjectKind = 'queue' | 'url-group' | 'flow-control';
 interface KindLimit {
   readonly limit: 'maxQueues' | 'maxUrlGroups' | 'maxFlowControlKeys';
   readonly code: RefusalKind & ErrorCode;
-  readonly plural: string;
+  readonly pluralName: string;
   readonly exists: (store: ControlStore, instanceId: string, name: string) => Promise<boolean>;
 }
 
@@ -35,37 +35,37 @@ const KINDS: Readonly<Record<ObjectKind, KindLimit>> = {
   queue: {
     limit: 'maxQueues',
     code: 'too-many-queues',
-    plural: 'queues',
+    pluralName: 'queues',
     exists: async (store, instanceId, name) => (await store.findQueue({ instanceId, name })) !== null,
   },
   'url-group': {
     limit: 'maxUrlGroups',
     code: 'too-many-url-groups',
-    plural: 'URL groups',
+    pluralName: 'URL groups',
     exists: async (store, instanceId, name) => (await store.findUrlGroup({ instanceId, name })) !== null,
   },
   'flow-control': {
     limit: 'maxFlowControlKeys',
     code: 'too-many-flow-control-keys',
-    plural: 'flow control keys',
+    pluralName: 'flow control keys',
     exists: async (store, instanceId, key) => {
-      const [keys, name] = [cachedKeysOf(store), `${instanceId}\n${key}`];
-      if (keys.has(name)) return true;
-      const exists = (await store.findFlowControl({ instanceId, key })) !== null;
-      if (exists) keys.add(name);
-      return exists;
+      const [cache, cacheKey] = [cachedKeysOf(store), `${instanceId}\n${key}`];
+      if (cache.has(cacheKey)) return true;
+      const isFound = (await store.findFlowControl({ instanceId, key })) !== null;
+      if (isFound) cache.add(cacheKey);
+      return isFound;
     },
   },
 };
 
-/** Checks the limit for an object. Throws ApiError when the object does not exist and the plan allows no more of its kind. */
+/** Throws ApiError if the object does not exist and the plan allows no more objects of its kind. */
 export async function assertObjectQuota(
   { limits, reads }: Context,
   instanceId: string,
   kind: ObjectKind,
   name: string,
 ): Promise<void> {
-  const { limit, code, plural, exists } = KINDS[kind];
+  const { limit, code, pluralName, exists } = KINDS[kind];
   const plan = limits?.plan(instanceId);
   const max = plan?.[limit] ?? null;
   if (!limits || !plan || max === null || (await exists(reads.control, instanceId, name))) return;
@@ -74,11 +74,11 @@ export async function assertObjectQuota(
   limits.countRefusal(instanceId, code);
   throw new ApiError(
     code,
-    `the queue instance has reached the limit of ${max} ${plural} of the plan ${plan.name} (${count} exist); use an existing one or ask the operator for another plan`,
+    `the queue instance has reached the limit of ${max} ${pluralName} of the plan ${plan.name} (${count} exist); use an existing one or ask the operator for another plan`,
   );
 }
 
-/** Applies the limits to the objects that settings of runs and messages name. */
+/** Checks the limits for the queues and flow control keys in the settings of runs and messages. Throws ApiError. */
 export async function allowNames(
   context: Context,
   instanceId: string,

@@ -12,8 +12,8 @@ const OVERDUE_MS = 5 * 60_000;
 
 export interface Attention {
   readonly items: AttentionItem[];
-  /** Groups of dead letters that need attention; some may be missing in `items`. */
-  readonly errors: number;
+  /** Number of dead letter groups that need attention. `items` may contain fewer. */
+  readonly groupCount: number;
 }
 
 export interface AttentionSources {
@@ -22,16 +22,17 @@ export interface AttentionSources {
   readonly storeRefusal: () => string | null;
 }
 
+/** Returns what needs attention. `oldestDueAt` is the due time of the oldest pending delivery in Unix ms, or null. */
 export async function attentionOf(
   { reads, service, storeRefusal }: AttentionSources,
   instanceId: string,
   oldestDueAt: number | null,
 ): Promise<Attention> {
   const now = service.now();
-  const found: AttentionItem[] = [];
+  const allItems: AttentionItem[] = [];
   const add = (kind: AttentionItem['kind'], item: Partial<AttentionItem>): void => {
     const { subject = '', text = '', count = 0, since = null } = item;
-    found.push({ kind, subject, text: text.slice(0, MAX_TEXT_LENGTH), count, since });
+    allItems.push({ kind, subject, text: text.slice(0, MAX_TEXT_LENGTH), count, since });
   };
   const refusal = storeRefusal();
   if (refusal !== null) add('store-unavailable', { text: refusal });
@@ -41,8 +42,8 @@ export async function attentionOf(
       add('no-worker', { subject: origin, count: waiting, since: noWorkerSince });
   }
   const query = { instanceId, kind: 'workflow', now } as const;
-  const urgent = await reads.deadLetterGroups.needingAttention({ ...query, limit: MAX_GROUPS });
-  for (const { fingerprint, message, latest, entries, firstSeenAt, regressedAt } of urgent)
+  const urgentGroups = await reads.deadLetterGroups.needingAttention({ ...query, limit: MAX_GROUPS });
+  for (const { fingerprint, message, latest, entries, firstSeenAt, regressedAt } of urgentGroups)
     add('dead-letter-group', {
       subject: fingerprint,
       text: latest?.message ?? message,
@@ -52,8 +53,9 @@ export async function attentionOf(
   for (const { key, paused, waiting } of await service.flowControl.list({ instanceId }))
     if (paused && waiting > 0) add('paused-key', { subject: key, count: waiting });
   if (oldestDueAt !== null && now - oldestDueAt > OVERDUE_MS) add('oldest-pending', { count: 1, since: oldestDueAt });
-  const items = found.slice(0, MAX_ITEMS);
-  // Most instances have few groups, which were all read.
-  const errors = urgent.length < MAX_GROUPS ? urgent.length : needingAttention(await reads.deadLetterGroups.totals(query));
-  return { items, errors };
+  const items = allItems.slice(0, MAX_ITEMS);
+  // Most instances have few groups, so all of them were read.
+  const groupCount =
+    urgentGroups.length < MAX_GROUPS ? urgentGroups.length : needingAttention(await reads.deadLetterGroups.totals(query));
+  return { items, groupCount };
 }

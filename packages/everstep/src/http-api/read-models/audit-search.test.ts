@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditEntry } from '../../ports/stores/account-store.js';
-import { type AuditPosition, matchingAudit } from './audit-search.js';
+import { type AuditPageQuery, readMatchingEntries } from './audit-search.js';
 
 const ENTRIES = Array.from(
   { length: 1_000 },
@@ -20,7 +20,7 @@ function harness(matches: (entry: AuditEntry) => boolean) {
       return matches(entry);
     },
     maxSearched: 900,
-    read: async ({ after, limit }: AuditPosition) => {
+    read: async ({ after, limit }: AuditPageQuery) => {
       const start = after === null ? 0 : ENTRIES.findIndex(({ auditId }) => auditId === after) + 1;
       slices.push(limit);
       return ENTRIES.slice(start, start + limit);
@@ -32,7 +32,7 @@ function harness(matches: (entry: AuditEntry) => boolean) {
       return result;
     },
   };
-  return { slices, find: (position: AuditPosition) => matchingAudit(search, position) };
+  return { slices, find: (position: AuditPageQuery) => readMatchingEntries(search, position) };
 }
 
 test('a search reads and compares at most 200 entries at a time', async () => {

@@ -8,11 +8,11 @@ import type { ComparedRun } from '../presenters/comparison.js';
 import type { RunReads } from './reads.js';
 import { withWholeResult } from './run-histories.js';
 
-/** Memory for the step rows of both runs of one response. */
-const ROWS_BYTES = LIMITS.maxPageBytes / 2;
+/** Maximum memory for the steps of one of the two runs of a comparison. */
+const MAX_STEP_BYTES = LIMITS.maxPageBytes / 2;
 
-/** Reads results of steps. Keeps the last part, because it usually contains the next results. */
-class Results {
+/** Reads the results of steps. Keeps the last part, because it usually contains the next results. */
+class ResultReader {
   private readonly store: HistoryStore;
   private readonly runKey: string;
   private part = new Map<number, ListedStep>();
@@ -22,7 +22,7 @@ class Results {
     this.runKey = runKey;
   }
 
-  async of({ index }: ListedStep): Promise<string | null> {
+  async resultOf({ index }: ListedStep): Promise<string | null> {
     if (!this.part.has(index)) {
       const from = String(index);
       const { items } = await this.store.listSteps({ runKey: this.runKey, from, bounds: PART, maxOutBytes: NO_LENGTH_LIMIT });
@@ -33,11 +33,11 @@ class Results {
   }
 }
 
-/** Returns a run for a comparison. `isWhole` is false when it has more steps than are compared. */
-export async function comparedRun(
+/** Reads a run for a comparison. `isWhole` is false if the run has more steps than are compared. */
+export async function readComparedRun(
   store: RunReads,
   { key: runKey, workflowRunId }: RunRecord,
-): Promise<{ readonly compared: ComparedRun; readonly isWhole: boolean }> {
+): Promise<{ readonly comparedRun: ComparedRun; readonly isWhole: boolean }> {
   const run = await store.findRun({ runKey });
   const payload = run && (await store.loadPayload({ runKey }));
   if (!run || !payload) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
@@ -47,18 +47,18 @@ export async function comparedRun(
   for await (const part of stepsOf(store, { runKey, bounds: PART, maxOutBytes: 0 })) {
     steps.push(...part);
     bytes += part.reduce((sum, { name }) => sum + name.length + LIMITS.rowBytes, 0);
-    isWhole = bytes < ROWS_BYTES;
+    isWhole = bytes < MAX_STEP_BYTES;
     if (!isWhole) break;
   }
-  const results = new Results(store, runKey);
+  const results = new ResultReader(store, runKey);
   return {
-    compared: { run: await withWholeResult(store, run), steps, payload, outOf: (step) => results.of(step) },
+    comparedRun: { run: await withWholeResult(store, run), steps, payload, outOf: (step) => results.resultOf(step) },
     isWhole,
   };
 }
 
-/** Returns the number of bytes that are read of a run at a time. */
-export async function comparedBytes(store: RunReads, { key: runKey, resultLeftOut = 0 }: RunRecord): Promise<number> {
+/** Returns the number of bytes of a run that a comparison reads at a time. */
+export async function comparisonBytes(store: RunReads, { key: runKey, resultLeftOut = 0 }: RunRecord): Promise<number> {
   const { longestOutBytes } = await store.journalSize({ runKey });
   return longestOutBytes + resultLeftOut + ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0);
 }

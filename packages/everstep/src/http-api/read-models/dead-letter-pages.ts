@@ -16,7 +16,7 @@ const bytesOf = ({ bodyBytes, responseBytes, error }: DeadLetterRecord): number 
   bodyBytes + responseBytes + error.length + LIMITS.rowBytes;
 
 /** Returns the entries that still exist, with their bodies. */
-async function withBodies(store: DeadLetterStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {
+async function readWithBodies(store: DeadLetterStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {
   const [first] = entries;
   if (!first) return [];
   const dlqIds = entries.map(({ dlqId }) => dlqId);
@@ -49,11 +49,11 @@ export async function readDeadLetters(
   }
   await reserve(bytes);
   const pageItems = items.slice(0, end);
-  const entries = await withBodies(store, pageItems);
+  const entries = await readWithBodies(store, pageItems);
   return { entries, next: end < items.length ? (pageItems.at(-1)?.position ?? null) : next };
 }
 
-/** Returns the entry, or null when it does not exist. */
+/** Returns the entry with its bodies, or null if it does not exist. */
 export async function readDeadLetter(
   store: DeadLetterStore,
   query: { readonly instanceId: string; readonly dlqId: string },
@@ -62,8 +62,8 @@ export async function readDeadLetter(
   const entry = await store.findDeadLetter(query);
   if (!entry) return null;
   await reserve(bytesOf(entry));
-  const [withBody] = await withBodies(store, [entry]);
-  return withBody ?? null;
+  const [wholeEntry] = await readWithBodies(store, [entry]);
+  return wholeEntry ?? null;
 }
 
 /** Data about the failure callback of a run. */
@@ -76,7 +76,7 @@ export async function callbackHistory(
 ): Promise<CallbackHistory | null> {
   if (failureFunctionState === null) return null;
   const query = { runKey: run.key, bounds: PART, from: null };
-  // The task of the failure callback has the lowest slot.
+  // The task of the failure callback has the lowest slot, so the first part contains it.
   const [{ items: tasks }, { items: attempts }] = await Promise.all([
     store.listTasks(query),
     store.listAttempts({ ...query, slot: CALLBACK_SLOT }),

@@ -1,10 +1,10 @@
-/** Counters of insights in intervals of equal length. */
+/** Reads the counters of insights in intervals of equal length. */
 import type { InsightPoint, InsightTotals, InsightWindow } from '../../contract/insights/insights.js';
 import { addRuns, DAY_MS, HOUR_MS, MINUTE_MS, noCounts, type RunCounts } from '../../engine/insights/counts.js';
 import { percentile } from '../../engine/insights/histogram.js';
 import type { InsightPeriod, InsightStore, InsightSubject } from '../../ports/stores/store.js';
 
-/** The intervals of a window: at most 120. */
+/** Length and number of the intervals of each window. A window has at most 120 intervals. */
 const WINDOWS: Readonly<Record<InsightWindow, { readonly intervalMs: number; readonly intervals: number }>> = {
   '1h': { intervalMs: MINUTE_MS, intervals: 60 },
   '6h': { intervalMs: 5 * MINUTE_MS, intervals: 72 },
@@ -31,7 +31,7 @@ export function rangeOf(window: InsightWindow, now: number): InsightRange {
 }
 
 export interface InsightSeries {
-  /** By start of the interval in Unix ms; intervals without counters are included. */
+  /** Counters by the start of their interval in Unix ms. Intervals without runs are included. */
   readonly intervals: ReadonlyMap<number, RunCounts>;
   readonly total: RunCounts;
 }

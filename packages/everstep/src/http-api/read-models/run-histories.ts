@@ -10,11 +10,11 @@ const { rowBytes: ROW_BYTES } = LIMITS;
 
 /** History of a run in a listing. */
 export interface ShownHistory extends Omit<RunHistory, 'next'> {
-  /** Steps or failed attempts are omitted. */
+  /** Present if steps, tasks or failed attempts are omitted. */
   readonly shortened?: true;
 }
 
-/** Returns whether the first parts contain everything, including the results if they are requested. */
+/** Returns whether the first parts contain the whole history, with all results if `withResults` is set. */
 export function isWhole({ next, run, steps }: RunHistory, withResults = true): boolean {
   if (next.steps !== null || next.tasks !== null || next.attempts !== null) return false;
   return !withResults || (run.resultLeftOut === undefined && steps.every(({ outLeftOut }) => outLeftOut === undefined));
@@ -28,7 +28,7 @@ const attemptBytes = ({ message, exchange }: FailedAttempt): number =>
   message.length + (exchange ? LIMITS.maxKeptAttemptBodyBytes : 0);
 const taskBytes = (task: Task): number => ('name' in task ? task.name.length : 0);
 
-/** Returns the approximate size in memory. */
+/** Returns the approximate size of a history in memory, in bytes. */
 export const historyBytes = ({ run, steps, tasks, attempts, invoked }: Omit<RunHistory, 'next'>): number =>
   (run.result?.length ?? 0) +
   totalBytes(steps, stepBytes) +
@@ -36,11 +36,11 @@ export const historyBytes = ({ run, steps, tasks, attempts, invoked }: Omit<RunH
   totalBytes(attempts, attemptBytes) +
   invoked.length * ROW_BYTES;
 
-/** Returns the record with its whole result. */
+/** Returns the record of a run with its whole result. */
 export async function withWholeResult(store: HistoryStore, run: RunRecord): Promise<RunRecord> {
   if (run.resultLeftOut === undefined) return run;
-  const { resultLeftOut: _, ...rest } = run;
-  return { ...rest, result: await store.loadResult({ runKey: run.key }) };
+  const { resultLeftOut: _, ...otherFields } = run;
+  return { ...otherFields, result: await store.loadResult({ runKey: run.key }) };
 }
 
 /** Remaining number of bytes that may be read. */
@@ -55,7 +55,7 @@ class ByteBudget {
     return this.bytes;
   }
 
-  /** Takes the bytes if that many are left; otherwise takes nothing and returns false. */
+  /** Subtracts the bytes and returns true, or returns false if fewer bytes remain. */
   take(bytes: number): boolean {
     if (bytes > this.bytes) return false;
     this.bytes -= bytes;
@@ -65,19 +65,19 @@ class ByteBudget {
 
 interface ListPart<Item> {
   readonly items: readonly Item[];
-  /** Null when there are no more. */
+  /** Position of the next part, or null if there are no more items. */
   readonly next: Position | null;
 }
 
-/** Reads further parts while the budget lasts. */
+/** Adds further parts to the first one while the budget lasts. */
 async function readMore<Item>(
-  first: ListPart<Item>,
+  firstPart: ListPart<Item>,
   budget: ByteBudget,
   read: (from: Position) => Promise<Part<Item>>,
   bytesOf: (item: Item) => number,
 ): Promise<ListPart<Item>> {
   const items: Item[] = [];
-  let part: Part<Item> = first;
+  let part: Part<Item> = firstPart;
   for (;;) {
     items.push(...part.items);
     const isFull = !budget.take(totalBytes(part.items, bytesOf));
@@ -87,7 +87,7 @@ async function readMore<Item>(
   }
 }
 
-/** Reads the steps, with results as long as the budget lasts, and further rows without results. */
+/** Reads the steps. Their results are included while the budget for results lasts. */
 async function readSteps(
   store: HistoryStore,
   { run: { key: runKey }, journalLength: below }: RunHistory,
@@ -104,37 +104,37 @@ async function readSteps(
 }
 
 /**
- * Shortens a long history to a number of bytes. Omits results that do not fit and, if the rows do not fit either, the last
+ * Shortens a long history to at most `maxBytes`. Omits results that do not fit and, if the rows do not fit either, the last
  * rows.
  */
-export async function shorten(
+export async function shortenHistory(
   store: HistoryStore,
   history: RunHistory,
-  bytes: number,
+  maxBytes: number,
   withResults: boolean,
 ): Promise<ShownHistory> {
-  const { next, ...shown } = history;
+  const { next, ...firstParts } = history;
   const { key: runKey, resultLeftOut } = history.run;
-  const results = new ByteBudget(withResults ? bytes : 0);
-  const fits = resultLeftOut !== undefined && results.take(resultLeftOut);
-  const run = fits ? await withWholeResult(store, history.run) : history.run;
-  const third = Math.floor(bytes / 3);
+  const results = new ByteBudget(withResults ? maxBytes : 0);
+  const resultFits = resultLeftOut !== undefined && results.take(resultLeftOut);
+  const run = resultFits ? await withWholeResult(store, history.run) : history.run;
+  const bytesPerList = Math.floor(maxBytes / 3);
   const tasks = await readMore(
-    { items: shown.tasks, next: next.tasks },
-    new ByteBudget(third),
+    { items: firstParts.tasks, next: next.tasks },
+    new ByteBudget(bytesPerList),
     (from) => store.listTasks({ runKey, from, bounds: PART }),
     taskBytes,
   );
   const attempts = await readMore(
-    { items: shown.attempts, next: next.attempts },
-    new ByteBudget(third),
+    { items: firstParts.attempts, next: next.attempts },
+    new ByteBudget(bytesPerList),
     (from) => store.listAttempts({ runKey, from, bounds: PART }),
     attemptBytes,
   );
-  const steps = await readSteps(store, history, results, new ByteBudget(third));
+  const steps = await readSteps(store, history, results, new ByteBudget(bytesPerList));
   const isShortened = [steps, tasks, attempts].some((list) => list.next !== null);
   return {
-    ...shown,
+    ...firstParts,
     run,
     steps: steps.items,
     tasks: tasks.items,

@@ -2,14 +2,14 @@
 import { LIMITS, PART } from '../../config/limits.js';
 import type { HistoryStore, ListedRun, Listing, Position, RunHistory } from '../../ports/stores/store.js';
 import type { Reserve } from '../admission/read-budget.js';
-import { historyBytes, isWhole, type ShownHistory, shorten } from './run-histories.js';
+import { historyBytes, isWhole, type ShownHistory, shortenHistory } from './run-histories.js';
 
 /** Remaining number of bytes of a page. */
 export class PageBudget {
   private readonly reserve: Reserve;
   private readonly maxBytes: number;
-  private used = 0;
-  private reserved = false;
+  private usedBytes = 0;
+  private isReserved = false;
 
   constructor(reserve: Reserve, maxBytes: number = LIMITS.maxPageBytes) {
     this.reserve = reserve;
@@ -17,25 +17,25 @@ export class PageBudget {
   }
 
   get remaining(): number {
-    return Math.max(0, this.maxBytes - this.used);
+    return Math.max(0, this.maxBytes - this.usedBytes);
   }
 
   get isEmpty(): boolean {
-    return this.used === 0;
+    return this.usedBytes === 0;
   }
 
   /**
-   * Reserves memory before that many bytes are read. A page that is not short reserves its maximum at once, so that no two
-   * pages wait for each other.
+   * Reserves memory before that many bytes are read. A page that is not small reserves the maximum of a page at once, so that no
+   * two pages wait for each other.
    */
   async prepare(bytes: number): Promise<void> {
-    if (this.reserved || this.used + bytes <= LIMITS.partBytes) return;
-    this.reserved = true;
+    if (this.isReserved || this.usedBytes + bytes <= LIMITS.partBytes) return;
+    this.isReserved = true;
     await this.reserve(LIMITS.maxPageBytes);
   }
 
   take(bytes: number): void {
-    this.used += bytes;
+    this.usedBytes += bytes;
   }
 
   /** Takes the bytes if they fit into the page, after reserving memory for them. */
@@ -49,32 +49,32 @@ export class PageBudget {
 
 export interface RunPage<Entry> {
   readonly runs: readonly Entry[];
-  /** Start of the next page. Null at the end, and when the first run does not fit. */
+  /** Start of the next page. Null at the end, and if the first run does not fit. */
   readonly next: Position | null;
-  /** The page ends before a run that does not fit. */
+  /** Whether the page ends before a run that does not fit. */
   readonly isFull: boolean;
 }
 
 /** Result of `read` for an entry that belongs to the next page. */
-export const DOES_NOT_FIT = Symbol('no room');
+export const DOES_NOT_FIT = Symbol('does not fit');
 
-/** Reads runs one after the other until the page is full. `read` returns null for a run that is not shown. */
+/** Reads runs one after another until the page is full. `read` returns null for a run that is not shown. */
 export async function readPage<Entry>(
   { items, next }: Listing<ListedRun>,
   read: (run: ListedRun) => Promise<Entry | null | typeof DOES_NOT_FIT>,
 ): Promise<RunPage<Entry>> {
   const runs: Entry[] = [];
-  let last: Position | null = null;
+  let lastPosition: Position | null = null;
   for (const run of items) {
     const entry = await read(run);
-    if (entry === DOES_NOT_FIT) return { runs, next: last, isFull: true };
-    last = run.position;
+    if (entry === DOES_NOT_FIT) return { runs, next: lastPosition, isFull: true };
+    lastPosition = run.position;
     if (entry !== null) runs.push(entry);
   }
   return { runs, next, isFull: false };
 }
 
-/** Returns the size of a long history; for tasks and attempts, the known part of it. */
+/** Returns the size of a long history in bytes. Of its tasks and attempts, only those that were read are counted. */
 async function totalBytes(store: HistoryStore, history: RunHistory, withResults: boolean): Promise<number> {
   const { steps, bytes } = await store.journalSize({ runKey: history.run.key });
   const knownBytes = historyBytes({ ...history, steps: [] });
@@ -82,8 +82,8 @@ async function totalBytes(store: HistoryStore, history: RunHistory, withResults:
 }
 
 /**
- * Reads the history of a run within the limit of the page. The first run of a page is shortened if necessary. Without
- * results, only short results are read.
+ * Reads the history of a run within the limit of the page. The first run of a page is shortened if necessary. Unless
+ * `withResults` is set, only short results are read.
  */
 export async function readHistory(
   store: HistoryStore,
@@ -98,9 +98,9 @@ export async function readHistory(
   const bytes = isComplete ? historyBytes(history) : await totalBytes(store, history, withResults);
   if (!budget.isEmpty && bytes > budget.remaining) return DOES_NOT_FIT;
   await budget.prepare(bytes);
-  const { next: _, ...shown } = isComplete
+  const { next: _, ...shownHistory } = isComplete
     ? history
-    : { next: null, ...(await shorten(store, history, budget.remaining, withResults)) };
-  budget.take(historyBytes(shown));
-  return shown;
+    : { next: null, ...(await shortenHistory(store, history, budget.remaining, withResults)) };
+  budget.take(historyBytes(shownHistory));
+  return shownHistory;
 }

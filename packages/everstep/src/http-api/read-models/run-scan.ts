@@ -10,10 +10,10 @@ import type { RunService } from '../../runtime/services/workflow-service.js';
 import type { RunReads } from './reads.js';
 import { waitKindsOf } from './waits.js';
 
-/** Conditions that are checked for each run, because they have no index. All given ones must match. */
+/** Conditions that are checked for each run, because they have no index. A run must match all of them. */
 export interface ComparedFilter {
   readonly waitingFor?: readonly Wait[];
-  /** Duration of ended runs; of active ones, the time since their creation. */
+  /** Minimum duration. The duration of an active run is the time since its creation. */
   readonly minDurationMs?: number;
   readonly maxDurationMs?: number;
 }
@@ -27,9 +27,9 @@ export interface ScanDeps {
 export interface Scan {
   readonly instanceId: string;
   readonly filter: RunFilter;
-  readonly compared: ComparedFilter;
+  readonly comparedFilter: ComparedFilter;
   readonly order: Page<RunFilter>['order'];
-  /** Another condition. Absent: none. */
+  /** Additional condition. */
   readonly isMatch?: (run: SearchableRun) => boolean;
   readonly after: Position | null;
   /** Maximum number of runs to return. */
@@ -38,16 +38,20 @@ export interface Scan {
 
 export interface ScannedRuns {
   readonly runs: readonly ListedRun[];
-  /** Where the next scan continues; null when everything was scanned. */
+  /** Position at which the next scan starts, or null if all runs were scanned. */
   readonly next: Position | null;
-  /** Creation time of the last scanned run, Unix ms; null if none was scanned. */
+  /** Creation time of the last scanned run in Unix ms. Null if no run was scanned. */
   readonly scannedUntil: number | null;
 }
 
-export const isCompared = ({ waitingFor, minDurationMs, maxDurationMs }: ComparedFilter): boolean =>
+/** Returns whether the filter has a condition. */
+export const hasConditions = ({ waitingFor, minDurationMs, maxDurationMs }: ComparedFilter): boolean =>
   waitingFor !== undefined || minDurationMs !== undefined || maxDurationMs !== undefined;
 
-/** Narrows the filter to the runs that can match, so that the indexes of states and times skip the others. Null: no run can. */
+/**
+ * Narrows the filter to the runs that can match, so that the indexes of states and times skip the others. Returns null if no run
+ * can match.
+ */
 export function narrowFilter(filter: RunFilter, { waitingFor, minDurationMs }: ComparedFilter, now: number): RunFilter | null {
   if (waitingFor !== undefined && filter.statuses?.includes('active') === false) return null;
   return {
@@ -57,42 +61,43 @@ export function narrowFilter(filter: RunFilter, { waitingFor, minDurationMs }: C
   };
 }
 
+/** Returns whether the duration of the run is within the limits of the filter. `now` is in Unix ms. */
 export function hasDuration(
   { createdAt, completedAt }: Pick<SearchableRun, 'createdAt' | 'completedAt'>,
   { minDurationMs = 0, maxDurationMs = Number.POSITIVE_INFINITY }: ComparedFilter,
   now: number,
 ): boolean {
-  // Clocks of nodes differ slightly.
-  const tookMs = Math.max(0, (completedAt ?? now) - createdAt);
-  return tookMs >= minDurationMs && tookMs <= maxDurationMs;
+  // The clocks of nodes differ slightly, so the difference can be negative.
+  const durationMs = Math.max(0, (completedAt ?? now) - createdAt);
+  return durationMs >= minDurationMs && durationMs <= maxDurationMs;
 }
 
-/** Returns the matching runs. */
+/** Returns the runs that match the filter. */
 export async function matchingRuns<Run extends RunRecord>(
   { reads, service }: Pick<ScanDeps, 'service'> & { readonly reads: Pick<RunReads, 'firstTasks'> },
   instanceId: string,
   runs: readonly Run[],
-  compared: ComparedFilter,
+  comparedFilter: ComparedFilter,
 ): Promise<readonly Run[]> {
   const now = service.now();
-  const withDuration = runs.filter((run) => hasDuration(run, compared, now));
-  const { waitingFor } = compared;
-  if (waitingFor === undefined) return withDuration;
-  const kinds = await waitKindsOf(reads, service, { instanceId, runs: withDuration });
-  return withDuration.filter(({ key }) => {
+  const candidates = runs.filter((run) => hasDuration(run, comparedFilter, now));
+  const { waitingFor } = comparedFilter;
+  if (waitingFor === undefined) return candidates;
+  const kinds = await waitKindsOf(reads, service, { instanceId, runs: candidates });
+  return candidates.filter(({ key }) => {
     const kind = kinds.get(key);
     return kind !== undefined && (waitingFor.includes('anything') || waitingFor.includes(kind));
   });
 }
 
-/** Reads the records of the candidates in the same order. Removed runs and runs that do not match `waitingFor` are left out. */
+/** Reads the records of the candidates in the same order. Removed runs and runs that do not match `waitingFor` are omitted. */
 async function recordsOf(
   deps: ScanDeps,
-  { instanceId, compared, order }: Scan,
+  { instanceId, comparedFilter, order }: Scan,
   candidates: readonly SearchableRun[],
 ): Promise<readonly ListedRun[]> {
   if (candidates.length === 0) return [];
-  if (candidates.length === 1 && compared.waitingFor === undefined) {
+  if (candidates.length === 1 && comparedFilter.waitingFor === undefined) {
     const [{ runKey, position }] = candidates as readonly [SearchableRun];
     const run = await deps.reads.findRun({ runKey });
     return run ? [{ ...run, position }] : [];
@@ -105,37 +110,41 @@ async function recordsOf(
     horizon: null,
     limit: candidates.length,
   });
-  return matchingRuns(deps, instanceId, items, compared);
+  return matchingRuns(deps, instanceId, items, comparedFilter);
 }
 
 /** Number of runs that a scan reads at once. */
-function batchSize({ compared, isMatch, count }: Scan, foundCount: number): number {
-  if (compared.waitingFor !== undefined) return LIMITS.foundRunsPageMax;
-  return isMatch === undefined && !isCompared(compared) ? count - foundCount : LIMITS.runsSearchedAtOnce;
+function batchSize({ comparedFilter, isMatch, count }: Scan, foundCount: number): number {
+  if (comparedFilter.waitingFor !== undefined) return LIMITS.foundRunsPageMax;
+  return isMatch === undefined && !hasConditions(comparedFilter) ? count - foundCount : LIMITS.runsSearchedAtOnce;
 }
 
 /** Scans until there are enough runs or the limits of one request are reached. */
 export async function scanRuns(deps: ScanDeps, scan: Scan): Promise<ScannedRuns> {
-  const { instanceId, compared, order, isMatch = () => true, count } = scan;
+  const { instanceId, comparedFilter, order, isMatch = () => true, count } = scan;
   const now = deps.service.now();
-  const filter = narrowFilter(scan.filter, compared, now);
+  const filter = narrowFilter(scan.filter, comparedFilter, now);
   if (filter === null) return { runs: [], next: null, scannedUntil: null };
   const runs: ListedRun[] = [];
   let { after } = scan;
   let scannedUntil: number | null = null;
   const endsAt = performance.now() + LIMITS.maxRunSearchMs;
-  for (let scanned = 0; scanned < LIMITS.maxRunsSearched && performance.now() < endsAt; ) {
+  for (let scannedCount = 0; scannedCount < LIMITS.maxRunsSearched && performance.now() < endsAt; ) {
     const page = { instanceId, filter, order, after, horizon: null, limit: batchSize(scan, runs.length) };
     const { items, next } = await deps.slices.run(instanceId, () => deps.reads.listSearchableRuns(page));
-    scanned += items.length;
-    const candidates = items.filter((run) => isMatch(run) && hasDuration(run, compared, now));
+    scannedCount += items.length;
+    const candidates = items.filter((run) => isMatch(run) && hasDuration(run, comparedFilter, now));
     const remaining = count - runs.length;
-    const selected = compared.waitingFor === undefined ? candidates.slice(0, remaining) : candidates;
-    const matching = await recordsOf(deps, scan, selected);
-    runs.push(...matching.slice(0, remaining));
+    const selectedRuns = comparedFilter.waitingFor === undefined ? candidates.slice(0, remaining) : candidates;
+    const matchingRecords = await recordsOf(deps, scan, selectedRuns);
+    runs.push(...matchingRecords.slice(0, remaining));
     // The next scan starts after the last run that is returned if others of the batch match too.
     const lastSelected =
-      matching.length > remaining ? runs.at(-1) : selected.length < candidates.length ? selected.at(-1) : undefined;
+      matchingRecords.length > remaining
+        ? runs.at(-1)
+        : selectedRuns.length < candidates.length
+          ? selectedRuns.at(-1)
+          : undefined;
     const lastScanned =
       lastSelected === undefined ? items.at(-1) : items.find(({ position }) => position === lastSelected.position);
     after = lastScanned?.position ?? after;

@@ -4,13 +4,13 @@ import type { ListedSchedule, Listing, ScheduleStore } from '../../ports/stores/
 import type { Reserve } from '../admission/read-budget.js';
 import { StreamedList, streamed } from '../responses/streamed-json.js';
 
-async function* partsOf<Presented>(
+async function* presentParts<PresentedSchedule>(
   store: ScheduleStore,
   instanceId: string,
-  first: Listing<ListedSchedule>,
-  present: (schedule: ListedSchedule) => Presented,
-): AsyncGenerator<readonly Presented[]> {
-  let part = first;
+  firstPart: Listing<ListedSchedule>,
+  present: (schedule: ListedSchedule) => PresentedSchedule,
+): AsyncGenerator<readonly PresentedSchedule[]> {
+  let part = firstPart;
   for (;;) {
     yield part.items.map(present);
     if (part.next === null) return;
@@ -18,14 +18,15 @@ async function* partsOf<Presented>(
   }
 }
 
-export async function listSchedules<Presented>(
+/** Returns all schedules of a queue instance, oldest first. */
+export async function listSchedules<PresentedSchedule>(
   store: ScheduleStore,
   instanceId: string,
   reserve: Reserve,
-  present: (schedule: ListedSchedule) => Presented,
-): Promise<Presented[]> {
-  const first = await store.listSchedules({ instanceId, after: null, limit: LIMITS.schedulesAtOnce });
-  if (first.next === null) return first.items.map(present);
+  present: (schedule: ListedSchedule) => PresentedSchedule,
+): Promise<PresentedSchedule[]> {
+  const firstPart = await store.listSchedules({ instanceId, after: null, limit: LIMITS.schedulesAtOnce });
+  if (firstPart.next === null) return firstPart.items.map(present);
   await reserve(2 * LIMITS.partBytes);
-  return streamed<Presented[]>(new StreamedList(partsOf(store, instanceId, first, present)));
+  return streamed<PresentedSchedule[]>(new StreamedList(presentParts(store, instanceId, firstPart, present)));
 }

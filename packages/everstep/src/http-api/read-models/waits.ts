@@ -10,46 +10,49 @@ import type { RunService } from '../../runtime/services/workflow-service.js';
 import { presentWaiting } from '../presenters/waits/waiting.js';
 import type { RunReads } from './reads.js';
 
-type Waits = Pick<RunService, 'waits'>;
+type WaitService = Pick<RunService, 'waits'>;
 
-async function presentWaits(service: Waits, runs: Parameters<Waits['waits']>[0]): Promise<ReadonlyMap<string, Waiting>> {
+async function presentWaits(
+  service: WaitService,
+  runs: Parameters<WaitService['waits']>[0],
+): Promise<ReadonlyMap<string, Waiting>> {
   return new Map([...(await service.waits(runs))].map(([runKey, wait]) => [runKey, presentWaiting(wait)]));
 }
 
 type RunsOfInstance = { readonly instanceId: string; readonly runs: readonly RunRecord[] };
 
-/** Returns the active runs among these with their first tasks. Reads the tasks of all of them at once. */
-async function openRuns(
+/** Returns the active runs with their first tasks. Reads the tasks of all of them in one query. */
+async function readActiveRuns(
   reads: Pick<RunReads, 'firstTasks'>,
   { instanceId, runs }: RunsOfInstance,
-): Promise<Parameters<Waits['waits']>[0]> {
-  const active = runs.filter(({ status }) => status === 'active');
-  if (active.length === 0) return [];
-  const runKeys = active.map(({ key }) => key);
+): Promise<Parameters<WaitService['waits']>[0]> {
+  const activeRuns = runs.filter(({ status }) => status === 'active');
+  if (activeRuns.length === 0) return [];
+  const runKeys = activeRuns.map(({ key }) => key);
   const tasks = await reads.firstTasks({ instanceId, runKeys, limit: LIMITS.maxWaitTasks });
-  return active.map((run) => ({ run, tasks: tasks.get(run.key) ?? [] }));
+  return activeRuns.map((run) => ({ run, tasks: tasks.get(run.key) ?? [] }));
 }
 
-/** Returns why the active runs among these are waiting, by run key. */
+/** Returns the reasons why the active runs are waiting, by run key. */
 export const waitsOfRuns = async (
   reads: Pick<RunReads, 'firstTasks'>,
-  service: Waits,
-  listed: RunsOfInstance,
-): Promise<ReadonlyMap<string, Waiting>> => presentWaits(service, await openRuns(reads, listed));
+  service: WaitService,
+  runsOfInstance: RunsOfInstance,
+): Promise<ReadonlyMap<string, Waiting>> => presentWaits(service, await readActiveRuns(reads, runsOfInstance));
 
-/** Returns the kind of the reason why the active runs among these are waiting, by run key. */
+/** Returns the kinds of the reasons why the active runs are waiting, by run key. */
 export async function waitKindsOf(
   reads: Pick<RunReads, 'firstTasks'>,
-  service: Waits,
-  listed: RunsOfInstance,
+  service: WaitService,
+  runsOfInstance: RunsOfInstance,
 ): Promise<ReadonlyMap<string, WaitKind>> {
-  const waits = await service.waits(await openRuns(reads, listed));
+  const waits = await service.waits(await readActiveRuns(reads, runsOfInstance));
   return new Map([...waits].map(([runKey, { reason }]) => [runKey, reason.kind]));
 }
 
-/** Returns why runs are waiting, by run key, from histories that are already read. */
+/** Returns the reasons why runs are waiting, by run key, from histories that were already read. */
 export function waitsOfHistories(
-  service: Waits,
+  service: WaitService,
   histories: readonly Pick<RunHistory, 'run' | 'tasks'>[],
 ): Promise<ReadonlyMap<string, Waiting>> {
   return presentWaits(
@@ -58,7 +61,7 @@ export function waitsOfHistories(
   );
 }
 
-/** Returns why a run is waiting, from a history that is already read. */
-export async function waitOf(service: Waits, history: Pick<RunHistory, 'run' | 'tasks'>): Promise<Waiting | undefined> {
+/** Returns the reason why a run is waiting, from a history that was already read. */
+export async function waitOf(service: WaitService, history: Pick<RunHistory, 'run' | 'tasks'>): Promise<Waiting | undefined> {
   return (await waitsOfHistories(service, [history])).get(history.run.key);
 }

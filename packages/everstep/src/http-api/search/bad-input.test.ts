@@ -107,7 +107,7 @@ test('a long listing ends early, and a large response omits the remaining conten
   );
 });
 
-test('uses the default namespace if none is given', async () => {
+test('uses the default namespace if the path contains none', async () => {
   assert.equal((await post('upsert-data', { id: 7, content: { title: 'word' } })).status, 200);
   const { body } = await harness.send<{ readonly result: readonly { readonly id: string }[] }>({
     method: 'POST',

@@ -1,4 +1,4 @@
-/** The unmodified published client of a search service with an Everstep index. */
+/** Tests an Everstep index with the unmodified published client of a search service. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Search } from '@upstash/search';

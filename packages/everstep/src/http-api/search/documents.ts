@@ -36,11 +36,11 @@ const SUCCESS = respond(200, { result: 'Success' as const });
 
 const OMISSION_NOTE = `A response contains at most ${LIMITS.maxPageBytes} bytes of content and metadata. Further documents have \`leftOut\` instead; get them with fewer ids per request.`;
 
-const inIndex = Type.Object({
+const IndexPath = Type.Object({
   indexId: Type.String({ minLength: 1, maxLength: LIMITS.maxRecordIdLength, description: 'Id of the search index.' }),
 });
-const inNamespace = Type.Object({
-  indexId: inIndex.properties.indexId,
+const NamespacePath = Type.Object({
+  indexId: IndexPath.properties.indexId,
   namespace: Type.String({
     maxLength: LIMITS.maxSearchNamespaceLength,
     ...like('withoutControls'),
@@ -48,13 +48,13 @@ const inNamespace = Type.Object({
   }),
 });
 
-const common = { tag: TAG, method: 'POST', unknownQuery: 'ignore', errors: ERRORS } as const;
+const commonSettings = { tag: TAG, method: 'POST', unknownQuery: 'ignore', errors: ERRORS } as const;
 /** Returns the paths of an operation, with and without a namespace. */
-const pathsOf = (word: string) =>
-  ({ path: `/search/{indexId}/${word}/{namespace}`, otherPaths: [`/search/{indexId}/${word}`] }) as const;
-const json = <Schema extends Parameters<typeof Type.Array>[0]>(schema: Schema) =>
+const pathsOf = (name: string) =>
+  ({ path: `/search/{indexId}/${name}/{namespace}`, otherPaths: [`/search/{indexId}/${name}`] }) as const;
+const jsonBody = <Schema extends Parameters<typeof Type.Array>[0]>(schema: Schema) =>
   ({ kind: 'json', required: true, schema }) as const;
-/** Clients send an empty array when there is no input. */
+/** Body of operations without input. Clients send an empty array. */
 const NO_BODY = { kind: 'json', required: false, schema: NothingToSay } as const;
 
 function requiredBody<Body>(body: Body | undefined): Body {
@@ -80,7 +80,7 @@ function readChoice({ ids, prefix, filter }: Static<typeof DeleteBody>): Documen
   throw new ApiError('bad-body', 'the body must have exactly one of "ids", "prefix" and "filter"');
 }
 
-/** Returns the cursor of the next page: the last id of this page. */
+/** Returns the cursor of the next page, which contains the last id of this page. */
 const cursorOf = (lastDocument: SearchDocument): string => Buffer.from(lastDocument.id).toString('base64url');
 function readCursor(cursor: string | number | undefined): string | null {
   const text = String(cursor ?? '');
@@ -93,9 +93,10 @@ function readCursor(cursor: string | number | undefined): string | null {
   );
 }
 
-/** Limit of one response. A page of documents ends early; other responses omit the content of the remaining documents. */
-const BOUND = { maxBytes: LIMITS.maxPageBytes };
-const longestResponse = (documents: number): number => Math.min(documents * LIMITS.maxSearchDocumentBytes, BOUND.maxBytes);
+/** Limit of one response. A page of documents ends early. Other responses omit the content of the remaining documents. */
+const RESPONSE_LIMIT = { maxBytes: LIMITS.maxPageBytes };
+const maxResponseBytes = (documentCount: number): number =>
+  Math.min(documentCount * LIMITS.maxSearchDocumentBytes, RESPONSE_LIMIT.maxBytes);
 
 /** Throws ApiError when the storage quota of the account does not allow the documents. */
 async function allowDocuments(
@@ -122,15 +123,15 @@ function checkSize(documents: readonly SearchDocument[]): void {
 }
 
 const upsertDocuments = indexOperation({
-  ...common,
+  ...commonSettings,
   ...pathsOf('upsert-data'),
   operationId: 'upsertDocuments',
   audit: change('search.upsert-documents', 'indexId', { onlyUsers: true }),
   summary: 'Upsert documents',
   description: 'Creates or replaces one document or several, all or nothing.',
   needs: 'read-write',
-  pathParameters: inNamespace,
-  body: { ...json(UpsertBody), maxBytes: LIMITS.maxBodyBytes },
+  pathParameters: NamespacePath,
+  body: { ...jsonBody(UpsertBody), maxBytes: LIMITS.maxBodyBytes },
   responses: { 200: resultOf(Success) },
   errors: [...ERRORS, 'conflict', 'not-found', 'storage-quota-exceeded'],
   async handle({ path, body }, context) {
@@ -150,7 +151,7 @@ const upsertDocuments = indexOperation({
 });
 
 const searchDocuments = indexOperation({
-  ...common,
+  ...commonSettings,
   ...pathsOf('search'),
   operationId: 'searchDocuments',
   audit: ONLY_READS,
@@ -159,15 +160,15 @@ const searchDocuments = indexOperation({
     'Full-text search with BM25: case-insensitive, without accents, with English stemming. `reranking`, `semanticWeight` and `inputEnrichment` are accepted for compatibility and have no effect. ' +
     OMISSION_NOTE,
   needs: 'read',
-  pathParameters: inNamespace,
-  body: json(SearchBody),
+  pathParameters: NamespacePath,
+  body: jsonBody(SearchBody),
   responses: { 200: resultOf(Type.Array(ScoredDocument)) },
   async handle({ path, body, request }, { search }) {
-    const { query: text, topK: limit = LIMITS.searchResultsDefault, filter, ...parts } = requiredBody(body);
-    await request.reserve(longestResponse(limit));
-    const searchRequest = { ...path, text, limit, filter: filter === undefined ? null : readFilter(filter), ...BOUND };
+    const { query: text, topK: limit = LIMITS.searchResultsDefault, filter, ...inclusion } = requiredBody(body);
+    await request.reserve(maxResponseBytes(limit));
+    const searchRequest = { ...path, text, limit, filter: filter === undefined ? null : readFilter(filter), ...RESPONSE_LIMIT };
     const documents = await search.documents.search(searchRequest);
-    return respond(200, { result: documents.map((document) => presentHit(document, parts)) });
+    return respond(200, { result: documents.map((document) => presentHit(document, inclusion)) });
   },
 });
 
@@ -178,23 +179,23 @@ async function fetchPrefix(
   documents: { range: RangeOfDocuments },
 ): Promise<readonly SearchDocument[]> {
   const limit = LIMITS.maxSearchDocumentsAtOnce;
-  const matching = await documents.range({ ...namespace, prefix, after: null, limit: limit + 1, ...BOUND });
-  if (matching.length > limit)
+  const matchingDocuments = await documents.range({ ...namespace, prefix, after: null, limit: limit + 1, ...RESPONSE_LIMIT });
+  if (matchingDocuments.length > limit)
     throw new ApiError('bad-body', `more than ${limit} documents match "prefix"; use the range operation, which has pages`);
-  return matching;
+  return matchingDocuments;
 }
 type RangeOfDocuments = SearchDocuments['range'];
 
 const getDocuments = indexOperation({
-  ...common,
+  ...commonSettings,
   ...pathsOf('fetch'),
   operationId: 'getDocuments',
   audit: ONLY_READS,
   summary: 'Get documents by id or prefix',
   description: `Returns the documents with the given ids, or all documents whose ids have the prefix. ${OMISSION_NOTE}`,
   needs: 'read',
-  pathParameters: inNamespace,
-  body: json(FetchBody),
+  pathParameters: NamespacePath,
+  body: jsonBody(FetchBody),
   responses: {
     200: resultOf(
       Type.Array(Type.Union([StoredDocument, Type.Null()]), {
@@ -203,85 +204,91 @@ const getDocuments = indexOperation({
     ),
   },
   async handle({ path, body, request }, { search: { documents } }) {
-    const { ids, prefix, ...parts } = requiredBody(body);
-    await request.reserve(longestResponse(ids?.length ?? LIMITS.maxSearchDocumentsAtOnce));
+    const { ids, prefix, ...inclusion } = requiredBody(body);
+    await request.reserve(maxResponseBytes(ids?.length ?? LIMITS.maxSearchDocumentsAtOnce));
     const choice = readChoice({ ...(ids === undefined ? {} : { ids }), ...(prefix === undefined ? {} : { prefix }) });
-    const selected =
+    const selectedDocuments =
       choice.kind === 'ids'
-        ? await documents.fetch({ ...path, ids: choice.ids, ...BOUND })
+        ? await documents.fetch({ ...path, ids: choice.ids, ...RESPONSE_LIMIT })
         : await fetchPrefix(path, prefix ?? '', documents);
-    return respond(200, { result: selected.map((document) => document && presentDocument(document, parts)) });
+    return respond(200, { result: selectedDocuments.map((document) => document && presentDocument(document, inclusion)) });
   },
 });
 
 const deleteDocuments = indexOperation({
-  ...common,
+  ...commonSettings,
   ...pathsOf('delete'),
   operationId: 'deleteDocuments',
   audit: change('search.delete-documents', 'indexId', { onlyUsers: true }),
   summary: 'Delete documents',
   description: 'Deletes documents by id, by prefix or by filter, and returns the number of deleted documents.',
   needs: 'read-write',
-  pathParameters: inNamespace,
-  body: json(DeleteBody),
+  pathParameters: NamespacePath,
+  body: jsonBody(DeleteBody),
   responses: { 200: resultOf(Type.Object({ deleted: Type.Integer() }, NO_OTHER_PROPERTIES)) },
   async handle({ path, body }, { search }) {
-    const deleted = await search.documents.remove({ ...path, choice: readChoice(requiredBody(body)) });
-    return respond(200, { result: { deleted } });
+    const deletedCount = await search.documents.remove({ ...path, choice: readChoice(requiredBody(body)) });
+    return respond(200, { result: { deleted: deletedCount } });
   },
 });
 
 const listDocuments = indexOperation({
-  ...common,
+  ...commonSettings,
   ...pathsOf('range'),
   operationId: 'listDocuments',
   audit: ONLY_READS,
   summary: 'List documents',
   description: 'Returns documents in pages, ordered by id. A page with large documents contains fewer documents.',
   needs: 'read',
-  pathParameters: inNamespace,
-  body: json(RangeBody),
+  pathParameters: NamespacePath,
+  body: jsonBody(RangeBody),
   responses: { 200: resultOf(DocumentPage) },
   async handle({ path, body, request }, { search }) {
-    const { cursor, limit, prefix = '', ...parts } = requiredBody(body);
-    await request.reserve(longestResponse(limit));
+    const { cursor, limit, prefix = '', ...inclusion } = requiredBody(body);
+    await request.reserve(maxResponseBytes(limit));
     // One document more than shown reveals whether there is a next page.
-    const documents = await search.documents.range({ ...path, prefix, after: readCursor(cursor), limit: limit + 1, ...BOUND });
-    const end = documents.findIndex(({ leftOut }) => leftOut !== undefined);
-    const page = documents.slice(0, end === -1 ? limit : Math.min(end, limit));
+    const documents = await search.documents.range({
+      ...path,
+      prefix,
+      after: readCursor(cursor),
+      limit: limit + 1,
+      ...RESPONSE_LIMIT,
+    });
+    const omittedIndex = documents.findIndex(({ leftOut }) => leftOut !== undefined);
+    const page = documents.slice(0, omittedIndex === -1 ? limit : Math.min(omittedIndex, limit));
     const lastDocument = page.at(-1);
     const nextCursor = lastDocument && documents.length > page.length ? cursorOf(lastDocument) : '';
-    return respond(200, { result: { nextCursor, vectors: page.map((document) => presentDocument(document, parts)) } });
+    return respond(200, { result: { nextCursor, vectors: page.map((document) => presentDocument(document, inclusion)) } });
   },
 });
 
 const resetDocuments = indexOperation({
-  ...common,
+  ...commonSettings,
   ...pathsOf('reset'),
   operationId: 'resetDocuments',
   audit: change('search.reset-documents', 'indexId', { onlyUsers: true }),
   summary: 'Delete all documents of a namespace',
   description: 'With the query parameter `all`, deletes the documents of all namespaces.',
   needs: 'read-write',
-  pathParameters: inNamespace,
+  pathParameters: NamespacePath,
   body: NO_BODY,
   responses: { 200: resultOf(Success) },
   async handle({ path: { indexId, namespace }, request }, { search }) {
-    const isEveryNamespace = new URLSearchParams(request.target.query).has('all');
-    await search.documents.reset({ indexId, namespace: isEveryNamespace ? null : namespace });
+    const resetsAll = new URLSearchParams(request.target.query).has('all');
+    await search.documents.reset({ indexId, namespace: resetsAll ? null : namespace });
     return SUCCESS;
   },
 });
 
 const deleteNamespace = indexOperation({
-  ...common,
+  ...commonSettings,
   path: '/search/{indexId}/delete-namespace/{namespace}',
   operationId: 'deleteNamespace',
   audit: change('search.delete-namespace', 'indexId', { onlyUsers: true }),
   summary: 'Delete a namespace',
   description: 'Deletes the namespace with all its documents.',
   needs: 'read-write',
-  pathParameters: inNamespace,
+  pathParameters: NamespacePath,
   body: NO_BODY,
   responses: { 200: resultOf(Success) },
   errors: [...ERRORS, 'not-found'],
@@ -292,14 +299,14 @@ const deleteNamespace = indexOperation({
 });
 
 const listNamespaces = indexOperation({
-  ...common,
+  ...commonSettings,
   path: '/search/{indexId}/list-namespaces',
   operationId: 'listNamespaces',
   audit: ONLY_READS,
   summary: 'List namespaces',
   description: 'Returns the names of all namespaces. The default namespace is an empty string.',
   needs: 'read',
-  pathParameters: inIndex,
+  pathParameters: IndexPath,
   body: NO_BODY,
   responses: { 200: resultOf(Type.Array(Type.String())) },
   handle: async ({ path }, { search }) =>
@@ -307,14 +314,14 @@ const listNamespaces = indexOperation({
 });
 
 const getIndexInfo = indexOperation({
-  ...common,
+  ...commonSettings,
   path: '/search/{indexId}/info',
   operationId: 'getIndexInfo',
   audit: ONLY_READS,
   summary: 'Get the statistics of the index',
   description: 'Returns the number of documents by namespace and the disk usage.',
   needs: 'read',
-  pathParameters: inIndex,
+  pathParameters: IndexPath,
   body: NO_BODY,
   responses: { 200: resultOf(IndexInfo) },
   handle: async ({ path }, { search }) => respond(200, { result: presentInfo(await search.documents.info(path)) }),

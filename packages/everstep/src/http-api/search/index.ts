@@ -25,13 +25,13 @@ const getSearchOpenApi = openOperation({
 
 export const SEARCH_OPERATIONS: readonly Operation[] = Object.freeze([...DOCUMENT_OPERATIONS, getSearchOpenApi]);
 
-/** Returns the document. `serviceVersion` is the version of Everstep that it mentions. */
-export function searchOpenApiDocument(serviceVersion: string): object {
+/** Returns the document. `serverVersion` is the version of Everstep that it mentions. */
+export function searchOpenApiDocument(serverVersion: string): object {
   return openApiOf({
     info: {
       title: 'Everstep search API',
       version: '2.0.0',
-      description: `Manages and searches the documents of a search index. Served by Everstep ${serviceVersion}.`,
+      description: `Manages and searches the documents of a search index. Served by Everstep ${serverVersion}.`,
     },
     servers: [{ url: '/', description: 'This server.' }],
     security: [{ token: [] }],

@@ -1,4 +1,4 @@
-/** Limits of a plan on search indexes, at the API. */
+/** Tests the limits of a plan on search indexes through the API. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPeople } from '../../accounts/people.fixture.js';

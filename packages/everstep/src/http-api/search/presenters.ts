@@ -3,22 +3,23 @@ import type { Static } from 'typebox';
 import type { DocumentBody, IndexInfo, ScoredDocument, StoredDocument } from '../../contract/search.js';
 import type { FoundDocument, SearchDocument, SearchIndexInfo } from '../../ports/stores/search-store.js';
 
-export interface Parts {
+/** Parts of documents that are included in a response. */
+export interface Inclusion {
   readonly includeData?: boolean;
   readonly includeMetadata?: boolean;
 }
 
-export function presentDocument({ id, content, metadata, leftOut }: SearchDocument, parts: Parts): StoredDocument {
+export function presentDocument({ id, content, metadata, leftOut }: SearchDocument, inclusion: Inclusion): StoredDocument {
   if (leftOut !== undefined) return { id, leftOut };
   return {
     id,
-    ...(parts.includeData === false ? {} : { content: JSON.parse(content) }),
-    ...(parts.includeMetadata === false || metadata === null ? {} : { metadata: JSON.parse(metadata) }),
+    ...(inclusion.includeData === false ? {} : { content: JSON.parse(content) }),
+    ...(inclusion.includeMetadata === false || metadata === null ? {} : { metadata: JSON.parse(metadata) }),
   };
 }
 
-export const presentHit = (document: FoundDocument, parts: Parts): Static<typeof ScoredDocument> => ({
-  ...presentDocument(document, parts),
+export const presentHit = (document: FoundDocument, inclusion: Inclusion): Static<typeof ScoredDocument> => ({
+  ...presentDocument(document, inclusion),
   score: document.score,
 });
 

@@ -215,7 +215,7 @@ describe('operating commands', () => {
       `${harness.appUrl} is on hold\n`,
     );
     await trigger({}, '--run-id', 'parked');
-    await explained('parked', /was held manually, since .*: a deploy\./);
+    await explained('parked', /has been held manually since .*: a deploy\./);
     assert.match(await harness.textOf('destinations', 'list'), /http:\/\/127\S+ +by hand +\d{4}-.* a deploy +0 +1 /);
     assert.deepEqual(await harness.jsonOf('destinations', 'release', harness.appUrl), { origin: harness.appUrl, isHeld: false });
     await resultOf('parked');

@@ -190,11 +190,11 @@ const testAlertDestination = operation({
     const { service } = context;
     const destination = service.alerts.settings({ instanceId }).destinations.find((item) => item.name === name);
     if (destination?.kind === 'email') recipientsOf(context);
-    const sent = await service.alerts.test({ instanceId, name });
-    if (sent === 'not-found') throw noSuchObject('alert destination', name);
-    if (sent === 'too-many-tests')
+    const outcome = await service.alerts.test({ instanceId, name });
+    if (outcome === 'not-found') throw noSuchObject('alert destination', name);
+    if (outcome === 'too-many-tests')
       throw new ApiError('conflict', `at most ${LIMITS.maxTestNoticesPerHour} test notices are sent per hour; retry later`);
-    return respond(200, sent);
+    return respond(200, outcome);
   },
 });
 
@@ -217,7 +217,7 @@ const putAlertRule = operation({
   audit: change('alert-rule.put', 'name'),
   tag: TAG,
   summary: 'Create or replace an alert rule',
-  description: 'The rule applies to what happens from now on. If the kind of the condition changes, its open alerts end.',
+  description: 'The rule applies to events from now on. If the kind of its condition changes, the open alerts of the rule end.',
   method: 'PUT',
   path: `${RULES}/{name}`,
   unknownQuery: 'refuse',
@@ -233,7 +233,7 @@ const putAlertRule = operation({
     if (quietHours && quietHours.from === quietHours.to)
       throw new ApiError(
         'bad-body',
-        '"quietHours.to" must differ from "quietHours.from"; disable the rule or omit its destinations',
+        '"quietHours.to" must differ from "quietHours.from"; to send no notices at all, disable the rule or omit its destinations',
       );
     const rule = {
       ...{ name, isEnabled, condition: conditionOf(condition), destinations: [...new Set(destinations)] },
@@ -296,13 +296,13 @@ export const alertSettingOperations: readonly Operation[] = [
     'deleteAlertDestination',
     DESTINATIONS,
     'alert destination',
-    'Rejected while a rule or a lifecycle webhook uses it.',
+    'A destination cannot be deleted while a rule or a lifecycle webhook uses it.',
     (alerts, object) => alerts.deleteDestination(object),
   ),
   testAlertDestination,
   listAlertRules,
   putAlertRule,
-  deleteOperation('deleteAlertRule', RULES, 'alert rule', 'Its open alerts end without a notice.', (alerts, object) =>
+  deleteOperation('deleteAlertRule', RULES, 'alert rule', 'The open alerts of the rule end without a notice.', (alerts, object) =>
     alerts.deleteRule(object),
   ),
   listLifecycleWebhooks,

@@ -11,12 +11,12 @@ import { optional } from '../../presenters/optional.js';
 
 const STATES = ['open', 'ended'] as const;
 
-function presentAlert(instanceId: string, stored: Alert, condition: AlertCondition | null): AlertEntry {
-  const { endedAt, notifiedAt, notifyAt, notice: _notice, details, ...alert } = stored;
+function presentAlert(instanceId: string, alert: Alert, condition: AlertCondition | null): AlertEntry {
+  const { endedAt, notifiedAt, notifyAt, notice: _notice, details, ...commonFields } = alert;
   return {
-    ...alert,
+    ...commonFields,
     ...details,
-    dashboardPath: alertPath(instanceId, stored, condition),
+    dashboardPath: alertPath(instanceId, alert, condition),
     ...optional('endedAt', endedAt ?? undefined),
     ...optional('notifiedAt', notifiedAt ?? undefined),
     ...optional('notifyAt', notifyAt ?? undefined),
@@ -28,7 +28,7 @@ export const listAlerts = operation({
   tag: 'Alerts',
   summary: 'List alerts',
   description:
-    'Returns alerts newest first. Ended alerts are kept for 30 days. The cursor is empty when there are no more results.',
+    'Returns alerts, newest first. Ended alerts are kept for 30 days. The cursor is empty when there are no more results.',
   method: 'GET',
   path: '/v2/alerts',
   unknownQuery: 'ignore',
@@ -50,12 +50,18 @@ export const listAlerts = operation({
     const { state, cursor: cursorText, count: limit = LIMITS.alertsPageDefault } = query;
     const scope = { operation: 'alerts', instanceId, filters: { state } };
     const start = cursorText ? await cursors.open(scope, cursorText) : null;
-    const isOpen = state === undefined ? {} : { isOpen: state === 'open' };
-    const read = await service.alerts.list({ instanceId, ...isOpen, after: start?.after ?? null, limit: limit + 1 });
-    const alerts = read.slice(0, limit);
+    const stateFilter = state === undefined ? {} : { isOpen: state === 'open' };
+    // One alert more than shown reveals whether there is a next page.
+    const matchingAlerts = await service.alerts.list({
+      instanceId,
+      ...stateFilter,
+      after: start?.after ?? null,
+      limit: limit + 1,
+    });
+    const alerts = matchingAlerts.slice(0, limit);
     const lastAlert = alerts.at(-1);
     const cursor =
-      read.length > limit && lastAlert
+      matchingAlerts.length > limit && lastAlert
         ? await cursors.seal(scope, { after: lastAlert.alertId, horizon: null, remaining: null })
         : '';
     const conditions = new Map(service.alerts.settings({ instanceId }).rules.map(({ name, condition }) => [name, condition]));

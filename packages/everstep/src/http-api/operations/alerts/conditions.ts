@@ -27,15 +27,15 @@ const badBody = (message: string): ApiError => new ApiError('bad-body', message)
 
 function checkFields({ kind, ...fields }: AlertConditionBody): void {
   const { required, accepted } = FIELDS[kind];
-  const allowed: readonly string[] = [...required, ...accepted];
+  const allowedNames: readonly string[] = [...required, ...accepted];
   for (const name of Object.keys(fields)) {
-    if (!allowed.includes(name)) throw badBody(`"condition.${name}" is not used by the kind ${kind}; omit it`);
+    if (!allowedNames.includes(name)) throw badBody(`"condition.${name}" is not used by the kind ${kind}; omit it`);
   }
   // Stores replace lone surrogates, so the alert could no longer be found.
-  const malformed = Object.entries(fields).find(([, value]) => typeof value === 'string' && LONE_SURROGATE.test(value));
-  if (malformed) throw badBody(`"condition.${malformed[0]}" must be valid Unicode`);
-  const missing = required.find((name) => fields[name] === undefined);
-  if (missing !== undefined) throw badBody(`"condition.${missing}" is missing; the kind ${kind} requires it`);
+  const malformedField = Object.entries(fields).find(([, value]) => typeof value === 'string' && LONE_SURROGATE.test(value));
+  if (malformedField) throw badBody(`"condition.${malformedField[0]}" must be valid Unicode`);
+  const missingName = required.find((name) => fields[name] === undefined);
+  if (missingName !== undefined) throw badBody(`"condition.${missingName}" is missing; the kind ${kind} requires it`);
   if (kind === 'pending-age' && (fields.flowControlKey === undefined) === (fields.queue === undefined))
     throw badBody('the kind pending-age requires exactly one of "condition.flowControlKey" and "condition.queue"');
   if (kind === 'no-worker' && parseWorkerUrl(fields.workflowUrl ?? '') === null)

@@ -14,7 +14,7 @@ interface ApiResponse {
 const put = (harness: ApiHarness, body: object) =>
   harness.call<ApiResponse>('PUT', `${URL_OF}/ops`, { headers, body: JSON.stringify(body) });
 
-test('a destination of email has a few plain addresses that the operator allows', async () => {
+test('an email destination accepts a few plain addresses that the operator allows', async () => {
   const harness = await ApiHarness.open({ mailRecipients: { allows: (address) => address.endsWith('@shop.test') } });
   try {
     const { status, body } = await put(harness, { kind: 'email', to: ['ops@shop.test', 'a.b+c@shop.test', 'ops@shop.test'] });
@@ -47,14 +47,14 @@ test('a destination of email has a few plain addresses that the operator allows'
   }
 });
 
-test('email is refused with a code of its own if there is no SMTP server', async () => {
+test('rejects email destinations with their own error code if there is no SMTP server', async () => {
   const harness = await ApiHarness.open();
   try {
     const refused = await put(harness, { kind: 'email', to: ['ops@shop.test'] });
     assert.deepEqual([refused.status, refused.headers['svc-error-code']], [409, 'no-mail-server']);
     const listed = await harness.call<{ readonly mailAvailable: boolean }>('GET', URL_OF);
     assert.equal(listed.body.mailAvailable, false);
-    // It was saved while there was one.
+    // The destination was saved while there was an SMTP server.
     await harness.runtime.alerts.putDestination({
       ...{ instanceId: 'qi_1', name: 'ops', kind: 'email', to: ['ops@shop.test'], rotateSecret: false },
     });

@@ -28,10 +28,13 @@ export function refusalError(refusal: SettingsRefusal, objectKind: AlertObject, 
     case 'in-use':
       return new ApiError(
         'conflict',
-        `the ${objectKind} ${shown(name)} is used by a rule or a lifecycle webhook; change that first`,
+        `the ${objectKind} ${shown(name)} is used by a rule or a lifecycle webhook; remove it there first`,
       );
     case 'no-destination':
-      return new ApiError('bad-body', 'a destination does not exist; create it first');
+      return new ApiError(
+        'bad-body',
+        `the ${objectKind} refers to a destination that does not exist; create the destination first`,
+      );
     case 'not-a-webhook':
       return new ApiError('bad-body', '"destination" must be the name of a destination of the kind webhook');
   }

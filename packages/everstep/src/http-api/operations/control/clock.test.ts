@@ -7,7 +7,7 @@ import { ApiHarness } from '../../testing/api-harness.js';
 const NOW_MS = Date.UTC(2030, 0, 1);
 
 /** Records clock moves and returns the outcome that the test sets. */
-class PlayedTime implements VirtualTime {
+class FakeTime implements VirtualTime {
   readonly moves: MoveTarget[] = [];
   outcome: MoveOutcome = { kind: 'moved', now: NOW_MS + 7, fired: 3 };
   now(): number {
@@ -20,7 +20,7 @@ class PlayedTime implements VirtualTime {
 }
 
 describe('a virtual clock', () => {
-  const time = new PlayedTime();
+  const time = new FakeTime();
   let harness: ApiHarness;
   before(async () => {
     harness = await ApiHarness.open({ virtualTime: time });

@@ -1,4 +1,4 @@
-/** Shows and advances the clock of a server that runs on virtual time. */
+/** Operations that show and advance the clock of a server that runs on virtual time. */
 
 import { LIMITS } from '../../../config/limits.js';
 import { ClockMove, ClockMoved, ClockState } from '../../../contract/clock.js';
@@ -9,10 +9,11 @@ import { type ApiContext, operation, respond } from '../../operation.js';
 import { DURATION_FORM, formatDuration, parseDuration } from '../../parameters/duration.js';
 import { shown } from '../../parameters/value-errors.js';
 
-const ONLY_VIRTUAL = 'Requires a server that was started with `everstep dev --virtual-clock`; otherwise the response is 404.';
+const REQUIRES_VIRTUAL_CLOCK =
+  'Requires a server that was started with `everstep dev --virtual-clock`; otherwise the response is 404.';
 
-function requireVirtualTime({ virtualTime: time }: ApiContext): VirtualTime {
-  if (time) return time;
+function requireVirtualTime({ virtualTime }: ApiContext): VirtualTime {
+  if (virtualTime) return virtualTime;
   throw new ApiError(
     'unknown-route',
     'this server uses the real clock; to control time, start it with `everstep dev --virtual-clock`',
@@ -69,7 +70,7 @@ export const getClock = operation({
   operationId: 'getClock',
   tag: 'Clock',
   summary: 'Get the virtual clock',
-  description: `Returns the current time of the virtual clock. ${ONLY_VIRTUAL}`,
+  description: `Returns the current time of the virtual clock. ${REQUIRES_VIRTUAL_CLOCK}`,
   method: 'GET',
   path: '/v2/clock',
   unknownQuery: 'ignore',
@@ -83,7 +84,7 @@ export const advanceClock = operation({
   audit: notAudited('the virtual clock exists only in `everstep dev`, for tests'),
   tag: 'Clock',
   summary: 'Advance the virtual clock',
-  description: `Advances the clock by a duration or to a time. Sleeps, waits, retries and schedules that become due are processed in order, each at its time. Responds when all of it is done. ${ONLY_VIRTUAL}`,
+  description: `Advances the clock by a duration or to a time. Sleeps, waits, retries and schedules that become due are processed in order, each at its time. Responds when all of it is done. ${REQUIRES_VIRTUAL_CLOCK}`,
   method: 'POST',
   path: '/v2/clock/advance',
   unknownQuery: 'refuse',
@@ -91,8 +92,9 @@ export const advanceClock = operation({
   responses: { 200: ClockMoved },
   errors: ['bad-parameter', 'bad-body', 'unknown-route'],
   async handle({ body, request }, context) {
-    const time = requireVirtualTime(context);
-    return respond(200, moveResult(await time.move(targetOf(body ?? {}, time.now()), request.signal())));
+    const virtualTime = requireVirtualTime(context);
+    const target = targetOf(body ?? {}, virtualTime.now());
+    return respond(200, moveResult(await virtualTime.move(target, request.signal())));
   },
 });
 
@@ -101,7 +103,7 @@ export const settleClock = operation({
   audit: notAudited('the virtual clock exists only in `everstep dev`, for tests'),
   tag: 'Clock',
   summary: 'Process due work without advancing the virtual clock',
-  description: `Responds when nothing is running and nothing is due. ${ONLY_VIRTUAL}`,
+  description: `Responds when nothing is running and nothing is due. ${REQUIRES_VIRTUAL_CLOCK}`,
   method: 'POST',
   path: '/v2/clock/settle',
   unknownQuery: 'refuse',

@@ -1,4 +1,4 @@
-/** Destinations of deliveries: list their state, hold and release them. */
+/** Operations that list, hold and release the destinations of deliveries. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -14,18 +14,18 @@ import { shown, Unacceptable } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 
 const TAG = 'Destinations';
-const HELD_BY_HAND = 'held manually';
+const DEFAULT_HOLD_REASON = 'held manually';
 
-const origin = Type.Optional(
+const OriginField = Type.Optional(
   Type.String({
     description:
       'Scheme, host and port, for example `https://app.example.com`. A longer URL is shortened to these. The URL of a workflow that workers serve, `worker://<app>/<workflow>`, is used unchanged.',
   }),
 );
-const url = Type.Optional(Type.String({ description: 'Alternative name of `origin`.' }));
+const UrlField = Type.Optional(Type.String({ description: 'Alternative name of `origin`.' }));
 
 function originOf(body: { readonly origin?: string; readonly url?: string }): string {
-  const [name, text] = body.origin === undefined ? ['url', body.url] : ['origin', body.origin];
+  const [fieldName, text] = body.origin === undefined ? ['url', body.url] : ['origin', body.origin];
   if (text === undefined || (body.origin !== undefined && body.url !== undefined)) {
     throw new ApiError('bad-body', 'the body must have either "origin" or "url": an absolute http or https URL, or a worker URL');
   }
@@ -33,18 +33,18 @@ function originOf(body: { readonly origin?: string; readonly url?: string }): st
     const parsed = parseWorkflowUrl(text);
     return isWorkerUrl(parsed) ? parsed : new URL(parsed).origin;
   } catch (error) {
-    if (error instanceof Unacceptable) throw new ApiError('bad-body', `"${name}" ${error.message}`);
+    if (error instanceof Unacceptable) throw new ApiError('bad-body', `"${fieldName}" ${error.message}`);
     throw error;
   }
 }
 
-/** Returns the reason for a hold. Rejects reasons with lone surrogates or U+0000, which not every store can keep. */
-function reasonOf(reason: string): string {
+/** Returns the reason for a hold. Rejects reasons with lone surrogates or U+0000, which some stores cannot store. */
+function checkReason(reason: string): string {
   if (!/\p{Surrogate}/u.test(reason) && !reason.includes('\u0000')) return reason;
   throw new ApiError('bad-body', `"reason" must not contain lone surrogates or the character U+0000: ${shown(reason)}`);
 }
 
-const present = (status: DestinationStatus): DestinationEntry => ({
+const presentDestination = (status: DestinationStatus): DestinationEntry => ({
   origin: status.origin,
   isHeld: status.hold !== null,
   ...optional('heldBy', status.hold?.by),
@@ -61,14 +61,14 @@ export const listDestinations = operation({
   operationId: 'listDestinations',
   tag: TAG,
   summary: 'List destinations that are failing, held or without a worker',
-  description: 'Returns the number of waiting deliveries, and why and since when a destination is held.',
+  description: 'Returns the number of waiting deliveries of each destination, and the reason and start of its hold.',
   method: 'GET',
   path: '/v2/destinations',
   unknownQuery: 'ignore',
   responses: { 200: Destinations },
   errors: [],
   handle: async (_input, { service }, { instanceId }) =>
-    respond(200, { destinations: (await service.destinations.list({ instanceId })).map(present) }),
+    respond(200, { destinations: (await service.destinations.list({ instanceId })).map(presentDestination) }),
 });
 
 export const holdDestination = operation({
@@ -85,14 +85,14 @@ export const holdDestination = operation({
     required: true,
     schema: Type.Object(
       {
-        origin,
-        url,
+        origin: OriginField,
+        url: UrlField,
         reason: Type.Optional(
           Type.String({
             minLength: 1,
             maxLength: LIMITS.maxHoldReasonLength,
             description: 'Reason for the hold. It is shown with the destination.',
-            default: HELD_BY_HAND,
+            default: DEFAULT_HOLD_REASON,
           }),
         ),
       },
@@ -103,7 +103,7 @@ export const holdDestination = operation({
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ body = {} }, { service }, { instanceId }) {
     const destination = originOf(body);
-    await service.destinations.hold({ instanceId, origin: destination, reason: reasonOf(body.reason ?? HELD_BY_HAND) });
+    await service.destinations.hold({ instanceId, origin: destination, reason: checkReason(body.reason ?? DEFAULT_HOLD_REASON) });
     return respond(200, { origin: destination, isHeld: true });
   },
 });
@@ -118,7 +118,7 @@ export const releaseDestination = operation({
   method: 'POST',
   path: '/v2/destinations/release',
   unknownQuery: 'refuse',
-  body: { kind: 'json', required: true, schema: Type.Object({ origin, url }, NO_OTHER_PROPERTIES) },
+  body: { kind: 'json', required: true, schema: Type.Object({ origin: OriginField, url: UrlField }, NO_OTHER_PROPERTIES) },
   responses: { 200: DestinationHeld },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found'],
   async handle({ body = {} }, { service }, { instanceId }) {

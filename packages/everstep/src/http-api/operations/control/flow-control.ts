@@ -1,4 +1,4 @@
-/** Flow control keys: read their state, pause and resume them, pin their limits. */
+/** Operations of flow control keys: read their state, pause and resume them, and pin their limits. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -18,7 +18,7 @@ const KeyPath = Type.Object({
   flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'Flow control key, percent-encoded.' }),
 });
 
-/** Selects what to unpin. A missing parameter means false when the other one is present. */
+/** Query parameters that select the limits to unpin. A missing parameter means false if the other one is present. */
 export const UnpinQuery = Type.Object({
   parallelism: Type.Optional(Type.Boolean({ description: 'Whether to unpin the parallelism.' })),
   rate: Type.Optional(Type.Boolean({ description: 'Whether to unpin the rate and its period.' })),
@@ -33,7 +33,7 @@ export const listFlowControls = operation({
   operationId: 'listFlowControls',
   tag: TAG,
   summary: 'List flow control keys',
-  description: 'Returns all keys with the number of waiting messages.',
+  description: 'Returns all keys with the number of waiting deliveries.',
   method: 'GET',
   path: '/v2/flowControl/',
   otherPaths: ['/v2/flowControl'],
@@ -125,7 +125,7 @@ const KEY_ACTIONS: readonly KeyAction[] = [
   },
 ];
 
-const changes: readonly Operation[] = KEY_ACTIONS.map(({ verb, action, change: keyChange, summary, description }) =>
+const actionOperations: readonly Operation[] = KEY_ACTIONS.map(({ verb, action, change: keyChange, summary, description }) =>
   operation({
     operationId: `${verb}FlowControl`,
     audit: change(`flow-control.${action}`, 'flowControlKey'),
@@ -151,7 +151,7 @@ const pinFlowControl = operation({
   tag: TAG,
   summary: 'Pin the limits of a flow control key',
   description:
-    'Runs cannot change a pinned limit until it is unpinned. Parallelism and rate are pinned separately: a limit that is not given stays as it is. Without parameters, the current limits of the key are pinned. A key that does not exist is created.',
+    'Runs cannot change a pinned limit until it is unpinned. Parallelism and rate are pinned separately: a limit that is omitted does not change. Without parameters, the current limits of the key are pinned. A key that does not exist is created.',
   method: 'POST',
   path: '/v2/flowControl/{flowControlKey}/pin',
   unknownQuery: 'refuse',
@@ -189,7 +189,7 @@ const unpinFlowControl = operation({
   audit: change('flow-control.unpin', 'flowControlKey'),
   tag: TAG,
   summary: 'Unpin the limits of a flow control key',
-  description: 'The limits stay in effect until a run sets others. Without parameters, unpins both parallelism and rate.',
+  description: 'The limits stay in effect until a run sets other limits. Without parameters, unpins both parallelism and rate.',
   method: 'POST',
   path: '/v2/flowControl/{flowControlKey}/unpin',
   unknownQuery: 'refuse',
@@ -200,20 +200,20 @@ const unpinFlowControl = operation({
   async handle({ path: { flowControlKey: key }, query }, { service }, { instanceId }) {
     const unpinsAll = query.parallelism === undefined && query.rate === undefined;
     const { parallelism = unpinsAll, rate = unpinsAll } = query;
-    const change = { kind: 'unpin', parallelism, rate } as const;
-    const status = requireKey(key, await service.flowControl.change({ instanceId, key, change }));
+    const keyChange = { kind: 'unpin', parallelism, rate } as const;
+    const status = requireKey(key, await service.flowControl.change({ instanceId, key, change: keyChange }));
     return respond(200, presentFlowControl(status, service.now()));
   },
 });
 
-export const flowControlChanges: readonly Operation[] = [...changes, pinFlowControl, unpinFlowControl];
+export const flowControlChanges: readonly Operation[] = [...actionOperations, pinFlowControl, unpinFlowControl];
 
 export const getGlobalParallelism = operation({
   operationId: 'getGlobalParallelism',
   tag: TAG,
   summary: 'Get the global parallelism',
   description:
-    'Returns the maximum and current number of deliveries in flight of the queue instance, with and without flow control keys.',
+    'Returns the maximum and the current number of deliveries in flight of the queue instance, including deliveries without a flow control key.',
   method: 'GET',
   path: '/v2/globalParallelism',
   unknownQuery: 'ignore',

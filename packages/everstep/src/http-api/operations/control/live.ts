@@ -1,11 +1,11 @@
-/** Live data: a stream of change hints, and the nodes of the installation. */
+/** Operations for live data: a stream of change hints, and the nodes of the installation. */
 import { LiveChange, Nodes } from '../../../contract/live.js';
 import { HintStream } from '../../live/hint-stream.js';
 import { eventsOf, operation, respond } from '../../operation.js';
 import { RawBody } from '../../requests/raw-body.js';
 
-/** Prevents proxies from buffering events. */
-const STREAMED = { 'x-accel-buffering': 'no' } as const;
+/** Headers that prevent proxies from buffering events. */
+const STREAM_HEADERS = { 'x-accel-buffering': 'no' } as const;
 
 export const streamHints = operation({
   operationId: 'streamHints',
@@ -28,7 +28,7 @@ export const streamHints = operation({
       signal: request.signal(),
     });
     stream.once('close', release);
-    return respond(200, new RawBody('text/event-stream; charset=utf-8', stream), STREAMED);
+    return respond(200, new RawBody('text/event-stream; charset=utf-8', stream), STREAM_HEADERS);
   },
 });
 

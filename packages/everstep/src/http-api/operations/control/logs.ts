@@ -10,12 +10,12 @@ import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentRunLog } from '../../presenters/run-log.js';
 import { PageBudget, readHistory, readPage } from '../../read-models/run-pages.js';
-import { isCompared, type Scan, type ScanDeps, scanRuns } from '../../read-models/run-scan.js';
+import { hasConditions, type Scan, type ScanDeps, scanRuns } from '../../read-models/run-scan.js';
 import { waitsOfHistories } from '../../read-models/waits.js';
 import { isEmptyRange, RunOrder } from '../filters.js';
 
-const filters = queryFilters(RUN_FILTERS);
-const page = {
+const filterParameters = queryFilters(RUN_FILTERS);
+const pageParameters = {
   order: RunOrder,
   cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filters. Omit it for the first page.')),
   count: Type.Optional(
@@ -28,14 +28,14 @@ const page = {
   ),
   trimBody: Type.Optional(Type.Boolean({ default: false, description: 'Omits the results of steps and runs.' })),
 };
-const LogQuery = Type.Object({ ...filters, ...page });
+const LogQuery = Type.Object({ ...filterParameters, ...pageParameters });
 const EventQuery = Type.Object({
   groupBy: Type.Enum(['workflowRunId'], { type: 'string', description: 'Events are grouped by run.' }),
-  ...filters,
-  ...page,
+  ...filterParameters,
+  ...pageParameters,
 });
 
-async function listCompared(deps: ScanDeps, scan: Scan): Promise<Listing<ListedRun>> {
+async function listByScan(deps: ScanDeps, scan: Scan): Promise<Listing<ListedRun>> {
   const { runs, next } = await scanRuns(deps, scan);
   return { items: runs, next };
 }
@@ -54,12 +54,12 @@ async function listLogs(
   const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
   if (isEmptyRange(filterQuery)) return respond(200, { runs: [] });
   const filter = storeFilterOf(INDEXED_RUN_FILTERS, filterQuery);
-  const compared = storeFilterOf(COMPARED_RUN_FILTERS, filterQuery);
+  const comparedFilter = storeFilterOf(COMPARED_RUN_FILTERS, filterQuery);
   const [after, limit] = [start?.after ?? null, count ?? LIMITS.runsPageDefault];
-  const listing = isCompared(compared)
-    ? await listCompared(
+  const listing = hasConditions(comparedFilter)
+    ? await listByScan(
         { reads: reads.runs, service: service.runs, slices },
-        { instanceId, filter, compared, order, after, count: limit },
+        { instanceId, filter, comparedFilter, order, after, count: limit },
       )
     : await reads.runs.listRuns({ instanceId, filter, order, after, horizon: null, limit });
   const budget = new PageBudget(reserve);
@@ -74,7 +74,7 @@ export const listRunLogs = operation({
   tag: 'Logs',
   summary: 'List workflow runs with their steps',
   description:
-    'Returns runs newest first, or in the given `order`. A response without a cursor is the last page. With `waitingFor`, `minDurationMs` or `maxDurationMs`, a page can be short or empty before the end. Unknown parameters are ignored.',
+    'Returns runs, newest first or in the given `order`. A response without a cursor is the last page. With `waitingFor`, `minDurationMs` or `maxDurationMs`, a page can be short or empty although more pages follow. Unknown parameters are ignored.',
   method: 'GET',
   path: '/v2/workflows/logs',
   unknownQuery: 'ignore',
@@ -95,5 +95,5 @@ export const listRunEvents = operation({
   query: EventQuery,
   responses: { 200: RunLogPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  handle: ({ query: { groupBy: _byRun, ...query }, request }, context, caller) => listLogs(query, context, caller, request),
+  handle: ({ query: { groupBy: _groupBy, ...query }, request }, context, caller) => listLogs(query, context, caller, request),
 });

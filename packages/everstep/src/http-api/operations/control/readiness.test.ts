@@ -1,4 +1,4 @@
-/** The reasons that the readiness check gives. */
+/** Tests the reasons in the responses of the readiness check. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiHarness } from '../../testing/api-harness.js';

@@ -1,4 +1,4 @@
-/** Changing parts of a schedule without sending all of it again. */
+/** Changes parts of a schedule, so that a client need not send the whole schedule again. */
 import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleChange, ScheduleEntry } from '../../../contract/schedules.js';
 import type { Schedule } from '../../../engine/runs/run.js';
@@ -10,7 +10,7 @@ import { shown } from '../../parameters/value-errors.js';
 import { presentSchedule } from '../../presenters/schedule.js';
 import { noSuchSchedule, SchedulePath } from './schedules.js';
 
-/** Returns the new times; undefined if they do not change. Throws ApiError. */
+/** Returns the new times, or undefined if they do not change. Throws ApiError if they are invalid. */
 function timesOf({ cron, timezone }: ScheduleChange, schedule: Schedule): Pick<Schedule, 'cron' | 'timeZone'> | undefined {
   if (cron === undefined && timezone === undefined) return undefined;
   const parsed = parseCron(cron ?? schedule.cron, timezone ?? schedule.timeZone);
@@ -19,9 +19,9 @@ function timesOf({ cron, timezone }: ScheduleChange, schedule: Schedule): Pick<S
 }
 
 function labelsOf({ labels }: ScheduleChange): readonly string[] | undefined {
-  const wrong = labels?.find((label) => label.includes(',') || label.trim() !== label);
-  if (wrong === undefined) return labels;
-  throw new ApiError('bad-body', `"labels" must not contain commas or surrounding spaces, as ${shown(wrong)} does`);
+  const invalidLabel = labels?.find((label) => label.includes(',') || label.trim() !== label);
+  if (invalidLabel === undefined) return labels;
+  throw new ApiError('bad-body', `"labels" must be labels without commas and surrounding spaces, not ${shown(invalidLabel)}`);
 }
 
 const changeSchedule = operation({
@@ -52,9 +52,9 @@ const changeSchedule = operation({
       ...(patch.retries === undefined ? {} : { maxRetries: patch.retries }),
       ...(labels === undefined ? {} : { labels }),
     };
-    const edited = await service.schedules.edit({ instanceId, scheduleId, edit });
-    if (!edited) throw noSuchSchedule(scheduleId);
-    return respond(200, presentSchedule(edited));
+    const editedSchedule = await service.schedules.edit({ instanceId, scheduleId, edit });
+    if (!editedSchedule) throw noSuchSchedule(scheduleId);
+    return respond(200, presentSchedule(editedSchedule));
   },
 });
 

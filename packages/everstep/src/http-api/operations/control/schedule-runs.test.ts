@@ -66,7 +66,7 @@ test('runs a paused schedule, which stays paused, and applies its delay', async 
   assert.equal((await get('resting')).isPaused, true);
 });
 
-test('a manual start of a schedule counts like a trigger', async () => {
+test('a manual start of a schedule counts as a trigger', async () => {
   await create('counted');
   const today = async () => {
     const counts = await harness.store.accounts.countsByDay({ instanceId: 'qi_1', fromDay: Math.floor(Date.now() / 86_400_000) });

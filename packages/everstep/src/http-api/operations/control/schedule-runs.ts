@@ -47,7 +47,7 @@ const runSchedule = operation({
   tag: TAG,
   summary: 'Start a run of a schedule now',
   description:
-    'Starts one run with the payload and settings of the schedule, including its delay. A schedule of messages sends one message, or one for each endpoint of its URL group. Counts like a trigger, and is shown as the last run of the schedule. The next run time does not change. A paused schedule stays paused.',
+    'Starts one run with the payload and settings of the schedule, including its delay. A schedule of messages sends one message, or one for each endpoint of its URL group. The run counts as a trigger, and is shown as the last run of the schedule. The next run time does not change. A paused schedule stays paused.',
   method: 'POST',
   path: '/v2/schedules/{scheduleId}/run',
   unknownQuery: 'refuse',

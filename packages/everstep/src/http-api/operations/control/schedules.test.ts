@@ -137,7 +137,7 @@ test('a list omits long payloads and says so; a single schedule shows them', asy
   assert.deepEqual([alone.body, alone.bodyLeftOut], [body, undefined]);
 });
 
-test('a change replaces the named parts of a schedule and keeps everything else, including the next run time', async () => {
+test('a change replaces only the fields in its body and keeps everything else, including the next run time', async () => {
   const id = await create(
     'http://w.test/ok',
     {

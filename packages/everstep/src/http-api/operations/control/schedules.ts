@@ -22,19 +22,19 @@ import { dialectFor, scheduledSettings, settingsOf, workflowUrlOf } from '../tri
 
 const TAG = 'Schedules';
 const DEFAULT_TIME_ZONE = 'UTC';
-const IN_CRON = /^\s*CRON_TZ=/;
+const TIME_ZONE_IN_CRON = /^\s*CRON_TZ=/;
 
 export const SchedulePath = Type.Object({ scheduleId: Text(LIMITS.maxRunIdLength, { description: 'Id of the schedule.' }) });
 export const noSuchSchedule = (scheduleId: string): ApiError =>
   new ApiError('not-found', `schedule ${shown(scheduleId)} not found`);
 
-/** Returns the cron expression and its time zone, which must be given only once. Throws ApiError. */
+/** Returns the cron expression and its time zone. Throws ApiError if they are invalid, or if the time zone is given twice. */
 export function cronOf(
   headers: Pick<ScheduleHeaders, 'Cron' | 'Cron-Timezone'>,
   { dialect }: RequestContext,
 ): { readonly cron: string; readonly timeZone: string } {
   const { Cron: expression, 'Cron-Timezone': timeZone } = headers;
-  if (timeZone !== undefined && IN_CRON.test(expression)) {
+  if (timeZone !== undefined && TIME_ZONE_IN_CRON.test(expression)) {
     throw new ApiError(
       'bad-header',
       `${dialect.spell('Cron')} and ${dialect.spell('Cron-Timezone')} both contain a time zone; give it only once`,
@@ -124,7 +124,7 @@ const listOperation = operation({
   operationId: 'listSchedules',
   tag: TAG,
   summary: 'List schedules',
-  description: `Returns schedules oldest first. A payload larger than ${LIMITS.maxListedBodyBytes} bytes is omitted, as \`bodyLeftOut\` indicates; get the schedule to read it.`,
+  description: `Returns schedules, oldest first. A payload larger than ${LIMITS.maxListedBodyBytes} bytes is omitted, as \`bodyLeftOut\` indicates; get the schedule to read it.`,
   method: 'GET',
   path: '/v2/schedules',
   unknownQuery: 'ignore',

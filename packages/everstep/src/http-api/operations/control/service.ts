@@ -20,7 +20,7 @@ export const getHealth = openOperation({
 });
 
 /** Maximum time for the store to respond to a readiness check. */
-const STORE_ANSWERS_MS = 2_000;
+const STORE_CHECK_TIMEOUT_MS = 2_000;
 
 /** Waits for `work`. Rejects when it takes longer than `timeoutMs`. */
 async function withTimeout(timeoutMs: number, work: Promise<unknown>): Promise<void> {
@@ -56,7 +56,7 @@ export const getReadiness = openOperation({
     const refusal = storeRefusal();
     if (refusal !== null) throw notReady('store-unavailable', refusal);
     try {
-      await withTimeout(STORE_ANSWERS_MS, reads.check());
+      await withTimeout(STORE_CHECK_TIMEOUT_MS, reads.check());
     } catch (error) {
       log.error({ error: String(error) }, 'readiness check could not read the store');
       throw notReady('store-unreadable', 'the store cannot be read; the server log contains the cause');

@@ -21,8 +21,8 @@ const presentSettings = ({ publicUrl }: ApiContext, instanceId: string, settings
   return { origins: origins && [...origins], workflowOrigins: [...workflowOrigins], messageKeys, ed25519 };
 };
 
-function readOrigins(origins: readonly string[]): readonly string[] {
-  const parsed = origins.map((text, index) => {
+function parseOrigins(origins: readonly string[]): readonly string[] {
+  const parsedOrigins = origins.map((text, index) => {
     const origin = readSignedOrigin(text);
     if (origin !== null) return origin;
     throw new ApiError(
@@ -30,7 +30,7 @@ function readOrigins(origins: readonly string[]): readonly string[] {
       `"origins[${index}]" must be an origin such as "https://app.example.com", "https://*.example.com" for all subdomains, or "*" for all origins`,
     );
   });
-  return [...new Set(parsed)];
+  return [...new Set(parsedOrigins)];
 }
 
 export const getSignatureSettings = operation({
@@ -66,12 +66,12 @@ export const updateSignatureSettings = operation({
   responses: { 200: SignatureSettingsSchema },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ body = {}, request }, context, { instanceId, actor }) {
-    const { origins, ...rest } = body;
-    const change = { ...rest, ...(origins === undefined ? {} : { origins: origins && readOrigins(origins) }) };
-    const by = { actor, address: request.callerIp };
+    const { origins, ...otherSettings } = body;
+    const change = { ...otherSettings, ...(origins === undefined ? {} : { origins: origins && parseOrigins(origins) }) };
+    const author = { actor, address: request.callerIp };
     return respond(
       200,
-      presentSettings(context, instanceId, await context.authority.changeSignatureSettings(instanceId, change, by)),
+      presentSettings(context, instanceId, await context.authority.changeSignatureSettings(instanceId, change, author)),
     );
   },
 });

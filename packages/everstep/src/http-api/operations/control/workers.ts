@@ -10,14 +10,14 @@ import { operation, respond } from '../../operation.js';
 import { Cursor } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 
-const MAX_NAME_LENGTH = 200;
+const MAX_ERROR_LENGTH = 200;
 
-/** Position in the list: connection ids are unique. */
+/** Position of a connection in the list. The connection id makes it unique. */
 type Position = readonly [app: string, connectedAt: number, connectionId: string];
 
 const positionOf = ({ app, connectedAt, connectionId }: WorkerStatus): Position => [app, connectedAt, connectionId];
 
-function compare(a: Position, b: Position): number {
+function comparePositions(a: Position, b: Position): number {
   for (const [index, value] of a.entries()) {
     const otherValue = b[index];
     if (otherValue !== undefined && value !== otherValue) return value < otherValue ? -1 : 1;
@@ -25,7 +25,7 @@ function compare(a: Position, b: Position): number {
   return 0;
 }
 
-/** Parses the position of a cursor. Cursors are signed, so the text is that of a position. */
+/** Parses the position in a cursor. Throws ApiError if the cursor contains something else. */
 function parsePosition(text: string): Position {
   const [app, connectedAt, connectionId]: readonly unknown[] = JSON.parse(text);
   if (typeof app === 'string' && typeof connectedAt === 'number' && typeof connectionId === 'string')
@@ -34,19 +34,19 @@ function parsePosition(text: string): Position {
 }
 
 function presentWorker(status: WorkerStatus): WorkerEntry {
-  const { workflows, isDraining, lastError, version, host, ...remaining } = status;
+  const { workflows, isDraining, lastError, version, host, ...commonFields } = status;
   return {
-    ...remaining,
+    ...commonFields,
     workflows: workflows.toSorted().slice(0, LIMITS.maxListedWorkflowsOfWorker),
     workflowCount: workflows.length,
     ...optional('version', version),
     ...optional('host', host),
     draining: isDraining,
-    ...optional('lastError', lastError?.slice(0, MAX_NAME_LENGTH)),
+    ...optional('lastError', lastError?.slice(0, MAX_ERROR_LENGTH)),
   };
 }
 
-function unservedBy({ origin, noWorkerSince, waiting }: DestinationStatus): readonly UnservedWorkflow[] {
+function unservedWorkflowsOf({ origin, noWorkerSince, waiting }: DestinationStatus): readonly UnservedWorkflow[] {
   const workflow = parseWorkerUrl(origin);
   if (!workflow || noWorkerSince === undefined || waiting === 0) return [];
   return [{ ...workflow, workflowUrl: origin, since: noWorkerSince, waitListSize: waiting }];
@@ -62,7 +62,7 @@ export const listWorkers = operation({
   path: '/v2/workers',
   unknownQuery: 'refuse',
   query: Type.Object({
-    app: Type.Optional(Type.String({ pattern: WORKER_APP.source, description: 'Name of an app. Absent: all apps.' })),
+    app: Type.Optional(Type.String({ pattern: WORKER_APP.source, description: 'Name of an app. Default: all apps.' })),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -83,15 +83,15 @@ export const listWorkers = operation({
     const destinations = await service.destinations.list({ instanceId });
     const isWanted = (entry: { readonly app: string }) => app === undefined || entry.app === app;
     const remaining = (await workers.connectionsOf(instanceId))
-      .filter((entry) => isWanted(entry) && (after === null || compare(positionOf(entry), after) > 0))
-      .toSorted((a, b) => compare(positionOf(a), positionOf(b)));
+      .filter((entry) => isWanted(entry) && (after === null || comparePositions(positionOf(entry), after) > 0))
+      .toSorted((a, b) => comparePositions(positionOf(a), positionOf(b)));
     const page = remaining.slice(0, count);
     const lastOnPage = remaining.length > count ? page.at(-1) : undefined;
     const next = lastOnPage && { after: JSON.stringify(positionOf(lastOnPage)), horizon: null, remaining: null };
     return respond(200, {
       ...(next ? { cursor: await cursors.seal(scope, next) } : {}),
       workers: page.map(presentWorker),
-      unserved: destinations.flatMap(unservedBy).filter(isWanted).slice(0, LIMITS.maxListedUnservedWorkflows),
+      unserved: destinations.flatMap(unservedWorkflowsOf).filter(isWanted).slice(0, LIMITS.maxListedUnservedWorkflows),
     });
   },
 });

@@ -28,11 +28,11 @@ const entries = async (query: string): Promise<readonly DeadLetterEntry[]> =>
   (await harness.call<{ messages: DeadLetterEntry[] }>('GET', `/v2/workflows/dlq?${query}`)).body.messages;
 const journal = async (runId: string): Promise<RunJournal> =>
   (await harness.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(runId)}`)).body;
-/** Runs end a few turns after they start. */
-const settled = (runs: Bulk['workflowRuns']) =>
+/** Waits until the runs have ended, which takes a few turns. */
+const waitForEnds = (runs: Bulk['workflowRuns']) =>
   Promise.all(runs.map(({ workflowRunId }) => harness.call('GET', `/v2/workflows/runs/${workflowRunId}/result`)));
 
-test('a bulk handles 50 entries per request, oldest first, follows its cursor and skips runs that failed again', async () => {
+test('a bulk operation handles 50 entries per request, oldest first, follows its cursor and skips runs that failed again', async () => {
   const ids = await harness.fail(120, { 'svc-label': 'many' });
   const before = await entries('label=many');
   const runIdOf = new Map(before.map(({ dlqId, workflowRunId }) => [dlqId, workflowRunId]));
@@ -42,7 +42,7 @@ test('a bulk handles 50 entries per request, oldest first, follows its cursor an
   do {
     const page = await bulk('restart', `label=many${cursor === '' ? '' : `&cursor=${cursor}`}`);
     sizes.push(page.workflowRuns.length);
-    await settled(page.workflowRuns);
+    await waitForEnds(page.workflowRuns);
     for (const { workflowRunId } of page.workflowRuns)
       origins.push((await journal(workflowRunId)).workflowRunOrigin?.dlqId ?? '');
     cursor = page.cursor;
@@ -55,14 +55,14 @@ test('a bulk handles 50 entries per request, oldest first, follows its cursor an
   await harness.call('DELETE', '/v2/workflows/dlq?label=many');
 });
 
-test('returns no cursor when everything is done', async () => {
+test('returns no cursor after the last page', async () => {
   await harness.fail(50, { 'svc-label': 'fifty' });
   const page = await bulk('resume', 'label=fifty');
   assert.equal(page.workflowRuns.length, 50);
   assert.equal(page.cursor, '');
 });
 
-test('count applies to all requests, and the cursor contains the rest', async () => {
+test('count applies to all requests, and the cursor contains the remaining number', async () => {
   const ids = await harness.fail(60, { 'svc-label': 'counted' });
   const first = await bulk('restart', 'label=counted&count=53', { 'svc-label': 'again' });
   assert.equal(first.workflowRuns.length, 50);
@@ -86,7 +86,7 @@ test('a cursor neither skips nor repeats entries when others are processed in be
   assert.deepEqual(await entries('label=raced'), []);
 });
 
-test('two concurrent bulks create one run per entry', async () => {
+test('two concurrent bulk operations create one run per entry', async () => {
   await harness.fail(30, { 'svc-label': 'twice' });
   const headers = { 'svc-label': 'of-twice' };
   const pages = await Promise.all([bulk('resume', 'label=twice', headers), bulk('restart', 'label=twice', headers)]);
@@ -132,7 +132,7 @@ test('an empty time range matches nothing', async () => {
   assert.deepEqual(await bulk('resume', 'fromDate=2&toDate=1'), { workflowRuns: [], cursor: '' });
 });
 
-test('overrides apply to the new runs; absent ones keep their value', async () => {
+test('overrides apply to the new runs; settings without an override keep their value', async () => {
   const original = {
     'svc-label': 'overridden',
     'svc-retries': '1',

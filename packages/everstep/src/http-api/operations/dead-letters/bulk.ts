@@ -14,7 +14,7 @@ import { Cursor, Text } from '../../parameters/values.js';
 import type { CursorState } from '../../requests/cursor.js';
 import { deadLetterQuery, isEmptyRange } from '../filters.js';
 
-/** Ids that Everstep creates are shorter. */
+/** Maximum length of a dead letter id in a request. Ids that Everstep creates are shorter. */
 const MAX_DLQ_ID_LENGTH = 128;
 
 export const dlqIdsUpTo = (max: number) =>
@@ -54,20 +54,20 @@ export interface BulkPage<Done> {
 }
 
 /**
- * Takes the entries with these ids out of the queue and returns the results. Other requests may have taken some of them
- * already.
+ * Takes the entries with these ids out of the queue and returns one result for each of them. Entries that other requests have
+ * already taken have no result.
  */
 export type TakeEntries<Done> = (dlqIds: readonly string[]) => Promise<readonly Done[]>;
 
 /** Returns the distinct ids. Throws ApiError when there are none or too many. */
 export function distinctDlqIds(dlqIds: readonly string[], max: number = LIMITS.bulkMax): readonly string[] {
-  const distinct = [...new Set(dlqIds)];
-  if (distinct.length === 0)
+  const distinctIds = [...new Set(dlqIds)];
+  if (distinctIds.length === 0)
     throw new ApiError('bad-parameter', 'dlqIds must not be empty; give at least one id, or omit the parameter');
-  if (distinct.length <= max) return distinct;
+  if (distinctIds.length <= max) return distinctIds;
   throw new ApiError(
     'bad-parameter',
-    `dlqIds must not contain more than ${max} different ids in one request; this request has ${distinct.length}`,
+    `dlqIds must not contain more than ${max} different ids in one request; this request has ${distinctIds.length}`,
   );
 }
 
@@ -76,24 +76,24 @@ export function hasFilter({ cursor: _cursor, count: _count, ...filters }: BulkQu
   return Object.values(filters).some((value) => value !== undefined);
 }
 
+/** Processes one page of a bulk operation and returns its results, with the cursor of the next page. */
 export async function runBulk<Done>(context: ApiContext, request: BulkRequest, take: TakeEntries<Done>): Promise<BulkPage<Done>> {
   const { reads, cursors } = context;
   const { instanceId, query, matchRunId, pageMax = LIMITS.bulkMax } = request;
   const max = Math.min(pageMax, LIMITS.bulkMax);
-  const { cursor: cursorText, count, dlqIds: _named, ...filters } = query;
+  const { cursor: cursorText, count, dlqIds: _dlqIds, ...filters } = query;
   const scope = { operation: request.operation, instanceId, filters };
-  const continuedAt: CursorState | null =
-    cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+  const start: CursorState | null = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
   if (isEmptyRange(filters)) return { done: [], cursor: '' };
-  const horizon = continuedAt?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
+  const horizon = start?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
   const filter: DeadLetterFilter = {
     kind: 'workflow',
     ...storeFilterOf(matchRunId === 'exact' ? DEAD_LETTER_FILTERS : PREFIX_FILTERS, filters),
   };
-  let remaining = continuedAt === null ? (count ?? null) : continuedAt.remaining;
-  let after: string | null = continuedAt?.after ?? null;
+  let remaining = start === null ? (count ?? null) : start.remaining;
+  let after: string | null = start?.after ?? null;
   let done: readonly Done[] = [];
-  // If other requests took a whole page in the meantime, the next page is tried. So an empty page means the end.
+  // If other requests have already taken all entries of a page, the next page is tried: an empty result means the end.
   do {
     const limit = Math.min(max, remaining ?? max);
     const page = await reads.deadLetters.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });

@@ -14,10 +14,10 @@ import { filterOf } from './repairs.js';
 const CHECK_DESCRIPTION =
   'Everstep sends the recorded steps to the endpoint, which runs its code against them. As in any replay, the code between steps runs. No step is executed, and nothing is recorded or billed. The outcome is `cannot-tell`, with a reason, for endpoints with another or an older SDK and for endpoints that cannot be reached.';
 
-const presentCheck = (run: RunRecord, dlqId: string | null, checked: CheckedRun): RunCheck => ({
+const presentCheck = (run: RunRecord, dlqId: string | null, result: CheckedRun): RunCheck => ({
   dlqId,
   ...presentReference(run),
-  ...checked,
+  ...result,
 });
 
 export const checkRun = operation({
@@ -36,8 +36,8 @@ export const checkRun = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { workflowRunId }, query: { createdAt }, request }, { reads, service }, { instanceId }) {
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
-    const checked = await service.runs.checkReplays({ runKeys: [run.key], signal: request.signal() });
-    return respond(200, { checks: checked.map((check) => presentCheck(run, run.dlqId, check)) });
+    const results = await service.runs.checkReplays({ runKeys: [run.key], signal: request.signal() });
+    return respond(200, { checks: results.map((result) => presentCheck(run, run.dlqId, result)) });
   },
 });
 
@@ -74,10 +74,10 @@ export const checkDeadLetters = operation({
       after = page.next;
     } while (after !== null && entries.length < count);
     const runKeys = entries.map(({ runKey }) => runKey);
-    const checked = await service.runs.checkReplays({ runKeys, signal: request.signal() });
+    const results = await service.runs.checkReplays({ runKeys, signal: request.signal() });
     const checks = entries.flatMap(({ run, dlqId }, index) => {
-      const check = checked[index];
-      return check ? [presentCheck(run, dlqId, check)] : [];
+      const result = results[index];
+      return result ? [presentCheck(run, dlqId, result)] : [];
     });
     const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, remaining: null });
     return respond(200, { cursor, checks });

@@ -21,7 +21,7 @@ const listGroups = operation({
   tag: TAG,
   summary: 'List dead letter groups',
   description:
-    'A group contains the failed runs with the same step, status and normalized message. Regressed groups come first, then new groups, then known groups; within each, the most recently seen group comes first. The cursor is empty when there are no more results. Unknown parameters are ignored.',
+    'A group contains the failed runs with the same step, status and normalized message. Regressed groups come first, then new groups, then known groups. Groups in the same state are sorted by `lastSeenAt`, newest first. The cursor is empty when there are no more results. Unknown parameters are ignored.',
   method: 'GET',
   path: PATH,
   unknownQuery: 'ignore',

@@ -1,4 +1,4 @@
-/** Lists and returns dead letters. */
+/** Operations that list and get dead letters. */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DeadLetterEntry, DeadLetterPage } from '../../../contract/dead-letters.js';
@@ -26,7 +26,7 @@ export const listDeadLetters = operation({
   tag: 'Dead letter queue',
   summary: 'List failed workflow runs',
   description:
-    'Returns entries newest first, or in the given `order`. The cursor is empty when there are no more results. A page with large bodies contains fewer entries. Unknown parameters are ignored.',
+    'Returns entries, newest first or in the given `order`. The cursor is empty when there are no more results. A page with large bodies contains fewer entries. Unknown parameters are ignored.',
   method: 'GET',
   path: '/v2/workflows/dlq',
   unknownQuery: 'ignore',

@@ -11,7 +11,7 @@ import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 const PATH = '/v2/workflows/dlq/callback/{dlqId}';
 const OTHER_PATHS = ['/v2/dlq/callback/{dlqId}'] as const;
 
-/** Checks the outcome of a change. Throws ApiError for every outcome except success. */
+/** Throws ApiError unless the failure callback was changed. */
 export function requireDone(outcome: CallbackOutcome, dlqId: string): void {
   switch (outcome.kind) {
     case 'done':

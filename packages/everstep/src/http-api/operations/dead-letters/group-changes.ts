@@ -12,7 +12,7 @@ import { presentGroup } from '../../presenters/dead-letter-group.js';
 export const noSuchGroup = (fingerprint: string): ApiError =>
   new ApiError('not-found', `group ${shown(fingerprint)} not found: it had no entries in the last month`);
 
-/** A change without its time and its author. */
+/** A change of a group, without its time and its author. */
 type Change<Mark = GroupMark> = Mark extends GroupMark ? Omit<Mark, 'at' | 'by'> : never;
 
 export interface MarkRequest {

@@ -1,4 +1,4 @@
-/** Triage of dead letter groups: their assignee, their snooze and their notes. */
+/** Operations for the triage of dead letter groups: assignee, snooze and notes. */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import {
@@ -18,19 +18,19 @@ import { markGroup } from './group-changes.js';
 
 const DAY_MS = 86_400_000;
 const PATH = '/v2/workflows/dlq/groups/{fingerprint}';
-const fingerprint = Fingerprint('Fingerprint of the group.');
-const common = {
+const GroupFingerprint = Fingerprint('Fingerprint of the group.');
+const commonSettings = {
   audit: OWN_ENTRY,
   tag: 'Dead letter queue',
   unknownQuery: 'refuse',
-  pathParameters: Type.Object({ fingerprint }),
+  pathParameters: Type.Object({ fingerprint: GroupFingerprint }),
   responses: { 200: DeadLetterGroup },
 } as const;
 
 const missingBody = (): ApiError => new ApiError('bad-body', 'the request body is missing; send a JSON object');
 
 const assign = operation({
-  ...common,
+  ...commonSettings,
   operationId: 'assignDeadLetterGroup',
   summary: 'Assign a dead letter group',
   description: 'Sets or removes the user who works on the group. Replaces an earlier assignment. Does not change its entries.',
@@ -49,7 +49,7 @@ const assign = operation({
 });
 
 const snooze = operation({
-  ...common,
+  ...commonSettings,
   operationId: 'snoozeDeadLetterGroup',
   summary: 'Snooze a dead letter group',
   description:
@@ -70,7 +70,7 @@ const snooze = operation({
 });
 
 const addNote = operation({
-  ...common,
+  ...commonSettings,
   operationId: 'addDeadLetterGroupNote',
   summary: 'Add a note to a dead letter group',
   description: `A group has at most ${LIMITS.maxGroupNotes} notes of at most ${LIMITS.maxGroupNoteLength} characters. Notes are deleted with the group, a month after its last entry.`,
@@ -87,29 +87,26 @@ const addNote = operation({
 });
 
 const deleteNote = operation({
-  ...common,
+  ...commonSettings,
   operationId: 'deleteDeadLetterGroupNote',
   summary: 'Delete a note of a dead letter group',
   description: 'The note cannot be restored.',
   method: 'DELETE',
   path: `${PATH}/notes/{noteId}`,
   pathParameters: Type.Object({
-    fingerprint,
+    fingerprint: GroupFingerprint,
     noteId: Type.String({ maxLength: LIMITS.maxRecordIdLength, ...like('id'), description: 'Id of the note.' }),
   }),
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { fingerprint: groupFingerprint, noteId }, request }, context, caller) {
+  async handle({ path: { fingerprint, noteId }, request }, context, caller) {
     const change = { kind: 'delete-note', noteId } as const;
-    return respond(
-      200,
-      await markGroup({ fingerprint: groupFingerprint, change, details: { noteId }, request }, context, caller),
-    );
+    return respond(200, await markGroup({ fingerprint, change, details: { noteId }, request }, context, caller));
   },
 });
 
 const listAssignees = operation({
   operationId: 'listDeadLetterAssignees',
-  tag: common.tag,
+  tag: commonSettings.tag,
   summary: 'List users who can be assigned',
   description: 'Returns the users with access to the queue instance. Requires a token that can write.',
   method: 'GET',

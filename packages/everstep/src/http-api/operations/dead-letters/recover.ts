@@ -61,9 +61,9 @@ interface OverrideInput {
 /** Returns the overrides. Throws ApiError when the failure callback is not allowed. */
 export function overridesOf({ headers, carried }: OverrideInput, use: DestinationUse): RunOverrides {
   const failureCallback = headers['Failure-Callback'];
-  const forwarded = carried[FAILURE_CALLBACK_FORWARD] ?? {};
+  const forwardedHeaders = carried[FAILURE_CALLBACK_FORWARD] ?? {};
   if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', use);
-  else if (Object.keys(forwarded).length > 0) {
+  else if (Object.keys(forwardedHeaders).length > 0) {
     const { dialect } = use.request;
     const [family, callback] = [dialect.spell(FAILURE_CALLBACK_FORWARD), dialect.spell('Failure-Callback')];
     throw new ApiError('bad-header', `${family}* requires ${callback}, which is missing`);
@@ -71,13 +71,13 @@ export function overridesOf({ headers, carried }: OverrideInput, use: Destinatio
   return {
     ...valuesOf<Pick<RunOverrides, OverrideSetting>>(OVERRIDE_HEADERS, headers, 'none'),
     delayMs: headers.Delay,
-    failureCallback: failureCallback === undefined ? undefined : { url: failureCallback, headers: forwarded },
+    failureCallback: failureCallback === undefined ? undefined : { url: failureCallback, headers: forwardedHeaders },
     flowControlKey: headers['Flow-Control-Key'],
     flowControlLimits: headers['Flow-Control-Value'],
   };
 }
 
-/** Creates the new runs and returns them. Throws ApiError for every other outcome. */
+/** Creates the new runs and returns them. Throws ApiError if they cannot be created. */
 export async function recover(
   command: RecoverCommand,
   context: ApiContext,

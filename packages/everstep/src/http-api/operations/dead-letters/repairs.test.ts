@@ -133,7 +133,7 @@ test('the audit log records who started, paused and aborted a repair', () =>
   withHarness(async (harness) => {
     await harness.fail(1);
     const noted: (readonly [string, string, string])[] = [];
-    // Written together with the change.
+    // The audit log entry is written together with the change.
     const { repairs } = harness.store;
     const put = repairs.put.bind(repairs);
     const watched: RepairStore['put'] = async (query) => {

@@ -1,4 +1,4 @@
-/** Repairs: bulk jobs over dead letters. Everstep runs them in the background after they are started. */
+/** Operations of repairs, which are bulk jobs over dead letters. A started repair runs in the background. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -39,7 +39,7 @@ const RepairPath = Type.Object({ repairId: Text(LIMITS.maxRunIdLength, { descrip
 const noSuchRepair = (repairId: string): ApiError => new ApiError('not-found', `repair ${shown(repairId)} not found`);
 const badBody = (message: string): ApiError => new ApiError('bad-body', message);
 
-/** Converts the filter of a repair. Throws ApiError when the filter is not allowed. */
+/** Converts the filter of a repair to a store filter. Throws ApiError if the filter is not allowed. */
 export function filterOf(action: string, filter: RepairFilter): DeadLetterFilter {
   if (isEmptyRange(filter)) throw badBody('"filter.fromDate" must not be after "filter.toDate"');
   if (action === 'delete' && Object.keys(filter).length === 0)
@@ -112,7 +112,7 @@ interface RepairChangeRequest {
   readonly request: RequestContext;
 }
 
-/** Changes a repair and writes the audit log entry. Throws ApiError for every other outcome. */
+/** Changes a repair, with an entry in the audit log. Throws ApiError if the change is not possible. */
 async function changeRepair(
   context: ApiContext,
   { instanceId, actor, repairId, change, request }: RepairChangeRequest,
@@ -161,7 +161,7 @@ const listRepairs = operation({
   operationId: 'listRepairs',
   tag: TAG,
   summary: 'List repairs',
-  description: 'Returns repairs newest first. The cursor is empty when there are no more results.',
+  description: 'Returns repairs, newest first. The cursor is empty when there are no more results.',
   method: 'GET',
   path: PATH,
   unknownQuery: 'ignore',
@@ -187,7 +187,7 @@ const listRepairs = operation({
     const repairs: RepairEntry[] = [];
     let after = start?.after ?? null;
     let bytes = 0;
-    // Filters and plans may be large, so few repairs are read at a time and a page with large ones ends early.
+    // Filters and plans may be large, so few repairs are read at a time, and a page with large repairs ends early.
     do {
       const batchSize = Math.min(limit - repairs.length, LIMITS.repairsAtOnce);
       const batch = await reads.repairs.list({ instanceId, ...phases, after, limit: batchSize });
@@ -221,7 +221,7 @@ const listRepairItems = operation({
   tag: TAG,
   summary: 'List the entries of a repair',
   description:
-    'Returns entries in the order in which they are processed, apart from the canary. The cursor is empty when there are no more results.',
+    'Returns entries in the order in which they are processed, except for the entries of the canary, which are processed first. The cursor is empty when there are no more results.',
   method: 'GET',
   path: `${PATH}/{repairId}/items`,
   unknownQuery: 'ignore',
@@ -326,6 +326,6 @@ export const repairOperations: readonly Operation[] = [
   stopOperation(
     'abort',
     'Abort a repair',
-    'No more entries are started. Runs that have started continue. During the undo window of a delete, nothing has been deleted yet, so this undoes the delete.',
+    'No more entries are started. Runs that have started continue. During the undo window of a delete, nothing has been deleted yet, so aborting the repair undoes the delete.',
   ),
 ];

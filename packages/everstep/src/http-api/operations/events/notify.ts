@@ -12,13 +12,13 @@ import { readValue } from '../../parameters/read-value.js';
 import { shown, Unacceptable } from '../../parameters/value-errors.js';
 import { KeptText, Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
-import { presentKept, presentNotified, presentWaiter } from '../../presenters/waiter.js';
+import { presentNotifiedWaiter, presentStoredEvent, presentWaiter } from '../../presenters/waiter.js';
 import { encodedBody } from '../../responses/encoded-bytes.js';
 import { requireRun } from '../runs/runs.js';
 import { stringOrNull } from '../triggers/trigger.js';
 
-/** Limit on stored events, for error messages. */
-export const KEPT_EVENTS_LIMIT = `${LIMITS.maxKeptEvents}, or ${LIMITS.maxKeptEventBytes} bytes in all`;
+/** Text of error messages for the limits on the stored events of a run. */
+export const STORED_EVENT_LIMITS = `${LIMITS.maxKeptEvents}, or ${LIMITS.maxKeptEventBytes} bytes in all`;
 
 const EventId = KeptText(LIMITS.maxEventIdLength, { description: 'Id of the event, percent-encoded.' });
 
@@ -32,7 +32,7 @@ export function readEventId(text: string): string {
   }
 }
 
-const body = {
+const EVENT_BODY = {
   kind: 'bytes',
   maxBytes: LIMITS.maxEventBytes,
   description: 'Event data: any bytes, optional. Passed to the notified runs with its Content-Type.',
@@ -59,7 +59,7 @@ export const notifyEvent = operation({
   path: '/v2/notify/{eventId}',
   unknownQuery: 'ignore',
   pathParameters: Type.Object({ eventId: EventId }),
-  body,
+  body: EVENT_BODY,
   responses: { 200: NotifiedWaiters },
   errors: ['bad-parameter', 'body-too-large'],
   async handle({ path: { eventId }, body: data, request }, context, { instanceId }) {
@@ -71,7 +71,7 @@ export const notifyEvent = operation({
       content: contentOf(data, request),
     });
     if (outcome.kind !== 'notified') throw new Error(`a notification of all waiters cannot end as ${outcome.kind}`);
-    return respond(200, outcome.notified.map(presentNotified));
+    return respond(200, outcome.notified.map(presentNotifiedWaiter));
   },
 });
 
@@ -90,7 +90,7 @@ export const notifyRun = operation({
     workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'Id of the run, percent-encoded.' }),
     eventId: EventId,
   }),
-  body,
+  body: EVENT_BODY,
   responses: { 200: NotifiedWaiters },
   errors: ['bad-parameter', 'body-too-large', 'not-found', 'run-not-active', 'too-many-events'],
   async handle({ path: { workflowRunId, eventId }, body: data, request }, context, { instanceId }) {
@@ -99,10 +99,10 @@ export const notifyRun = operation({
     const outcome = await service.events.notify({ instanceId, eventId, workflowRunId, content: contentOf(data, request) });
     switch (outcome.kind) {
       case 'notified':
-        return respond(200, outcome.notified.map(presentNotified));
+        return respond(200, outcome.notified.map(presentNotifiedWaiter));
       case 'kept': {
         const run = await requireRun(reads.runs, { instanceId, workflowRunId });
-        return respond(200, [presentKept(run, outcome.messageId)]);
+        return respond(200, [presentStoredEvent(run, outcome.messageId)]);
       }
       case 'run-not-found':
         throw new ApiError('not-found', `run ${shown(workflowRunId)} not found`);
@@ -111,7 +111,7 @@ export const notifyRun = operation({
       case 'too-many-kept':
         throw new ApiError(
           'too-many-events',
-          `run ${shown(workflowRunId)} has reached the limit of stored events (${KEPT_EVENTS_LIMIT}); make the run wait for some of them first, or send fewer`,
+          `run ${shown(workflowRunId)} has reached the limit of stored events (${STORED_EVENT_LIMITS}); make the run wait for some of them first, or send fewer`,
         );
     }
   },

@@ -10,8 +10,8 @@ import { presentEventWaiter } from '../../presenters/waiter.js';
 
 const positionText = ({ eventId, since, runKey, slot }: WaiterPosition): string => JSON.stringify([eventId, since, runKey, slot]);
 
-/** Parses the position of a cursor. Cursors are signed, so the text has the form that positionText writes. */
-function positionOf(text: string): WaiterPosition {
+/** Parses the position in a cursor. Throws ApiError if the cursor contains something else. */
+function parsePosition(text: string): WaiterPosition {
   const [eventId, since, runKey, slot]: readonly unknown[] = JSON.parse(text);
   if (typeof eventId === 'string' && typeof since === 'number' && typeof runKey === 'string' && typeof slot === 'number')
     return { eventId, since, runKey, slot };
@@ -25,14 +25,14 @@ interface WaiterQuery {
   readonly count: number;
 }
 
-/** Reads a page of waiters. Reads a limited number of rows; the result says where to continue. */
+/** Reads a page of waiters from a limited number of rows. `next` is the position at which the next page starts. */
 async function readWaiters(store: EventStore, { instanceId, workflowUrl, start, count }: WaiterQuery) {
   const waiters: WaiterRecord[] = [];
   let after = start;
-  for (let scanned = 0; scanned < LIMITS.maxWaitersScanned; ) {
+  for (let scannedCount = 0; scannedCount < LIMITS.maxWaitersScanned; ) {
     const limit = workflowUrl === undefined ? count + 1 : LIMITS.waitersPageMax;
     const batch = await store.listWaiters({ instanceId, eventId: null, after, limit });
-    scanned += batch.length;
+    scannedCount += batch.length;
     for (const waiter of batch) {
       const isMatch = workflowUrl === undefined || waiter.workflowUrl === workflowUrl;
       if (isMatch && waiters.length === count) return { waiters, next: after };
@@ -72,7 +72,7 @@ export const listAllWaiters = operation({
   async handle({ query: { cursor: cursorText, count, workflowUrl } }, { reads, cursors }, { instanceId }) {
     const scope = { operation: 'waiters', instanceId, filters: { workflowUrl } };
     const start =
-      cursorText === undefined || cursorText === '' ? null : positionOf((await cursors.open(scope, cursorText)).after);
+      cursorText === undefined || cursorText === '' ? null : parsePosition((await cursors.open(scope, cursorText)).after);
     const waiterQuery = { instanceId, workflowUrl, start, count: count ?? LIMITS.allWaitersPageDefault };
     const { waiters, next } = await readWaiters(reads.events, waiterQuery);
     const position = next && { after: positionText(next), horizon: null, remaining: null };

@@ -1,4 +1,4 @@
-/** Requests to the webhooks that runs created. Each request becomes an event for the run. Requires no token. */
+/** Operations that call the webhooks of runs. Each request becomes an event for the run and requires no token. */
 
 import { type EventContent, readTraceContext } from '@everstep/sdk/protocol';
 import Type from 'typebox';
@@ -12,7 +12,7 @@ import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
 import { Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 import { encodedBody } from '../../responses/encoded-bytes.js';
-import { KEPT_EVENTS_LIMIT } from './notify.js';
+import { STORED_EVENT_LIMITS } from './notify.js';
 
 /** Headers of the connection, which are not part of the request. */
 const HOP_BY_HOP: readonly string[] = [
@@ -65,7 +65,7 @@ export function webhookResponse(outcome: Awaited<ReturnType<ApiContext['service'
     case 'too-many-kept':
       throw new ApiError(
         'too-many-events',
-        `the run of this webhook has reached the limit of stored events (${KEPT_EVENTS_LIMIT}); make the run wait for some of them first`,
+        `the run of this webhook has reached the limit of stored events (${STORED_EVENT_LIMITS}); make the run wait for some of them first`,
       );
   }
 }

@@ -15,13 +15,14 @@ import { type InsightRange, presentSeries, rangeOf, readSeries } from '../../rea
 const TAG = 'Insights';
 const MAX_WORKFLOWS = 20;
 const MAX_STEPS = 100;
+const MAX_VERSIONS = 20;
 const MAX_FAILURES = 10;
 const MAX_ERROR_LENGTH = 300;
 /** Maximum number of due deliveries that are counted. */
 const MAX_BACKLOG = 1_000;
 const DEFAULT_WINDOW = '24h';
 
-/** Counters by minute may be kept for less than a day, so sums of a day or more start with a whole hour. */
+/** Returns the time of sums. Counters by minute may be kept for less than a day, so sums of a day or more start on the hour. */
 const timeOfSums = ({ from, to }: InsightRange): InsightTime => ({ from: to - from < DAY_MS ? from : startOfHour(from), to });
 
 const getInsights = operation({
@@ -39,13 +40,13 @@ const getInsights = operation({
   async handle({ query: { window = DEFAULT_WINDOW } }, { reads, service, workers, storeRefusal }, { instanceId }) {
     const now = service.now();
     const range = rangeOf(window, now);
-    const [series, totals, due, connections] = await Promise.all([
+    const [series, totals, dueTasks, connections] = await Promise.all([
       readSeries(reads.insights, instanceId, 'runs', range),
       reads.insights.workflowTotals({ instanceId, ...timeOfSums(range) }),
       reads.tasks.dueTasks({ before: now, after: null, limit: MAX_BACKLOG, instanceId }),
       workers.connectionsOf(instanceId),
     ]);
-    const oldestDueAt = due[0]?.dueAt ?? null;
+    const oldestDueAt = dueTasks[0]?.dueAt ?? null;
     const attention = await attentionOf({ reads, service, storeRefusal }, instanceId, oldestDueAt);
     return respond(200, {
       ...presentSeries(series, range),
@@ -53,7 +54,7 @@ const getInsights = operation({
         .toSorted((a, b) => b.started - a.started)
         .slice(0, MAX_WORKFLOWS)
         .map(({ workflow: workflowUrl, ...counts }) => ({ workflowUrl, ...counts })),
-      now: { backlog: due.length, oldestDueAt, workers: connections.length, errors: attention.errors },
+      now: { backlog: dueTasks.length, oldestDueAt, workers: connections.length, errors: attention.groupCount },
       attention: attention.items,
     });
   },
@@ -76,14 +77,14 @@ const presentSteps = ({ steps }: RunCounts): WorkflowInsights['steps'] =>
 async function versionsOf(workers: WorkerDirectory, instanceId: string, url: string): Promise<WorkflowInsights['versions']> {
   const workerUrl = parseWorkerUrl(url);
   if (!workerUrl) return [];
-  const byVersion = new Map<string, number>();
+  const countByVersion = new Map<string, number>();
   for (const { app, workflows, version } of await workers.connectionsOf(instanceId))
     if (app === workerUrl.app && workflows.includes(workerUrl.workflow) && version !== undefined)
-      byVersion.set(version, (byVersion.get(version) ?? 0) + 1);
-  return [...byVersion]
+      countByVersion.set(version, (countByVersion.get(version) ?? 0) + 1);
+  return [...countByVersion]
     .map(([version, count]) => ({ version, workers: count }))
     .sort((a, b) => b.workers - a.workers)
-    .slice(0, MAX_WORKFLOWS);
+    .slice(0, MAX_VERSIONS);
 }
 
 const getWorkflowInsights = operation({

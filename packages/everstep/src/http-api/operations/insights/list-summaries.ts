@@ -21,20 +21,20 @@ import { emptySummary, type SummarizedList, summaryOf } from '../../read-models/
 import { type ExaminedPage, examinedPage } from '../../read-models/list-summaries/scan.js';
 import { type ComparedFilter, hasDuration, matchingRuns, narrowFilter } from '../../read-models/run-scan.js';
 import { deadLetterQuery, isEmptyRange } from '../filters.js';
-import { matches, wordsOf } from '../runs/search-runs.js';
+import { containsWords, wordsOf } from '../runs/search-runs.js';
 
 const TAG = 'Insights';
 const RECORDS_AT_ONCE = 200;
-const DESCRIPTION = `Returns how many entries of the list match the filters, over time. Uses counters if they count what the list contains; otherwise it examines the newest entries, at most ${LIMITS.maxRunsSearched}. \`coveredFrom\` shows whether older entries were not counted. With \`field\`, also returns its most frequent values.`;
+const DESCRIPTION = `Returns how many entries of the list match the filters, over time. Everstep uses its counters if they count exactly the entries of the list. Otherwise it examines the newest entries, at most ${LIMITS.maxRunsSearched}; \`coveredFrom\` shows whether older entries were not counted. With \`field\`, the response also contains the most frequent values of the field.`;
 
 const valueList = (value: string | undefined | null): readonly string[] => (value === undefined || value === null ? [] : [value]);
 
 /** Returns whether the request has no filters except those with these names. */
-const hasOnly = (filters: object, names: readonly string[]): boolean =>
+const hasOnlyFilters = (filters: object, names: readonly string[]): boolean =>
   Object.entries(filters).every(([name, value]) => value === undefined || names.includes(name));
 
-/** A page of a list; a scan starts with the newest entry. */
-const pageOf = <Filter>(instanceId: string, filter: Filter, limit: number): Page<Filter> => ({
+/** Returns the query of the first page of a list, newest entries first. */
+const firstPageOf = <Filter>(instanceId: string, filter: Filter, limit: number): Page<Filter> => ({
   instanceId,
   filter,
   order: 'newest-first',
@@ -59,40 +59,40 @@ const RUN_VALUES: Readonly<Record<RunField, (run: RunRecord) => readonly string[
 interface RunList {
   readonly instanceId: string;
   readonly filter: RunFilter;
-  readonly compared: ComparedFilter;
+  readonly comparedFilter: ComparedFilter;
   readonly subject: InsightSubject | null;
   readonly searchWords: readonly string[];
   readonly valuesOf: ((run: RunRecord) => readonly string[]) | null;
 }
 
-/** A list of runs or messages. */
+/** Returns a list of runs or messages to summarize. */
 function listOfRuns(
   { reads, service }: Pick<ApiContext, 'reads' | 'service'>,
-  { instanceId, filter, compared, subject, searchWords, valuesOf }: RunList,
+  { instanceId, filter, comparedFilter, subject, searchWords, valuesOf }: RunList,
 ): SummarizedList<RunRecord> {
-  const waits = compared.waitingFor !== undefined;
+  const filtersByWait = comparedFilter.waitingFor !== undefined;
   const now = service.now();
-  const texts = pageOf(instanceId, filter, LIMITS.runsSearchedAtOnce);
-  const records = pageOf(instanceId, filter, waits ? LIMITS.foundRunsPageMax : RECORDS_AT_ONCE);
+  const textPage = firstPageOf(instanceId, filter, LIMITS.runsSearchedAtOnce);
+  const recordPage = firstPageOf(instanceId, filter, filtersByWait ? LIMITS.foundRunsPageMax : RECORDS_AT_ONCE);
   const deps = { reads: reads.runs, service: service.runs };
   const readTexts = async (after: Position | null) => {
-    const page = await reads.runs.listSearchableRuns({ ...texts, after });
+    const page = await reads.runs.listSearchableRuns({ ...textPage, after });
     return examinedPage(
       page,
-      page.items.filter((run) => matches(run, searchWords) && hasDuration(run, compared, now)),
+      page.items.filter((run) => containsWords(run, searchWords) && hasDuration(run, comparedFilter, now)),
     );
   };
   const readRecords = async (after: Position | null): Promise<ExaminedPage<RunRecord>> => {
-    const page = await reads.runs.listRuns({ ...records, after });
-    const candidates = page.items.filter((run) => matches({ ...run, labels: run.settings.labels }, searchWords));
-    return examinedPage(page, await matchingRuns(deps, instanceId, candidates, compared));
+    const page = await reads.runs.listRuns({ ...recordPage, after });
+    const candidates = page.items.filter((run) => containsWords({ ...run, labels: run.settings.labels }, searchWords));
+    return examinedPage(page, await matchingRuns(deps, instanceId, candidates, comparedFilter));
   };
   return {
     instanceId,
     subject,
-    oldest: (time) =>
-      reads.runs.listSearchableRuns({ ...texts, filter: { ...filter, ...time }, order: 'oldest-first', limit: 1 }),
-    read: waits ? readRecords : readTexts,
+    readOldest: (time) =>
+      reads.runs.listSearchableRuns({ ...textPage, filter: { ...filter, ...time }, order: 'oldest-first', limit: 1 }),
+    read: filtersByWait ? readRecords : readTexts,
     field: valuesOf && { read: readRecords, valuesOf },
   };
 }
@@ -119,18 +119,18 @@ const summarizeRuns = operation({
     const { workflowUrl, fromDate, toDate } = filterQuery;
     const now = service.now();
     const time = { now, fromDate, toDate };
-    const compared = storeFilterOf(COMPARED_RUN_FILTERS, filterQuery);
+    const comparedFilter = storeFilterOf(COMPARED_RUN_FILTERS, filterQuery);
     const filter = isEmptyRange(filterQuery)
       ? null
-      : narrowFilter(storeFilterOf(INDEXED_RUN_FILTERS, filterQuery), compared, now);
+      : narrowFilter(storeFilterOf(INDEXED_RUN_FILTERS, filterQuery), comparedFilter, now);
     if (filter === null) return respond(200, emptySummary(time, field !== undefined));
-    const isCounted = searchWords.length === 0 && hasOnly(filterQuery, ['workflowUrl', 'fromDate', 'toDate']);
+    const isCounted = searchWords.length === 0 && hasOnlyFilters(filterQuery, ['workflowUrl', 'fromDate', 'toDate']);
     const list = listOfRuns(
       { reads, service },
       {
         instanceId,
         filter,
-        compared,
+        comparedFilter,
         subject: !isCounted ? null : workflowUrl === undefined ? 'runs' : { workflow: workflowUrl },
         searchWords,
         valuesOf: field === undefined ? null : RUN_VALUES[field],
@@ -175,14 +175,14 @@ const summarizeMessages = operation({
       { reads, service },
       {
         instanceId,
-        compared: {},
+        comparedFilter: {},
         filter: {
           ...storeFilterOf(MESSAGE_FILTERS, filterQuery),
           kind: 'message',
           ...(runKeys && { runKeys }),
           ...(state && { statuses: [STATUS_OF_MESSAGE[state]] }),
         },
-        subject: hasOnly({ ...filterQuery, state, messageIds }, ['fromDate', 'toDate']) ? 'messages' : null,
+        subject: hasOnlyFilters({ ...filterQuery, state, messageIds }, ['fromDate', 'toDate']) ? 'messages' : null,
         searchWords: [],
         valuesOf: field === undefined ? null : MESSAGE_VALUES[field],
       },
@@ -214,13 +214,13 @@ const summarizeDeadLetters = operation({
   async handle({ query: { field, ...filterQuery } }, { reads, service, slices }, { instanceId }) {
     const { fromDate, toDate } = filterQuery;
     const filter = { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, filterQuery) } as const;
-    const page = pageOf(instanceId, filter, RECORDS_AT_ONCE);
+    const page = firstPageOf(instanceId, filter, RECORDS_AT_ONCE);
     const read = async (after: Position | null) => examinedPage(await reads.deadLetters.listDeadLetters({ ...page, after }));
     const list: SummarizedList<DeadLetterRecord> = {
       instanceId,
-      // Failed runs are counted, but a dead letter leaves the queue when it is resumed.
+      // No counters apply: they count failed runs, but a dead letter leaves the queue when it is resumed.
       subject: null,
-      oldest: (time) =>
+      readOldest: (time) =>
         reads.deadLetters.listDeadLetters({ ...page, filter: { ...filter, ...time }, order: 'oldest-first', limit: 1 }),
       read,
       field: field === undefined ? null : { read, valuesOf: DEAD_LETTER_VALUES[field] },

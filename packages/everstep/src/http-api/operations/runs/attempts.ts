@@ -14,28 +14,28 @@ import type { RunReads } from '../../read-models/reads.js';
 import { historyBytes } from '../../read-models/run-histories.js';
 import { RunIdPath, requireRun } from './runs.js';
 
-/** Finds a plain message. Its id contains its run key. */
+/** Finds the run of a plain message by the id of the message, which contains the run key. */
 async function findMessage(store: RunReads, instanceId: string, messageId: string): Promise<RunRecord | null> {
   const runKey = runKeyOfMessage(messageId);
   const run = runKey === null ? null : await store.findRun({ runKey });
   return run?.instanceId === instanceId && run.workflowRunId === messageId ? run : null;
 }
 
-/** Returns the data of a page of attempts, which is read in parts. Returns null when the run was removed. */
+/** Returns the data of attempts, which is read in parts, or null if the run was removed. */
 async function sourceOf(store: RunReads, runKey: string, reserve: RequestContext['reserve']): Promise<AttemptSource | null> {
   const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.maxInlineBytes });
   if (!history) return null;
   const { longestOutBytes } = await store.journalSize({ runKey });
   const payloadBytes = (await store.payloadHead({ runKey }))?.bodyBytes ?? 0;
   await reserve(2 * Math.max(historyBytes(history), longestOutBytes + payloadBytes));
-  const inParts = { runKey, bounds: PART, exchanges: true } as const;
+  const readOptions = { runKey, bounds: PART, exchanges: true } as const;
   return {
     run: history.run,
     payload: await store.loadPayload({ runKey }),
     head: history.steps,
     tasks: history.tasks,
-    steps: () => stepsOf(store, { ...inParts, below: history.journalLength, maxOutBytes: LIMITS.maxInlineBytes }),
-    attempts: () => attemptsOf(store, inParts),
+    steps: () => stepsOf(store, { ...readOptions, below: history.journalLength, maxOutBytes: LIMITS.maxInlineBytes }),
+    attempts: () => attemptsOf(store, readOptions),
     findStep: (stepId, isWhole) => store.findStep({ runKey, stepId, maxOutBytes: isWhole ? NO_LENGTH_LIMIT : 0 }),
   };
 }
@@ -44,7 +44,7 @@ export const listRunAttempts = operation({
   operationId: 'listRunAttempts',
   tag: 'Runs',
   summary: 'List the attempts of a run',
-  description: `Returns attempts oldest first. A failed attempt contains the request, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the response, unless an earlier version recorded it. A successful attempt contains the result of its step. Request bodies are limited to ${LIMITS.maxKeptAttemptRequestBytes} bytes. Those of calls, callbacks and messages are stored; those of steps are reconstructed from the input and the journal. The request of a call that succeeded at its first attempt is not stored and is null. The id can also be that of a plain message.`,
+  description: `Returns attempts, oldest first. A failed attempt contains the request, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the response, unless it was recorded by an earlier version of Everstep. A successful attempt contains the result of its step. Request bodies are limited to ${LIMITS.maxKeptAttemptRequestBytes} bytes. Those of calls, callbacks and messages are stored; those of steps are reconstructed from the input and the journal. The request of a call that succeeded at its first attempt is not stored and is null. The id can also be that of a plain message.`,
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/attempts',
   unknownQuery: 'refuse',

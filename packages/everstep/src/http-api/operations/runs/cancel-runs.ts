@@ -48,10 +48,11 @@ function runFilterOf(filter: CancelFilter): RunFilter {
   };
 }
 
+/** Limits a cancellation to some of the matching runs. */
 export interface CancelBounds {
   /** Maximum number of runs. Default: all matching runs. */
   readonly max?: number;
-  /** Selects the runs to cancel; null selects all. */
+  /** Returns whether a run is canceled. Null cancels all matching runs. */
   readonly only?: ((run: RunRecord) => boolean) | null;
 }
 
@@ -66,16 +67,16 @@ export async function cancelMatching(
   { max = Number.POSITIVE_INFINITY, only = null }: CancelBounds = {},
 ): Promise<number> {
   const horizon = await reads.runs.runHorizon({ instanceId });
-  let cancelled = 0;
+  let canceledCount = 0;
   let after: string | null = null;
   do {
-    const limit = Math.min(PAGE_SIZE, max - cancelled);
+    const limit = Math.min(PAGE_SIZE, max - canceledCount);
     const page = await reads.runs.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     const runKeys = (only ? page.items.filter(only) : page.items).map(({ key }) => key);
-    if (runKeys.length > 0) cancelled += await service.runs.cancelAll({ runKeys });
+    if (runKeys.length > 0) canceledCount += await service.runs.cancelAll({ runKeys });
     after = page.next;
-  } while (after !== null && cancelled < max);
-  return cancelled;
+  } while (after !== null && canceledCount < max);
+  return canceledCount;
 }
 
 export const cancelRuns = operation({
@@ -94,7 +95,7 @@ export const cancelRuns = operation({
   async handle({ body = {} }, context, { instanceId }) {
     const { workflowUrlExactMatch, ...fields } = body;
     if (workflowUrlExactMatch !== undefined && body.workflowUrl === undefined)
-      throw new ApiError('bad-body', '"workflowUrlExactMatch" requires "workflowUrl"');
+      throw new ApiError('bad-body', '"workflowUrlExactMatch" requires "workflowUrl", which is missing');
     if (Object.keys(fields).length === 0)
       throw new ApiError(
         'bad-body',
@@ -103,9 +104,9 @@ export const cancelRuns = operation({
     if (isEmptyRange(body)) return respond(200, { cancelled: 0 });
     const filter = runFilterOf(body);
     if (!body.workflowRunIds) return respond(200, { cancelled: await cancelMatching(filter, context, instanceId) });
-    let cancelled = 0;
+    let canceledCount = 0;
     for (const workflowRunId of new Set(body.workflowRunIds))
-      cancelled += await cancelMatching({ ...filter, workflowRunId }, context, instanceId);
-    return respond(200, { cancelled });
+      canceledCount += await cancelMatching({ ...filter, workflowRunId }, context, instanceId);
+    return respond(200, { cancelled: canceledCount });
   },
 });

@@ -1,4 +1,4 @@
-/** Forks runs: starts a new run from a step of another run, optionally with edited input and results. */
+/** Forks a run: starts a new run from one of its steps, optionally with edited input and results. */
 
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -42,7 +42,7 @@ export const forkRun = operation({
   tag: 'Runs',
   summary: 'Fork a run from one of its steps',
   description:
-    'Creates a new run from a run in any state. It continues at `fromStep` with the steps that were recorded before; you can edit its input and results. The original run and its dead letter entry do not change. Edited steps are marked in the logs. Steps that were planned but not recorded are planned again. Counts like a trigger.',
+    'Creates a new run from a run in any state. It continues at `fromStep` with the steps that were recorded before; you can edit its input and results. The original run and its dead letter entry do not change. Edited steps are marked in the logs. Steps that were planned but not recorded are planned again. The new run counts as a trigger.',
   method: 'POST',
   path: '/v2/workflows/runs/{workflowRunId}/fork',
   unknownQuery: 'refuse',
@@ -69,11 +69,11 @@ export const forkRun = operation({
     const results = resultsOf(body);
     for (const [index, { out }] of results.entries()) refusePlaceholder(run, out, `results.${index}.result`);
     refusePlaceholder(run, input?.body ?? null, 'input.body');
-    const bytes = input ? Buffer.from(input.body) : null;
-    if (bytes && bytes.byteLength > LIMITS.maxBodyBytes) {
+    const inputBytes = input ? Buffer.from(input.body) : null;
+    if (inputBytes && inputBytes.byteLength > LIMITS.maxBodyBytes) {
       throw new ApiError('body-too-large', `body.input.body must not be larger than ${LIMITS.maxBodyBytes} bytes`);
     }
-    if (bytes) allowSize(context, instanceId, bytes);
+    if (inputBytes) allowSize(context, instanceId, inputBytes);
     const runAdmission = await allowRuns(context, instanceId);
     const outcome = await startAllowed(
       context,
@@ -82,7 +82,10 @@ export const forkRun = operation({
         context.service.runs.fork({
           runKey: run.key,
           fromStep,
-          input: bytes && { body: bytes, ...(input?.contentType === undefined ? {} : { contentType: input.contentType }) },
+          input: inputBytes && {
+            body: inputBytes,
+            ...(input?.contentType === undefined ? {} : { contentType: input.contentType }),
+          },
           results,
           workflowRunId: newWorkflowRunId,
           note,

@@ -23,7 +23,7 @@ test('a journal is read in pages; the input is on the first one', async () => {
   assert.deepEqual(second.result, whole.result);
 });
 
-test('the cursor of the last page returns what was added since', async () => {
+test('the cursor of the last page returns the entries that were added since then', async () => {
   await harness.trigger('wait', { 'svc-workflow-runid': 'open' });
   await harness.journalWhen('open', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
   const before = await page('open', 'count=10');

@@ -11,19 +11,20 @@ import { historyBytes, withWholeResult } from '../../read-models/run-histories.j
 import { waitOf } from '../../read-models/waits.js';
 import type { JournalDeps } from './journals.js';
 
-/** Start of a page. */
+/** Position at which a page of a journal starts. */
 export interface JournalPosition {
   /** Index of the first step, in recorded order. */
   readonly step: number;
-  /** Where to read failed attempts from, and how many of those the client already has. */
+  /** Position from which failed attempts are read. Null reads them from the first one. */
   readonly attempts: Position | null;
+  /** Number of failed attempts from that position that the client already has. */
   readonly knownAttempts: number;
 }
 
 const START: JournalPosition = { step: 0, attempts: null, knownAttempts: 0 };
 
 /** Parses the text of a cursor. Cursors are signed, so the text has the form that `positionText` writes. */
-export function journalPosition(text: string | null): JournalPosition {
+export function parseJournalPosition(text: string | null): JournalPosition {
   if (text === null) return START;
   const [step, knownAttempts, attempts] = text.split(' ');
   return { step: Number(step), knownAttempts: Number(knownAttempts), attempts: attempts === '' ? null : (attempts ?? null) };
@@ -36,15 +37,17 @@ export interface JournalPageOptions {
   readonly from: JournalPosition;
   /** Maximum number of steps, of failed attempts and of tasks. */
   readonly count: number;
-  /** Longer results of steps are omitted. */
+  /** Maximum length of the result of a step. Longer results are omitted. */
   readonly maxOutBytes: number;
 }
 
+/** A page of a journal. `next` is the position of its continuation, even if the journal has no more entries yet. */
 export interface JournalPage {
   readonly journal: RunJournal;
   readonly next: JournalPosition;
 }
 
+/** Reads a page of the journal of a run. Throws ApiError if the run was removed. */
 export async function journalPageOf(
   { store, service }: JournalDeps,
   { key: runKey, workflowRunId }: RunRecord,
@@ -54,8 +57,8 @@ export async function journalPageOf(
   const query = { runKey, bounds: { maxRows: count, maxBytes: PART.maxBytes }, maxOutBytes, exchanges: true } as const;
   const history = await store.runHistory(query);
   if (!history) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
-  const isFirst = from.step === 0 && from.attempts === null && from.knownAttempts === 0;
-  const payloadBytes = isFirst ? ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0) : 0;
+  const isFirstPage = from.step === 0 && from.attempts === null && from.knownAttempts === 0;
+  const payloadBytes = isFirstPage ? ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0) : 0;
   await reserve(2 * (historyBytes(history) + payloadBytes + (history.run.resultLeftOut ?? 0)));
   const steps =
     from.step === 0
@@ -74,7 +77,7 @@ export async function journalPageOf(
   const callbackAttempts = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
   const journal = presentJournal(
     { ...page, attempts: callbackAttempts.items },
-    isFirst ? await store.loadPayload({ runKey }) : null,
+    isFirstPage ? await store.loadPayload({ runKey }) : null,
     journalLists(page),
     await waitOf(service, history),
   );

@@ -8,7 +8,14 @@ import type { RunHistory, RunRecord } from '../../../ports/stores/store.js';
 import type { RunService } from '../../../runtime/services/workflow-service.js';
 import type { RequestContext } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
-import { isOfRun, journalLists, presentAttempt, presentJournal, presentJournalStep, presentTask } from '../../presenters/run.js';
+import {
+  isRunAttempt,
+  journalLists,
+  presentAttempt,
+  presentJournal,
+  presentJournalStep,
+  presentTask,
+} from '../../presenters/run.js';
 import { invokedByStep } from '../../presenters/step-fields.js';
 import type { RunReads } from '../../read-models/reads.js';
 import { historyBytes, isWhole, withWholeResult } from '../../read-models/run-histories.js';
@@ -21,15 +28,15 @@ export interface JournalDeps {
   readonly service: Pick<RunService, 'waits'>;
 }
 
-async function* mapParts<Item, Presented>(
+async function* mapParts<Item, PresentedItem>(
   parts: AsyncIterable<readonly Item[]>,
-  present: (items: readonly Item[]) => readonly Presented[],
-): AsyncGenerator<readonly Presented[]> {
+  present: (items: readonly Item[]) => readonly PresentedItem[],
+): AsyncGenerator<readonly PresentedItem[]> {
   for await (const part of parts) yield present(part);
 }
 
 /** Streams a long journal. Each part is read while the previous part is sent. */
-async function longJournal(
+async function streamJournal(
   { store, service }: JournalDeps,
   history: RunHistory,
   payloadBytes: number,
@@ -40,18 +47,18 @@ async function longJournal(
   const { longestOutBytes } = await store.journalSize({ runKey });
   await reserve(2 * Math.max(LIMITS.partBytes, longestOutBytes, payloadBytes + (run.resultLeftOut ?? 0)));
   const { redact } = run.settings;
-  const children = invokedByStep(invoked);
+  const invokedRuns = invokedByStep(invoked);
   const lists = {
     steps: new StreamedList(
       mapParts(stepsOf(store, { runKey, bounds: PART, below: journalLength }), (steps) =>
-        steps.map((step) => presentJournalStep(step, redact, children)),
+        steps.map((step) => presentJournalStep(step, redact, invokedRuns)),
       ),
     ),
     tasks: new StreamedList(
       mapParts(tasksOf(store, { runKey, bounds: PART }), (tasks) => tasks.map((task) => presentTask(task, redact))),
     ),
     attempts: new StreamedList(
-      mapParts(attemptsOf(store, { runKey, bounds: PART }), (attempts) => attempts.filter(isOfRun).map(presentAttempt)),
+      mapParts(attemptsOf(store, { runKey, bounds: PART }), (attempts) => attempts.filter(isRunAttempt).map(presentAttempt)),
     ),
   };
   // The failure callback has few attempts, so they are read at once.
@@ -62,6 +69,7 @@ async function longJournal(
   );
 }
 
+/** Returns the journal of a run. A long journal is read while it is sent. Throws ApiError if the run was removed. */
 export async function journalOf(
   deps: JournalDeps,
   { key: runKey, workflowRunId }: RunRecord,
@@ -71,7 +79,7 @@ export async function journalOf(
   const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.partBytes });
   if (!history) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
   const payloadBytes = (await store.payloadHead({ runKey }))?.bodyBytes ?? 0;
-  if (!isWhole(history) || payloadBytes > LIMITS.partBytes) return longJournal(deps, history, payloadBytes, reserve);
+  if (!isWhole(history) || payloadBytes > LIMITS.partBytes) return streamJournal(deps, history, payloadBytes, reserve);
   await reserve(historyBytes(history) + payloadBytes);
   const payload = await store.loadPayload({ runKey });
   return presentJournal(history, payload, journalLists(history), await waitOf(service, history));

@@ -1,4 +1,4 @@
-/** Responses that are too large: what they omit, where they end, and how much they read at a time. */
+/** Tests large responses: the data that they omit, where they end, and how much they read at a time. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { LIMITS } from '../../../config/limits.js';

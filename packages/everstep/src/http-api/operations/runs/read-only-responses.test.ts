@@ -1,4 +1,4 @@
-/** Data that a read-only token never sees, in any operation and dialect. */
+/** Tests that no operation of any dialect shows secret data to a read-only token. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
@@ -9,7 +9,7 @@ import { UPSTASH_OPERATIONS } from '../../upstash/index.js';
 import { OPERATIONS } from '../index.js';
 
 const SECRET = 'hush-hush';
-/** Appears in payloads, results and responses. */
+/** Text that appears in payloads, results and responses. */
 const PAYLOAD = 'iban-of-a-customer';
 const FORWARDED = { 'svc-forward-authorization': `Bearer ${SECRET}`, 'svc-forward-x-order': 'order-1' };
 const UPSTASH = { 'upstash-telemetry-sdk': 'test' };

@@ -10,12 +10,12 @@ import { Text, UnixMs } from '../../parameters/values.js';
 import { comparisonOf } from '../../presenters/comparison.js';
 import { optional } from '../../presenters/optional.js';
 import { presentReference, stateOfRun } from '../../presenters/run.js';
-import { comparedBytes, comparedRun } from '../../read-models/compared-runs.js';
+import { comparisonBytes, readComparedRun } from '../../read-models/compared-runs.js';
 import type { RunReads } from '../../read-models/reads.js';
 import { RunIdPath, requireRun, workflowCreatedAt } from './runs.js';
 
 /** Returns the latest other run of the same workflow that succeeded. */
-async function findLastSuccessful(store: RunReads, run: RunRecord): Promise<RunRecord> {
+async function findLastSuccessfulRun(store: RunReads, run: RunRecord): Promise<RunRecord> {
   const { items } = await store.listRuns({
     instanceId: run.instanceId,
     filter: { workflowUrls: [run.workflowUrl], statuses: ['succeeded'] },
@@ -24,8 +24,8 @@ async function findLastSuccessful(store: RunReads, run: RunRecord): Promise<RunR
     horizon: null,
     limit: 2,
   });
-  const successful = items.find(({ key }) => key !== run.key);
-  if (successful) return successful;
+  const successfulRun = items.find(({ key }) => key !== run.key);
+  if (successfulRun) return successfulRun;
   const message = `no other run of the workflow ${shown(run.workflowUrl)} has succeeded; name the run to compare with in the query parameter "with"`;
   throw new ApiError('not-found', message);
 }
@@ -57,11 +57,11 @@ export const compareRuns = operation({
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
     const otherRun =
       otherRunId === undefined
-        ? await findLastSuccessful(reads.runs, run)
+        ? await findLastSuccessfulRun(reads.runs, run)
         : await requireRun(reads.runs, { instanceId, workflowRunId: otherRunId, createdAt: withCreatedAt });
-    await request.reserve((await comparedBytes(reads.runs, run)) + (await comparedBytes(reads.runs, otherRun)));
-    const [remaining, right] = [await comparedRun(reads.runs, run), await comparedRun(reads.runs, otherRun)];
-    return respond(200, await comparisonOf(remaining.compared, right.compared, !remaining.isWhole || !right.isWhole));
+    await request.reserve((await comparisonBytes(reads.runs, run)) + (await comparisonBytes(reads.runs, otherRun)));
+    const [left, right] = [await readComparedRun(reads.runs, run), await readComparedRun(reads.runs, otherRun)];
+    return respond(200, await comparisonOf(left.comparedRun, right.comparedRun, !left.isWhole || !right.isWhole));
   },
 });
 
@@ -82,14 +82,14 @@ function originOf({ origin }: RunRecord): Pick<Relative, 'kind' | 'stepId' | 'st
 
 interface Relatives {
   readonly relatives: Relative[];
-  readonly complete: boolean;
+  readonly isComplete: boolean;
 }
 
 async function ancestorsOf(store: RunReads, run: RunRecord): Promise<Relatives> {
   const relatives: Relative[] = [];
   let descendant: RunRecord | null = run;
   while (descendant?.origin) {
-    if (relatives.length === LIMITS.relativesMax) return { relatives, complete: false };
+    if (relatives.length === LIMITS.relativesMax) return { relatives, isComplete: false };
     const { origin }: RunRecord = descendant;
     if (origin.kind === 'schedule') {
       relatives.push({ kind: 'schedule', scheduleId: origin.scheduleId });
@@ -108,7 +108,7 @@ async function ancestorsOf(store: RunReads, run: RunRecord): Promise<Relatives> 
     }
     descendant = ancestor;
   }
-  return { relatives, complete: true };
+  return { relatives, isComplete: true };
 }
 
 /** Collects descendants generation by generation. */
@@ -117,7 +117,7 @@ async function descendantsOf(store: RunReads, run: RunRecord): Promise<Relatives
   const parents: RunRecord[] = [run];
   for (const parent of parents) {
     const remaining = LIMITS.relativesMax - relatives.length;
-    // One child more than fits reveals that the listing is incomplete.
+    // One child more than fits reveals whether the listing is complete.
     const children = await store.descendantsOf({ runKey: parent.key, limit: remaining + 1 });
     for (const child of children.slice(0, remaining)) {
       const relation = originOf(child);
@@ -130,9 +130,9 @@ async function descendantsOf(store: RunReads, run: RunRecord): Promise<Relatives
       });
       parents.push(child);
     }
-    if (children.length > remaining) return { relatives, complete: false };
+    if (children.length > remaining) return { relatives, isComplete: false };
   }
-  return { relatives, complete: true };
+  return { relatives, isComplete: true };
 }
 
 export const getRunLineage = operation({
@@ -153,7 +153,7 @@ export const getRunLineage = operation({
     return respond(200, {
       ancestors: ancestors.relatives,
       descendants: descendants.relatives,
-      complete: ancestors.complete && descendants.complete,
+      complete: ancestors.isComplete && descendants.isComplete,
     });
   },
 });

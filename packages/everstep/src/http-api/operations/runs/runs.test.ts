@@ -23,8 +23,8 @@ const cancel = (body: unknown) =>
     body: JSON.stringify(body),
   });
 
-/** Waits until the endpoints were called that often for a run. */
-async function called(workflowRunId: string, times: number): Promise<void> {
+/** Waits until the endpoints were called that many times for a run. */
+async function waitForCalls(workflowRunId: string, times: number): Promise<void> {
   const count = () => harness.endpoints.calls.filter(({ request }) => request.run.id === workflowRunId).length;
   for (let turn = 0; count() < times; turn++) {
     assert.ok(turn < 1_000, `the endpoint was called ${count()} times for ${workflowRunId}`);
@@ -85,7 +85,7 @@ test('the log of an ended run shows its steps in groups', async () => {
 
 test('parallel steps are a group with the state of each; the steps attempted now are the group next', async () => {
   await harness.trigger('fan', { 'svc-workflow-runid': 'fan', 'svc-retry-delay': '3600000' });
-  await called('fan', 4);
+  await waitForCalls('fan', 4);
   const [entry] = (await logs('workflowRunId=fan')).runs;
   const group = entry?.steps.find(({ type }) => type === 'parallel');
   assert.deepEqual(
@@ -111,7 +111,7 @@ test('parallel steps are a group with the state of each; the steps attempted now
   assert.equal(next?.steps.at(-1)?.type, 'next');
 
   await harness.trigger('retry', { 'svc-workflow-runid': 'again', 'svc-retry-delay': '3600000' });
-  await called('again', 1);
+  await waitForCalls('again', 1);
   const [again] = (await logs('workflowRunId=again')).runs;
   const [attempt] = again?.steps.at(-1)?.steps ?? [];
   assert.deepEqual([again?.steps.at(-1)?.type, attempt?.state, attempt?.errors?.length], ['next', 'STEP_RETRY', 1]);
@@ -207,7 +207,7 @@ test('the journal shows the input of a run with its redaction', async () => {
 
 test('the journal shows steps, pending tasks and failed attempts', async () => {
   await harness.trigger('fan', { 'svc-workflow-runid': 'journal', 'svc-retry-delay': '3600000', 'svc-timeout': '1m' });
-  await called('journal', 4);
+  await waitForCalls('journal', 4);
   const { status, body } = await harness.call<RunJournal>('GET', '/v2/workflows/runs/journal');
   assert.equal(status, 200);
   assert.deepEqual([body.timeoutMs, body.retryDelay, body.workflowState], [60_000, '3600000', 'RUN_STARTED']);

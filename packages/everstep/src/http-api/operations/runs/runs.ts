@@ -14,7 +14,7 @@ import { presentJournalStep, presentReference, presentResult } from '../../prese
 import type { InvokedByStep } from '../../presenters/step-fields.js';
 import type { RunReads } from '../../read-models/reads.js';
 import { withWholeResult } from '../../read-models/run-histories.js';
-import { journalPageOf, journalPosition, positionText } from './journal-pages.js';
+import { journalPageOf, parseJournalPosition, positionText } from './journal-pages.js';
 import { journalOf } from './journals.js';
 
 export const RunIdPath = Type.Object({ workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'Id of the run.' }) });
@@ -24,6 +24,7 @@ export const workflowCreatedAt = Type.Optional(
   ),
 );
 
+/** Returns the run. Throws ApiError if it does not exist. */
 export async function requireRun(store: RunReads, query: RunId): Promise<RunRecord> {
   const run = await store.findRun(query);
   if (run) return run;
@@ -31,7 +32,7 @@ export async function requireRun(store: RunReads, query: RunId): Promise<RunReco
   throw new ApiError('not-found', `run ${shown(query.workflowRunId)}${creationText} not found`);
 }
 
-/** A recorded invocation contains its run in its result. */
+/** Empty, because the result of a recorded invoke step contains the run that it invoked. */
 const NO_INVOCATIONS: InvokedByStep = new Map();
 
 export const getRun = operation({
@@ -39,7 +40,7 @@ export const getRun = operation({
   tag: 'Runs',
   summary: 'Get the journal of a run',
   description:
-    'Returns the input of the run, the recorded steps in the order in which they were recorded, the pending tasks and the failed attempts. With `count`, returns a page of the steps and failed attempts. The cursor of the last page returns what was added since: a client that follows a run reads nothing twice. The input is only on the first page.',
+    'Returns the input of the run, the recorded steps in the order in which they were recorded, the pending tasks and the failed attempts. With `count`, returns a page of the steps and failed attempts. The cursor of the last page returns the entries that were added since then, so a client that follows a run reads nothing twice. Only the first page contains the input.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}',
   unknownQuery: 'ignore',
@@ -80,7 +81,7 @@ export const getRun = operation({
     const deps = { store: reads.runs, service: service.runs };
     if (count === undefined) return respond(200, await journalOf(deps, run, request));
     const scope = { operation: 'journal', instanceId, filters: { workflowRunId, createdAt: run.createdAt } };
-    const from = journalPosition(cursorText === '' ? null : (await cursors.open(scope, cursorText)).after);
+    const from = parseJournalPosition(cursorText === '' ? null : (await cursors.open(scope, cursorText)).after);
     const { journal, next } = await journalPageOf(deps, run, { from, count, maxOutBytes }, request);
     const cursor = await cursors.seal(scope, { after: positionText(next), horizon: null, remaining: null });
     return respond(200, { ...journal, cursor });
@@ -142,17 +143,17 @@ export const getRunResult = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { workflowRunId }, query, request }, { reads, service, resultWaits }, { instanceId, access }) {
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
-    const redacted = access === 'read-only';
-    const resultOf = async (ended: RunRecord): Promise<RunResult> => {
-      await request.reserve(2 * (ended.resultLeftOut ?? 0));
-      return presentResult(await withWholeResult(reads.runs, ended), redacted);
+    const isRedacted = access === 'read-only';
+    const resultOf = async (endedRun: RunRecord): Promise<RunResult> => {
+      await request.reserve(2 * (endedRun.resultLeftOut ?? 0));
+      return presentResult(await withWholeResult(reads.runs, endedRun), isRedacted);
     };
     if (run.status !== 'active') return respond(200, await resultOf(run));
     const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;
     const reference = { runKey: run.key, workflowRunId, createdAt: run.createdAt };
     const wait = () => service.runs.awaitEnd({ instanceId, run: reference, timeoutMs, signal: request.signal() });
-    const ended = timeoutMs === 0 ? null : await resultWaits.during(instanceId, wait);
-    if (ended) return respond(200, await resultOf(ended));
+    const endedRun = timeoutMs === 0 ? null : await resultWaits.during(instanceId, wait);
+    if (endedRun) return respond(200, await resultOf(endedRun));
     return respond(202, { ...presentReference(run), workflowState: 'RUN_STARTED' as const });
   },
 });

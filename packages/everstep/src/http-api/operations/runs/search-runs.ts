@@ -26,15 +26,15 @@ interface SearchPosition {
 const START: SearchPosition = { part: 'id', after: null };
 const positionText = ({ part, after }: SearchPosition): string => `${part} ${after ?? ''}`;
 
-/** Parses the position of a cursor. Cursors are signed, so the text has the form that positionText writes. */
-function positionOf(text: string): SearchPosition {
+/** Parses the position in a cursor. Throws ApiError if the cursor contains something else. */
+function parsePosition(text: string): SearchPosition {
   const [, part, after] = /^(id|rest) (\d*)$/.exec(text) ?? [];
   if (part !== 'id' && part !== 'rest')
     throw new ApiError('bad-cursor', 'the cursor does not belong to this search; omit it to start from the beginning');
   return { part, after: after === undefined || after === '' ? null : after };
 }
 
-/** Returns the words in lower case, because the search is case-insensitive. */
+/** Returns the distinct words in lower case, because the search is case-insensitive. */
 export function wordsOf(text: string): readonly string[] {
   const words = [...new Set(text.toLowerCase().split(/\s+/))].filter((word) => word !== '');
   if (words.length > LIMITS.maxRunQueryWords)
@@ -46,7 +46,7 @@ export function wordsOf(text: string): readonly string[] {
 }
 
 /** Returns whether each word occurs in a text of the run. */
-export function matches(
+export function containsWords(
   { workflowRunId, workflowUrl, labels, error }: Pick<SearchableRun, 'workflowRunId' | 'workflowUrl' | 'labels' | 'error'>,
   words: readonly string[],
 ): boolean {
@@ -57,9 +57,9 @@ export function matches(
 interface Search extends ScanDeps {
   readonly instanceId: string;
   readonly filter: RunFilter;
-  readonly compared: ComparedFilter;
+  readonly comparedFilter: ComparedFilter;
   readonly order: 'newest-first' | 'oldest-first';
-  /** The query as it was given. */
+  /** The query, without surrounding spaces. */
   readonly text: string;
   readonly words: readonly string[];
   readonly count: number;
@@ -67,27 +67,28 @@ interface Search extends ScanDeps {
 
 interface SearchResult {
   readonly runs: RunRecord[];
-  /** Null when everything was searched. */
+  /** Position at which the next page starts, or null if all runs were searched. */
   next: SearchPosition | null;
+  /** Creation time of the last run that was searched, in Unix ms. Null if no run was searched. */
   searchedUntil: number | null;
 }
 
 /** Finds runs whose id equals the query. */
-async function findId(search: Search, { after }: SearchPosition, result: SearchResult): Promise<void> {
-  const { reads, instanceId, text, count, filter, compared, order } = search;
+async function findById(search: Search, { after }: SearchPosition, result: SearchResult): Promise<void> {
+  const { reads, instanceId, text, count, filter, comparedFilter, order } = search;
   result.next = { part: 'rest', after: null };
-  // With this filter there is only one id, which the second part finds anyway.
+  // With a filter by id, the second part finds the only possible run.
   if (text === '' || filter.workflowRunId !== undefined) return;
-  const byId = { ...filter, workflowRunId: text };
+  const idFilter = { ...filter, workflowRunId: text };
   const { items, next } = await reads.listRuns({
     instanceId,
-    filter: byId,
+    filter: idFilter,
     order,
     after,
     horizon: null,
     limit: count,
   });
-  result.runs.push(...(await matchingRuns(search, instanceId, items, compared)));
+  result.runs.push(...(await matchingRuns(search, instanceId, items, comparedFilter)));
   result.searchedUntil = items.at(-1)?.createdAt ?? null;
   if (next !== null) result.next = { part: 'id', after: next };
 }
@@ -101,22 +102,22 @@ async function searchTexts(search: Search, { after }: SearchPosition, result: Se
     ...search,
     after,
     count: count - result.runs.length,
-    ...(words.length === 0 ? {} : { isMatch: (run) => !wasFoundById(run) && matches(run, words) }),
+    ...(words.length === 0 ? {} : { isMatch: (run) => !wasFoundById(run) && containsWords(run, words) }),
   });
   result.runs.push(...runs);
   result.next = next === null ? null : { part: 'rest', after: next };
   result.searchedUntil = scannedUntil ?? result.searchedUntil;
 }
 
-async function find(search: Search, start: SearchPosition): Promise<SearchResult> {
+async function findRuns(search: Search, start: SearchPosition): Promise<SearchResult> {
   const result: SearchResult = { runs: [], next: start, searchedUntil: null };
-  if (start.part === 'id') await findId(search, start, result);
+  if (start.part === 'id') await findById(search, start, result);
   if (result.next?.part === 'rest' && result.runs.length < search.count) await searchTexts(search, result.next, result);
   return result;
 }
 
-/** Reads the named runs again, each by its creation time and id. Removed runs are absent. */
-async function namedRuns(reads: RunStore, instanceId: string, names: readonly string[]): Promise<readonly RunRecord[]> {
+/** Reads runs by their names, which consist of creation time and id. Removed runs are omitted. */
+async function readNamedRuns(reads: RunStore, instanceId: string, names: readonly string[]): Promise<readonly RunRecord[]> {
   if (names.length > LIMITS.maxNamedRuns)
     throw new ApiError(
       'bad-parameter',
@@ -131,7 +132,7 @@ async function namedRuns(reads: RunStore, instanceId: string, names: readonly st
   return runs.filter((run) => run !== null);
 }
 
-const NamedRun = Type.String({
+const RunName = Type.String({
   pattern: '^\\d{1,15}\\..',
   maxLength: LIMITS.maxRunIdLength + 16,
   description: 'Creation time of the run in Unix milliseconds, a dot and the id of the run.',
@@ -157,8 +158,8 @@ export const searchRuns = operation({
     order: RunOrder,
     run: Type.Optional(
       AnyOf(
-        NamedRun,
-        `Only these runs, such as \`1767225600000.order-17\`, at most ${LIMITS.maxNamedRuns}, without the removed ones; all other parameters are ignored. For clients that keep a list up to date`,
+        RunName,
+        `Only these runs, such as \`1767225600000.order-17\`, at most ${LIMITS.maxNamedRuns}. Removed runs are omitted, and all other parameters are ignored. For clients that keep a list up to date`,
         'before-a-run',
       ),
     ),
@@ -181,14 +182,14 @@ export const searchRuns = operation({
       return runs.map((run) => presentFoundRun(run, waits.get(run.key)));
     };
     if (runNames !== undefined) {
-      const runs = await namedRuns(reads.runs, instanceId, runNames);
+      const runs = await readNamedRuns(reads.runs, instanceId, runNames);
       return respond(200, { runs: await presentRuns(runs), searchedUntil: null, complete: true });
     }
     const text = q.trim();
     const words = wordsOf(text);
     const scope = { operation: 'search-runs', instanceId, filters: { ...filterQuery, q: text } };
     const start =
-      cursorText === undefined || cursorText === '' ? START : positionOf((await cursors.open(scope, cursorText)).after);
+      cursorText === undefined || cursorText === '' ? START : parsePosition((await cursors.open(scope, cursorText)).after);
     if (isEmptyRange(filterQuery)) return respond(200, { runs: [], searchedUntil: null, complete: true });
     const search = {
       reads: reads.runs,
@@ -196,13 +197,13 @@ export const searchRuns = operation({
       slices,
       instanceId,
       filter: storeFilterOf(INDEXED_RUN_FILTERS, filterQuery),
-      compared: storeFilterOf(COMPARED_RUN_FILTERS, filterQuery),
+      comparedFilter: storeFilterOf(COMPARED_RUN_FILTERS, filterQuery),
       text,
       words,
       order: filterQuery.order ?? ('newest-first' as const),
       count: count ?? LIMITS.foundRunsPageDefault,
     };
-    const { runs, next, searchedUntil } = await find(search, start);
+    const { runs, next, searchedUntil } = await findRuns(search, start);
     const position = next && { after: positionText(next), horizon: null, remaining: null };
     const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
     return respond(200, { ...cursor, runs: await presentRuns(runs), searchedUntil, complete: next === null });

@@ -1,4 +1,4 @@
-/** The field `waiting` of active runs in searches, logs and journals, and filters by it and by durations. */
+/** Tests the field `waiting` of active runs in searches, logs and journals, and the filters by it and by duration. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Waiting } from '../../../contract/fields/wait-reason.js';
@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => harness.close());
 
-/** What the run waits for, which all operations must agree on. */
+/** Returns the reason why the run is waiting, and asserts that all operations return the same one. */
 async function waitingOf(runId: string): Promise<Waiting | undefined> {
   const { body: found } = await harness.call<RunSearchPage>('GET', `/v2/workflows/search?workflowRunId=${runId}`);
   const { body: logged } = await harness.call<{ readonly runs: readonly RunLogEntry[] }>(
@@ -29,8 +29,8 @@ async function waitingOf(runId: string): Promise<Waiting | undefined> {
   return waiting;
 }
 
-/** Waits until the run waits. */
-async function waits(runId: string): Promise<Waiting> {
+/** Returns the reason why the run is waiting, as soon as it waits. */
+async function awaitWaiting(runId: string): Promise<Waiting> {
   for (;;) {
     const waiting = await waitingOf(runId);
     if (waiting !== undefined) return waiting;
@@ -40,20 +40,20 @@ async function waits(runId: string): Promise<Waiting> {
 
 test('a run that waits for an event says so until the event arrives', async () => {
   await harness.trigger('wait', { 'svc-workflow-runid': 'event' });
-  const { kind, text, eventIds, stepName, otherTasks, until } = await waits('event');
+  const { kind, text, eventIds, stepName, otherTasks, until } = await awaitWaiting('event');
   assert.deepEqual([kind, text, eventIds], ['waiting-for-event', `Waiting for event ${JSON.stringify(EVENT_ID)}`, [EVENT_ID]]);
   assert.ok(stepName !== undefined && until !== undefined && otherTasks === undefined);
 });
 
 test('a run waits for its first pending task, and the number of the others is shown', async () => {
   await harness.trigger('fan', { 'svc-workflow-runid': 'fan', 'svc-retries': '3', 'svc-retry-delay': '3600000' });
-  const waiting = await waits('fan');
+  const waiting = await awaitWaiting('fan');
   assert.deepEqual([waiting.kind, waiting.text, waiting.otherTasks], ['retry', 'Waiting for retry 1 of 3', 1]);
 });
 
 test('a delayed run waits for its start time', async () => {
   await harness.trigger('ok', { 'svc-workflow-runid': 'later', 'svc-delay': '1h' });
-  assert.equal((await waits('later')).kind, 'not-before');
+  assert.equal((await awaitWaiting('later')).kind, 'not-before');
 });
 
 test('a run whose request is in flight and a run that has ended do not wait', async () => {
@@ -68,7 +68,7 @@ const idsOf = async (path: string) => {
   return body.runs.map(({ workflowRunId }) => workflowRunId);
 };
 
-test('runs are found by what they wait for, in searches and in the log', async () => {
+test('runs are found by the reason for their wait, in searches and in the log', async () => {
   for (const path of ['/v2/workflows/search', '/v2/workflows/logs']) {
     assert.deepEqual(await idsOf(`${path}?waitingFor=waiting-for-event`), ['event']);
     assert.deepEqual(await idsOf(`${path}?waitingFor=retry&waitingFor=not-before`), ['later', 'fan']);
@@ -83,7 +83,7 @@ test('runs are found by what they wait for, in searches and in the log', async (
   assert.deepEqual(await idsOf('/v2/workflows/search?waitingFor=retry&q=later'), []);
 });
 
-/** Returns how many runs a summary counts. */
+/** Returns the number of runs in a summary. */
 const countOf = async (query: string): Promise<number> => {
   const { body } = await harness.call<ListSummary>('GET', `/v2/insights/runs?${query}`);
   return body.counts.reduce((sum, count) => sum + count, 0);

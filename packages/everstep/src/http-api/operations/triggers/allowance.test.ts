@@ -1,4 +1,4 @@
-/** Budgets and plans at the API: what is rejected and how, and what continues. */
+/** Tests the limits of budgets and plans through the API: which requests are rejected, and which work continues. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -136,7 +136,7 @@ test('a message that is announced as larger than the plan allows is refused befo
   const headers = { authorization: `Bearer ${harness.token}`, 'content-length': 11 };
   const request = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: TRIGGER, headers, agent: false });
   request.on('error', () => {});
-  // The head only.
+  // Sends only the head of the request.
   request.flushHeaders();
   const [response]: IncomingMessage[] = await once(request, 'response');
   assert.ok(response);

@@ -16,7 +16,7 @@ import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
 import { startTriggered } from './trigger.js';
 import { presentTriggered, triggerCommand } from './trigger-command.js';
 
-const FAMILIES = Object.keys(TRIGGER_FAMILIES);
+const FAMILY_NAMES = Object.keys(TRIGGER_FAMILIES);
 
 const BatchItem = Type.Object(
   {
@@ -65,8 +65,8 @@ function headersOf(item: BatchItem): Readonly<Record<string, string>> {
 
 async function triggerItem(rawItem: unknown, context: ApiContext, request: RequestContext, caller: Caller): Promise<ItemResult> {
   const item = validate(BatchItem, rawItem, 'the item');
-  const received = headersOf(item);
-  const { values, families } = readPrefixedHeaders(TriggerHeaders, FAMILIES, received, request.dialect);
+  const itemHeaders = headersOf(item);
+  const { values, families } = readPrefixedHeaders(TriggerHeaders, FAMILY_NAMES, itemHeaders, request.dialect);
   if (values['Wait-For-Result'] !== undefined) {
     const name = request.dialect.spell('Wait-For-Result');
     throw new ApiError(
@@ -82,8 +82,8 @@ async function triggerItem(rawItem: unknown, context: ApiContext, request: Reque
       headers: values,
       carried: families,
       body: bytes,
-      contentType: received['content-type'] ?? contentType,
-      received,
+      contentType: itemHeaders['content-type'] ?? contentType,
+      received: itemHeaders,
     },
     context,
     request,

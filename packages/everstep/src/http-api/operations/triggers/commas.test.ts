@@ -54,7 +54,7 @@ function twoValuesOf(item: TSchema, name: string): readonly [string, string] {
   return ['http://a b.test/?x', 'http://c.test/'];
 }
 
-test('every multi-value parameter accepts any comma and repetition', () => {
+test('every multi-value parameter accepts any notation of commas and repetition', () => {
   assert.ok(LISTED.length > 60, String(LISTED.length));
   for (const { operation, name, item } of LISTED) {
     const schema = Type.Object({ [name]: operation.query?.properties[name] ?? Type.Never() });
@@ -169,14 +169,14 @@ const BULKS: readonly (readonly [Dialect, Method, string])[] = DIALECTS.flatMap(
     : []),
 ]);
 
-test('every bulk accepts dlqIds and filters with any comma', async () => {
+test('every bulk operation accepts dlqIds and filters with any notation of commas', async () => {
   for (const [dialect, method, path] of BULKS) {
     for (const [spelling, write] of Object.entries(SPELLINGS)) {
       const name = `${dialect} ${method} ${path}, ${spelling}`;
       const label = `bulk-${name.replaceAll(/\W/g, '-')}`;
       const [a = '', b = ''] = await harness.fail(2, { 'svc-label': label, 'svc-flow-control-key': `${label},1` });
       const call = (query: string) =>
-        harness.call(method, `${path}?${query}`, { headers: { ...HEADERS[dialect], ...elsewhere(method) } });
+        harness.call(method, `${path}?${query}`, { headers: { ...HEADERS[dialect], ...otherLabelHeaders(method) } });
       const byIds = await call(write('dlqIds', `${a},${b},${a}`));
       assert.ok(byIds.status < 300, `${name}: ${JSON.stringify(byIds.body)}`);
       assert.deepEqual(await found(dialect, '/v2/workflows/dlq', `label=${label}`), [], name);
@@ -194,11 +194,11 @@ test('every bulk accepts dlqIds and filters with any comma', async () => {
     }
   }
 });
-/** The runs of a bulk fail again, with another label. */
-const elsewhere = (method: Method): Readonly<Record<string, string>> =>
+/** Returns headers that give the new runs of a bulk operation another label, because they fail again. */
+const otherLabelHeaders = (method: Method): Readonly<Record<string, string>> =>
   method === 'POST' ? { 'svc-label': 'again', 'upstash-label': 'again' } : {};
 
-test('limits of a bulk count the values after splitting', async () => {
+test('limits of a bulk operation apply to the values after splitting', async () => {
   const ids = (count: number) => Array.from({ length: count }, (_, i) => `dlq_${i}`).join(',');
   for (const [dialect, method, path] of BULKS) {
     const max = dialect === 'native' || path.startsWith('/v2/dlq') ? LIMITS.bulkMax : LIMITS.deadLettersPageMax;
@@ -230,7 +230,7 @@ test('a cursor is valid for the same values in another notation only', async () 
   }
 });
 
-test('logs, search and cancel accept filters with any comma', async () => {
+test('logs, search and cancel accept filters with any notation of commas', async () => {
   const labels = [];
   for (const label of ['log-a', 'log-b']) {
     await harness.trigger('hang', {
@@ -262,7 +262,7 @@ test('logs, search and cancel accept filters with any comma', async () => {
   assert.equal(await cancel('label=log-x%2Clog-b&workflowUrl=http%3A%2F%2Fn%2F%2Chttp%3A%2F%2Fw.test%2F'), 1);
 });
 
-test('events and cancel of messages accept filters with any comma, including in a body', async () => {
+test('events and cancel of messages accept filters with any notation of commas, including in a body', async () => {
   const send = async (label: string, key = label) => {
     const { body } = await harness.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/hang', {
       headers: { 'upstash-label': label, 'upstash-flow-control-key': key, 'upstash-flow-control-value': 'parallelism=1' },

@@ -1,4 +1,4 @@
-/** Headers with the settings of a run. Names are without the prefix. */
+/** Headers with the settings of a run. Their names are given without the prefix. */
 import Type, { type StaticDecode, type TOptional, type TSchema } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -17,11 +17,11 @@ import {
   WorkflowUrl,
 } from '../../parameters/values.js';
 
-/** Longer than the name of any time zone. */
+/** Maximum length of the name of a time zone. No IANA name is longer. */
 const MAX_TIME_ZONE_LENGTH = 64;
 
-/** The schema of a header with a value of each kind. */
-const SCHEMAS = {
+/** Functions that return the schema of a header, by the kind of its value. */
+const SCHEMA_FACTORIES = {
   count: ({ maximum, absent, description }: SettingOf<'count'>) =>
     Type.Integer({ minimum: 0, maximum: LIMITS[maximum], default: LIMITS[absent], description }),
   duration: ({ leastMs, mostMs, description, examples }: SettingOf<'duration'>) =>
@@ -36,23 +36,23 @@ const SCHEMAS = {
 };
 type SettingOf<Kind> = Extract<SettingHeader, { readonly kind: Kind }>;
 type Schemas<Table extends SettingTable> = {
-  [Name in keyof Table]: TOptional<ReturnType<(typeof SCHEMAS)[Table[Name]['kind']]>>;
+  [Name in keyof Table]: TOptional<ReturnType<(typeof SCHEMA_FACTORIES)[Table[Name]['kind']]>>;
 };
 
 function schemaOf(setting: SettingHeader): TSchema {
-  const schema: (setting: never) => TSchema = SCHEMAS[setting.kind];
-  // The function is the one for the kind of the setting.
-  return schema(setting as never);
+  const createSchema: (setting: never) => TSchema = SCHEMA_FACTORIES[setting.kind];
+  // The function accepts the setting, because it was selected by its kind.
+  return createSchema(setting as never);
 }
 
-/** Optional headers, one for each setting of the table. */
+/** Returns optional headers, one for each setting of the table. */
 const headersOf = <Table extends SettingTable>(table: Table): Schemas<Table> =>
   Object.fromEntries(
     Object.entries(table).map(([name, setting]) => [name, Type.Optional(schemaOf(setting))]),
-    // Each schema is that of the kind of the setting.
+    // Each schema was created for the kind of its setting.
   ) as Schemas<Table>;
 
-/** Headers that a resume or restart also accepts. */
+/** Headers of a resume or restart, with the settings that it can override. */
 export const overrideHeaders = headersOf(OVERRIDE_HEADERS);
 /** Headers of triggers and schedules. */
 export const settingHeaders = headersOf(SETTING_HEADERS);
@@ -111,13 +111,16 @@ export type TriggerHeaders = StaticDecode<typeof TriggerHeaders>;
 
 export const FORWARD = 'Forward-';
 export const FAILURE_CALLBACK_FORWARD = 'Failure-Callback-Forward-';
-/** The longer name comes first, because a header belongs to the first family that matches. */
+/**
+ * Families of headers that a trigger accepts, with their descriptions. The longer name comes first, because a header belongs to
+ * the first family that matches.
+ */
 export const TRIGGER_FAMILIES = Object.freeze({
   [FAILURE_CALLBACK_FORWARD]: 'Sent as a header of the failure callback, without the prefix.',
   [FORWARD]: 'Sent as a header to the workflow, without the prefix.',
 });
 
-/** Caller that a destination is checked for. */
+/** Request and queue instance for which a destination is checked. */
 export interface DestinationUse {
   readonly context: ApiContext;
   readonly request: RequestContext;
@@ -125,8 +128,8 @@ export interface DestinationUse {
 }
 
 /**
- * Throws ApiError when the instance must not call the URL. `header` is the header that contains the URL; null stands for
- * the workflow URL.
+ * Throws ApiError if the instance must not call the URL. `header` is the name of the header with the URL, or null for the
+ * workflow URL.
  */
 export function checkDestination(url: string, header: string | null, use: DestinationUse): void {
   if (isWorkerUrl(url)) return;

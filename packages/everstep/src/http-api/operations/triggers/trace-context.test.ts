@@ -1,4 +1,4 @@
-/** The trace context of a request becomes part of what it creates. */
+/** Tests that the trace context of a request is stored with the runs that the request creates. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { TriggeredRun } from '../../../contract/runs.js';
@@ -16,7 +16,7 @@ after(() => harness.close());
 const traceOf = async (workflowRunId: string) =>
   (await harness.store.findRun({ instanceId: 'qi_1', workflowRunId }))?.settings.trace;
 
-test('a trigger stores its trace context with the run, and an invalid one does not matter', async () => {
+test('a trigger stores its trace context with the run and ignores an invalid one', async () => {
   const trigger = async (headers: Record<string, string>) => {
     const { status, body } = await harness.call<TriggeredRun>('POST', '/v2/trigger/http://w.test/ok', { headers });
     assert.equal(status, 200);

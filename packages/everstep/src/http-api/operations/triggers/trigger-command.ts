@@ -32,7 +32,7 @@ import {
 type SettingHeaders = Pick<TriggerHeaders, keyof TriggerHeaders & keyof ScheduleHeaders>;
 
 export interface TriggerRequest {
-  /** Destination as it was given. It is validated here. */
+  /** Destination that the client sent, not yet validated. */
   readonly destination: string;
   /** Name of the destination in error messages. */
   readonly destinationName: string;
@@ -66,31 +66,35 @@ function flowControlOf(headers: SettingHeaders, request: RequestContext): FlowCo
   );
 }
 
-/** Returns the settings that the headers of the table contain. `absent`: settings without a header get their default, or none. */
+/** Returns the settings of the table. `absentValues` selects the value of settings without a header: their default, or none. */
 export const valuesOf = <Settings>(
   table: SettingTable,
   headers: Readonly<Record<string, unknown>>,
-  absent: 'defaults' | 'none',
+  absentValues: 'defaults' | 'none',
 ) =>
   Object.fromEntries(
     Object.entries(table).flatMap(([name, setting]) => {
       if (setting.field === undefined) return [];
-      return [[setting.field, headers[name] ?? (absent === 'defaults' ? defaultOf(setting) : undefined)] as const];
+      return [[setting.field, headers[name] ?? (absentValues === 'defaults' ? defaultOf(setting) : undefined)] as const];
     }),
     // The schema of each header has decoded it into the value of the setting.
   ) as Settings;
 
 function defaultOf(setting: SettingHeader): unknown {
-  const absent = 'absent' in setting ? setting.absent : undefined;
-  return typeof absent === 'string' ? LIMITS[absent] : absent;
+  const defaultValue = 'absent' in setting ? setting.absent : undefined;
+  return typeof defaultValue === 'string' ? LIMITS[defaultValue] : defaultValue;
 }
 
 /**
- * Returns the settings of a run. Throws ApiError when the failure callback is not allowed, limits have no key, or the
- * timeout is too long.
+ * Returns the settings of a run. Throws ApiError if the failure callback is not allowed, if flow control limits have no key, or
+ * if the timeout is too long.
  */
 export function settingsOf(
-  { headers, carried, received }: { readonly headers: SettingHeaders } & Pick<TriggerRequest, 'carried' | 'received'>,
+  {
+    headers,
+    carried,
+    received: itemHeaders,
+  }: { readonly headers: SettingHeaders } & Pick<TriggerRequest, 'carried' | 'received'>,
   use: DestinationUse,
 ): RunSettings {
   const { context, request, instanceId } = use;
@@ -102,12 +106,12 @@ export function settingsOf(
     flowControl: flowControlOf(headers, request),
     failureCallback: callbackUrl === undefined ? null : { url: callbackUrl, headers: carried[FAILURE_CALLBACK_FORWARD] ?? {} },
     steps: undefined,
-    trace: readTraceContext(received?.traceparent === undefined ? request.headers : received),
+    trace: readTraceContext(itemHeaders?.traceparent === undefined ? request.headers : itemHeaders),
     message: undefined,
   });
 }
 
-/** Returns the settings of a schedule: each of its runs has a trace of its own, which links to that of the request. */
+/** Returns the settings of a schedule. Each of its runs has its own trace, which links to the trace of the request. */
 export const scheduledSettings = <Settings extends Pick<RunSettings, 'trace'>>(settings: Settings): Settings =>
   settings.trace ? { ...settings, trace: { ...settings.trace, isLinked: true } } : settings;
 
@@ -119,8 +123,8 @@ export function notBeforeOf(
 ): number | null {
   const notBeforeS = headers['Not-Before'];
   if (notBeforeS === undefined) return headers.Delay === undefined ? null : now + headers.Delay;
-  const notBefore = notBeforeS * 1000;
-  if (notBefore - now <= LIMITS.maxDelayMs) return notBefore;
+  const notBeforeMs = notBeforeS * 1000;
+  if (notBeforeMs - now <= LIMITS.maxDelayMs) return notBeforeMs;
   const max = formatDuration(LIMITS.maxDelayMs);
   throw new ApiError(
     'bad-header',
@@ -138,12 +142,12 @@ export function deduplicationIdOf(trigger: DeduplicationParts, workflowUrl: stri
   const deduplicationId = trigger.headers['Deduplication-Id'];
   if (deduplicationId !== undefined) return `id:${deduplicationId}`;
   if (trigger.headers['Content-Based-Deduplication'] !== true) return null;
-  const forwarded = Object.entries(trigger.carried[FORWARD] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  const hash = createHash('sha256').update(JSON.stringify([workflowUrl, trigger.contentType, forwarded]));
+  const forwardedHeaders = Object.entries(trigger.carried[FORWARD] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const hash = createHash('sha256').update(JSON.stringify([workflowUrl, trigger.contentType, forwardedHeaders]));
   return `content:${hash.update('\n').update(trigger.body).digest('base64url')}`;
 }
 
-/** Returns the dialect of a run: workers understand the native step protocol only, whatever the client sent. */
+/** Returns the dialect of a run. Workers support only the native step protocol, even if the client uses another dialect. */
 export const dialectFor = (workflowUrl: string, { dialect }: RequestContext): DialectName =>
   isWorkerUrl(workflowUrl) ? 'native' : dialect.name;
 
@@ -172,7 +176,7 @@ export function triggerCommand(
   };
 }
 
-/** Returns the response to a trigger. It reports when no connected worker serves the workflow. */
+/** Returns the response to a trigger. If no connected worker serves the workflow, the response states since when. */
 export function presentTriggered(
   { kind, run }: TriggerOutcome,
   { instanceId, workflowUrl }: Pick<TriggerCommand, 'instanceId' | 'workflowUrl'>,

@@ -1,4 +1,4 @@
-/** Starts a run. */
+/** Operation that starts a run. */
 
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -15,16 +15,16 @@ import { type Target, TRIGGER_PATH } from '../../server/target.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
 import { presentTriggered, triggerCommand } from './trigger-command.js';
 
-const RAW = /^(?:https?|worker):/i;
+const RAW_URL = /^(?:https?|worker):/i;
 
 /**
- * Returns the workflow URL that follows `before` in the path. A raw URL ends with the query of the request. A percent-encoded
+ * Returns the workflow URL that follows the prefix in the path. A raw URL ends with the query of the request. A percent-encoded
  * URL contains its own query, and anything after it in the path belongs to it too.
  */
-export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): string {
-  const pathUrl = path.slice(before.length);
+export function destinationOf({ path, query }: Target, prefix = TRIGGER_PATH): string {
+  const pathUrl = path.slice(prefix.length);
   let url = pathUrl;
-  if (!RAW.test(pathUrl)) {
+  if (!RAW_URL.test(pathUrl)) {
     try {
       url = decodeURIComponent(pathUrl);
     } catch {
@@ -36,8 +36,7 @@ export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): s
 }
 
 /**
- * Starts the run if it is allowed. A deduplicated run does not count against the daily limit. Throws ApiError when it is
- * not allowed.
+ * Starts a run. Throws ApiError if the instance may not start it. A deduplicated run does not count against the daily limit.
  */
 export async function startTriggered(command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> {
   const { instanceId } = command;
@@ -108,10 +107,10 @@ export const triggerRun = operation({
     return context.resultWaits.during(instanceId, async () => {
       const outcome = await startTriggered(command, context);
       const { run } = outcome;
-      const ended = await context.service.runs.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
-      const { noWorker, ...triggered } = presentTriggered(outcome, command, context);
-      if (ended) return respond(200, { ...triggered, ...presentResult(ended) });
-      return respond(202, { ...triggered, ...optional('noWorker', noWorker), workflowState: 'RUN_STARTED' as const });
+      const endedRun = await context.service.runs.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
+      const { noWorker, ...triggeredRun } = presentTriggered(outcome, command, context);
+      if (endedRun) return respond(200, { ...triggeredRun, ...presentResult(endedRun) });
+      return respond(202, { ...triggeredRun, ...optional('noWorker', noWorker), workflowState: 'RUN_STARTED' as const });
     });
   },
 });

@@ -65,11 +65,11 @@ test('each reason is one sentence with its times and has its fields', () => {
     ],
     [
       { kind: 'destination-held', hold, probeAt: T0 },
-      `http://w.test is held because it fails repeatedly, since ${ISO}: 10 failures in a row. The next probe is sent at ${ISO}.`,
+      `http://w.test has been held since ${ISO} because it fails repeatedly: 10 failures in a row. The next probe is sent at ${ISO}.`,
     ],
     [
       { kind: 'destination-held', hold: { ...hold, by: 'hand', reason: 'deploying.' }, probeAt: null },
-      `http://w.test was held manually, since ${ISO}: deploying.`,
+      `http://w.test has been held manually since ${ISO}: deploying.`,
     ],
     [{ kind: 'queued' }, 'Due, waiting for a delivery slot.'],
     [

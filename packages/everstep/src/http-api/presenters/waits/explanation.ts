@@ -9,7 +9,7 @@ import { presentReference, stateOfRun } from '../run.js';
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 const quoteAll = (texts: readonly string[]): string => texts.map((text) => JSON.stringify(text)).join(' or ');
-const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+const endSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 type FlowControlReason = Extract<WaitReason, { readonly kind: 'flow-control' }>;
 
@@ -28,7 +28,7 @@ const NO_SLOT: Readonly<Record<QueuedBecause, string>> = {
   plan: 'the queue instance has reached the parallelism limit of its plan',
   'fair-share': 'the account has used its fair share of slots',
   'long-deliveries': 'the delivery has a long timeout, and the account has used its fair share of long deliveries',
-  host: 'the limit of deliveries to its host is reached',
+  host: 'the limit of concurrent deliveries to its host has been reached',
   workers: 'all slots of the connected workers are in use',
   memory: 'the events and requests that its run sends need more memory than its account has available',
 };
@@ -60,10 +60,10 @@ export function presentReason(reason: WaitReason, isCall: boolean, redact: Redac
       };
     case 'retry': {
       const { retry, maxRetries, at, error } = reason;
-      const failed = error === null ? '' : ` The previous attempt failed: ${sentence(error)}`;
+      const failureText = error === null ? '' : ` The previous attempt failed: ${endSentence(error)}`;
       return {
         kind,
-        message: `Retry ${retry} of ${maxRetries}, due at ${isoOf(at)}.${failed}`,
+        message: `Retry ${retry} of ${maxRetries}, due at ${isoOf(at)}.${failureText}`,
         retry,
         maxRetries,
         at,
@@ -88,11 +88,14 @@ export function presentReason(reason: WaitReason, isCall: boolean, redact: Redac
     }
     case 'destination-held': {
       const { origin, by, reason: cause, since } = reason.hold;
-      const holdText = by === 'hand' ? 'was held manually' : 'is held because it fails repeatedly';
+      const holdText =
+        by === 'hand'
+          ? `has been held manually since ${isoOf(since)}`
+          : `has been held since ${isoOf(since)} because it fails repeatedly`;
       const probe = reason.probeAt === null ? '' : ` The next probe is sent at ${isoOf(reason.probeAt)}.`;
       return {
         kind,
-        message: `${origin} ${holdText}, since ${isoOf(since)}: ${sentence(cause)}${probe}`,
+        message: `${origin} ${holdText}: ${endSentence(cause)}${probe}`,
         origin,
         heldBy: by,
         heldSince: since,
@@ -138,7 +141,7 @@ const SUBJECTS: Readonly<Record<ExplainedTask['what'], string>> = {
   message: 'Pending: delivery of the message',
   'failure-callback': 'The run failed. Pending: failure callback',
 };
-const ENDS: Readonly<Record<Explanation['run']['status'], string>> = {
+const SUMMARIES_WITHOUT_TASKS: Readonly<Record<Explanation['run']['status'], string>> = {
   active: 'The run is active and is being processed; nothing is pending.',
   succeeded: 'The run succeeded; nothing is pending.',
   failed: 'The run failed; nothing is pending.',
@@ -149,8 +152,8 @@ function subjectOf({ what, stepName }: ExplanationResponse['tasks'][number]): st
   return what === 'step' && stepName !== undefined ? `Pending: step ${JSON.stringify(stepName)}` : SUBJECTS[what];
 }
 
-/** What tasks with the same reason are doing, in the singular and the plural. */
-const ACTIVITIES: Readonly<Record<Reason['kind'] | 'parked', readonly [one: string, several: string]>> = {
+/** Descriptions of tasks by their reason, in the singular and the plural. Tasks without a reason are pending. */
+const ACTIVITIES: Readonly<Record<Reason['kind'] | 'pending', readonly [singular: string, plural: string]>> = {
   'not-before': ['is scheduled for later', 'are scheduled for later'],
   sleeping: ['sleeps', 'sleep'],
   'waiting-for-event': ['waits for an event', 'wait for an event'],
@@ -162,16 +165,16 @@ const ACTIVITIES: Readonly<Record<Reason['kind'] | 'parked', readonly [one: stri
   'no-worker': ['waits for a worker', 'wait for a worker'],
   queued: ['waits for a delivery slot', 'wait for a delivery slot'],
   'in-flight': ['is in flight', 'are in flight'],
-  parked: ['is pending', 'are pending'],
+  pending: ['is pending', 'are pending'],
 };
 
 function summaryOf(tasks: ExplanationResponse['tasks'], status: Explanation['run']['status']): string {
   const [first, ...otherTasks] = tasks;
-  if (!first) return ENDS[status];
+  if (!first) return SUMMARIES_WITHOUT_TASKS[status];
   if (otherTasks.length === 0) return `${subjectOf(first)}. ${first.reasons.map(({ message }) => message).join(' ')}`.trim();
   const counts = new Map<keyof typeof ACTIVITIES, number>();
   for (const { reasons } of tasks) {
-    const kind = reasons[0]?.kind ?? 'parked';
+    const kind = reasons[0]?.kind ?? 'pending';
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
   const activities = [...counts].map(([kind, count]) => `${count} ${ACTIVITIES[kind][count === 1 ? 0 : 1]}`);
@@ -179,12 +182,12 @@ function summaryOf(tasks: ExplanationResponse['tasks'], status: Explanation['run
 }
 
 export function presentExplanation({ run, tasks, shortened }: Explanation): ExplanationResponse {
-  const shown = tasks.map((task) => presentTask(task, run.settings.redact));
+  const presentedTasks = tasks.map((task) => presentTask(task, run.settings.redact));
   return {
     ...presentReference(run),
     workflowState: stateOfRun(run.status),
-    summary: summaryOf(shown, run.status),
-    tasks: shown,
+    summary: summaryOf(presentedTasks, run.status),
+    tasks: presentedTasks,
     ...optional('shortened', shortened),
   };
 }

@@ -19,16 +19,16 @@ const LENGTHS_MS: readonly number[] = [
 ];
 
 export interface Intervals {
-  /** Start in Unix milliseconds. Both times are multiples of the length. */
+  /** Start of the first interval in Unix milliseconds. Both times are multiples of the length. */
   readonly from: number;
-  /** End of the intervals, exclusive. */
+  /** End of the last interval, exclusive. */
   readonly to: number;
   readonly intervalMs: number;
 }
 
-/** Returns at most 120 intervals of a common length that contain both times, Unix ms. */
+/** Returns at most 120 intervals of equal length that cover the range from `firstMs` to `lastMs` (Unix ms). */
 export function intervalsOf(firstMs: number, lastMs: number): Intervals {
-  // One less, because the first interval starts before the first time.
+  // One interval less, because the first interval can start before the first time.
   const neededMs = (lastMs - firstMs + 1) / (MAX_INTERVALS - 1);
   const intervalMs = LENGTHS_MS.find((ms) => ms >= neededMs) ?? Math.ceil(neededMs / MAX_LENGTH_MS) * MAX_LENGTH_MS;
   const from = firstMs - (firstMs % intervalMs);

@@ -8,7 +8,7 @@ import type { WorkSlices } from '../../../fairness/work-slices.js';
 import type { InsightStore, InsightSubject } from '../../../ports/stores/insights/insight-store.js';
 import type { Position } from '../../../ports/stores/page.js';
 import { countByInterval, type Intervals, intervalsOf } from './intervals.js';
-import { type ExaminedPage, scan } from './scan.js';
+import { type ExaminedPage, scanList } from './scan.js';
 
 const MAX_VALUES = 20;
 /** The longest retention of counters, in whole days. */
@@ -18,12 +18,13 @@ const OTHER_WORKFLOWS = '';
 
 type Histogram = Omit<ListSummary, 'topValues'>;
 
-/** The time that a list covers. */
+/** The current time and the time filter of a list. */
 export interface ListTime {
   /** Current time in Unix milliseconds. */
   readonly now: number;
-  /** Filter by time: Unix ms, inclusive. */
+  /** Start of the time filter in Unix milliseconds, inclusive. */
   readonly fromDate: number | undefined;
+  /** End of the time filter in Unix milliseconds, inclusive. */
   readonly toDate: number | undefined;
 }
 
@@ -44,52 +45,52 @@ const PERIODS = [
   ['minute', MINUTE_MS],
 ] as const;
 
-/** Returns the periods whose counters are those of the list; null if the filter by time contains only a part of one. */
+/** Returns the periods whose counters count the list, or null if the time filter contains only a part of a period. */
 function periodsIn({ from, to, intervalMs }: Intervals, { fromDate = from, toDate = to - 1, now }: ListTime) {
   const isWhole = (periodMs: number): boolean =>
     periodMs <= intervalMs && fromDate % periodMs === 0 && (toDate >= now || (toDate + 1) % periodMs === 0);
   const [period, periodMs] = PERIODS.find(([, lengthMs]) => isWhole(lengthMs)) ?? [null, 0];
   if (period === null) return null;
-  const first = Math.max(fromDate, now - (now % DAY_MS) - MAX_DAYS * DAY_MS);
-  const last = Math.min(toDate, now);
-  return { period, from: first, to: Math.max(first, last - (last % periodMs) + periodMs) };
+  const firstMs = Math.max(fromDate, now - (now % DAY_MS) - MAX_DAYS * DAY_MS);
+  const lastMs = Math.min(toDate, now);
+  return { period, from: firstMs, to: Math.max(firstMs, lastMs - (lastMs % periodMs) + periodMs) };
 }
 
-interface CountedList extends Pick<SummarizedList<Entry>, 'instanceId' | 'oldest'> {
-  /** Its counters are those of all entries of the list, apart from their time. */
+interface CountedList extends Pick<SummarizedList<Entry>, 'instanceId' | 'readOldest'> {
+  /** Subject of the counters that count the entries of the list. */
   readonly subject: InsightSubject;
 }
 
-/** Returns the histogram from counters; null if they do not count what the list contains. */
+/** Returns the histogram from counters, or null if they do not count exactly the entries of the list. */
 async function histogramOfCounters(
   { insights }: Pick<SummarySources, 'insights'>,
-  { instanceId, subject, oldest }: CountedList,
+  { instanceId, subject, readOldest }: CountedList,
   time: ListTime,
 ): Promise<Histogram | null> {
-  const oldestAt = time.fromDate === undefined ? (await oldest({})).items[0]?.createdAt : undefined;
+  const oldestAt = time.fromDate === undefined ? (await readOldest({})).items[0]?.createdAt : undefined;
   const range = rangeOf(time, oldestAt);
   const periods = periodsIn(range, time);
   if (periods === null) return null;
   const query = { instanceId, ...periods };
-  const startedOf = async (counterSubject: InsightSubject) =>
+  const readStartedCounts = async (counterSubject: InsightSubject) =>
     (await insights.series({ ...query, subject: counterSubject })).map(({ start, counts }) => [start, counts.started] as const);
   if (typeof subject === 'object') {
-    // Some runs of the workflow may be among those that are counted together.
-    const uncountedWorkflows = await startedOf({ workflow: OTHER_WORKFLOWS });
-    if (uncountedWorkflows.some(([, started]) => started > 0)) return null;
+    // Runs of the workflow may be counted there, together with runs of other workflows.
+    const otherWorkflows = await readStartedCounts({ workflow: OTHER_WORKFLOWS });
+    if (otherWorkflows.some(([, started]) => started > 0)) return null;
   }
-  const counts = countByInterval(range, await startedOf(subject));
-  const first = counts.findIndex((count) => count > 0);
-  const firstAt = first < 0 ? range.to : range.from + first * range.intervalMs;
+  const counts = countByInterval(range, await readStartedCounts(subject));
+  const firstIndex = counts.findIndex((count) => count > 0);
+  const firstAt = firstIndex < 0 ? range.to : range.from + firstIndex * range.intervalMs;
   // Counters of old minutes are removed, and runs from before an upgrade are not counted.
-  const isOlder = async (): Promise<boolean> => {
+  const hasEntriesBefore = async (): Promise<boolean> => {
     if (time.fromDate === undefined) return oldestAt !== undefined && oldestAt < firstAt;
-    // A short time is fast to search. Most lists have entries in their first interval.
+    // A short range is fast to search, and most lists have entries in their first interval.
     const toDate = Math.min(time.toDate ?? firstAt, firstAt - 1);
-    return toDate >= time.fromDate && (await oldest({ fromDate: time.fromDate, toDate })).items.length > 0;
+    return toDate >= time.fromDate && (await readOldest({ fromDate: time.fromDate, toDate })).items.length > 0;
   };
-  const hasOlder = await isOlder();
-  if (hasOlder && first < 0) return null;
+  const hasOlder = await hasEntriesBefore();
+  if (hasOlder && firstIndex < 0) return null;
   return { ...range, counts, source: 'counters', coveredFrom: hasOlder ? firstAt : null };
 }
 
@@ -102,16 +103,19 @@ interface Entry {
 interface FieldOfList<Listed> {
   /** Reads a page of the list, newest first. */
   readonly read: ReadPage<Listed>;
-  /** Values of the field; none if the entry has no value. */
+  /** Returns the values of the field. The list is empty if the entry has no value. */
   readonly valuesOf: (entry: Listed) => readonly string[];
 }
 
-/** Entries that were examined, as many as one request may. */
+/** Result of examining the newest entries, up to the limits of one request. */
 interface ExaminedEntries {
+  /** Number of entries that were examined. */
   readonly examined: number;
+  /** Whether all entries were examined. */
   readonly complete: boolean;
+  /** Creation time of the last examined entry in Unix ms. Undefined if there are no entries. */
   readonly until: number | undefined;
-  /** Their times in the list, Unix ms. */
+  /** Creation times of the examined entries that belong to the list, in Unix ms. */
   readonly times: readonly number[];
 }
 
@@ -123,11 +127,11 @@ async function examine<Listed extends Entry>(
   visit: (entry: Listed) => void,
 ): Promise<ExaminedEntries> {
   const times: number[] = [];
-  const scanned = await scan(slices, instanceId, read, (entry) => {
+  const scanResult = await scanList(slices, instanceId, read, (entry) => {
     times.push(entry.createdAt);
     visit(entry);
   });
-  return { ...scanned, times };
+  return { ...scanResult, times };
 }
 
 /** Returns the histogram of the entries that were examined. */
@@ -149,7 +153,7 @@ class ValueCounts {
     for (const value of new Set(values)) this.counts.set(value, (this.counts.get(value) ?? 0) + 1);
   }
 
-  /** Returns the most frequent ones among the entries that were examined. */
+  /** Returns the most frequent values of the entries that were examined. */
   top({ examined, complete }: ExaminedEntries): TopValues {
     const values = [...this.counts]
       .map(([value, count]) => ({ value, count }))
@@ -159,16 +163,16 @@ class ValueCounts {
   }
 }
 
-/** A list with its sources. `Listed` is read for values of fields. */
+/** A list and its sources. `Listed` is the type of the entries that are read for the values of a field. */
 export interface SummarizedList<Listed extends Entry> {
   readonly instanceId: string;
-  /** Counters of all entries, apart from their time; null: there are none for the filter. */
+  /** Subject of the counters that count the entries of the list. Null if no counters match the filter. */
   readonly subject: InsightSubject | null;
-  /** Reads the oldest entry, of those in this time (Unix ms, inclusive) if it is given. */
-  readonly oldest: (time: Partial<Pick<ListTime, 'fromDate' | 'toDate'>>) => Promise<{ readonly items: readonly Entry[] }>;
+  /** Reads the oldest entry in a range of time (Unix ms, inclusive). */
+  readonly readOldest: (time: Partial<Pick<ListTime, 'fromDate' | 'toDate'>>) => Promise<{ readonly items: readonly Entry[] }>;
   /** Reads a page of the list, newest first. */
   readonly read: ReadPage<Entry>;
-  /** The requested field; null: none. */
+  /** Field whose values are counted, or null. */
   readonly field: FieldOfList<Listed> | null;
 }
 
@@ -179,20 +183,21 @@ export function emptySummary(time: ListTime, hasField: boolean): ListSummary {
   return { ...range, counts: countByInterval(range, []), source: 'entries', coveredFrom: null, topValues };
 }
 
-/** Returns the summary of a list. It examines entries at most once. */
+/** Returns the summary of a list. Examines its entries at most once. */
 export async function summaryOf<Listed extends Entry>(
   sources: SummarySources,
-  { instanceId, subject, oldest, read, field }: SummarizedList<Listed>,
+  { instanceId, subject, readOldest, read, field }: SummarizedList<Listed>,
   time: ListTime,
 ): Promise<ListSummary> {
   const { fromDate = 0, toDate = fromDate } = time;
   if (fromDate > toDate) return emptySummary(time, field !== null);
-  const counterSubject = subject === null ? null : await histogramOfCounters(sources, { instanceId, subject, oldest }, time);
+  const counterHistogram =
+    subject === null ? null : await histogramOfCounters(sources, { instanceId, subject, readOldest }, time);
   if (field === null) {
-    if (counterSubject !== null) return { ...counterSubject, topValues: null };
+    if (counterHistogram !== null) return { ...counterHistogram, topValues: null };
     return { ...histogramOfEntries(await examine(sources, instanceId, read, () => {}), time), topValues: null };
   }
   const values = new ValueCounts();
-  const examined = await examine(sources, instanceId, field.read, (entry) => values.add(field.valuesOf(entry)));
-  return { ...(counterSubject ?? histogramOfEntries(examined, time)), topValues: values.top(examined) };
+  const entries = await examine(sources, instanceId, field.read, (entry) => values.add(field.valuesOf(entry)));
+  return { ...(counterHistogram ?? histogramOfEntries(entries, time)), topValues: values.top(entries) };
 }

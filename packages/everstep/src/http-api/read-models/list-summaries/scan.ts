@@ -1,4 +1,4 @@
-/** Examines the entries of a list, newest first, as many as one request may. */
+/** Examines the entries of a list, newest first, up to the limits of one request. */
 import { LIMITS } from '../../../config/limits.js';
 import type { WorkSlices } from '../../../fairness/work-slices.js';
 import type { Listing, Position } from '../../../ports/stores/page.js';
@@ -6,30 +6,32 @@ import type { Listing, Position } from '../../../ports/stores/page.js';
 /** A page of entries that were examined. */
 export interface ExaminedPage<Entry> {
   /** Examined entries that belong to the list. */
-  readonly listed: readonly Entry[];
+  readonly entries: readonly Entry[];
+  /** Number of entries that were examined. */
   readonly examined: number;
-  /** Creation time of the last one, Unix ms; undefined if there are none. */
+  /** Creation time of the last examined entry in Unix ms. Undefined if the page is empty. */
   readonly until: number | undefined;
   /** Start of the next page; null at the end. */
   readonly next: Position | null;
 }
 
-/** Returns the page of a listing, of which only some entries belong to the list. */
+/** Returns a page of a listing as an examined page. `entries` are the items that belong to the list. */
 export const examinedPage = <Entry extends { readonly createdAt: number }>(
   { items, next }: Listing<Entry>,
-  listed: readonly Entry[] = items,
-): ExaminedPage<Entry> => ({ listed, examined: items.length, until: items.at(-1)?.createdAt, next });
+  entries: readonly Entry[] = items,
+): ExaminedPage<Entry> => ({ entries, examined: items.length, until: items.at(-1)?.createdAt, next });
 
 interface ScannedEntries {
+  /** Number of entries that were examined. */
   readonly examined: number;
-  /** Whether these were all entries. */
+  /** Whether all entries were examined. */
   readonly complete: boolean;
-  /** Creation time of the last one, Unix ms; undefined if there are none. */
+  /** Creation time of the last examined entry in Unix ms. Undefined if there are no entries. */
   readonly until: number | undefined;
 }
 
 /** Calls `visit` for each entry of the list. `read` returns the page after a position. */
-export async function scan<Entry>(
+export async function scanList<Entry>(
   slices: Pick<WorkSlices, 'run'>,
   instanceId: string,
   read: (after: Position | null) => Promise<ExaminedPage<Entry>>,
@@ -42,7 +44,7 @@ export async function scan<Entry>(
   do {
     const position: Position | null = after;
     const page: ExaminedPage<Entry> = await slices.run(instanceId, () => read(position));
-    for (const entry of page.listed) visit(entry);
+    for (const entry of page.entries) visit(entry);
     examined += page.examined;
     until = page.until ?? until;
     after = page.next;
