@@ -29,7 +29,7 @@ type Values =
   /** A duration in milliseconds, inclusive. */
   | { readonly kind: 'duration' }
   | { readonly kind: 'text'; readonly maxLength: LimitName }
-  /** `one`: a request has at most one value. `maxItems`: maximum number of values in a body. Default: `maxFilterValues`. */
+  /** If `one` is set, a request has at most one value. A body has at most `maxItems` values; default: `maxFilterValues`. */
   | {
       readonly kind: 'texts';
       readonly maxLength: LimitName;
@@ -39,7 +39,7 @@ type Values =
     }
   /** Texts that match a pattern. */
   | { readonly kind: 'patterns'; readonly pattern: PatternName }
-  /** `stored`: the value of the store filter for each value of the request. Absent: the values are the same. */
+  /** `stored` maps the values of the request to those of the store filter. By default they are the same. */
   | {
       readonly kind: 'choices';
       readonly values: readonly string[];
@@ -54,16 +54,16 @@ export type Filter<Field extends string = string> = Values & {
   readonly field: Field;
   /** Documentation: a noun phrase without a period if the filter accepts several values, otherwise a sentence. */
   readonly description: string;
-  /** Name in the dashboard. Absent: the dashboard does not show the filter. */
+  /** Name in the dashboard, which shows only filters that have one. */
   readonly label?: string;
-  /** Option of the command line, and its help after "runs" or "dead letters". Absent: no option. */
+  /** Option of the command line, if there is one, and its help, which follows "runs" or "dead letters". */
   readonly option?: { readonly flag: string; readonly help: string };
 };
 
-/** Whether the store filter has one value instead of a list. */
+/** Returns whether the store filter has one value instead of a list. */
 export const isSingle = ({ kind }: Filter): boolean => kind === 'time' || kind === 'duration' || kind === 'text';
 
-/** Whether a request has at most one value of the filter. */
+/** Returns whether a request has at most one value of the filter. */
 export const hasOneValue = (filter: Filter): boolean => isSingle(filter) || ('one' in filter && filter.one === true);
 
 /** Filters by their names in requests. */
