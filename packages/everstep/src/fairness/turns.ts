@@ -16,7 +16,7 @@ export class Turns {
   private readonly owners: InstanceOwners;
   private readonly accounts = new Map<string, number>();
   private readonly instances = new Map<string, number>();
-  private served = 0;
+  private serveCount = 0;
 
   constructor(owners: InstanceOwners) {
     this.owners = owners;
@@ -37,11 +37,11 @@ export class Turns {
   }
 
   private note(instanceId: string): void {
-    this.served++;
+    this.serveCount++;
     if (this.instances.size >= MAX_REMEMBERED) this.instances.clear();
     if (this.accounts.size >= MAX_REMEMBERED) this.accounts.clear();
-    this.instances.set(instanceId, this.served);
-    this.accounts.set(this.owners.accountOf(instanceId), this.served);
+    this.instances.set(instanceId, this.serveCount);
+    this.accounts.set(this.owners.accountOf(instanceId), this.serveCount);
   }
 }
 
@@ -61,8 +61,8 @@ export function byOwner<Item extends InstanceItem>(
     const accountId = owners.accountOf(instanceId);
     const instances = accounts.get(accountId) ?? new Map<string, Item[]>();
     accounts.set(accountId, instances);
-    const ofInstance = instances.get(instanceId);
-    if (ofInstance) ofInstance.push(item);
+    const instanceItems = instances.get(instanceId);
+    if (instanceItems) instanceItems.push(item);
     else instances.set(instanceId, [item]);
   }
   return [...accounts.values()].map((instances) => [...instances.values()]);

@@ -15,7 +15,7 @@ export interface Plan {
   readonly withinMs: number;
   /** Number of simulations, as a share of the number of seeds. */
   readonly share: number;
-  /** Maximum number of steps that the app reports together. Absent: each step is recorded before the next one starts. */
+  /** Maximum number of steps that the app reports together. Default: 1, so each step is recorded before the next starts. */
   readonly checkpointSteps?: number;
 }
 
@@ -31,12 +31,14 @@ export async function simulate(
 ): Promise<Simulation> {
   const store = await openSqliteStore({ file: ':memory:' });
   const history = new StepHistory({ checkpointSteps });
-  const simulation = new Simulation(seed, faults, store, (opened, base) => startApp(opened, history, { base, checkpointSteps }));
+  const simulation = new Simulation(seed, faults, store, (startedStore, base) =>
+    startApp(startedStore, history, { base, checkpointSteps }),
+  );
   const plan = new SeededRandom(seed ^ 0x5eed);
   for (let i = 0; i < orders; i++) {
     simulation.order(workflows[plan.below(workflows.length)] ?? assert.fail(), plan.below(withinMs));
   }
-  await simulation.run(() => simulation.atRest());
+  await simulation.run(() => simulation.isAtRest());
   await simulation.fork(3);
   await simulation.heal();
   await simulation.check(({ workflowRunId, createdAt, status, result }, steps) => {
@@ -61,7 +63,7 @@ export async function simulateSeeds(context: TestContext, faults: SimulationFaul
     try {
       const simulation = await simulate(seed, faults, plan);
       for (const name of ['crashes', 'recovered', 'forked', 'outages', 'cuts'] as const) sums[name] += simulation[name];
-      if (faults.attemptsOnce) assert.equal(simulation.deliveries.repeated, 0, 'no attempt is delivered twice');
+      if (faults.attemptsOnce) assert.equal(simulation.deliveries.repeatedCount, 0, 'no attempt is delivered twice');
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }
