@@ -37,14 +37,14 @@ export function deadLetterConformance(open: OpenStore): void {
           await apply(store, [creation(run), ...failure(run, entry)]);
           const record = await store.findDeadLetter({ instanceId: INSTANCE, dlqId: entry.dlqId });
           const runRecord = await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
-          const { responseBody, failedBy, ...shown } = entry;
+          const { responseBody, failedBy, ...shownEntry } = entry;
           const { body, ...payload } = PAYLOAD;
           const bytes = {
             bodyBytes: body.length,
             responseBytes: responseBody.length + Buffer.byteLength(JSON.stringify(failedBy)),
           };
           const position = record?.position;
-          assert.deepEqual(record, { ...shown, fingerprint: null, run: runRecord, payload, ...bytes, position });
+          assert.deepEqual(record, { ...shownEntry, fingerprint: null, run: runRecord, payload, ...bytes, position });
           assert.deepEqual((await store.listDeadLetters(page)).items, [record]);
           assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);
         }),
@@ -107,8 +107,8 @@ export function deadLetterConformance(open: OpenStore): void {
           { dlqIds: [dlqId, `dlq_${kept.key}`] },
         ];
         for (const filter of filters) {
-          const found = await store.listDeadLetterIds({ ...page, filter });
-          assert.deepEqual(found.items, [`dlq_${kept.key}`], JSON.stringify(filter));
+          const result = await store.listDeadLetterIds({ ...page, filter });
+          assert.deepEqual(result.items, [`dlq_${kept.key}`], JSON.stringify(filter));
         }
         assert.deepEqual((await store.listDeadLetterIds({ ...page, filter: { workflowRunId: taken.workflowRunId } })).items, []);
       }),
@@ -123,7 +123,7 @@ export function deadLetterConformance(open: OpenStore): void {
           await apply(store, [creation(run), ...failure(run, sampleDeadLetter(run, inProgress))]);
         }
         const dlqId = `dlq_${changed.key}`;
-        const under = async (from: typeof store, state: FailureFunctionState) =>
+        const idsInState = async (from: typeof store, state: FailureFunctionState) =>
           (await from.listDeadLetterIds({ ...page, filter: { failureFunctionStates: [state] } })).items;
         const setTo = (state: FailureFunctionState) => ({
           kind: 'set-failure-function-state' as const,
@@ -132,17 +132,17 @@ export function deadLetterConformance(open: OpenStore): void {
           state,
         });
         await apply(store, [setTo('CALLBACK_FAIL')]);
-        assert.deepEqual(await under(store, 'CALLBACK_FAIL'), [dlqId]);
-        assert.deepEqual(await under(store, 'CALLBACK_INPROGRESS'), [`dlq_${other.key}`]);
+        assert.deepEqual(await idsInState(store, 'CALLBACK_FAIL'), [dlqId]);
+        assert.deepEqual(await idsInState(store, 'CALLBACK_INPROGRESS'), [`dlq_${other.key}`]);
         // The entry changes to the state and back in one batch, and to the state that it already has.
         await apply(store, [setTo('CALLBACK_INPROGRESS'), setTo('CALLBACK_SUCCESS'), setTo('CALLBACK_SUCCESS')]);
         const reopened = await underTest.reopen();
-        assert.deepEqual(await under(reopened, 'CALLBACK_SUCCESS'), [dlqId]);
-        assert.deepEqual(await under(reopened, 'CALLBACK_FAIL'), []);
-        assert.deepEqual(await under(reopened, 'CALLBACK_INPROGRESS'), [`dlq_${other.key}`]);
+        assert.deepEqual(await idsInState(reopened, 'CALLBACK_SUCCESS'), [dlqId]);
+        assert.deepEqual(await idsInState(reopened, 'CALLBACK_FAIL'), []);
+        assert.deepEqual(await idsInState(reopened, 'CALLBACK_INPROGRESS'), [`dlq_${other.key}`]);
         assert.equal((await reopened.findDeadLetter({ instanceId: INSTANCE, dlqId }))?.failureFunctionState, 'CALLBACK_SUCCESS');
         await apply(reopened, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: null }]);
-        assert.deepEqual(await under(reopened, 'CALLBACK_SUCCESS'), []);
+        assert.deepEqual(await idsInState(reopened, 'CALLBACK_SUCCESS'), []);
       }),
     );
 

@@ -36,8 +36,8 @@ async function openAccount(store: Store, instanceIds: readonly string[]): Promis
 }
 
 async function totalsOf(store: Store, instanceId: string = INSTANCE): Promise<InstanceTotals | undefined> {
-  const found = await store.accounts.totalsOf({ accountId: ACCOUNT });
-  return found.find((one) => one.instanceId === instanceId);
+  const totals = await store.accounts.totalsOf({ accountId: ACCOUNT });
+  return totals.find((entry) => entry.instanceId === instanceId);
 }
 
 const storedBytes = async (store: Store, instanceId?: string) => (await totalsOf(store, instanceId))?.bytes;
@@ -205,9 +205,9 @@ export function storedBytesConformance(open: OpenStore): void {
           bytes: await recount(store),
           activeRuns: active.items.length,
         });
-        const again = await underTest.reopen();
-        assert.equal(await storedBytes(again), await recount(again));
-        assert.equal(await storedBytes(again, 'qi_empty'), 0);
+        const reopened = await underTest.reopen();
+        assert.equal(await storedBytes(reopened), await recount(reopened));
+        assert.equal(await storedBytes(reopened, 'qi_empty'), 0);
       }),
     );
 
@@ -228,7 +228,7 @@ export function storedBytesConformance(open: OpenStore): void {
       'of a staged journal count for its instance until it is adopted or abandoned, and it is not visible before',
       withStore(open, async (store) => {
         await openAccount(store, [INSTANCE]);
-        const [from, fork, never] = [sampleRun(1), sampleRun(2, { origin: forkOf(sampleRun(1)) }), sampleRun(3)];
+        const [from, fork, abandonedFork] = [sampleRun(1), sampleRun(2, { origin: forkOf(sampleRun(1)) }), sampleRun(3)];
         const journal = [0, 1, 2, 3].map((index) => sampleStep(index, { out: JSON.stringify('x'.repeat(1_000 * (index + 1))) }));
         await apply(store, [
           creation(from),
@@ -246,15 +246,15 @@ export function storedBytesConformance(open: OpenStore): void {
         });
         await apply(store, [slice(fork, 0, 2)]);
         await apply(store, [slice(fork, 2, 4)]);
-        await apply(store, [slice(never, 0, 4)]);
-        const copied = [0, 1, 3].reduce((sum, n) => sum + RECORD_BYTES + contentBytes(journal[n]?.out ?? null), 0);
-        assert.equal(await storedBytes(store), before + 2 * copied);
-        const later = sampleRun(4);
-        await apply(store, [creation(later)]);
+        await apply(store, [slice(abandonedFork, 0, 4)]);
+        const copiedBytes = [0, 1, 3].reduce((sum, n) => sum + RECORD_BYTES + contentBytes(journal[n]?.out ?? null), 0);
+        assert.equal(await storedBytes(store), before + 2 * copiedBytes);
+        const laterRun = sampleRun(4);
+        await apply(store, [creation(laterRun)]);
         const found = await store.listRuns(PAGE);
         assert.deepEqual(
           found.items.map(({ key }) => key),
-          [from.key, later.key],
+          [from.key, laterRun.key],
         );
         assert.equal(await store.loadRun({ runKey: fork.key }), null);
         const adopt = (steps: number): StoreWrite => ({ kind: 'adopt-journal', runKey: fork.key, instanceId: INSTANCE, steps });
@@ -271,10 +271,10 @@ export function storedBytesConformance(open: OpenStore): void {
         await assert.rejects(apply(store, [adopt(4)]), 'a journal is adopted only once');
 
         assert.equal(await store.removeStagedSteps(), false, 'what may still be adopted stays');
-        await apply(store, [{ kind: 'abandon-journal', runKey: never.key, instanceId: INSTANCE }]);
+        await apply(store, [{ kind: 'abandon-journal', runKey: abandonedFork.key, instanceId: INSTANCE }]);
         while (await store.removeStagedSteps());
         assert.equal(await storedBytes(store), await recount(store));
-        await assert.rejects(apply(store, [creation(never), { ...adopt(3), runKey: never.key } as StoreWrite]));
+        await assert.rejects(apply(store, [creation(abandonedFork), { ...adopt(3), runKey: abandonedFork.key } as StoreWrite]));
       }),
     );
   });
