@@ -100,12 +100,12 @@ export class AuditUpkeep {
     const { audit, now, retentionMs, log } = this.options;
     if (retentionMs === null) return;
     const before = now() - retentionMs;
-    let removed = 0;
-    for (let count = 1; count > 0 && !this.isStopped; removed += count) {
+    let removedCount = 0;
+    for (let count = 1; count > 0 && !this.isStopped; removedCount += count) {
       count = await audit.removeBefore({ before, limit: REMOVAL_BATCH_SIZE });
       if (count > 0) await this.pause();
     }
-    if (removed > 0) log.info({ entries: removed }, 'removed audit log entries past their retention period');
+    if (removedCount > 0) log.info({ entries: removedCount }, 'removed audit log entries past their retention period');
   }
 
   private pause(): Promise<void> {

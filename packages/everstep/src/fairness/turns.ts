@@ -14,8 +14,8 @@ interface InstanceItem {
 /** Remembers when each account and instance was last served. */
 export class Turns {
   private readonly owners: InstanceOwners;
-  private readonly accounts = new Map<string, number>();
-  private readonly instances = new Map<string, number>();
+  private readonly serveNumbersOfAccounts = new Map<string, number>();
+  private readonly serveNumbersOfInstances = new Map<string, number>();
   private serveCount = 0;
 
   constructor(owners: InstanceOwners) {
@@ -24,12 +24,15 @@ export class Turns {
 
   /** Returns the item whose account, and then whose instance, was served longest ago; null if there is none. */
   next<Item extends InstanceItem>(items: Iterable<Item>): Item | null {
-    let next: { readonly item: Item; readonly accountAt: number; readonly at: number } | null = null;
+    let next: { readonly item: Item; readonly accountNumber: number; readonly instanceNumber: number } | null = null;
     for (const item of items) {
-      const accountAt = this.accounts.get(this.owners.accountOf(item.instanceId)) ?? 0;
-      const at = this.instances.get(item.instanceId) ?? 0;
-      if (next === null || accountAt < next.accountAt || (accountAt === next.accountAt && at < next.at))
-        next = { item, accountAt, at };
+      const accountNumber = this.serveNumbersOfAccounts.get(this.owners.accountOf(item.instanceId)) ?? 0;
+      const instanceNumber = this.serveNumbersOfInstances.get(item.instanceId) ?? 0;
+      const isEarlier =
+        next === null ||
+        accountNumber < next.accountNumber ||
+        (accountNumber === next.accountNumber && instanceNumber < next.instanceNumber);
+      if (isEarlier) next = { item, accountNumber, instanceNumber };
     }
     if (next === null) return null;
     this.note(next.item.instanceId);
@@ -38,10 +41,10 @@ export class Turns {
 
   private note(instanceId: string): void {
     this.serveCount++;
-    if (this.instances.size >= MAX_REMEMBERED) this.instances.clear();
-    if (this.accounts.size >= MAX_REMEMBERED) this.accounts.clear();
-    this.instances.set(instanceId, this.serveCount);
-    this.accounts.set(this.owners.accountOf(instanceId), this.serveCount);
+    if (this.serveNumbersOfInstances.size >= MAX_REMEMBERED) this.serveNumbersOfInstances.clear();
+    if (this.serveNumbersOfAccounts.size >= MAX_REMEMBERED) this.serveNumbersOfAccounts.clear();
+    this.serveNumbersOfInstances.set(instanceId, this.serveCount);
+    this.serveNumbersOfAccounts.set(this.owners.accountOf(instanceId), this.serveCount);
   }
 }
 

@@ -39,9 +39,9 @@ const textOf = (value: unknown): string | null => (typeof value === 'string' ? v
 
 /** Returns the content of an email; null if the notice was created when its destination was of another kind. */
 function contentOf({ body }: Message): MailContent | null {
-  const parsed = parseJson(new TextDecoder().decode(body ?? new Uint8Array()));
-  if (typeof parsed !== 'object' || parsed === null || !('subject' in parsed) || !('text' in parsed)) return null;
-  const [subject, text] = [textOf(parsed.subject), textOf(parsed.text)];
+  const content = parseJson(new TextDecoder().decode(body ?? new Uint8Array()));
+  if (typeof content !== 'object' || content === null || !('subject' in content) || !('text' in content)) return null;
+  const [subject, text] = [textOf(content.subject), textOf(content.text)];
   return subject === null || text === null ? null : { subject, text };
 }
 

@@ -104,7 +104,7 @@ export async function sealStored(accounts: AccountStore, { seal, open, isCurrent
     const plain = open(name, value);
     return isCurrent(value) ? value : seal(name, plain);
   };
-  let writtenRows = 0;
+  let rowsWritten = 0;
   // A value changed by another process is read again. That process uses its own current key.
   for (const { name } of await accounts.listSecrets()) {
     for (;;) {
@@ -113,7 +113,7 @@ export async function sealStored(accounts: AccountStore, { seal, open, isCurrent
       const to = reseal(secretName(name), value);
       if (to === value) break;
       if (!(await accounts.replaceSecret({ name, from: value, to }))) continue;
-      writtenRows++;
+      rowsWritten++;
       break;
     }
   }
@@ -124,9 +124,9 @@ export async function sealStored(accounts: AccountStore, { seal, open, isCurrent
       const to = mapSecrets(instanceId, from, reseal);
       if (valuesOf(to).every((value, index) => value === valuesOf(from)[index])) break;
       if (!(await accounts.replaceInstanceKeys({ instanceId, from, to }))) continue;
-      writtenRows++;
+      rowsWritten++;
       break;
     }
   }
-  return writtenRows;
+  return rowsWritten;
 }

@@ -58,18 +58,18 @@ const count = Number(process.env.SIMULATION_SEEDS ?? 9);
 export async function simulateSeeds(context: TestContext, faults: SimulationFaults, plan: Plan): Promise<void> {
   const simulations = Math.ceil(count * plan.share);
   const seeds = only === undefined ? Array.from({ length: simulations }, (_, i) => i + 1) : [Number(only)];
-  const sums = { crashes: 0, recovered: 0, forked: 0, outages: 0, cuts: 0 };
+  const sums = { crashes: 0, recoveries: 0, forks: 0, outages: 0, cuts: 0 };
   for (const seed of seeds) {
     try {
       const simulation = await simulate(seed, faults, plan);
-      for (const name of ['crashes', 'recovered', 'forked', 'outages', 'cuts'] as const) sums[name] += simulation[name];
+      for (const name of ['crashes', 'recoveries', 'forks', 'outages', 'cuts'] as const) sums[name] += simulation[name];
       if (faults.attemptsOnce) assert.equal(simulation.deliveries.repeatedCount, 0, 'no attempt is delivered twice');
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }
   }
-  const { crashes, recovered, forked, outages, cuts } = sums;
+  const { crashes, recoveries, forks, outages, cuts } = sums;
   context.diagnostic(
-    `${seeds.length} seeds, ${crashes} crashes, ${cuts} cut connections, ${recovered} dead letters recovered, ${forked} forks, ${outages} outages`,
+    `${seeds.length} seeds, ${crashes} crashes, ${cuts} cut connections, ${recoveries} dead letters recovered, ${forks} forks, ${outages} outages`,
   );
 }

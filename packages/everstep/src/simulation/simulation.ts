@@ -86,8 +86,9 @@ export class Simulation {
   private readonly notifications = new Map<string, number>();
   /** Number of notifications whose outcome no client received. */
   private lostOutcomes = 0;
-  recovered = 0;
-  forked = 0;
+  /** Number of dead letters that were recovered. */
+  recoveries = 0;
+  forks = 0;
   private faults: SimulationFaults;
   private readonly store: Store;
   private readonly ledger = new MessageLedger();
@@ -160,13 +161,13 @@ export class Simulation {
     this.lives[index] = this.startLife();
   }
 
-  /** Runs everything that can run now, and then advances the clock, until `until` holds. */
-  async run(until: () => Promise<boolean>, maxMoves = 200_000): Promise<void> {
+  /** Runs everything that can run now, and then advances the clock, until `isDone` holds. */
+  async run(isDone: () => Promise<boolean>, maxMoves = 200_000): Promise<void> {
     for (let moves = 0; moves < maxMoves; moves++) {
       for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
       if (this.clock.runTurn()) continue;
       if (this.callers.some((caller) => caller.busyCount > 0) || (this.connectedApp?.busyCount ?? 0) > 0) continue;
-      if (await until()) return;
+      if (await isDone()) return;
       if (this.random.chance(this.faults.crash)) this.crash();
       else assert.ok(this.clock.advance(), 'no event is pending, but the simulation is not done');
     }
@@ -306,8 +307,8 @@ export class Simulation {
   }
 
   private async hasActiveRuns(): Promise<boolean> {
-    const active = { filter: { statuses: ['active'] }, order: 'oldest-first', after: null, horizon: null, limit: 1 } as const;
-    return (await this.store.listRuns({ instanceId: INSTANCE, ...active })).items.length > 0;
+    const activeOnly = { filter: { statuses: ['active'] }, order: 'oldest-first', after: null, horizon: null, limit: 1 } as const;
+    return (await this.store.listRuns({ instanceId: INSTANCE, ...activeOnly })).items.length > 0;
   }
 
   private async runs(): Promise<readonly RunRecord[]> {
@@ -366,7 +367,7 @@ export class Simulation {
           void this.life.runtime.deadLetters.recover(command).then((outcome) => outcomes.push(outcome.kind));
         await this.run(async () => outcomes.length === 2);
         assert.deepEqual(outcomes.sort(), ['missing', 'recovered']);
-        this.recovered++;
+        this.recoveries++;
       }
       await this.run(() => this.isAtRest());
     }
@@ -390,18 +391,18 @@ export class Simulation {
   private async checkForks(runs: readonly RunRecord[]): Promise<void> {
     for (const run of runs) {
       if (run.origin?.kind !== 'fork') continue;
-      this.forked++;
+      this.forks++;
       const payload = await this.store.loadPayload({ runKey: run.key });
       const { seed } = JSON.parse(Buffer.from(payload?.body ?? []).toString());
-      let last: RunRecord | undefined = run;
-      while (last?.became) {
-        const key: string = last.became.runKey;
-        last = runs.find((other) => other.key === key);
+      let lastRun: RunRecord | undefined = run;
+      while (lastRun?.became) {
+        const key: string = lastRun.became.runKey;
+        lastRun = runs.find((other) => other.key === key);
       }
       const forkName = `the fork of ${run.origin.workflowRunId} from step ${run.origin.stepId} (${run.workflowUrl})`;
-      assert.equal(last?.status, 'succeeded', `${forkName} succeeded: ${last?.error}`);
+      assert.equal(lastRun?.status, 'succeeded', `${forkName} succeeded: ${lastRun?.error}`);
       const expected = await expectedResult(new URL(run.workflowUrl).pathname.slice(1), { seed });
-      assert.deepEqual(resultOf(last), expected, `${forkName} has the correct result`);
+      assert.deepEqual(resultOf(lastRun), expected, `${forkName} has the correct result`);
     }
   }
 
@@ -432,13 +433,13 @@ export class Simulation {
       assert.ok(ownRuns.length >= 1 && ownRuns.length <= order.attempts, `${order.id} was acknowledged, so it exists`);
       const expected = await expectedResult(order.workflow, { seed: order.seed });
       for (const run of ownRuns) {
-        let last: RunRecord | undefined = run;
-        while (last?.became) {
-          const key: string = last.became.runKey;
-          last = runs.find((other) => other.key === key);
+        let lastRun: RunRecord | undefined = run;
+        while (lastRun?.became) {
+          const key: string = lastRun.became.runKey;
+          lastRun = runs.find((other) => other.key === key);
         }
-        assert.equal(last?.status, 'succeeded', `${order.id} (${order.workflow}) succeeded: ${last?.error}`);
-        assert.deepEqual(resultOf(last), expected, `${order.id} (${order.workflow}) has the correct result`);
+        assert.equal(lastRun?.status, 'succeeded', `${order.id} (${order.workflow}) succeeded: ${lastRun?.error}`);
+        assert.deepEqual(resultOf(lastRun), expected, `${order.id} (${order.workflow}) has the correct result`);
       }
     }
   }

@@ -102,12 +102,12 @@ export class InstanceCache implements InstanceOwners {
   }
 
   private put(instanceId: string, entry: CachedInstance): void {
-    const before = this.entries.get(instanceId)?.instance?.accountId;
-    const after = entry.instance?.accountId;
+    const previousAccountId = this.entries.get(instanceId)?.instance?.accountId;
+    const accountId = entry.instance?.accountId;
     this.entries.set(instanceId, entry);
-    if (before === after) return;
-    this.addToCount(before, -1);
-    this.addToCount(after, 1);
+    if (previousAccountId === accountId) return;
+    this.addToCount(previousAccountId, -1);
+    this.addToCount(accountId, 1);
   }
 
   private addToCount(accountId: string | undefined, change: number): void {
@@ -129,10 +129,11 @@ export class InstanceCache implements InstanceOwners {
       (instance) => {
         if (this.readsInProgress.get(instanceId) === reading) {
           this.readsInProgress.delete(instanceId);
-          const before = this.entries.get(instanceId)?.instance;
+          const previousInstance = this.entries.get(instanceId)?.instance;
           this.put(instanceId, { instance, readAt });
           if (instance?.accountId) this.usedAt.set(instance.accountId, readAt);
-          if (before && instance && !hasSameBilling(before, instance)) this.options.onChangedElsewhere?.(instanceId);
+          if (previousInstance && instance && !hasSameBilling(previousInstance, instance))
+            this.options.onChangedElsewhere?.(instanceId);
         }
         return instance;
       },

@@ -107,16 +107,16 @@ export type LoadedPlans =
 
 function plansOf(list: readonly Plan[]): Plans {
   const byName = new Map([UNLIMITED, STANDARD, ...list].map((plan) => [plan.name, plan]));
-  const fallback = byName.get(DEFAULT_PLAN_NAME) ?? UNLIMITED;
+  const defaultPlan = byName.get(DEFAULT_PLAN_NAME) ?? UNLIMITED;
   const isInFile = (planName: string) => list.some(({ name }) => name === planName);
   // An operator's own default plan also applies to new instances.
   const newInstancePlanName =
     isInFile(DEFAULT_PLAN_NAME) && !isInFile(STANDARD_PLAN_NAME) ? DEFAULT_PLAN_NAME : STANDARD_PLAN_NAME;
   return {
     all: Object.freeze([...byName.values()]),
-    ofNewInstances: byName.get(newInstancePlanName) ?? fallback,
+    ofNewInstances: byName.get(newInstancePlanName) ?? defaultPlan,
     find: (name) => byName.get(name) ?? null,
-    planOf: ({ plan }) => (plan === undefined ? fallback : (byName.get(plan) ?? fallback)),
+    planOf: ({ plan }) => (plan === undefined ? defaultPlan : (byName.get(plan) ?? defaultPlan)),
   };
 }
 

@@ -29,13 +29,13 @@ type Values =
   /** A duration in milliseconds, inclusive. */
   | { readonly kind: 'duration' }
   | { readonly kind: 'text'; readonly maxLength: LimitName }
-  /** If `one` is set, a request has at most one value. A body has at most `maxItems` values; default: `maxFilterValues`. */
+  /** If `hasOneValue` is set, a request has at most one value. A body has at most `maxItems` values; default: `maxFilterValues`. */
   | {
       readonly kind: 'texts';
       readonly maxLength: LimitName;
       readonly maxItems?: LimitName;
       readonly comma?: CommaRule;
-      readonly one?: true;
+      readonly hasOneValue?: true;
     }
   /** Texts that match a pattern. */
   | { readonly kind: 'patterns'; readonly pattern: PatternName }
@@ -44,7 +44,7 @@ type Values =
       readonly kind: 'choices';
       readonly values: readonly string[];
       readonly stored?: Readonly<Record<string, string>>;
-      readonly one?: true;
+      readonly hasOneValue?: true;
     }
   | { readonly kind: 'numbers'; readonly minimum: number; readonly maximum: number };
 
@@ -64,7 +64,8 @@ export type Filter<Field extends string = string> = Values & {
 export const isSingle = ({ kind }: Filter): boolean => kind === 'time' || kind === 'duration' || kind === 'text';
 
 /** Returns whether a request has at most one value of the filter. */
-export const hasOneValue = (filter: Filter): boolean => isSingle(filter) || ('one' in filter && filter.one === true);
+export const hasOneValue = (filter: Filter): boolean =>
+  isSingle(filter) || ('hasOneValue' in filter && filter.hasOneValue === true);
 
 /** Filters by their names in requests. */
 export type FilterTable<Field extends string = string> = Readonly<Record<string, Filter<Field>>>;
@@ -76,7 +77,7 @@ type OneValue<F> = F extends { readonly kind: 'time' | 'duration' | 'numbers' }
     : string;
 
 /** Value of a filter in a request. */
-type RequestValue<F> = F extends { readonly kind: 'time' | 'duration' | 'text' } | { readonly one: true }
+type RequestValue<F> = F extends { readonly kind: 'time' | 'duration' | 'text' } | { readonly hasOneValue: true }
   ? OneValue<F>
   : OneValue<F>[];
 

@@ -128,7 +128,7 @@ export function commitConformance(open: OpenStore): void {
     );
 
     const run = sampleRun(1);
-    const other = sampleRun(2, { instanceId: OTHER_INSTANCE });
+    const otherRun = sampleRun(2, { instanceId: OTHER_INSTANCE });
     const runKey = run.key;
     const record = (...args: Parameters<typeof sampleStep>): StoreWrite => ({
       kind: 'record-step',
@@ -154,8 +154,8 @@ export function commitConformance(open: OpenStore): void {
       [
         'the state of a dead letter of another instance',
         [
-          ...failure(other),
-          { kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: `dlq_${other.key}`, state: 'CALLBACK_FAIL' },
+          ...failure(otherRun),
+          { kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: `dlq_${otherRun.key}`, state: 'CALLBACK_FAIL' },
         ],
       ],
       ['an attempt of an unknown run', [{ kind: 'record-attempt', runKey: 'no such run', attempt: sampleAttempt(0) }]],
@@ -182,14 +182,14 @@ export function commitConformance(open: OpenStore): void {
       ],
       [
         'taking a dead letter of another instance',
-        [...failure(other), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${other.key}`, became: null }],
+        [...failure(otherRun), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${otherRun.key}`, became: null }],
       ],
     ];
     for (const [fault, writes] of faults) {
       test(
         `${fault} is a fault: the whole batch is rejected and rolled back`,
         withStore(open, async (store, { commitsByInstance = false }) => {
-          await apply(store, [creation(run), creation(other), { kind: 'record-step', runKey, step: sampleStep(0) }]);
+          await apply(store, [creation(run), creation(otherRun), { kind: 'record-step', runKey, step: sampleStep(0) }]);
           const before = await store.loadRun({ runKey });
           const latest = await store.latestTime();
           const bystander = sampleRun(50, { createdAt: T0 + 99_999, workflowRunId: 'bystander' });

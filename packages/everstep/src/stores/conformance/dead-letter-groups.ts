@@ -67,9 +67,9 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       'belong to their instance only',
       withStore(open, async (store) => {
         await apply(store, failed(1, T0));
-        const other = { instanceId: OTHER_INSTANCE, fingerprint: NO_STOCK.fingerprint };
-        assert.equal(await store.deadLetterGroups.find({ ...other, now: T0 }), null);
-        const query = { ...other, mark: { kind: 'resolve', at: T0, by: 'x' }, audit: audit() } as const;
+        const otherGroup = { instanceId: OTHER_INSTANCE, fingerprint: NO_STOCK.fingerprint };
+        assert.equal(await store.deadLetterGroups.find({ ...otherGroup, now: T0 }), null);
+        const query = { ...otherGroup, mark: { kind: 'resolve', at: T0, by: 'x' }, audit: audit() } as const;
         assert.equal(await store.deadLetterGroups.mark(query), 'not-found');
         assert.equal((await find(store))?.resolvedAt, null);
       }),
@@ -117,9 +117,9 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     test(
       'find their entries in the queue, and the entries name their group',
       withStore(open, async (store) => {
-        const other = group('broken');
+        const otherGroup = group('broken');
         await apply(store, failed(1, T0));
-        await apply(store, failed(2, T0, other));
+        await apply(store, failed(2, T0, otherGroup));
         await apply(store, failed(3, T0));
         await apply(store, failed(4, T0, null));
         const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon: null, limit: 10 } as const;
@@ -130,7 +130,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           [1, 3].map((n) => dlqIdOf(sampleRun(n))),
         );
         assert.deepEqual(
-          await dlqIds(NO_STOCK.fingerprint, other.fingerprint),
+          await dlqIds(NO_STOCK.fingerprint, otherGroup.fingerprint),
           [1, 2, 3].map((n) => dlqIdOf(sampleRun(n))),
         );
         assert.deepEqual(await dlqIds('0123456789abcdef'), []);
@@ -138,7 +138,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
         const entries = (await store.listDeadLetters({ ...page, filter: {} })).items;
         assert.deepEqual(
           entries.map(({ fingerprint }) => fingerprint),
-          [NO_STOCK.fingerprint, other.fingerprint, NO_STOCK.fingerprint, null],
+          [NO_STOCK.fingerprint, otherGroup.fingerprint, NO_STOCK.fingerprint, null],
         );
         const [first] = entries;
         assert.deepEqual(await store.findDeadLetter({ instanceId: INSTANCE, dlqId: first?.dlqId ?? '' }), first);
@@ -282,8 +282,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
             all.map(({ fingerprint }) => fingerprint),
             all
               .toSorted((a, b) => {
-                const [[one = 0, two = 0], [other = 0, another = 0]] = [key(a), key(b)];
-                return Number(one) - Number(other) || Number(two) - Number(another) || (a.fingerprint < b.fingerprint ? -1 : 1);
+                const [[rankA = 0, timeA = 0], [rankB = 0, timeB = 0]] = [key(a), key(b)];
+                return Number(rankA) - Number(rankB) || Number(timeA) - Number(timeB) || (a.fingerprint < b.fingerprint ? -1 : 1);
               })
               .map(({ fingerprint }) => fingerprint),
           );

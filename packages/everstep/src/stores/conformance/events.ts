@@ -170,14 +170,18 @@ export function eventConformance(open: OpenStore): void {
     test(
       'changes of other slots and other runs do not affect a wait',
       withStore(open, async (store) => {
-        const other = sampleRun(2);
-        await apply(store, [creation(run), creation(other), ...putTasks(runKey, [waitTask(2, T0, ['paid']), stepTask(3, T0)])]);
+        const otherRun = sampleRun(2);
+        await apply(store, [
+          creation(run),
+          creation(otherRun),
+          ...putTasks(runKey, [waitTask(2, T0, ['paid']), stepTask(3, T0)]),
+        ]);
         await apply(store, [
           { kind: 'delete-task', runKey, slot: 3 },
-          ...putTasks(other.key, [stepTask(2, T0)]),
-          { kind: 'delete-task', runKey: other.key, slot: 2 },
-          { kind: 'park-tasks', runKey: other.key },
-          { kind: 'delete-tasks', runKey: other.key },
+          ...putTasks(otherRun.key, [stepTask(2, T0)]),
+          { kind: 'delete-task', runKey: otherRun.key, slot: 2 },
+          { kind: 'park-tasks', runKey: otherRun.key },
+          { kind: 'delete-tasks', runKey: otherRun.key },
         ]);
         assert.deepEqual(slotNamesOf(await waiters(store, 'paid')), ['wfr_1/2']);
       }),
@@ -189,12 +193,12 @@ export function eventConformance(open: OpenStore): void {
         test(
           `${kind === 'park-tasks' ? 'a parked' : 'a deleted'} wait no longer waits${when}`,
           withStore(open, async (first, underTest) => {
-            const other = sampleRun(2);
+            const otherRun = sampleRun(2);
             await apply(first, [
               creation(run),
-              creation(other),
+              creation(otherRun),
               ...putTasks(runKey, [waitTask(1, T0, ['paid']), waitTask(2, T0, ['paid'])]),
-              ...putTasks(other.key, [waitTask(1, T0, ['paid'])]),
+              ...putTasks(otherRun.key, [waitTask(1, T0, ['paid'])]),
             ]);
             const store = reopens ? await underTest.reopen() : first;
             await apply(store, [{ kind, runKey }]);
@@ -269,9 +273,9 @@ export function eventConformance(open: OpenStore): void {
     test(
       'are removed one by one, of their own run only',
       withStore(open, async (store) => {
-        const other = sampleRun(2);
-        await apply(store, [creation(run), creation(other)]);
-        for (const key of [runKey, other.key]) {
+        const otherRun = sampleRun(2);
+        await apply(store, [creation(run), creation(otherRun)]);
+        for (const key of [runKey, otherRun.key]) {
           await apply(
             store,
             [1, 2, 3].map((n) => ({ kind: 'keep-event', runKey: key, event: keptEvent(n) })),
@@ -284,7 +288,7 @@ export function eventConformance(open: OpenStore): void {
           { kind: 'drop-event', runKey, eventKey: 'evt_3' },
         ]);
         assert.deepEqual((await store.loadRun({ runKey }))?.keptEvents, []);
-        assert.equal((await store.loadRun({ runKey: other.key }))?.keptEvents.length, 3);
+        assert.equal((await store.loadRun({ runKey: otherRun.key }))?.keptEvents.length, 3);
       }),
     );
   });
@@ -293,24 +297,24 @@ export function eventConformance(open: OpenStore): void {
     test(
       'belong to the run whose step created them',
       withStore(open, async (store) => {
-        const other = sampleRun(2);
+        const otherRun = sampleRun(2);
         const outcome = (eventId: string) => JSON.stringify({ eventId, webhookUrl: `http://svc.example/v2/webhooks/${eventId}` });
         await apply(store, [
           creation(run),
-          creation(other),
+          creation(otherRun),
           { kind: 'record-step', runKey, step: sampleStep(0, { type: 'CreateWebhook', out: outcome('whk_1') }) },
           { kind: 'record-step', runKey, step: sampleStep(1, { out: outcome('whk_2') }) },
           { kind: 'record-step', runKey, step: sampleStep(2, { type: 'CreateWebhook', out: null }) },
           { kind: 'record-step', runKey, step: sampleStep(3, { type: 'CreateWebhook', out: '"whk_3"' }) },
           { kind: 'record-step', runKey, step: sampleStep(4, { type: 'CreateWebhook', out: outcome('whk_4') }) },
-          { kind: 'record-step', runKey: other.key, step: sampleStep(0, { type: 'CreateWebhook', out: outcome('whk_5') }) },
+          { kind: 'record-step', runKey: otherRun.key, step: sampleStep(0, { type: 'CreateWebhook', out: outcome('whk_5') }) },
         ]);
         const webhookIds: string[] = [];
         for (const eventId of ['whk_1', 'whk_2', 'whk_3', 'whk_4', 'whk_5', 'whk_', '']) {
           if (await store.hasWebhook({ runKey, eventId })) webhookIds.push(eventId);
         }
         assert.deepEqual(webhookIds, ['whk_1', 'whk_4']);
-        assert.equal(await store.hasWebhook({ runKey: other.key, eventId: 'whk_5' }), true);
+        assert.equal(await store.hasWebhook({ runKey: otherRun.key, eventId: 'whk_5' }), true);
         assert.equal(await store.hasWebhook({ runKey: 'no such run', eventId: 'whk_1' }), false);
       }),
     );

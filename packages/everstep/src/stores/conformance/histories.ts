@@ -210,13 +210,13 @@ export function historyConformance(open: OpenStore): void {
     test(
       'sizes of a payload and of the bodies of dead letters are known without reading them',
       withStore(open, async (store) => {
-        const other = sampleRun(2, { instanceId: OTHER_INSTANCE });
+        const otherRun = sampleRun(2, { instanceId: OTHER_INSTANCE });
         const entry = sampleDeadLetter(RUN);
-        await apply(store, [creation(RUN), ...failure(RUN, entry), creation(other), ...failure(other)]);
+        await apply(store, [creation(RUN), ...failure(RUN, entry), creation(otherRun), ...failure(otherRun)]);
         const { body, ...headers } = PAYLOAD;
         assert.deepEqual(await store.payloadHead({ runKey }), { ...headers, bodyBytes: body.length });
         assert.equal(await store.payloadHead({ runKey: 'unknown' }), null);
-        const dlqIds = [entry.dlqId, `dlq_${other.key}`, 'unknown'];
+        const dlqIds = [entry.dlqId, `dlq_${otherRun.key}`, 'unknown'];
         const bodies = await store.loadDeadLetterBodies({ instanceId: INSTANCE, dlqIds });
         assert.deepEqual([...bodies], [[entry.dlqId, { body, responseBody: entry.responseBody, failedBy: entry.failedBy }]]);
       }),

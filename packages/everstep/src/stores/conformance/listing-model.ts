@@ -110,8 +110,8 @@ export async function fill(store: Store, numbers: Numbers): Promise<readonly Mod
   const model = Array.from({ length: ENTRIES }, (_, n) => modelEntry(n, numbers));
   for (let at = 0; at < model.length; at += BATCH) await store.commit(model.slice(at, at + BATCH).map(unitOf));
   // Some entries are taken, individually and in ranges, so that whole blocks lose members.
-  const taken = model.filter(({ entry }, n) => entry !== null && (n % 13 === 0 || (n > 3000 && n < 3300)));
-  const takes = taken.map((item) => {
+  const takenEntries = model.filter(({ entry }, n) => entry !== null && (n % 13 === 0 || (n > 3000 && n < 3300)));
+  const takes = takenEntries.map((item) => {
     item.isTaken = true;
     return unit([{ kind: 'take-dead-letter', instanceId: item.run.instanceId, dlqId: item.entry?.dlqId ?? '', became: null }]);
   });

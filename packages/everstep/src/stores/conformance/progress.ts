@@ -33,9 +33,9 @@ const slotsOf = (tasks: readonly TaskReference[]) => tasks.map((task) => task.sl
 const positionsOf = (tasks: readonly TaskReference[]) => tasks.map(({ runKey, slot, dueAt }) => ({ runKey, slot, dueAt }));
 
 async function loadExisting(store: Store, key = runKey) {
-  const found = await store.loadRun({ runKey: key });
-  assert.ok(found);
-  return found;
+  const loadedRun = await store.loadRun({ runKey: key });
+  assert.ok(loadedRun);
+  return loadedRun;
 }
 
 export function progressConformance(open: OpenStore): void {
@@ -159,16 +159,16 @@ export function progressConformance(open: OpenStore): void {
     test(
       'parked tasks are kept but not due; the wake time of a sleep stays',
       withStore(open, async (store) => {
-        const other = sampleRun(2);
+        const otherRun = sampleRun(2);
         await apply(store, [
           creation(run),
-          creation(other),
+          creation(otherRun),
           ...putTasks([stepTask(1, T0), sleepTask(2, T0 + 5, T0 + 5)]),
-          ...putTasks([stepTask(1, T0 + 1)], other.key),
+          ...putTasks([stepTask(1, T0 + 1)], otherRun.key),
           { kind: 'park-tasks', runKey },
         ]);
         assert.deepEqual([...(await loadExisting(store)).tasks.values()], [stepTask(1, null), sleepTask(2, null, T0 + 5)]);
-        assert.deepEqual(positionsOf(await store.dueTasks(all)), [{ runKey: other.key, slot: 1, dueAt: T0 + 1 }]);
+        assert.deepEqual(positionsOf(await store.dueTasks(all)), [{ runKey: otherRun.key, slot: 1, dueAt: T0 + 1 }]);
         assert.equal(await store.nextDueAt({ after: 0 }), T0 + 1);
       }),
     );
@@ -192,12 +192,12 @@ export function progressConformance(open: OpenStore): void {
         ];
         assert.deepEqual(positionsOf(await store.dueTasks({ before: T0 + 9, after: null, limit: 100 })), expected);
         for (const limit of [1, 2, 4]) {
-          const found: TaskReference[] = [];
+          const references: TaskReference[] = [];
           for (let page = await store.dueTasks({ before: T0 + 9, after: null, limit }); page.length > 0; ) {
-            found.push(...positionsOf(page));
+            references.push(...positionsOf(page));
             page = await store.dueTasks({ before: T0 + 9, after: page.at(-1) ?? null, limit });
           }
-          assert.deepEqual(found, expected);
+          assert.deepEqual(references, expected);
         }
         const behindAll = { dueAt: T0 + 5, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
         assert.deepEqual(slotsOf(await store.dueTasks({ before: T0 + 9, after: behindAll, limit: 9 })), [4]);
@@ -210,25 +210,25 @@ export function progressConformance(open: OpenStore): void {
     test(
       'due tasks of one instance are read without those of others, and the instances that have some are known',
       withStore(open, async (store) => {
-        const [own, other] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
+        const [own, otherRun] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
         await apply(store, [
           creation(own),
-          creation(other),
+          creation(otherRun),
           ...putTasks([stepTask(1, T0), stepTask(2, T0 + 1), sleepTask(3, T0 + 50, T0 + 50)], own.key),
-          ...putTasks([stepTask(4, T0), callTask(5, T0 + 2), stepTask(6, null)], other.key),
+          ...putTasks([stepTask(4, T0), callTask(5, T0 + 2), stepTask(6, null)], otherRun.key),
         ]);
         const dueSlotsOf = async (instanceId: string, after: TaskReference | null, limit: number) =>
           slotsOf(await store.dueTasks({ before: T0 + 9, after, limit, instanceId }));
         assert.deepEqual(await dueSlotsOf(INSTANCE, null, 9), [1, 2]);
         assert.deepEqual(await dueSlotsOf(OTHER_INSTANCE, null, 1), [4]);
-        assert.deepEqual(await dueSlotsOf(OTHER_INSTANCE, { runKey: other.key, slot: 4, dueAt: T0 }, 9), [5]);
+        assert.deepEqual(await dueSlotsOf(OTHER_INSTANCE, { runKey: otherRun.key, slot: 4, dueAt: T0 }, 9), [5]);
         assert.deepEqual(await dueSlotsOf('qi_none', null, 9), []);
         const instances = async (from: number, before: number) => [...(await store.dueInstances({ from, before }))].sort();
         assert.deepEqual(await instances(0, T0 + 9), [INSTANCE, OTHER_INSTANCE]);
         assert.deepEqual(await instances(T0 + 2, T0 + 9), [OTHER_INSTANCE]);
         assert.deepEqual(await instances(T0 + 10, T0 + 50), [INSTANCE]);
         assert.deepEqual(await instances(0, T0 - 1), []);
-        await apply(store, [{ kind: 'delete-tasks', runKey: other.key }]);
+        await apply(store, [{ kind: 'delete-tasks', runKey: otherRun.key }]);
         assert.deepEqual(await instances(0, T0 + 9), [INSTANCE]);
       }),
     );

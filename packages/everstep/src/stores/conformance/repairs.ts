@@ -189,8 +189,8 @@ export function repairConformance(open: OpenStore): void {
     test(
       'the canary takes the first of each workflow before the second of any',
       withStore(open, async (store) => {
-        const other = 'http://app.example/other';
-        const items = [item(0), item(1), item(2), item(3, { workflowUrl: other, rank: 0 }), item(4, { rank: null })];
+        const otherUrl = 'http://app.example/other';
+        const items = [item(0), item(1), item(2), item(3, { workflowUrl: otherUrl, rank: 0 }), item(4, { rank: null })];
         await createWithItems(store, items, 3);
         const canaryItems = await store.repairs.pending({ ...ID, canaryOnly: true, limit: 10 });
         assert.deepEqual(
@@ -216,7 +216,7 @@ export function repairConformance(open: OpenStore): void {
         const cohorts = await store.repairs.cohorts(ID);
         assert.deepEqual(cohorts.map(({ workflowUrl, fingerprint, count }) => [workflowUrl, fingerprint, count]).toSorted(), [
           ['http://app.example/order', null, 4],
-          [other, 'f3', 1],
+          [otherUrl, 'f3', 1],
         ]);
       }),
     );

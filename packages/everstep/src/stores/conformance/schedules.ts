@@ -84,8 +84,8 @@ export function scheduleConformance(open: OpenStore): void {
     test(
       'due schedules of one instance are read alone, and the instances that have some are known',
       withStore(open, async (store) => {
-        const other = sampleSchedule(3, { instanceId: OTHER_INSTANCE, nextAt: T0 + 5 });
-        const schedules = [sampleSchedule(1, { nextAt: T0 + 2 }), sampleSchedule(2, { nextAt: T0 + 1 }), other];
+        const otherSchedule = sampleSchedule(3, { instanceId: OTHER_INSTANCE, nextAt: T0 + 5 });
+        const schedules = [sampleSchedule(1, { nextAt: T0 + 2 }), sampleSchedule(2, { nextAt: T0 + 1 }), otherSchedule];
         await apply(store, [...schedules, sampleSchedule(4, { nextAt: null })].map(put));
         const dueIdsOf = async (instanceId: string, before: number, limit = 10) =>
           (await store.dueSchedules({ instanceId, before, limit })).map(({ scheduleId }) => scheduleId);

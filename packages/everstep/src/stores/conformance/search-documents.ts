@@ -88,9 +88,9 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
         null,
         alien,
       ]);
-      const other = sampleDocument('dune', { title: 'Arrakis' });
-      await documents.upsert({ ...FILM_NAMESPACE, documents: [other] });
-      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...FILM_NAMESPACE, ids: ['dune'] }), [other]);
+      const otherDocument = sampleDocument('dune', { title: 'Arrakis' });
+      await documents.upsert({ ...FILM_NAMESPACE, documents: [otherDocument] });
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...FILM_NAMESPACE, ids: ['dune'] }), [otherDocument]);
       assert.deepEqual(await searchIds(documents, 'dune'), []);
       assert.deepEqual(await searchIds(documents, 'arrakis'), ['dune']);
       assert.deepEqual((await documents.info(FILM_NAMESPACE)).namespaces, [{ name: 'films', documents: 4 }]);

@@ -24,11 +24,11 @@ export function versionConformance(open: OpenStore): void {
         assert.equal(await versionOf(store), 0);
         assert.deepEqual(kinds(await store.commit([decideOn(0, record(0))])), ['applied']);
         assert.equal(await versionOf(store), hasVersions ? 1 : 0);
-        const other = sampleRun(2);
-        const lateUnit = decideOn(0, record(1), creation(other));
+        const otherRun = sampleRun(2);
+        const lateUnit = decideOn(0, record(1), creation(otherRun));
         assert.deepEqual(kinds(await store.commit([lateUnit])), [hasVersions ? 'run-moved' : 'applied']);
         assert.deepEqual(await recordedIndexes(store), hasVersions ? [0] : [0, 1]);
-        assert.equal((await store.findRun({ runKey: other.key }))?.key, hasVersions ? undefined : other.key);
+        assert.equal((await store.findRun({ runKey: otherRun.key }))?.key, hasVersions ? undefined : otherRun.key);
       }),
     );
 

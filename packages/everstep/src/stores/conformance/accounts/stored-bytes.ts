@@ -104,10 +104,10 @@ class Changes {
 
   async make(): Promise<void> {
     const { numbers, store, active } = this;
-    const known = active[numbers(Math.max(1, active.length))];
+    const chosen = active[numbers(Math.max(1, active.length))];
     const text = JSON.stringify('ü'.repeat(numbers(50)));
-    const runKey = known?.run.key ?? '';
-    switch (known ? numbers(10) : 0) {
+    const runKey = chosen?.run.key ?? '';
+    switch (chosen ? numbers(10) : 0) {
       case 0:
         return this.start();
       case 1:
@@ -117,7 +117,7 @@ class Changes {
           {
             kind: 'record-step',
             runKey,
-            step: sampleStep(known ? known.steps++ : 0, { out: text, ...(numbers(3) === 0 ? { sent } : {}) }),
+            step: sampleStep(chosen ? chosen.steps++ : 0, { out: text, ...(numbers(3) === 0 ? { sent } : {}) }),
           },
         ]);
       }
@@ -126,9 +126,9 @@ class Changes {
           { kind: 'record-attempt', runKey, attempt: { ...sampleAttempt(1), exchange: sampleExchange(numbers(9)) } },
         ]);
       case 4:
-        return apply(store, [{ kind: 'keep-event', runKey, event: keptEvent(known ? ++known.events : 0) }]);
+        return apply(store, [{ kind: 'keep-event', runKey, event: keptEvent(chosen ? ++chosen.events : 0) }]);
       case 5:
-        return apply(store, [{ kind: 'drop-event', runKey, eventKey: keptEvent(known?.events ?? 0).eventKey }]);
+        return apply(store, [{ kind: 'drop-event', runKey, eventKey: keptEvent(chosen?.events ?? 0).eventKey }]);
       case 6:
         return this.end(text);
       case 7:
@@ -154,9 +154,9 @@ class Changes {
   }
 
   private async end(result: string): Promise<void> {
-    const [known] = this.active.splice(0, 1);
-    if (!known) return;
-    const { run } = known;
+    const [chosen] = this.active.splice(0, 1);
+    if (!chosen) return;
+    const { run } = chosen;
     if (this.numbers(2) === 0)
       return apply(this.store, [{ kind: 'end-run', runKey: run.key, outcome: { status: 'succeeded', result }, completedAt: T0 }]);
     const entry = sampleDeadLetter(run, { responseBody: new Uint8Array(this.numbers(80)) });
@@ -251,9 +251,9 @@ export function storedBytesConformance(open: OpenStore): void {
         assert.equal(await storedBytes(store), before + 2 * copiedBytes);
         const laterRun = sampleRun(4);
         await apply(store, [creation(laterRun)]);
-        const found = await store.listRuns(PAGE);
+        const listing = await store.listRuns(PAGE);
         assert.deepEqual(
-          found.items.map(({ key }) => key),
+          listing.items.map(({ key }) => key),
           [from.key, laterRun.key],
         );
         assert.equal(await store.loadRun({ runKey: fork.key }), null);
