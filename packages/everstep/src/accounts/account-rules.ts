@@ -24,7 +24,7 @@ export const refuse = <Kind extends Refusal['kind']>(
   kind,
   message,
 });
-/** Returns the error for an id that does not exist. An id of another user has the same error. */
+/** Returns the refusal for an object that does not exist, which is also the refusal for one that the caller cannot see. */
 export const notFound = (objectKind: string): Refusal =>
   refuse('not-found', `there is no ${objectKind} with this id, or you do not have access to it`);
 
@@ -37,7 +37,7 @@ const RIGHT_TEXTS: Readonly<Record<Right, string>> = {
   transfer: 'move or delete what the account owns',
 };
 
-/** The caller's role if it has the right, else the reason for the refusal. */
+/** The role of a caller who has the right, or the reason for the refusal. */
 export type RightCheck = { readonly kind: 'allowed'; readonly role: Role } | Refusal;
 
 /** A change as recorded in the audit log. */
@@ -49,7 +49,7 @@ export interface Change {
 }
 
 /** Turns are shared by all rules on one store, whichever part of the server they belong to. */
-const turnsOf = new WeakMap<AccountStore, Turns>();
+const turnsByStore = new WeakMap<AccountStore, Turns>();
 
 export class AccountRules {
   readonly accounts: AccountStore;
@@ -72,8 +72,8 @@ export class AccountRules {
 
   audit({ user, address }: Principal, change: Change): AuditEntry {
     const { action, subject, details = {}, accountIds } = change;
-    const author = { actor: user.email, address, accountIds };
-    return markWithRequest({ auditId: this.newId('aud'), at: this.now(), action, subject, details, ...author });
+    const actor = user.email;
+    return markWithRequest({ auditId: this.newId('aud'), at: this.now(), action, subject, details, actor, address, accountIds });
   }
 
   /** Checks a right of a user in an account. `objectKind` is the kind of object that the id identifies, such as `team`. */
@@ -85,23 +85,23 @@ export class AccountRules {
   }
 
   /**
-   * Runs a change when every earlier change of these accounts has ended or failed, also in other processes on the store.
-   * `accountIds` null: a change of all accounts.
+   * Runs a change once every earlier change of these accounts has succeeded or failed, including changes made by other
+   * processes on the store. Null means all accounts.
    */
   inTurn<Value>(change: () => Promise<Value>, accountIds: readonly AccountId[] | null = null): Promise<Value> {
     const { exclusively } = this.accounts;
-    const turns = turnsOf.get(this.accounts) ?? new Turns();
-    turnsOf.set(this.accounts, turns);
+    const turns = turnsByStore.get(this.accounts) ?? new Turns();
+    turnsByStore.set(this.accounts, turns);
     return turns.take(accountIds, () => (exclusively ? exclusively(change, accountIds) : change()));
   }
 
-  /** Runs a change of an object that an account owns in the turn of that account. */
+  /** Runs a change of an object in the turn of the account that owns the object. */
   async inTurnOfOwner<Value>(ownerOf: () => Promise<string | null>, change: () => Promise<Value>): Promise<Value> {
     for (;;) {
       const owner = await ownerOf();
-      // The owner may have changed while this waited for its turn.
-      const inTurn = async () => ((await ownerOf()) === owner ? { value: await change() } : null);
-      const result = await this.inTurn(inTurn, [owner ?? NO_OWNER]);
+      // The owner may have changed while the change waited for its turn.
+      const changeIfSameOwner = async () => ((await ownerOf()) === owner ? { value: await change() } : null);
+      const result = await this.inTurn(changeIfSameOwner, [owner ?? NO_OWNER]);
       if (result) return result.value;
     }
   }

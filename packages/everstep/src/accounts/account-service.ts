@@ -28,7 +28,7 @@ export type { Principal, Session, StartedSession } from './principal.js';
 /** A session as shown to its user. */
 export interface OwnSession {
   readonly sessionId: string;
-  /** Null: it was started with an identity provider. */
+  /** Null if the session was started with an identity provider. */
   readonly apiKeyId: string | null;
   /** Creation time in Unix milliseconds. */
   readonly createdAt: number;
@@ -54,12 +54,12 @@ export type Login =
 export type SessionLogin = ({ readonly kind: 'in' } & StartedSession) | Exclude<Login, { readonly kind: 'in' }>;
 
 /** Result of adding a member to a team. */
-export type PutMember =
+export type PutMemberResult =
   | { readonly kind: 'member'; readonly member: MemberRecord }
-  /** Pending. The secret is for the invited person and is shown only once. */
+  /** The invitation is pending. The secret is for the invited person and is shown only once. */
   | { readonly kind: 'invited'; readonly invitation: InvitationRecord; readonly secret: string };
 
-/** A member who accepted an invitation. */
+/** The team, and the user who joined it by accepting an invitation. */
 export interface AcceptedInvitation {
   readonly member: MemberRecord;
   readonly team: TeamRecord;
@@ -79,13 +79,13 @@ export interface TokenView extends Omit<NamedToken, 'tokenHash' | 'createdBy'> {
   readonly createdBy: string | null;
 }
 
-/** `token` is shown only once and cannot be read again. */
+/** A token that was just created. `token` is shown only once and cannot be read again. */
 export interface NewToken {
   readonly token: string;
   readonly view: TokenView;
 }
 
-/** A named set of limits. Null: only the limits of the server apply. */
+/** A named set of limits. If a limit is null, only the limit of the server applies. */
 export interface Plan {
   readonly name: string;
   readonly maxMessageBytes: number | null;
@@ -105,9 +105,9 @@ export interface Plan {
   readonly maxActiveRuns: number | null;
   readonly maxInstances: number | null;
   readonly maxSearchIndexes: number | null;
-  /** Teams that a user creates and owns. */
+  /** Maximum number of teams that a user creates and owns. */
   readonly maxTeams: number | null;
-  /** Members of one team, including pending invitations. */
+  /** Maximum number of members of one team. */
   readonly maxTeamMembers: number | null;
   /** Price in dollars per 100,000 messages. */
   readonly pricePer100kMessages: number;
@@ -150,7 +150,7 @@ export interface InstanceStats {
   readonly refusals: readonly RefusalCount[];
 }
 
-/** Stored bytes and active runs, with the limits of the account. Null: no limit. */
+/** Stored bytes and active runs, with the limits of the account. If a limit is null, there is none. */
 export interface StorageUsage {
   readonly instanceBytes: number;
   /** Includes the search indexes of the account. */
@@ -184,13 +184,13 @@ export interface RefusalCount {
 }
 
 export interface AccountService extends IdentityRules {
-  /** Compares in constant time. Failures are counted by account and address. */
+  /** Checks an API key, in constant time. Failures are counted by account and by address. */
   logIn(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<Login>;
 
   /** Returns the time that every login from the address must wait, whatever the credentials; 0 for no wait. */
   loginWaitMs(from: { readonly address: string }): number;
 
-  /** Logs in and starts a session. It counts as a normal login. `isHttps`: the secret is only valid in the https cookie. */
+  /** Logs in and starts a session. If `isHttps` is true, the secret is valid only in the cookie for https. */
   beginSession(credential: {
     readonly email: string;
     readonly apiKey: string;
@@ -206,7 +206,7 @@ export interface AccountService extends IdentityRules {
   endOwnSession(principal: Principal, sessionId: string): Promise<Outcome<null>>;
   /** Ends all sessions of the user, including the current one, and returns their number. */
   endSessions(principal: Principal): Promise<number>;
-  /** Returns whether the user is an operator of the installation. The first user is one by default. */
+  /** Returns whether the user is an operator of the installation. The first user is an operator by default. */
   isOperator(principal: Principal): Promise<boolean>;
 
   /** Lists users, oldest first. Requires an operator. */
@@ -241,14 +241,14 @@ export interface AccountService extends IdentityRules {
     principal: Principal,
     userId: string,
   ): Promise<Outcome<{ readonly secret: string; readonly expiresAt: number }>>;
-  /** Requires no login. The key is shown only once. */
+  /** Creates an API key for the user of a recovery link. Requires no login. The key is shown only once. */
   recover(link: {
     readonly secret: string;
     readonly address: string;
   }): Promise<Outcome<{ readonly email: string; readonly apiKey: string; readonly record: ApiKeyRecord }>>;
 
   listApiKeys(principal: Principal): Promise<readonly ApiKeyRecord[]>;
-  /** The key is shown only once. */
+  /** Creates an API key, which is shown only once. */
   createApiKey(principal: Principal, name: string): Promise<Outcome<{ readonly apiKey: string; readonly record: ApiKeyRecord }>>;
   revokeApiKey(principal: Principal, apiKeyId: string): Promise<Outcome<null>>;
 
@@ -260,21 +260,21 @@ export interface AccountService extends IdentityRules {
   putMember(
     principal: Principal,
     member: { readonly teamId: string; readonly email: string; readonly role: Role },
-  ): Promise<Outcome<PutMember>>;
+  ): Promise<Outcome<PutMemberResult>>;
   /** Lists pending invitations. */
   listInvitations(principal: Principal, teamId: string): Promise<Outcome<readonly InvitationRecord[]>>;
   revokeInvitation(principal: Principal, invitationId: string): Promise<Outcome<null>>;
   /**
-   * Creates the user and returns its first API key, which is shown only once. `conflict`: a user already has the
-   * email and must call `joinTeam`.
+   * Creates the invited user and returns its first API key, which is shown only once. The outcome is `conflict` if a
+   * user already has the email; that user must call `joinTeam`.
    */
-  acceptInvitation(invited: {
+  acceptInvitation(invitee: {
     readonly secret: string;
     readonly address: string;
   }): Promise<Outcome<AcceptedInvitation & { readonly apiKey: string }>>;
   /** Accepts an invitation. Requires a user with the invited email, and the secret, because the email alone is not trusted. */
   joinTeam(principal: Principal, secret: string): Promise<Outcome<AcceptedInvitation>>;
-  declineInvitation(invited: { readonly secret: string; readonly address: string }): Promise<Outcome<null>>;
+  declineInvitation(invitee: { readonly secret: string; readonly address: string }): Promise<Outcome<null>>;
   removeMember(principal: Principal, member: { readonly teamId: string; readonly email: string }): Promise<Outcome<null>>;
 
   listInstances(principal: Principal): Promise<readonly InstanceView[]>;
@@ -284,9 +284,9 @@ export interface AccountService extends IdentityRules {
     request: { readonly name: string; readonly region: string; readonly teamId?: string },
   ): Promise<Outcome<InstanceView>>;
   /**
-   * For roles that may give the instance away, and for operators. When it resolves, the instance is not found, its
-   * tokens are refused, and nothing is delivered for it. Its rows are removed in the background. `confirm` is its
-   * name.
+   * Deletes an instance. Requires a role that may transfer it, or an operator. Once it resolves, the instance is not
+   * found, its tokens are refused, and nothing is delivered for it. Its rows are removed in the background. `confirm`
+   * must be the name of the instance.
    */
   deleteInstance(
     principal: Principal,
@@ -294,9 +294,9 @@ export interface AccountService extends IdentityRules {
   ): Promise<Outcome<null>>;
   /** Lists instances whose rows are still being removed, with the user's role in the former owner's account. */
   listDeletedInstances(principal: Principal): Promise<readonly DeletedInstanceView[]>;
-  /** When it resolves, the old tokens are refused. */
+  /** Replaces the permanent tokens of an instance. Once it resolves, the old tokens are refused. */
   rotateTokens(principal: Principal, instanceId: string): Promise<Outcome<InstanceView>>;
-  /** Includes recently revoked and expired tokens. */
+  /** Lists the tokens of an instance, including recently revoked and expired ones. */
   listTokens(principal: Principal, instanceId: string): Promise<Outcome<readonly TokenView[]>>;
   createToken(
     principal: Principal,
@@ -304,16 +304,16 @@ export interface AccountService extends IdentityRules {
       readonly instanceId: string;
       readonly name: string;
       readonly scopes: readonly TokenScope[];
-      /** Null: it does not expire. */
+      /** Null if the token does not expire. */
       readonly lifetimeMs: number | null;
     },
   ): Promise<Outcome<NewToken>>;
-  /** The old token stays valid for `overlapMs`, but not beyond its own expiry. */
+  /** Replaces a named token. The old token stays valid for `overlapMs`, but not beyond its own expiry. */
   rotateToken(
     principal: Principal,
     token: { readonly instanceId: string; readonly tokenId: string; readonly overlapMs: number },
   ): Promise<Outcome<NewToken>>;
-  /** When it resolves, the token is rejected. */
+  /** Revokes a token. Once it resolves, the token is refused. */
   revokeToken(principal: Principal, token: { readonly instanceId: string; readonly tokenId: string }): Promise<Outcome<null>>;
   /** Moves an instance. Requires rights in both accounts. A personal account as target is `invalid`. */
   moveToTeam(principal: Principal, move: { readonly instanceId: string; readonly teamId: string }): Promise<Outcome<null>>;
@@ -324,18 +324,18 @@ export interface AccountService extends IdentityRules {
   ): Promise<Outcome<null>>;
   /** Returns the outbound rules of an instance. Requires a member of the account, or an operator. */
   outboundRules(principal: Principal, instanceId: string): Promise<Outcome<OutboundRules>>;
-  /** Restricts the destinations; for the owner. */
+  /** Restricts the destinations of an instance. Requires a member of the account who may change the instance. */
   setOutboundRules(
     principal: Principal,
     rules: { readonly instanceId: string } & Pick<OutboundRules, 'deny' | 'only'>,
   ): Promise<Outcome<null>>;
-  /** Allows private destinations; for the operator. */
+  /** Allows private destinations for an instance. Requires an operator. */
   setAllowedDestinations(
     principal: Principal,
     rules: { readonly instanceId: string } & Pick<OutboundRules, 'allow'>,
   ): Promise<Outcome<null>>;
   setPlan(principal: Principal, choice: { readonly instanceId: string; readonly plan: string }): Promise<Outcome<null>>;
-  /** Covers the months from `periodMs` ago until now. */
+  /** Returns the usage by month, from `periodMs` ago until now, and the refusals in that period. */
   stats(principal: Principal, query: { readonly instanceId: string; readonly periodMs: number }): Promise<Outcome<InstanceStats>>;
   /** Returns the usage by UTC day, including today. */
   usage(principal: Principal, query: { readonly instanceId: string; readonly days: number }): Promise<Outcome<DailyUsage>>;

@@ -36,9 +36,9 @@ export async function addMember(
   member: Principal,
   membership: { readonly teamId: string; readonly role: Role },
 ): Promise<void> {
-  const put = doneValue(await service.putMember(inviter, { ...membership, email: member.user.email }));
-  assert.ok(put.kind === 'invited');
-  doneValue(await service.joinTeam(member, put.secret));
+  const result = doneValue(await service.putMember(inviter, { ...membership, email: member.user.email }));
+  assert.ok(result.kind === 'invited');
+  doneValue(await service.joinTeam(member, result.secret));
 }
 
 /** Invites an email that no user has, and accepts. Returns the first API key and the user id. */
@@ -47,9 +47,9 @@ export async function addNewMember(
   inviter: Principal,
   membership: { readonly teamId: string; readonly email: string; readonly role: Role },
 ): Promise<{ readonly apiKey: string; readonly userId: string }> {
-  const put = doneValue(await service.putMember(inviter, membership));
-  assert.ok(put.kind === 'invited');
-  const { apiKey, member } = doneValue(await service.acceptInvitation({ secret: put.secret, address: '192.0.2.1' }));
+  const result = doneValue(await service.putMember(inviter, membership));
+  assert.ok(result.kind === 'invited');
+  const { apiKey, member } = doneValue(await service.acceptInvitation({ secret: result.secret, address: '192.0.2.1' }));
   return { apiKey, userId: member.userId };
 }
 

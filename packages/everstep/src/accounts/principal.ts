@@ -1,4 +1,4 @@
-/** Senders of requests: users, with an API key or a session. */
+/** Senders of requests: users with an API key or a session. */
 import type { UserRecord } from '../ports/stores/account-store.js';
 
 /** The user who sends a request, and the client's address. */
@@ -16,7 +16,7 @@ export interface Principal {
 export interface Session {
   readonly principal: Principal & { readonly sessionId: string };
   readonly sessionHash: string;
-  /** Null: it was started with an identity provider. */
+  /** Null if the session was started with an identity provider. */
   readonly apiKeyId: string | null;
   /** Required with every request that changes something. */
   readonly csrfToken: string;

@@ -49,7 +49,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const failedLogins = createFailedLogins();
   const countFailure = ({ address }: { readonly address: string }) => failedLogins.record({ email: '', address }, now());
   const { invite, ...invitations } = createInvitations(rules);
-  const login = createLogin({ rules, failed: failedLogins, ...(options.log ? { log: options.log } : {}) });
+  const login = createLogin({ rules, failedLogins, ...(options.log ? { log: options.log } : {}) });
   const { start: startSession, ...sessions } = createSessions(rules, login.logIn);
 
   return {

@@ -22,7 +22,7 @@ export interface SpendingHarness {
   change(change: InstanceChange): Promise<void>;
 }
 
-export async function openSpending(t: TestContext, more: InstanceChange = {}): Promise<SpendingHarness> {
+export async function openSpending(t: TestContext, settings: InstanceChange = {}): Promise<SpendingHarness> {
   const store = await openSqliteStore({ file: ':memory:' });
   t.after(() => store.close());
   for (const userId of [OWNER, OTHER_OWNER]) {
@@ -48,6 +48,6 @@ export async function openSpending(t: TestContext, more: InstanceChange = {}): P
       await store.accounts.changeInstance({ instanceId: INSTANCE, change });
     },
   };
-  await harness.change(more);
+  await harness.change(settings);
   return harness;
 }

@@ -31,7 +31,7 @@ export interface AuditPushOptions {
 export class AuditPush {
   private readonly options: AuditPushOptions;
   private readonly failureLog: PeriodicLog;
-  private readonly stopped = new AbortController();
+  private readonly stopController = new AbortController();
   private waitMs = 0;
   private notBefore = Number.NEGATIVE_INFINITY;
 
@@ -43,7 +43,7 @@ export class AuditPush {
   /** Pushes all new entries, unless the endpoint failed recently or another process pushes. Rejects if the store fails. */
   async pushNew(): Promise<void> {
     const { audit, now } = this.options;
-    if (now() < this.notBefore || this.stopped.signal.aborted) return;
+    if (now() < this.notBefore || this.stopController.signal.aborted) return;
     let seq = await audit.claimPush({ now: now(), until: now() + CLAIM_MS });
     if (seq === null) return;
     for (;;) {
@@ -59,7 +59,7 @@ export class AuditPush {
 
   /** Aborts the current push. It is repeated after the next start. */
   stop(): void {
-    this.stopped.abort();
+    this.stopController.abort();
   }
 
   private async send(body: Buffer): Promise<boolean> {
@@ -78,13 +78,13 @@ export class AuditPush {
         signed: { kind: 'audit-log', isOwn: false },
         headerMode: 'forwarded',
       },
-      this.stopped.signal,
+      this.stopController.signal,
     );
     if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) {
       this.waitMs = 0;
       return true;
     }
-    if (this.stopped.signal.aborted) return false;
+    if (this.stopController.signal.aborted) return false;
     this.waitMs = Math.min(MAX_WAIT_MS, Math.max(LIMITS.auditPushEveryMs, 2 * this.waitMs));
     this.notBefore = now() + this.waitMs;
     const status = outcome.kind === 'answered' ? outcome.status : null;

@@ -9,11 +9,11 @@ import { RecentTimes } from './recent-times.js';
 import { type RefusedRequest, RefusedRequests } from './refused-requests.js';
 
 /** Time within which refusals share one entry. */
-const REFUSALS_TOGETHER_MS = 60_000;
+const REFUSALS_INTERVAL_MS = 60_000;
 /** Time within which logins with HTTP Basic are recorded at most once: every request with HTTP Basic is a login. */
-const LOGIN_AGAIN_MS = 3_600_000;
+const LOGIN_INTERVAL_MS = 3_600_000;
 /** Time within which repeated reads of a secret share one entry, because pages request it repeatedly. */
-const READ_AGAIN_MS = 60_000;
+const READ_INTERVAL_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 /** Audit actions of commands that a user gives on the machine, and the channel of each command. */
 const COMMANDS = {
@@ -32,14 +32,14 @@ export interface AuditRecordsOptions {
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** An entry without the fields that are always set the same way. */
+/** An entry without its id and time, which are generated. */
 export type NewEntry = Omit<AuditNote, 'auditId' | 'at'>;
 
 export class AuditRecords {
   private readonly options: AuditRecordsOptions;
-  private readonly refused = new RefusedRequests();
-  private readonly logins = new RecentTimes(MAX_REMEMBERED, LOGIN_AGAIN_MS);
-  private readonly reads = new RecentTimes(MAX_REMEMBERED, READ_AGAIN_MS);
+  private readonly refusedRequests = new RefusedRequests();
+  private readonly logins = new RecentTimes(MAX_REMEMBERED, LOGIN_INTERVAL_MS);
+  private readonly reads = new RecentTimes(MAX_REMEMBERED, READ_INTERVAL_MS);
   private cancelTimer: (() => void) | null = null;
   private writing: Promise<void> = Promise.resolve();
 
@@ -47,10 +47,11 @@ export class AuditRecords {
     this.options = options;
   }
 
+  /** Returns the entry with a new id and the current time. */
   entry(fields: NewEntry): AuditNote {
-    const { now: clock, random } = this.options;
-    const now = clock();
-    return { auditId: `aud_${newKey({ now, random })}`, at: now, ...fields };
+    const { now, random } = this.options;
+    const at = now();
+    return { auditId: `aud_${newKey({ now: at, random })}`, at, ...fields };
   }
 
   /** Records a command of the user of the process, who alone can open its control socket or send it a signal. */
@@ -64,7 +65,7 @@ export class AuditRecords {
     return this.options.accounts.addAudit(entry);
   }
 
-  /** Returns the current owner of the instance as a list. */
+  /** Returns a list with the current owner of the instance; empty if it has none. */
   async ownersOf(instanceId: string): Promise<readonly string[]> {
     const owner = (await this.options.accounts.findInstance({ instanceId }))?.accountId;
     return owner === undefined ? [] : [owner];
@@ -93,17 +94,17 @@ export class AuditRecords {
 
   /** Counts a refused request. Counts are written within a minute, combined by kind. A crash loses them. */
   countRefusal(request: RefusedRequest): void {
-    this.refused.count(request);
+    this.refusedRequests.count(request);
     if (this.cancelTimer) return;
     const { clock } = this.options;
-    this.cancelTimer = clock.setTimer(clock.now() + REFUSALS_TOGETHER_MS, () => void this.writeRefused());
+    this.cancelTimer = clock.setTimer(clock.now() + REFUSALS_INTERVAL_MS, () => void this.writeRefused());
   }
 
   /** Resolves when all counts are written, or could not be written. */
   async writeRefused(): Promise<void> {
     this.cancelTimer?.();
     this.cancelTimer = null;
-    const counts = this.refused.take();
+    const counts = this.refusedRequests.take();
     this.writing = this.writing.then(async () => {
       for (const { request, count } of counts) await this.writeCount(request, count);
     });

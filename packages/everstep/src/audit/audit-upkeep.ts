@@ -12,11 +12,11 @@ import type { AuditPush } from './audit-push.js';
 
 /** Interval for chaining entries in the background: the maximum time for which an entry has no hash. */
 const SEAL_EVERY_MS = 1_000;
-const SEALED_AT_ONCE = 1_000;
+const SEAL_BATCH_SIZE = 1_000;
 const REMOVE_EVERY_MS = 3_600_000;
-const REMOVED_AT_ONCE = 200;
-/** Pause between two steps, so that other work can run. */
-const BETWEEN_STEPS_MS = 20;
+const REMOVAL_BATCH_SIZE = 200;
+/** Pause between two batches, so that other work can run. */
+const PAUSE_MS = 20;
 
 export interface AuditUpkeepOptions {
   readonly audit: Pick<AuditStore, 'seal' | 'removeBefore'>;
@@ -24,11 +24,11 @@ export interface AuditUpkeepOptions {
   readonly now: () => number;
   readonly clock: Clock;
   readonly log: Log;
-  /** No work is done while this is closed. Absent: always open. */
+  /** Whether the store accepts writes. While it does not, no work is done. Default: always. */
   readonly writes?: StoreWritesState;
-  /** Retention of entries; null: forever. */
+  /** Retention of entries; null keeps them forever. */
   readonly retentionMs: number | null;
-  /** Pushes new entries; null: entries are not pushed. */
+  /** Pushes new entries; null if entries are not pushed. */
   readonly push: AuditPush | null;
   /** Whether several processes use the store. One of them then chains entries shortly after they were added. */
   readonly isShared: boolean;
@@ -37,9 +37,9 @@ export interface AuditUpkeepOptions {
 export class AuditUpkeep {
   private readonly options: AuditUpkeepOptions;
   private readonly failureLog: PeriodicLog;
-  private readonly cancels = new Map<string, () => void>();
+  private readonly cancelTimers = new Map<string, () => void>();
   private readonly inProgress = new Set<Promise<void>>();
-  private stopped = false;
+  private isStopped = false;
 
   constructor(options: AuditUpkeepOptions) {
     this.options = options;
@@ -56,26 +56,26 @@ export class AuditUpkeep {
 
   /** Resolves when no work is in progress. */
   async stop(): Promise<void> {
-    this.stopped = true;
-    for (const cancel of this.cancels.values()) cancel();
+    this.isStopped = true;
+    for (const cancel of this.cancelTimers.values()) cancel();
     this.options.push?.stop();
     await Promise.allSettled([...this.inProgress]);
   }
 
   /** Resolves when the work in progress has ended. */
-  async settled(): Promise<void> {
+  async waitForWork(): Promise<void> {
     await Promise.allSettled([...this.inProgress]);
   }
 
-  /** Repeats work. `everyMs` null: runs it once, and again only after a failure. */
+  /** Repeats work. If `everyMs` is null, it runs once, and again only after a failure. */
   private repeat(task: string, work: () => Promise<void>, everyMs: number | null): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const { clock, writes = ALWAYS_OPEN } = this.options;
     const repeatAfter = (delayMs: number) => {
       // A new timer would keep the process alive.
-      if (this.stopped) return;
+      if (this.isStopped) return;
       const cancel = clock.setTimer(clock.now() + delayMs, () => this.repeat(task, work, everyMs));
-      this.cancels.set(task, cancel);
+      this.cancelTimers.set(task, cancel);
     };
     const run: Promise<void> = (writes.isOpen ? work() : Promise.resolve())
       .then(
@@ -93,25 +93,25 @@ export class AuditUpkeep {
 
   private async seal(): Promise<void> {
     const { audit } = this.options;
-    while (!this.stopped && (await audit.seal({ limit: SEALED_AT_ONCE })) === SEALED_AT_ONCE) await this.pause();
+    while (!this.isStopped && (await audit.seal({ limit: SEAL_BATCH_SIZE })) === SEAL_BATCH_SIZE) await this.pause();
   }
 
   private async remove(): Promise<void> {
     const { audit, now, retentionMs, log } = this.options;
     if (retentionMs === null) return;
     const before = now() - retentionMs;
-    let removed = 0;
-    for (let count = 1; count > 0 && !this.stopped; removed += count) {
-      count = await audit.removeBefore({ before, limit: REMOVED_AT_ONCE });
+    let removedCount = 0;
+    for (let count = 1; count > 0 && !this.isStopped; removedCount += count) {
+      count = await audit.removeBefore({ before, limit: REMOVAL_BATCH_SIZE });
       if (count > 0) await this.pause();
     }
-    if (removed > 0) log.info({ entries: removed }, 'removed audit log entries past their retention period');
+    if (removedCount > 0) log.info({ entries: removedCount }, 'removed audit log entries past their retention period');
   }
 
   private pause(): Promise<void> {
     const { clock } = this.options;
     return new Promise((resolve) => {
-      clock.setTimer(clock.now() + BETWEEN_STEPS_MS, resolve);
+      clock.setTimer(clock.now() + PAUSE_MS, resolve);
     });
   }
 }

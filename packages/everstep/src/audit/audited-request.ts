@@ -8,7 +8,7 @@ import type { AuditNote, AuditRequest, CommitUnit, StoreWrite } from '../engine/
 
 /** Facts from the operation's declaration and the request, known before the operation runs. */
 export interface AuditedFacts {
-  /** Entry of the request; null: the operation is not audited. Entries that it makes itself are still marked with the request. */
+  /** Entry of the request; null if the operation is not audited. Entries that it makes itself are still marked with the request. */
   readonly entry: AuditNote | null;
   readonly request: AuditRequest;
   /** Whether a unit of writes may include the entry. False for bulk actions, whose counts are known only at the end. */
@@ -31,12 +31,12 @@ export class AuditedRequest {
     return entry.subject === '' ? { ...entry, subject: subjectOf(unit.writes) } : entry;
   }
 
-  /** Notes whether the unit with the entry was written. */
+  /** Records whether the unit with the entry was written. */
   settle(applied: boolean): void {
     if (this.state === 'taken') this.state = applied ? 'recorded' : 'open';
   }
 
-  /** Marks an entry that a part of the server made itself with the request. It replaces the declared entry. */
+  /** Adds the request to an entry that a part of the server makes itself. That entry replaces the declared one. */
   mark(entry: AuditNote): AuditNote {
     if (this.state === 'closed') return entry;
     this.state = 'recorded';
@@ -51,7 +51,7 @@ export class AuditedRequest {
   }
 }
 
-/** Returns the id of what a unit creates, if the request does not contain it. */
+/** Returns the id of the object that a unit creates; empty for objects whose id is in the request. */
 function subjectOf(writes: readonly StoreWrite[]): string {
   for (const write of writes) {
     if (write.kind === 'put-schedule') return write.schedule.scheduleId;
@@ -60,13 +60,13 @@ function subjectOf(writes: readonly StoreWrite[]): string {
   return '';
 }
 
-const requests = new AsyncLocalStorage<AuditedRequest>();
+const currentRequest = new AsyncLocalStorage<AuditedRequest>();
 
-/** Runs the work. Units of writes and entries made by it belong to the request. */
-export const runAudited = <Result>(request: AuditedRequest, work: () => Result): Result => requests.run(request, work);
+/** Runs the work so that its units of writes and its audit entries belong to the request. */
+export const runAudited = <Result>(request: AuditedRequest, work: () => Result): Result => currentRequest.run(request, work);
 
-/** Marks the entry with the request being handled, if there is one. */
-export const markWithRequest = (entry: AuditNote): AuditNote => requests.getStore()?.mark(entry) ?? entry;
+/** Adds the request being handled to the entry, if there is one. */
+export const markWithRequest = (entry: AuditNote): AuditNote => currentRequest.getStore()?.mark(entry) ?? entry;
 
 /** A unit with the entry of the request that submits it. */
 export interface AuditedUnit {
@@ -78,7 +78,7 @@ const noop = (): void => {};
 
 /** Adds the entry of the request being handled, if there is one that no unit includes yet. */
 export function addRequestEntry(unit: CommitUnit): AuditedUnit {
-  const request = requests.getStore();
+  const request = currentRequest.getStore();
   const entry = request?.take(unit);
   if (!request || !entry) return { unit, settle: noop };
   const writes: readonly StoreWrite[] = [...unit.writes, { kind: 'add-audit', entry }];

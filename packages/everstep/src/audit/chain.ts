@@ -23,7 +23,7 @@ export function hashOf(previous: string, entry: AuditNote): string {
   return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
 }
 
-/** Joins hashes and entries by number, in order. Returns at most `limit`, so that the next page misses nothing. */
+/** Joins hashes and entries by sequence number, in order. Returns at most `limit`, so that the next page misses nothing. */
 export function linksOf(
   hashes: ReadonlyMap<number, string>,
   entries: ReadonlyMap<number, AuditNote>,

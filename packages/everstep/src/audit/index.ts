@@ -11,7 +11,7 @@ export interface AuditOptions extends AuditRecordsOptions, Omit<AuditUpkeepOptio
   readonly audit: AuditStore;
   readonly log: Log;
   readonly sender: MessageSender;
-  /** URL to which new entries are pushed; null: they are not pushed. */
+  /** URL to which new entries are pushed; null if they are not pushed. */
   readonly webhookUrl: string | null;
 }
 
@@ -38,13 +38,13 @@ export function createAudit(options: AuditOptions): Audit {
 }
 
 /** Signing keys of messages, by the id of the queue instance. */
-interface Keys {
+interface MessageKeys {
   readonly privateKey: (instanceId: string) => { readonly kid: string; readonly privateKey: string } | null;
   readonly messageKeyFor: (instanceId: string, origin: string) => string | null;
 }
 
-/** Adds the key for messages of the installation itself; null: they are not signed separately. */
-export const withAuditKey = ({ privateKey, messageKeyFor }: Keys, key: string | null): Keys => ({
+/** Adds the key that signs messages of the installation itself, such as pushed audit entries; null if there is none. */
+export const withAuditKey = ({ privateKey, messageKeyFor }: MessageKeys, key: string | null): MessageKeys => ({
   privateKey: (instanceId) => (instanceId === INSTALLATION ? null : privateKey(instanceId)),
   messageKeyFor: (instanceId, origin) => (instanceId === INSTALLATION ? key : messageKeyFor(instanceId, origin)),
 });

@@ -18,32 +18,32 @@ export interface RefusedRequest {
   readonly network: string;
 }
 
-/** Maximum number of distinct counts from known callers, and from all others, until the counts are taken. */
-const MAX_KNOWN = 100;
+/** Maximum number of distinct counts of identified callers, and of all others, until the counts are taken. */
+const MAX_IDENTIFIED = 100;
 const MAX_ANONYMOUS = 20;
 const VARIOUS = 'various';
 
 export class RefusedRequests {
   private readonly counts = new Map<string, { readonly request: RefusedRequest; count: number }>();
-  private identified = 0;
-  private anonymous = 0;
+  private identifiedCount = 0;
+  private anonymousCount = 0;
 
   count(request: RefusedRequest): void {
     if (this.add(request, this.isBelowLimit(request))) return;
     // The caller is not recorded, but the number is kept. The number of codes is limited.
-    this.add({ ...ANY, code: request.code }, true);
+    this.add({ ...OTHER_REQUESTS, code: request.code }, true);
   }
 
   /** Returns the counts and resets them. */
   take(): readonly { readonly request: RefusedRequest; readonly count: number }[] {
     const counts = [...this.counts.values()];
     this.counts.clear();
-    [this.identified, this.anonymous] = [0, 0];
+    [this.identifiedCount, this.anonymousCount] = [0, 0];
     return counts;
   }
 
   private isBelowLimit({ credential }: RefusedRequest): boolean {
-    return credential === NO_CREDENTIAL ? this.anonymous < MAX_ANONYMOUS : this.identified < MAX_KNOWN;
+    return credential === NO_CREDENTIAL ? this.anonymousCount < MAX_ANONYMOUS : this.identifiedCount < MAX_IDENTIFIED;
   }
 
   /** Adds to a count. Returns false if there is no count of this kind and none may be added. */
@@ -57,15 +57,15 @@ export class RefusedRequests {
     else if (!canAdd) return false;
     else {
       this.counts.set(key, { request, count: 1 });
-      if (credential === NO_CREDENTIAL) this.anonymous++;
-      else this.identified++;
+      if (credential === NO_CREDENTIAL) this.anonymousCount++;
+      else this.identifiedCount++;
     }
     return true;
   }
 }
 
 export const NO_CREDENTIAL = 'none';
-const ANY: RefusedRequest = {
+const OTHER_REQUESTS: RefusedRequest = {
   operation: VARIOUS,
   code: '',
   actor: VARIOUS,

@@ -25,13 +25,13 @@ export interface ChainVerification {
  */
 export function verifyLinks(previous: string, links: readonly ChainLink[]): ChainVerification {
   const faults: ChainFault[] = [];
-  let before = previous;
+  let previousHash = previous;
   for (const { seq, hash, entry } of links) {
     const fault = (kind: ChainFault['kind']) => faults.push({ seq, auditId: entry?.auditId ?? null, kind });
     if (hash === null) fault('inserted');
     else if (entry === null) fault('removed');
-    else if (hashOf(before, entry) !== hash) fault('changed');
-    before = hash ?? before;
+    else if (hashOf(previousHash, entry) !== hash) fault('changed');
+    previousHash = hash ?? previousHash;
   }
-  return { faults, hash: before };
+  return { faults, hash: previousHash };
 }

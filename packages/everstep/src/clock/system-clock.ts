@@ -15,15 +15,15 @@ export interface SystemClockOptions {
 }
 
 export function createSystemClock({ notBefore = 0, wall = Date.now }: SystemClockOptions = {}): Clock {
-  let latest = notBefore;
+  let latestMs = notBefore;
   /** Milliseconds by which this clock is ahead of a machine whose time was set back. Time continues from its last value. */
   let aheadMs = 0;
 
   function now(): number {
     const machineMs = wall() + aheadMs;
-    if (machineMs < latest) aheadMs += latest - machineMs;
-    else latest = machineMs;
-    return latest;
+    if (machineMs < latestMs) aheadMs += latestMs - machineMs;
+    else latestMs = machineMs;
+    return latestMs;
   }
 
   return {

@@ -9,16 +9,16 @@ const PORTION_BYTES = 4096;
 
 export function createSystemRandom(): Random {
   let portion = new Uint8Array();
-  let used = 0;
+  let usedBytes = 0;
   return {
     bytes(count) {
       if (count > PORTION_BYTES) return randomBytes(count);
-      if (used + count > portion.length) {
+      if (usedBytes + count > portion.length) {
         portion = randomBytes(PORTION_BYTES);
-        used = 0;
+        usedBytes = 0;
       }
-      used += count;
-      return portion.subarray(used - count, used);
+      usedBytes += count;
+      return portion.subarray(usedBytes - count, usedBytes);
     },
   };
 }

@@ -30,16 +30,16 @@ export class Timetable {
    * call.
    */
   fireUntil(untilMs: number): number {
-    const due = this.entries.splice(0, this.indexAfter(untilMs));
-    let fired = 0;
-    for (const entry of due) {
+    const dueEntries = this.entries.splice(0, this.indexAfter(untilMs));
+    let firedCount = 0;
+    for (const entry of dueEntries) {
       // An earlier timer may have canceled this one.
       if (!entry.isSet) continue;
       entry.isSet = false;
-      fired++;
+      firedCount++;
       entry.fire();
     }
-    return fired;
+    return firedCount;
   }
 
   /** Returns the index for a timer that is due at `atMs`: after all timers due then or before. */

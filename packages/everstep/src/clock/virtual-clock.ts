@@ -8,7 +8,7 @@ import { Timetable } from './timetable.js';
 
 /** Dependencies of a virtual clock. */
 export interface VirtualClockOptions {
-  /** The clock that it runs with. */
+  /** Clock that the virtual clock runs with. */
   readonly base: Clock;
   /**
    * Resolves when the server is quiet: no delivery is in flight or waits for a slot, and no write or scan of due
@@ -31,10 +31,10 @@ export interface VirtualClock extends Clock, VirtualTime {
   readonly upkeep: Clock;
 }
 
-type Pause = 'quiet' | 'late' | 'given-up';
+type WaitResult = 'quiet' | 'late' | 'given-up';
 
-/** Adds timers to a timetable. `arm` is called after each change. */
-function timersOf(timetable: Timetable, arm: () => void): Clock['setTimer'] {
+/** Returns a function that adds timers to a timetable. `arm` is called after each change. */
+function createSetTimer(timetable: Timetable, arm: () => void): Clock['setTimer'] {
   return (atMs, fire) => {
     const cancelTimer = timetable.add(atMs, fire);
     arm();
@@ -46,28 +46,28 @@ function timersOf(timetable: Timetable, arm: () => void): Clock['setTimer'] {
 }
 
 /** Waits until the server is quiet, up to the timeout. */
-async function untilQuiet(
+async function waitUntilQuiet(
   { base, quiet, quietTimeoutMs }: Pick<VirtualClockOptions, 'base' | 'quiet' | 'quietTimeoutMs'>,
   signal: AbortSignal | undefined,
-): Promise<Pause> {
+): Promise<WaitResult> {
   if (signal?.aborted) return 'given-up';
   let giveUp = (): void => {};
   let cancel = (): void => {};
-  const interrupted = new Promise<Pause>((resolve) => {
+  const interruption = new Promise<WaitResult>((resolve) => {
     cancel = base.setTimer(base.now() + quietTimeoutMs, () => resolve('late'));
     giveUp = () => resolve('given-up');
     signal?.addEventListener('abort', giveUp);
   });
   // Work can be passed on between turns of the event loop. The server is quiet only if it is quiet before and
   // after one.
-  const becameQuiet = async (): Promise<Pause> => {
+  const becomeQuiet = async (): Promise<WaitResult> => {
     await quiet();
     await new Promise<void>((resolve) => base.endOfTurn(resolve));
     await quiet();
     return 'quiet';
   };
   try {
-    return await Promise.race([becameQuiet(), interrupted]);
+    return await Promise.race([becomeQuiet(), interruption]);
   } finally {
     cancel();
     signal?.removeEventListener('abort', giveUp);
@@ -80,7 +80,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   let aheadMs = 0;
   const timers = new Timetable();
   const upkeepTimers = new Timetable();
-  let moving = false;
+  let isMoving = false;
   /** Number of timers that became due in the current move. */
   let fired = 0;
   let armedFor = Number.POSITIVE_INFINITY;
@@ -91,7 +91,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
 
   /** Arms one timer of the base clock for the first of these timers. */
   function arm(): void {
-    const nextAt = moving ? timers.nextAt : Math.min(timers.nextAt, upkeepTimers.nextAt);
+    const nextAt = isMoving ? timers.nextAt : Math.min(timers.nextAt, upkeepTimers.nextAt);
     const at = nextAt - aheadMs;
     if (at === armedFor) return;
     disarm();
@@ -103,19 +103,19 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   function onBaseTimer(): void {
     armedFor = Number.POSITIVE_INFINITY;
     fired += timers.fireUntil(now());
-    if (!moving) upkeepTimers.fireUntil(now());
+    if (!isMoving) upkeepTimers.fireUntil(now());
     arm();
   }
 
-  const stoppedOutcome = (pause: Exclude<Pause, 'quiet'>): MoveOutcome =>
-    pause === 'late'
+  const stoppedOutcome = (waitResult: Exclude<WaitResult, 'quiet'>): MoveOutcome =>
+    waitResult === 'late'
       ? { kind: 'not-quiet', now: now(), fired, waitedMs: quietTimeoutMs }
       : { kind: 'given-up', now: now(), fired };
 
   async function moveTo(toMs: number, signal: AbortSignal | undefined): Promise<MoveOutcome> {
     for (let instants = 0; ; instants++) {
-      const paused = await untilQuiet(options, signal);
-      if (paused !== 'quiet') return stoppedOutcome(paused);
+      const waitResult = await waitUntilQuiet(options, signal);
+      if (waitResult !== 'quiet') return stoppedOutcome(waitResult);
       const at = timers.nextAt;
       if (at > toMs) break;
       if (instants === maxInstants) return { kind: 'too-many-instants', now: now(), fired, instants };
@@ -126,8 +126,8 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
     aheadMs += Math.max(0, toMs - now());
     upkeepTimers.fireUntil(now());
     arm();
-    const paused = await untilQuiet(options, signal);
-    return paused === 'quiet' ? { kind: 'moved', now: now(), fired } : stoppedOutcome(paused);
+    const waitResult = await waitUntilQuiet(options, signal);
+    return waitResult === 'quiet' ? { kind: 'moved', now: now(), fired } : stoppedOutcome(waitResult);
   }
 
   async function startMove(target: MoveTarget, signal: AbortSignal | undefined): Promise<MoveOutcome> {
@@ -135,12 +135,12 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
     const from = now();
     const toMs = 'byMs' in target ? from + target.byMs : target.atMs;
     if (toMs < from) return { kind: 'in-the-past', now: from };
-    moving = true;
+    isMoving = true;
     fired = 0;
     try {
       return await moveTo(toMs, signal);
     } finally {
-      moving = false;
+      isMoving = false;
       arm();
     }
   }
@@ -148,9 +148,9 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   const endOfTurn: Clock['endOfTurn'] = (fire) => base.endOfTurn(fire);
   return {
     now,
-    setTimer: timersOf(timers, arm),
+    setTimer: createSetTimer(timers, arm),
     endOfTurn,
-    upkeep: { now, setTimer: timersOf(upkeepTimers, arm), endOfTurn },
+    upkeep: { now, setTimer: createSetTimer(upkeepTimers, arm), endOfTurn },
     move(target, signal) {
       const move = moves.then(() => startMove(target, signal));
       moves = move.catch(() => {});

@@ -34,7 +34,7 @@ const ReceivedResponse = Type.Object(
     status: orNull(Type.Integer(), 'HTTP status. Null when only the result is known.'),
     headers: Headers,
     body: Type.String({
-      description: 'Start of the body. For a successful attempt, the result of the step or the start of the result.',
+      description: 'Start of the body. For a successful attempt, the start of the result of the step.',
     }),
     bodyEncoding: Type.Enum(['utf8', 'base64'], { type: 'string', description: '`base64` when the body is not UTF-8 text.' }),
     bodyBytes: Type.Integer({ description: 'Length of the whole body in bytes.' }),

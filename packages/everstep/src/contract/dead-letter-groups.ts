@@ -22,13 +22,13 @@ export const GroupKindSchema = Type.Enum([...GROUP_KINDS], {
   description: 'Whether workflow runs or plain messages failed.',
 });
 
-const decided = {
+const changeFields = {
   at: unixMs('Time of the change'),
   by: Type.String({ description: 'User or token that made the change.' }),
 };
 
 export const DeadLetterGroupNote = Type.Object(
-  { noteId: Type.String(), text: Type.String(), ...decided },
+  { noteId: Type.String(), text: Type.String(), ...changeFields },
   { ...NO_OTHER_PROPERTIES, description: 'A note on a group of dead letters.' },
 );
 export type DeadLetterGroupNote = Static<typeof DeadLetterGroupNote>;
@@ -93,14 +93,14 @@ export const DeadLetterGroup = Type.Object(
     assignment: Type.Union(
       [
         Type.Object(
-          { assignee: Type.String({ description: 'Email of the user who works on the group.' }), ...decided },
+          { assignee: Type.String({ description: 'Email of the user who works on the group.' }), ...changeFields },
           NO_OTHER_PROPERTIES,
         ),
         Type.Null(),
       ],
       { description: 'Null when no user is assigned.' },
     ),
-    snooze: Type.Union([Type.Object({ until: unixMs('End of the snooze'), ...decided }, NO_OTHER_PROPERTIES), Type.Null()], {
+    snooze: Type.Union([Type.Object({ until: unixMs('End of the snooze'), ...changeFields }, NO_OTHER_PROPERTIES), Type.Null()], {
       description:
         'Until `until`, the group needs no attention and raises no alert. An ended snooze remains until the group is acknowledged, resolved or snoozed again. Null otherwise, and after the group regressed.',
     }),

@@ -107,7 +107,6 @@ export const DeletedDeadLetters = Type.Object(
 
 export const DeletedDeadLetter = Type.Object({ deleted: Type.Literal(1) }, NO_OTHER_PROPERTIES);
 
-/** Current state of a failure callback. */
 export const FailureFunctionChanged = Type.Object(
   { failureFunctionState: FailureFunctionStateSchema },
   { ...NO_OTHER_PROPERTIES, description: 'New state of the failure callback or failure function.' },

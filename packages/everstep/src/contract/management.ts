@@ -21,7 +21,7 @@ const role = Type.Enum(['owner', 'admin', 'dev', 'finance'], {
   description: 'Role of the caller in the account.',
 });
 const limit = (description: string) =>
-  Type.Union([Type.Number(), Type.Null()], { description: `${description} Null: the plan sets no limit.` });
+  Type.Union([Type.Number(), Type.Null()], { description: `${description} Null if the plan sets no limit.` });
 
 /** Response of operations that return no data. */
 export const Ok = Type.Literal('OK');
@@ -76,7 +76,7 @@ export const InstanceRecord = Type.Object(
     requests_today: Type.Integer({
       description: 'Number of runs that were started today (UTC). Limited by `max_requests_per_day`.',
     }),
-    budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0: no limit.' }),
+    budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0 means no limit.' }),
     budget_alert_url: Type.Optional(
       Type.String({ description: 'URL that is notified when 80% and 100% of the budget are spent.' }),
     ),
@@ -92,7 +92,7 @@ export type InstanceRecord = Static<typeof InstanceRecord>;
 export const TokenScopes = Type.Array(
   Type.Union(
     [
-      // First, because its error message names all scopes.
+      // This schema comes first, because its error message names all scopes.
       Type.Unsafe<`connect:${string}`>(Type.String({ ...like('connectScope') })),
       Type.Enum(['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'], { type: 'string' }),
     ],
@@ -122,7 +122,7 @@ export const TokenEntry = Type.Object(
     last_use_time: Type.Optional(
       Type.Integer({
         format: 'int64',
-        description: 'Time of the last use, in Unix seconds. Updated at least every ten minutes. Only for named tokens.',
+        description: 'Time of the last use, in Unix seconds. Updated at most once every ten minutes. Only for named tokens.',
       }),
     ),
     token: Type.Optional(Type.String({ description: 'The token itself. Only in the response that creates it.' })),
@@ -141,7 +141,7 @@ export const DeniedDestinations = destinations('Destinations that this queue ins
 export const OnlyDestinations = Type.Union(
   [destinations('The only destinations that this queue instance may call.'), Type.Null()],
   {
-    description: 'Null: all destinations are allowed.',
+    description: 'Null allows all destinations.',
   },
 );
 
@@ -169,7 +169,7 @@ export const QueueStats = Type.Object(
       ),
       { description: 'Calendar months (UTC) that overlap the period, newest first, as billed to the current owner.' },
     ),
-    budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0: no limit.' }),
+    budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0 means no limit.' }),
     spent: Type.Number({ description: 'Amount spent this month, in dollars.' }),
     storage: Type.Object(
       {
@@ -195,7 +195,7 @@ export const QueueStats = Type.Object(
         {
           kind: Type.String({
             description:
-              'Error code of the rejected requests. The prefix `tick-` means that a schedule could not start a run at a run time. The prefix `step-` means that a step failed its run.',
+              'Error code of the rejected requests. The prefix `tick-` means that a schedule could not start a run at its run time. The prefix `step-` means that a step failed its run.',
           }),
           count: Type.Integer(),
           last_time: Type.Integer({ format: 'int64', description: 'Time of the last rejection, in Unix seconds.' }),
@@ -225,7 +225,7 @@ export const InstanceUsage = Type.Object(
       ),
       { description: 'Every requested day, oldest first and today last, as billed to the current owner.' },
     ),
-    budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0: no limit.' }),
+    budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0 means no limit.' }),
     spent_this_month: Type.Number({ description: 'Amount spent this month, in dollars.' }),
   },
   { ...NO_OTHER_PROPERTIES, description: 'Usage of a queue instance per day.' },
@@ -313,7 +313,10 @@ export const RecoveryLink = Type.Object(
     recovery_secret: Type.String({ description: 'Secret that gives the user one API key. It is shown once.' }),
     expiration_time: Type.Integer({ format: 'int64', description: 'Time when the secret expires, in Unix seconds.' }),
   },
-  { ...NO_OTHER_PROPERTIES, description: 'Gives a user one API key. The page is `<dashboard>/login#<recovery_secret>`.' },
+  {
+    ...NO_OTHER_PROPERTIES,
+    description: 'Link that gives a user one API key. Its page is `<dashboard>/login#<recovery_secret>`.',
+  },
 );
 export type RecoveryLink = Static<typeof RecoveryLink>;
 

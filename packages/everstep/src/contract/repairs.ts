@@ -56,7 +56,7 @@ export const RepairItemState = Type.Enum([...REPAIR_ITEM_STATES], {
 export const RepairFilter = Type.Object(bodyFilters(REPAIR_FILTERS), {
   ...NO_OTHER_PROPERTIES,
   description:
-    'Selects entries of the dead letter queue. Without filters, all entries that are in the queue when the repair is planned.',
+    'Selects entries of the dead letter queue. Without filters, it selects all entries that are in the queue when the repair is planned.',
 });
 export type RepairFilter = Static<typeof RepairFilter>;
 

@@ -8,7 +8,7 @@ import type { RunSettings } from '../engine/runs/settings.js';
 type LimitName = keyof typeof LIMITS;
 
 type Values =
-  /** `absent`: the limit that is the default. */
+  /** `absent` is the default if the header is absent: the name of a limit, or a value. */
   | { readonly kind: 'count'; readonly maximum: LimitName; readonly absent: LimitName }
   | { readonly kind: 'duration'; readonly leastMs: number; readonly mostMs: LimitName; readonly absent?: LimitName }
   | { readonly kind: 'expression'; readonly absent: null }
@@ -20,11 +20,11 @@ type Values =
 
 /** A header with a setting. */
 export type SettingHeader = Values & {
-  /** The setting, if this header alone determines its value. */
+  /** Setting whose value this header alone determines. */
   readonly field?: keyof RunSettings;
   readonly description: string;
   readonly examples: readonly string[];
-  /** Option of the command line with its help, and the option of the SDK that it sets. */
+  /** Option of the command line, its help, and the SDK option that it sets. */
   readonly option?: { readonly flag: string; readonly help: string; readonly sets: string };
 };
 export type SettingTable = Readonly<Record<string, SettingHeader>>;

@@ -40,7 +40,7 @@ export const ForkRequest = Type.Object(
         Type.Object(
           {
             stepId: Type.Integer({ minimum: 1, maximum: LIMITS.maxJournalSteps }),
-            result: Type.Optional(Type.Unknown({ description: 'Any JSON value. Absent: the step has no result.' })),
+            result: Type.Optional(Type.Unknown({ description: 'Any JSON value. Omit it if the step has no result.' })),
           },
           NO_OTHER_PROPERTIES,
         ),
@@ -76,7 +76,6 @@ export const ForkedRun = Type.Object(
 );
 export type ForkedRun = Static<typeof ForkedRun>;
 
-/** One of the two compared runs. */
 const ComparedRun = Type.Object(
   {
     workflowRunId: Type.String(),
@@ -87,7 +86,6 @@ const ComparedRun = Type.Object(
   { ...NO_OTHER_PROPERTIES, description: 'One of the two compared runs.' },
 );
 
-/** Recorded step of one of the runs. */
 const ComparedStep = Type.Object(
   {
     stepId: Type.Integer(),

@@ -52,7 +52,6 @@ export const TriggeredRun = Type.Object(
 );
 export type TriggeredRun = Static<typeof TriggeredRun>;
 
-/** JSON value that the workflow returned. */
 const ResultValue = Type.Unknown({ description: 'Value that the workflow returned, as JSON. Absent when it returned nothing.' });
 
 const runIdentity = {
@@ -88,8 +87,8 @@ export const AttemptError = Type.Object(
 );
 export type AttemptError = Static<typeof AttemptError>;
 
-/** Size in bytes of a value that a response omits. */
-const leftOut = (subject: string, source: string) =>
+/** Returns the schema of the size in bytes of a value that a response omits. */
+const omittedBytes = (subject: string, source: string) =>
   Type.Optional(
     Type.Integer({
       description: `Size in bytes of ${subject} that is omitted because the response would be too long. ${source}`,
@@ -97,7 +96,7 @@ const leftOut = (subject: string, source: string) =>
   );
 const outFields = {
   out: Type.Optional(Type.String({ description: 'Result of the step as JSON text. Absent when the step has no result.' })),
-  outLeftOut: leftOut('a result', '`getRunStep` returns it.'),
+  outLeftOut: omittedBytes('a result', '`getRunStep` returns it.'),
 };
 
 const editedField = {
@@ -254,7 +253,7 @@ export const RunLogEntry = Type.Object(
   {
     ...RunFields.properties,
     workflowRunResponse: Type.Optional(Type.String({ description: 'Value that the workflow returned, as JSON text.' })),
-    workflowRunResponseLeftOut: leftOut('a response', '`getRunResult` returns it.'),
+    workflowRunResponseLeftOut: omittedBytes('a response', '`getRunResult` returns it.'),
     workflowRunError: Type.Optional(Type.String({ description: 'Why the run failed.' })),
     steps: Type.Array(StepGroup),
     shortened: Type.Optional(

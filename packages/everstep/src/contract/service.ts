@@ -110,7 +110,7 @@ const RetentionFields = {
     description: 'How long runs are kept after they end, in milliseconds. Null keeps them forever.',
   }),
   maxCount: Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.maxRetentionCount }), Type.Null()], {
-    description: 'Maximum number of runs that are kept; older runs are removed. Null: no limit.',
+    description: 'Maximum number of runs that are kept; older runs are removed. Null means no limit.',
   }),
 };
 const RetentionRule = Type.Object(RetentionFields, { ...NO_OTHER_PROPERTIES, description: 'How long ended runs are kept.' });

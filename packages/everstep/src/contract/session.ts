@@ -28,7 +28,7 @@ export const SessionEntry = Type.Object(
   {
     ...NO_OTHER_PROPERTIES,
     description:
-      'The login response sets the cookie `everstep_session` (over HTTPS: `__Host-everstep_session`). Scripts cannot read it.',
+      'Session of the user. The login response sets the cookie `everstep_session` (over HTTPS: `__Host-everstep_session`), which scripts cannot read.',
   },
 );
 export type SessionEntry = Static<typeof SessionEntry>;

@@ -1,4 +1,4 @@
-/** States of runs, steps and failure callbacks. Without imports, because the dashboard loads this file. */
+/** States of runs, steps and failure callbacks. This file has no imports, because the dashboard loads it. */
 
 export const RUN_STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
 export type RunState = (typeof RUN_STATES)[number];

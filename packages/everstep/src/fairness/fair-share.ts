@@ -24,7 +24,7 @@ interface InstanceLoad {
 }
 
 /** Amounts that are taken, as inputs of the rule. */
-interface SlotsInUse {
+interface AmountsInUse {
   readonly free: number;
   readonly byAccount: number;
   readonly byInstance: number;
@@ -60,17 +60,17 @@ export class FairShare {
   allows(instanceId: string, amount = 1): boolean {
     if (amount > this.free) return false;
     const accountId = this.accountIdOf(instanceId);
-    return !this.isLimited(accountId) || this.mayTake(accountId, this.takenNow(instanceId, accountId), amount);
+    return !this.isLimited(accountId) || this.mayTake(accountId, this.amountsInUse(instanceId, accountId), amount);
   }
 
   /**
-   * Returns how many units the instance may take one after the other; infinite if it shares with no other, so that only
-   * the total limits it.
+   * Returns how many units the instance may take one after the other; infinite if it shares the resource with no
+   * other instance, so that only the total limits it.
    */
   countFor(instanceId: string): number {
     const accountId = this.accountIdOf(instanceId);
     if (!this.isLimited(accountId)) return Number.POSITIVE_INFINITY;
-    return this.countFrom(accountId, this.takenNow(instanceId, accountId));
+    return this.countFrom(accountId, this.amountsInUse(instanceId, accountId));
   }
 
   /** Returns the largest amount that the instance could have if nothing else was taken. */
@@ -88,7 +88,7 @@ export class FairShare {
     this.used += amount;
   }
 
-  /** Returns an amount. */
+  /** Gives an amount back. */
   give(instanceId: string, amount = 1): void {
     const load = this.instances.get(instanceId);
     if (!load) return;
@@ -104,12 +104,12 @@ export class FairShare {
     return this.owners.isShared || this.owners.hasSeveralInstances(accountId);
   }
 
-  private takenNow(instanceId: string, accountId: string): SlotsInUse {
+  private amountsInUse(instanceId: string, accountId: string): AmountsInUse {
     const byAccount = this.accounts.get(accountId)?.taken ?? 0;
     return { free: this.free, byAccount, byInstance: this.takenBy(instanceId) };
   }
 
-  private mayTake(accountId: string, { free, byAccount, byInstance }: SlotsInUse, amount: number): boolean {
+  private mayTake(accountId: string, { free, byAccount, byInstance }: AmountsInUse, amount: number): boolean {
     const { isShared } = this.owners;
     const accountShare = isShared ? allowedShare(this.total, free) : Number.POSITIVE_INFINITY;
     if (byAccount > 0 && byAccount + amount > accountShare) return false;
@@ -119,7 +119,7 @@ export class FairShare {
   }
 
   /** Returns how many units may be taken one after the other. */
-  private countFrom(accountId: string, { free, byAccount, byInstance }: SlotsInUse): number {
+  private countFrom(accountId: string, { free, byAccount, byInstance }: AmountsInUse): number {
     let [min, max] = [0, free];
     while (min < max) {
       const count = Math.ceil((min + max) / 2);

@@ -1,7 +1,10 @@
-/** Goes through long data in slices of a few milliseconds. */
+/** Processes long data in slices of a few milliseconds. */
 import { LONG_BYTES } from './work-slices.js';
 
-/** `take` uses the next piece and returns its size in bytes or characters. The pieces are created as they are needed. */
+/**
+ * Processes the pieces in slices, and creates each piece only when it is needed. `take` processes a piece and returns its size in
+ * bytes or characters.
+ */
 export async function processInSlices<Piece>(
   pieces: Iterable<Piece>,
   take: (piece: Piece) => number,

@@ -14,7 +14,7 @@ const KiB = 1024;
 /** Number of bytes of each reply that are not limited. */
 export const FREE_REPLY_BYTES = 64 * KiB;
 /** First reservation for a reply of unknown length. */
-const FIRST_STEP_BYTES = 1024 * KiB;
+const FIRST_RESERVATION_BYTES = 1024 * KiB;
 
 export interface ReplyBudgetLimits {
   /** Maximum number of bytes of all replies together, except free bytes. */
@@ -28,7 +28,7 @@ interface Waiter {
   readonly amount: number;
   /** Number of bytes that must be available in addition to `amount`. */
   readonly margin: number;
-  readonly granted: () => void;
+  readonly onGranted: () => void;
 }
 
 export class ReplyBudget {
@@ -36,7 +36,7 @@ export class ReplyBudget {
   private readonly owners: InstanceOwners;
   private readonly share: FairShare;
   /** Waiters by account; the account to serve next comes first. */
-  private readonly waiting = new Map<string, Set<Waiter>>();
+  private readonly waitersByAccount = new Map<string, Set<Waiter>>();
 
   constructor(limits: ReplyBudgetLimits, owners: InstanceOwners) {
     this.limits = limits;
@@ -55,7 +55,7 @@ export class ReplyBudget {
   }
 
   /**
-   * Reserves bytes for the waiter. Returns false if they are not available. `granted` is then called later, unless the waiter
+   * Reserves bytes for the waiter. Returns false if they are not available. `onGranted` is then called later, unless the waiter
    * is withdrawn.
    */
   reserve(waiter: Waiter): boolean {
@@ -64,16 +64,16 @@ export class ReplyBudget {
       return true;
     }
     const accountId = this.owners.accountOf(waiter.reply.instanceId);
-    const waiters = this.waiting.get(accountId);
+    const waiters = this.waitersByAccount.get(accountId);
     if (waiters) waiters.add(waiter);
-    else this.waiting.set(accountId, new Set([waiter]));
+    else this.waitersByAccount.set(accountId, new Set([waiter]));
     return false;
   }
 
   withdraw(waiter: Waiter): void {
-    for (const [accountId, waiters] of this.waiting) {
+    for (const [accountId, waiters] of this.waitersByAccount) {
       if (!waiters.delete(waiter)) continue;
-      if (waiters.size === 0) this.waiting.delete(accountId);
+      if (waiters.size === 0) this.waitersByAccount.delete(accountId);
       return;
     }
   }
@@ -81,14 +81,14 @@ export class ReplyBudget {
   give(instanceId: string, amount: number): void {
     this.share.give(instanceId, amount);
     // A served account moves to the end, so this loop visits it again.
-    for (const [accountId, waiters] of this.waiting) {
+    for (const [accountId, waiters] of this.waitersByAccount) {
       const next = this.nextOf(waiters);
       if (!next) continue;
       this.share.take(next.reply.instanceId, next.amount);
       waiters.delete(next);
-      this.waiting.delete(accountId);
-      if (waiters.size > 0) this.waiting.set(accountId, waiters);
-      next.granted();
+      this.waitersByAccount.delete(accountId);
+      if (waiters.size > 0) this.waitersByAccount.set(accountId, waiters);
+      next.onGranted();
     }
   }
 
@@ -103,8 +103,8 @@ export class ReplyBudget {
   }
 
   private fits({ reply, amount, margin }: Waiter): boolean {
-    const isOnlyOne = this.share.takenBy(reply.instanceId) === 0;
-    return this.share.allows(reply.instanceId, isOnlyOne ? amount : amount + margin);
+    const hasNothingReserved = this.share.takenBy(reply.instanceId) === 0;
+    return this.share.allows(reply.instanceId, hasNothingReserved ? amount : amount + margin);
   }
 }
 
@@ -114,7 +114,7 @@ export class ReplyBytes {
   private readonly budget: ReplyBudget;
   /** Maximum size of the reply; longer replies are cut off. */
   private readonly maxBytes: number;
-  private reserved = 0;
+  private reservedBytes = 0;
   private waiter: Waiter | null = null;
   private isReleased = false;
 
@@ -125,30 +125,33 @@ export class ReplyBytes {
   }
 
   /**
-   * Returns whether reading may continue after `received` bytes. `total` is the reply length, or null if unknown. If
-   * the result is false, `granted` is called as soon as reading may continue.
+   * Returns whether reading may continue after `receivedBytes` bytes. `totalBytes` is the reply length, or null if unknown. If
+   * the result is false, `onGranted` is called as soon as reading may continue.
    */
-  canContinue(received: number, total: number | null, granted: () => void): boolean {
-    if (received <= FREE_REPLY_BYTES + this.reserved || this.isReleased) return true;
+  canContinue(receivedBytes: number, totalBytes: number | null, onGranted: () => void): boolean {
+    if (receivedBytes <= FREE_REPLY_BYTES + this.reservedBytes || this.isReleased) return true;
     if (this.waiter) return false;
     const { budget, maxBytes } = this;
-    const target = Math.min(total ?? (this.reserved < FIRST_STEP_BYTES ? FIRST_STEP_BYTES : maxBytes), maxBytes);
-    if (target <= this.reserved) return true;
-    const isFirstStep = total === null && target < maxBytes;
-    const amount = target - this.reserved;
+    const targetBytes = Math.min(
+      totalBytes ?? (this.reservedBytes < FIRST_RESERVATION_BYTES ? FIRST_RESERVATION_BYTES : maxBytes),
+      maxBytes,
+    );
+    if (targetBytes <= this.reservedBytes) return true;
+    const isFirstReservation = totalBytes === null && targetBytes < maxBytes;
+    const amount = targetBytes - this.reservedBytes;
     const waiter: Waiter = {
       reply: this,
       amount,
       // When several replies of an account start while little is free, one of them must still be able to finish.
-      margin: isFirstStep ? 2 * budget.limits.maxReplyBytes : 0,
-      granted: () => {
+      margin: isFirstReservation ? 2 * budget.limits.maxReplyBytes : 0,
+      onGranted: () => {
         this.waiter = null;
-        this.reserved += amount;
-        granted();
+        this.reservedBytes += amount;
+        onGranted();
       },
     };
     if (budget.reserve(waiter)) {
-      this.reserved += amount;
+      this.reservedBytes += amount;
       return true;
     }
     this.waiter = waiter;
@@ -161,6 +164,6 @@ export class ReplyBytes {
     this.isReleased = true;
     if (this.waiter) this.budget.withdraw(this.waiter);
     this.waiter = null;
-    if (this.reserved > 0) this.budget.give(this.instanceId, this.reserved);
+    if (this.reservedBytes > 0) this.budget.give(this.instanceId, this.reservedBytes);
   }
 }

@@ -14,9 +14,9 @@ interface InstanceItem {
 /** Remembers when each account and instance was last served. */
 export class Turns {
   private readonly owners: InstanceOwners;
-  private readonly accounts = new Map<string, number>();
-  private readonly instances = new Map<string, number>();
-  private served = 0;
+  private readonly serveNumbersOfAccounts = new Map<string, number>();
+  private readonly serveNumbersOfInstances = new Map<string, number>();
+  private serveCount = 0;
 
   constructor(owners: InstanceOwners) {
     this.owners = owners;
@@ -24,12 +24,15 @@ export class Turns {
 
   /** Returns the item whose account, and then whose instance, was served longest ago; null if there is none. */
   next<Item extends InstanceItem>(items: Iterable<Item>): Item | null {
-    let next: { readonly item: Item; readonly accountAt: number; readonly at: number } | null = null;
+    let next: { readonly item: Item; readonly accountNumber: number; readonly instanceNumber: number } | null = null;
     for (const item of items) {
-      const accountAt = this.accounts.get(this.owners.accountOf(item.instanceId)) ?? 0;
-      const at = this.instances.get(item.instanceId) ?? 0;
-      if (next === null || accountAt < next.accountAt || (accountAt === next.accountAt && at < next.at))
-        next = { item, accountAt, at };
+      const accountNumber = this.serveNumbersOfAccounts.get(this.owners.accountOf(item.instanceId)) ?? 0;
+      const instanceNumber = this.serveNumbersOfInstances.get(item.instanceId) ?? 0;
+      const isEarlier =
+        next === null ||
+        accountNumber < next.accountNumber ||
+        (accountNumber === next.accountNumber && instanceNumber < next.instanceNumber);
+      if (isEarlier) next = { item, accountNumber, instanceNumber };
     }
     if (next === null) return null;
     this.note(next.item.instanceId);
@@ -37,11 +40,11 @@ export class Turns {
   }
 
   private note(instanceId: string): void {
-    this.served++;
-    if (this.instances.size >= MAX_REMEMBERED) this.instances.clear();
-    if (this.accounts.size >= MAX_REMEMBERED) this.accounts.clear();
-    this.instances.set(instanceId, this.served);
-    this.accounts.set(this.owners.accountOf(instanceId), this.served);
+    this.serveCount++;
+    if (this.serveNumbersOfInstances.size >= MAX_REMEMBERED) this.serveNumbersOfInstances.clear();
+    if (this.serveNumbersOfAccounts.size >= MAX_REMEMBERED) this.serveNumbersOfAccounts.clear();
+    this.serveNumbersOfInstances.set(instanceId, this.serveCount);
+    this.serveNumbersOfAccounts.set(this.owners.accountOf(instanceId), this.serveCount);
   }
 }
 
@@ -61,8 +64,8 @@ export function byOwner<Item extends InstanceItem>(
     const accountId = owners.accountOf(instanceId);
     const instances = accounts.get(accountId) ?? new Map<string, Item[]>();
     accounts.set(accountId, instances);
-    const ofInstance = instances.get(instanceId);
-    if (ofInstance) ofInstance.push(item);
+    const instanceItems = instances.get(instanceId);
+    if (instanceItems) instanceItems.push(item);
     else instances.set(instanceId, [item]);
   }
   return [...accounts.values()].map((instances) => [...instances.values()]);

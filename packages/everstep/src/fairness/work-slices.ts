@@ -32,7 +32,7 @@ export class WorkSlices {
   private readonly owners: InstanceOwners;
   private readonly time: LoopTime;
   private readonly turns: Turns;
-  private readonly waiting = new Set<WaitingSlice>();
+  private readonly waitingSlices = new Set<WaitingSlice>();
   private isWorking = false;
 
   constructor(owners: InstanceOwners, time: LoopTime) {
@@ -42,22 +42,22 @@ export class WorkSlices {
   }
 
   /**
-   * Runs the work when it is its turn. Settles like the work. `unhurried`: also yields to other work of the same
-   * account, because no client waits for the next slice alone.
+   * Runs the work when it is its turn. The promise settles like the work. If `unhurried` is true, the work also yields to
+   * other work of the same account, because no client waits for the next slice alone.
    */
   run<Result>(instanceId: string, work: () => Promise<Result>, { unhurried = false } = {}): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.waiting.add({ instanceId, isUnhurried: unhurried, start: () => work().then(resolve, reject) });
-      if (!this.isWorking) void this.workThrough();
+      this.waitingSlices.add({ instanceId, isUnhurried: unhurried, start: () => work().then(resolve, reject) });
+      if (!this.isWorking) void this.runWaitingSlices();
     });
   }
 
-  private async workThrough(): Promise<void> {
+  private async runWaitingSlices(): Promise<void> {
     this.isWorking = true;
     // Short slices add up, so that many of them do not occupy the process without a pause either.
     let unpausedMs = 0;
-    for (let next = this.turns.next(this.waiting); next; next = this.turns.next(this.waiting)) {
-      this.waiting.delete(next);
+    for (let next = this.turns.next(this.waitingSlices); next; next = this.turns.next(this.waitingSlices)) {
+      this.waitingSlices.delete(next);
       const busyBefore = this.time.busyMs();
       // The time limit starts after the first part of the work, which may itself take longer.
       await Promise.race([next.start(), this.time.wait(MAX_ALONE_MS)]);

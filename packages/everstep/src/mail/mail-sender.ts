@@ -1,4 +1,4 @@
-/** Sends email through the SMTP server of the operator. All other messages are passed on. */
+/** Sends email through the SMTP server of the operator. Another sender sends all other messages. */
 import { parseJson } from '@everstep/sdk/protocol';
 import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
 import { LIMITS } from '../config/limits.js';
@@ -17,12 +17,12 @@ const BACKOFF = { kind: 'backoff' } as const;
 const NEVER = { kind: 'never' } as const;
 
 export interface MailSenderOptions {
-  /** Settings of the SMTP server; null: email fails. */
+  /** Settings of the SMTP server; null if there is none, so that email fails. */
   readonly settings: MailSettings | null;
   /** Returns the current time, Unix ms. */
   readonly now: () => number;
   readonly log: Log;
-  /** Certificates of issuers, as PEM; absent: those that Node trusts. */
+  /** CA certificates in PEM format. Default: those that Node trusts. */
   readonly ca?: string;
 }
 
@@ -39,9 +39,9 @@ const textOf = (value: unknown): string | null => (typeof value === 'string' ? v
 
 /** Returns the content of an email; null if the notice was created when its destination was of another kind. */
 function contentOf({ body }: Message): MailContent | null {
-  const parsed = parseJson(new TextDecoder().decode(body ?? new Uint8Array()));
-  if (typeof parsed !== 'object' || parsed === null || !('subject' in parsed) || !('text' in parsed)) return null;
-  const [subject, text] = [textOf(parsed.subject), textOf(parsed.text)];
+  const content = parseJson(new TextDecoder().decode(body ?? new Uint8Array()));
+  if (typeof content !== 'object' || content === null || !('subject' in content) || !('text' in content)) return null;
+  const [subject, text] = [textOf(content.subject), textOf(content.text)];
   return subject === null || text === null ? null : { subject, text };
 }
 
@@ -59,9 +59,9 @@ export class MailSender implements MessageSender, MailRecipients {
     recipients: new Map(),
   };
 
-  /** Creates the sender. `others` sends the messages that are not email. */
-  constructor(others: MessageSender, options: MailSenderOptions) {
-    this.otherMessages = others;
+  /** Creates the sender. `otherMessages` sends the messages that are not email. */
+  constructor(otherMessages: MessageSender, options: MailSenderOptions) {
+    this.otherMessages = otherMessages;
     this.options = options;
   }
 
@@ -91,7 +91,7 @@ export class MailSender implements MessageSender, MailRecipients {
     if (!content) return failureOutcome('refused', 'the notice was created for a destination of another kind', NEVER);
     if (!to.every((address) => this.allows(address)))
       return failureOutcome('refused', 'a recipient is not allowed to receive email from this installation', NEVER);
-    const delayMs = this.waitFor(message.instanceId, to.length);
+    const delayMs = this.admitRecipients(message.instanceId, to.length);
     if (delayMs > 0)
       return failureOutcome(
         'refused',
@@ -139,7 +139,7 @@ export class MailSender implements MessageSender, MailRecipients {
   }
 
   /** Counts the recipients and returns 0, or returns the time until the next hour if the limit is reached. */
-  private waitFor(instanceId: string, count: number): number {
+  private admitRecipients(instanceId: string, count: number): number {
     const now = this.options.now();
     const hour = Math.floor(now / HOUR_MS);
     if (hour !== this.recipientCounts.hour) this.recipientCounts = { hour, recipients: new Map() };

@@ -15,7 +15,7 @@ export interface ReceivedMail {
 }
 
 export interface SmtpServerOptions {
-  /** Certificate of the server. Absent: the server does not offer TLS. */
+  /** Certificate of the server. Without one, the server does not offer TLS. */
   readonly certificate?: TestCertificate;
   /** Whether connections start with TLS. */
   readonly isSecure?: boolean;
@@ -35,7 +35,7 @@ export class SmtpServer {
   private readonly options: SmtpServerOptions;
   private readonly sockets = new Set<Socket>();
 
-  private readonly arrived = new EventEmitter();
+  private readonly events = new EventEmitter();
 
   private constructor(options: SmtpServerOptions) {
     this.options = options;
@@ -43,15 +43,15 @@ export class SmtpServer {
       this.sockets.add(socket);
       socket.on('close', () => this.sockets.delete(socket));
       socket.on('error', () => {});
-      if (options.isSecure) this.talk(this.encrypted(socket), true);
-      else this.talk(socket, true);
+      if (options.isSecure) this.converse(this.encrypt(socket), true);
+      else this.converse(socket, true);
     });
   }
 
   static async open(options: SmtpServerOptions = {}): Promise<SmtpServer> {
-    const opened = new SmtpServer(options);
-    await new Promise<void>((resolve) => opened.server.listen(0, '127.0.0.1', resolve));
-    return opened;
+    const smtpServer = new SmtpServer(options);
+    await new Promise<void>((resolve) => smtpServer.server.listen(0, '127.0.0.1', resolve));
+    return smtpServer;
   }
 
   get port(): number {
@@ -60,7 +60,7 @@ export class SmtpServer {
 
   /** Resolves with the first mail, waiting until it arrives. */
   async next(): Promise<ReceivedMail> {
-    if (this.mails.length === 0) await once(this.arrived, 'mail');
+    if (this.mails.length === 0) await once(this.events, 'mail');
     const [mail] = this.mails;
     if (!mail) throw new Error('no mail arrived');
     return mail;
@@ -71,66 +71,66 @@ export class SmtpServer {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  private encrypted(socket: Socket): TLSSocket {
-    const upgraded = new TLSSocket(socket, { isServer: true, ...this.options.certificate });
-    upgraded.on('error', () => {});
-    return upgraded;
+  private encrypt(socket: Socket): TLSSocket {
+    const tlsSocket = new TLSSocket(socket, { isServer: true, ...this.options.certificate });
+    tlsSocket.on('error', () => {});
+    return tlsSocket;
   }
 
-  private talk(socket: Socket, greets: boolean): void {
+  private converse(socket: Socket, shouldGreet: boolean): void {
     const isEncrypted = socket instanceof TLSSocket;
     const { certificate, isSilent, onRecipient = () => '250 ok' } = this.options;
-    let [received, from, login, isData] = ['', '', null as string | null, false];
+    let [buffer, from, login, isData] = ['', '', null as string | null, false];
     let to: string[] = [];
-    const say = (...lines: readonly string[]) => socket.write(lines.map((line) => line + NEW_LINE).join(''));
+    const sendLines = (...lines: readonly string[]) => socket.write(lines.map((line) => line + NEW_LINE).join(''));
     const respond = (line: string): void => {
       const [verb = '', , credentials = ''] = line.split(' ');
       switch (verb.toUpperCase()) {
         case 'EHLO':
-          return void say(...(certificate && !isEncrypted ? ['250-STARTTLS'] : []), '250-smtp.test', '250 AUTH PLAIN');
+          return void sendLines(...(certificate && !isEncrypted ? ['250-STARTTLS'] : []), '250-smtp.test', '250 AUTH PLAIN');
         case 'STARTTLS':
           socket.removeAllListeners('data');
-          say('220 ready');
-          this.talk(this.encrypted(socket), false);
+          sendLines('220 ready');
+          this.converse(this.encrypt(socket), false);
           return;
         case 'AUTH':
           login = Buffer.from(credentials, 'base64').toString().slice(1).replace('\0', ':');
-          return void say('235 ok');
+          return void sendLines('235 ok');
         case 'MAIL':
           from = addressOf(line);
-          return void say('250 ok');
+          return void sendLines('250 ok');
         case 'RCPT': {
           const response = onRecipient(addressOf(line));
           if (response.startsWith('2')) to.push(addressOf(line));
-          return void say(response);
+          return void sendLines(response);
         }
         case 'DATA':
           isData = true;
-          return void say('354 send');
+          return void sendLines('354 send');
         case 'QUIT':
-          say('221 bye');
+          sendLines('221 bye');
           return void socket.end();
         default:
-          return void say('250 ok');
+          return void sendLines('250 ok');
       }
     };
     socket.on('data', (chunk: Buffer) => {
-      received += chunk.toString();
+      buffer += chunk.toString();
       for (;;) {
-        const end = received.indexOf(isData ? END_OF_DATA : NEW_LINE);
+        const end = buffer.indexOf(isData ? END_OF_DATA : NEW_LINE);
         if (end < 0) return;
-        const text = received.slice(0, end);
-        received = received.slice(end + (isData ? END_OF_DATA : NEW_LINE).length);
+        const text = buffer.slice(0, end);
+        buffer = buffer.slice(end + (isData ? END_OF_DATA : NEW_LINE).length);
         if (!isData) {
           respond(text);
           continue;
         }
         this.mails.push({ from, to, data: text, isEncrypted, login });
-        this.arrived.emit('mail');
+        this.events.emit('mail');
         [isData, to] = [false, []];
-        say('250 queued as 1');
+        sendLines('250 queued as 1');
       }
     });
-    if (greets && !isSilent) say('220 smtp.test');
+    if (shouldGreet && !isSilent) sendLines('220 smtp.test');
   }
 }

@@ -1,4 +1,4 @@
-/** All metrics of the server, except those about the Node process. docs/operations/metrics.md lists the same. */
+/** All metrics of the server, except those about the Node process. docs/operations/metrics.md lists the same metrics. */
 
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -8,10 +8,10 @@ export interface MetricDefinition {
   readonly buckets?: readonly number[];
 }
 
-const SHORT_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-const SYNC_S = [0.000_1, 0.000_25, 0.000_5, ...SHORT_S];
-const DELIVERY_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
-const LONG_S = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400, 604_800];
+const SHORT_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const SYNC_BUCKETS_S = [0.000_1, 0.000_25, 0.000_5, ...SHORT_BUCKETS_S];
+const DELIVERY_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
+const LONG_BUCKETS_S = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400, 604_800];
 
 export const METRICS = {
   // runs
@@ -21,7 +21,7 @@ export const METRICS = {
     type: 'histogram',
     help: 'Time from the creation of a run to its end.',
     labels: ['state'],
-    buckets: LONG_S,
+    buckets: LONG_BUCKETS_S,
   },
   everstep_runs_active: { type: 'gauge', help: 'Active runs and messages, across all nodes.' },
   everstep_messages_published_total: { type: 'counter', help: 'Plain messages accepted.' },
@@ -60,12 +60,12 @@ export const METRICS = {
     type: 'histogram',
     help: 'Duration of a request to an app or another destination, including its response.',
     labels: ['kind', 'transport'],
-    buckets: DELIVERY_S,
+    buckets: DELIVERY_BUCKETS_S,
   },
   everstep_delivery_wait_seconds: {
     type: 'histogram',
     help: 'Time from when a delivery was due until it was sent.',
-    buckets: SHORT_S,
+    buckets: SHORT_BUCKETS_S,
   },
   everstep_deliveries_in_flight: { type: 'gauge', help: 'Requests in flight on this node.' },
   everstep_deliveries_waiting: { type: 'gauge', help: 'Due deliveries that wait for a slot on this node.' },
@@ -102,24 +102,24 @@ export const METRICS = {
   everstep_schedule_delay_seconds: {
     type: 'histogram',
     help: 'Time from a scheduled time until its run was started.',
-    buckets: LONG_S,
+    buckets: LONG_BUCKETS_S,
   },
   // store
   everstep_commits_total: { type: 'counter', help: 'Transactions of the store, by result.', labels: ['result'] },
   everstep_commit_duration_seconds: {
     type: 'histogram',
     help: 'Time until a transaction is durable.',
-    buckets: SHORT_S,
+    buckets: SHORT_BUCKETS_S,
   },
   everstep_fsync_duration_seconds: {
     type: 'histogram',
     help: 'Time to sync the log of the embedded store to the disk (fdatasync).',
-    buckets: SYNC_S,
+    buckets: SYNC_BUCKETS_S,
   },
   everstep_database_commit_duration_seconds: {
     type: 'histogram',
     help: 'Round trip of a COMMIT to PostgreSQL, with the last statements of its transaction.',
-    buckets: SYNC_S,
+    buckets: SYNC_BUCKETS_S,
   },
   everstep_commit_units: {
     type: 'histogram',
@@ -143,7 +143,7 @@ export const METRICS = {
     type: 'histogram',
     help: 'Duration of an operation on the documents of search indexes.',
     labels: ['operation'],
-    buckets: SHORT_S,
+    buckets: SHORT_BUCKETS_S,
   },
   // service
   everstep_spans_total: {
@@ -160,7 +160,7 @@ export const METRICS = {
     type: 'histogram',
     help: 'Duration of a request to the HTTP API.',
     labels: ['method', 'route'],
-    buckets: SHORT_S,
+    buckets: SHORT_BUCKETS_S,
   },
   everstep_nodes: { type: 'gauge', help: 'Nodes of the cluster, by state: active, leaving or expired.', labels: ['state'] },
   everstep_nodes_lost_total: {

@@ -16,7 +16,7 @@ export class LabelValues {
   /** Called with a name that loses its own time series. */
   private readonly onDropped: (name: string) => void;
   private readonly counts = new Map<string, number>();
-  private readonly shown = new Set<string>();
+  private readonly shownNames = new Set<string>();
 
   constructor(maxNames: number, onDropped: (name: string) => void = () => {}) {
     this.maxNames = maxNames;
@@ -26,17 +26,17 @@ export class LabelValues {
   /** Counts a name, and returns the value for its label. */
   valueOf(name: string): string {
     const count = this.count(name);
-    if (this.shown.has(name)) return name;
-    if (this.shown.size < this.maxNames) {
-      this.shown.add(name);
+    if (this.shownNames.has(name)) return name;
+    if (this.shownNames.size < this.maxNames) {
+      this.shownNames.add(name);
       return name;
     }
     // The rarest name is searched only when a count doubles, which is rare.
     if ((count & (count - 1)) !== 0) return OTHER;
-    const rarest = this.rarestOf(this.shown);
+    const rarest = this.rarestOf(this.shownNames);
     if (rarest === null || count < REPLACEMENT_FACTOR * (this.counts.get(rarest) ?? 0)) return OTHER;
-    this.shown.delete(rarest);
-    this.shown.add(name);
+    this.shownNames.delete(rarest);
+    this.shownNames.add(name);
     this.onDropped(rarest);
     return name;
   }
@@ -47,16 +47,16 @@ export class LabelValues {
       this.counts.set(name, previous + 1);
       return previous + 1;
     }
-    let inherited = 0;
+    let inheritedCount = 0;
     if (this.counts.size >= this.maxNames * CANDIDATES_PER_NAME) {
-      const rarest = this.rarestOf(this.counts.keys(), (candidate) => !this.shown.has(candidate));
+      const rarest = this.rarestOf(this.counts.keys(), (candidate) => !this.shownNames.has(candidate));
       if (rarest !== null) {
-        inherited = this.counts.get(rarest) ?? 0;
+        inheritedCount = this.counts.get(rarest) ?? 0;
         this.counts.delete(rarest);
       }
     }
-    this.counts.set(name, inherited + 1);
-    return inherited + 1;
+    this.counts.set(name, inheritedCount + 1);
+    return inheritedCount + 1;
   }
 
   private rarestOf(names: Iterable<string>, fits: (name: string) => boolean = () => true): string | null {

@@ -11,7 +11,7 @@ const SECOND_MS = 1_000;
 const UNKNOWN_ROUTE = 'unknown';
 
 /** Counters that have the label `workflow`. */
-const BY_WORKFLOW = ['everstep_runs_started_total', 'everstep_runs_ended_total'] as const;
+const WORKFLOW_COUNTERS = ['everstep_runs_started_total', 'everstep_runs_ended_total'] as const;
 
 /** Returns the class of a status, or the cause of a failure. */
 const outcomeOf = (outcome: number | string): string =>
@@ -21,11 +21,11 @@ export class Metrics implements Observer {
   private readonly registry: MetricRegistry;
   private readonly workflows: LabelValues;
 
-  /** Creates the observer. `maxNames`: number of workflows with their own time series. */
+  /** Creates the observer. At most `maxNames` workflows have their own time series. */
   constructor(registry: MetricRegistry, maxNames: number) {
     this.registry = registry;
     this.workflows = new LabelValues(maxNames, (name) => {
-      for (const counter of BY_WORKFLOW) void registry.remove(counter, 'workflow', name);
+      for (const counter of WORKFLOW_COUNTERS) void registry.remove(counter, 'workflow', name);
     });
     // Prometheus sees no increase if the first value of a time series is 1, so the first failure would cause no alert.
     for (const result of ['success', 'failed']) registry.count('everstep_failure_callbacks_total', { result }, 0);

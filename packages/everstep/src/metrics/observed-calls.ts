@@ -4,7 +4,7 @@ import type { Message, MessageOutcome, MessageSender } from '../ports/message-se
 import { type DeliveryKind, NO_OBSERVER, type Observer } from '../ports/observer.js';
 import type { StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
 
-/** Returns milliseconds of a clock that is never set. */
+/** Returns the time of a monotonic clock in ms. */
 type ElapsedMs = () => number;
 
 const outcomeOfStep = (result: StepOutcome): number | string => {
@@ -14,7 +14,7 @@ const outcomeOfStep = (result: StepOutcome): number | string => {
 const outcomeOfMessage = (response: MessageOutcome): number | string =>
   response.kind === 'failure' ? (response.failure.status ?? response.failure.cause) : response.status;
 
-const isJournalNeeded = (received: StepOutcome): boolean => received.kind === 'reply' && received.reply.kind === 'journal-needed';
+const isJournalNeeded = (result: StepOutcome): boolean => result.kind === 'reply' && result.reply.kind === 'journal-needed';
 
 function kindOf({ signed, isNotice }: Message): DeliveryKind {
   if (isNotice) return 'notice';
@@ -49,7 +49,7 @@ function isOfStep({ request: { target } }: StepCall, result: StepOutcome): boole
 /** Returns a caller whose requests are observed. Only requests that were sent count: others never left the process. */
 export function observeCaller(caller: StepCaller, observer: Observer, elapsedMs: ElapsedMs): StepCaller {
   if (observer === NO_OBSERVER) return caller;
-  const observed: StepCaller = {
+  const observedCaller: StepCaller = {
     async call(call, signal, onSent) {
       let sentAt: number | null = null;
       const result = await caller.call(call, signal, () => {
@@ -72,7 +72,7 @@ export function observeCaller(caller: StepCaller, observer: Observer, elapsedMs:
     },
     close: () => caller.close(),
   };
-  return caller.check ? { ...observed, check: caller.check.bind(caller) } : observed;
+  return caller.check ? { ...observedCaller, check: caller.check.bind(caller) } : observedCaller;
 }
 
 export function observeSender(sender: MessageSender, observer: Observer, elapsedMs: ElapsedMs): MessageSender {

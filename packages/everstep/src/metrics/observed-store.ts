@@ -5,7 +5,7 @@ import type { Store } from '../ports/stores/store.js';
 
 /** Returns a store that counts failed calls. Callers receive the same promises, and do not wait longer. */
 function countFailures(store: Store, observer: Observer): Store {
-  const counted = Object.entries(store).flatMap(([name, method]) =>
+  const countedMethods = Object.entries(store).flatMap(([name, method]) =>
     typeof method === 'function'
       ? [
           [
@@ -19,17 +19,17 @@ function countFailures(store: Store, observer: Observer): Store {
         ]
       : [],
   );
-  return { ...store, ...Object.fromEntries(counted) };
+  return { ...store, ...Object.fromEntries(countedMethods) };
 }
 
 export function observeStore(store: Store, observer: Observer, elapsedMs: () => number): Store {
-  const counted = countFailures(store, observer);
+  const countedStore = countFailures(store, observer);
   return {
-    ...counted,
+    ...countedStore,
     async commit(units) {
       const startedAt = elapsedMs();
       try {
-        const results = await counted.commit(units);
+        const results = await countedStore.commit(units);
         observer.batchWritten(units.length, results, elapsedMs() - startedAt);
         return results;
       } catch (error) {

@@ -36,10 +36,10 @@ export class MetricRegistry {
   constructor() {
     const registers = [this.registry];
     for (const [name, { type, help, labels = [], buckets }] of Object.entries<MetricDefinition>(METRICS)) {
-      const common = { name, help, labelNames: labels, registers };
-      if (type === 'counter') this.counters.set(name, new Counter(common));
-      else if (type === 'gauge') this.gauges.set(name, new Gauge(common));
-      else this.histograms.set(name, new Histogram({ ...common, ...(buckets ? { buckets: [...buckets] } : {}) }));
+      const commonOptions = { name, help, labelNames: labels, registers };
+      if (type === 'counter') this.counters.set(name, new Counter(commonOptions));
+      else if (type === 'gauge') this.gauges.set(name, new Gauge(commonOptions));
+      else this.histograms.set(name, new Histogram({ ...commonOptions, ...(buckets ? { buckets: [...buckets] } : {}) }));
     }
   }
 
@@ -72,7 +72,7 @@ export class MetricRegistry {
     for (const { labels } of values) if (labels[label] === value) counter?.remove(labels);
   }
 
-  /** Returns all time series. One format at a time, because the registry has one. */
+  /** Returns all time series. Calls run one at a time, because the registry has a single format. */
   expose(format: Format): Promise<Exposition> {
     const exposition = this.exposing.then(async () => {
       this.restoreNames();
@@ -92,7 +92,7 @@ export class MetricRegistry {
       if (metric instanceof Counter && !metric.name.endsWith(COUNTER_SUFFIX)) metric.name += COUNTER_SUFFIX;
   }
 
-  /** Stops timers and observers of the process. */
+  /** Removes all metrics. */
   clear(): void {
     this.registry.clear();
   }

@@ -5,7 +5,7 @@ import type { StoreMeasure } from '../ports/stores/store.js';
 import { LabelValues, OTHER } from './label-values.js';
 import type { MetricRegistry } from './registry.js';
 
-/** A connection of a worker. */
+/** Slots of a connection of a worker. */
 export interface WorkerSlots {
   readonly app: string;
   readonly slots: number;
@@ -37,7 +37,7 @@ interface Sum {
   oldestSince: number | null;
 }
 
-const earlier = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b));
+const earliest = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b));
 
 /** Sums the counts by name: the names with the most deliveries, and all others as `other`. */
 function sumsOf(gates: readonly GateCounts[], maxNames: number): ReadonlyMap<string, Sum> {
@@ -47,14 +47,14 @@ function sumsOf(gates: readonly GateCounts[], maxNames: number): ReadonlyMap<str
     byName.set(name, {
       waiting: sum.waiting + waiting,
       inFlight: sum.inFlight + inFlight,
-      oldestSince: earlier(sum.oldestSince, oldestSince),
+      oldestSince: earliest(sum.oldestSince, oldestSince),
     });
   };
   for (const gate of gates) add(gate.name, gate);
   if (byName.size <= maxNames) return byName;
-  const ranked = [...byName].sort(([, a], [, b]) => b.waiting + b.inFlight - (a.waiting + a.inFlight));
+  const rankedSums = [...byName].sort(([, a], [, b]) => b.waiting + b.inFlight - (a.waiting + a.inFlight));
   byName.clear();
-  for (const [index, [name, sum]] of ranked.entries()) add(index < maxNames ? name : OTHER, sum);
+  for (const [index, [name, sum]] of rankedSums.entries()) add(index < maxNames ? name : OTHER, sum);
   return byName;
 }
 
@@ -64,7 +64,7 @@ export class ServiceGauges {
   private readonly maxNames: number;
   private readonly apps: LabelValues;
 
-  /** Creates the gauges. `maxNames`: number of keys, queues and apps with their own time series. */
+  /** Creates the gauges. At most `maxNames` keys, queues and apps each have their own time series. */
   constructor(registry: MetricRegistry, sources: GaugeSources, maxNames: number) {
     this.registry = registry;
     this.sources = sources;

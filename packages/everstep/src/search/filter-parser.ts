@@ -72,8 +72,8 @@ function fieldOf(name: string, at: number): FieldPath {
 
 class Reader {
   private readonly tokens: readonly Token[];
-  private next = 0;
-  private values = 0;
+  private nextIndex = 0;
+  private valueCount = 0;
   private depth = 0;
 
   constructor(tokens: readonly Token[]) {
@@ -112,9 +112,9 @@ class Reader {
     }
     this.countValue();
     if (this.isWord('HAS')) {
-      const following = this.tokens[this.next + 1];
-      if (following?.kind === 'name') {
-        this.next++;
+      const nextToken = this.tokens[this.nextIndex + 1];
+      if (nextToken?.kind === 'name') {
+        this.nextIndex++;
         const not = this.takeWord('NOT');
         if (!this.takeWord('FIELD')) throw this.expectedError('FIELD');
         return { kind: 'has', not, field: this.readField() };
@@ -132,7 +132,7 @@ class Reader {
     const operator = token.kind === 'symbol' ? COMPARISONS.find((comparison) => comparison === token.text) : undefined;
     if (not || operator === undefined)
       throw this.expectedError(not ? 'GLOB, IN or CONTAINS' : 'an operator such as =, IN or GLOB');
-    this.next++;
+    this.nextIndex++;
     return { kind: 'compare', field, operator, value: this.readValue() };
   }
 
@@ -150,14 +150,14 @@ class Reader {
   private readField(): FieldPath {
     const token = this.token();
     if (token.kind !== 'name') throw this.expectedError('a field name');
-    this.next++;
+    this.nextIndex++;
     return fieldOf(token.text, token.at);
   }
 
   private readValue(): FilterValue {
     const token = this.token();
     if (token.kind !== 'value') throw this.expectedError('a number, a quoted string, true or false');
-    this.next++;
+    this.nextIndex++;
     return token.value;
   }
 
@@ -171,13 +171,13 @@ class Reader {
   }
 
   private countValue(): void {
-    this.values++;
-    if (this.values > LIMITS.maxSearchFilterValues)
+    this.valueCount++;
+    if (this.valueCount > LIMITS.maxSearchFilterValues)
       throw new FilterSyntaxError(`the filter has more than ${LIMITS.maxSearchFilterValues} conditions and values`);
   }
 
   private token(): Token {
-    const token = this.tokens[this.next];
+    const token = this.tokens[this.nextIndex];
     if (!token) throw new Error('a filter was read past its end');
     return token;
   }
@@ -189,14 +189,14 @@ class Reader {
 
   private takeWord(word: string): boolean {
     const isMatch = this.isWord(word);
-    if (isMatch) this.next++;
+    if (isMatch) this.nextIndex++;
     return isMatch;
   }
 
   private takeSymbol(symbol: string): boolean {
     const token = this.token();
     const isMatch = token.kind === 'symbol' && token.text === symbol;
-    if (isMatch) this.next++;
+    if (isMatch) this.nextIndex++;
     return isMatch;
   }
 

@@ -9,28 +9,28 @@ import type { SearchService } from './search-service.js';
 import { issueSearchTokens } from './search-tokens.js';
 import { INDEX, type VisibleIndexes } from './visible-indexes.js';
 
-/** Tokens of new indexes are random instead of derived. */
+/** Number of an index whose tokens are random instead of derived. */
 const NOT_DERIVED = 0;
 
 export interface IndexOwnershipOptions {
   readonly rules: AccountRules;
   readonly indexes: SearchIndexStore;
-  readonly visible: VisibleIndexes;
+  readonly visibleIndexes: VisibleIndexes;
   readonly removals: IndexRemovals;
-  /** Absent: only the limit of the server applies. */
+  /** If it is undefined, only the limit of the server applies. */
   readonly limitOf: LimitOf | undefined;
 }
 
 export function createIndexOwnership(options: IndexOwnershipOptions): Pick<SearchService, 'create' | 'transfer' | 'remove'> {
-  const { rules, indexes, visible, removals, limitOf } = options;
+  const { rules, indexes, visibleIndexes, removals, limitOf } = options;
   const { accounts } = rules;
 
   /** Returns null if the account may own another index. */
-  async function limitRefusal({ user }: Principal, accountId: string) {
+  async function checkIndexLimit({ user }: Principal, accountId: string) {
     const limit = (await limitOf?.('maxSearchIndexes', accountId, user.userId)) ?? LIMITS.maxSearchIndexes;
     const max = Math.min(LIMITS.maxSearchIndexes, limit);
-    const owned = await indexes.list({ accountIds: [accountId] });
-    return owned.length < max
+    const ownedIndexes = await indexes.list({ accountIds: [accountId] });
+    return ownedIndexes.length < max
       ? null
       : refuse('conflict', `this account can own at most ${max} search indexes (maxSearchIndexes)`);
   }
@@ -39,10 +39,10 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
     create: (principal, { name, region, type, teamId }) =>
       rules.inTurn(async () => {
         const accountId = teamId ?? principal.user.userId;
-        const allowed = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (allowed.kind !== 'allowed') return allowed;
-        const tooMany = await limitRefusal(principal, accountId);
-        if (tooMany) return tooMany;
+        const check = await rules.checkRight(principal, accountId, 'change', 'team');
+        if (check.kind !== 'allowed') return check;
+        const refusal = await checkIndexLimit(principal, accountId);
+        if (refusal) return refusal;
         const indexId = rules.newId('idx');
         const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
         const identity = { indexId, accountId, name, region, type, createdAt: rules.now() };
@@ -54,41 +54,41 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
           accountIds: [accountId],
         };
         await indexes.create(index, rules.audit(principal, entry));
-        return done({ ...visible.view(index, allowed.role), ...tokens });
+        return done({ ...visibleIndexes.view(index, check.role), ...tokens });
       }, [teamId ?? principal.user.userId]),
 
     transfer: (principal, { indexId, accountId }) =>
       rules.inTurn(async () => {
-        const visibleIndex = await visible.find(principal, indexId, 'transfer');
-        if (visibleIndex.kind !== 'seen') return visibleIndex;
-        // Checks only the format of the id, so that it does not reveal whether the account exists.
+        const lookup = await visibleIndexes.find(principal, indexId, 'transfer');
+        if (lookup.kind !== 'found') return lookup;
+        // Checks only the format of the id, so that the response does not reveal whether the account exists.
         if (accountId.startsWith('usr_') || accountId === principal.user.userId)
           return refuse(
             'invalid',
             'body.target_account is the id of a personal account; a transfer to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId: accountId }))) return notFound('team');
-        const allowed = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (allowed.kind !== 'allowed') return allowed;
-        const previousOwner = visibleIndex.index.accountId;
+        const check = await rules.checkRight(principal, accountId, 'change', 'team');
+        if (check.kind !== 'allowed') return check;
+        const previousOwner = lookup.index.accountId;
         if (previousOwner === accountId) return done(null);
-        const tooMany = await limitRefusal(principal, accountId);
-        if (tooMany) return tooMany;
+        const refusal = await checkIndexLimit(principal, accountId);
+        if (refusal) return refusal;
         const entry = {
           action: 'search.transfer',
           details: { from: previousOwner, to: accountId },
           accountIds: [previousOwner, accountId],
         };
-        return (await visible.change(principal, indexId, { accountId }, entry)) ? done(null) : notFound(INDEX);
+        return (await visibleIndexes.change(principal, indexId, { accountId }, entry)) ? done(null) : notFound(INDEX);
       }),
 
     remove: (principal, indexId) =>
       rules.inTurnOfOwner(
-        () => visible.ownerOf(indexId),
+        () => visibleIndexes.ownerOf(indexId),
         async () => {
-          const visibleIndex = await visible.find(principal, indexId, 'transfer');
-          if (visibleIndex.kind !== 'seen') return visibleIndex;
-          const { name, accountId } = visibleIndex.index;
+          const lookup = await visibleIndexes.find(principal, indexId, 'transfer');
+          if (lookup.kind !== 'found') return lookup;
+          const { name, accountId } = lookup.index;
           const entry = { action: 'search.delete', subject: indexId, details: { name }, accountIds: [accountId] };
           if (!(await indexes.markDeleted({ indexId, audit: rules.audit(principal, entry) }))) return notFound(INDEX);
           removals.start(indexId);

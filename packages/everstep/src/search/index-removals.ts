@@ -5,8 +5,8 @@ type IndexRemovalsOptions = Pick<SearchServiceOptions, 'indexes' | 'documents' |
 
 export class IndexRemovals {
   private readonly options: IndexRemovalsOptions;
-  private latest: Promise<void> = Promise.resolve();
-  private stopped = false;
+  private latestWork: Promise<void> = Promise.resolve();
+  private isStopped = false;
 
   constructor(options: IndexRemovalsOptions) {
     this.options = options;
@@ -16,7 +16,7 @@ export class IndexRemovals {
     const { indexes, documents } = this.options;
     this.run(async () => {
       for (const indexId of await indexes.deleted()) await this.drop(indexId);
-      for (const indexId of await indexes.listIds()) if (!this.stopped) await documents.resume({ indexId });
+      for (const indexId of await indexes.listIds()) if (!this.isStopped) await documents.resume({ indexId });
     });
   }
 
@@ -25,12 +25,12 @@ export class IndexRemovals {
   }
 
   async stop(): Promise<void> {
-    this.stopped = true;
-    await this.latest;
+    this.isStopped = true;
+    await this.latestWork;
   }
 
   private async drop(indexId: string): Promise<void> {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const { indexes, documents } = this.options;
     await documents.drop({ indexId });
     await indexes.forget({ indexId });
@@ -38,7 +38,7 @@ export class IndexRemovals {
 
   private run(work: () => Promise<void>): void {
     const { log } = this.options;
-    this.latest = this.latest.then(work).catch((error) => {
+    this.latestWork = this.latestWork.then(work).catch((error) => {
       log.error({ error: String(error) }, 'could not remove the data of a deleted search index, retrying at the next start');
     });
   }

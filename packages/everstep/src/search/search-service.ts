@@ -57,13 +57,13 @@ export interface SearchService {
   rename(principal: Principal, request: { readonly indexId: string; readonly name: string }): Promise<Outcome<null>>;
   /** Transfers an index. Requires rights in both accounts. A personal account as target is `invalid`. */
   transfer(principal: Principal, move: { readonly indexId: string; readonly accountId: string }): Promise<Outcome<null>>;
-  /** When it resolves, the old tokens are refused. */
+  /** Replaces the tokens of an index. Once it resolves, the old tokens are refused. */
   resetPassword(principal: Principal, indexId: string): Promise<Outcome<IssuedSearchIndex>>;
-  /** When it resolves, the index is not found. Its documents are removed later. */
+  /** Removes an index. Once it resolves, the index is not found. Its documents are removed later. */
   remove(principal: Principal, indexId: string): Promise<Outcome<null>>;
   stats(principal: Principal): Promise<readonly SearchIndexStats[]>;
   statsOf(principal: Principal, indexId: string): Promise<Outcome<SearchIndexStats>>;
-  /** Returns null for an invalid token of this index, and for an index that does not exist. */
+  /** Returns the caller with this token, or null if the token is invalid or the index does not exist. */
   admit(query: { readonly indexId: string; readonly token: string }): Promise<SearchCaller | null>;
   /** Returns read-write access for roles that may use the index, and read-only access for roles that only see it. */
   accessTo(principal: Principal, indexId: string): Promise<Outcome<SearchCaller>>;
@@ -80,7 +80,7 @@ export interface SearchService {
 
 export interface SearchServiceOptions {
   readonly accounts: AccountStore;
-  /** Plans limit the number of indexes of an account. Absent: only the limit of the server applies. */
+  /** Plans limit the number of indexes of an account. Without plans, only the limit of the server applies. */
   readonly plans?: Plans;
   readonly indexes: SearchIndexStore;
   readonly documents: SearchDocuments;

@@ -48,7 +48,7 @@ async function derivedHashes(
 const hashesEqual = (hash: string, otherHash: string): boolean =>
   timingSafeEqual(Buffer.from(hash, 'hex'), Buffer.from(otherHash, 'hex'));
 
-/** Returns the access of a token to the index; null: none. Takes the same time for every token. */
+/** Returns the access of a token to the index, or null if it has none. Takes the same time for every token. */
 export async function searchAccessOf(
   accounts: Pick<AccountStore, 'findSecret'>,
   index: SearchIndexRecord,

@@ -13,53 +13,53 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
   const rules = new AccountRules(options);
   const removals = new IndexRemovals(options);
   const limitOf = plans && createLimitOf({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
-  const visible = createVisibleIndexes({ rules, indexes, publicUrl });
+  const visibleIndexes = createVisibleIndexes({ rules, indexes, publicUrl });
 
   return {
-    ...createIndexOwnership({ rules, indexes, visible, removals, limitOf }),
+    ...createIndexOwnership({ rules, indexes, visibleIndexes, removals, limitOf }),
     documents,
 
-    list: async (principal) => (await visible.list(principal)).map(({ index, role }) => visible.view(index, role)),
+    list: async (principal) => (await visibleIndexes.list(principal)).map(({ index, role }) => visibleIndexes.view(index, role)),
 
     async find(principal, indexId) {
-      const visibleIndex = await visible.find(principal, indexId, 'see');
-      return visibleIndex.kind === 'seen' ? done(visible.view(visibleIndex.index, visibleIndex.role)) : visibleIndex;
+      const lookup = await visibleIndexes.find(principal, indexId, 'see');
+      return lookup.kind === 'found' ? done(visibleIndexes.view(lookup.index, lookup.role)) : lookup;
     },
 
     rename: (principal, { indexId, name }) =>
       rules.inTurnOfOwner(
-        () => visible.ownerOf(indexId),
+        () => visibleIndexes.ownerOf(indexId),
         async () => {
-          const visibleIndex = await visible.find(principal, indexId, 'change');
-          if (visibleIndex.kind !== 'seen') return visibleIndex;
-          const details = { from: visibleIndex.index.name, to: name };
-          const entry = { action: 'search.rename', details, accountIds: [visibleIndex.index.accountId] };
-          return (await visible.change(principal, indexId, { name }, entry)) ? done(null) : notFound(INDEX);
+          const lookup = await visibleIndexes.find(principal, indexId, 'change');
+          if (lookup.kind !== 'found') return lookup;
+          const details = { from: lookup.index.name, to: name };
+          const entry = { action: 'search.rename', details, accountIds: [lookup.index.accountId] };
+          return (await visibleIndexes.change(principal, indexId, { name }, entry)) ? done(null) : notFound(INDEX);
         },
       ),
 
     resetPassword: (principal, indexId) =>
       rules.inTurnOfOwner(
-        () => visible.ownerOf(indexId),
+        () => visibleIndexes.ownerOf(indexId),
         async () => {
-          const visibleIndex = await visible.find(principal, indexId, 'change');
-          if (visibleIndex.kind !== 'seen') return visibleIndex;
-          const entry = { action: 'search.reset-password', accountIds: [visibleIndex.index.accountId] };
+          const lookup = await visibleIndexes.find(principal, indexId, 'change');
+          if (lookup.kind !== 'found') return lookup;
+          const entry = { action: 'search.reset-password', accountIds: [lookup.index.accountId] };
           const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
-          const changedIndex = await visible.change(principal, indexId, { tokenHashes }, entry);
-          return changedIndex ? done({ ...visible.view(changedIndex, visibleIndex.role), ...tokens }) : notFound(INDEX);
+          const changedIndex = await visibleIndexes.change(principal, indexId, { tokenHashes }, entry);
+          return changedIndex ? done({ ...visibleIndexes.view(changedIndex, lookup.role), ...tokens }) : notFound(INDEX);
         },
       ),
 
     async stats(principal) {
-      const visibleIndexes = await visible.list(principal);
-      return Promise.all(visibleIndexes.map(async ({ index }) => ({ index, ...(await documents.info(index)) })));
+      const entries = await visibleIndexes.list(principal);
+      return Promise.all(entries.map(async ({ index }) => ({ index, ...(await documents.info(index)) })));
     },
 
     async statsOf(principal, indexId) {
-      const visibleIndex = await visible.find(principal, indexId, 'see');
-      if (visibleIndex.kind !== 'seen') return visibleIndex;
-      return done({ index: visibleIndex.index, ...(await documents.info({ indexId })) });
+      const lookup = await visibleIndexes.find(principal, indexId, 'see');
+      if (lookup.kind !== 'found') return lookup;
+      return done({ index: lookup.index, ...(await documents.info({ indexId })) });
     },
 
     async admit({ indexId, token }) {
@@ -69,17 +69,17 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
     },
 
     async accessTo(principal, indexId) {
-      const visibleIndex = await visible.find(principal, indexId, 'see');
-      if (visibleIndex.kind !== 'seen') return visibleIndex;
-      return done({ indexId, accountId: visibleIndex.index.accountId, access: accessOf(visibleIndex.role) });
+      const lookup = await visibleIndexes.find(principal, indexId, 'see');
+      if (lookup.kind !== 'found') return lookup;
+      return done({ indexId, accountId: lookup.index.accountId, access: accessOf(lookup.role) });
     },
 
     async storedBytes(accountId) {
-      const owned = await indexes.list({ accountIds: [accountId] });
-      return owned.length === 0 ? 0 : documents.storedBytes({ indexIds: owned.map(({ indexId }) => indexId) });
+      const ownedIndexes = await indexes.list({ accountIds: [accountId] });
+      return ownedIndexes.length === 0 ? 0 : documents.storedBytes({ indexIds: ownedIndexes.map(({ indexId }) => indexId) });
     },
 
-    ownerOf: visible.ownerOf,
+    ownerOf: visibleIndexes.ownerOf,
 
     start: () => removals.resume(),
     stop: () => removals.stop(),

@@ -9,15 +9,15 @@ import type { SearchAccess } from './search-tokens.js';
 export const INDEX = 'search index';
 
 /** An index, and the role of the user in the account that owns it. */
-interface IndexInRole {
+interface IndexWithRole {
   readonly index: SearchIndexRecord;
   readonly role: Role;
 }
 
 export interface VisibleIndexes {
   /** Returns `not-found` both for an id that does not exist and for one that the user may not see. */
-  find(principal: Principal, indexId: string, right: Right): Promise<({ readonly kind: 'seen' } & IndexInRole) | Refusal>;
-  list(principal: Principal): Promise<readonly IndexInRole[]>;
+  find(principal: Principal, indexId: string, right: Right): Promise<({ readonly kind: 'found' } & IndexWithRole) | Refusal>;
+  list(principal: Principal): Promise<readonly IndexWithRole[]>;
   view(index: SearchIndexRecord, role: Role): SearchIndexView;
   /** Changes the index after the rights of the user were checked. Returns null if it does not exist. */
   change(
@@ -50,8 +50,8 @@ export function createVisibleIndexes(options: {
     async find(principal, indexId, right) {
       const index = await indexes.find({ indexId });
       if (!index) return notFound(INDEX);
-      const allowed = await rules.checkRight(principal, index.accountId, right, INDEX);
-      return allowed.kind === 'allowed' ? { kind: 'seen', index, role: allowed.role } : allowed;
+      const check = await rules.checkRight(principal, index.accountId, right, INDEX);
+      return check.kind === 'allowed' ? { kind: 'found', index, role: check.role } : check;
     },
 
     async list(principal) {

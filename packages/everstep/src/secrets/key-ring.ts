@@ -26,7 +26,7 @@ const OVERLAP_MS = 60_000;
 
 export interface RingKey {
   readonly key: string;
-  /** Time from which the next key is used, Unix ms; null: this is the current key. */
+  /** Time from which the next key is used, Unix ms; null for the current key. */
   readonly until: number | null;
 }
 
@@ -51,7 +51,7 @@ export function keyAt(ring: Ring, at: number): string {
 
 export const currentKey = (ring: Ring): string => keyAt(ring, Number.POSITIVE_INFINITY);
 
-/** Returns the ring with a new key. `end` drops the earlier keys, so that their values become invalid. */
+/** Returns the ring with a new key. If `end` is true, the earlier keys are dropped, so that their values become invalid. */
 export function rotateRing(
   ring: Ring,
   rotation: { readonly now: number; readonly maxKeys: number; readonly end: boolean },
@@ -59,8 +59,8 @@ export function rotateRing(
   const { now, maxKeys, end } = rotation;
   const newRingKey: RingKey = { key: newKey(), until: null };
   if (end || maxKeys === 1) return [newRingKey];
-  const latest = Math.max(now, ...ring.map(({ until }) => until ?? 0));
-  const previousKeys = ring.map(({ key, until }) => ({ key, until: until ?? latest + OVERLAP_MS }));
+  const latestEnd = Math.max(now, ...ring.map(({ until }) => until ?? 0));
+  const previousKeys = ring.map(({ key, until }) => ({ key, until: until ?? latestEnd + OVERLAP_MS }));
   return [...previousKeys, newRingKey].slice(-maxKeys);
 }
 

@@ -60,9 +60,9 @@ export function sealAccounts(accounts: AccountStore, { seal, open }: Sealer): Ac
     listSecrets: async () => (await accounts.listSecrets()).map(({ name, value }) => ({ name, value: openSecret(name, value) })),
     async replaceSecret({ name, from, to }) {
       // Sealing is not deterministic, so the plain values are compared.
-      const stored = await accounts.findSecret({ name });
-      if (stored === null || openSecret(name, stored) !== from) return false;
-      return accounts.replaceSecret({ name, from: stored, to: seal(secretName(name), to) });
+      const storedValue = await accounts.findSecret({ name });
+      if (storedValue === null || openSecret(name, storedValue) !== from) return false;
+      return accounts.replaceSecret({ name, from: storedValue, to: seal(secretName(name), to) });
     },
     createInstance: (instance, audit, tokens) =>
       accounts.createInstance(mapSecrets(instance.instanceId, instance, seal), audit, tokens),
@@ -104,7 +104,7 @@ export async function sealStored(accounts: AccountStore, { seal, open, isCurrent
     const plain = open(name, value);
     return isCurrent(value) ? value : seal(name, plain);
   };
-  let written = 0;
+  let rowsWritten = 0;
   // A value changed by another process is read again. That process uses its own current key.
   for (const { name } of await accounts.listSecrets()) {
     for (;;) {
@@ -113,20 +113,20 @@ export async function sealStored(accounts: AccountStore, { seal, open, isCurrent
       const to = reseal(secretName(name), value);
       if (to === value) break;
       if (!(await accounts.replaceSecret({ name, from: value, to }))) continue;
-      written++;
+      rowsWritten++;
       break;
     }
   }
-  for (const listed of await accounts.listInstances()) {
-    const { instanceId } = listed;
-    for (let instance: QueueInstance | null = listed; instance; instance = await accounts.findInstance({ instanceId })) {
+  for (const listedInstance of await accounts.listInstances()) {
+    const { instanceId } = listedInstance;
+    for (let instance: QueueInstance | null = listedInstance; instance; instance = await accounts.findInstance({ instanceId })) {
       const from: InstanceKeys = instance;
       const to = mapSecrets(instanceId, from, reseal);
       if (valuesOf(to).every((value, index) => value === valuesOf(from)[index])) break;
       if (!(await accounts.replaceInstanceKeys({ instanceId, from, to }))) continue;
-      written++;
+      rowsWritten++;
       break;
     }
   }
-  return written;
+  return rowsWritten;
 }

@@ -66,16 +66,16 @@ export const NO_KEY: Sealer = Object.freeze({
 
 /** Returns a sealer that seals under the first key (32 bytes each), and opens values sealed under any of them. */
 export function createSealer(keys: readonly [Uint8Array, ...Uint8Array[]]): Sealer {
-  const byId = new Map(keys.map((key) => [keyIdOf(key), key]));
-  const [current] = keys;
-  const currentPrefix = `${PREFIX}.${keyIdOf(current)}.`;
+  const keysById = new Map(keys.map((key) => [keyIdOf(key), key]));
+  const [currentKey] = keys;
+  const currentPrefix = `${PREFIX}.${keyIdOf(currentKey)}.`;
   const openSealed = (name: string, value: string): string => {
     const [, id = '', text = ''] = value.split('.');
-    const key = byId.get(id);
+    const key = keysById.get(id);
     if (!key)
       throw new SecretsError(
         'secrets-key-wrong',
-        `The store is encrypted under the key ${id} (${name}), but the configured keys are ${[...byId.keys()].join(', ')}. ` +
+        `The store is encrypted under the key ${id} (${name}), but the configured keys are ${[...keysById.keys()].join(', ')}. ` +
           'Add the correct key to EVERSTEP_SECRETS_KEY or its file.',
       );
     const bytes = Buffer.from(text, 'base64url');
@@ -92,10 +92,10 @@ export function createSealer(keys: readonly [Uint8Array, ...Uint8Array[]]): Seal
   return {
     seal(name, plain) {
       const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(ALGORITHM, current, nonce, { authTagLength: TAG_BYTES });
+      const cipher = createCipheriv(ALGORITHM, currentKey, nonce, { authTagLength: TAG_BYTES });
       cipher.setAAD(Buffer.from(name));
-      const sealed = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
-      return `${currentPrefix}${sealed.toString('base64url')}`;
+      const sealedBytes = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+      return `${currentPrefix}${sealedBytes.toString('base64url')}`;
     },
     open: (name, value) => (isSealed(value) ? openSealed(name, value) : value),
     isCurrent: (value) => value.startsWith(currentPrefix),

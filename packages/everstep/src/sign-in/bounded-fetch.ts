@@ -26,7 +26,7 @@ export interface FetchBounds {
 }
 
 /** Statuses without a body. */
-const BODILESS: readonly number[] = [101, 204, 205, 304];
+const BODILESS_STATUSES: readonly number[] = [101, 204, 205, 304];
 
 async function readBounded({ body }: ProviderResponse, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
@@ -48,14 +48,18 @@ export const boundedFetch =
   ({ timeoutMs, maxBytes }: FetchBounds, send: ProviderFetch = fetch) =>
   async (url: string, { signal, body, method = 'GET', headers }: RequestInit): Promise<Response> => {
     const timeoutSignal = AbortSignal.timeout(timeoutMs);
-    const received = await send(url, {
+    const response = await send(url, {
       method,
       headers: Object.fromEntries(new Headers(headers)),
       body: body === null || body === undefined ? null : await new Response(body).text(),
       redirect: 'manual',
       signal: signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal,
     });
-    const { status, statusText } = received;
-    const content = await readBounded(received, maxBytes);
-    return new Response(BODILESS.includes(status) ? null : content, { status, statusText, headers: [...received.headers] });
+    const { status, statusText } = response;
+    const content = await readBounded(response, maxBytes);
+    return new Response(BODILESS_STATUSES.includes(status) ? null : content, {
+      status,
+      statusText,
+      headers: [...response.headers],
+    });
   };

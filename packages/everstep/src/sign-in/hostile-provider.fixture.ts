@@ -11,8 +11,8 @@ type Claims = Record<string, unknown>;
 export interface Overrides {
   /** Claims that add to or replace the valid ones. Undefined removes a claim. */
   readonly claims?: Claims;
-  /** `none`: not signed. `other`: signed by a key that the provider does not publish. */
-  readonly signed?: 'none' | 'other';
+  /** `none` omits the signature. `other` signs with a key that the provider does not publish. */
+  readonly signature?: 'none' | 'other';
   /** Body of the token endpoint that replaces the tokens. */
   readonly body?: string;
   readonly issuer?: string;
@@ -22,29 +22,29 @@ export interface HostileProvider {
   readonly issuer: string;
   overrides: Overrides;
   /** Parameters of the requests to the token endpoint. */
-  readonly asked: URLSearchParams[];
+  readonly tokenRequests: URLSearchParams[];
   /** Handles an authorization request: returns the query with which the browser returns. */
   authorize(url: string): string;
   close(): Promise<void>;
 }
 
 export async function openHostileProvider(): Promise<HostileProvider> {
-  const [own, other] = [await generateKeyPair('RS256'), await generateKeyPair('RS256')];
-  const jwk = { ...(await exportJWK(own.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' };
+  const [publishedKeys, unpublishedKeys] = [await generateKeyPair('RS256'), await generateKeyPair('RS256')];
+  const jwk = { ...(await exportJWK(publishedKeys.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' };
   const nonces = new Map<string, string>();
-  const asked: URLSearchParams[] = [];
+  const tokenRequests: URLSearchParams[] = [];
   let codes = 0;
 
   async function idToken(code: string): Promise<string> {
-    const { claims = {}, signed } = provider.overrides;
+    const { claims = {}, signature } = provider.overrides;
     const now = Math.floor(Date.now() / 1000);
-    const honest: Claims = {
+    const validClaims: Claims = {
       ...{ iss: provider.issuer, aud: CLIENT_ID, sub: 'subject-1', iat: now, exp: now + 60, nonce: nonces.get(code) },
       ...{ email: 'ann@corp.test', email_verified: true },
     };
-    const payload = Object.fromEntries(Object.entries({ ...honest, ...claims }).filter(([, value]) => value !== undefined));
-    if (signed === 'none') return new UnsecuredJWT(payload).encode();
-    const key = signed === 'other' ? other.privateKey : own.privateKey;
+    const payload = Object.fromEntries(Object.entries({ ...validClaims, ...claims }).filter(([, value]) => value !== undefined));
+    if (signature === 'none') return new UnsecuredJWT(payload).encode();
+    const key = signature === 'other' ? unpublishedKeys.privateKey : publishedKeys.privateKey;
     return new SignJWT(payload).setProtectedHeader({ alg: 'RS256', kid: 'one' }).sign(key);
   }
 
@@ -66,7 +66,7 @@ export async function openHostileProvider(): Promise<HostileProvider> {
         return JSON.stringify({ keys: [jwk] });
       default: {
         const parameters = new URLSearchParams(await readText(request));
-        asked.push(parameters);
+        tokenRequests.push(parameters);
         if (provider.overrides.body !== undefined) return provider.overrides.body;
         const id_token = await idToken(parameters.get('code') ?? '');
         return JSON.stringify({ access_token: 'at', token_type: 'Bearer', expires_in: 60, id_token });
@@ -82,7 +82,7 @@ export async function openHostileProvider(): Promise<HostileProvider> {
   const provider: HostileProvider = {
     issuer: `http://127.0.0.1:${port}`,
     overrides: {},
-    asked,
+    tokenRequests,
     authorize(url) {
       const { searchParams } = new URL(url);
       const code = `code-${++codes}`;

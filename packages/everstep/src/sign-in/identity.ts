@@ -1,4 +1,4 @@
-/** Maps the verified claims of the identity provider to an identity and its roles. Pure. */
+/** Maps the verified claims of the identity provider to an identity and its roles. */
 import type { MappedRoles, VerifiedIdentity } from '../accounts/sign-in/identity-rules.js';
 import { LIMITS } from '../config/limits.js';
 import { type RoleGrant, type SignInSettings, TEAM_ROLES, type TeamRole } from '../config/sign-in-settings.js';
@@ -23,13 +23,13 @@ function claimAt(claims: Claims, name: string): unknown {
   return value;
 }
 
-/** Some identity providers send a single value without a list. */
+/** Returns the texts of a claim. Some identity providers send a single value instead of a list. */
 function valuesOf(claim: unknown): ReadonlySet<string> {
   const values: readonly unknown[] = Array.isArray(claim) ? claim.slice(0, MAX_VALUES) : [claim];
   return new Set(values.filter((value): value is string => typeof value === 'string'));
 }
 
-/** If a user has several roles in a team, the one with the most rights counts. */
+/** Returns the roles that the values grant. If a user has several roles in a team, the one with the most rights counts. */
 export function mapRoles(values: ReadonlySet<string>, grants: readonly RoleGrant[]): MappedRoles {
   const teams = new Map<string, TeamRole | null>();
   let isOperator: boolean | null = null;
@@ -52,7 +52,7 @@ export function identityOf(
 ): VerifiedIdentity | { readonly reason: SignInError } {
   const { sub, email: rawEmail, email_verified: isVerified } = claims;
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) return { reason: 'sso-invalid' };
-  // Some identity providers send it as text.
+  // Some identity providers send this claim as text.
   if (isVerified !== true && isVerified !== 'true') return { reason: 'sso-email-unverified' };
   const email = typeof rawEmail === 'string' ? rawEmail.toLowerCase() : '';
   if (email.length > LIMITS.maxEmailLength || !EMAIL.test(email)) return { reason: 'sso-email-unverified' };

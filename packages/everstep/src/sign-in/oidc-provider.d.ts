@@ -8,7 +8,7 @@ declare module 'oidc-provider' {
   }
 
   class Grant {
-    constructor(of: { readonly accountId: string; readonly clientId: string });
+    constructor(identity: { readonly accountId: string; readonly clientId: string });
     addOIDCScope(scope: string): void;
     save(): Promise<string>;
   }

@@ -30,22 +30,22 @@ export interface IdentityProviderOptions {
   readonly redirectUri: () => string;
   /** A monotonic clock in ms. */
   readonly elapsedMs: () => number;
-  /** Sends the requests to the identity provider. Absent: directly. */
+  /** Sends the requests to the identity provider. Default: `fetch`. */
   readonly send?: ProviderFetch;
 }
 
 export class IdentityProvider {
   private readonly options: IdentityProviderOptions;
-  private discovered: Promise<DiscoveredProvider> | null = null;
+  private discovery: Promise<DiscoveredProvider> | null = null;
   /** The latest metadata; null until it is read. */
-  private latest: DiscoveredProvider | null = null;
+  private latestProvider: DiscoveredProvider | null = null;
 
   constructor(options: IdentityProviderOptions) {
     this.options = options;
   }
 
-  /** Creates new random values. */
-  async checks(): Promise<SignInChecks> {
+  /** Creates the random values of a sign-in. */
+  async createChecks(): Promise<SignInChecks> {
     const { oidc } = await this.discover();
     return { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
   }
@@ -68,7 +68,7 @@ export class IdentityProvider {
    * Returns the claims of the ID token for the code, completed with claims of the userinfo endpoint. Rejects with
    * ProviderUnavailableError, or with another error if the response is invalid.
    */
-  async claims(query: string, { state, nonce, verifier }: SignInChecks): Promise<Claims> {
+  async fetchClaims(query: string, { state, nonce, verifier }: SignInChecks): Promise<Claims> {
     const { oidc, config } = await this.discover();
     const { redirectUri, settings } = this.options;
     const responseUrl = new URL(`${redirectUri()}?${query}`);
@@ -85,23 +85,23 @@ export class IdentityProvider {
     return { ...userInfo, ...claims };
   }
 
-  /** URL for signing out of the identity provider; null if the provider does not support it or is not known yet. */
+  /** Returns the URL for signing out of the identity provider; null if the provider does not support it or is not known yet. */
   logoutUrl(returnTo: string): string | null {
-    if (this.latest?.config.serverMetadata().end_session_endpoint === undefined) return null;
-    const { oidc, config } = this.latest;
+    if (this.latestProvider?.config.serverMetadata().end_session_endpoint === undefined) return null;
+    const { oidc, config } = this.latestProvider;
     return oidc.buildEndSessionUrl(config, { post_logout_redirect_uri: returnTo }).href;
   }
 
   private async discover(): Promise<DiscoveredProvider> {
-    const cached = await this.discovered?.catch(() => null);
+    const cached = await this.discovery?.catch(() => null);
     if (cached && this.options.elapsedMs() - cached.readAt < FRESH_MS) return cached;
-    this.discovered = this.read();
+    this.discovery = this.read();
     try {
-      this.latest = await this.discovered;
-      return this.latest;
+      this.latestProvider = await this.discovery;
+      return this.latestProvider;
     } catch (error) {
       // Outdated metadata is better than none.
-      if (this.latest) return this.latest;
+      if (this.latestProvider) return this.latestProvider;
       throw new ProviderUnavailableError('the identity provider is unavailable', { cause: error });
     }
   }

@@ -6,15 +6,15 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import type { Ring } from '../secrets/key-ring.js';
 
 export interface SignInState {
-  /** Random. The identity provider returns it. */
+  /** Random value that the identity provider returns. */
   readonly state: string;
-  /** Random. The ID token contains it. */
+  /** Random value that the ID token contains. */
   readonly nonce: string;
   /** PKCE code verifier. */
   readonly verifier: string;
   /** A path of the dashboard. */
   readonly returnTo: string;
-  /** The user who links the identity; null for a sign-in. */
+  /** Id of the user who links the identity; null for a sign-in. */
   readonly linkTo: string | null;
   /** Expiry in Unix milliseconds. */
   readonly expiresAt: number;
@@ -27,14 +27,15 @@ const MAX_LENGTH = 4_096;
 const keyOf = (secret: string): Buffer => createHash('sha256').update('everstep sign-in state\n').update(secret).digest();
 const isText = (value: unknown): value is string => typeof value === 'string';
 
+/** Returns the state, encrypted and authenticated, as text. */
 export function seal(secret: string, state: SignInState): string {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv(CIPHER, keyOf(secret), iv);
-  const sealed = [cipher.update(JSON.stringify(state), 'utf8'), cipher.final()];
-  return Buffer.concat([iv, cipher.getAuthTag(), ...sealed]).toString('base64url');
+  const ciphertext = [cipher.update(JSON.stringify(state), 'utf8'), cipher.final()];
+  return Buffer.concat([iv, cipher.getAuthTag(), ...ciphertext]).toString('base64url');
 }
 
-/** Returns null if no key of the ring sealed the text, or if the state has expired. */
+/** Returns the state in a sealed text; null if no key of the ring sealed the text, or if the state has expired. */
 export function unseal(ring: Ring, text: string, now: number): SignInState | null {
   for (const { key } of ring) {
     const state = openState(key, text);

@@ -104,7 +104,7 @@ describe('single sign-on', () => {
     assert.deepEqual([searchParams.get('code_challenge_method'), searchParams.get('response_type')], ['S256', 'code']);
     const back = await comeBack(api, provider.authorize(url), cookie);
     assert.equal(back.location, '/runs?state=failed');
-    assert.equal(provider.asked.at(-1)?.get('code_verifier')?.length, 43);
+    assert.equal(provider.tokenRequests.at(-1)?.get('code_verifier')?.length, 43);
     const session = await sessionOf(api, back.cookie);
     assert.equal(session.user.email, 'ann@corp.test');
     assert.match(session.logout_url, /\/logout\?.*post_logout_redirect_uri=http%3A%2F%2Feverstep\.test/);
@@ -146,8 +146,8 @@ describe('single sign-on', () => {
     const now = Math.floor(Date.now() / 1000);
     await fails(api, 'sso-invalid', { claims: { nonce: 'other' } });
     await fails(api, 'sso-invalid', { claims: { nonce: undefined } });
-    await fails(api, 'sso-invalid', { signed: 'none' });
-    await fails(api, 'sso-invalid', { signed: 'other' });
+    await fails(api, 'sso-invalid', { signature: 'none' });
+    await fails(api, 'sso-invalid', { signature: 'other' });
     await fails(api, 'sso-invalid', { claims: { aud: 'another-client' } });
     await fails(api, 'sso-invalid', { claims: { iss: 'https://other.test' } });
     await fails(api, 'sso-invalid', { claims: { exp: now - 600, iat: now - 900 } });

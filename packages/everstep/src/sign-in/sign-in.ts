@@ -17,7 +17,7 @@ export interface SignIn {
   /** Starts a sign-in. `cookie` is for the browser that is redirected to `url`. */
   begin(request: {
     readonly returnTo: string;
-    /** The user who links an identity; null for a sign-in. */
+    /** Id of the user who links an identity; null for a sign-in. */
     readonly linkTo: string | null;
   }): Promise<{ readonly kind: 'started'; readonly url: string; readonly cookie: string } | FailedSignIn>;
   /** Handles the return of the browser with `query`, and `cookie` if it has one. */
@@ -27,12 +27,12 @@ export interface SignIn {
     readonly address: string;
     readonly isHttps: boolean;
   }): Promise<({ readonly kind: 'in'; readonly returnTo: string } & StartedSession) | FailedSignIn>;
-  /** URL for signing out of the identity provider; null if the provider does not support it. */
+  /** Returns the URL for signing out of the identity provider; null if the provider does not support it. */
   logoutUrl(): string | null;
 }
 
 export interface SignInOptions {
-  /** Null: users can only use API keys. */
+  /** Null if users can only use API keys. */
   readonly settings: SignInSettings | null;
   readonly store: Pick<AccountStore, 'secret'>;
   readonly accounts: Pick<AccountService, 'signIn' | 'signInFailed' | 'loginWaitMs'>;
@@ -42,21 +42,21 @@ export interface SignInOptions {
   readonly elapsedMs: () => number;
   /** URL of the dashboard for users, without a trailing slash. */
   readonly dashboardUrl: () => string;
-  /** Sends the requests to the identity provider. Absent: directly. */
+  /** Sends the requests to the identity provider. Default: `fetch`. */
   readonly send?: ProviderFetch;
   readonly log: Pick<Log, 'warn'>;
 }
 
 /** States that were already used, until they expire. A state is accepted only once. */
 class UsedStates {
-  private readonly used = new Map<string, number>();
+  private readonly expiryByState = new Map<string, number>();
 
   /** Returns false if the state was used before. */
   use({ state, expiresAt }: SignInState, now: number): boolean {
-    for (const [usedState, expiry] of this.used)
-      if (expiry <= now || this.used.size > LIMITS.maxUsedSignInStates) this.used.delete(usedState);
-    if (this.used.has(state)) return false;
-    this.used.set(state, expiresAt);
+    for (const [usedState, expiry] of this.expiryByState)
+      if (expiry <= now || this.expiryByState.size > LIMITS.maxUsedSignInStates) this.expiryByState.delete(usedState);
+    if (this.expiryByState.has(state)) return false;
+    this.expiryByState.set(state, expiresAt);
     return true;
   }
 }
@@ -70,7 +70,7 @@ const reasonOf = (error: unknown): string => {
 
 const isRefusal = (query: string): boolean => new URLSearchParams(query).has('error');
 
-/** Returns null without settings. */
+/** Creates the sign-in, or returns null without settings. */
 export async function createSignIn(options: SignInOptions): Promise<SignIn | null> {
   const { settings, store, accounts, now, elapsedMs, dashboardUrl, send, log } = options;
   if (!settings) return null;
@@ -89,7 +89,7 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
   return {
     async begin({ returnTo, linkTo }) {
       try {
-        const checks = await provider.checks();
+        const checks = await provider.createChecks();
         const url = await provider.authorizationUrl(checks);
         const expiresAt = now() + LIMITS.signInLifeMs;
         return {
@@ -108,7 +108,7 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
       if (!state || !usedStates.use(state, now())) return fail('sso-expired');
       const { returnTo, linkTo } = state;
       try {
-        const identity = identityOf(await provider.claims(query, state), settings);
+        const identity = identityOf(await provider.fetchClaims(query, state), settings);
         if ('reason' in identity) return fail(identity.reason);
         const result = await accounts.signIn({ identity, policy: settings, address, isHttps, linkTo });
         return result.kind === 'in' ? { ...result, returnTo } : fail(result.reason);

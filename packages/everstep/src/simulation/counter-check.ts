@@ -14,10 +14,10 @@ export async function checkCounters(
   const sum = noCounts();
   for (const { counts } of await insights.series({ instanceId, subject: 'runs', period: 'hour', ...time }))
     addCounts(sum, counts);
-  const ended = (wanted: RunRecord['status']) => runs.filter(({ status }) => status === wanted).length;
+  const countOf = (wantedStatus: RunRecord['status']) => runs.filter(({ status }) => status === wantedStatus).length;
   assert.deepEqual(
     { started: sum.started, succeeded: sum.succeeded, failed: sum.failed, canceled: sum.canceled },
-    { started: runs.length, succeeded: ended('succeeded'), failed: ended('failed'), canceled: ended('canceled') },
+    { started: runs.length, succeeded: countOf('succeeded'), failed: countOf('failed'), canceled: countOf('canceled') },
     'the counters are those of the runs',
   );
 }

@@ -5,39 +5,39 @@ import type { StepCaller } from '../ports/step-caller.js';
 
 export class DeliveryLedger {
   private readonly deliveries = new Map<string, number>();
-  private tooEarly = 0;
+  private forbiddenCount = 0;
 
   /** Returns a caller that records all deliveries. `isForbidden` returns whether nothing may currently be delivered. */
   watch(caller: StepCaller & MessageSender, isForbidden: () => boolean): StepCaller & MessageSender {
-    const check = (): void => {
-      if (isForbidden()) this.tooEarly++;
+    const checkIsAllowed = (): void => {
+      if (isForbidden()) this.forbiddenCount++;
     };
     return {
-      call: async (call, ...more) => {
+      call: async (call, ...options) => {
         const { run, messageId, retried } = call.request;
         const delivery = `${run.key} ${messageId} ${retried}`;
-        check();
-        const outcome = await caller.call(call, ...more);
+        checkIsAllowed();
+        const outcome = await caller.call(call, ...options);
         // A worker that requests the journal has executed nothing, and receives the same attempt again.
-        const isTaken = outcome.kind !== 'reply' || outcome.reply.kind !== 'journal-needed';
-        if (isTaken) this.deliveries.set(delivery, (this.deliveries.get(delivery) ?? 0) + 1);
+        const isCounted = outcome.kind !== 'reply' || outcome.reply.kind !== 'journal-needed';
+        if (isCounted) this.deliveries.set(delivery, (this.deliveries.get(delivery) ?? 0) + 1);
         return outcome;
       },
-      send: (message, ...more) => {
+      send: (message, ...options) => {
         // Messages without an id, such as calls, may be sent twice.
-        check();
-        return caller.send(message, ...more);
+        checkIsAllowed();
+        return caller.send(message, ...options);
       },
       close: () => caller.close(),
     };
   }
 
   /** Number of attempts that were delivered more than once. */
-  get repeated(): number {
+  get repeatedCount(): number {
     return [...this.deliveries.values()].filter((count) => count > 1).length;
   }
 
   check(): void {
-    assert.equal(this.tooEarly, 0, 'nothing is delivered while the store rejects writes');
+    assert.equal(this.forbiddenCount, 0, 'nothing is delivered while the store rejects writes');
   }
 }

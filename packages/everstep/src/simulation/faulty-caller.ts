@@ -45,7 +45,7 @@ export interface RunningApp {
 
 export class FaultyCaller implements StepCaller, MessageSender {
   /** Number of endpoint executions in progress in real time. Simulated time does not advance during them. */
-  busy = 0;
+  busyCount = 0;
   private readonly clock: SimulatedClock;
   private readonly random: SeededRandom;
   private readonly faults: NetworkFaults;
@@ -64,29 +64,30 @@ export class FaultyCaller implements StepCaller, MessageSender {
     const { faults, random } = this;
     onSent?.();
     if (random.chance(faults.restartApp)) this.app.current = this.startApp();
-    await this.travel();
-    if (random.chance(faults.loseRequest)) return failure('network', 'the connection was refused', signal);
-    if (random.chance(faults.duplicate)) void this.travel().then(() => this.execute(call));
+    await this.waitInTransit();
+    if (random.chance(faults.loseRequest)) return stepFailure('network', 'the connection was refused', signal);
+    if (random.chance(faults.duplicate)) void this.waitInTransit().then(() => this.execute(call));
     const outcome = await this.execute(call);
-    await this.travel();
-    if (random.chance(faults.loseResponse)) return failure('network', 'the connection was closed before the response', signal);
+    await this.waitInTransit();
+    if (random.chance(faults.loseResponse))
+      return stepFailure('network', 'the connection was closed before the response', signal);
     if (random.chance(faults.garbage)) {
       return {
         kind: 'failure',
-        failure: { ...blank, cause: 'not-protocol', status: 200, message: 'garbage', retry: { kind: 'never' } },
+        failure: { ...NO_RESPONSE, cause: 'not-protocol', status: 200, message: 'garbage', retry: { kind: 'never' } },
       };
     }
     return outcome;
   }
 
-  /** The simulated API, on the same network. */
+  /** Sends a message to the simulated API, on the same network. */
   async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
     const { faults, random } = this;
     onSent?.();
-    await this.travel();
-    if (random.chance(faults.loseRequest)) return lost('the connection was refused', signal);
-    await this.travel();
-    if (random.chance(faults.loseResponse)) return lost('the connection was closed before the response', signal);
+    await this.waitInTransit();
+    if (random.chance(faults.loseRequest)) return messageFailure('the connection was refused', signal);
+    await this.waitInTransit();
+    if (random.chance(faults.loseResponse)) return messageFailure('the connection was closed before the response', signal);
     const value = Number(new URL(message.url).pathname.slice(1));
     const body = new TextEncoder().encode(JSON.stringify(apiResult(value)));
     return { kind: 'answered', status: 200, headers: { 'content-type': ['application/json'] }, body };
@@ -94,12 +95,12 @@ export class FaultyCaller implements StepCaller, MessageSender {
 
   async close(): Promise<void> {}
 
-  private travel(): Promise<void> {
+  private waitInTransit(): Promise<void> {
     return this.clock.wait(this.random.below(this.faults.maxDelayMs));
   }
 
   private async execute(call: StepCall): Promise<StepOutcome> {
-    this.busy++;
+    this.busyCount++;
     try {
       const response = await this.app.current.handle({
         method: 'POST',
@@ -111,26 +112,26 @@ export class FaultyCaller implements StepCaller, MessageSender {
       const reply: StepReply = JSON.parse(text);
       return { kind: 'reply', reply, status: response.status, responseHeaders: {}, responseBody: new TextEncoder().encode(text) };
     } finally {
-      this.busy--;
+      this.busyCount--;
     }
   }
 }
 
-const blank = { responseHeaders: {}, responseBody: new Uint8Array(), status: null };
+const NO_RESPONSE = { responseHeaders: {}, responseBody: new Uint8Array(), status: null };
 
-const failed = (cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): DeliveryFailure => ({
-  ...blank,
+const deliveryFailure = (cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): DeliveryFailure => ({
+  ...NO_RESPONSE,
   cause,
   message: signal.aborted ? 'aborted' : message,
   retry: { kind: 'backoff' },
 });
 
-const failure = (cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): StepOutcome => ({
+const stepFailure = (cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): StepOutcome => ({
   kind: 'failure',
-  failure: failed(cause, message, signal),
+  failure: deliveryFailure(cause, message, signal),
 });
 
-const lost = (message: string, signal: AbortSignal): MessageOutcome => ({
+const messageFailure = (message: string, signal: AbortSignal): MessageOutcome => ({
   kind: 'failure',
-  failure: failed('network', message, signal),
+  failure: deliveryFailure('network', message, signal),
 });

@@ -14,7 +14,7 @@ export interface StoreFaults {
   readonly loseReply: number;
   /** Probability of a long delay before or after a commit, as in a stalled process. */
   readonly stall?: number;
-  /** Probability that the store starts to reject all writes with this commit, for up to `longestMs`; absent: never. */
+  /** Probability that the store starts to reject all writes with this commit, for up to `longestMs`. Default: 0. */
   readonly outage?: { readonly chance: number; readonly longestMs: number };
 }
 
@@ -24,7 +24,7 @@ export class StoreOutages {
   private readonly random: SeededRandom;
   private readonly faults: StoreFaults;
   private readonly onStart: () => void;
-  private until = Number.NEGATIVE_INFINITY;
+  private endsAt = Number.NEGATIVE_INFINITY;
 
   /** Creates the outages. `onStart` is called for each of them. */
   constructor(clock: Pick<Clock, 'now'>, random: SeededRandom, faults: StoreFaults, onStart: () => void) {
@@ -36,46 +36,49 @@ export class StoreOutages {
 
   /** Whether the store rejects writes and has rejected one, so that the server knows. */
   get isNoticed(): boolean {
-    return this.clock.now() < this.until;
+    return this.clock.now() < this.endsAt;
   }
 
   /** Throws if a write is rejected. */
-  write(canStart: boolean): void {
+  checkWrite(canStart: boolean): void {
     const { outage } = this.faults;
     if (!outage) return;
     if (canStart && !this.isNoticed && this.random.chance(outage.chance)) {
       this.onStart();
-      this.until = this.clock.now() + this.random.below(outage.longestMs);
+      this.endsAt = this.clock.now() + this.random.below(outage.longestMs);
     }
     if (this.isNoticed) throw new StoreRefusesWritesError('simulated');
   }
 }
 
-/** Returns the store with faults. Once `dead` returns true, no call reaches the store and no call returns. */
+/** Returns the store with faults. Once `isDead` returns true, no call reaches the store and no call returns. */
 export function faultyStore(
   store: Store,
   random: SeededRandom,
   faults: StoreFaults,
-  dead: () => boolean,
-  { stalled = async () => {}, outages }: { readonly stalled?: () => Promise<void>; readonly outages?: StoreOutages } = {},
+  isDead: () => boolean,
+  {
+    waitOutStall = async () => {},
+    outages,
+  }: { readonly waitOutStall?: () => Promise<void>; readonly outages?: StoreOutages } = {},
 ): Store {
   const never = new Promise<never>(() => {});
   const commit = async (units: readonly CommitUnit[]): Promise<readonly CommitResult[]> => {
-    if (dead()) return never;
+    if (isDead()) return never;
     const { stall = 0 } = faults;
-    if (stall > 0 && random.chance(stall)) await stalled();
-    if (dead()) return never;
-    outages?.write(true);
+    if (stall > 0 && random.chance(stall)) await waitOutStall();
+    if (isDead()) return never;
+    outages?.checkWrite(true);
     if (random.chance(faults.refuse)) throw new Error('simulated: the disk is full');
     const results = await store.commit(units);
-    if (stall > 0 && random.chance(stall)) await stalled();
-    if (dead()) return never;
+    if (stall > 0 && random.chance(stall)) await waitOutStall();
+    if (isDead()) return never;
     if (random.chance(faults.loseReply)) throw new StoreUnavailableError('simulated: the connection was lost at COMMIT');
     return results;
   };
   const probeWrites = async (): Promise<void> => {
-    if (dead()) return never;
-    outages?.write(false);
+    if (isDead()) return never;
+    outages?.checkWrite(false);
     await store.probeWrites();
   };
   return new Proxy(store, {
@@ -84,7 +87,7 @@ export function faultyStore(
       if (property === 'probeWrites') return probeWrites;
       const value: unknown = Reflect.get(target, property, receiver);
       if (typeof value !== 'function') return value;
-      return (...parameters: unknown[]) => (dead() ? never : Reflect.apply(value, target, parameters));
+      return (...parameters: unknown[]) => (isDead() ? never : Reflect.apply(value, target, parameters));
     },
   });
 }

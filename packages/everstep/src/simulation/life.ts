@@ -5,7 +5,7 @@ import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/stores/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
 import { WorkerStepCaller } from '../worker-connections/worker-step-caller.js';
-import { ServiceDoor } from './connections/worker-listener.js';
+import { WorkerListener } from './connections/worker-listener.js';
 import type { DeliveryLedger } from './delivery-ledger.js';
 import type { FaultyCaller } from './faulty-caller.js';
 import { faultyStore, type StoreFaults, StoreOutages } from './faulty-store.js';
@@ -17,7 +17,7 @@ const MAX_CACHED_RUNS = 8;
 export interface Life {
   readonly runtime: Runtime;
   /** Where workers connect; null if the server calls them over HTTP. */
-  readonly door: ServiceDoor | null;
+  readonly listener: WorkerListener | null;
   kill(): void;
 }
 
@@ -31,47 +31,49 @@ export interface LifeOptions {
   readonly caller: FaultyCaller;
   readonly deliveries: DeliveryLedger;
   /** Returns the node of the server; null if no other process uses the store. */
-  readonly nodeOf: (dead: () => boolean) => SimulatedNode | null;
+  readonly nodeOf: (isDead: () => boolean) => SimulatedNode | null;
   readonly onOutage: () => void;
   readonly acceptsWorkers: boolean;
 }
 
-const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
+const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 export function startLife(options: LifeOptions): Life {
   const { instanceId, clock, random, store, faults, caller, deliveries, nodeOf, onOutage, acceptsWorkers } = options;
-  let isDead = false;
-  const dead = (): boolean => isDead;
-  const ownClock = clockUntil(dead, clock);
-  const node = nodeOf(dead);
-  const stalled = () => clock.wait(random.below(LONGEST_STALL_MS));
+  let wasKilled = false;
+  const isDead = (): boolean => wasKilled;
+  const ownClock = clockUntil(isDead, clock);
+  const node = nodeOf(isDead);
+  const waitOutStall = () => clock.wait(random.below(LONGEST_STALL_MS));
   const outages = new StoreOutages(clock, random, faults, onOutage);
-  const door = acceptsWorkers ? new ServiceDoor(instanceId, ownClock) : null;
-  const others = { stepCaller: caller, messageSender: caller };
-  const transport = door ? new WorkerStepCaller({ pools: door.pools, otherTransports: others, now: () => clock.now() }) : caller;
-  const watched = deliveries.watch(transport, () => !isDead && outages.isNoticed);
+  const listener = acceptsWorkers ? new WorkerListener(instanceId, ownClock) : null;
+  const httpTransports = { stepCaller: caller, messageSender: caller };
+  const transport = listener
+    ? new WorkerStepCaller({ pools: listener.pools, otherTransports: httpTransports, now: () => clock.now() })
+    : caller;
+  const watchedTransport = deliveries.watch(transport, () => !wasKilled && outages.isNoticed);
   const runtime = createRuntime({
-    store: faultyStore(node?.viewOf(store) ?? store, random, faults, dead, { stalled, outages }),
+    store: faultyStore(node?.viewOf(store) ?? store, random, faults, isDead, { waitOutStall, outages }),
     clock: ownClock,
     // Maintenance would only advance the clock in small steps.
     upkeepClock: { ...ownClock, setTimer: () => () => {} },
     random,
-    // So few that runs are removed from memory and read again in between all the time.
+    // So few runs fit into memory that they are often removed and read again.
     cachedRuns: { maxRuns: 1 + random.below(MAX_CACHED_RUNS), maxBytes: Number.POSITIVE_INFINITY },
-    stepCaller: watched,
-    messageSender: watched,
-    log: quiet,
+    stepCaller: watchedTransport,
+    messageSender: watchedTransport,
+    log: SILENT_LOG,
     publicUrl: () => 'http://everstep',
     ...(node ? { cluster: node } : {}),
-    ...(door ? { workers: door.pools } : {}),
+    ...(listener ? { workers: listener.pools } : {}),
   });
   void runtime.start();
   return {
     runtime,
-    door,
+    listener,
     kill() {
-      isDead = true;
-      door?.kill();
+      wasKilled = true;
+      listener?.kill();
     },
   };
 }

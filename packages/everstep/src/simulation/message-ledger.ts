@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import type { Task } from '../engine/runs/run.js';
 import type { Store } from '../ports/stores/store.js';
 
-const DELIVERED: readonly Task['kind'][] = ['advance', 'step', 'call', 'callback'];
+const DELIVERED_TASKS: readonly Task['kind'][] = ['advance', 'step', 'call', 'callback'];
 
 export class MessageLedger {
   private readonly messageIds = new Set<string>();
@@ -22,7 +22,7 @@ export class MessageLedger {
           for (const write of writes) {
             // The later steps of a checkpoint have no task.
             if (write.kind === 'record-step' && write.step.type === 'Run') this.messageIds.add(write.step.messageId);
-            if (write.kind === 'put-task' && DELIVERED.includes(write.task.kind)) this.messageIds.add(write.task.messageId);
+            if (write.kind === 'put-task' && DELIVERED_TASKS.includes(write.task.kind)) this.messageIds.add(write.task.messageId);
           }
         }
         return results;
@@ -33,8 +33,8 @@ export class MessageLedger {
   /** Checks that each message is billed to the instance once. */
   async check(store: Store, instanceId: string): Promise<void> {
     const usage = await store.accounts.usage({ instanceId, fromMonth: '0000-01' });
-    const counted = usage.reduce((sum, { messages }) => sum + messages, 0);
-    assert.ok(counted > 0);
-    assert.equal(counted, this.messageIds.size, 'each message is counted once');
+    const billedMessages = usage.reduce((sum, { messages }) => sum + messages, 0);
+    assert.ok(billedMessages > 0);
+    assert.equal(billedMessages, this.messageIds.size, 'each message is counted once');
   }
 }

@@ -15,7 +15,7 @@ export interface Plan {
   readonly withinMs: number;
   /** Number of simulations, as a share of the number of seeds. */
   readonly share: number;
-  /** Maximum number of steps that the app reports together. Absent: each step is recorded before the next one starts. */
+  /** Maximum number of steps that the app reports together. Default: 1, so each step is recorded before the next starts. */
   readonly checkpointSteps?: number;
 }
 
@@ -31,12 +31,14 @@ export async function simulate(
 ): Promise<Simulation> {
   const store = await openSqliteStore({ file: ':memory:' });
   const history = new StepHistory({ checkpointSteps });
-  const simulation = new Simulation(seed, faults, store, (opened, base) => startApp(opened, history, { base, checkpointSteps }));
+  const simulation = new Simulation(seed, faults, store, (startedStore, base) =>
+    startApp(startedStore, history, { base, checkpointSteps }),
+  );
   const plan = new SeededRandom(seed ^ 0x5eed);
   for (let i = 0; i < orders; i++) {
     simulation.order(workflows[plan.below(workflows.length)] ?? assert.fail(), plan.below(withinMs));
   }
-  await simulation.run(() => simulation.atRest());
+  await simulation.run(() => simulation.isAtRest());
   await simulation.fork(3);
   await simulation.heal();
   await simulation.check(({ workflowRunId, createdAt, status, result }, steps) => {
@@ -56,18 +58,18 @@ const count = Number(process.env.SIMULATION_SEEDS ?? 9);
 export async function simulateSeeds(context: TestContext, faults: SimulationFaults, plan: Plan): Promise<void> {
   const simulations = Math.ceil(count * plan.share);
   const seeds = only === undefined ? Array.from({ length: simulations }, (_, i) => i + 1) : [Number(only)];
-  const sums = { crashes: 0, recovered: 0, forked: 0, outages: 0, cuts: 0 };
+  const sums = { crashes: 0, recoveries: 0, forks: 0, outages: 0, cuts: 0 };
   for (const seed of seeds) {
     try {
       const simulation = await simulate(seed, faults, plan);
-      for (const name of ['crashes', 'recovered', 'forked', 'outages', 'cuts'] as const) sums[name] += simulation[name];
-      if (faults.attemptsOnce) assert.equal(simulation.deliveries.repeated, 0, 'no attempt is delivered twice');
+      for (const name of ['crashes', 'recoveries', 'forks', 'outages', 'cuts'] as const) sums[name] += simulation[name];
+      if (faults.attemptsOnce) assert.equal(simulation.deliveries.repeatedCount, 0, 'no attempt is delivered twice');
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }
   }
-  const { crashes, recovered, forked, outages, cuts } = sums;
+  const { crashes, recoveries, forks, outages, cuts } = sums;
   context.diagnostic(
-    `${seeds.length} seeds, ${crashes} crashes, ${cuts} cut connections, ${recovered} dead letters recovered, ${forked} forks, ${outages} outages`,
+    `${seeds.length} seeds, ${crashes} crashes, ${cuts} cut connections, ${recoveries} dead letters recovered, ${forks} forks, ${outages} outages`,
   );
 }

@@ -23,7 +23,7 @@ export interface NodeFaults {
 export class SharedStore {
   readonly store: Store;
   private readonly versions = new Map<string, number>();
-  private last: Promise<unknown> = Promise.resolve();
+  private latestWork: Promise<unknown> = Promise.resolve();
 
   constructor(store: Store) {
     this.store = {
@@ -43,26 +43,26 @@ export class SharedStore {
 
   /** Serializes reads and writes, so that a state is read with its version and written on it. */
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.last.then(work);
-    this.last = done.catch(() => {});
-    return done;
+    const result = this.latestWork.then(work);
+    this.latestWork = result.catch(() => {});
+    return result;
   }
 
   private async commit(store: Store, units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
-    const ahead = new Map<string, number>();
-    const taken = units.map(({ guards }) => {
+    const nextVersions = new Map<string, number>();
+    const passesGuards = units.map(({ guards }) => {
       for (const guard of guards) {
         if (guard.kind !== 'run-active' || guard.version === undefined) continue;
-        if (guard.version !== (ahead.get(guard.runKey) ?? this.versionOf(guard.runKey))) return false;
+        if (guard.version !== (nextVersions.get(guard.runKey) ?? this.versionOf(guard.runKey))) return false;
       }
       for (const guard of guards) {
-        if (guard.kind === 'run-active' && guard.next !== undefined) ahead.set(guard.runKey, guard.next);
+        if (guard.kind === 'run-active' && guard.next !== undefined) nextVersions.set(guard.runKey, guard.next);
       }
       return true;
     });
-    const results = [...(await store.commit(units.filter((_, index) => taken[index])))];
+    const results = [...(await store.commit(units.filter((_, index) => passesGuards[index])))];
     return units.map(({ guards }, index) => {
-      const result = taken[index] ? results.shift() : undefined;
+      const result = passesGuards[index] ? results.shift() : undefined;
       if (!result) return { kind: 'run-moved' };
       for (const guard of guards) {
         if (result.kind !== 'applied' || guard.kind !== 'run-active' || guard.next === undefined) continue;
@@ -83,11 +83,11 @@ export interface SimulatedNodeOptions {
   readonly faults: NodeFaults;
   readonly clock: Clock;
   readonly random: SeededRandom;
-  /** Once this returns true, the node claims nothing. */
-  readonly dead: () => boolean;
+  /** Returns whether the node was killed, after which it claims nothing. */
+  readonly isDead: () => boolean;
 }
 
-const idOf = (runKey: string, { slot, dueAt }: Pick<Task, 'slot' | 'dueAt'>): string => `${runKey}/${slot}/${dueAt}`;
+const claimKeyOf = (runKey: string, { slot, dueAt }: Pick<Task, 'slot' | 'dueAt'>): string => `${runKey}/${slot}/${dueAt}`;
 
 export class SimulatedNode implements Cluster {
   readonly nodeId: string;
@@ -114,21 +114,22 @@ export class SimulatedNode implements Cluster {
         for (const [index, { writes }] of units.entries()) {
           if (results[index]?.kind !== 'applied') continue;
           for (const write of writes) {
-            if (write.kind === 'put-task') claims.set(idOf(write.runKey, write.task), { nodeId: this.nodeId, at: clock.now() });
+            if (write.kind === 'put-task')
+              claims.set(claimKeyOf(write.runKey, write.task), { nodeId: this.nodeId, at: clock.now() });
           }
         }
         return results;
       },
       dueTasks: async (query) => {
         const due = await store.dueTasks(query);
-        return due.filter((task) => claims.get(idOf(task.runKey, task))?.nodeId === this.nodeId);
+        return due.filter((task) => claims.get(claimKeyOf(task.runKey, task))?.nodeId === this.nodeId);
       },
     };
   }
 
   async claimDue(query: ClaimQuery): Promise<readonly DueTask[]> {
     const due = await this.options.shared.store.dueTasks({ ...query, after: null });
-    if (this.options.dead()) return [];
+    if (this.options.isDead()) return [];
     return due
       .filter((task) => this.claim(task))
       .map((task) => ({ ...task, runVersion: this.options.shared.versionOf(task.runKey) }));
@@ -136,10 +137,10 @@ export class SimulatedNode implements Cluster {
 
   private claim(task: DueTask): boolean {
     const { claims, clock, random, nodeId, faults } = this.options;
-    const id = idOf(task.runKey, task);
-    const taken = claims.get(id);
-    const mine = taken?.nodeId === nodeId;
-    if (taken && clock.now() - taken.at < faults.claimMs && (mine || !random.chance(faults.steal))) return false;
+    const id = claimKeyOf(task.runKey, task);
+    const current = claims.get(id);
+    const isOwn = current?.nodeId === nodeId;
+    if (current && clock.now() - current.at < faults.claimMs && (isOwn || !random.chance(faults.steal))) return false;
     claims.set(id, { nodeId, at: clock.now() });
     return true;
   }

@@ -37,9 +37,9 @@ export interface SimulationFaults {
   readonly store: StoreFaults;
   /** Probability that the server is killed, each time the clock advances. */
   readonly crash: number;
-  /** Faults of several nodes that share the store. Absent: there is one process. */
+  /** Faults of several nodes that share the store. Absent if there is one process. */
   readonly nodes?: NodeFaults;
-  /** Faults of connections, if the workers connect to the server. Absent: the server calls the app over HTTP. */
+  /** Faults of connections, if the workers connect to the server. Absent if the server calls the app over HTTP. */
   readonly connections?: ConnectionFaults;
   /** Whether the faults give no reason to deliver an attempt twice. */
   readonly attemptsOnce?: true;
@@ -60,7 +60,7 @@ interface Order {
   readonly workflow: string;
   readonly seed: number;
   attempts: number;
-  acknowledged: boolean;
+  isAcknowledged: boolean;
 }
 
 const numberEvent = (value: number): EventContent => ({
@@ -85,9 +85,10 @@ export class Simulation {
   /** Number of reported notifications of a waiting run, by run key. */
   private readonly notifications = new Map<string, number>();
   /** Number of notifications whose outcome no client received. */
-  private unanswered = 0;
-  recovered = 0;
-  forked = 0;
+  private lostOutcomes = 0;
+  /** Number of dead letters that were recovered. */
+  recoveries = 0;
+  forks = 0;
   private faults: SimulationFaults;
   private readonly store: Store;
   private readonly ledger = new MessageLedger();
@@ -100,7 +101,7 @@ export class Simulation {
   /** URL of the workflows without their names. */
   private readonly base: string;
   private readonly network: FrameNetwork | null;
-  private readonly connected: ConnectedApp | null;
+  private readonly connectedApp: ConnectedApp | null;
 
   constructor(seed: number, faults: SimulationFaults, store: Store, startApp: (store: Store, base: string) => App) {
     this.random = new SeededRandom(seed);
@@ -113,7 +114,7 @@ export class Simulation {
       : null;
     this.store = this.ledger.watch(this.shared?.shared.store ?? store);
     this.lives = Array.from({ length: faults.nodes?.count ?? 1 }, () => this.startLife());
-    this.connected = this.network && this.connect(this.network);
+    this.connectedApp = this.network && this.connect(this.network);
   }
 
   /** Number of connections that were cut. */
@@ -127,7 +128,7 @@ export class Simulation {
 
   private connect(network: FrameNetwork): ConnectedApp {
     const startApp = () => this.startApp().workflows;
-    return new ConnectedApp({ app: 'app', network, startApp, service: () => this.life.door ?? assert.fail() });
+    return new ConnectedApp({ app: 'app', network, startApp, service: () => this.life.listener ?? assert.fail() });
   }
 
   /** The process that a client connects to. */
@@ -142,7 +143,7 @@ export class Simulation {
     this.callers.push(caller);
     return startLife({
       ...{ instanceId: INSTANCE, clock, random, store, caller, faults: faults.store, deliveries: this.deliveries },
-      nodeOf: (dead) => shared && new SimulatedNode({ ...shared, nodeId: `n_${++this.nodes}`, clock, random, dead }),
+      nodeOf: (isDead) => shared && new SimulatedNode({ ...shared, nodeId: `n_${++this.nodes}`, clock, random, isDead }),
       onOutage: () => this.outages++,
       acceptsWorkers: this.network !== null,
     });
@@ -160,13 +161,13 @@ export class Simulation {
     this.lives[index] = this.startLife();
   }
 
-  /** Runs everything that can run now, and then advances the clock, until `until` holds. */
-  async run(until: () => Promise<boolean>, maxMoves = 200_000): Promise<void> {
+  /** Runs everything that can run now, and then advances the clock, until `isDone` holds. */
+  async run(isDone: () => Promise<boolean>, maxMoves = 200_000): Promise<void> {
     for (let moves = 0; moves < maxMoves; moves++) {
       for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
       if (this.clock.runTurn()) continue;
-      if (this.callers.some((caller) => caller.busy > 0) || (this.connected?.busy ?? 0) > 0) continue;
-      if (await until()) return;
+      if (this.callers.some((caller) => caller.busyCount > 0) || (this.connectedApp?.busyCount ?? 0) > 0) continue;
+      if (await isDone()) return;
       if (this.random.chance(this.faults.crash)) this.crash();
       else assert.ok(this.clock.advance(), 'no event is pending, but the simulation is not done');
     }
@@ -180,11 +181,11 @@ export class Simulation {
       workflow,
       seed: this.random.below(1_000_000),
       attempts: 0,
-      acknowledged: false,
+      isAcknowledged: false,
     };
     this.orders.push(order);
     const attempt = (): void => {
-      if (order.acknowledged) return;
+      if (order.isAcknowledged) return;
       order.attempts++;
       this.clock.setTimer(this.clock.now() + 5000, attempt);
       this.life.runtime.runs
@@ -205,7 +206,7 @@ export class Simulation {
         })
         .then(
           () => {
-            order.acknowledged = true;
+            order.isAcknowledged = true;
           },
           () => {},
         );
@@ -215,17 +216,17 @@ export class Simulation {
       this.clock.setTimer(this.clock.now() + afterMs + this.random.below(10_000), () => this.approve(order.seed));
     if (workflow === 'disturbed') this.clock.setTimer(this.clock.now() + afterMs, () => this.disturb(order));
     if (workflow === 'letter')
-      this.clock.setTimer(this.clock.now() + afterMs + this.random.below(10_000), () => this.writeTo(order));
+      this.clock.setTimer(this.clock.now() + afterMs + this.random.below(10_000), () => this.sendLetter(order));
   }
 
-  /** Sends the run events for which it does not wait. */
-  private disturb(order: Order, left = UNRELATED_EVENTS): void {
-    if (left === 0) return;
-    const content = numberEvent(left);
+  /** Sends the run a series of events, none of which it waits for. */
+  private disturb(order: Order, remaining = UNRELATED_EVENTS): void {
+    if (remaining === 0) return;
+    const content = numberEvent(remaining);
     this.life.runtime.events
       .notify({ instanceId: INSTANCE, eventId: 'no use', workflowRunId: order.id, content })
       .catch(() => {});
-    this.clock.setTimer(this.clock.now() + this.random.below(1_000), () => this.disturb(order, left - 1));
+    this.clock.setTimer(this.clock.now() + this.random.below(1_000), () => this.disturb(order, remaining - 1));
   }
 
   /** Notifies an event once, at about the time at which the wait for it ends. */
@@ -238,7 +239,7 @@ export class Simulation {
           this.notifications.set(waiter.runKey, (this.notifications.get(waiter.runKey) ?? 0) + 1);
       },
       () => {
-        this.unanswered++;
+        this.lostOutcomes++;
       },
     );
   }
@@ -247,8 +248,8 @@ export class Simulation {
    * Sends an event to a run by id, less and less often, until the run has succeeded. A recovered run needs the event
    * again.
    */
-  private writeTo(order: Order, againMs = 20_000): void {
-    const cancel = this.clock.setTimer(this.clock.now() + againMs, () => this.writeTo(order, againMs * 2));
+  private sendLetter(order: Order, delayMs = 20_000): void {
+    const cancel = this.clock.setTimer(this.clock.now() + delayMs, () => this.sendLetter(order, delayMs * 2));
     const { id, seed } = order;
     const send = async (): Promise<void> => {
       const run = await this.currentRun(id);
@@ -278,12 +279,12 @@ export class Simulation {
       const steps = await this.store.loadJournal({ runKey: run.key, from: 0 });
       const notifications = this.notifications.get(run.key) ?? 0;
       const wait = steps.find(({ type }) => type === 'Wait');
-      const timedOut = wait === undefined || JSON.parse(wait.out ?? '{}').timeout;
+      const hasTimedOut = wait === undefined || JSON.parse(wait.out ?? '{}').timeout;
       assert.ok(notifications <= 1, `${run.workflowRunId} was notified ${notifications} times`);
-      if (timedOut) assert.equal(notifications, 0, `${run.workflowRunId} timed out, but was notified`);
+      if (hasTimedOut) assert.equal(notifications, 0, `${run.workflowRunId} timed out, but was notified`);
       else
         assert.ok(
-          notifications === 1 || this.unanswered > 0 || this.crashes > 0,
+          notifications === 1 || this.lostOutcomes > 0 || this.crashes > 0,
           `${run.workflowRunId} was notified by no client`,
         );
     }
@@ -295,9 +296,9 @@ export class Simulation {
       const steps = await this.store.loadJournal({ runKey: run.key, from: 0 });
       for (const step of steps.filter(({ type }) => type === 'Invoke')) {
         const outcome: InvokeOutcome = JSON.parse(step.out ?? '{}');
-        const made = runs.filter(({ workflowRunId }) => workflowRunId === outcome.workflowRunId);
+        const invokedRuns = runs.filter(({ workflowRunId }) => workflowRunId === outcome.workflowRunId);
         assert.deepEqual(
-          made.map(({ status }) => status),
+          invokedRuns.map(({ status }) => status),
           [outcome.state],
           `${step.name} of ${run.workflowRunId} created one run, and recorded how it ended`,
         );
@@ -306,12 +307,12 @@ export class Simulation {
   }
 
   private async hasActiveRuns(): Promise<boolean> {
-    const active = { filter: { statuses: ['active'] }, order: 'oldest-first', after: null, horizon: null, limit: 1 } as const;
-    return (await this.store.listRuns({ instanceId: INSTANCE, ...active })).items.length > 0;
+    const activeOnly = { filter: { statuses: ['active'] }, order: 'oldest-first', after: null, horizon: null, limit: 1 } as const;
+    return (await this.store.listRuns({ instanceId: INSTANCE, ...activeOnly })).items.length > 0;
   }
 
   private async runs(): Promise<readonly RunRecord[]> {
-    const found: RunRecord[] = [];
+    const records: RunRecord[] = [];
     let after: string | null = null;
     do {
       const page = await this.store.listRuns({
@@ -322,10 +323,10 @@ export class Simulation {
         horizon: null,
         limit: 100,
       });
-      found.push(...page.items);
+      records.push(...page.items);
       after = page.next;
     } while (after !== null);
-    return found;
+    return records;
   }
 
   private async deadLetters(): Promise<readonly DeadLetterRecord[]> {
@@ -341,8 +342,8 @@ export class Simulation {
   }
 
   /** Returns whether every order is acknowledged and no run is active. */
-  async atRest(): Promise<boolean> {
-    if (this.orders.some((order) => !order.acknowledged)) return false;
+  async isAtRest(): Promise<boolean> {
+    if (this.orders.some((order) => !order.isAcknowledged)) return false;
     return !(await this.hasActiveRuns());
   }
 
@@ -353,7 +354,7 @@ export class Simulation {
     if (network) network.faults = { ...NO_CONNECTION_FAULTS, maxConcurrency: network.faults.maxConcurrency };
     this.crashes++;
     for (const index of this.lives.keys()) this.replace(index);
-    await this.run(() => this.atRest());
+    await this.run(() => this.isAtRest());
     for (;;) {
       const letters = await this.deadLetters();
       if (letters.length === 0) return;
@@ -366,15 +367,15 @@ export class Simulation {
           void this.life.runtime.deadLetters.recover(command).then((outcome) => outcomes.push(outcome.kind));
         await this.run(async () => outcomes.length === 2);
         assert.deepEqual(outcomes.sort(), ['missing', 'recovered']);
-        this.recovered++;
+        this.recoveries++;
       }
-      await this.run(() => this.atRest());
+      await this.run(() => this.isAtRest());
     }
   }
 
   /** Forks runs, whatever their outcome, each from a random step. Every fork must reach the result of its workflow. */
   async fork(count: number): Promise<void> {
-    // No events are sent to forks.
+    // Forks receive no events, so the workflow that waits for one by id is excluded.
     const runs = (await this.runs()).filter(({ workflowUrl }) => workflowUrl !== `${this.base}letter`);
     for (let i = 0; i < count && runs.length > 0; i++) {
       const { key: runKey } = runs[this.random.below(runs.length)] ?? assert.fail();
@@ -384,24 +385,24 @@ export class Simulation {
       // The response may be lost.
       this.life.runtime.runs.fork({ runKey, fromStep, ...fork }).catch(() => {});
     }
-    await this.run(() => this.atRest());
+    await this.run(() => this.isAtRest());
   }
 
   private async checkForks(runs: readonly RunRecord[]): Promise<void> {
     for (const run of runs) {
       if (run.origin?.kind !== 'fork') continue;
-      this.forked++;
+      this.forks++;
       const payload = await this.store.loadPayload({ runKey: run.key });
       const { seed } = JSON.parse(Buffer.from(payload?.body ?? []).toString());
-      let last: RunRecord | undefined = run;
-      while (last?.became) {
-        const key: string = last.became.runKey;
-        last = runs.find((other) => other.key === key);
+      let lastRun: RunRecord | undefined = run;
+      while (lastRun?.became) {
+        const key: string = lastRun.became.runKey;
+        lastRun = runs.find((other) => other.key === key);
       }
-      const where = `the fork of ${run.origin.workflowRunId} from step ${run.origin.stepId} (${run.workflowUrl})`;
-      assert.equal(last?.status, 'succeeded', `${where} succeeded: ${last?.error}`);
+      const forkName = `the fork of ${run.origin.workflowRunId} from step ${run.origin.stepId} (${run.workflowUrl})`;
+      assert.equal(lastRun?.status, 'succeeded', `${forkName} succeeded: ${lastRun?.error}`);
       const expected = await expectedResult(new URL(run.workflowUrl).pathname.slice(1), { seed });
-      assert.deepEqual(resultOf(last), expected, `${where} has the correct result`);
+      assert.deepEqual(resultOf(lastRun), expected, `${forkName} has the correct result`);
     }
   }
 
@@ -426,19 +427,19 @@ export class Simulation {
     await this.checkForks(runs);
     await this.ledger.check(this.store, INSTANCE);
     for (const order of this.orders) {
-      const own = runs.filter((run) => run.workflowRunId === order.id);
+      const ownRuns = runs.filter((run) => run.workflowRunId === order.id);
       // An id is free again after its run has ended. A client that lost the response and retries may start another
       // run.
-      assert.ok(own.length >= 1 && own.length <= order.attempts, `${order.id} was acknowledged, so it exists`);
+      assert.ok(ownRuns.length >= 1 && ownRuns.length <= order.attempts, `${order.id} was acknowledged, so it exists`);
       const expected = await expectedResult(order.workflow, { seed: order.seed });
-      for (const run of own) {
-        let last: RunRecord | undefined = run;
-        while (last?.became) {
-          const key: string = last.became.runKey;
-          last = runs.find((other) => other.key === key);
+      for (const run of ownRuns) {
+        let lastRun: RunRecord | undefined = run;
+        while (lastRun?.became) {
+          const key: string = lastRun.became.runKey;
+          lastRun = runs.find((other) => other.key === key);
         }
-        assert.equal(last?.status, 'succeeded', `${order.id} (${order.workflow}) succeeded: ${last?.error}`);
-        assert.deepEqual(resultOf(last), expected, `${order.id} (${order.workflow}) has the correct result`);
+        assert.equal(lastRun?.status, 'succeeded', `${order.id} (${order.workflow}) succeeded: ${lastRun?.error}`);
+        assert.deepEqual(resultOf(lastRun), expected, `${order.id} (${order.workflow}) has the correct result`);
       }
     }
   }

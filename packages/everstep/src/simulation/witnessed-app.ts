@@ -11,13 +11,12 @@ import type { App } from './faulty-caller.js';
 import { WORKFLOWS } from './workflows.js';
 
 export interface AppOptions {
-  /** The URLs of its workflows without their names. */
+  /** Start of the URLs of the workflows, before their names. */
   readonly base: string;
-  /** Maximum number of steps that it reports together. */
+  /** Maximum number of steps that the app reports together. */
   readonly checkpointSteps: number;
 }
 
-/** Starts the app. */
 export function startApp(store: Store, history: StepHistory, { base, checkpointSteps }: AppOptions): App {
   const checkpoint = { maxSteps: checkpointSteps, maxMs: 3_600_000 };
   const workflows: Readonly<Record<string, WorkflowEndpoint>> = Object.fromEntries(
@@ -38,8 +37,8 @@ export function startApp(store: Store, history: StepHistory, { base, checkpointS
                   createdAt: ctx.runCreatedAt,
                 });
                 const journal = await store.loadJournal({ runKey: run?.key ?? '', from: 0 });
-                const certain = recordedBefore - (checkpointSteps - 1);
-                assert.ok(journal.length >= certain, 'a step started before the results that it depends on were recorded');
+                const certainCount = recordedBefore - (checkpointSteps - 1);
+                assert.ok(journal.length >= certainCount, 'a step started before the results that it depends on were recorded');
                 return step();
               });
               recordedBefore++;
@@ -62,9 +61,9 @@ export function startApp(store: Store, history: StepHistory, { base, checkpointS
               witness.saw(stepName, response.body);
               return response.body;
             },
-            invoke: async (stepName, invoked) => {
+            invoke: async (stepName, workflowName) => {
               const child = await ctx.invoke<WitnessedEnd<unknown>>(stepName, {
-                workflowUrl: `${base}${invoked}`,
+                workflowUrl: `${base}${workflowName}`,
                 payload: ctx.payload,
               });
               recordedBefore++;

@@ -126,6 +126,6 @@ export function expectedResult(name: string, payload: { readonly seed: number })
     sleep: (stepName) => (stepName === 'slow' ? new Promise<never>(() => {}) : Promise.resolve()),
     waitForEvent: async () => payload.seed,
     call: async (_name, value) => apiResult(value),
-    invoke: (_name, invoked) => expectedResult(invoked, payload),
+    invoke: (_name, workflowName) => expectedResult(workflowName, payload),
   });
 }

@@ -3,14 +3,15 @@ import type { Span, SpanAttributes } from './span.js';
 
 const KINDS = { internal: 1, client: 3, producer: 4 } as const satisfies Readonly<Record<Span['kind'], number>>;
 const STATUS_ERROR = { code: 2 };
-const NANOS_OF_MS = 6;
+/** Number of decimal digits between a millisecond and a nanosecond. */
+const NANOSECOND_DIGITS = 6;
 /** Number of digits of a fraction of a millisecond that are kept. */
 const FRACTION_DIGITS = 3;
 
 /** Returns the decimal text of a time in nanoseconds. A number cannot represent it exactly. */
 function nanoseconds(ms: number): string {
   const [integerPart = '0', fraction = ''] = ms.toFixed(FRACTION_DIGITS).split('.');
-  return integerPart + fraction.padEnd(NANOS_OF_MS, '0');
+  return integerPart + fraction.padEnd(NANOSECOND_DIGITS, '0');
 }
 
 const anyValue = (value: string | number) =>
@@ -35,7 +36,7 @@ const encodeSpan = ({ traceId, spanId, parentSpanId, name, kind, startMs, endMs,
   ...(span.isError ? { status: STATUS_ERROR } : {}),
 });
 
-/** Returns the body of the request. `resource`: attributes of the service. */
+/** Returns the body of the request. `resource` contains the attributes of the service. */
 export const encodeSpans = (spans: readonly Span[], resource: Readonly<Record<string, string>>): string =>
   JSON.stringify({
     resourceSpans: [

@@ -13,12 +13,12 @@ export type TracedRun = Pick<Run, 'key' | 'origin' | 'settings'>;
 export interface RunPosition {
   readonly traceId: string;
   readonly isSampled: boolean;
-  /** Span id of the parent of its trigger; null if the trace starts with it. */
+  /** Span id of the parent of the trigger; null if the trace starts with the trigger. */
   readonly parentSpanId: string | null;
 }
 
-/** A message that reports a response belongs to the trace of the message that it reports. */
-const reportedKey = ({ settings }: TracedRun): string | null => settings.message?.callbackOf?.replace(/^msg_/, '') ?? null;
+/** Returns the key of the message whose response a message reports, or null. Both messages belong to one trace. */
+const reportedKeyOf = ({ settings }: TracedRun): string | null => settings.message?.callbackOf?.replace(/^msg_/, '') ?? null;
 
 export class RunTraces implements Traces {
   private readonly sampler: Sampler;
@@ -29,7 +29,7 @@ export class RunTraces implements Traces {
 
   positionOf(run: TracedRun): RunPosition {
     const { trace } = run.settings;
-    const reportedRunKey = reportedKey(run);
+    const reportedRunKey = reportedKeyOf(run);
     const parent = trace && !trace.isLinked ? parseTraceparent(trace.traceparent) : null;
     const traceId = parent?.traceId ?? traceIdOf(reportedRunKey ?? run.key);
     return {

@@ -1,28 +1,28 @@
 /** Decides which traces are exported. The decision depends only on stored data, so every node makes the same one. */
 import type { SamplerName } from '../config/telemetry/tracing-settings.js';
 
-/** Returns whether a trace is exported. `parent`: the decision of the caller; null if the trace starts here. */
-export type Sampler = (traceId: string, parent: boolean | null) => boolean;
+/** Returns whether a trace is exported. `isParentSampled` is the decision of the caller; null if the trace starts here. */
+export type Sampler = (traceId: string, isParentSampled: boolean | null) => boolean;
 
 /** Digits of the trace id that count: 48 bits, which a number represents exactly. */
 const DIGITS = 12;
 const VALUES = 16 ** DIGITS;
 
-type Root = (traceId: string) => boolean;
+type RootSampler = (traceId: string) => boolean;
 
 /** Returns a sampler that samples the same traces in every process with the same ratio, and also with each larger ratio. */
 const byRatio =
-  (ratio: number): Root =>
+  (ratio: number): RootSampler =>
   (traceId) =>
     Number.parseInt(traceId.slice(-DIGITS), 16) >= (1 - ratio) * VALUES;
 
-const rootOf = (name: SamplerName, ratio: number): Root => {
+const rootSamplerOf = (name: SamplerName, ratio: number): RootSampler => {
   if (name.endsWith('always_on')) return () => true;
   return name.endsWith('always_off') ? () => false : byRatio(ratio);
 };
 
-/** Returns the sampler with this name. `ratio`: from 0 to 1. */
+/** Returns the sampler with this name. `ratio` is from 0 to 1. */
 export function createSampler(name: SamplerName, ratio: number): Sampler {
-  const root = rootOf(name, ratio);
-  return name.startsWith('parentbased_') ? (traceId, parent) => parent ?? root(traceId) : root;
+  const root = rootSamplerOf(name, ratio);
+  return name.startsWith('parentbased_') ? (traceId, isParentSampled) => isParentSampled ?? root(traceId) : root;
 }

@@ -16,11 +16,11 @@ import type { Span, SpanSink } from './span.js';
 const compress = promisify(gzip);
 
 /** Statuses after which the same request can succeed when it is repeated. */
-const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const FIRST_DELAY_MS = 1_000;
 const SECOND_MS = 1_000;
-const MAX_ANSWER_BYTES = 64 * 1024;
-/** Time for which the end of the process waits for the last export. */
+const MAX_RESPONSE_BYTES = 64 * 1024;
+/** Maximum time for which the end of the process waits for the last export. */
 const CLOSE_MS = 3_000;
 
 export interface SpanExporterOptions {
@@ -28,7 +28,7 @@ export interface SpanExporterOptions {
   /** A clock that tests can move. It must continue while a simulated clock stands still. */
   readonly clock: Clock;
   readonly log: Log;
-  /** Called with each result. */
+  /** Called with the number of spans that were exported, failed or dropped. */
   readonly onResult: (result: SpanResult, count: number) => void;
 }
 
@@ -37,7 +37,7 @@ type ExportResponse =
   | { readonly kind: 'failed'; readonly reason: string; readonly retryAfterMs: number | null };
 
 /** Returns how many spans the receiver has rejected. */
-function rejectedIn(text: string): number {
+function rejectedCountIn(text: string): number {
   try {
     const { partialSuccess } = JSON.parse(text) as { partialSuccess?: { rejectedSpans?: unknown } };
     const count = Number(partialSuccess?.rejectedSpans ?? 0);
@@ -50,7 +50,7 @@ function rejectedIn(text: string): number {
 export class SpanExporter implements SpanSink {
   private readonly options: SpanExporterOptions;
   private readonly agent = new Agent({ connections: 1 });
-  private readonly failures: PeriodicLog;
+  private readonly failureLog: PeriodicLog;
   private queue: Span[] = [];
   private cancelTimer: (() => void) | null = null;
   private exporting: Promise<void> | null = null;
@@ -58,7 +58,7 @@ export class SpanExporter implements SpanSink {
 
   constructor(options: SpanExporterOptions) {
     this.options = options;
-    this.failures = new PeriodicLog(options.log, 'spans could not be exported, dropped', () => options.clock.now());
+    this.failureLog = new PeriodicLog(options.log, 'spans could not be exported, dropped', () => options.clock.now());
   }
 
   add(span: Span): void {
@@ -117,17 +117,17 @@ export class SpanExporter implements SpanSink {
     const deadline = clock.now() + settings.timeoutMs;
     const body = await this.encode(batch);
     for (let delayMs = FIRST_DELAY_MS; ; delayMs *= 2) {
-      const received = await this.send(body, Math.max(1, deadline - clock.now()));
-      if (received.kind === 'accepted') {
-        const rejected = Math.min(batch.length, received.rejected);
+      const response = await this.send(body, Math.max(1, deadline - clock.now()));
+      if (response.kind === 'accepted') {
+        const rejected = Math.min(batch.length, response.rejected);
         onResult('exported', batch.length - rejected);
         if (rejected > 0) onResult('failed', rejected);
         return;
       }
-      const waitMs = received.retryAfterMs === null ? null : Math.max(delayMs, received.retryAfterMs);
+      const waitMs = response.retryAfterMs === null ? null : Math.max(delayMs, response.retryAfterMs);
       if (waitMs === null || clock.now() + waitMs >= deadline || this.closing.signal.aborted) {
         onResult('failed', batch.length);
-        this.failures.warn({ url: settings.url, spans: batch.length, reason: received.reason });
+        this.failureLog.warn({ url: settings.url, spans: batch.length, reason: response.reason });
         return;
       }
       await this.pause(waitMs);
@@ -170,14 +170,14 @@ export class SpanExporter implements SpanSink {
       });
       const { statusCode: status } = response;
       if (status >= 200 && status < 300) {
-        const length = Number(response.headers['content-length'] ?? MAX_ANSWER_BYTES + 1);
-        if (length <= MAX_ANSWER_BYTES) return { kind: 'accepted', rejected: rejectedIn(await response.body.text()) };
-        await response.body.dump({ limit: MAX_ANSWER_BYTES });
+        const length = Number(response.headers['content-length'] ?? MAX_RESPONSE_BYTES + 1);
+        if (length <= MAX_RESPONSE_BYTES) return { kind: 'accepted', rejected: rejectedCountIn(await response.body.text()) };
+        await response.body.dump({ limit: MAX_RESPONSE_BYTES });
         return { kind: 'accepted', rejected: 0 };
       }
-      await response.body.dump({ limit: MAX_ANSWER_BYTES });
-      const after = Number(response.headers['retry-after'] ?? 0) * SECOND_MS;
-      const retryAfterMs = RETRYABLE.has(status) ? (Number.isFinite(after) ? after : 0) : null;
+      await response.body.dump({ limit: MAX_RESPONSE_BYTES });
+      const requestedDelayMs = Number(response.headers['retry-after'] ?? 0) * SECOND_MS;
+      const retryAfterMs = RETRYABLE_STATUSES.has(status) ? (Number.isFinite(requestedDelayMs) ? requestedDelayMs : 0) : null;
       return { kind: 'failed', reason: `status ${status}`, retryAfterMs };
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'no response';

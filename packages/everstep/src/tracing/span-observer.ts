@@ -36,7 +36,7 @@ const shorten = (text: string): string => text.slice(0, MAX_NAME_LENGTH);
 const isStepTask = (task: Task): task is StepTask => 'name' in task;
 
 /** Returns the URL without user, query and fragment, which may contain secrets. */
-function withoutSecrets(url: string): { readonly text: string; readonly path: string } {
+function stripSecrets(url: string): { readonly text: string; readonly path: string } {
   const worker = parseWorkerUrl(url);
   if (worker) return { text: url, path: `${worker.app}/${worker.workflow}` };
   if (!URL.canParse(url)) return { text: '', path: '' };
@@ -49,10 +49,10 @@ const linkTo = ({ traceId, spanId }: SpanReference, attributes: SpanAttributes):
 function serverOf(url: string): SpanAttributes {
   if (isWorkerUrl(url) || !URL.canParse(url)) return {};
   const { hostname, port, protocol } = new URL(url);
-  const standard = protocol === 'https:' ? 443 : 80;
+  const defaultPort = protocol === 'https:' ? 443 : 80;
   return {
     'server.address': hostname,
-    'server.port': port === '' ? standard : Number(port),
+    'server.port': port === '' ? defaultPort : Number(port),
     'url.scheme': protocol.slice(0, -1),
   };
 }
@@ -65,9 +65,13 @@ const messageAttributes = ({ workflowRunId, settings: { message } }: Run): SpanA
 
 function attributesOf(run: Run): SpanAttributes {
   const { instanceId, workflowRunId, settings, workflowUrl } = run;
-  const common = { 'everstep.instance.id': instanceId };
-  if (settings.message) return { ...common, ...messageAttributes(run) };
-  return { ...common, 'everstep.run.id': workflowRunId, 'everstep.workflow.url': shorten(withoutSecrets(workflowUrl).text) };
+  const commonAttributes = { 'everstep.instance.id': instanceId };
+  if (settings.message) return { ...commonAttributes, ...messageAttributes(run) };
+  return {
+    ...commonAttributes,
+    'everstep.run.id': workflowRunId,
+    'everstep.workflow.url': shorten(stripSecrets(workflowUrl).text),
+  };
 }
 
 /** Data of a step that has ended. */
@@ -85,10 +89,10 @@ interface EndedStep {
   readonly notifiedBy?: TraceContext | undefined;
 }
 
-/** Data from which spans are created. */
+/** The calls of an observer from which spans are created. */
 export type SpanPoints = Pick<Observer, 'committed' | 'delivered'>;
 
-/** Creates spans and passes them on. */
+/** Creates spans and passes them to the sink. */
 class SpanObserver implements SpanPoints {
   private readonly traces: RunTraces;
   private readonly sink: SpanSink;
@@ -199,7 +203,7 @@ class SpanObserver implements SpanPoints {
     this.add(run, position, {
       spanId: runSpanId(run.key),
       parentSpanId: triggerSpanId(run.key),
-      name: message ? 'message' : shorten(`run ${withoutSecrets(run.workflowUrl).path}`),
+      name: message ? 'message' : shorten(`run ${stripSecrets(run.workflowUrl).path}`),
       kind: 'internal',
       startMs: run.createdAt,
       endMs,
@@ -243,6 +247,6 @@ class SpanObserver implements SpanPoints {
   }
 }
 
-/** Returns an observer that creates spans. `now`: Unix ms, by the clock of the server. */
+/** Returns an observer that creates spans. `now` returns the time of the server's clock in Unix ms. */
 export const observeSpans = (traces: RunTraces, sink: SpanSink, now: () => number): SpanPoints =>
   new SpanObserver(traces, sink, now);

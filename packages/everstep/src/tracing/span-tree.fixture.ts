@@ -46,12 +46,12 @@ export interface TracedBench extends Bench {
   readonly sender: ScriptedSender;
   readonly spans: readonly Span[];
   /** Advances the clock, and waits until everything that is then due is done. */
-  pass(ms: number): Promise<void>;
+  advance(ms: number): Promise<void>;
 }
 
 const ACCEPTED = { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() } as const;
 
-/** Runs `work` with a traced runtime in memory. `sampler`: a result of createSampler. */
+/** Runs `work` with a traced runtime in memory. `sampler` is a result of `createSampler`. */
 export async function withSpans(
   workflows: Workflows,
   work: (bench: TracedBench) => Promise<void>,
@@ -73,12 +73,12 @@ export async function withSpans(
     observeCaller(app, observer, () => now()),
     async (bench) => {
       now = () => bench.clock.now();
-      const pass = async (ms: number) => {
+      const advance = async (ms: number) => {
         bench.clock.move(ms);
         await settle();
         await settle();
       };
-      await work({ ...bench, app, sender, spans, pass });
+      await work({ ...bench, app, sender, spans, advance });
     },
     { observer, traces, sender: observeSender(sender, observer, () => now()) },
   );

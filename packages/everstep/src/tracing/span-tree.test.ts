@@ -34,14 +34,14 @@ function everyStep(state: { isFixed: boolean }): Workflows {
 
 test('a run has the span of each step, attempt, wait and call, with the times at which they happened', async () => {
   const state = { isFixed: false };
-  await withSpans(everyStep(state), async ({ trigger, pass, spans, runtime, app, sender }) => {
+  await withSpans(everyStep(state), async ({ trigger, advance, spans, runtime, app, sender }) => {
     const { run } = await trigger({ settings: RETRYING });
     await settle();
-    await pass(3 * SECOND);
-    await pass(10 * SECOND);
-    await pass(2 * SECOND);
+    await advance(3 * SECOND);
+    await advance(10 * SECOND);
+    await advance(2 * SECOND);
     await runtime.events.notify({ instanceId: INSTANCE, eventId: 'approved', workflowRunId: null, content: EVENT });
-    await pass(0);
+    await advance(0);
     const started = [...spans];
     assert.deepEqual(treeOf(started), [
       'trigger 0',
@@ -80,21 +80,21 @@ test('a run has the span of each step, attempt, wait and call, with the times at
 test('a resumed run has a separate trace, which links to the failed run', async () => {
   const state = { isFixed: false };
   await withSpans({ '/flow': everyStep(state)['/flow'] ?? (() => 0), '/child': () => 1 }, async (bench) => {
-    const { pass, spans, runtime } = bench;
+    const { advance, spans, runtime } = bench;
     const { run } = await bench.trigger({ settings: RETRYING });
     await settle();
-    for (const ms of [3 * SECOND, 10 * SECOND]) await pass(ms);
+    for (const ms of [3 * SECOND, 10 * SECOND]) await advance(ms);
     await runtime.events.notify({ instanceId: INSTANCE, eventId: 'approved', workflowRunId: null, content: EVENT });
-    await pass(0);
+    await advance(0);
     const before = spans.length;
     state.isFixed = true;
-    await pass(60 * SECOND);
+    await advance(60 * SECOND);
     const { dlqId } = await letterOf(bench);
     const recovered = await runtime.deadLetters.recover({
       ...{ kind: 'resume', instanceId: INSTANCE, dlqIds: [dlqId], whenMissing: 'fail', overrides: {} },
     });
     assert.equal(recovered.kind, 'recovered');
-    await pass(0);
+    await advance(0);
     const resumed = spans.slice(before);
     assert.deepEqual(treeOf(resumed), ['resume 0', '  run /flow 0', '    step last 0', '      attempt 0']);
     const [link] = resumed.find(({ name }) => name.startsWith('run'))?.links ?? [];
@@ -143,7 +143,7 @@ test('a canceled run has spans of the steps that were open', async () => {
   await withSpans({ '/flow': flow }, async (bench) => {
     const { run } = await bench.trigger();
     await settle();
-    await bench.pass(5 * SECOND);
+    await bench.advance(5 * SECOND);
     await bench.runtime.runs.cancel({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
     await settle();
     assert.deepEqual(treeOf(bench.spans), [
@@ -231,8 +231,8 @@ test('no span of parallel steps has a parent that is missing', async () => {
   await withSpans({ '/flow': flow }, async (bench) => {
     await bench.trigger();
     await settle();
-    await bench.pass(SECOND);
-    await bench.pass(SECOND);
+    await bench.advance(SECOND);
+    await bench.advance(SECOND);
     assert.deepEqual(orphansOf(bench.spans), []);
     assert.equal(bench.spans.filter(({ name }) => name.startsWith('step ')).length, 4);
   });

@@ -23,7 +23,7 @@ const TIMEOUT_MS = 30_000;
 /** Other processes ignore an alert in delivery for this time. After it, the sender is assumed to have ended. */
 const DELIVERY_LEASE_MS = 2 * TIMEOUT_MS;
 const MAX_RESPONSE_BYTES = 64 * 1024;
-/** Number of alerts sent concurrently. */
+/** Maximum number of alerts sent concurrently. */
 const MAX_CONCURRENT = 50;
 
 export interface BudgetAlertsOptions {
@@ -34,7 +34,7 @@ export interface BudgetAlertsOptions {
   /** Returns the current spending, not a cached value. */
   readonly status: (instanceId: string) => Promise<BudgetStatus | null>;
   readonly sender: MessageSender;
-  /** If closed, nothing is sent. Absent: always open. */
+  /** Whether the store accepts writes. While it does not, nothing is sent. Default: always. */
   readonly writes?: StoreWritesState;
   readonly clock: Clock;
   readonly log: Log;
@@ -42,15 +42,15 @@ export interface BudgetAlertsOptions {
   readonly shared?: boolean;
 }
 
-/** Includes the body, because a reset alert can be replaced by another one. */
+/** Returns the key of an alert. It includes the body, because a reset alert can be replaced by another one. */
 const keyOf = ({ instanceId, month, percent, body }: PendingBudgetAlert): string => `${instanceId} ${month} ${percent} ${body}`;
 
 export class BudgetAlerts {
   private readonly options: BudgetAlertsOptions;
-  private readonly spending = new Set<string>();
-  private readonly sending = new Set<string>();
+  private readonly instancesToCheck = new Set<string>();
+  private readonly keysInDelivery = new Set<string>();
   private readonly inProgress = new Set<Promise<void>>();
-  private readonly stopped = new AbortController();
+  private readonly stopController = new AbortController();
   private cancelCheck: (() => void) | null = null;
   private cancelWake: () => void = () => {};
   private wakeAt = Number.POSITIVE_INFINITY;
@@ -66,13 +66,13 @@ export class BudgetAlerts {
 
   /** Schedules a check of the instance's budget after messages were counted. */
   scheduleCheck(instanceId: string): void {
-    this.spending.add(instanceId);
-    if (this.cancelCheck || this.stopped.signal.aborted) return;
+    this.instancesToCheck.add(instanceId);
+    if (this.cancelCheck || this.stopController.signal.aborted) return;
     const { clock } = this.options;
     this.cancelCheck = clock.setTimer(clock.now() + CHECK_AFTER_MS, () => {
       this.cancelCheck = null;
-      const instances = [...this.spending];
-      this.spending.clear();
+      const instances = [...this.instancesToCheck];
+      this.instancesToCheck.clear();
       // The store may be available again by then.
       for (const instanceId of instances)
         this.track(this.checkBudget(instanceId), { instanceId }, () => this.scheduleCheck(instanceId));
@@ -81,7 +81,7 @@ export class BudgetAlerts {
 
   /** Aborts deliveries and resolves when they have ended. They are repeated after the next start. */
   async stop(): Promise<void> {
-    this.stopped.abort();
+    this.stopController.abort();
     this.cancelCheck?.();
     this.cancelWake();
     await Promise.allSettled([...this.inProgress]);
@@ -102,7 +102,7 @@ export class BudgetAlerts {
 
   /** Schedules the delivery of an alert that is due at `at`. */
   private wake(at: number): void {
-    if (this.stopped.signal.aborted || at >= this.wakeAt) return;
+    if (this.stopController.signal.aborted || at >= this.wakeAt) return;
     this.cancelWake();
     this.wakeAt = at;
     const { clock } = this.options;
@@ -121,9 +121,9 @@ export class BudgetAlerts {
     if (!writes.isOpen) return this.wake(now + RETRY_AFTER_FAULT_MS);
     for (const alert of await accounts.dueBudgetAlerts({ before: now, limit: MAX_CONCURRENT })) {
       const key = keyOf(alert);
-      if (this.sending.has(key) || this.stopped.signal.aborted) continue;
-      this.sending.add(key);
-      const delivery = this.deliver(alert).finally(() => this.sending.delete(key));
+      if (this.keysInDelivery.has(key) || this.stopController.signal.aborted) continue;
+      this.keysInDelivery.add(key);
+      const delivery = this.deliver(alert).finally(() => this.keysInDelivery.delete(key));
       this.track(delivery, { instanceId: alert.instanceId }, () => this.wake(clock.now() + RETRY_AFTER_FAULT_MS));
     }
     const nextAt = await accounts.nextBudgetAlertAt({ after: now });
@@ -140,7 +140,7 @@ export class BudgetAlerts {
     // Reads the current URL: it may have been changed because the previous one did not work.
     const url = (await accounts.findInstance({ instanceId }))?.budgetAlertUrl;
     const isDone = url === undefined || (await this.send(alert, url));
-    if (this.stopped.signal.aborted) {
+    if (this.stopController.signal.aborted) {
       if (shared) await accounts.rescheduleBudgetAlert({ alert, retried, dueAt: pending.dueAt });
       return;
     }
@@ -148,7 +148,7 @@ export class BudgetAlerts {
     const dueAt = delayMs === null ? null : clock.now() + delayMs;
     await accounts.rescheduleBudgetAlert({ alert, retried: retried + 1, dueAt });
     // Further alerts may wait for a free slot.
-    this.wake(this.sending.size >= MAX_CONCURRENT ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
+    this.wake(this.keysInDelivery.size >= MAX_CONCURRENT ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
   }
 
   private async send({ instanceId, body, retried }: PendingBudgetAlert, url: string): Promise<boolean> {
@@ -167,10 +167,10 @@ export class BudgetAlerts {
         signed: { kind: 'budget-alert', isOwn: false },
         headerMode: 'forwarded',
       },
-      this.stopped.signal,
+      this.stopController.signal,
     );
     if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) return true;
-    if (this.stopped.signal.aborted) return false;
+    if (this.stopController.signal.aborted) return false;
     const status = outcome.kind === 'answered' ? outcome.status : null;
     const cause = outcome.kind === 'answered' ? 'http' : outcome.failure.cause;
     const retryAfterMs = RETRY_AFTER_MS[retried] ?? null;

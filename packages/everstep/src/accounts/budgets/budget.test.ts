@@ -28,7 +28,7 @@ test('without a budget or with a budget of 0, nothing is refused, and spending i
   const harness = await open(t);
   await harness.send(5_000_000);
   assert.equal(await harness.budgets.check(INSTANCE), null);
-  assert.equal(await harness.budgets.spent(INSTANCE), 50);
+  assert.equal(await harness.budgets.spentDollars(INSTANCE), 50);
   await harness.change({ budgetDollars: 0 });
   harness.budgets.forget(INSTANCE);
   assert.equal(await harness.budgets.check(INSTANCE), null);
@@ -63,7 +63,7 @@ test('spending is reset at midnight UTC when the month ends', async (t) => {
   assert.notEqual(await harness.budgets.check(INSTANCE), null);
   harness.at = DECEMBER;
   assert.equal(await harness.budgets.check(INSTANCE), null);
-  assert.equal(await harness.budgets.spent(INSTANCE), 0);
+  assert.equal(await harness.budgets.spentDollars(INSTANCE), 0);
   await harness.send(2_000_000);
   harness.at += 500;
   assert.equal((await harness.budgets.check(INSTANCE))?.until, Date.UTC(2027, 0, 1));
@@ -91,7 +91,7 @@ test('a price change applies only to messages counted later', async (t) => {
   await harness.change({ price: 0 });
   await harness.budgets.forget(INSTANCE);
   await harness.send(1_000_000);
-  assert.equal(await harness.budgets.spent(INSTANCE), 20);
+  assert.equal(await harness.budgets.spentDollars(INSTANCE), 20);
   assert.equal((await harness.budgets.status(INSTANCE))?.messages, 2_388_000);
 });
 
@@ -104,10 +104,10 @@ test("a new owner is not charged for the former owner's usage", async (t) => {
   assert.equal(await harness.budgets.check(INSTANCE), null);
   await harness.send(100_000);
   harness.at += 500;
-  assert.equal(await harness.budgets.spent(INSTANCE), 1);
+  assert.equal(await harness.budgets.spentDollars(INSTANCE), 1);
   await harness.change({ accountId: OWNER });
   harness.budgets.forget(INSTANCE);
-  assert.equal(await harness.budgets.spent(INSTANCE), 20);
+  assert.equal(await harness.budgets.spentDollars(INSTANCE), 20);
 });
 
 test('usage is read again after the store failed', async (t) => {

@@ -9,7 +9,7 @@ import type { Plans } from '../plans/plans.js';
 import { endOfMonth, monthOf } from './months.js';
 import { costOf } from './prices.js';
 
-/** Describes a budget that is spent. */
+/** A budget that is spent. */
 export interface BudgetExceeded {
   /** Amount spent in dollars. */
   readonly spent: number;
@@ -22,7 +22,7 @@ export interface BudgetExceeded {
 export interface BudgetStatus {
   /** UTC month, such as `2026-11`. */
   readonly month: string;
-  /** The billed account; null: none. */
+  /** The billed account; null if the instance has no owner. */
   readonly accountId: string | null;
   readonly messages: number;
   /** Dollars spent in the month. */
@@ -49,7 +49,7 @@ export interface Budgets {
   /** Returns null while budget is left, or if there is none. */
   check(instanceId: string): Promise<BudgetExceeded | null>;
   /** Returns the dollars spent by the current owner in this month. */
-  spent(instanceId: string): Promise<number>;
+  spentDollars(instanceId: string): Promise<number>;
   /** Returns null if the instance does not exist. */
   status(instanceId: string): Promise<BudgetStatus | null>;
   /** Returns the spending as stored, without the cache. */
@@ -87,7 +87,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     const usage = read(instanceId, accountId, month);
     const entry: UsageOfMonth = { month, accountId, readAt: elapsedMs(), usage };
     usageByInstance.set(instanceId, entry);
-    // A failure is only reported to those waiting for this read. The next caller reads again.
+    // A failure is only reported to the callers that wait for this read. The next caller reads again.
     usage.catch(() => {
       if (usageByInstance.get(instanceId) === entry) usageByInstance.delete(instanceId);
     });
@@ -131,7 +131,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
       const { spent, budget, until } = current;
       return { spent, budget, until };
     },
-    async spent(instanceId) {
+    async spentDollars(instanceId) {
       return (await status(instanceId))?.spent ?? 0;
     },
     forget,

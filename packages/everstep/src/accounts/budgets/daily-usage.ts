@@ -16,6 +16,7 @@ export interface DailyUsageQuery {
   readonly price: number;
 }
 
+/** Returns the usage of each day, and the spending of the current month. */
 export async function dailyUsage(
   accounts: Pick<AccountStore, 'usage' | 'usageByDay'>,
   { instance, owner, days, now, price }: DailyUsageQuery,
@@ -25,12 +26,12 @@ export async function dailyUsage(
   const dayNames = Array.from({ length: days }, (_, index) => dayNameOf(startOfDay(today - days + 1 + index)));
   const dailyRecords = await accounts.usageByDay({ instanceId, fromDay: dayNames[0] ?? dayNameOf(now) });
   const month = monthOf(now);
-  const billed = (await accounts.usage({ instanceId, fromMonth: month })).filter(
+  const billedRecords = (await accounts.usage({ instanceId, fromMonth: month })).filter(
     (record) => record.month === month && record.accountId === owner,
   );
   const points = dayNames.map((day): DayPoint => {
     const records = dailyRecords.filter((record) => record.day === day && record.accountId === owner);
     return { day, messages: records.reduce((sum, { messages }) => sum + messages, 0), dollars: costOf(records, price) };
   });
-  return { days: points, budgetDollars, spentDollars: costOf(billed, price) };
+  return { days: points, budgetDollars, spentDollars: costOf(billedRecords, price) };
 }

@@ -22,7 +22,7 @@ async function open(t: TestContext, more: InstanceChange = {}) {
     ...harness,
     /** Starts the server with these plans. */
     start: (plans: Plans) => recordPrices({ accounts, plans, now: () => NOON, random }),
-    spent: (plans: Plans) => createBudgets({ accounts, plans, now: () => NOON }).spent(INSTANCE),
+    spentDollars: (plans: Plans) => createBudgets({ accounts, plans, now: () => NOON }).spentDollars(INSTANCE),
     price: async () => (await accounts.findInstance({ instanceId: INSTANCE }))?.price,
     auditEntries: async () =>
       (await accounts.listAudit({ accountIds: [OWNER], after: null, limit: 9 })).map(
@@ -38,12 +38,12 @@ test('a changed price applies to messages counted after the start that detects i
   await harness.start(cheap);
   await harness.send(200_000);
   await harness.start(dear);
-  assert.equal(await harness.spent(dear), 2);
+  assert.equal(await harness.spentDollars(dear), 2);
   await harness.send(100_000);
-  assert.equal(await harness.spent(dear), 2 + 10);
+  assert.equal(await harness.spentDollars(dear), 2 + 10);
   await harness.start(BUILT_IN_PLANS);
   await harness.send(100_000);
-  assert.equal(await harness.spent(BUILT_IN_PLANS), 2 + 10 + 1, 'a plan that is no longer in the file');
+  assert.equal(await harness.spentDollars(BUILT_IN_PLANS), 2 + 10 + 1, 'a plan that is no longer in the file');
 });
 
 test('messages counted before prices were recorded have the first recorded price', async (t) => {
@@ -53,7 +53,7 @@ test('messages counted before prices were recorded have the first recorded price
   await harness.start(plansOf({ name: 'default', pricePer100kMessages: 3 }));
   await harness.start(BUILT_IN_PLANS);
   await harness.send(100_000);
-  assert.equal(await harness.spent(BUILT_IN_PLANS), 3 + 1);
+  assert.equal(await harness.spentDollars(BUILT_IN_PLANS), 3 + 1);
 });
 
 test("a price change is in the owner's audit log, and a start with the same price changes nothing", async (t) => {

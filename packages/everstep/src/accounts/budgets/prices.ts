@@ -13,7 +13,7 @@ const MESSAGES_PER_PRICE = 100_000;
 /** Number of instances whose prices are written concurrently, which the store combines into a few commits. */
 const MAX_CONCURRENT = 100;
 
-/** Returns dollars. `price` applies to messages counted while no price was recorded. */
+/** Returns the cost in dollars. `price` applies to messages counted while no price was recorded. */
 export function costOf(usage: readonly Pick<UsageRecord, 'price' | 'messages'>[], price: number): number {
   const dollars = usage.reduce((sum, record) => sum + (record.messages * (record.price ?? price)) / MESSAGES_PER_PRICE, 0);
   // Without rounding, a sum of fractions can be slightly below the budget that it should reach.
@@ -35,7 +35,7 @@ export interface RecordPricesOptions {
 export async function recordPrices({ accounts, plans, now, random }: RecordPricesOptions): Promise<void> {
   const priceOf = (instance: QueueInstance): number => plans.planOf(instance).pricePer100kMessages;
 
-  /** Returns nothing for the first price, because that is not a change. */
+  /** Returns the audit entry of a price change, or undefined for the first price, which is not a change. */
   function auditOf(instance: QueueInstance): AuditEntry | undefined {
     const { instanceId, accountId, price: from } = instance;
     if (from === undefined || accountId === undefined) return undefined;
@@ -51,10 +51,10 @@ export async function recordPrices({ accounts, plans, now, random }: RecordPrice
     };
   }
 
-  const stale = (await accounts.listInstances()).filter((instance) => instance.price !== priceOf(instance));
-  for (let start = 0; start < stale.length; start += MAX_CONCURRENT) {
+  const staleInstances = (await accounts.listInstances()).filter((instance) => instance.price !== priceOf(instance));
+  for (let start = 0; start < staleInstances.length; start += MAX_CONCURRENT) {
     await Promise.all(
-      stale.slice(start, start + MAX_CONCURRENT).map((instance) => {
+      staleInstances.slice(start, start + MAX_CONCURRENT).map((instance) => {
         const audit = auditOf(instance);
         const change = { price: priceOf(instance) };
         return accounts.changeInstance({ instanceId: instance.instanceId, change, ...(audit ? { audit } : {}) });

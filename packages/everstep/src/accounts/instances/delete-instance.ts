@@ -28,8 +28,8 @@ export function createDeletion({
     deleteInstance: (principal, { instanceId, confirm }) =>
       rules.inTurnOfInstance(instanceId, async () => {
         const { userId } = principal.user;
-        const visible = await findVisibleInstance(rules, principal, instanceId, 'transfer');
-        if (visible.kind !== 'seen' && !(await isOperator(userId))) return visible;
+        const lookup = await findVisibleInstance(rules, principal, instanceId, 'transfer');
+        if (lookup.kind !== 'found' && !(await isOperator(userId))) return lookup;
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);
         if (confirm !== instance.name)

@@ -22,38 +22,38 @@ export function createInstanceBilling(
   return {
     setBudget: (principal, { instanceId, dollars }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const visible = await find(principal, instanceId, 'pay');
-        if (visible.kind !== 'seen') return visible;
+        const lookup = await find(principal, instanceId, 'pay');
+        if (lookup.kind !== 'found') return lookup;
         const { minBudgetDollars, maxBudgetDollars } = LIMITS;
-        const isBudget =
+        const isValidBudget =
           Number.isInteger(dollars) && (dollars === 0 || (dollars >= minBudgetDollars && dollars <= maxBudgetDollars));
-        if (!isBudget)
+        if (!isValidBudget)
           return refuse(
             'invalid',
             `body.budget must be 0 (no limit) or a whole number from ${minBudgetDollars} to ${maxBudgetDollars} dollars, not ${dollars}`,
           );
-        const details = { from: visible.instance.budgetDollars ?? 0, to: dollars };
-        const entry = { action: 'queue.update-budget', details, accountIds: [visible.owner] };
-        // Replaces -0.
+        const details = { from: lookup.instance.budgetDollars ?? 0, to: dollars };
+        const entry = { action: 'queue.update-budget', details, accountIds: [lookup.owner] };
+        // Stores 0 instead of -0.
         return change(principal, instanceId, { budgetDollars: dollars === 0 ? 0 : dollars }, entry);
       }),
 
     setBudgetAlert: (principal, { instanceId, url }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const visible = await find(principal, instanceId, 'pay');
-        if (visible.kind !== 'seen') return visible;
+        const lookup = await find(principal, instanceId, 'pay');
+        if (lookup.kind !== 'found') return lookup;
         if (url !== null && !URL.canParse(url)) return refuse('invalid', 'body.url must be an absolute http or https URL');
         // Paths and queries of such URLs often contain secrets, so only the host is logged.
         const details = { host: url === null ? null : new URL(url).host };
-        const entry = { action: 'queue.set-budget-alert', details, accountIds: [visible.owner] };
+        const entry = { action: 'queue.set-budget-alert', details, accountIds: [lookup.owner] };
         return change(principal, instanceId, { budgetAlertUrl: url }, entry);
       }),
 
     setPlan: (principal, { instanceId, plan }) =>
       rules.inTurnOfInstance(instanceId, async () => {
         const isOperator = await options.isOperator(principal.user.userId);
-        const visible = await find(principal, instanceId, 'see');
-        if (visible.kind !== 'seen' && !isOperator) return visible;
+        const lookup = await find(principal, instanceId, 'see');
+        if (lookup.kind !== 'found' && !isOperator) return lookup;
         if (!isOperator) return refuse('forbidden', 'only an operator of this installation can set plans');
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);

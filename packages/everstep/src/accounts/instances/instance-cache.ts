@@ -1,13 +1,13 @@
 /**
  * Caches queue instances, so that checks on every request need no lookup. Expired entries are read again on demand.
- * After a change to an instance its entry is dropped, and so is a read in progress.
+ * After a change to an instance, its entry is read again, and the result of a read in progress is not cached.
  */
 import type { AccountStore, QueueInstance } from '../../ports/stores/account-store.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
 /** Cache time: the longest time for which a change made elsewhere can go unnoticed. */
 export const FRESH_MS = 500;
-/** Time for which an account counts as active after an entry of it was read. Entries in use are read every 500 ms. */
+/** Time for which an account counts as active after one of its entries was read. Entries in use are read every 500 ms. */
 const ACTIVE_MS = 10_000;
 
 interface CachedInstance {
@@ -23,7 +23,7 @@ export interface InstanceCacheOptions {
   readonly onChangedElsewhere?: (instanceId: string) => void;
 }
 
-const isSame = (a: QueueInstance, b: QueueInstance): boolean =>
+const hasSameBilling = (a: QueueInstance, b: QueueInstance): boolean =>
   a.plan === b.plan &&
   a.budgetDollars === b.budgetDollars &&
   a.accountId === b.accountId &&
@@ -31,10 +31,10 @@ const isSame = (a: QueueInstance, b: QueueInstance): boolean =>
 
 export class InstanceCache implements InstanceOwners {
   private readonly options: InstanceCacheOptions;
-  private readonly cached = new Map<string, CachedInstance>();
+  private readonly entries = new Map<string, CachedInstance>();
   /** Number of cached instances by account. */
   private readonly instanceCounts = new Map<string, number>();
-  private readonly reading = new Map<string, Promise<QueueInstance | null>>();
+  private readonly readsInProgress = new Map<string, Promise<QueueInstance | null>>();
   /** Times when an instance of each account was last used, except accounts that have been inactive for long. */
   private readonly usedAt = new Map<string, number>();
 
@@ -45,20 +45,20 @@ export class InstanceCache implements InstanceOwners {
   /** Adds instances that were just read from the store. */
   addAll(instances: readonly QueueInstance[]): void {
     const readAt = this.options.elapsedMs();
-    for (const instance of instances) this.note(instance.instanceId, { instance, readAt });
+    for (const instance of instances) this.put(instance.instanceId, { instance, readAt });
   }
 
   /** Returns the cached instance or null, and refreshes an expired entry in the background. */
   recall(instanceId: string): QueueInstance | null {
-    const entry = this.cached.get(instanceId);
+    const entry = this.entries.get(instanceId);
     // An error is ignored here: it occurs again, and is reported, where a caller waits for the read.
     if (!entry || this.isOld(entry)) this.read(instanceId).catch(() => {});
     return entry?.instance ?? null;
   }
 
-  /** Returns null if there is none. Rejects if the store fails. */
+  /** Returns null if the instance does not exist. Rejects if the store fails. */
   async find(instanceId: string): Promise<QueueInstance | null> {
-    const entry = this.cached.get(instanceId);
+    const entry = this.entries.get(instanceId);
     return entry && !this.isOld(entry) ? entry.instance : this.read(instanceId);
   }
 
@@ -68,19 +68,19 @@ export class InstanceCache implements InstanceOwners {
    * `find` reads again.
    */
   async forget(instanceId: string): Promise<void> {
-    const entry = this.cached.get(instanceId);
-    if (entry) this.note(instanceId, { ...entry, readAt: Number.NEGATIVE_INFINITY });
-    this.reading.delete(instanceId);
+    const entry = this.entries.get(instanceId);
+    if (entry) this.put(instanceId, { ...entry, readAt: Number.NEGATIVE_INFINITY });
+    this.readsInProgress.delete(instanceId);
     await this.read(instanceId).catch(() => {});
   }
 
   /** Returns the ids of all cached instances. */
   ids(): readonly string[] {
-    return [...this.cached.keys()];
+    return [...this.entries.keys()];
   }
 
   accountOf(instanceId: string): string {
-    return this.cached.get(instanceId)?.instance?.accountId ?? instanceId;
+    return this.entries.get(instanceId)?.instance?.accountId ?? instanceId;
   }
 
   get isShared(): boolean {
@@ -101,16 +101,16 @@ export class InstanceCache implements InstanceOwners {
     return (this.instanceCounts.get(accountId) ?? 0) > 1;
   }
 
-  private note(instanceId: string, entry: CachedInstance): void {
-    const before = this.cached.get(instanceId)?.instance?.accountId;
-    const after = entry.instance?.accountId;
-    this.cached.set(instanceId, entry);
-    if (before === after) return;
-    this.count(before, -1);
-    this.count(after, 1);
+  private put(instanceId: string, entry: CachedInstance): void {
+    const previousAccountId = this.entries.get(instanceId)?.instance?.accountId;
+    const accountId = entry.instance?.accountId;
+    this.entries.set(instanceId, entry);
+    if (previousAccountId === accountId) return;
+    this.addToCount(previousAccountId, -1);
+    this.addToCount(accountId, 1);
   }
 
-  private count(accountId: string | undefined, change: number): void {
+  private addToCount(accountId: string | undefined, change: number): void {
     if (accountId === undefined) return;
     const instanceCount = (this.instanceCounts.get(accountId) ?? 0) + change;
     if (instanceCount > 0) this.instanceCounts.set(accountId, instanceCount);
@@ -122,26 +122,27 @@ export class InstanceCache implements InstanceOwners {
   }
 
   private read(instanceId: string): Promise<QueueInstance | null> {
-    const inProgress = this.reading.get(instanceId);
+    const inProgress = this.readsInProgress.get(instanceId);
     if (inProgress) return inProgress;
     const readAt = this.options.elapsedMs();
     const reading = this.options.accounts.findInstance({ instanceId }).then(
       (instance) => {
-        if (this.reading.get(instanceId) === reading) {
-          this.reading.delete(instanceId);
-          const before = this.cached.get(instanceId)?.instance;
-          this.note(instanceId, { instance, readAt });
+        if (this.readsInProgress.get(instanceId) === reading) {
+          this.readsInProgress.delete(instanceId);
+          const previousInstance = this.entries.get(instanceId)?.instance;
+          this.put(instanceId, { instance, readAt });
           if (instance?.accountId) this.usedAt.set(instance.accountId, readAt);
-          if (before && instance && !isSame(before, instance)) this.options.onChangedElsewhere?.(instanceId);
+          if (previousInstance && instance && !hasSameBilling(previousInstance, instance))
+            this.options.onChangedElsewhere?.(instanceId);
         }
         return instance;
       },
       (error: unknown) => {
-        if (this.reading.get(instanceId) === reading) this.reading.delete(instanceId);
+        if (this.readsInProgress.get(instanceId) === reading) this.readsInProgress.delete(instanceId);
         throw error;
       },
     );
-    this.reading.set(instanceId, reading);
+    this.readsInProgress.set(instanceId, reading);
     return reading;
   }
 }

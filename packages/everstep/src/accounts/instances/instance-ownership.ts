@@ -16,7 +16,7 @@ export interface InstanceOwnershipOptions {
   readonly find: FindInstance;
   readonly change: ChangeInstance;
   readonly view: ViewInstance;
-  /** Returns the records of the first tokens of an instance. */
+  /** Returns the records of new permanent tokens of an instance. */
   readonly newTokens: (instanceId: string) => readonly TokenRecord[];
   readonly plans: Plans;
   readonly limitOf: LimitOf;
@@ -32,22 +32,24 @@ export function createInstanceOwnership(
   const { accounts, now } = rules;
 
   /** Returns null if the account may own another instance. */
-  async function limitRefusal({ user }: Principal, accountId: string) {
+  async function checkInstanceLimit({ user }: Principal, accountId: string) {
     const max = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
-    const owned = await accounts.instancesOf({ accountIds: [accountId] });
-    return owned.length < max ? null : refuse('conflict', `this account can own at most ${max} queue instances (maxInstances)`);
+    const ownedInstances = await accounts.instancesOf({ accountIds: [accountId] });
+    return ownedInstances.length < max
+      ? null
+      : refuse('conflict', `this account can own at most ${max} queue instances (maxInstances)`);
   }
 
   return {
     createInstance: (principal, { name, region, teamId }) =>
       rules.inTurn(async () => {
-        if (!REGIONS.some((allowed) => allowed === region))
+        if (!REGIONS.some((knownRegion) => knownRegion === region))
           return refuse('invalid', `region must be one of ${REGIONS.join(', ')}`);
         const accountId = teamId ?? principal.user.userId;
-        const allowed = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (allowed.kind !== 'allowed') return allowed;
-        const tooMany = await limitRefusal(principal, accountId);
-        if (tooMany) return tooMany;
+        const check = await rules.checkRight(principal, accountId, 'change', 'team');
+        if (check.kind !== 'allowed') return check;
+        const refusal = await checkInstanceLimit(principal, accountId);
+        if (refusal) return refusal;
         const isOperator = await options.isOperator(principal.user.userId);
         const plan = isOperator ? plans.planOf({}) : plans.ofNewInstances;
         const instance: QueueInstance = {
@@ -65,27 +67,27 @@ export function createInstanceOwnership(
         const entry = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
         await accounts.createInstance(instance, rules.audit(principal, entry), newTokens(instanceId));
         await options.instanceChanged(instanceId);
-        return done(await view(instance, allowed.role));
+        return done(await view(instance, check.role));
       }, [teamId ?? principal.user.userId]),
 
     moveToTeam: (principal, { instanceId, teamId }) =>
       rules.inTurn(async () => {
-        const visible = await find(principal, instanceId, 'transfer');
-        if (visible.kind !== 'seen') return visible;
-        // Checks only the format of the id, so that it does not reveal whether the account exists.
+        const lookup = await find(principal, instanceId, 'transfer');
+        if (lookup.kind !== 'found') return lookup;
+        // Checks only the format of the id, so that the response does not reveal whether the account exists.
         if (PERSONAL_ID.test(teamId) || teamId === principal.user.userId)
           return refuse(
             'invalid',
             'body.target_team_id is the id of a personal account; moving to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-        const allowed = await rules.checkRight(principal, teamId, 'change', 'team');
-        if (allowed.kind !== 'allowed') return allowed;
-        if (visible.owner === teamId) return done(null);
-        const tooMany = await limitRefusal(principal, teamId);
-        if (tooMany) return tooMany;
-        const details = { from: visible.owner, to: teamId };
-        const entry = { action: 'queue.move-to-team', details, accountIds: [visible.owner, teamId] };
+        const check = await rules.checkRight(principal, teamId, 'change', 'team');
+        if (check.kind !== 'allowed') return check;
+        if (lookup.owner === teamId) return done(null);
+        const refusal = await checkInstanceLimit(principal, teamId);
+        if (refusal) return refusal;
+        const details = { from: lookup.owner, to: teamId };
+        const entry = { action: 'queue.move-to-team', details, accountIds: [lookup.owner, teamId] };
         return change(principal, instanceId, { accountId: teamId }, entry);
       }),
   };

@@ -84,28 +84,28 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     },
 
     async findInstance(principal, instanceId) {
-      const visible = await find(principal, instanceId, 'see');
-      return visible.kind === 'seen' ? done(await view(visible.instance, visible.role)) : visible;
+      const lookup = await find(principal, instanceId, 'see');
+      return lookup.kind === 'found' ? done(await view(lookup.instance, lookup.role)) : lookup;
     },
 
     async accessTo(principal, instanceId) {
-      const visible = await find(principal, instanceId, 'see');
-      if (visible.kind !== 'seen') return visible;
-      const access = RIGHTS[visible.role].includes('use') ? 'read-write' : 'read-only';
-      return done({ instance: visible.instance, access });
+      const lookup = await find(principal, instanceId, 'see');
+      if (lookup.kind !== 'found') return lookup;
+      const access = RIGHTS[lookup.role].includes('use') ? 'read-write' : 'read-only';
+      return done({ instance: lookup.instance, access });
     },
 
     usersOf: (instanceId) => usersOf(accounts, instanceId),
 
     rotateTokens: (principal, instanceId) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const visible = await find(principal, instanceId, 'change');
-        if (visible.kind !== 'seen') return visible;
-        const entry = { action: 'queue.rotate-token', subject: instanceId, accountIds: [visible.owner] };
+        const lookup = await find(principal, instanceId, 'change');
+        if (lookup.kind !== 'found') return lookup;
+        const entry = { action: 'queue.rotate-token', subject: instanceId, accountIds: [lookup.owner] };
         const audit = rules.audit(principal, entry);
         const tokens = newTokens(instanceId);
         authority.dropRevoked(instanceId, await accounts.replaceTokens({ instanceId, tokens, at: now(), audit }));
-        return done(await view(visible.instance, visible.role));
+        return done(await view(lookup.instance, lookup.role));
       }),
   };
 }

@@ -10,14 +10,14 @@ export interface SigningKeys {
   readonly next: string;
 }
 
-/** User who rotated signing keys, and the address, for the audit log. */
-export interface KeyRotation {
+/** The user who makes a change, and the user's address, for the audit log. */
+export interface ChangeAuthor {
   readonly actor: string;
   readonly address: string;
 }
 
-/** An action in an instance for the audit log. */
-export type NotedAction = KeyRotation & Pick<AuditEntry, 'action' | 'subject' | 'details'>;
+/** An action in an instance, and its author, for the audit log. */
+export type AuditedAction = ChangeAuthor & Pick<AuditEntry, 'action' | 'subject' | 'details'>;
 
 /** The current private key. */
 export interface PrivateKey {
@@ -29,15 +29,15 @@ export interface PrivateKey {
 export interface SignatureSettings {
   /** Keys that sign plain messages to all other origins. */
   readonly messageKeys: SigningKeys;
-  /** Configured origins. Their plain messages are signed with the signing keys. Null: none configured. */
+  /** Origins that the owner has configured, or null if there are none. Plain messages to them are signed with the signing keys. */
   readonly origins: readonly string[] | null;
-  /** Origins of the instance's workflows. Their plain messages are also signed with the signing keys. */
+  /** Origins of the instance's workflows. Plain messages to them are also signed with the signing keys. */
   readonly workflowOrigins: readonly string[];
-  /** Null: no Ed25519 signatures. */
+  /** Null if there are no Ed25519 signatures. */
   readonly publicKeys: { readonly current: PublicKey; readonly next: PublicKey } | null;
 }
 
-/** Absent fields stay unchanged. */
+/** A change of the signature settings. Absent fields stay unchanged. */
 export interface SignatureSettingsChange {
   readonly origins?: readonly string[] | null;
   readonly ed25519?: boolean;
@@ -46,16 +46,16 @@ export interface SignatureSettingsChange {
 export interface InstanceSignatures {
   /** Returns the cached private key; null if there is none. Throws if the instance is unknown. */
   privateKey(instanceId: string): PrivateKey | null;
-  /** Returns the key for plain messages to this origin; null: the signing key. Throws if the instance is unknown. */
+  /** Returns the key for plain messages to this origin; null means the signing key. Throws if the instance is unknown. */
   messageKeyFor(instanceId: string, origin: string): string | null;
   /** Records that steps are sent to this origin. Returns null if it is already recorded, else resolves when it is durable. */
   recordWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null;
   /** Returns null if the instance does not exist. */
   signatureSettings(instanceId: string): Promise<SignatureSettings | null>;
-  /** Changes the settings. `by` is in the audit log. Rejects if the instance does not exist. */
-  changeSignatureSettings(instanceId: string, change: SignatureSettingsChange, by: KeyRotation): Promise<SignatureSettings>;
+  /** Changes the settings. The audit log contains `by`. Rejects if the instance does not exist. */
+  changeSignatureSettings(instanceId: string, change: SignatureSettingsChange, by: ChangeAuthor): Promise<SignatureSettings>;
   /** Makes the next key pair the current one and creates a new next pair. Returns null if the instance has none. */
-  rotateKeyPairs(instanceId: string, by: KeyRotation): Promise<SignatureSettings | null>;
+  rotateKeyPairs(instanceId: string, by: ChangeAuthor): Promise<SignatureSettings | null>;
 }
 
 export interface InstanceSignaturesOptions {
@@ -66,11 +66,11 @@ export interface InstanceSignaturesOptions {
   readonly find: (instanceId: string) => Promise<QueueInstance | null>;
   /** Reads the instance from the store into the cache. */
   readonly read: (instanceId: string) => Promise<QueueInstance | null>;
-  readonly auditOf: (instanceId: string, action: NotedAction) => Promise<AuditEntry>;
+  readonly auditOf: (instanceId: string, action: AuditedAction) => Promise<AuditEntry>;
   /** Runs the work while no other process changes keys, then notifies the other processes. */
   readonly inTurn: <Result>(instanceId: string, work: () => Promise<Result>) => Promise<Result>;
   /** Notifies the other processes. */
-  readonly changed: (instanceId: string) => void;
+  readonly notifyChanged: (instanceId: string) => void;
 }
 
 const settingsOf = (instance: QueueInstance): SignatureSettings => {
@@ -90,13 +90,13 @@ export function createInstanceSignatures(options: InstanceSignaturesOptions): In
 
   async function addWorkflowOrigin(instanceId: string, origin: string): Promise<void> {
     await accounts.addWorkflowOrigin({ instanceId, origin, limit: LIMITS.maxWorkflowOrigins });
-    // A read that starts after the write returns it, and all concurrent writes that came before.
+    // A read that starts after the write sees it, and every concurrent write that came before it.
     await read(instanceId);
-    options.changed(instanceId);
+    options.notifyChanged(instanceId);
   }
 
-  async function change(instanceId: string, by: NotedAction, instanceChange: InstanceChange): Promise<SignatureSettings> {
-    const audit = await auditOf(instanceId, by);
+  async function change(instanceId: string, action: AuditedAction, instanceChange: InstanceChange): Promise<SignatureSettings> {
+    const audit = await auditOf(instanceId, action);
     await accounts.changeInstance({ instanceId, change: instanceChange, audit });
     const instance = await read(instanceId);
     if (!instance) throw new Error(`queue instance ${instanceId} does not exist`);

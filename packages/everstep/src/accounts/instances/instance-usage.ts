@@ -39,8 +39,8 @@ export async function countsSince(
   for (const { day, what, count, lastAt } of counts) {
     if (what === 'run') requestsToday += day === today ? count : 0;
     else if (what !== 'unknown-login') {
-      const earlier = refusals.get(what);
-      refusals.set(what, { kind: what, count: count + (earlier?.count ?? 0), lastAt: Math.max(lastAt, earlier?.lastAt ?? 0) });
+      const previous = refusals.get(what);
+      refusals.set(what, { kind: what, count: count + (previous?.count ?? 0), lastAt: Math.max(lastAt, previous?.lastAt ?? 0) });
     }
   }
   // The latest refusal comes first.
@@ -53,18 +53,18 @@ export function createInstanceUsage(options: InstanceUsageOptions): Pick<Account
 
   return {
     async stats(principal, { instanceId, periodMs }) {
-      const visible = await find(principal, instanceId, 'see');
-      if (visible.kind !== 'seen') return visible;
-      const { instance, owner } = visible;
+      const lookup = await find(principal, instanceId, 'see');
+      if (lookup.kind !== 'found') return lookup;
+      const { instance, owner } = lookup;
       const { pricePer100kMessages } = plans.planOf(instance);
       const at = now();
       const months = monthsBetween(at - periodMs, at);
       const usage = await accounts.usage({ instanceId, fromMonth: months.at(-1) ?? monthOf(at) });
       const usageOf = (month: string) => usage.filter((record) => record.month === month && record.accountId === owner);
       const points = months.map((month) => {
-        const billed = usageOf(month);
-        const messages = billed.reduce((sum, record) => sum + record.messages, 0);
-        return { month, messages, dollars: costOf(billed, pricePer100kMessages) };
+        const billedRecords = usageOf(month);
+        const messages = billedRecords.reduce((sum, record) => sum + record.messages, 0);
+        return { month, messages, dollars: costOf(billedRecords, pricePer100kMessages) };
       });
       const budgetDollars = instance.budgetDollars ?? 0;
       const spentDollars = costOf(usageOf(monthOf(at)), pricePer100kMessages);
@@ -75,9 +75,9 @@ export function createInstanceUsage(options: InstanceUsageOptions): Pick<Account
     },
 
     async usage(principal, { instanceId, days }) {
-      const visible = await find(principal, instanceId, 'see');
-      if (visible.kind !== 'seen') return visible;
-      const { instance, owner } = visible;
+      const lookup = await find(principal, instanceId, 'see');
+      if (lookup.kind !== 'found') return lookup;
+      const { instance, owner } = lookup;
       const price = plans.planOf(instance).pricePer100kMessages;
       return done(await dailyUsage(accounts, { instance, owner, days, now: now(), price }));
     },

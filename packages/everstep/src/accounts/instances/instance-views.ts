@@ -1,4 +1,4 @@
-/** Shows an instance to a user, with its tokens if the role of the user may use it. */
+/** Builds the view of an instance for a user, with the tokens if the role of the user may use them. */
 import type { QueueInstance, Role } from '../../ports/stores/account-store.js';
 import type { AccountRules } from '../account-rules.js';
 import { type InstanceView, RIGHTS } from '../account-service.js';
@@ -18,16 +18,16 @@ export function createInstanceViews(options: {
   const { accounts, now } = rules;
 
   /**
-   * Returns the newest valid token of each kind. A JWT with the same claims is the same text, so it is rebuilt from
-   * its record.
+   * Returns the newest valid token of each kind. Signing the same claims always gives the same JWT, so a token is
+   * rebuilt from its record.
    */
   async function tokensOf(instanceId: string): Promise<{ readonly token?: string; readonly readOnlyToken?: string }> {
-    const valid = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
-    const newest = async (access: Access): Promise<string | undefined> => {
-      const record = valid.findLast((token) => token.access === access);
+    const validTokens = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
+    const newestToken = async (access: Access): Promise<string | undefined> => {
+      const record = validTokens.findLast((token) => token.access === access);
       return record && authority.tokenOf(record);
     };
-    const [token, readOnlyToken] = [await newest('read-write'), await newest('read-only')];
+    const [token, readOnlyToken] = [await newestToken('read-write'), await newestToken('read-only')];
     return { ...(token === undefined ? {} : { token }), ...(readOnlyToken === undefined ? {} : { readOnlyToken }) };
   }
 

@@ -21,7 +21,7 @@ const newPrivateKey = (): string => {
 export const newKeyPairs = (): SigningKeyPairs => ({ current: newPrivateKey(), next: newPrivateKey() });
 export const rotateKeyPairs = ({ next }: SigningKeyPairs): SigningKeyPairs => ({ current: next, next: newPrivateKey() });
 
-const MAX_KEYS = 1_000;
+const MAX_CACHED_KEYS = 1_000;
 const publicKeys = new Map<string, PublicKey>();
 
 /** Returns the public key of a private key (PKCS #8, base64url). Throws if the key is invalid. */
@@ -32,7 +32,7 @@ export function publicKeyOf(privateKey: string): PublicKey {
   const { x = '' } = createPublicKey(secret).export({ format: 'jwk' });
   const kid = createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url');
   const publicKey: PublicKey = { kty: 'OKP', crv: 'Ed25519', x, kid, use: 'sig', alg: 'EdDSA' };
-  if (publicKeys.size >= MAX_KEYS) publicKeys.clear();
+  if (publicKeys.size >= MAX_CACHED_KEYS) publicKeys.clear();
   publicKeys.set(privateKey, publicKey);
   return publicKey;
 }

@@ -27,8 +27,8 @@ function listForAudit(entries: readonly string[]): string {
 
 const isEmpty = ({ allow, deny, only }: OutboundRules): boolean => allow.length === 0 && deny.length === 0 && only === null;
 
-/** Returns null if all entries are valid destinations. */
-function problemIn(field: string, entries: readonly string[]): Outcome<never> | null {
+/** Returns the refusal of a list that is too long or has an invalid entry, or null if the list is valid. */
+function checkEntries(field: string, entries: readonly string[]): Outcome<never> | null {
   if (entries.length > LIMITS.maxOutboundRules)
     return refuse('invalid', `body.${field} must have at most ${LIMITS.maxOutboundRules} entries, but has ${entries.length}`);
   const index = entries.findIndex((entry) => entry.length > LIMITS.maxOutboundRuleLength || !parseDestinationRule(entry));
@@ -40,36 +40,36 @@ function problemIn(field: string, entries: readonly string[]): Outcome<never> | 
 export function createOutboundRules({ rules, find, change, isOperator }: OutboundOptions): OutboundPart {
   return {
     async outboundRules(principal, instanceId) {
-      const visible = await find(principal, instanceId, 'see');
-      if (visible.kind === 'seen') return done(visible.instance.outboundRules ?? NO_RULES);
+      const lookup = await find(principal, instanceId, 'see');
+      if (lookup.kind === 'found') return done(lookup.instance.outboundRules ?? NO_RULES);
       const instance = (await isOperator(principal.user.userId)) && (await rules.accounts.findInstance({ instanceId }));
-      return instance ? done(instance.outboundRules ?? NO_RULES) : visible;
+      return instance ? done(instance.outboundRules ?? NO_RULES) : lookup;
     },
 
     setOutboundRules: (principal, { instanceId, deny, only }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const visible = await find(principal, instanceId, 'change');
-        if (visible.kind !== 'seen') return visible;
-        const refusal = problemIn('deny', deny) ?? problemIn('only', only ?? []);
+        const lookup = await find(principal, instanceId, 'change');
+        if (lookup.kind !== 'found') return lookup;
+        const refusal = checkEntries('deny', deny) ?? checkEntries('only', only ?? []);
         if (refusal) return refusal;
-        const newRules = { ...(visible.instance.outboundRules ?? NO_RULES), deny, only };
+        const newRules = { ...(lookup.instance.outboundRules ?? NO_RULES), deny, only };
         const details = { deny: listForAudit(deny), only: only && listForAudit(only) };
-        const action = { action: 'queue.set-outbound-rules', details, accountIds: [visible.owner] };
+        const action = { action: 'queue.set-outbound-rules', details, accountIds: [lookup.owner] };
         return change(principal, instanceId, { outboundRules: isEmpty(newRules) ? null : newRules }, action);
       }),
 
     setAllowedDestinations: (principal, { instanceId, allow }) =>
       rules.inTurnOfInstance(instanceId, async () => {
         const { userId } = principal.user;
-        const visible = await find(principal, instanceId, 'see');
+        const lookup = await find(principal, instanceId, 'see');
         const isCallerOperator = await isOperator(userId);
         if (!isCallerOperator) {
-          if (visible.kind !== 'seen') return visible;
+          if (lookup.kind !== 'found') return lookup;
           return refuse('forbidden', 'only the operator of this installation can allow private destinations');
         }
         const instance = await rules.accounts.findInstance({ instanceId });
         if (!instance) return notFound('queue instance');
-        const refusal = problemIn('allow', allow);
+        const refusal = checkEntries('allow', allow);
         if (refusal) return refusal;
         const newRules = { ...(instance.outboundRules ?? NO_RULES), allow };
         const accountIds = [...new Set([instance.accountId ?? userId, userId])];

@@ -11,7 +11,7 @@ const ORIGIN = /^(https?:\/\/)(\*\.)?([^/?#@*\s]+)\/?$/i;
 
 /**
  * Normalizes an origin such as `https://app.example.com`, a pattern for all subdomains (`https://*.example.com`), or
- * `*` for all origins. Returns null for other texts.
+ * `*` for all origins. Returns null for any other text.
  */
 export function readSignedOrigin(text: string): string | null {
   if (text === EVERYWHERE) return text;
@@ -22,7 +22,7 @@ export function readSignedOrigin(text: string): string | null {
 }
 
 interface OriginSet {
-  readonly all: boolean;
+  readonly hasAll: boolean;
   readonly origins: ReadonlySet<string>;
   /** Scheme and host of origins that belong to the owner on every port. */
   readonly hosts: ReadonlySet<string>;
@@ -37,7 +37,7 @@ function hostOf(origin: string): string {
 
 const originSets = new WeakMap<QueueInstance, OriginSet>();
 
-function setOf(instance: QueueInstance): OriginSet {
+function originSetOf(instance: QueueInstance): OriginSet {
   const cached = originSets.get(instance);
   if (cached) return cached;
   const { signedOrigins, workflowOrigins = [] } = instance;
@@ -46,12 +46,12 @@ function setOf(instance: QueueInstance): OriginSet {
   const isUnrestricted = signedOrigins === undefined && workflowOrigins.length === 0;
   // A host that runs workflows belongs to the owner on every port, unless the owner has set origins.
   const hosts = new Set(signedOrigins === undefined ? workflowOrigins.map(hostOf) : []);
-  const originSet = { all: isUnrestricted || origins.has(EVERYWHERE), origins, hosts };
+  const originSet = { hasAll: isUnrestricted || origins.has(EVERYWHERE), origins, hosts };
   originSets.set(instance, originSet);
   return originSet;
 }
 
-/** Yields the patterns that match an origin. */
+/** Yields the subdomain patterns that match an origin. */
 function* patternsOf(origin: string): Generator<string> {
   const [scheme = '', host = ''] = origin.split('//');
   for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) yield `${scheme}//*${host.slice(dot)}`;
@@ -59,8 +59,8 @@ function* patternsOf(origin: string): Generator<string> {
 
 /** Returns whether plain messages to `origin`, in `URL.origin` format, are signed with the signing keys. */
 export function isSignedOrigin(instance: QueueInstance, origin: string): boolean {
-  const { all, origins, hosts } = setOf(instance);
-  if (all || origins.has(origin) || (hosts.size > 0 && hosts.has(hostOf(origin)))) return true;
+  const { hasAll, origins, hosts } = originSetOf(instance);
+  if (hasAll || origins.has(origin) || (hosts.size > 0 && hosts.has(hostOf(origin)))) return true;
   for (const pattern of patternsOf(origin)) if (origins.has(pattern)) return true;
   return false;
 }

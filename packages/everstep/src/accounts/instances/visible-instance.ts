@@ -5,11 +5,11 @@ import type { Outcome, Principal, Right } from '../account-service.js';
 
 export const INSTANCE = 'queue instance';
 
-export type VisibleInstance =
-  | { readonly kind: 'seen'; readonly instance: QueueInstance; readonly owner: string; readonly role: Role }
+export type InstanceLookup =
+  | { readonly kind: 'found'; readonly instance: QueueInstance; readonly owner: string; readonly role: Role }
   | Refusal;
 
-export type FindInstance = (principal: Principal, instanceId: string, right: Right) => Promise<VisibleInstance>;
+export type FindInstance = (principal: Principal, instanceId: string, right: Right) => Promise<InstanceLookup>;
 /** Changes the instance after the caller's rights were checked. */
 export type ChangeInstance = (
   principal: Principal,
@@ -24,10 +24,10 @@ export async function findVisibleInstance(
   principal: Principal,
   instanceId: string,
   right: Right,
-): Promise<VisibleInstance> {
+): Promise<InstanceLookup> {
   const instance = await rules.accounts.findInstance({ instanceId });
   const owner = instance?.accountId;
   if (!instance || owner === undefined) return notFound(INSTANCE);
-  const allowed = await rules.checkRight(principal, owner, right, INSTANCE);
-  return allowed.kind === 'allowed' ? { kind: 'seen', instance, owner, role: allowed.role } : allowed;
+  const check = await rules.checkRight(principal, owner, right, INSTANCE);
+  return check.kind === 'allowed' ? { kind: 'found', instance, owner, role: check.role } : check;
 }

@@ -7,7 +7,7 @@ interface Bucket {
   /** Remaining calls in thousandths, so that the refill per ms equals the calls per second. */
   level: number;
   /** Time of the last refill. */
-  at: number;
+  refilledAt: number;
 }
 
 const LEVEL_OF_CALL = 1000;
@@ -20,7 +20,7 @@ export class CallRates {
     this.elapsedMs = elapsedMs;
   }
 
-  /** Admits and counts a call. Returns null, or the ms until a call is admitted. `callsPerSecond` null: no limit. */
+  /** Admits and counts a call. Returns null, or the ms until a call is admitted. Null for `callsPerSecond` means no limit. */
   admit(instanceId: string, callsPerSecond: number | null): number | null {
     if (callsPerSecond === null) {
       if (this.buckets.size > 0) this.buckets.delete(instanceId);
@@ -29,11 +29,11 @@ export class CallRates {
     const at = this.elapsedMs();
     let bucket = this.buckets.get(instanceId);
     if (!bucket) {
-      bucket = { level: callsPerSecond * LEVEL_OF_CALL, at };
+      bucket = { level: callsPerSecond * LEVEL_OF_CALL, refilledAt: at };
       this.buckets.set(instanceId, bucket);
     }
-    bucket.level = Math.min(callsPerSecond * LEVEL_OF_CALL, bucket.level + (at - bucket.at) * callsPerSecond);
-    bucket.at = at;
+    bucket.level = Math.min(callsPerSecond * LEVEL_OF_CALL, bucket.level + (at - bucket.refilledAt) * callsPerSecond);
+    bucket.refilledAt = at;
     if (bucket.level < LEVEL_OF_CALL) return (LEVEL_OF_CALL - bucket.level) / callsPerSecond;
     bucket.level -= LEVEL_OF_CALL;
     return null;

@@ -6,12 +6,12 @@
 import type { AccountStore } from '../../ports/stores/account-store.js';
 import { dayOf } from '../budgets/months.js';
 
-interface Day {
+interface DayCount {
   readonly day: number;
   runs: number;
 }
 
-/** `at` is in Unix ms. */
+/** Decision on whether runs may start today. `at` is the time of the decision in Unix ms. */
 export type DayDecision =
   | { readonly kind: 'admitted'; readonly at: number }
   | { readonly kind: 'full'; readonly at: number; readonly startedToday: number };
@@ -24,8 +24,8 @@ export interface DailyStartsOptions {
 
 export class DailyStarts {
   private readonly options: DailyStartsOptions;
-  private readonly days = new Map<string, Day>();
-  private readonly reading = new Map<string, Promise<void>>();
+  private readonly days = new Map<string, DayCount>();
+  private readonly readsInProgress = new Map<string, Promise<void>>();
 
   constructor(options: DailyStartsOptions) {
     this.options = options;
@@ -59,15 +59,15 @@ export class DailyStarts {
     if (this.days.size > 0) this.days.delete(instanceId);
   }
 
-  /** Callers must not wait between the last check and the use of the result. */
-  private async today(instanceId: string): Promise<Day> {
+  /** Returns the counter of the current day. A caller must read and change it without an `await` in between. */
+  private async today(instanceId: string): Promise<DayCount> {
     for (;;) {
       const cachedDay = this.days.get(instanceId);
       if (cachedDay?.day === dayOf(this.options.now())) return cachedDay;
-      let reading = this.reading.get(instanceId);
+      let reading = this.readsInProgress.get(instanceId);
       if (!reading) {
-        reading = this.read(instanceId).finally(() => this.reading.delete(instanceId));
-        this.reading.set(instanceId, reading);
+        reading = this.read(instanceId).finally(() => this.readsInProgress.delete(instanceId));
+        this.readsInProgress.set(instanceId, reading);
       }
       await reading;
     }

@@ -79,13 +79,13 @@ export interface LimitsOptions {
   readonly sharedDailyRuns?: SharedDailyRuns;
   /** Maximum duration of a delivery, whatever the plan. Default: the limit of the server. */
   readonly maxTimeoutMs?: number;
-  /** Returns the bytes that the search indexes of an account store. Default: none. */
+  /** Returns the bytes that the search indexes of an account store. Default: 0. */
   readonly documentBytes?: (accountId: string) => Promise<number>;
   /** Counts refusals. Default: not counted. */
   readonly refusals?: Pick<Refusals, 'count'>;
 }
 
-const TICK_KINDS = {
+const TICK_REFUSAL_KINDS = {
   'budget-exceeded': 'tick-budget-exceeded',
   'daily-limit': 'tick-daily-limit-reached',
   'storage-quota-exceeded': 'tick-storage-quota-exceeded',
@@ -145,7 +145,8 @@ function limitsOfPlan(
   };
 }
 
-async function refusedToday(
+/** Returns the message about the daily limit if it is reached. */
+async function dailyRefusals(
   starts: Pick<SharedDailyStarts | DailyStarts, 'startedToday'>,
   instanceId: string,
   plan: Plan,
@@ -163,7 +164,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const { sharedDailyRuns, documentBytes, maxTimeoutMs = LIMITS.maxDeliveryTimeoutMs } = options;
   const listeners: ((instanceId: string) => void)[] = [];
   const notifyListeners = (instanceId: string): void => {
-    for (const changed of listeners) changed(instanceId);
+    for (const listener of listeners) listener(instanceId);
   };
   const onChangedElsewhere = (instanceId: string): void => {
     onSpending?.(instanceId);
@@ -173,15 +174,15 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   instances.addAll(await accounts.listInstances());
   const budgets = createBudgets({ accounts, plans, now, elapsedMs, instances });
   const rates = new CallRates(elapsedMs);
-  const starts = sharedDailyRuns ? new SharedDailyStarts({ days: sharedDailyRuns, now }) : new DailyStarts({ accounts, now });
+  const starts = sharedDailyRuns ? new SharedDailyStarts({ sharedDailyRuns, now }) : new DailyStarts({ accounts, now });
 
   const planOf = (instanceId: string): Plan => plans.planOf(instances.recall(instanceId) ?? {});
-  const storedTotals = new AccountTotalsCache({ accounts, plans, elapsedMs, ...(documentBytes ? { documentBytes } : {}) });
-  const quotas = new Quotas({ totals: storedTotals, instances, plans });
+  const totalsCache = new AccountTotalsCache({ accounts, plans, elapsedMs, ...(documentBytes ? { documentBytes } : {}) });
+  const quotas = new Quotas({ totalsCache, instances, plans });
 
   async function refuseSpending(instanceId: string): Promise<Refusal | null> {
-    const exceeded = await budgets.check(instanceId);
-    if (exceeded) return { kind: 'budget-exceeded', message: budgetMessage(exceeded) };
+    const exceededBudget = await budgets.check(instanceId);
+    if (exceededBudget) return { kind: 'budget-exceeded', message: budgetMessage(exceededBudget) };
     return quotas.refuseStorage(instanceId, 0);
   }
 
@@ -201,36 +202,36 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     refuseDocuments: (accountId, bytes) => quotas.refuseDocuments(accountId, bytes),
     storage: (instanceId) => quotas.usage(instanceId),
     async admitSearchCall(accountId) {
-      const limit = storedTotals.limit(await storedTotals.of(accountId), 'apiCallsPerSecond');
+      const limit = totalsCache.limit(await totalsCache.get(accountId), 'apiCallsPerSecond');
       return rates.admit(`search ${accountId}`, limit);
     },
     admitCall: (instanceId) => rates.admit(instanceId, planOf(instanceId).apiCallsPerSecond),
     async refusedNow(instanceId) {
       const messages: string[] = [];
-      const spending = await refuseSpending(instanceId);
-      if (spending) messages.push(spending.message);
-      const tooMany = await quotas.refuseActive(instanceId, 1);
-      if (tooMany) messages.push(tooMany.message);
+      const spendingRefusal = await refuseSpending(instanceId);
+      if (spendingRefusal) messages.push(spendingRefusal.message);
+      const activeRunsRefusal = await quotas.refuseActive(instanceId, 1);
+      if (activeRunsRefusal) messages.push(activeRunsRefusal.message);
       const plan = plans.planOf((await instances.find(instanceId)) ?? {});
-      return [...messages, ...(await refusedToday(starts, instanceId, plan, now()))];
+      return [...messages, ...(await dailyRefusals(starts, instanceId, plan, now()))];
     },
     countRefusal: (instanceId, kind) => options.refusals?.count(instanceId, kind),
     async forget(instanceId) {
       const instanceRead = budgets.forget(instanceId);
-      storedTotals.forget();
-      // Lowering a budget can exceed it.
+      totalsCache.forget();
+      // A lowered budget may already be exceeded.
       onSpending?.(instanceId);
       await instanceRead;
       notifyListeners(instanceId);
     },
     async forgetEverything() {
       budgets.forgetCounts();
-      storedTotals.forget();
+      totalsCache.forget();
       const storedInstances = await accounts.listInstances().catch(() => null);
       if (storedInstances) instances.addAll(storedInstances);
       for (const instanceId of instances.ids()) onChangedElsewhere(instanceId);
     },
-    onChange: (changed) => listeners.push(changed),
+    onChange: (listener) => listeners.push(listener),
     releaseRuns(instanceId, runs, { at }) {
       if (at !== null) starts.release(instanceId, runs, at);
     },
@@ -241,7 +242,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       if (maxMessageBytes !== null && bodyBytes > maxMessageBytes)
         return { kind: 'tick-body-too-large', message: sizeMessage(name, maxMessageBytes, bodyBytes) };
       const decision = await admitRuns(instanceId, 1);
-      return decision.kind === 'admitted' ? decision : { kind: TICK_KINDS[decision.kind], message: decision.message };
+      return decision.kind === 'admitted' ? decision : { kind: TICK_REFUSAL_KINDS[decision.kind], message: decision.message };
     },
     messagesCounted(instanceId) {
       if (!onSpending) return;

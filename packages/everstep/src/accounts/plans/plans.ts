@@ -1,5 +1,5 @@
 /**
- * Plans are named sets of limits. Two are built in, and a file of the operator can replace them and add others.
+ * Plans are named sets of limits. Two are built in, and the operator's plans file can replace them and add others.
  * `default` has only the limits of the server. `standard` is for instances that users other than the operator
  * create.
  */
@@ -107,15 +107,16 @@ export type LoadedPlans =
 
 function plansOf(list: readonly Plan[]): Plans {
   const byName = new Map([UNLIMITED, STANDARD, ...list].map((plan) => [plan.name, plan]));
-  const fallback = byName.get(DEFAULT_PLAN_NAME) ?? UNLIMITED;
-  const hasOwn = (planName: string) => list.some(({ name }) => name === planName);
+  const defaultPlan = byName.get(DEFAULT_PLAN_NAME) ?? UNLIMITED;
+  const isInFile = (planName: string) => list.some(({ name }) => name === planName);
   // An operator's own default plan also applies to new instances.
-  const ofNew = hasOwn(DEFAULT_PLAN_NAME) && !hasOwn(STANDARD_PLAN_NAME) ? DEFAULT_PLAN_NAME : STANDARD_PLAN_NAME;
+  const newInstancePlanName =
+    isInFile(DEFAULT_PLAN_NAME) && !isInFile(STANDARD_PLAN_NAME) ? DEFAULT_PLAN_NAME : STANDARD_PLAN_NAME;
   return {
     all: Object.freeze([...byName.values()]),
-    ofNewInstances: byName.get(ofNew) ?? fallback,
+    ofNewInstances: byName.get(newInstancePlanName) ?? defaultPlan,
     find: (name) => byName.get(name) ?? null,
-    planOf: ({ plan }) => (plan === undefined ? fallback : (byName.get(plan) ?? fallback)),
+    planOf: ({ plan }) => (plan === undefined ? defaultPlan : (byName.get(plan) ?? defaultPlan)),
   };
 }
 

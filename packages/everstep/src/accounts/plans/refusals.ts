@@ -9,7 +9,7 @@ import type { Log } from '../../ports/log.js';
 import type { AccountStore, CountOfDay, DayCountKind } from '../../ports/stores/account-store.js';
 import { dayOf } from '../budgets/months.js';
 
-/** Maximum amount of counts that a crash can lose. */
+/** Delay of a write, and so the period of counts that a crash can lose. */
 const WRITE_AFTER_MS = 1_000;
 
 export type RefusalKind = Exclude<DayCountKind, 'run' | 'unknown-login'>;

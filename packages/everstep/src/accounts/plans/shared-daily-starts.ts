@@ -8,7 +8,7 @@ import { dayOf } from '../budgets/months.js';
 import type { DayDecision } from './daily-starts.js';
 
 export interface SharedDailyStartsOptions {
-  readonly days: SharedDailyRuns;
+  readonly sharedDailyRuns: SharedDailyRuns;
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
 }
@@ -22,7 +22,7 @@ interface WaitingRuns {
 
 export class SharedDailyStarts {
   private readonly options: SharedDailyStartsOptions;
-  private readonly waiting = new Map<string, WaitingRuns[]>();
+  private readonly waitingRuns = new Map<string, WaitingRuns[]>();
 
   constructor(options: SharedDailyStartsOptions) {
     this.options = options;
@@ -32,23 +32,23 @@ export class SharedDailyStarts {
   admit(instanceId: string, runs: number, max: number): Promise<DayDecision> {
     return new Promise((decide, fail) => {
       const request = { runs, max, decide, fail };
-      const waiting = this.waiting.get(instanceId);
+      const waiting = this.waitingRuns.get(instanceId);
       if (waiting) {
         waiting.push(request);
         return;
       }
-      this.waiting.set(instanceId, []);
+      this.waitingRuns.set(instanceId, []);
       void this.decideAll(instanceId, [request]);
     });
   }
 
   /** Subtracts runs that were admitted at `at` (Unix ms) but not started. If this fails, they stay counted. */
   release(instanceId: string, runs: number, at: number): void {
-    this.options.days.release({ instanceId, day: dayOf(at), runs }).catch(() => {});
+    this.options.sharedDailyRuns.release({ instanceId, day: dayOf(at), runs }).catch(() => {});
   }
 
   startedToday(instanceId: string): Promise<number> {
-    return this.options.days.used({ instanceId, day: dayOf(this.options.now()) });
+    return this.options.sharedDailyRuns.used({ instanceId, day: dayOf(this.options.now()) });
   }
 
   /** Does nothing, because no count is cached. */
@@ -60,21 +60,21 @@ export class SharedDailyStarts {
       const runs = batch.reduce((sum, request) => sum + request.runs, 0);
       if (await this.tryCount(instanceId, batch, runs, max)) continue;
       // The batch exceeds the limit, so the runs are admitted one by one in their order.
-      for (const single of batch) await this.tryCount(instanceId, [single], single.runs, single.max);
+      for (const request of batch) await this.tryCount(instanceId, [request], request.runs, request.max);
     }
-    this.waiting.delete(instanceId);
+    this.waitingRuns.delete(instanceId);
   }
 
   private takeWaiting(instanceId: string): readonly WaitingRuns[] {
-    const waiting = this.waiting.get(instanceId) ?? [];
+    const waiting = this.waitingRuns.get(instanceId) ?? [];
     return waiting.splice(0);
   }
 
-  /** Returns false, without a decision, if a batch of several exceeds the limit. */
+  /** Returns false, without a decision, if a batch of more than one request exceeds the limit. */
   private async tryCount(instanceId: string, batch: readonly WaitingRuns[], runs: number, max: number): Promise<boolean> {
     const at = this.options.now();
     try {
-      const { taken, used } = await this.options.days.take({ instanceId, day: dayOf(at), runs, max });
+      const { taken, used } = await this.options.sharedDailyRuns.take({ instanceId, day: dayOf(at), runs, max });
       if (!taken && batch.length > 1) return false;
       for (const { decide } of batch) decide(taken ? { kind: 'admitted', at } : { kind: 'full', at, startedToday: used });
     } catch (error) {

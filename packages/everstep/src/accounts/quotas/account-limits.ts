@@ -3,12 +3,17 @@ import type { AccountStore } from '../../ports/stores/account-store.js';
 import type { Plan } from '../account-service.js';
 import type { Plans } from '../plans/plans.js';
 
-/** Limits for a whole account. */
+/** Limits for a whole account. All search indexes of the account share `apiCallsPerSecond`. */
 export type AccountLimit =
-  /** Shared by all search indexes of the account. */
-  'apiCallsPerSecond' | 'maxStoredBytes' | 'maxActiveRuns' | 'maxInstances' | 'maxSearchIndexes' | 'maxTeams' | 'maxTeamMembers';
+  | 'apiCallsPerSecond'
+  | 'maxStoredBytes'
+  | 'maxActiveRuns'
+  | 'maxInstances'
+  | 'maxSearchIndexes'
+  | 'maxTeams'
+  | 'maxTeamMembers';
 
-/** Returns the largest limit of these plans, or that of new instances if there are no plans. Null: no limit. */
+/** Returns the largest limit of these plans, or the limit for new instances if there are no plans. Null means no limit. */
 export function limitOfAccount(
   { ofNewInstances }: Pick<Plans, 'ofNewInstances'>,
   plans: readonly Plan[],
@@ -24,7 +29,7 @@ export interface AccountLimitsOptions {
   readonly isOperator: (userId: string) => Promise<boolean>;
 }
 
-/** Returns the account's limit, or `Infinity` if its plans have none. `userId` is the user who creates another item. */
+/** Returns the account's limit, or `Infinity` if its plans have none. `userId` is the user who wants to create something. */
 export type LimitOf = (limitName: AccountLimit, accountId: string, userId: string) => Promise<number>;
 
 export const createLimitOf =
@@ -44,10 +49,10 @@ const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
 /** Returns a human-readable size, for example `1.5 GiB`. */
 export function bytesText(bytes: number): string {
-  let [size, unit] = [bytes, 0];
-  while (size >= 1024 && unit < UNITS.length - 1) {
+  let [size, unitIndex] = [bytes, 0];
+  while (size >= 1024 && unitIndex < UNITS.length - 1) {
     size /= 1024;
-    unit++;
+    unitIndex++;
   }
-  return `${Number(size.toFixed(1))} ${UNITS[unit]}`;
+  return `${Number(size.toFixed(1))} ${UNITS[unitIndex]}`;
 }

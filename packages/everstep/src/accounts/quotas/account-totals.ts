@@ -14,13 +14,13 @@ export interface AccountTotals {
   /** Plans of the account's instances. */
   readonly plans: readonly Plan[];
   /** Stored bytes by instance. */
-  readonly bytesOf: ReadonlyMap<string, number>;
+  readonly bytesByInstance: ReadonlyMap<string, number>;
 }
 
 export interface AccountTotalsCacheOptions {
   readonly accounts: Pick<AccountStore, 'totalsOf'>;
   readonly plans: Plans;
-  /** Returns the bytes that all search indexes of the account store. Default: none. */
+  /** Returns the bytes that all search indexes of the account store. Default: 0. */
   readonly documentBytes?: (accountId: string) => Promise<number>;
   /** A monotonic clock in ms. */
   readonly elapsedMs: () => number;
@@ -42,7 +42,7 @@ export class AccountTotalsCache {
     this.options = options;
   }
 
-  of(accountId: string): Promise<AccountTotals> {
+  get(accountId: string): Promise<AccountTotals> {
     const cached = this.readings.get(accountId);
     const readAt = this.options.elapsedMs();
     if (cached && readAt - cached.readAt < FRESH_MS) return cached.totals;
@@ -54,7 +54,7 @@ export class AccountTotalsCache {
       if (this.readings.size <= MAX_CACHED) break;
       this.readings.delete(oldest);
     }
-    // A failure is only reported to those waiting for this read. The next caller reads again.
+    // A failure is only reported to the callers that wait for this read. The next caller reads again.
     totals.catch(() => {
       if (this.readings.get(accountId) === reading) this.readings.delete(accountId);
     });
@@ -72,12 +72,12 @@ export class AccountTotalsCache {
 
   private async read(accountId: string): Promise<AccountTotals> {
     const { accounts, plans, documentBytes } = this.options;
-    const [instances, documents] = await Promise.all([accounts.totalsOf({ accountId }), documentBytes?.(accountId) ?? 0]);
+    const [instances, searchBytes] = await Promise.all([accounts.totalsOf({ accountId }), documentBytes?.(accountId) ?? 0]);
     return {
-      storedBytes: instances.reduce((sum, { bytes }) => sum + bytes, documents),
+      storedBytes: instances.reduce((sum, { bytes }) => sum + bytes, searchBytes),
       activeRuns: instances.reduce((sum, { activeRuns }) => sum + activeRuns, 0),
       plans: instances.map(({ plan }) => plans.planOf(plan === null ? {} : { plan })),
-      bytesOf: new Map(instances.map(({ instanceId, bytes }) => [instanceId, bytes])),
+      bytesByInstance: new Map(instances.map(({ instanceId, bytes }) => [instanceId, bytes])),
     };
   }
 }

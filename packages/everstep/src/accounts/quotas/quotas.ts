@@ -16,7 +16,7 @@ export interface QuotaRefusal {
 }
 
 export interface QuotasOptions {
-  readonly totals: AccountTotalsCache;
+  readonly totalsCache: AccountTotalsCache;
   readonly instances: Pick<InstanceCache, 'find'>;
   readonly plans: Pick<Plans, 'planOf'>;
 }
@@ -36,13 +36,13 @@ export class Quotas {
 
   /** Checks the storage quota for documents in a search index of the account. Returns null if allowed. */
   async refuseDocuments(accountId: string, bytes: number): Promise<QuotaRefusal | null> {
-    return this.refuseBytes(await this.options.totals.of(accountId), bytes);
+    return this.refuseBytes(await this.options.totalsCache.get(accountId), bytes);
   }
 
   /** Returns null if the account of the instance may have this many additional active runs. */
   async refuseActive(instanceId: string, runs: number): Promise<QuotaRefusal | null> {
     const totals = await this.limitedTotals(instanceId, 'maxActiveRuns');
-    const limit = totals && this.options.totals.limit(totals, 'maxActiveRuns');
+    const limit = totals && this.options.totalsCache.limit(totals, 'maxActiveRuns');
     if (!totals || limit === null || totals.activeRuns + runs <= limit) return null;
     const message = `the account of this queue instance can have at most ${limit} active runs and messages (maxActiveRuns of its plan), and has ${totals.activeRuns}; retry when some have ended, or cancel runs`;
     return { kind: 'too-many-active-runs', message };
@@ -52,27 +52,27 @@ export class Quotas {
   async usage(instanceId: string): Promise<StorageUsage | null> {
     const accountId = (await this.options.instances.find(instanceId))?.accountId;
     if (accountId === undefined) return null;
-    const { totals } = this.options;
-    const accountTotals = await totals.of(accountId);
+    const { totalsCache } = this.options;
+    const totals = await totalsCache.get(accountId);
     return {
-      instanceBytes: accountTotals.bytesOf.get(instanceId) ?? 0,
-      accountBytes: accountTotals.storedBytes,
-      maxBytes: totals.limit(accountTotals, 'maxStoredBytes'),
-      activeRuns: accountTotals.activeRuns,
-      maxActiveRuns: totals.limit(accountTotals, 'maxActiveRuns'),
+      instanceBytes: totals.bytesByInstance.get(instanceId) ?? 0,
+      accountBytes: totals.storedBytes,
+      maxBytes: totalsCache.limit(totals, 'maxStoredBytes'),
+      activeRuns: totals.activeRuns,
+      maxActiveRuns: totalsCache.limit(totals, 'maxActiveRuns'),
     };
   }
 
   /** Returns null if the account has no such limit. One instance whose plan has no limit makes the account unlimited. */
   private async limitedTotals(instanceId: string, limitName: 'maxStoredBytes' | 'maxActiveRuns'): Promise<AccountTotals | null> {
-    const { instances, plans, totals } = this.options;
+    const { instances, plans, totalsCache } = this.options;
     const instance = await instances.find(instanceId);
     if (instance?.accountId === undefined || plans.planOf(instance)[limitName] === null) return null;
-    return totals.of(instance.accountId);
+    return totalsCache.get(instance.accountId);
   }
 
   private refuseBytes(totals: AccountTotals, bytes: number): QuotaRefusal | null {
-    const limit = this.options.totals.limit(totals, 'maxStoredBytes');
+    const limit = this.options.totalsCache.limit(totals, 'maxStoredBytes');
     const { storedBytes } = totals;
     if (limit === null || (storedBytes < limit && storedBytes + bytes <= limit)) return null;
     const required = bytes === 0 || storedBytes >= limit ? '' : `, and this requires ${bytesText(bytes)}`;

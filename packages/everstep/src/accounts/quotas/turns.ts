@@ -9,7 +9,7 @@ export class Turns {
   /** The latest change of all accounts. */
   private latestOfAll: Promise<unknown> = Promise.resolve();
 
-  /** Runs `change` when every earlier change of these accounts has ended; null: all accounts. */
+  /** Runs `change` once every earlier change of these accounts has ended. Null means all accounts. */
   take<Value>(accountIds: readonly string[] | null, change: () => Promise<Value>): Promise<Value> {
     const earlier =
       accountIds === null ? [...this.latest.values()] : accountIds.flatMap((accountId) => this.latest.get(accountId) ?? []);

@@ -1,13 +1,13 @@
-/** Operations on accounts that sign-in with an identity provider needs. */
+/** Account operations for sign-in with an identity provider. */
 import type { Role } from '../../ports/stores/account-store.js';
 import type { Identity } from '../../ports/stores/accounts/sign-in.js';
 import type { StartedSession } from '../principal.js';
 
 /** Roles that the identity provider assigns. Unmapped roles stay unchanged. */
 export interface MappedRoles {
-  /** Null: operators are not mapped. */
+  /** Null if the operator role is not mapped. */
   readonly isOperator: boolean | null;
-  /** Mapped teams with the role of the user in each; null: not a member. */
+  /** Mapped teams, with the role of the user in each; null if the user is not a member. */
   readonly teams: ReadonlyMap<string, Role | null>;
 }
 
@@ -30,16 +30,18 @@ export interface IdentitySignIn {
   readonly policy: SignInPolicy;
   readonly address: string;
   readonly isHttps: boolean;
-  /** The user who links the identity; null for a sign-in. */
+  /** Id of the user who links the identity; null for a sign-in. */
   readonly linkTo: string | null;
 }
 
 export type SignInRefusal = 'sso-unknown-user' | 'sso-email-taken' | 'sso-user-disabled' | 'sso-identity-taken';
 
-export type SignedIn = ({ readonly kind: 'in' } & StartedSession) | { readonly kind: 'refused'; readonly reason: SignInRefusal };
+export type SignInResult =
+  | ({ readonly kind: 'in' } & StartedSession)
+  | { readonly kind: 'refused'; readonly reason: SignInRefusal };
 
 export interface IdentityRules {
   /** Counts an invalid response of the identity provider as a failed login from the address. */
   signInFailed(from: { readonly address: string }): void;
-  signIn(request: IdentitySignIn): Promise<SignedIn>;
+  signIn(request: IdentitySignIn): Promise<SignInResult>;
 }

@@ -1,9 +1,9 @@
 /**
  * Finds the user for an identity of an identity provider, and applies the roles from the provider.
  *
- * A user is identified by issuer and subject. An email alone does not identify an existing user, because anyone who
- * invited that email first could own the user. Instead the user links the identity while logged in, or an operator
- * decides to trust emails.
+ * A user is identified by issuer and subject. An email alone does not identify an existing user, because anyone can
+ * invite an email, accept the invitation and so control that user. Instead, the user links the identity while logged
+ * in, or an operator configures the server to trust emails.
  */
 import type { UserRecord } from '../../ports/stores/account-store.js';
 import type { AccountRules } from '../account-rules.js';
@@ -30,8 +30,8 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
     const { issuer, subject } = identity;
     const change = { action: 'user.link-identity', subject: user.userId, details: { issuer }, accountIds: [user.userId] };
     const audit = rules.audit({ user, address }, change);
-    const linked = await accounts.linkIdentity({ identity: { issuer, subject }, userId: user.userId, at: now(), audit });
-    return linked ? { user } : { reason: 'sso-identity-taken' };
+    const isLinked = await accounts.linkIdentity({ identity: { issuer, subject }, userId: user.userId, at: now(), audit });
+    return isLinked ? { user } : { reason: 'sso-identity-taken' };
   }
 
   async function create({ identity, address }: IdentitySignIn): Promise<UserResult> {
@@ -39,11 +39,11 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
     const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
     const change = { action: 'user.create', subject: user.userId, details: { email, issuer }, accountIds: [user.userId] };
     const audit = rules.audit({ user, address }, change);
-    const created = await accounts.createUserOfIdentity({ identity: { issuer, subject }, user, audit });
-    return created ? { user } : { reason: 'sso-email-taken' };
+    const isCreated = await accounts.createUserOfIdentity({ identity: { issuer, subject }, user, audit });
+    return isCreated ? { user } : { reason: 'sso-email-taken' };
   }
 
-  async function userOf(request: IdentitySignIn): Promise<UserResult> {
+  async function findOrCreateUser(request: IdentitySignIn): Promise<UserResult> {
     const { identity, policy, linkTo } = request;
     const { issuer, subject, email } = identity;
     const linkedUser = await accounts.findByIdentity({ issuer, subject });
@@ -53,12 +53,12 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
       return linkingUser ? link(linkingUser, request) : { reason: 'sso-unknown-user' };
     }
     if (linkedUser) return { user: linkedUser };
-    const sameEmail = await accounts.findUserByEmail({ email });
-    if (sameEmail) return policy.linkByEmail ? link(sameEmail, request) : { reason: 'sso-email-taken' };
+    const userWithEmail = await accounts.findUserByEmail({ email });
+    if (userWithEmail) return policy.linkByEmail ? link(userWithEmail, request) : { reason: 'sso-email-taken' };
     return policy.createUsers ? create(request) : { reason: 'sso-unknown-user' };
   }
 
-  /** The last operator and the last owner of a team keep their roles. */
+  /** Applies the roles from the provider. The last operator and the last owner of a team keep their roles. */
   async function applyRoles(user: UserRecord, { identity, address }: IdentitySignIn): Promise<void> {
     const { userId, email } = user;
     const { roles, issuer } = identity;
@@ -72,22 +72,22 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
       await accounts.setOperator({ userId, isOperator: roles.isOperator, audit });
     }
     for (const [teamId, role] of roles.teams) {
-      const before = await accounts.roleOf({ accountId: teamId, userId });
-      if (before === role || !(await accounts.findTeam({ teamId }))) continue;
+      const previousRole = await accounts.roleOf({ accountId: teamId, userId });
+      if (previousRole === role || !(await accounts.findTeam({ teamId }))) continue;
       if (role === null) {
         await accounts.removeMember({
           teamId,
           userId,
-          audit: auditOf('team.remove-member', teamId, { email, from: before, to: null }),
+          audit: auditOf('team.remove-member', teamId, { email, from: previousRole, to: null }),
         });
         continue;
       }
-      const audit = auditOf('team.put-member', teamId, { email, from: before, to: role });
+      const audit = auditOf('team.put-member', teamId, { email, from: previousRole, to: role });
       await accounts.putMember({ member: { teamId, userId, email, role, addedAt: now() }, audit });
     }
   }
 
-  async function noteRefused(user: UserRecord, { address, identity }: IdentitySignIn): Promise<void> {
+  async function auditRefusal(user: UserRecord, { address, identity }: IdentitySignIn): Promise<void> {
     const change = {
       action: 'login.fail',
       subject: user.userId,
@@ -102,21 +102,21 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
 
     signIn: (request) =>
       rules.inTurn(async () => {
-        const result = await userOf(request);
+        const result = await findOrCreateUser(request);
         if (!('user' in result)) return { kind: 'refused', reason: result.reason };
         const { userId } = result.user;
         if (result.user.disabledAt !== undefined) {
-          await noteRefused(result.user, request);
+          await auditRefusal(result.user, request);
           return { kind: 'refused', reason: 'sso-user-disabled' };
         }
         await applyRoles(result.user, request);
         const user = (await accounts.findUser({ userId })) ?? result.user;
-        const started = await startSession(
+        const startedSession = await startSession(
           { user, address: request.address },
           { issuer: request.identity.issuer },
           request.isHttps,
         );
-        return started ? { kind: 'in', ...started } : { kind: 'refused', reason: 'sso-user-disabled' };
+        return startedSession ? { kind: 'in', ...startedSession } : { kind: 'refused', reason: 'sso-user-disabled' };
       }),
   };
 }

@@ -51,8 +51,8 @@ export function createRecovery({ rules, countFailure }: RecoveryOptions): Pick<A
         const record: ApiKeyRecord = { apiKeyId, userId, name: 'recovered', keyHash: hashOfApiKey(apiKey), createdAt: at };
         const change = { action: 'user.recover', subject: userId, details: { apiKeyId }, accountIds: [userId] };
         const audit = rules.audit({ user, address }, change);
-        const isUsed = await accounts.useRecoveryLink({ secretHash, at, apiKey: record, audit });
-        return isUsed ? done({ email: user.email, apiKey, record }) : NO_LINK;
+        const isAccepted = await accounts.useRecoveryLink({ secretHash, at, apiKey: record, audit });
+        return isAccepted ? done({ email: user.email, apiKey, record }) : NO_LINK;
       }),
   };
 }

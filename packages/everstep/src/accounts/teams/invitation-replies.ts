@@ -24,9 +24,9 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
     principal: Principal,
     { teamId, userId, email, role }: MemberRecord,
     invitedBy: string,
-    isNew: boolean,
+    isNewUser: boolean,
   ) => {
-    const details = { email, role, invitedBy, newUser: isNew };
+    const details = { email, role, invitedBy, newUser: isNewUser };
     const accountIds = [teamId, userId];
     return rules.audit(principal, { action: 'team.accept-invitation', subject: teamId, details, accountIds });
   };
@@ -44,19 +44,19 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
         const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
         const { userId, createdAt } = user;
         const capacity = await pending.checkCapacity(invitation, userId);
-        if (capacity.kind !== 'room') return capacity;
-        const { joined } = capacity;
-        const secretKey = rules.newSecret('ek');
-        const keyHash = hashOfApiKey(secretKey);
-        const apiKey: ApiKeyRecord = { apiKeyId: rules.newId('key'), userId, name: 'first', keyHash, createdAt };
-        const audit = auditOfJoining({ user, address }, joined.member, invitedBy, true);
-        const accepted = await accounts.acceptInvitation({
+        if (capacity.kind !== 'available') return capacity;
+        const { membership } = capacity;
+        const apiKey = rules.newSecret('ek');
+        const keyHash = hashOfApiKey(apiKey);
+        const record: ApiKeyRecord = { apiKeyId: rules.newId('key'), userId, name: 'first', keyHash, createdAt };
+        const audit = auditOfJoining({ user, address }, membership.member, invitedBy, true);
+        const result = await accounts.acceptInvitation({
           invitationId,
-          member: joined.member,
-          created: { user, apiKey },
+          member: membership.member,
+          created: { user, apiKey: record },
           audit,
         });
-        return accepted === 'done' ? done({ ...joined, apiKey: secretKey }) : NO_INVITATION;
+        return result === 'done' ? done({ ...membership, apiKey }) : NO_INVITATION;
       }),
 
     joinTeam: (principal, secret) =>
@@ -69,12 +69,12 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
         if ((await accounts.listTeams({ userId: user.userId })).length >= LIMITS.maxTeams)
           return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
         const capacity = await pending.checkCapacity(invitation, user.userId);
-        if (capacity.kind !== 'room') return capacity;
-        const { joined } = capacity;
+        if (capacity.kind !== 'available') return capacity;
+        const { membership } = capacity;
         const { invitationId, invitedBy } = invitation;
-        const audit = auditOfJoining(principal, joined.member, invitedBy, false);
-        const accepted = await accounts.acceptInvitation({ invitationId, member: joined.member, audit });
-        return accepted === 'done' ? done(joined) : NO_INVITATION;
+        const audit = auditOfJoining(principal, membership.member, invitedBy, false);
+        const result = await accounts.acceptInvitation({ invitationId, member: membership.member, audit });
+        return result === 'done' ? done(membership) : NO_INVITATION;
       }),
 
     declineInvitation: ({ secret, address }) =>

@@ -2,15 +2,15 @@
 import { LIMITS } from '../../config/limits.js';
 import type { InvitationRecord, Role } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
-import type { AccountService, Outcome, Principal, PutMember } from '../account-service.js';
+import type { AccountService, Outcome, Principal, PutMemberResult } from '../account-service.js';
 import { hashOfInvitation, isPending } from './pending-invitations.js';
 
 export interface Invitations extends Pick<AccountService, 'listInvitations' | 'revokeInvitation'> {
-  /** Invites an email address. The caller must be allowed to manage the members and to grant the role. Called in turn. */
+  /** Invites an email address. The caller has checked the rights, and holds the turn of the team. */
   invite(
     principal: Principal,
     request: { readonly teamId: string; readonly email: string; readonly role: Role },
-  ): Promise<Outcome<PutMember>>;
+  ): Promise<Outcome<PutMemberResult>>;
 }
 
 export function createInvitations(rules: AccountRules): Invitations {
@@ -53,8 +53,8 @@ export function createInvitations(rules: AccountRules): Invitations {
 
     async listInvitations(principal, teamId) {
       if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-      const allowed = await rules.checkRight(principal, teamId, 'manage-members', 'team');
-      return allowed.kind === 'allowed' ? done(pendingOnly(await accounts.listInvitations({ teamId }))) : allowed;
+      const check = await rules.checkRight(principal, teamId, 'manage-members', 'team');
+      return check.kind === 'allowed' ? done(pendingOnly(await accounts.listInvitations({ teamId }))) : check;
     },
 
     revokeInvitation: (principal, invitationId) =>
@@ -63,8 +63,8 @@ export function createInvitations(rules: AccountRules): Invitations {
         async () => {
           const invitation = await accounts.findInvitation({ invitationId });
           const { teamId, email } = invitation ?? {};
-          const allowed = await rules.checkRight(principal, teamId, 'manage-members', 'invitation');
-          if (allowed.kind !== 'allowed') return allowed;
+          const check = await rules.checkRight(principal, teamId, 'manage-members', 'invitation');
+          if (check.kind !== 'allowed') return check;
           if (teamId === undefined || email === undefined) return notFound('invitation');
           const change = { action: 'team.revoke-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
           const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(principal, change) });

@@ -26,11 +26,11 @@ export interface InvitationOptions {
 export interface PendingInvitations {
   /** Returns null and counts a failed login from the address if no valid invitation has this secret. */
   find(secret: string, address: string): Promise<InvitationRecord | null>;
-  /** Returns the team and the new member, if the team is not full. */
+  /** Returns the team and the new member, or the refusal if the team is full or the user cannot join it. */
   checkCapacity(
     invitation: InvitationRecord,
     userId: string,
-  ): Promise<{ readonly kind: 'room'; readonly joined: AcceptedInvitation } | Refusal>;
+  ): Promise<{ readonly kind: 'available'; readonly membership: AcceptedInvitation } | Refusal>;
 }
 
 export function createPendingInvitations({ rules, limitOf, countFailure }: InvitationOptions): PendingInvitations {
@@ -54,14 +54,14 @@ export function createPendingInvitations({ rules, limitOf, countFailure }: Invit
   async function checkCapacity(
     { teamId, email, role }: InvitationRecord,
     userId: string,
-  ): Promise<{ readonly kind: 'room'; readonly joined: AcceptedInvitation } | Refusal> {
+  ): Promise<{ readonly kind: 'available'; readonly membership: AcceptedInvitation } | Refusal> {
     const team = await accounts.findTeam({ teamId });
     if (!team) return NO_INVITATION;
     const members = await accounts.listMembers({ teamId });
     if (members.some((member) => member.userId === userId)) return refuse('conflict', 'you are already a member of this team');
     const max = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
     if (members.length >= max) return refuse('conflict', `this team can have at most ${max} members`);
-    return { kind: 'room', joined: { team, member: { teamId, userId, email, role, addedAt: now() } } };
+    return { kind: 'available', membership: { team, member: { teamId, userId, email, role, addedAt: now() } } };
   }
 
   return { find, checkCapacity };

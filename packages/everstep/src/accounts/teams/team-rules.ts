@@ -10,8 +10,8 @@ type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' |
 
 const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; make another member an owner first');
 
-/** Only an owner changes owners. Otherwise an admin could take over the team. */
-const changesOwner = (callerRole: Role, ...roles: (Role | undefined)[]): boolean =>
+/** Returns whether the caller is not an owner but would change one. An admin could otherwise take over the team. */
+const lacksOwnerRight = (callerRole: Role, ...roles: (Role | undefined)[]): boolean =>
   callerRole !== 'owner' && roles.includes('owner');
 
 function teamLimitRefusal(teams: readonly { readonly role: Role }[], max: number): Refusal | null {
@@ -21,7 +21,7 @@ function teamLimitRefusal(teams: readonly { readonly role: Role }[], max: number
   return refuse('conflict', `a user can own at most ${max} teams (maxTeams of its plan); delete one first`);
 }
 
-function fullRefusal(members: number, max: number): Refusal | null {
+function teamSizeRefusal(members: number, max: number): Refusal | null {
   if (members >= LIMITS.maxTeamMembers)
     return refuse('conflict', `a team can have at most ${LIMITS.maxTeamMembers} members; remove one first`);
   if (members < max) return null;
@@ -31,7 +31,7 @@ function fullRefusal(members: number, max: number): Refusal | null {
 export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitOf): TeamPart {
   const { accounts, now } = rules;
 
-  /** A personal account is not a team, not even the user's own. */
+  /** Checks a right in a team. A personal account is not a team, not even the user's own. */
   async function checkTeamRight(principal: Principal, teamId: string, right: Right): Promise<RightCheck> {
     if (!(await accounts.findTeam({ teamId }))) return notFound('team');
     return rules.checkRight(principal, teamId, right, 'team');
@@ -43,8 +43,8 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
     createTeam: (principal, name) =>
       rules.inTurn(async () => {
         const { userId, email } = principal.user;
-        const tooMany = teamLimitRefusal(await accounts.listTeams({ userId }), await limitOf('maxTeams', userId, userId));
-        if (tooMany) return tooMany;
+        const refusal = teamLimitRefusal(await accounts.listTeams({ userId }), await limitOf('maxTeams', userId, userId));
+        if (refusal) return refusal;
         const team: TeamRecord = { teamId: rules.newId('team'), name, createdAt: now() };
         const { teamId } = team;
         const owner: MemberRecord = { teamId, userId, email, role: 'owner', addedAt: team.createdAt };
@@ -55,8 +55,8 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
 
     deleteTeam: (principal, teamId) =>
       rules.inTurn(async () => {
-        const allowed = await checkTeamRight(principal, teamId, 'transfer');
-        if (allowed.kind !== 'allowed') return allowed;
+        const check = await checkTeamRight(principal, teamId, 'transfer');
+        if (check.kind !== 'allowed') return check;
         // The deleted account has no members, so the entry also belongs to the user who deleted it.
         const accountIds = [teamId, principal.user.userId];
         const audit = rules.audit(principal, { action: 'team.delete', subject: teamId, accountIds });
@@ -71,40 +71,40 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
       }, [teamId]),
 
     async listMembers(principal, teamId) {
-      const allowed = await checkTeamRight(principal, teamId, 'see');
-      return allowed.kind === 'allowed' ? done(await accounts.listMembers({ teamId })) : allowed;
+      const check = await checkTeamRight(principal, teamId, 'see');
+      return check.kind === 'allowed' ? done(await accounts.listMembers({ teamId })) : check;
     },
 
     putMember: (principal, { teamId, email: rawEmail, role }) =>
       rules.inTurn(async () => {
         const email = rawEmail.toLowerCase();
-        const allowed = await checkTeamRight(principal, teamId, 'manage-members');
-        if (allowed.kind !== 'allowed') return allowed;
+        const check = await checkTeamRight(principal, teamId, 'manage-members');
+        if (check.kind !== 'allowed') return check;
         const members = await accounts.listMembers({ teamId });
-        const before = members.find((member) => member.email === email);
-        if (changesOwner(allowed.role, before?.role, role))
+        const member = members.find((candidate) => candidate.email === email);
+        if (lacksOwnerRight(check.role, member?.role, role))
           return refuse('forbidden', 'only an owner of the team can make another member an owner, or change an owner');
-        const full = before ? null : fullRefusal(members.length, await limitOf('maxTeamMembers', teamId, principal.user.userId));
-        if (full) return full;
-        if (before?.role === 'owner' && role !== 'owner' && members.filter((member) => member.role === 'owner').length === 1)
+        const limit = () => limitOf('maxTeamMembers', teamId, principal.user.userId);
+        const refusal = member ? null : teamSizeRefusal(members.length, await limit());
+        if (refusal) return refusal;
+        if (member?.role === 'owner' && role !== 'owner' && members.filter((other) => other.role === 'owner').length === 1)
           return LAST_OWNER;
-        if (!before) return invitations.invite(principal, { teamId, email, role });
-        const { userId } = before;
-        const member: MemberRecord = { ...before, role };
-        const details = { email, from: before.role, to: role };
-        const change = { action: 'team.put-member', subject: teamId, details, accountIds: [teamId, userId] };
-        const result = await accounts.putMember({ member, audit: rules.audit(principal, change) });
-        return result === 'done' ? done({ kind: 'member', member }) : LAST_OWNER;
+        if (!member) return invitations.invite(principal, { teamId, email, role });
+        const changedMember: MemberRecord = { ...member, role };
+        const details = { email, from: member.role, to: role };
+        const change = { action: 'team.put-member', subject: teamId, details, accountIds: [teamId, member.userId] };
+        const result = await accounts.putMember({ member: changedMember, audit: rules.audit(principal, change) });
+        return result === 'done' ? done({ kind: 'member', member: changedMember }) : LAST_OWNER;
       }, [teamId]),
 
     removeMember: (principal, { teamId, email: rawEmail }) =>
       rules.inTurn(async () => {
         const email = rawEmail.toLowerCase();
-        const allowed = await checkTeamRight(principal, teamId, email === principal.user.email ? 'see' : 'manage-members');
-        if (allowed.kind !== 'allowed') return allowed;
+        const check = await checkTeamRight(principal, teamId, email === principal.user.email ? 'see' : 'manage-members');
+        if (check.kind !== 'allowed') return check;
         const member = (await accounts.listMembers({ teamId })).find((candidate) => candidate.email === email);
         if (!member) return refuse('not-found', 'the team has no member with this email');
-        if (changesOwner(allowed.role, member.role)) return refuse('forbidden', 'only an owner of the team can remove an owner');
+        if (lacksOwnerRight(check.role, member.role)) return refuse('forbidden', 'only an owner of the team can remove an owner');
         const { userId } = member;
         const details = { email, from: member.role, to: null };
         const change = { action: 'team.remove-member', subject: teamId, details, accountIds: [teamId, userId] };

@@ -11,10 +11,10 @@ import type { OutboundRules } from '../../ports/stores/account-store.js';
 import type { AuditEntry, Store, TokenRecord } from '../../ports/stores/store.js';
 import { KEY_RINGS, KeyRing } from '../../secrets/key-ring.js';
 import {
+  type AuditedAction,
+  type ChangeAuthor,
   createInstanceSignatures,
   type InstanceSignatures,
-  type KeyRotation,
-  type NotedAction,
   type SigningKeys,
 } from '../instances/instance-signatures.js';
 import type { Sharing } from '../sharing.js';
@@ -40,7 +40,7 @@ export interface Authority extends InstanceSignatures {
   tokenOf(record: TokenRecord): Promise<string>;
   /** Drops tokens that were revoked in the store from the cache, so that they are refused. */
   dropRevoked(instanceId: string, tokenIds: readonly string[]): void;
-  /** Calls the listener when tokens may have become invalid, after they are refused. Null: tokens of any instance. */
+  /** Calls the listener when tokens may have become invalid, after they are refused. Null means tokens of any instance. */
   onTokensChanged(listener: (instanceId: string | null) => void): void;
   /** When it resolves, the token is refused. An unknown or revoked token stays refused. */
   revoke(tokenId: string): Promise<void>;
@@ -58,19 +58,19 @@ export interface Authority extends InstanceSignatures {
   /** Returns the cached outbound rules of the instance; null if it has none or is unknown. */
   outboundRulesOf(instanceId: string): OutboundRules | null;
   /**
-   * Makes the next key the current one and creates a new next key. `by` is in the audit log. Rejects if the instance
-   * does not exist.
+   * Makes the next key the current one and creates a new next key. The audit log contains `by`. Rejects if the
+   * instance does not exist.
    */
-  rotateSigningKeys(instanceId: string, by?: KeyRotation): Promise<SigningKeys>;
+  rotateSigningKeys(instanceId: string, by?: ChangeAuthor): Promise<SigningKeys>;
   /** Writes an audit log entry for the current owner of the instance. */
-  note(instanceId: string, action: NotedAction): Promise<void>;
+  note(instanceId: string, action: AuditedAction): Promise<void>;
   /** Returns the audit entry, to be written together with the change. */
-  auditEntry(instanceId: string, action: NotedAction): Promise<AuditEntry>;
-  /** Reads an instance again after another process changed it (null: all of them). Also resolves if the read fails. */
+  auditEntry(instanceId: string, action: AuditedAction): Promise<AuditEntry>;
+  /** Reads an instance, or all if null, again after another process changed it. Also resolves if the read fails. */
   forget(instanceId: string | null): Promise<void>;
 }
 
-const MALFORMED: TokenVerdict = Object.freeze({
+const INVALID_TOKEN: TokenVerdict = Object.freeze({
   ok: false,
   message: 'the token is not valid: it is malformed, expired, revoked, or was not issued by this installation',
 });
@@ -100,7 +100,7 @@ interface AuthorityOptions {
   readonly store: Pick<Store, 'accounts'>;
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
-  /** Absent: no other process uses the store. */
+  /** Absent if no other process uses the store. */
   readonly sharing?: Sharing;
 }
 
@@ -130,31 +130,31 @@ function createRevocations({
   callers,
 }: TokenCallersOptions & { readonly callers: TokenCallers }): Revocations {
   const listeners: ((instanceId: string | null) => void)[] = [];
-  const notify = (instanceId: string | null): void => {
+  const notifyListeners = (instanceId: string | null): void => {
     for (const listener of listeners) listener(instanceId);
   };
-  const changed = (instanceId: string): void => {
+  const notifyAll = (instanceId: string): void => {
     sharing?.notifyChanged(instanceId);
-    notify(instanceId);
+    notifyListeners(instanceId);
   };
   return {
     onTokensChanged: (listener) => void listeners.push(listener),
     dropRevoked(instanceId, tokenIds) {
       callers.forgetTokens(tokenIds);
-      changed(instanceId);
+      notifyAll(instanceId);
     },
     async revoke(tokenId) {
       await accounts.revokeToken({ tokenId, at: now() });
       callers.forgetTokens([tokenId]);
       const record = await accounts.findToken({ tokenId });
-      if (record) changed(record.instanceId);
+      if (record) notifyAll(record.instanceId);
     },
     async forget(instanceId) {
       if (instanceId === null) ring.forget();
       callers.forgetInstance(instanceId);
       // If a read fails, the entry is refreshed when it expires.
       await (instanceId === null ? instances.readAll() : instances.read(instanceId)).catch(() => {});
-      notify(instanceId);
+      notifyListeners(instanceId);
     },
   };
 }
@@ -175,7 +175,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     return signToken(record, { region, keys: await ring.keys() });
   };
 
-  async function rotate(instanceId: string, by: KeyRotation | undefined): Promise<SigningKeys> {
+  async function rotate(instanceId: string, by: ChangeAuthor | undefined): Promise<SigningKeys> {
     const instance = (sharing && (await instances.read(instanceId))) ?? (await instances.require(instanceId));
     const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };
     const action = { action: 'queue.rotate-signing-keys', subject: instanceId, details: {} };
@@ -200,7 +200,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     read: instances.read,
     auditOf: auditEntryOf,
     inTurn,
-    changed: (instanceId) => sharing?.notifyChanged(instanceId),
+    notifyChanged: (instanceId) => sharing?.notifyChanged(instanceId),
   });
 
   return {
@@ -220,7 +220,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     },
     async verify(token, region) {
       const caller = await callers.find(token);
-      return caller ? verdictOf(caller, region) : MALFORMED;
+      return caller ? verdictOf(caller, region) : INVALID_TOKEN;
     },
     async isValid(token, instanceId) {
       return (await callers.find(token))?.instanceId === instanceId;

@@ -7,9 +7,9 @@ import { CACHED_MS, type Sharing } from '../sharing.js';
 
 interface CachedInstance {
   readonly instance: QueueInstance;
-  /** Time of the read, and its number in the order of the reads, so that an earlier read does not replace a later one. */
   readonly readAt: number;
-  readonly reading: number;
+  /** Position in the order of the reads, so that the result of an earlier read does not replace that of a later one. */
+  readonly readNumber: number;
 }
 
 export interface KnownInstances {
@@ -39,23 +39,23 @@ export function createKnownInstances(
 ): KnownInstances {
   const elapsedMs = sharing?.elapsedMs ?? (() => 0);
   const instances = new Map<string, CachedInstance>();
-  let readings = 0;
+  let readCount = 0;
 
-  const beginReading = () => ({ readAt: elapsedMs(), reading: ++readings });
+  const startRead = () => ({ readAt: elapsedMs(), readNumber: ++readCount });
 
   function put(instance: QueueInstance, readStart: Omit<CachedInstance, 'instance'>): void {
     const cached = instances.get(instance.instanceId);
-    if (!cached || cached.reading <= readStart.reading) instances.set(instance.instanceId, { instance, ...readStart });
+    if (!cached || cached.readNumber <= readStart.readNumber) instances.set(instance.instanceId, { instance, ...readStart });
   }
 
   /** Removes a deleted instance. */
-  function remove(instanceId: string, { reading }: Omit<CachedInstance, 'instance'>): void {
+  function remove(instanceId: string, { readNumber }: Omit<CachedInstance, 'instance'>): void {
     const cached = instances.get(instanceId);
-    if (cached && cached.reading <= reading) instances.delete(instanceId);
+    if (cached && cached.readNumber <= readNumber) instances.delete(instanceId);
   }
 
   async function readAll(): Promise<void> {
-    const readStart = beginReading();
+    const readStart = startRead();
     const stored = await accounts.listInstances();
     for (const instance of stored) put(instance, readStart);
     const ids = new Set(stored.map(({ instanceId }) => instanceId));
@@ -63,7 +63,7 @@ export function createKnownInstances(
   }
 
   async function read(instanceId: string): Promise<QueueInstance | null> {
-    const readStart = beginReading();
+    const readStart = startRead();
     const instance = await accounts.findInstance({ instanceId });
     if (instance) put(instance, readStart);
     else remove(instanceId, readStart);
@@ -98,6 +98,6 @@ export function createKnownInstances(
     },
     read,
     readAll,
-    putWritten: (instance) => put(instance, beginReading()),
+    putWritten: (instance) => put(instance, startRead()),
   };
 }

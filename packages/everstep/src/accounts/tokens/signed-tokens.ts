@@ -11,7 +11,7 @@ const ALGORITHM = 'HS256';
 
 const bytesOf = (key: string): Uint8Array => new TextEncoder().encode(key);
 
-/** A JWT with HS256 is deterministic: the same claims in the same order are the same text. */
+/** Returns the token as a JWT. HS256 is deterministic: the same claims in the same order always give the same token. */
 export async function signToken(
   { tokenId, instanceId, access, createdAt }: TokenRecord,
   { region, keys }: { readonly region: string; readonly keys: Ring },
@@ -37,7 +37,7 @@ export interface SignedClaims {
 
 const isAccess = (value: unknown): value is Access => value === 'read-write' || value === 'read-only';
 
-/** Returns the claims and the key that signed them; null if no key did. */
+/** Returns the claims and the key that signed them, or null if no key of the ring signed them. */
 async function verifyWithRing(
   token: string,
   keys: Ring,
@@ -51,7 +51,7 @@ async function verifyWithRing(
   return null;
 }
 
-/** Returns null if no key of the ring signed the token, or if its claims are not those of a token. `now` in Unix ms. */
+/** Returns null if no key of the ring signed the token, or if its claims are not those of a token. `now` is in Unix ms. */
 export async function readSignedToken(token: string, keys: Ring, now: number): Promise<SignedClaims | null> {
   const verification = await verifyWithRing(token, keys, now);
   if (!verification) return null;

@@ -13,16 +13,16 @@ import { RecentTokens } from './recent-tokens.js';
 import { readSignedToken } from './signed-tokens.js';
 import { accessOf, permanentTokenName, scopesOf, tokenActor } from './token-scopes.js';
 
-const REMEMBERED_TOKENS = 10_000;
+const MAX_REMEMBERED_TOKENS = 10_000;
 const USE_NOTED_EVERY_MS = 10 * 60_000;
 
 /** A valid token in the cache. */
 interface VerifiedToken {
   readonly tokenId: string;
   readonly caller: Caller;
-  /** Time at which it must be verified again. */
-  readonly until: number;
-  /** Expiry in Unix milliseconds; null: never. */
+  /** Time at which the token must be verified again. */
+  readonly verifyAgainAt: number;
+  /** Expiry in Unix milliseconds; null if the token does not expire. */
   readonly expiresAt: number | null;
 }
 
@@ -34,7 +34,7 @@ export interface TokenCallersOptions {
   readonly instances: KnownInstances;
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
-  /** Absent: no other process uses the store. */
+  /** Undefined if no other process uses the store. */
   readonly sharing: Sharing | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface TokenCallers {
   /** Returns null for an invalid token. */
   find(token: string): Promise<Caller | null>;
   forgetTokens(tokenIds: readonly string[]): void;
-  /** Drops the tokens of an instance from the cache; null: those of all instances. */
+  /** Drops the tokens of an instance from the cache. Null means all instances. */
   forgetInstance(instanceId: string | null): void;
 }
 
@@ -59,7 +59,7 @@ function createUseNotes({ accounts, now }: Pick<TokenCallersOptions, 'accounts' 
     notedUses.delete(tokenId);
     notedUses.set(tokenId, at);
     const [oldest] = notedUses.keys();
-    if (notedUses.size > REMEMBERED_TOKENS && oldest !== undefined) notedUses.delete(oldest);
+    if (notedUses.size > MAX_REMEMBERED_TOKENS && oldest !== undefined) notedUses.delete(oldest);
     accounts.noteTokenUse({ tokenId, at }).catch(() => notedUses.delete(tokenId));
   };
 }
@@ -67,22 +67,22 @@ function createUseNotes({ accounts, now }: Pick<TokenCallersOptions, 'accounts' 
 export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
   const { accounts, ring, instances, now, sharing } = options;
   const elapsedMs = sharing?.elapsedMs ?? (() => 0);
-  const verified = new RecentTokens<VerifiedToken>(REMEMBERED_TOKENS);
+  const verifiedTokens = new RecentTokens<VerifiedToken>(MAX_REMEMBERED_TOKENS);
   const noteUse = createUseNotes(options);
   /** Counts changes, so that a verification that started before a change is not cached. */
-  let changes = 0;
+  let changeCount = 0;
 
   const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean => expiresAt !== null && expiresAt <= now();
 
   function recall(token: string): Caller | undefined {
-    const cached = verified.get(token);
-    if (!cached || (sharing && elapsedMs() >= cached.until) || hasExpired(cached)) return undefined;
+    const cached = verifiedTokens.get(token);
+    if (!cached || (sharing && elapsedMs() >= cached.verifyAgainAt) || hasExpired(cached)) return undefined;
     if (isNamed(token)) noteUse(cached.tokenId);
     return cached.caller;
   }
 
   async function readNamedToken(token: string): Promise<Caller | null> {
-    const [changesBefore, until] = [changes, elapsedMs() + CACHED_MS];
+    const [changeCountBefore, verifyAgainAt] = [changeCount, elapsedMs() + CACHED_MS];
     const record = await accounts.findNamedToken({ tokenHash: hashOfToken(token) });
     if (!record || record.revokedAt !== null || hasExpired(record)) return null;
     const { tokenId, instanceId, name, scopes, expiresAt } = record;
@@ -90,7 +90,7 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
     if (!instance) return null;
     const actor = tokenActor(tokenId, name);
     const caller: Caller = Object.freeze({ actor, instanceId, region: instance.region, access: accessOf(scopes), scopes });
-    if (changesBefore === changes) verified.set(token, { tokenId, caller, until, expiresAt });
+    if (changeCountBefore === changeCount) verifiedTokens.set(token, { tokenId, caller, verifyAgainAt, expiresAt });
     noteUse(tokenId);
     return caller;
   }
@@ -102,7 +102,7 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
     const claims = await readSignedToken(token, keys, now());
     if (!claims) return null;
     const { instanceId, tokenId, region, access } = claims;
-    const [changesBefore, until] = [changes, elapsedMs() + CACHED_MS];
+    const [changeCountBefore, verifyAgainAt] = [changeCount, elapsedMs() + CACHED_MS];
     const record = await accounts.findToken({ tokenId });
     const instance = await instances.find(instanceId);
     if (!record || record.revokedAt !== null || record.instanceId !== instanceId || record.access !== access) return null;
@@ -112,7 +112,7 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
     const scopes = scopesOf(access);
     const actor = tokenActor(tokenId, permanentTokenName(access));
     const caller: Caller = Object.freeze({ actor, instanceId, region, access, scopes });
-    if (changesBefore === changes) verified.set(token, { tokenId, caller, until, expiresAt: null });
+    if (changeCountBefore === changeCount) verifiedTokens.set(token, { tokenId, caller, verifyAgainAt, expiresAt: null });
     return caller;
   }
 
@@ -120,12 +120,12 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
     recall,
     find: async (token) => recall(token) ?? (await readToken(token)),
     forgetTokens(tokenIds) {
-      changes++;
-      for (const tokenId of tokenIds) verified.forget(tokenId);
+      changeCount++;
+      for (const tokenId of tokenIds) verifiedTokens.forget(tokenId);
     },
     forgetInstance(instanceId) {
-      changes++;
-      verified.forgetAll(({ caller }) => instanceId === null || caller.instanceId === instanceId);
+      changeCount++;
+      verifiedTokens.forgetAll(({ caller }) => instanceId === null || caller.instanceId === instanceId);
     },
   };
 }

@@ -16,14 +16,17 @@ export interface TokenRulesOptions {
 }
 
 async function viewsOf({ accounts }: AccountRules, instanceId: string): Promise<readonly TokenView[]> {
-  const [permanent, named] = [await accounts.listTokens({ instanceId }), await accounts.listNamedTokens({ instanceId })];
-  const views = permanent.map(
+  const [permanentTokens, namedTokens] = [
+    await accounts.listTokens({ instanceId }),
+    await accounts.listNamedTokens({ instanceId }),
+  ];
+  const views = permanentTokens.map(
     ({ tokenId, access, createdAt, revokedAt }): TokenView => ({
       ...{ tokenId, instanceId, name: permanentTokenName(access), isPermanent: true, scopes: scopesOf(access), createdBy: null },
       ...{ createdAt, expiresAt: null, revokedAt, lastUsedAt: null },
     }),
   );
-  return [...views, ...named.map(({ tokenHash: _hidden, ...token }): TokenView => ({ ...token, isPermanent: false }))];
+  return [...views, ...namedTokens.map(({ tokenHash: _hidden, ...token }): TokenView => ({ ...token, isPermanent: false }))];
 }
 
 interface TokenIssue {
@@ -65,64 +68,64 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
 
   return {
     async listTokens(principal, instanceId) {
-      const visible = await findVisibleInstance(rules, principal, instanceId, 'use');
-      return visible.kind === 'seen' ? done(await viewsOf(rules, instanceId)) : visible;
+      const lookup = await findVisibleInstance(rules, principal, instanceId, 'use');
+      return lookup.kind === 'found' ? done(await viewsOf(rules, instanceId)) : lookup;
     },
 
     createToken: (principal, { instanceId, name, scopes, lifetimeMs }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const visible = await findVisibleInstance(rules, principal, instanceId, 'change');
-        if (visible.kind !== 'seen') return visible;
-        const valid = (await viewsOf(rules, instanceId)).filter((token) => !token.isPermanent && isValid(token));
-        if (valid.length >= LIMITS.maxNamedTokens)
+        const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
+        if (lookup.kind !== 'found') return lookup;
+        const validTokens = (await viewsOf(rules, instanceId)).filter((token) => !token.isPermanent && isValid(token));
+        if (validTokens.length >= LIMITS.maxNamedTokens)
           return refuse(
             'conflict',
             `a queue instance can have at most ${LIMITS.maxNamedTokens} valid named tokens; revoke one first`,
           );
         const expiresAt = lifetimeMs === null ? null : now() + lifetimeMs;
-        const issued = await issueToken(rules, principal, {
+        const newToken = await issueToken(rules, principal, {
           instanceId,
-          owner: visible.owner,
+          owner: lookup.owner,
           token: { name, scopes, expiresAt },
         });
-        if (!issued) throw new Error('a new token was not created');
-        return done(issued);
+        if (!newToken) throw new Error('the store did not create the new token');
+        return done(newToken);
       }),
 
     rotateToken: (principal, { instanceId, tokenId, overlapMs }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const visible = await findVisibleInstance(rules, principal, instanceId, 'change');
-        if (visible.kind !== 'seen') return visible;
-        const existing = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
-        if (!existing || !isValid(existing)) return notFound('valid token');
-        if (existing.isPermanent)
+        const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
+        if (lookup.kind !== 'found') return lookup;
+        const existingToken = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
+        if (!existingToken || !isValid(existingToken)) return notFound('valid token');
+        if (existingToken.isPermanent)
           return refuse(
             'conflict',
             'this token has no name and cannot be rotated; create a named token, use it, and then revoke this one',
           );
-        const { name, scopes, createdAt, expiresAt } = existing;
+        const { name, scopes, createdAt, expiresAt } = existingToken;
         const token = { name, scopes, expiresAt: expiresAt === null ? null : now() + (expiresAt - createdAt) };
         const replaces = { tokenId, expiresAt: now() + overlapMs };
-        const issued = await issueToken(rules, principal, { instanceId, owner: visible.owner, token, replaces });
+        const newToken = await issueToken(rules, principal, { instanceId, owner: lookup.owner, token, replaces });
         // The cached token has the old expiry.
         authority.dropRevoked(instanceId, [tokenId]);
-        return issued ? done(issued) : notFound('valid token');
+        return newToken ? done(newToken) : notFound('valid token');
       }),
 
     revokeToken: (principal, { instanceId, tokenId }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const visible = await findVisibleInstance(rules, principal, instanceId, 'change');
-        if (visible.kind !== 'seen') return visible;
-        const existing = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
-        if (!existing || existing.revokedAt !== null) return notFound('token');
-        const details = { tokenId, name: existing.name };
+        const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
+        if (lookup.kind !== 'found') return lookup;
+        const existingToken = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
+        if (!existingToken || existingToken.revokedAt !== null) return notFound('token');
+        const details = { tokenId, name: existingToken.name };
         const audit = rules.audit(principal, {
           action: 'queue.revoke-token',
           subject: instanceId,
           details,
-          accountIds: [visible.owner],
+          accountIds: [lookup.owner],
         });
-        if (existing.isPermanent) {
+        if (existingToken.isPermanent) {
           await authority.revoke(tokenId);
           await accounts.addAudit(audit);
           return done(null);

@@ -3,7 +3,7 @@
 import type { TokenRecord } from '../../ports/stores/account-store.js';
 import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
 
-/** Scope that an operation requires. `read`: the response would be useless without payloads. */
+/** Scope that an operation requires. It is `read` if the response would be useless without payloads. */
 export type TokenNeed = Exclude<TokenScope, 'connect' | `connect:${string}`>;
 
 export function permits(scopes: readonly TokenScope[], need: TokenNeed): boolean {
@@ -11,14 +11,14 @@ export function permits(scopes: readonly TokenScope[], need: TokenNeed): boolean
   return need === 'read-metadata' && scopes.includes('read');
 }
 
-/** Returns the reason why a token with these scopes must not connect a worker of the app, for the worker; null if it may. */
+/** Returns the error for a worker whose token may not connect workers of the app, or null if the token may. */
 export function connectProblem(scopes: readonly TokenScope[], app: string): string | null {
   if (scopes.includes('write') || scopes.includes('connect') || scopes.includes(`connect:${app}`)) return null;
   const required = `"connect:${app}", "connect" or "write"`;
   return `a worker of the app "${app}" requires a token with the scope ${required}; this token has: ${scopes.join(', ')}`;
 }
 
-/** Returns the scopes of a token that only has an access. */
+/** Returns the scopes of a permanent token, which has only an access. */
 export const scopesOf = (access: TokenRecord['access']): readonly TokenScope[] => [access === 'read-write' ? 'write' : 'read'];
 
 /** Name of the permanent tokens of an instance, for lists, the audit log and the author of a change. */

@@ -1,4 +1,4 @@
-/** Resources of the user: API keys, the accounts it can see, and their audit log. */
+/** Resources of the user: API keys, the accounts that the user can see, and their audit log. */
 import { LIMITS } from '../../config/limits.js';
 import type { ApiKeyRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';

@@ -1,7 +1,7 @@
 /** Maps an address to its network, because one host can use many IPv6 addresses of its network. */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
-const PRIVATE = new BlockList();
+const PRIVATE_NETWORKS = new BlockList();
 for (const [address, prefix] of [
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
@@ -10,19 +10,19 @@ for (const [address, prefix] of [
   ['172.16.0.0', 12],
   ['192.168.0.0', 16],
 ] as const)
-  PRIVATE.addSubnet(address, prefix, 'ipv4');
+  PRIVATE_NETWORKS.addSubnet(address, prefix, 'ipv4');
 for (const [address, prefix] of [
   ['::1', 128],
   ['fc00::', 7],
   ['fe80::', 10],
 ] as const)
-  PRIVATE.addSubnet(address, prefix, 'ipv6');
+  PRIVATE_NETWORKS.addSubnet(address, prefix, 'ipv6');
 
 /** Returns whether the address is private: many clients may share it behind a proxy or gateway. */
-export function isPrivateAddress(scoped: string): boolean {
-  const [address = ''] = scoped.split('%', 1);
+export function isPrivateAddress(addressWithZone: string): boolean {
+  const [address = ''] = addressWithZone.split('%', 1);
   const version = isIP(address);
-  return version !== 0 && PRIVATE.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  return version !== 0 && PRIVATE_NETWORKS.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
 const GROUPS = 8;

@@ -19,7 +19,7 @@ export interface FailedLoginLimits {
   readonly perAccountOrAddress: number;
   readonly windowMs: number;
   /** Maximum number of accounts and addresses in memory. */
-  readonly remembered: number;
+  readonly maxRemembered: number;
 }
 
 /** Email and address of a login attempt. All addresses of an IPv6 network count as one. */
@@ -40,16 +40,17 @@ export class FailedLogins {
   }
 
   /**
-   * Returns the wait before another attempt; 0 for none. `isKnownPlace`: the account has logged in from this address before.
+   * Returns the wait before another attempt in ms, 0 for none. `isKnownNetwork` is true if the account has logged in from the
+   * network of this address before.
    */
-  waitMs(attempt: LoginAttempt, isKnownPlace: boolean, now: number): number {
+  waitMs(attempt: LoginAttempt, isKnownNetwork: boolean, now: number): number {
     const { perAccountAndAddress, perAccountOrAddress } = this.limits;
-    const { account, network, both: accountAndNetwork } = keysOf(attempt);
-    if (isKnownPlace) return this.waitOf(accountAndNetwork, perAccountAndAddress, now);
+    const { account, network, accountAndNetwork } = keysOf(attempt);
+    if (isKnownNetwork) return this.waitMsOf(accountAndNetwork, perAccountAndAddress, now);
     return Math.max(
-      this.waitOf(accountAndNetwork, perAccountAndAddress, now),
-      this.waitOf(account, perAccountOrAddress, now),
-      this.isShared(attempt) ? 0 : this.waitOf(network, perAccountOrAddress, now),
+      this.waitMsOf(accountAndNetwork, perAccountAndAddress, now),
+      this.waitMsOf(account, perAccountOrAddress, now),
+      this.isShared(attempt) ? 0 : this.waitMsOf(network, perAccountOrAddress, now),
     );
   }
 
@@ -57,7 +58,7 @@ export class FailedLogins {
   waitMsOfAddress(address: string, now: number): number {
     const { network } = keysOf({ email: '', address });
     if (isPrivateAddress(address) || this.successfulUsers.has(network)) return 0;
-    return this.waitOf(network, this.limits.perAccountOrAddress, now);
+    return this.waitMsOf(network, this.limits.perAccountOrAddress, now);
   }
 
   /** Records a successful login. */
@@ -66,12 +67,12 @@ export class FailedLogins {
     const users = this.successfulUsers.get(network) ?? [];
     this.successfulUsers.delete(network);
     this.successfulUsers.set(network, users.includes(attempt.email) ? users : [...users, attempt.email].slice(-SHARED_BY));
-    forgetOldest(this.successfulUsers, this.limits.remembered);
+    forgetOldest(this.successfulUsers, this.limits.maxRemembered);
   }
 
   record(attempt: LoginAttempt, now: number): void {
     const { perAccountAndAddress, perAccountOrAddress } = this.limits;
-    const { account, network, both: accountAndNetwork } = keysOf(attempt);
+    const { account, network, accountAndNetwork } = keysOf(attempt);
     for (const [key, limit] of [
       [accountAndNetwork, perAccountAndAddress] as const,
       [account, perAccountOrAddress] as const,
@@ -81,7 +82,7 @@ export class FailedLogins {
       this.failures.delete(key);
       this.failures.set(key, times);
     }
-    forgetOldest(this.failures, this.limits.remembered);
+    forgetOldest(this.failures, this.limits.maxRemembered);
   }
 
   get size(): number {
@@ -93,7 +94,7 @@ export class FailedLogins {
     return (this.successfulUsers.get(keysOf(attempt).network)?.length ?? 0) >= SHARED_BY;
   }
 
-  private waitOf(key: string, limit: number, now: number): number {
+  private waitMsOf(key: string, limit: number, now: number): number {
     const times = this.failures.get(key) ?? [];
     const oldestCounted = times.at(-limit);
     if (times.length < limit || oldestCounted === undefined) return 0;
@@ -115,7 +116,7 @@ export const createFailedLogins = (): FailedLogins =>
     perAccountAndAddress: LIMITS.maxFailedLogins,
     perAccountOrAddress: LIMITS.maxFailedLoginsTotal,
     windowMs: LIMITS.failedLoginWindowMs,
-    remembered: LIMITS.rememberedLoginFailures,
+    maxRemembered: LIMITS.rememberedLoginFailures,
   });
 
 function keysOf({ email, address }: LoginAttempt) {
@@ -123,6 +124,6 @@ function keysOf({ email, address }: LoginAttempt) {
   return {
     account: JSON.stringify({ email }),
     network: JSON.stringify({ network }),
-    both: JSON.stringify([email, network]),
+    accountAndNetwork: JSON.stringify([email, network]),
   };
 }

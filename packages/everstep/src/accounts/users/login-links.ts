@@ -27,7 +27,7 @@ interface OpenLink {
 export class LoginLinks {
   private readonly elapsedMs: () => number;
   private readonly random: Random;
-  private open: OpenLink | null = null;
+  private openLink: OpenLink | null = null;
 
   /** @param elapsedMs a clock that never moves backwards, in ms */
   constructor(elapsedMs: () => number, random: Random) {
@@ -38,22 +38,22 @@ export class LoginLinks {
   /** Returns the secret of a new link. It replaces the previous link. */
   create(credential: LoginCredential): string {
     const secret = `lnk_${Buffer.from(this.random.bytes(SECRET_BYTES)).toString('base64url')}`;
-    this.open = { secretHash: hashOf(secret), credential, expiresAtMs: this.elapsedMs() + LIMITS.loginLinkMs };
+    this.openLink = { secretHash: hashOf(secret), credential, expiresAtMs: this.elapsedMs() + LIMITS.loginLinkMs };
     return secret;
   }
 
-  /** Returns the login page with the secret of a new link; null without a user. `dashboardUrl` has no slash at the end. */
+  /** Returns the URL of the login page with the secret of a new link; null without a user. `dashboardUrl` has no trailing slash. */
   pageUrl(dashboardUrl: string, user: { readonly adminEmail: string; readonly adminApiKey: string } | null): string | null {
     if (user === null) return null;
-    // In the fragment, which browsers do not send: the secret is in no access log.
+    // Browsers do not send the fragment, so the secret is in no access log.
     return `${dashboardUrl}/login#${this.create({ email: user.adminEmail, apiKey: user.adminApiKey })}`;
   }
 
   /** Returns the credential of the link and revokes the link; null if the secret is invalid, used or expired. */
   use(secret: string): LoginCredential | null {
-    const { open } = this;
-    if (open === null || !SECRET.test(secret) || hashOf(secret) !== open.secretHash) return null;
-    this.open = null;
-    return this.elapsedMs() < open.expiresAtMs ? open.credential : null;
+    const { openLink } = this;
+    if (openLink === null || !SECRET.test(secret) || hashOf(secret) !== openLink.secretHash) return null;
+    this.openLink = null;
+    return this.elapsedMs() < openLink.expiresAtMs ? openLink.credential : null;
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Records the networks from which users have logged in. Failed logins elsewhere do not delay a user at such a
- * network, even after a restart. Networks are stored as keyed hashes, so the store does not reveal where a user has
- * been.
+ * network, even after a restart. Networks are stored as keyed hashes, so the store does not reveal where users
+ * have logged in.
  */
 import { createHmac } from 'node:crypto';
 import type { AccountStore } from '../../ports/stores/account-store.js';
@@ -15,13 +15,14 @@ export interface LoginPlacesOptions {
   readonly accounts: Pick<AccountStore, 'secret' | 'lastLoginAt' | 'noteLogin'>;
 }
 
+/** A user, and the address of a login. The store keeps the hash of both as the place. */
 export interface LoginPlace {
   readonly userId: string;
   readonly address: string;
 }
 
-/** Time of the last recorded login from the network, Unix ms; null: never. */
-export type NotedAt = number | null;
+/** Time of the last recorded login from the network in Unix ms; null if there is none. */
+export type RecordedAt = number | null;
 
 export class LoginPlaces {
   private readonly options: LoginPlacesOptions;
@@ -32,14 +33,14 @@ export class LoginPlaces {
     this.ring = new KeyRing({ accounts: options.accounts, name: KEY_RINGS.places.name });
   }
 
-  async notedAt(place: LoginPlace): Promise<NotedAt> {
+  async recordedAt(place: LoginPlace): Promise<RecordedAt> {
     const { userId } = place;
     return this.options.accounts.lastLoginAt({ userId, place: await this.hashOf(place) });
   }
 
   /** Records a successful login. Rejects if it could not be stored. */
-  async note(place: LoginPlace, notedAt: NotedAt, at: number): Promise<void> {
-    if (notedAt !== null && at - notedAt < RECORD_AFTER_MS) return;
+  async note(place: LoginPlace, recordedAt: RecordedAt, at: number): Promise<void> {
+    if (recordedAt !== null && at - recordedAt < RECORD_AFTER_MS) return;
     const { userId } = place;
     await this.options.accounts.noteLogin({ userId, place: await this.hashOf(place), at });
   }

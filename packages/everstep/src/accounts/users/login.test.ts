@@ -48,7 +48,7 @@ beforeEach(async () => {
   restart = () => {
     ({ logIn } = createLogin({
       rules: new AccountRules({ accounts, now: () => at, random }),
-      failed: createFailedLogins(),
+      failedLogins: createFailedLogins(),
       log,
     }));
   };
@@ -243,7 +243,7 @@ test('a failed login is in the audit log of the account, without the submitted c
 });
 
 test('the memory for failures is limited, and the oldest entries are dropped first', () => {
-  const failed = new FailedLogins({ perAccountAndAddress: 1, perAccountOrAddress: 1, windowMs: 1_000, remembered: 6 });
+  const failed = new FailedLogins({ perAccountAndAddress: 1, perAccountOrAddress: 1, windowMs: 1_000, maxRemembered: 6 });
   const attempts = ['a', 'b', 'c'].map((name) => ({ email: name, address: name }));
   for (const attempt of attempts) failed.record(attempt, 0);
   assert.equal(failed.size, 6);

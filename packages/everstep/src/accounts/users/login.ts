@@ -8,20 +8,20 @@ import { hashOfApiKey } from './api-key-hash.js';
 import type { FailedLogins } from './failed-logins.js';
 import { LoginPlaces } from './login-places.js';
 
-/** Queried if there is no user, so that the login takes the same time. */
+/** Id that is queried if no user has the email, so that the login takes the same time. */
 const UNKNOWN_USER = 'usr_nobody';
-/** Compared if there is no key. No known value has this hash. */
+/** Hash that is always compared, even if the user has no key. No known value has it. */
 const NO_HASH = '0'.repeat(64);
 
-/** Returns whether one of the hashes matches. All are compared in any case. */
-function includesHash(hashes: readonly string[], hash: string): boolean {
+/** Returns whether one of the stored hashes matches. Compares all of them, so that the time does not reveal a match. */
+function includesHash(storedHashes: readonly string[], hash: string): boolean {
   const hashBytes = Buffer.from(hash, 'hex');
-  let equal = 0;
-  for (const hash of [NO_HASH, ...hashes]) {
-    const storedHash = Buffer.from(hash, 'hex');
-    equal += storedHash.length === hashBytes.length && timingSafeEqual(storedHash, hashBytes) ? 1 : 0;
+  let matches = 0;
+  for (const storedHash of [NO_HASH, ...storedHashes]) {
+    const storedBytes = Buffer.from(storedHash, 'hex');
+    matches += storedBytes.length === hashBytes.length && timingSafeEqual(storedBytes, hashBytes) ? 1 : 0;
   }
-  return equal > 0;
+  return matches > 0;
 }
 
 /** Failed logins without an account are only counted per day, under this id. */
@@ -31,47 +31,47 @@ const LOG_AFTER_MS = 60_000;
 
 export interface LoginOptions {
   readonly rules: AccountRules;
-  readonly failed: FailedLogins;
+  readonly failedLogins: FailedLogins;
   readonly log?: Pick<Log, 'warn'>;
 }
 
-export function createLogin({ rules, failed: failedLogins, log }: LoginOptions): Pick<AccountService, 'logIn' | 'loginWaitMs'> {
+export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<AccountService, 'logIn' | 'loginWaitMs'> {
   const { accounts, now } = rules;
   const places = new LoginPlaces({ accounts });
-  let unknown = { failures: 0, loggedAt: Number.NEGATIVE_INFINITY };
+  let unknownEmails = { failures: 0, loggedAt: Number.NEGATIVE_INFINITY };
 
   /** Makes a durable write like the one for a known user, so that both take the same time. */
-  async function countUnknown(): Promise<void> {
+  async function countUnknownEmail(): Promise<void> {
     const at = now();
-    unknown = { ...unknown, failures: unknown.failures + 1 };
-    if (at - unknown.loggedAt >= LOG_AFTER_MS) {
-      log?.warn({ failures: unknown.failures }, 'login attempts failed for unknown email addresses');
-      unknown = { failures: 0, loggedAt: at };
+    unknownEmails = { ...unknownEmails, failures: unknownEmails.failures + 1 };
+    if (at - unknownEmails.loggedAt >= LOG_AFTER_MS) {
+      log?.warn({ failures: unknownEmails.failures }, 'login attempts failed for unknown email addresses');
+      unknownEmails = { failures: 0, loggedAt: at };
     }
     await accounts.countOfDay([{ instanceId: INSTALLATION, what: 'unknown-login', count: 1, at }]);
   }
 
   async function logIn({ email: rawEmail, apiKey, address }: Parameters<AccountService['logIn']>[0]): Promise<Login> {
-    // One character over the limit, so a longer email never matches a user.
+    // Keeps one character more than the limit, so that a longer email never matches a user.
     const email = rawEmail.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
     const user = await accounts.findUserByEmail({ email });
     const place = { userId: user?.userId ?? UNKNOWN_USER, address };
-    const [keys, notedAt] = await Promise.all([accounts.listApiKeys({ userId: place.userId }), places.notedAt(place)]);
-    // No wait may occur from here to the count, so that concurrent attempts are counted one by one.
-    const retryAfterMs = failedLogins.waitMs({ email, address }, notedAt !== null, now());
+    const [keys, recordedAt] = await Promise.all([accounts.listApiKeys({ userId: place.userId }), places.recordedAt(place)]);
+    // Nothing may be awaited from here to the count, so that concurrent attempts are counted one by one.
+    const retryAfterMs = failedLogins.waitMs({ email, address }, recordedAt !== null, now());
     if (retryAfterMs > 0) return { kind: 'wait', retryAfterMs };
     const mayLogIn = user !== null && user.disabledAt === undefined;
-    const valid = keys.filter(({ revokedAt }) => mayLogIn && revokedAt === undefined);
-    const hashBytes = hashOfApiKey(apiKey);
-    const isKnown = includesHash(
-      valid.map(({ keyHash }) => keyHash),
-      hashBytes,
+    const validKeys = keys.filter(({ revokedAt }) => mayLogIn && revokedAt === undefined);
+    const sentHash = hashOfApiKey(apiKey);
+    const hasMatch = includesHash(
+      validKeys.map(({ keyHash }) => keyHash),
+      sentHash,
     );
     // The time may reveal the matching key, but only to a caller who has it.
-    const matchingKey = isKnown ? valid.find(({ keyHash }) => keyHash === hashBytes) : undefined;
+    const matchingKey = hasMatch ? validKeys.find(({ keyHash }) => keyHash === sentHash) : undefined;
     if (user && matchingKey) {
       // The login succeeds even if it cannot be recorded. The next login tries again.
-      await places.note(place, notedAt, now()).catch(() => {});
+      await places.note(place, recordedAt, now()).catch(() => {});
       failedLogins.recordSuccess({ email, address });
       const { apiKeyId } = matchingKey;
       return { kind: 'in', principal: { user, address, apiKeyId }, apiKeyId };
@@ -82,7 +82,7 @@ export function createLogin({ rules, failed: failedLogins, log }: LoginOptions):
       const { userId } = user;
       const change = { action: 'login.fail', subject: userId, accountIds: [userId] };
       await accounts.addAudit(rules.audit({ user, address }, change));
-    } else await countUnknown();
+    } else await countUnknownEmail();
     return { kind: 'refused' };
   }
 

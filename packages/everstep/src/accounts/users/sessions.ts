@@ -8,7 +8,7 @@ import type { AccountService, Principal, Session, StartedSession } from '../acco
 /** Format of a secret. Prefix `eh` is for the https cookie, see `http-api/sessions/cookie.ts`. */
 const SECRET = /^e[hs]_[A-Za-z0-9_-]{43}$/;
 /** Extending a session is a write, so it does not happen with every request. */
-const MOVE_AFTER_MS = 10 * 60_000;
+const EXTEND_AFTER_MS = 10 * 60_000;
 
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 /** Derived from the secret, so nothing else must be stored. It does not reveal the secret. */
@@ -29,11 +29,11 @@ const SESSION_ID_LENGTH = 32;
 /** The id does not reveal the secret, which has more bits. */
 const idOf = (sessionHash: string): string => `ses_${sessionHash.slice(0, SESSION_ID_LENGTH)}`;
 
-/** Way in which a session was started: with an API key or an identity provider. */
+/** What a session was started with: an API key or an identity provider. */
 export type SessionOrigin = { readonly apiKeyId: string } | { readonly issuer: string };
 
 export interface Sessions extends SessionPart {
-  /** Returns null if the user was disabled or the key revoked in the meantime. */
+  /** Starts a session. Returns null if the user was disabled or the key was revoked in the meantime. */
   start(principal: Principal, by: SessionOrigin, isHttps: boolean): Promise<StartedSession | null>;
 }
 
@@ -92,7 +92,7 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
         return null;
       }
       const expiresAt = endAt(session.createdAt);
-      if (expiresAt - session.expiresAt < MOVE_AFTER_MS) return toSession(secret, { user, address }, session);
+      if (expiresAt - session.expiresAt < EXTEND_AFTER_MS) return toSession(secret, { user, address }, session);
       await accounts.extendSession({ sessionHash, expiresAt });
       return toSession(secret, { user, address }, { ...session, expiresAt });
     },

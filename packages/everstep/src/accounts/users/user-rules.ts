@@ -44,13 +44,14 @@ const auditOf = (
 export function createUserRules(rules: AccountRules): UserPart {
   const { accounts, now } = rules;
 
-  /** Finds the user for an operator or, with `self`, for the user itself. Other callers get not-found. */
+  /** Finds a user for an operator or, if `allowedCaller` permits, for that user. Other callers get `not-found`. */
   async function find(
     { user: caller }: Principal,
     userId: string,
-    self: 'self' | 'operator',
+    allowedCaller: 'operator' | 'operator-or-self',
   ): Promise<{ readonly kind: 'found'; readonly user: UserRecord } | Refusal> {
-    const isAllowed = (self === 'self' && caller.userId === userId) || (await isOperator(rules, caller.userId));
+    const isAllowed =
+      (allowedCaller === 'operator-or-self' && caller.userId === userId) || (await isOperator(rules, caller.userId));
     const user = isAllowed ? await accounts.findUser({ userId }) : null;
     return user ? { kind: 'found', user } : notFound(USER);
   }
@@ -74,7 +75,7 @@ export function createUserRules(rules: AccountRules): UserPart {
 
     deleteUser: (principal, { userId, successorId }) =>
       rules.inTurn(async () => {
-        const target = await find(principal, userId, 'self');
+        const target = await find(principal, userId, 'operator-or-self');
         if (target.kind !== 'found') return target;
         const entry = auditOf(rules, principal, 'user.delete', target.user, { handedOverTo: successorId });
         const result = await accounts.deleteUser({ userId, successorId, audit: entry });
@@ -91,18 +92,18 @@ export function createUserRules(rules: AccountRules): UserPart {
         }
       }),
 
-    setOperator: (principal, { userId, isOperator: isGranted }) =>
+    setOperator: (principal, { userId, isOperator: shouldGrant }) =>
       rules.inTurn(async () => {
         const target = await find(principal, userId, 'operator');
         if (target.kind !== 'found') return target;
-        if (isGranted && target.user.disabledAt !== undefined)
+        if (shouldGrant && target.user.disabledAt !== undefined)
           return refuse('conflict', 'the user is disabled; enable the user first');
-        const entry = auditOf(rules, principal, isGranted ? 'user.grant-operator' : 'user.revoke-operator', target.user);
-        return outcomeOf(await accounts.setOperator({ userId, isOperator: isGranted, audit: entry }));
+        const entry = auditOf(rules, principal, shouldGrant ? 'user.grant-operator' : 'user.revoke-operator', target.user);
+        return outcomeOf(await accounts.setOperator({ userId, isOperator: shouldGrant, audit: entry }));
       }),
 
     async listApiKeysOf(principal, userId) {
-      const target = await find(principal, userId, 'self');
+      const target = await find(principal, userId, 'operator-or-self');
       return target.kind === 'found' ? done(await accounts.listApiKeys({ userId })) : target;
     },
 
@@ -125,7 +126,7 @@ export function createUserRules(rules: AccountRules): UserPart {
 
     endSessionsOf: (principal, userId) =>
       rules.inTurn(async () => {
-        const target = await find(principal, userId, 'self');
+        const target = await find(principal, userId, 'operator-or-self');
         if (target.kind !== 'found') return target;
         await accounts.deleteSessions({ userId, audit: auditOf(rules, principal, 'session.end-all', target.user) });
         return done(null);

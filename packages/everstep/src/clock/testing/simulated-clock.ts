@@ -11,7 +11,7 @@ export class SimulatedClock implements Clock {
   private time: number;
   private order = 0;
   private timers: Timer[] = [];
-  private turn: (() => void)[] = [];
+  private turnCallbacks: (() => void)[] = [];
 
   constructor(startMs: number) {
     this.time = startMs;
@@ -30,7 +30,7 @@ export class SimulatedClock implements Clock {
   }
 
   endOfTurn(fire: () => void): void {
-    this.turn.push(fire);
+    this.turnCallbacks.push(fire);
   }
 
   /** Resolves after `delayMs` of simulated time. */
@@ -40,9 +40,9 @@ export class SimulatedClock implements Clock {
 
   /** Runs the callbacks of this turn. Returns false if there were none. */
   runTurn(): boolean {
-    if (this.turn.length === 0) return false;
-    const callbacks = this.turn;
-    this.turn = [];
+    if (this.turnCallbacks.length === 0) return false;
+    const callbacks = this.turnCallbacks;
+    this.turnCallbacks = [];
     for (const callback of callbacks) callback();
     return true;
   }
@@ -63,9 +63,9 @@ export class SimulatedClock implements Clock {
 }
 
 /** Returns the clock for a process: after its death, none of its timers fires and none of its callbacks runs. */
-export function clockUntil(dead: () => boolean, clock: Clock): Clock {
+export function clockUntil(isDead: () => boolean, clock: Clock): Clock {
   const unlessDead = (fire: () => void) => (): void => {
-    if (!dead()) fire();
+    if (!isDead()) fire();
   };
   return {
     now: () => clock.now(),

@@ -85,7 +85,7 @@ const ALERT_KINDS = [
   'budget',
   'store-trouble',
 ] as const;
-const time = (description: string) =>
+const optionalTimeMs = (description: string) =>
   Type.Optional(Type.Integer({ minimum: LIMITS.minAlertTimeMs, maximum: LIMITS.maxAlertTimeMs, description }));
 
 export const AlertConditionSchema = Type.Object(
@@ -133,8 +133,8 @@ export const AlertConditionSchema = Type.Object(
         description: 'For `pending-age`: a queue of messages.',
       }),
     ),
-    maxAgeMs: time('For `pending-age` and `run-age`: the age in milliseconds.'),
-    forMs: time('For `schedule-missed` and `no-worker`: how long the condition must hold, in milliseconds.'),
+    maxAgeMs: optionalTimeMs('For `pending-age` and `run-age`: the age in milliseconds.'),
+    forMs: optionalTimeMs('For `schedule-missed` and `no-worker`: how long the condition must hold, in milliseconds.'),
   },
   { ...NO_OTHER_PROPERTIES, description: 'Condition of an alert rule. Fields that the kind does not use are rejected.' },
 );

@@ -1,2 +1,2 @@
-/** Schema option of objects without unknown properties. */
+/** Schema option that rejects unknown properties of an object. */
 export const NO_OTHER_PROPERTIES = { additionalProperties: false } as const;

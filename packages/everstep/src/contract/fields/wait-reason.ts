@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { WAIT_KINDS } from '../states.js';
 import { NO_OTHER_PROPERTIES } from './no-other-properties.js';
 
-const unixMs = (description: string, kind = '') =>
+const optionalUnixMs = (description: string, kind = '') =>
   Type.Optional(
     Type.Integer({ format: 'int64', description: `${kind === '' ? '' : `For ${kind}: `}${description}, in Unix milliseconds.` }),
   );
@@ -12,11 +12,11 @@ export const Reason = Type.Object(
   {
     kind: Type.Enum([...WAIT_KINDS, 'in-flight'], { type: 'string' }),
     message: Type.String({ description: 'One sentence that explains the reason.' }),
-    at: unixMs('time when the delivery is due', '`not-before` and `retry`'),
-    until: unixMs('time when the wait ends automatically', '`sleeping`, `waiting-for-event` and `flow-control`'),
+    at: optionalUnixMs('time when the delivery is due', '`not-before` and `retry`'),
+    until: optionalUnixMs('time when the wait ends automatically', '`sleeping`, `waiting-for-event` and `flow-control`'),
     eventIds: Type.Optional(Type.Array(Type.String())),
     workflowRunId: Type.Optional(Type.String({ description: 'For `waiting-for-run`: id of the invoked run.' })),
-    workflowCreatedAt: unixMs('time when the invoked run was created', '`waiting-for-run`'),
+    workflowCreatedAt: optionalUnixMs('time when the invoked run was created', '`waiting-for-run`'),
     retry: Type.Optional(Type.Integer({ description: 'Number of the next retry, starting at 1.' })),
     maxRetries: Type.Optional(Type.Integer()),
     error: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
@@ -37,10 +37,10 @@ export const Reason = Type.Object(
     ),
     origin: Type.Optional(Type.String({ description: 'For `destination-held`: scheme, host and port.' })),
     heldBy: Type.Optional(Type.Enum(['breaker', 'hand'], { type: 'string' })),
-    heldSince: unixMs('time when the destination was held', '`destination-held`'),
+    heldSince: optionalUnixMs('time when the destination was held', '`destination-held`'),
     reason: Type.Optional(Type.String({ description: 'For `destination-held`: why the destination is held.' })),
-    nextProbeAt: unixMs('time when the next probe delivery is sent', '`destination-held`'),
-    since: unixMs('time since which no worker that serves the workflow has been connected', '`no-worker`'),
+    nextProbeAt: optionalUnixMs('time when the next probe delivery is sent', '`destination-held`'),
+    since: optionalUnixMs('time since which no worker that serves the workflow has been connected', '`no-worker`'),
     url: Type.Optional(Type.String({ description: 'For `in-flight` and `no-worker`: URL of the request.' })),
   },
   { ...NO_OTHER_PROPERTIES, description: 'Reason why a run is waiting. `kind` determines which other fields are present.' },

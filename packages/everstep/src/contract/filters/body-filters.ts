@@ -26,21 +26,21 @@ function maxItemsOf(filter: Filter): number {
   if (filter.kind === 'choices') return filter.values.length;
   return LIMITS[(filter.kind === 'texts' ? filter.maxItems : undefined) ?? 'maxFilterValues'];
 }
-const several = (filter: Filter) => ({ minItems: 1, maxItems: maxItemsOf(filter) });
+const arrayOptions = (filter: Filter) => ({ minItems: 1, maxItems: maxItemsOf(filter) });
 
 /** Optional properties of a schema, one for each filter. */
-export type FilterProperties<Asked extends object> = {
-  -readonly [Name in keyof Asked]-?: TOptional<TUnsafe<NonNullable<Asked[Name]>>>;
+export type FilterProperties<Values extends object> = {
+  -readonly [Name in keyof Values]-?: TOptional<TUnsafe<NonNullable<Values[Name]>>>;
 };
 
-/** Returns the properties of a schema, with one schema for each filter. It accepts the values that the kind declares. */
-export const propertiesOf = <Asked extends object>(
+/** Returns the properties of a schema, one for each filter of the table. */
+export const propertiesOf = <Values extends object>(
   table: FilterTable,
   schemaOf: (filter: Filter) => TSchema,
-): FilterProperties<Asked> =>
+): FilterProperties<Values> =>
   Object.fromEntries(
     Object.entries(table).map(([name, filter]) => [name, Type.Optional(schemaOf(filter))]),
-  ) as FilterProperties<Asked>;
+  ) as FilterProperties<Values>;
 
 /** Properties of a body. A filter with several values is an array. */
 export const bodyFilters = <Table extends FilterTable>(table: Table): FilterProperties<RequestFilters<Table>> =>
@@ -48,7 +48,7 @@ export const bodyFilters = <Table extends FilterTable>(table: Table): FilterProp
     const { description } = filter;
     if (hasOneValue(filter)) return valueSchema(filter, { description });
     return Type.Array(valueSchema(filter), {
-      ...several(filter),
+      ...arrayOptions(filter),
       description: `${description}. Matches any of the given values.`,
     });
   });
@@ -58,7 +58,7 @@ export const oneOrMoreFilters = <Table extends FilterTable>(table: Table): Filte
   propertiesOf<OneOrMoreFilters<Table>>(table, (filter) => {
     const { description } = filter;
     if (hasOneValue(filter)) return valueSchema(filter, { description });
-    return Type.Union([valueSchema(filter), Type.Array(valueSchema(filter), several(filter))], {
+    return Type.Union([valueSchema(filter), Type.Array(valueSchema(filter), arrayOptions(filter))], {
       description: `${description}. Give one value, or several to match any of them.`,
     });
   });

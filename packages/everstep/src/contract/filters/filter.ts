@@ -29,22 +29,22 @@ type Values =
   /** A duration in milliseconds, inclusive. */
   | { readonly kind: 'duration' }
   | { readonly kind: 'text'; readonly maxLength: LimitName }
-  /** `one`: a request has at most one value. `maxItems`: maximum number of values in a body. Default: `maxFilterValues`. */
+  /** If `hasOneValue` is set, a request has at most one value. A body has at most `maxItems` values; default: `maxFilterValues`. */
   | {
       readonly kind: 'texts';
       readonly maxLength: LimitName;
       readonly maxItems?: LimitName;
       readonly comma?: CommaRule;
-      readonly one?: true;
+      readonly hasOneValue?: true;
     }
   /** Texts that match a pattern. */
   | { readonly kind: 'patterns'; readonly pattern: PatternName }
-  /** `stored`: the value of the store filter for each value of the request. Absent: the values are the same. */
+  /** `stored` maps the values of the request to those of the store filter. By default they are the same. */
   | {
       readonly kind: 'choices';
       readonly values: readonly string[];
       readonly stored?: Readonly<Record<string, string>>;
-      readonly one?: true;
+      readonly hasOneValue?: true;
     }
   | { readonly kind: 'numbers'; readonly minimum: number; readonly maximum: number };
 
@@ -54,17 +54,18 @@ export type Filter<Field extends string = string> = Values & {
   readonly field: Field;
   /** Documentation: a noun phrase without a period if the filter accepts several values, otherwise a sentence. */
   readonly description: string;
-  /** Name in the dashboard. Absent: the dashboard does not show the filter. */
+  /** Name in the dashboard, which shows only filters that have one. */
   readonly label?: string;
-  /** Option of the command line, and its help after "runs" or "dead letters". Absent: no option. */
+  /** Option of the command line, if there is one, and its help, which follows "runs" or "dead letters". */
   readonly option?: { readonly flag: string; readonly help: string };
 };
 
-/** Whether the store filter has one value instead of a list. */
+/** Returns whether the store filter has one value instead of a list. */
 export const isSingle = ({ kind }: Filter): boolean => kind === 'time' || kind === 'duration' || kind === 'text';
 
-/** Whether a request has at most one value of the filter. */
-export const hasOneValue = (filter: Filter): boolean => isSingle(filter) || ('one' in filter && filter.one === true);
+/** Returns whether a request has at most one value of the filter. */
+export const hasOneValue = (filter: Filter): boolean =>
+  isSingle(filter) || ('hasOneValue' in filter && filter.hasOneValue === true);
 
 /** Filters by their names in requests. */
 export type FilterTable<Field extends string = string> = Readonly<Record<string, Filter<Field>>>;
@@ -76,7 +77,7 @@ type OneValue<F> = F extends { readonly kind: 'time' | 'duration' | 'numbers' }
     : string;
 
 /** Value of a filter in a request. */
-type RequestValue<F> = F extends { readonly kind: 'time' | 'duration' | 'text' } | { readonly one: true }
+type RequestValue<F> = F extends { readonly kind: 'time' | 'duration' | 'text' } | { readonly hasOneValue: true }
   ? OneValue<F>
   : OneValue<F>[];
 

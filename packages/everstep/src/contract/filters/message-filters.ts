@@ -3,7 +3,7 @@ import type { DeadLetterFilter, RunFilter } from '../../ports/stores/filters.js'
 import type { FilterTable } from './filter.js';
 import { TRIGGER_FILTERS } from './run-filters.js';
 
-const { option: _ofCallerIp, ...CALLER_IP } = TRIGGER_FILTERS.callerIp;
+const { option: _unusedOption, ...CALLER_IP } = TRIGGER_FILTERS.callerIp;
 
 /** Filters of messages, their dead letters and their events. */
 export const COMMON_FILTERS = {
@@ -40,13 +40,13 @@ export const COMMON_FILTERS = {
   fromDate: {
     kind: 'time',
     field: 'fromDate',
-    description: 'At or after this time, Unix ms',
+    description: 'Only items at or after this time, in Unix milliseconds.',
     option: { flag: '--since <instant>', help: 'at or after this time: Unix ms or a date' },
   },
   toDate: {
     kind: 'time',
     field: 'toDate',
-    description: 'At or before this time, Unix ms',
+    description: 'Only items at or before this time, in Unix milliseconds.',
     option: { flag: '--until <instant>', help: 'at or before this time' },
   },
   ...TRIGGER_FILTERS,

@@ -78,7 +78,7 @@ export const INDEXED_RUN_FILTERS = {
   },
   workflowUrl: {
     kind: 'texts',
-    one: true,
+    hasOneValue: true,
     maxLength: 'maxWorkflowUrlLength',
     field: 'workflowUrls',
     description: 'URL of the workflow.',
@@ -87,7 +87,7 @@ export const INDEXED_RUN_FILTERS = {
   },
   state: {
     kind: 'choices',
-    one: true,
+    hasOneValue: true,
     values: RUN_STATES,
     stored: STATUS_OF_STATE,
     field: 'statuses',

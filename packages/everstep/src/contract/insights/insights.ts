@@ -85,7 +85,7 @@ export const InstanceInsights = Type.Object(
         {
           workflowUrl: Type.Union([Type.String(), Type.Null()], {
             description:
-              'Null: all further workflows together, because at most 50 workflows per hour, and 100 per day, have their own counters.',
+              'Null for all other workflows together, because at most 50 workflows per hour, and 100 per day, have their own counters.',
           }),
           ...COUNTS,
         },
@@ -116,7 +116,7 @@ export const WorkflowInsights = Type.Object(
         {
           stepName: Type.Union([Type.String(), Type.Null()], {
             description:
-              'Empty: the code between steps. Null: all further steps together, because at most 20 steps per hour have their own counters.',
+              'Empty for the code between steps. Null for all other steps together, because at most 20 steps per hour have their own counters.',
           }),
           finished: count('Number of recorded results.'),
           failedAttempts: count('Number of failed attempts.'),

@@ -62,7 +62,7 @@ export const ListSummary = Type.Object(
         ),
         Type.Null(),
       ],
-      { description: 'Null: all entries are counted.' },
+      { description: 'Null if all entries are counted.' },
     ),
     topValues: Type.Union([TopValues, Type.Null()], { description: 'Null if no field was requested.' }),
   },

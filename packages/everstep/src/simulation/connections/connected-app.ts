@@ -5,7 +5,7 @@ import type { Worker } from '../../../../sdk/dist/worker/worker.js';
 import type { SocketConstructor, SocketLike } from '../../../../sdk/dist/worker/worker-connection.js';
 import type { WorkerTime } from '../../../../sdk/dist/worker/worker-time.js';
 import { CutConnection, type FrameNetwork } from './cut-connection.js';
-import type { ServiceDoor } from './worker-listener.js';
+import type { WorkerListener } from './worker-listener.js';
 
 const SOCKET_STATE = { connecting: 0, open: 1, closed: 3 } as const;
 const DRAIN_GRACE_MS = 5_000;
@@ -19,19 +19,19 @@ export interface ConnectedAppOptions {
   /** Returns the workflows of a new process. */
   readonly startApp: () => Workflows;
   /** Returns the server that currently accepts connections. */
-  readonly service: () => ServiceDoor;
+  readonly service: () => WorkerListener;
 }
 
 /** One process of the app. */
 interface Process {
   readonly worker: Worker;
-  dead: boolean;
-  readonly connections: Map<CutConnection, ServiceDoor>;
+  isDead: boolean;
+  readonly connections: Map<CutConnection, WorkerListener>;
 }
 
 export class ConnectedApp {
   /** Number of requests that are being processed in real time. Simulated time does not advance during them. */
-  busy = 0;
+  busyCount = 0;
   private readonly options: ConnectedAppOptions;
   private readonly processes: Process[];
 
@@ -42,14 +42,14 @@ export class ConnectedApp {
 
   private start(index: number): Process {
     const { app, network, startApp } = this.options;
-    const process: Omit<Process, 'worker'> = { dead: false, connections: new Map() };
+    const process: Omit<Process, 'worker'> = { isDead: false, connections: new Map() };
     const worker = startWorker(
       {
         ...{ app, baseUrl: 'http://everstep', token: 'a token', host: `worker ${index}`, drainOn: [] },
-        workflows: this.watched(startApp()),
+        workflows: this.countRequests(startApp()),
         maxConcurrency: network.faults.maxConcurrency,
         onProblem: () => {},
-        WebSocket: this.socketsOf(index, process),
+        WebSocket: this.socketConstructorOf(index, process),
       },
       Object.keys(startApp()),
       this.timeOf(process),
@@ -57,10 +57,10 @@ export class ConnectedApp {
     return Object.assign(process, { worker });
   }
 
-  private timeOf(process: { readonly dead: boolean }): WorkerTime {
+  private timeOf(process: { readonly isDead: boolean }): WorkerTime {
     const { clock, random } = this.options.network;
     const unlessDead = (fire: () => void) => () => {
-      if (!process.dead) fire();
+      if (!process.isDead) fire();
     };
     return {
       now: () => clock.now(),
@@ -71,29 +71,29 @@ export class ConnectedApp {
     };
   }
 
-  /** Returns the workflows, counting the requests in progress. */
-  private watched(workflows: Workflows): Workflows {
-    const watch = (endpoint: WorkflowEndpoint): WorkflowEndpoint => ({
+  /** Returns the workflows, with their requests in progress counted. */
+  private countRequests(workflows: Workflows): Workflows {
+    const countRequestsOf = (endpoint: WorkflowEndpoint): WorkflowEndpoint => ({
       ...endpoint,
       workflow: {
         ...endpoint.workflow,
         answer: async (frame) => {
-          this.busy++;
+          this.busyCount++;
           try {
             return await endpoint.workflow.answer(frame);
           } finally {
-            this.busy--;
+            this.busyCount--;
           }
         },
       },
     });
-    return Object.fromEntries(Object.entries(workflows).map(([name, endpoint]) => [name, watch(endpoint)]));
+    return Object.fromEntries(Object.entries(workflows).map(([name, endpoint]) => [name, countRequestsOf(endpoint)]));
   }
 
   /** Returns the constructor of the sockets of a process. */
-  private socketsOf(index: number, process: Omit<Process, 'worker'>): SocketConstructor {
+  private socketConstructorOf(index: number, process: Omit<Process, 'worker'>): SocketConstructor {
     const { network, service } = this.options;
-    const received = (connection: CutConnection): boolean => this.injectFault(index, connection);
+    const injectFault = (connection: CutConnection): boolean => this.injectFault(index, connection);
     return class implements SocketLike {
       readyState: number = SOCKET_STATE.connecting;
       binaryType = 'blob';
@@ -101,12 +101,12 @@ export class ConnectedApp {
       private readonly listeners = new Map<string, Listener[]>();
 
       constructor() {
-        const door = service();
-        process.connections.set(this.connection, door);
+        const listener = service();
+        process.connections.set(this.connection, listener);
         this.connection.attach('worker', {
           message: (data) => {
             this.emit('message', { data });
-            received(this.connection);
+            injectFault(this.connection);
           },
           ended: (reason) => {
             this.readyState = SOCKET_STATE.closed;
@@ -115,9 +115,9 @@ export class ConnectedApp {
           },
         });
         network.clock.setTimer(network.clock.now() + network.random.below(network.faults.maxDelayMs), () => {
-          if (process.dead || !this.connection.isOpenFor('worker')) return;
+          if (process.isDead || !this.connection.isOpenFor('worker')) return;
           this.readyState = SOCKET_STATE.open;
-          door.accept(this.connection);
+          listener.accept(this.connection);
           this.emit('open', {});
         });
       }
@@ -135,7 +135,7 @@ export class ConnectedApp {
         this.connection.close('worker', '');
       }
       private emit(type: string, event: Parameters<Listener>[0]): void {
-        if (!process.dead) for (const listener of this.listeners.get(type) ?? []) listener(event);
+        if (!process.isDead) for (const listener of this.listeners.get(type) ?? []) listener(event);
       }
     };
   }
@@ -144,9 +144,9 @@ export class ConnectedApp {
   private injectFault(index: number, connection: CutConnection): boolean {
     const { random, faults } = this.options.network;
     const process = this.processes[index];
-    if (!process || process.dead) return false;
+    if (!process || process.isDead) return false;
     if (faults.restartWorker > 0 && random.chance(faults.restartWorker)) {
-      process.dead = true;
+      process.isDead = true;
       for (const connection of process.connections.keys()) connection.kill('worker');
       this.processes[index] = this.start(index);
     } else if (faults.drain > 0 && random.chance(faults.drain)) {

@@ -1,14 +1,15 @@
 /**
- * A connection between a worker and the server in simulated time. It delays messages and keeps their order. It is cut before
- * or after any message, and may do so without a notice to either side.
+ * A connection between a worker and the server in simulated time. It delays messages and keeps their order. It can be cut
+ * before or after any message, with or without a notice to the two sides.
  */
 import type { SeededRandom } from '../../clock/testing/seeded-random.js';
 import type { SimulatedClock } from '../../clock/testing/simulated-clock.js';
 
 /** Faults of connections, as probabilities per message. */
 export interface ConnectionFaults {
-  /** Number of worker processes, and of requests that each handles at the same time. */
+  /** Number of worker processes. */
   readonly workers: number;
+  /** Maximum number of requests that a worker handles at the same time. */
   readonly maxConcurrency: number;
   /** Probability that the connection is cut at the message, which arrives in half of the cases. */
   readonly cut: number;
@@ -33,8 +34,9 @@ export class FrameNetwork {
   readonly clock: SimulatedClock;
   readonly random: SeededRandom;
   faults: ConnectionFaults;
-  /** Messages that have arrived or were lost. */
+  /** Number of messages that have arrived or were lost. */
   messages = 0;
+  /** Number of connections that were cut. */
   cuts = 0;
 
   constructor(clock: SimulatedClock, random: SeededRandom, faults: ConnectionFaults) {
@@ -55,7 +57,7 @@ export class FrameNetwork {
   }
 }
 
-export type Side = 'worker' | 'service';
+export type Side = 'worker' | 'server';
 
 /** One side of a connection. */
 export interface Receiver {
@@ -64,14 +66,14 @@ export interface Receiver {
   ended(reason: string): void;
 }
 
-const otherSide = (side: Side): Side => (side === 'worker' ? 'service' : 'worker');
+const otherSide = (side: Side): Side => (side === 'worker' ? 'server' : 'worker');
 
 export class CutConnection {
   private readonly network: FrameNetwork;
   private readonly receivers: Partial<Record<Side, Receiver>> = {};
-  private readonly hasEnded: Record<Side, boolean> = { worker: false, service: false };
+  private readonly hasEnded: Record<Side, boolean> = { worker: false, server: false };
   /** Times when the last message to each side arrives. */
-  private readonly lastArrival: Record<Side, number> = { worker: 0, service: 0 };
+  private readonly lastArrival: Record<Side, number> = { worker: 0, server: 0 };
   private isCut = false;
   private isSilent = false;
 
@@ -79,7 +81,7 @@ export class CutConnection {
     this.network = network;
   }
 
-  /** Sets what receives the messages to a side. */
+  /** Sets the receiver of the messages to a side. */
   attach(side: Side, receiver: Receiver): void {
     this.receivers[side] = receiver;
   }
@@ -91,7 +93,7 @@ export class CutConnection {
   send(from: Side, text: string): void {
     if (!this.isOpenFor(from)) return;
     const to = otherSide(from);
-    this.later(to, () => this.arrive(to, text));
+    this.schedule(to, () => this.arrive(to, text));
   }
 
   /** Ends the connection. The other side notices it after the messages that were sent. */
@@ -99,7 +101,7 @@ export class CutConnection {
     if (this.hasEnded[from]) return;
     this.hasEnded[from] = true;
     const to = otherSide(from);
-    this.later(to, () => {
+    this.schedule(to, () => {
       if (!this.isSilent) this.end(to, reason);
     });
   }
@@ -114,7 +116,7 @@ export class CutConnection {
     if (this.isCut) return;
     this.isCut = true;
     this.network.cuts++;
-    for (const side of ['worker', 'service'] as const) this.later(side, () => this.end(side, 'the connection was cut'));
+    for (const side of ['worker', 'server'] as const) this.schedule(side, () => this.end(side, 'the connection was cut'));
   }
 
   private arrive(to: Side, text: string): void {
@@ -141,7 +143,7 @@ export class CutConnection {
     this.receivers[side]?.ended(reason);
   }
 
-  private later(to: Side, work: () => void): void {
+  private schedule(to: Side, work: () => void): void {
     const { clock, random, faults } = this.network;
     const at = Math.max(this.lastArrival[to], clock.now() + random.below(faults.maxDelayMs));
     this.lastArrival[to] = at;

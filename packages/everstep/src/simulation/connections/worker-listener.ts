@@ -8,15 +8,15 @@ import type { CutConnection } from './cut-connection.js';
 const HEARTBEAT_MS = 15_000;
 const MAX_FRAME_BYTES = 1_000_000;
 
-export class ServiceDoor {
+export class WorkerListener {
   readonly pools: WorkerPools;
   private readonly instanceId: string;
   private readonly clock: Clock;
   private readonly connections = new Map<CutConnection, WorkerLink | null>();
-  private accepted = 0;
+  private acceptedCount = 0;
   private isClosed = false;
 
-  /** The timers of `clock` end with the server. */
+  /** Creates the listener. The timers of `clock` end with the server. */
   constructor(instanceId: string, clock: Clock) {
     this.instanceId = instanceId;
     this.clock = clock;
@@ -25,11 +25,11 @@ export class ServiceDoor {
 
   accept(connection: CutConnection): void {
     if (this.isClosed) {
-      connection.kill('service');
+      connection.kill('server');
       return;
     }
     this.connections.set(connection, null);
-    connection.attach('service', {
+    connection.attach('server', {
       message: (text) => {
         const link = this.connections.get(connection);
         if (link) link.receive(text);
@@ -45,7 +45,7 @@ export class ServiceDoor {
   /** Ends all connections when the server stops or is killed. */
   kill(): void {
     this.isClosed = true;
-    for (const connection of this.connections.keys()) connection.kill('service');
+    for (const connection of this.connections.keys()) connection.kill('server');
     this.connections.clear();
   }
 
@@ -55,15 +55,15 @@ export class ServiceDoor {
   }
 
   private greet(connection: CutConnection, text: string): void {
-    const read = readHello(text);
-    if (!read.ok) throw new Error(read.message);
-    const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = read.hello;
+    const result = readHello(text);
+    if (!result.ok) throw new Error(result.message);
+    const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = result.hello;
     const { instanceId, clock, pools } = this;
     const link = new WorkerLink({
-      ...{ connectionId: `c_${++this.accepted}`, instanceId, profile, clock, heartbeatMs: HEARTBEAT_MS },
+      ...{ connectionId: `c_${++this.acceptedCount}`, instanceId, profile, clock, heartbeatMs: HEARTBEAT_MS },
       socket: {
-        send: (message) => connection.send('service', message),
-        close: (_code, reason) => connection.close('service', reason),
+        send: (message) => connection.send('server', message),
+        close: (_code, reason) => connection.close('server', reason),
       },
       changed: (changed) => pools.slotsChanged(changed),
       ended: (ended) => pools.remove(ended),

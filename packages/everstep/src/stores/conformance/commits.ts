@@ -97,15 +97,15 @@ export function commitConformance(open: OpenStore): void {
       'a run id is free again when its run has ended, and is never taken by another instance',
       withStore(open, async (store) => {
         const free = (instanceId: string) => ({ kind: 'run-id-free', instanceId, workflowRunId: 'mine' }) as const;
-        const [first, second, foreign] = [
+        const [first, second, foreignRun] = [
           sampleRun(1, { workflowRunId: 'mine' }),
           sampleRun(2, { workflowRunId: 'mine' }),
           sampleRun(3, { workflowRunId: 'mine', instanceId: OTHER_INSTANCE }),
         ];
         await apply(store, [creation(first)], [free(INSTANCE)]);
-        await apply(store, [creation(foreign)], [free(OTHER_INSTANCE)]);
-        const [taken] = await store.commit([unit([creation(second)], [free(INSTANCE)])]);
-        assert.deepEqual(taken, {
+        await apply(store, [creation(foreignRun)], [free(OTHER_INSTANCE)]);
+        const [result] = await store.commit([unit([creation(second)], [free(INSTANCE)])]);
+        assert.deepEqual(result, {
           kind: 'run-id-taken',
           run: { runKey: first.key, workflowRunId: 'mine', createdAt: first.createdAt },
         });
@@ -117,18 +117,18 @@ export function commitConformance(open: OpenStore): void {
     test(
       'missing dead letters are named, including those of another instance',
       withStore(open, async (store) => {
-        const [mine, foreign] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
-        await apply(store, [creation(mine), creation(foreign), ...failure(mine), ...failure(foreign)]);
-        const dlqIds = ['dlq_nothing', `dlq_${mine.key}`, `dlq_${foreign.key}`];
+        const [ownRun, foreignRun] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
+        await apply(store, [creation(ownRun), creation(foreignRun), ...failure(ownRun), ...failure(foreignRun)]);
+        const dlqIds = ['dlq_nothing', `dlq_${ownRun.key}`, `dlq_${foreignRun.key}`];
         const [result] = await store.commit([
           unit([creation(sampleRun(3))], [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds }]),
         ]);
-        assert.deepEqual(result, { kind: 'dead-letters-missing', dlqIds: ['dlq_nothing', `dlq_${foreign.key}`] });
+        assert.deepEqual(result, { kind: 'dead-letters-missing', dlqIds: ['dlq_nothing', `dlq_${foreignRun.key}`] });
       }),
     );
 
     const run = sampleRun(1);
-    const other = sampleRun(2, { instanceId: OTHER_INSTANCE });
+    const otherRun = sampleRun(2, { instanceId: OTHER_INSTANCE });
     const runKey = run.key;
     const record = (...args: Parameters<typeof sampleStep>): StoreWrite => ({
       kind: 'record-step',
@@ -154,8 +154,8 @@ export function commitConformance(open: OpenStore): void {
       [
         'the state of a dead letter of another instance',
         [
-          ...failure(other),
-          { kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: `dlq_${other.key}`, state: 'CALLBACK_FAIL' },
+          ...failure(otherRun),
+          { kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: `dlq_${otherRun.key}`, state: 'CALLBACK_FAIL' },
         ],
       ],
       ['an attempt of an unknown run', [{ kind: 'record-attempt', runKey: 'no such run', attempt: sampleAttempt(0) }]],
@@ -182,14 +182,14 @@ export function commitConformance(open: OpenStore): void {
       ],
       [
         'taking a dead letter of another instance',
-        [...failure(other), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${other.key}`, became: null }],
+        [...failure(otherRun), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${otherRun.key}`, became: null }],
       ],
     ];
     for (const [fault, writes] of faults) {
       test(
         `${fault} is a fault: the whole batch is rejected and rolled back`,
         withStore(open, async (store, { commitsByInstance = false }) => {
-          await apply(store, [creation(run), creation(other), { kind: 'record-step', runKey, step: sampleStep(0) }]);
+          await apply(store, [creation(run), creation(otherRun), { kind: 'record-step', runKey, step: sampleStep(0) }]);
           const before = await store.loadRun({ runKey });
           const latest = await store.latestTime();
           const bystander = sampleRun(50, { createdAt: T0 + 99_999, workflowRunId: 'bystander' });
@@ -252,7 +252,7 @@ export function commitConformance(open: OpenStore): void {
     test(
       'the latest time is that of the latest write of any kind, and never decreases',
       withStore(open, async (store) => {
-        const at: readonly (readonly [number, StoreWrite])[] = [
+        const cases: readonly (readonly [number, StoreWrite])[] = [
           [T0 + 10, creation(sampleRun(10))],
           [T0 + 20, { kind: 'record-step', runKey: sampleRun(10).key, step: sampleStep(0, { completedAt: T0 + 20 }) }],
           [T0 + 30, { kind: 'put-task', runKey: sampleRun(10).key, task: { ...advanceTask(T0 + 90_000), createdAt: T0 + 30 } }],
@@ -262,7 +262,7 @@ export function commitConformance(open: OpenStore): void {
           [T0 + 60, { kind: 'keep-event', runKey: sampleRun(1).key, event: keptEvent(60) }],
           [T0 + 70, { kind: 'wake-invoker', childRunKey: sampleRun(10).key, at: T0 + 70 }],
         ];
-        for (const [expected, write] of at) {
+        for (const [expected, write] of cases) {
           await apply(store, [write]);
           assert.equal(await store.latestTime(), expected, write.kind);
         }

@@ -67,10 +67,10 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       'belong to their instance only',
       withStore(open, async (store) => {
         await apply(store, failed(1, T0));
-        const other = { instanceId: OTHER_INSTANCE, fingerprint: NO_STOCK.fingerprint };
-        assert.equal(await store.deadLetterGroups.find({ ...other, now: T0 }), null);
-        const marked = { ...other, mark: { kind: 'resolve', at: T0, by: 'x' }, audit: audit() } as const;
-        assert.equal(await store.deadLetterGroups.mark(marked), 'not-found');
+        const otherGroup = { instanceId: OTHER_INSTANCE, fingerprint: NO_STOCK.fingerprint };
+        assert.equal(await store.deadLetterGroups.find({ ...otherGroup, now: T0 }), null);
+        const query = { ...otherGroup, mark: { kind: 'resolve', at: T0, by: 'x' }, audit: audit() } as const;
+        assert.equal(await store.deadLetterGroups.mark(query), 'not-found');
         assert.equal((await find(store))?.resolvedAt, null);
       }),
     );
@@ -79,15 +79,15 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       'are written with the units that change them: a rejected one changes none',
       withStore(open, async (store) => {
         await apply(store, failed(1, T0));
-        const gone = { kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: ['none'] } as const;
-        const results = await store.commit([unit(failed(2, T0), [gone]), unit(failed(3, T0 + 1))]);
+        const missingEntry = { kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: ['none'] } as const;
+        const results = await store.commit([unit(failed(2, T0), [missingEntry]), unit(failed(3, T0 + 1))]);
         assert.deepEqual(
           results.map(({ kind }) => kind),
           ['dead-letters-missing', 'applied'],
         );
         await assert.rejects(store.commit([unit(failed(4, T0)), unit([take(4, null), take(4, null)])]));
-        const found = await find(store);
-        assert.deepEqual([found?.entries, found?.total], [2, 2]);
+        const result = await find(store);
+        assert.deepEqual([result?.entries, result?.total], [2, 2]);
       }),
     );
 
@@ -98,16 +98,16 @@ export function deadLetterGroupConformance(open: OpenStore): void {
         for (let n = 1; n <= 30; n++) units.push(unit(failed(n, T0 + n, group(`problem ${'abc'.charAt(n % 3)}`))));
         for (let n = 1; n <= 10; n++) units.push(unit([take(n, n % 2 === 0 ? T0 + 99 : null)]));
         await store.commit(units);
-        const found = await list(store, {}, T0 + HOUR_MS);
+        const result = await list(store, {}, T0 + HOUR_MS);
         assert.deepEqual(
-          found.map(({ message, entries, total }) => [message, entries, total]),
+          result.map(({ message, entries, total }) => [message, entries, total]),
           [
             ['problem a', 7, 10],
             ['problem c', 7, 10],
             ['problem b', 6, 10],
           ],
         );
-        for (const { entries, total, workflows, hours } of found) {
+        for (const { entries, total, workflows, hours } of result) {
           assert.deepEqual(workflows, [{ workflowUrl: URL, entries }]);
           assert.deepEqual(hours, [{ hour: hourOf(T0), count: total }]);
         }
@@ -117,9 +117,9 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     test(
       'find their entries in the queue, and the entries name their group',
       withStore(open, async (store) => {
-        const other = group('broken');
+        const otherGroup = group('broken');
         await apply(store, failed(1, T0));
-        await apply(store, failed(2, T0, other));
+        await apply(store, failed(2, T0, otherGroup));
         await apply(store, failed(3, T0));
         await apply(store, failed(4, T0, null));
         const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon: null, limit: 10 } as const;
@@ -130,7 +130,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           [1, 3].map((n) => dlqIdOf(sampleRun(n))),
         );
         assert.deepEqual(
-          await dlqIds(NO_STOCK.fingerprint, other.fingerprint),
+          await dlqIds(NO_STOCK.fingerprint, otherGroup.fingerprint),
           [1, 2, 3].map((n) => dlqIdOf(sampleRun(n))),
         );
         assert.deepEqual(await dlqIds('0123456789abcdef'), []);
@@ -138,7 +138,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
         const entries = (await store.listDeadLetters({ ...page, filter: {} })).items;
         assert.deepEqual(
           entries.map(({ fingerprint }) => fingerprint),
-          [NO_STOCK.fingerprint, other.fingerprint, NO_STOCK.fingerprint, null],
+          [NO_STOCK.fingerprint, otherGroup.fingerprint, NO_STOCK.fingerprint, null],
         );
         const [first] = entries;
         assert.deepEqual(await store.findDeadLetter({ instanceId: INSTANCE, dlqId: first?.dlqId ?? '' }), first);
@@ -158,9 +158,9 @@ export function deadLetterGroupConformance(open: OpenStore): void {
             await apply(store, [take(1, recoveredAt === null ? T0 + 40 : null)]);
             assert.equal((await find(store))?.resolvedAt, null);
             await apply(store, [take(2, recoveredAt)]);
-            const found = await find(store);
-            assert.deepEqual([found?.entries, found?.total, found?.exampleDlqId, found?.workflows], [0, 2, null, []]);
-            assert.equal(found?.resolvedAt, expected);
+            const result = await find(store);
+            assert.deepEqual([result?.entries, result?.total, result?.exampleDlqId, result?.workflows], [0, 2, null, []]);
+            assert.equal(result?.resolvedAt, expected);
             assert.deepEqual(await list(store), []);
             assert.deepEqual(await messages(store, { withEmpty: true }), ['no stock']);
           }),
@@ -173,8 +173,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           await apply(store, failed(2, T0 + 10, group('other')));
           const query = { instanceId: INSTANCE, state: 'deadLetter', endedBefore: T0 + 5, keepNewest: null, limit: 10 } as const;
           assert.equal(await store.removeEndedRuns(query), 1);
-          const found = await find(store);
-          assert.deepEqual([found?.entries, found?.resolvedAt, found?.workflows], [0, null, []]);
+          const result = await find(store);
+          assert.deepEqual([result?.entries, result?.resolvedAt, result?.workflows], [0, null, []]);
           assert.deepEqual(await messages(store), ['other']);
         }),
       );
@@ -188,8 +188,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           assert.equal(await mark(store, 'resolve', T0 + 10), 'done');
           assert.equal(await stateOf(store, T0 + 20), 'known');
           await apply(store, failed(2, T0 + 20));
-          const found = await find(store);
-          assert.deepEqual([found?.resolvedAt, found?.regressedAt], [null, T0 + 20]);
+          const result = await find(store);
+          assert.deepEqual([result?.resolvedAt, result?.regressedAt], [null, T0 + 20]);
           assert.equal(await stateOf(store, T0 + 20), 'regressed');
           assert.equal(await mark(store, 'acknowledge', T0 + 30), 'done');
           assert.equal(await stateOf(store, T0 + 30), 'known');
@@ -223,9 +223,9 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           await store.deadLetterGroups.group({
             entries: [{ instanceId: INSTANCE, dlqId: dlqIdOf(sampleRun(2)), fingerprint: null, group: NO_STOCK }],
           });
-          const found = await find(store);
-          assert.deepEqual([found?.resolvedAt, found?.regressedAt, found?.entries], [T0 + 20, null, 2]);
-          assert.deepEqual([found?.firstSeenAt, found?.lastSeenAt], [T0, T0 + 10]);
+          const result = await find(store);
+          assert.deepEqual([result?.resolvedAt, result?.regressedAt, result?.entries], [T0 + 20, null, 2]);
+          assert.deepEqual([result?.firstSeenAt, result?.lastSeenAt], [T0, T0 + 10]);
         }),
       );
     });
@@ -239,8 +239,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
         assert.equal(await count(), 1);
         assert.equal(await mark(store, 'acknowledge', T0, group('none such')), 'not-found');
         assert.equal(await count(), 1);
-        const found = await find(store);
-        assert.deepEqual([found?.acknowledgedAt, found?.acknowledgedBy, found?.resolvedAt], [T0 + 7, 'somebody', null]);
+        const result = await find(store);
+        assert.deepEqual([result?.acknowledgedAt, result?.acknowledgedBy, result?.resolvedAt], [T0 + 7, 'somebody', null]);
       }),
     );
 
@@ -263,12 +263,12 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           const now = T0 + 3 * NEW_FOR_MS;
           const random = seededNumbers(7);
           for (let n = 1; n <= 40; n++) {
-            const of = group(`problem ${'abcdefghij'.charAt(Math.floor(n / 10))}${'abcdefghij'.charAt(n % 10)}`);
+            const failureGroup = group(`problem ${'abcdefghij'.charAt(Math.floor(n / 10))}${'abcdefghij'.charAt(n % 10)}`);
             const at = now - random(2 * NEW_FOR_MS);
-            await apply(store, failed(n, at, of));
-            if (random(3) === 0) await mark(store, 'acknowledge', at + 1, of);
-            if (random(3) === 0) await mark(store, 'resolve', at + 2, of);
-            if (random(2) === 0) await apply(store, failed(100 + n, at + 3, of));
+            await apply(store, failed(n, at, failureGroup));
+            if (random(3) === 0) await mark(store, 'acknowledge', at + 1, failureGroup);
+            if (random(3) === 0) await mark(store, 'resolve', at + 2, failureGroup);
+            if (random(2) === 0) await apply(store, failed(100 + n, at + 3, failureGroup));
           }
           // Some have the rank of groups that are too old to be new; some do not have it yet.
           await store.deadLetterGroups.tidy({ now, limit: 5 });
@@ -282,19 +282,19 @@ export function deadLetterGroupConformance(open: OpenStore): void {
             all.map(({ fingerprint }) => fingerprint),
             all
               .toSorted((a, b) => {
-                const [[one = 0, two = 0], [other = 0, another = 0]] = [key(a), key(b)];
-                return Number(one) - Number(other) || Number(two) - Number(another) || (a.fingerprint < b.fingerprint ? -1 : 1);
+                const [[rankA = 0, timeA = 0], [rankB = 0, timeB = 0]] = [key(a), key(b)];
+                return Number(rankA) - Number(rankB) || Number(timeA) - Number(timeB) || (a.fingerprint < b.fingerprint ? -1 : 1);
               })
               .map(({ fingerprint }) => fingerprint),
           );
           assert.equal(all.length, 40);
           for (const states of [['regressed'], ['new'], ['known'], ['new', 'regressed'], []] as const) {
-            const some = await list(store, { states }, now);
+            const filtered = await list(store, { states }, now);
             assert.deepEqual(
-              some,
+              filtered,
               all.filter((group) => states.some((state) => state === groupState(group, now))),
             );
-            if (states.length > 0) assert.ok(some.length > 0);
+            if (states.length > 0) assert.ok(filtered.length > 0);
           }
           for (const limit of [1, 7, 39, 40]) {
             const paged: DeadLetterGroupRecord[] = [];

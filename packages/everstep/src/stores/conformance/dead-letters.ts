@@ -37,14 +37,14 @@ export function deadLetterConformance(open: OpenStore): void {
           await apply(store, [creation(run), ...failure(run, entry)]);
           const record = await store.findDeadLetter({ instanceId: INSTANCE, dlqId: entry.dlqId });
           const runRecord = await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
-          const { responseBody, failedBy, ...shown } = entry;
+          const { responseBody, failedBy, ...shownEntry } = entry;
           const { body, ...payload } = PAYLOAD;
           const bytes = {
             bodyBytes: body.length,
             responseBytes: responseBody.length + Buffer.byteLength(JSON.stringify(failedBy)),
           };
           const position = record?.position;
-          assert.deepEqual(record, { ...shown, fingerprint: null, run: runRecord, payload, ...bytes, position });
+          assert.deepEqual(record, { ...shownEntry, fingerprint: null, run: runRecord, payload, ...bytes, position });
           assert.deepEqual((await store.listDeadLetters(page)).items, [record]);
           assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);
         }),
@@ -54,7 +54,7 @@ export function deadLetterConformance(open: OpenStore): void {
     test(
       'a failed run records how often its failed delivery was retried',
       withStore(open, async (store) => {
-        const [run, other] = [sampleRun(1), sampleRun(2)];
+        const [run, otherRun] = [sampleRun(1), sampleRun(2)];
         const at = T0 + 50;
         const attempts = [
           { ...sampleAttempt(7), slot: 1, at: T0 + 1, retryAt: null },
@@ -63,10 +63,10 @@ export function deadLetterConformance(open: OpenStore): void {
           { ...sampleAttempt(9), slot: -1, at, retryAt: null },
         ];
         const writes = attempts.map((attempt) => ({ kind: 'record-attempt', runKey: run.key, attempt }) as const);
-        await apply(store, [creation(run), creation(other), ...writes, ...failure(run)]);
+        await apply(store, [creation(run), creation(otherRun), ...writes, ...failure(run)]);
         assert.equal(await store.retriesBeforeFailure({ runKey: run.key, at }), 3);
         assert.equal(await store.retriesBeforeFailure({ runKey: run.key, at: at + 1 }), 0);
-        assert.equal(await store.retriesBeforeFailure({ runKey: other.key, at }), 0);
+        assert.equal(await store.retriesBeforeFailure({ runKey: otherRun.key, at }), 0);
       }),
     );
 
@@ -85,45 +85,48 @@ export function deadLetterConformance(open: OpenStore): void {
       'an entry that was taken is gone from every listing',
       withStore(open, async (store) => {
         const settings = { labels: ['a', 'b'], flowControl: { key: 'k' } };
-        const [taken, kept] = [sampleRun(1, { settings }), sampleRun(2, { settings })];
-        await apply(store, [creation(taken), creation(kept), ...failure(taken), ...failure(kept)]);
-        const dlqId = `dlq_${taken.key}`;
+        const [takenRun, keptRun] = [sampleRun(1, { settings }), sampleRun(2, { settings })];
+        await apply(store, [creation(takenRun), creation(keptRun), ...failure(takenRun), ...failure(keptRun)]);
+        const dlqId = `dlq_${takenRun.key}`;
         await apply(
           store,
           [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: null }],
           [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }],
         );
         assert.equal(await store.findDeadLetter({ instanceId: INSTANCE, dlqId }), null);
-        const run = await store.findRun({ instanceId: INSTANCE, workflowRunId: taken.workflowRunId });
+        const run = await store.findRun({ instanceId: INSTANCE, workflowRunId: takenRun.workflowRunId });
         assert.equal(run?.dlqId, null);
         assert.equal(run?.became, null);
         const filters = [
           {},
           { labels: ['a', 'b'] },
           { flowControlKeys: ['k'] },
-          { workflowUrls: [taken.workflowUrl] },
-          { callerIps: [taken.callerIp] },
+          { workflowUrls: [takenRun.workflowUrl] },
+          { callerIps: [takenRun.callerIp] },
           { workflowRunIdPrefix: 'wfr_' },
-          { dlqIds: [dlqId, `dlq_${kept.key}`] },
+          { dlqIds: [dlqId, `dlq_${keptRun.key}`] },
         ];
         for (const filter of filters) {
-          const found = await store.listDeadLetterIds({ ...page, filter });
-          assert.deepEqual(found.items, [`dlq_${kept.key}`], JSON.stringify(filter));
+          const result = await store.listDeadLetterIds({ ...page, filter });
+          assert.deepEqual(result.items, [`dlq_${keptRun.key}`], JSON.stringify(filter));
         }
-        assert.deepEqual((await store.listDeadLetterIds({ ...page, filter: { workflowRunId: taken.workflowRunId } })).items, []);
+        assert.deepEqual(
+          (await store.listDeadLetterIds({ ...page, filter: { workflowRunId: takenRun.workflowRunId } })).items,
+          [],
+        );
       }),
     );
 
     test(
       'an entry whose state changes is found only under the new state, and is gone from it when it was taken',
       withStore(open, async (store, underTest) => {
-        const [changed, other] = [sampleRun(1), sampleRun(2)];
+        const [changedRun, otherRun] = [sampleRun(1), sampleRun(2)];
         const inProgress = { failureFunctionState: 'CALLBACK_INPROGRESS' } as const;
-        for (const run of [changed, other]) {
+        for (const run of [changedRun, otherRun]) {
           await apply(store, [creation(run), ...failure(run, sampleDeadLetter(run, inProgress))]);
         }
-        const dlqId = `dlq_${changed.key}`;
-        const under = async (from: typeof store, state: FailureFunctionState) =>
+        const dlqId = `dlq_${changedRun.key}`;
+        const idsInState = async (from: typeof store, state: FailureFunctionState) =>
           (await from.listDeadLetterIds({ ...page, filter: { failureFunctionStates: [state] } })).items;
         const setTo = (state: FailureFunctionState) => ({
           kind: 'set-failure-function-state' as const,
@@ -132,17 +135,17 @@ export function deadLetterConformance(open: OpenStore): void {
           state,
         });
         await apply(store, [setTo('CALLBACK_FAIL')]);
-        assert.deepEqual(await under(store, 'CALLBACK_FAIL'), [dlqId]);
-        assert.deepEqual(await under(store, 'CALLBACK_INPROGRESS'), [`dlq_${other.key}`]);
+        assert.deepEqual(await idsInState(store, 'CALLBACK_FAIL'), [dlqId]);
+        assert.deepEqual(await idsInState(store, 'CALLBACK_INPROGRESS'), [`dlq_${otherRun.key}`]);
         // The entry changes to the state and back in one batch, and to the state that it already has.
         await apply(store, [setTo('CALLBACK_INPROGRESS'), setTo('CALLBACK_SUCCESS'), setTo('CALLBACK_SUCCESS')]);
         const reopened = await underTest.reopen();
-        assert.deepEqual(await under(reopened, 'CALLBACK_SUCCESS'), [dlqId]);
-        assert.deepEqual(await under(reopened, 'CALLBACK_FAIL'), []);
-        assert.deepEqual(await under(reopened, 'CALLBACK_INPROGRESS'), [`dlq_${other.key}`]);
+        assert.deepEqual(await idsInState(reopened, 'CALLBACK_SUCCESS'), [dlqId]);
+        assert.deepEqual(await idsInState(reopened, 'CALLBACK_FAIL'), []);
+        assert.deepEqual(await idsInState(reopened, 'CALLBACK_INPROGRESS'), [`dlq_${otherRun.key}`]);
         assert.equal((await reopened.findDeadLetter({ instanceId: INSTANCE, dlqId }))?.failureFunctionState, 'CALLBACK_SUCCESS');
         await apply(reopened, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: null }]);
-        assert.deepEqual(await under(reopened, 'CALLBACK_SUCCESS'), []);
+        assert.deepEqual(await idsInState(reopened, 'CALLBACK_SUCCESS'), []);
       }),
     );
 

@@ -24,7 +24,8 @@ const runKey = run.key;
 const waiters = (store: Store, eventId: string, instanceId = INSTANCE): Promise<readonly WaiterRecord[]> =>
   store.listWaiters({ instanceId, eventId, after: null, limit: 100 });
 const slotsOf = async (store: Store, eventId: string) => (await waiters(store, eventId)).map(({ slot }) => slot);
-const placesOf = (found: readonly WaiterRecord[]) => found.map(({ workflowRunId, slot }) => `${workflowRunId}/${slot}`);
+const slotNamesOf = (foundWaiters: readonly WaiterRecord[]) =>
+  foundWaiters.map(({ workflowRunId, slot }) => `${workflowRunId}/${slot}`);
 
 export function eventConformance(open: OpenStore): void {
   describe('waits for events', () => {
@@ -63,8 +64,8 @@ export function eventConformance(open: OpenStore): void {
           ...putTasks(runKey, [waitTask(1, T0, ['paid'])]),
           ...putTasks(foreign.key, [waitTask(1, T0, ['paid'])]),
         ]);
-        assert.deepEqual(placesOf(await waiters(store, 'paid')), ['wfr_1/1']);
-        assert.deepEqual(placesOf(await waiters(store, 'paid', OTHER_INSTANCE)), ['wfr_2/1']);
+        assert.deepEqual(slotNamesOf(await waiters(store, 'paid')), ['wfr_1/1']);
+        assert.deepEqual(slotNamesOf(await waiters(store, 'paid', OTHER_INSTANCE)), ['wfr_2/1']);
         for (const eventId of ['pai', 'paid ', 'Paid', '']) assert.deepEqual(await waiters(store, eventId), []);
       }),
     );
@@ -82,15 +83,15 @@ export function eventConformance(open: OpenStore): void {
         ]);
         const expected = ['wfr_2/3', 'wfr_1/1', 'wfr_1/2', 'wfr_2/1', 'wfr_2/4'];
         for (const limit of [1, 2, 4, 5, 100]) {
-          const found: WaiterRecord[] = [];
+          const foundWaiters: WaiterRecord[] = [];
           for (;;) {
-            const after = found.at(-1) ?? null;
+            const after = foundWaiters.at(-1) ?? null;
             const page = await store.listWaiters({ instanceId: INSTANCE, eventId: 'paid', after, limit });
             assert.ok(page.length <= limit);
             if (page.length === 0) break;
-            found.push(...page);
+            foundWaiters.push(...page);
           }
-          assert.deepEqual(placesOf(found), expected, `${limit} a page`);
+          assert.deepEqual(slotNamesOf(foundWaiters), expected, `${limit} a page`);
         }
       }),
     );
@@ -114,22 +115,22 @@ export function eventConformance(open: OpenStore): void {
         const expected = ['B wfr_2/2', 'b wfr_1/3', 'b wfr_2/1', 'b wfr_1/1', 'ä wfr_2/1'];
         const page = (after: WaiterRecord | null, limit: number) =>
           store.listWaiters({ instanceId: INSTANCE, eventId: null, after, limit });
-        const names = (found: readonly WaiterRecord[]) =>
-          found.map(({ eventId, workflowRunId, slot }) => `${eventId} ${workflowRunId}/${slot}`);
+        const namesOf = (foundWaiters: readonly WaiterRecord[]) =>
+          foundWaiters.map(({ eventId, workflowRunId, slot }) => `${eventId} ${workflowRunId}/${slot}`);
         for (const limit of [1, 2, 5, 100]) {
-          const found: WaiterRecord[] = [];
+          const foundWaiters: WaiterRecord[] = [];
           for (;;) {
-            const next = await page(found.at(-1) ?? null, limit);
+            const next = await page(foundWaiters.at(-1) ?? null, limit);
             assert.ok(next.length <= limit);
             if (next.length === 0) break;
-            found.push(...next);
+            foundWaiters.push(...next);
           }
-          assert.deepEqual(names(found), expected, `${limit} a page`);
+          assert.deepEqual(namesOf(foundWaiters), expected, `${limit} a page`);
         }
         const [, , third = null] = await page(null, 3);
         assert.deepEqual(await waiters(store, 'ä'), [(await page(null, 9))[4]]);
         await apply(store, [{ kind: 'delete-task', runKey: second.key, slot: 1 }]);
-        assert.deepEqual(names(await page(third, 9)), ['b wfr_1/1']);
+        assert.deepEqual(namesOf(await page(third, 9)), ['b wfr_1/1']);
         assert.deepEqual(await store.listWaiters({ instanceId: 'qi_none', eventId: null, after: null, limit: 9 }), []);
       }),
     );
@@ -147,8 +148,8 @@ export function eventConformance(open: OpenStore): void {
         const after = (await waiters(store, 'paid'))[1];
         assert.ok(after);
         await apply(store, [{ kind: 'delete-task', runKey, slot: after.slot }]);
-        const rest = await store.listWaiters({ instanceId: INSTANCE, eventId: 'paid', after, limit: 9 });
-        assert.deepEqual(placesOf(rest), ['wfr_1/3']);
+        const remainingWaiters = await store.listWaiters({ instanceId: INSTANCE, eventId: 'paid', after, limit: 9 });
+        assert.deepEqual(slotNamesOf(remainingWaiters), ['wfr_1/3']);
       }),
     );
 
@@ -169,16 +170,20 @@ export function eventConformance(open: OpenStore): void {
     test(
       'changes of other slots and other runs do not affect a wait',
       withStore(open, async (store) => {
-        const other = sampleRun(2);
-        await apply(store, [creation(run), creation(other), ...putTasks(runKey, [waitTask(2, T0, ['paid']), stepTask(3, T0)])]);
+        const otherRun = sampleRun(2);
+        await apply(store, [
+          creation(run),
+          creation(otherRun),
+          ...putTasks(runKey, [waitTask(2, T0, ['paid']), stepTask(3, T0)]),
+        ]);
         await apply(store, [
           { kind: 'delete-task', runKey, slot: 3 },
-          ...putTasks(other.key, [stepTask(2, T0)]),
-          { kind: 'delete-task', runKey: other.key, slot: 2 },
-          { kind: 'park-tasks', runKey: other.key },
-          { kind: 'delete-tasks', runKey: other.key },
+          ...putTasks(otherRun.key, [stepTask(2, T0)]),
+          { kind: 'delete-task', runKey: otherRun.key, slot: 2 },
+          { kind: 'park-tasks', runKey: otherRun.key },
+          { kind: 'delete-tasks', runKey: otherRun.key },
         ]);
-        assert.deepEqual(placesOf(await waiters(store, 'paid')), ['wfr_1/2']);
+        assert.deepEqual(slotNamesOf(await waiters(store, 'paid')), ['wfr_1/2']);
       }),
     );
 
@@ -188,18 +193,18 @@ export function eventConformance(open: OpenStore): void {
         test(
           `${kind === 'park-tasks' ? 'a parked' : 'a deleted'} wait no longer waits${when}`,
           withStore(open, async (first, underTest) => {
-            const other = sampleRun(2);
+            const otherRun = sampleRun(2);
             await apply(first, [
               creation(run),
-              creation(other),
+              creation(otherRun),
               ...putTasks(runKey, [waitTask(1, T0, ['paid']), waitTask(2, T0, ['paid'])]),
-              ...putTasks(other.key, [waitTask(1, T0, ['paid'])]),
+              ...putTasks(otherRun.key, [waitTask(1, T0, ['paid'])]),
             ]);
             const store = reopens ? await underTest.reopen() : first;
             await apply(store, [{ kind, runKey }]);
-            assert.deepEqual(placesOf(await waiters(store, 'paid')), ['wfr_2/1']);
+            assert.deepEqual(slotNamesOf(await waiters(store, 'paid')), ['wfr_2/1']);
             await apply(store, putTasks(runKey, [waitTask(2, T0, ['paid'])]));
-            assert.deepEqual(placesOf(await waiters(store, 'paid')), ['wfr_1/2', 'wfr_2/1']);
+            assert.deepEqual(slotNamesOf(await waiters(store, 'paid')), ['wfr_1/2', 'wfr_2/1']);
           }),
         );
       }
@@ -220,8 +225,12 @@ export function eventConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks(runKey, [waitTask(1, T0, ['paid'])])]);
         const fault = { kind: 'record-step', runKey: 'no such run', step: sampleStep(0) } as const;
-        const lost = [...putTasks(runKey, [waitTask(2, T0, ['paid'])]), { kind: 'delete-task', runKey, slot: 1 }, fault] as const;
-        await assert.rejects(store.commit([{ guards: [], writes: lost }]));
+        const rejectedWrites = [
+          ...putTasks(runKey, [waitTask(2, T0, ['paid'])]),
+          { kind: 'delete-task', runKey, slot: 1 },
+          fault,
+        ] as const;
+        await assert.rejects(store.commit([{ guards: [], writes: rejectedWrites }]));
         assert.deepEqual(await slotsOf(store, 'paid'), [1]);
         await apply(store, [{ kind: 'delete-task', runKey, slot: 1 }]);
         assert.deepEqual(await slotsOf(store, 'paid'), []);
@@ -264,9 +273,9 @@ export function eventConformance(open: OpenStore): void {
     test(
       'are removed one by one, of their own run only',
       withStore(open, async (store) => {
-        const other = sampleRun(2);
-        await apply(store, [creation(run), creation(other)]);
-        for (const key of [runKey, other.key]) {
+        const otherRun = sampleRun(2);
+        await apply(store, [creation(run), creation(otherRun)]);
+        for (const key of [runKey, otherRun.key]) {
           await apply(
             store,
             [1, 2, 3].map((n) => ({ kind: 'keep-event', runKey: key, event: keptEvent(n) })),
@@ -279,7 +288,7 @@ export function eventConformance(open: OpenStore): void {
           { kind: 'drop-event', runKey, eventKey: 'evt_3' },
         ]);
         assert.deepEqual((await store.loadRun({ runKey }))?.keptEvents, []);
-        assert.equal((await store.loadRun({ runKey: other.key }))?.keptEvents.length, 3);
+        assert.equal((await store.loadRun({ runKey: otherRun.key }))?.keptEvents.length, 3);
       }),
     );
   });
@@ -288,24 +297,24 @@ export function eventConformance(open: OpenStore): void {
     test(
       'belong to the run whose step created them',
       withStore(open, async (store) => {
-        const other = sampleRun(2);
+        const otherRun = sampleRun(2);
         const outcome = (eventId: string) => JSON.stringify({ eventId, webhookUrl: `http://svc.example/v2/webhooks/${eventId}` });
         await apply(store, [
           creation(run),
-          creation(other),
+          creation(otherRun),
           { kind: 'record-step', runKey, step: sampleStep(0, { type: 'CreateWebhook', out: outcome('whk_1') }) },
           { kind: 'record-step', runKey, step: sampleStep(1, { out: outcome('whk_2') }) },
           { kind: 'record-step', runKey, step: sampleStep(2, { type: 'CreateWebhook', out: null }) },
           { kind: 'record-step', runKey, step: sampleStep(3, { type: 'CreateWebhook', out: '"whk_3"' }) },
           { kind: 'record-step', runKey, step: sampleStep(4, { type: 'CreateWebhook', out: outcome('whk_4') }) },
-          { kind: 'record-step', runKey: other.key, step: sampleStep(0, { type: 'CreateWebhook', out: outcome('whk_5') }) },
+          { kind: 'record-step', runKey: otherRun.key, step: sampleStep(0, { type: 'CreateWebhook', out: outcome('whk_5') }) },
         ]);
-        const made: string[] = [];
+        const webhookIds: string[] = [];
         for (const eventId of ['whk_1', 'whk_2', 'whk_3', 'whk_4', 'whk_5', 'whk_', '']) {
-          if (await store.hasWebhook({ runKey, eventId })) made.push(eventId);
+          if (await store.hasWebhook({ runKey, eventId })) webhookIds.push(eventId);
         }
-        assert.deepEqual(made, ['whk_1', 'whk_4']);
-        assert.equal(await store.hasWebhook({ runKey: other.key, eventId: 'whk_5' }), true);
+        assert.deepEqual(webhookIds, ['whk_1', 'whk_4']);
+        assert.equal(await store.hasWebhook({ runKey: otherRun.key, eventId: 'whk_5' }), true);
         assert.equal(await store.hasWebhook({ runKey: 'no such run', eventId: 'whk_1' }), false);
       }),
     );

@@ -21,8 +21,8 @@ const setWindow = (key: string, window: FlowControlState['window']): StoreWrite 
   window,
 });
 
-/** Returns the state of a key that one trigger has named, with nothing else changed. */
-const untouched = (key: string, overrides: Partial<FlowControlState> = {}): FlowControlState => ({
+/** Returns the state of a key without limits, unless they are overridden. */
+const sampleState = (key: string, overrides: Partial<FlowControlState> = {}): FlowControlState => ({
   key,
   parallelism: null,
   rate: null,
@@ -49,8 +49,8 @@ export function flowControlConformance(open: OpenStore): void {
           put({ key: 'c', parallelism: 1 }, T0, OTHER_INSTANCE),
         ]);
         await apply(store, [put({ key: 'b', rate: 5, periodMs: 1000 }, T0 + 1)]);
-        const b = untouched('b', { rate: 5, periodMs: 1000 });
-        assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), [untouched('a'), b]);
+        const b = sampleState('b', { rate: 5, periodMs: 1000 });
+        assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), [sampleState('a'), b]);
         assert.deepEqual(await find(store, 'b'), b);
         assert.equal(await find(store, 'c'), null);
         assert.equal(await store.findFlowControl({ instanceId: 'qi_nobody', key: 'a' }), null);
@@ -62,7 +62,7 @@ export function flowControlConformance(open: OpenStore): void {
       'keep their limits when a trigger contains none',
       withStore(open, async (store) => {
         await apply(store, [put({ key: 'a', parallelism: 3 }), put({ key: 'a' }, T0 + 1)]);
-        assert.deepEqual(await find(store, 'a'), untouched('a', { parallelism: 3 }));
+        assert.deepEqual(await find(store, 'a'), sampleState('a', { parallelism: 3 }));
       }),
     );
 
@@ -74,15 +74,21 @@ export function flowControlConformance(open: OpenStore): void {
       test(
         `keep pinned limits whatever a trigger contains, and take those that a user sets (parallelism: ${parallelismPinned}, rate: ${ratePinned})`,
         withStore(open, async (store) => {
-          const pinned = untouched('a', { parallelism: 2, rate: 3, periodMs: 4_000, parallelismPinned, ratePinned });
+          const pinned = sampleState('a', { parallelism: 2, rate: 3, periodMs: 4_000, parallelismPinned, ratePinned });
           await apply(store, [put({ key: 'a', parallelism: 1 }), set(pinned), put({ key: 'a', parallelism: 9 }, T0 + 1)]);
-          const one = { parallelism: parallelismPinned ? 2 : 9, ...(ratePinned ? {} : { rate: null, periodMs: null }) };
-          assert.deepEqual(await find(store, 'a'), { ...pinned, ...one });
+          const afterParallelism = {
+            parallelism: parallelismPinned ? 2 : 9,
+            ...(ratePinned ? {} : { rate: null, periodMs: null }),
+          };
+          assert.deepEqual(await find(store, 'a'), { ...pinned, ...afterParallelism });
           await apply(store, [put({ key: 'a', parallelism: 5, rate: 6, periodMs: 1_000 }, T0 + 2)]);
-          const both = { ...(parallelismPinned ? {} : { parallelism: 5 }), ...(ratePinned ? {} : { rate: 6, periodMs: 1_000 }) };
-          assert.deepEqual(await find(store, 'a'), { ...pinned, ...both });
+          const afterBoth = {
+            ...(parallelismPinned ? {} : { parallelism: 5 }),
+            ...(ratePinned ? {} : { rate: 6, periodMs: 1_000 }),
+          };
+          assert.deepEqual(await find(store, 'a'), { ...pinned, ...afterBoth });
           await apply(store, [put({ key: 'a' }, T0 + 3)]);
-          assert.deepEqual(await find(store, 'a'), { ...pinned, ...both }, 'a trigger without limits changes nothing');
+          assert.deepEqual(await find(store, 'a'), { ...pinned, ...afterBoth }, 'a trigger without limits changes nothing');
           await apply(store, [set({ ...pinned, parallelism: 4, rate: 7, periodMs: 60_000 })]);
           assert.deepEqual(await find(store, 'a'), { ...pinned, parallelism: 4, rate: 7, periodMs: 60_000 });
         }),
@@ -92,7 +98,7 @@ export function flowControlConformance(open: OpenStore): void {
     test(
       'that a user sets are created if they are new, and stay paused when a trigger names them',
       withStore(open, async (store) => {
-        const paused = untouched('a', { paused: true });
+        const paused = sampleState('a', { paused: true });
         await apply(store, [set(paused)]);
         assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), [paused]);
         await apply(store, [put({ key: 'a', parallelism: 1 })]);
@@ -106,7 +112,7 @@ export function flowControlConformance(open: OpenStore): void {
         const limits = { key: 'a', rate: 5, periodMs: 1000 };
         await apply(store, [put(limits), setWindow('a', { startedAt: T0 + 5, granted: 2 })]);
         await apply(store, [setWindow('a', { startedAt: T0 + 5, granted: 4 }), put({ ...limits, rate: 6 }, T0 + 6)]);
-        const expected = untouched('a', { rate: 6, periodMs: 1000, window: { startedAt: T0 + 5, granted: 4 } });
+        const expected = sampleState('a', { rate: 6, periodMs: 1000, window: { startedAt: T0 + 5, granted: 4 } });
         const reopened = await underTest.reopen();
         assert.deepEqual(await find(reopened, 'a'), expected);
         assert.equal(await reopened.latestTime(), T0 + 6);
@@ -114,7 +120,7 @@ export function flowControlConformance(open: OpenStore): void {
         await apply(reopened, [setWindow('a', null)]);
         assert.deepEqual(await find(reopened, 'a'), { ...expected, window: null });
         await apply(reopened, [setWindow('new', { startedAt: T0 + 9, granted: 1 })]);
-        assert.deepEqual(await find(reopened, 'new'), untouched('new', { window: { startedAt: T0 + 9, granted: 1 } }));
+        assert.deepEqual(await find(reopened, 'new'), sampleState('new', { window: { startedAt: T0 + 9, granted: 1 } }));
       }),
     );
   });

@@ -20,13 +20,13 @@ import {
 
 const original = sampleRun(1);
 const runKey = original.key;
-const comesOf = (n: number, kind: 'fork' | 'invoke'): RunOrigin => {
+const originOf = (n: number, kind: 'fork' | 'invoke'): RunOrigin => {
   const from = { runKey, workflowRunId: original.workflowRunId, workflowCreatedAt: original.createdAt };
   return kind === 'fork'
     ? { ...from, kind, stepId: n, note: `note ${n}` }
     : { ...from, kind, stepId: n, stepName: `child ${n}`, depth: 1 };
 };
-const fork = sampleRun(2, { origin: comesOf(2, 'fork') });
+const fork = sampleRun(2, { origin: originOf(2, 'fork') });
 const record = (key: string, ...steps: readonly ReturnType<typeof sampleStep>[]): readonly StoreWrite[] =>
   steps.map((step) => ({ kind: 'record-step', runKey: key, step }));
 
@@ -37,25 +37,28 @@ export function forkConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         const journal = [0, 1, 2, 3].map((index) => sampleStep(index));
         const edited = { ...sampleStep(1), out: '"edited"', edited: true } as const;
-        const supplied = { ...sampleStep(3), out: null, edited: true } as const;
+        const suppliedStep = { ...sampleStep(3), out: null, edited: true } as const;
         await apply(store, [creation(original), ...record(runKey, ...journal)]);
         await apply(store, [
           creation(fork, { copyOf: runKey }),
           { kind: 'copy-journal', fromRunKey: runKey, toRunKey: fork.key, length: 3, without: [1] },
-          ...record(fork.key, edited, supplied),
+          ...record(fork.key, edited, suppliedStep),
           ...putTasks(fork.key, [advanceTask(T0)]),
         ]);
         assert.deepEqual(await store.loadJournal({ runKey: fork.key, from: 0 }), [
           sampleStep(0),
           edited,
           sampleStep(2),
-          supplied,
+          suppliedStep,
         ]);
         assert.deepEqual(await store.loadJournal({ runKey, from: 0 }), journal);
-        const again = sampleRun(3);
-        await apply(store, [creation(again), { kind: 'copy-journal', fromRunKey: fork.key, toRunKey: again.key, length: 2 }]);
+        const copyOfFork = sampleRun(3);
+        await apply(store, [
+          creation(copyOfFork),
+          { kind: 'copy-journal', fromRunKey: fork.key, toRunKey: copyOfFork.key, length: 2 },
+        ]);
         assert.deepEqual(
-          await store.loadJournal({ runKey: again.key, from: 0 }),
+          await store.loadJournal({ runKey: copyOfFork.key, from: 0 }),
           [sampleStep(0), edited],
           'the mark is copied too',
         );
@@ -78,20 +81,20 @@ export function forkConformance(open: OpenStore): void {
     test(
       'are not created from a run that is gone',
       withStore(open, async (store) => {
-        const asked = [{ kind: 'run-present', runKey }] as const;
-        assert.deepEqual(await store.commit([unit([creation(fork)], asked)]), [{ kind: 'run-gone' }]);
+        const guards = [{ kind: 'run-present', runKey }] as const;
+        assert.deepEqual(await store.commit([unit([creation(fork)], guards)]), [{ kind: 'run-gone' }]);
         assert.equal(await store.findRun({ runKey: fork.key }), null);
         await apply(store, [creation(original)]);
-        await apply(store, [creation(fork)], asked);
+        await apply(store, [creation(fork)], guards);
       }),
     );
 
     test(
       'are in the audit log with their unit, or not at all',
       withStore(open, async (store) => {
-        const asked = [{ kind: 'run-present', runKey }] as const;
+        const guards = [{ kind: 'run-present', runKey }] as const;
         const auditWrite = (n: number) => ({ kind: 'add-audit', entry: sampleAudit(n, ['usr_ann']) }) as const;
-        await store.commit([unit([creation(fork), auditWrite(1)], asked)]);
+        await store.commit([unit([creation(fork), auditWrite(1)], guards)]);
         await apply(store, [creation(original), auditWrite(2)]);
         const entries = await store.accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 9 });
         assert.deepEqual(entries, [sampleAudit(2, ['usr_ann'])]);
@@ -101,8 +104,8 @@ export function forkConformance(open: OpenStore): void {
     test(
       'and other derived runs are found from their source, in the order of creation, up to the requested number',
       withStore(open, async (store) => {
-        const child = sampleRun(3, { origin: comesOf(3, 'invoke') });
-        const later = sampleRun(4, { origin: comesOf(4, 'fork') });
+        const child = sampleRun(3, { origin: originOf(3, 'invoke') });
+        const later = sampleRun(4, { origin: originOf(4, 'fork') });
         const dlqId = `dlq_${runKey}`;
         const resumed = sampleRun(5, {
           origin: { kind: 'resume', runKey, workflowRunId: 'a', workflowCreatedAt: T0, dlqId },
@@ -113,9 +116,9 @@ export function forkConformance(open: OpenStore): void {
         await apply(store, [
           { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: resumed.key, at: T0 } },
         ]);
-        const found = await store.descendantsOf({ runKey, limit: 10 });
+        const descendants = await store.descendantsOf({ runKey, limit: 10 });
         assert.deepEqual(
-          found.map(({ key, origin }) => [key, origin?.kind]),
+          descendants.map(({ key, origin }) => [key, origin?.kind]),
           [fork, child, later, resumed].map(({ key, origin }) => [key, origin?.kind]),
         );
         assert.deepEqual(

@@ -5,7 +5,7 @@ export interface StoreUnderTest {
   readonly store: Store;
   /** Whether the store keeps versions of runs, as a store of several processes must. */
   readonly hasVersions: boolean;
-  /** Whether a batch is one transaction for each instance, so that a faulty unit undoes only units of its own. Default: false. */
+  /** Whether a batch is one transaction for each instance, so a faulty unit undoes only units of its instance. Default: false. */
   readonly commitsByInstance?: boolean;
   /** Closes the store and opens another on the same data. */
   reopen(): Promise<Store>;

@@ -25,13 +25,13 @@ import {
 
 const RUN = sampleRun(1);
 const runKey = RUN.key;
-const ROOM = { maxRows: 100, maxBytes: LIMITS.partBytes };
+const WIDE_BOUNDS = { maxRows: 100, maxBytes: LIMITS.partBytes };
 
-const recorded = (outs: readonly (string | null)[]): readonly StoreWrite[] =>
+const recordSteps = (outs: readonly (string | null)[]): readonly StoreWrite[] =>
   outs.map((out, index) => ({ kind: 'record-step', runKey, step: sampleStep(index, { out }) }));
 
 /** Reads a whole list in parts. Returns it with the number of parts. */
-async function inParts<Item>(read: (from: string | null) => Promise<Part<Item>>): Promise<{ items: Item[]; parts: number }> {
+async function readInParts<Item>(read: (from: string | null) => Promise<Part<Item>>): Promise<{ items: Item[]; parts: number }> {
   const items: Item[] = [];
   let from: string | null = null;
   let parts = 0;
@@ -51,10 +51,10 @@ export function historyConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, [
           creation(RUN),
-          ...recorded(Array.from({ length: 9 }, (_, n) => JSON.stringify('x'.repeat(n * 100)))),
+          ...recordSteps(Array.from({ length: 9 }, (_, n) => JSON.stringify('x'.repeat(n * 100)))),
         ]);
         const read = (bounds: { maxRows: number; maxBytes: number }, below?: number) =>
-          inParts((from) =>
+          readInParts((from) =>
             store.listSteps({
               runKey,
               bounds,
@@ -68,13 +68,13 @@ export function historyConformance(open: OpenStore): void {
         assert.deepEqual((await read({ maxRows: 100, maxBytes: 1 })).parts, 9, 'a part has at least one row');
         assert.ok((await read({ maxRows: 100, maxBytes: 2_500 })).parts > 1);
         assert.deepEqual((await read({ maxRows: 4, maxBytes: 100_000 }, 5)).items, journal.slice(0, 5));
-        const inPieces: RecordedStep[] = [];
-        while (inPieces.length < journal.length) {
-          const piece = await store.loadJournal({ runKey, from: inPieces.length, maxBytes: 1 });
+        const stepsInPieces: RecordedStep[] = [];
+        while (stepsInPieces.length < journal.length) {
+          const piece = await store.loadJournal({ runKey, from: stepsInPieces.length, maxBytes: 1 });
           assert.ok(piece.length > 0);
-          inPieces.push(...piece);
+          stepsInPieces.push(...piece);
         }
-        assert.deepEqual(inPieces, journal);
+        assert.deepEqual(stepsInPieces, journal);
       }),
     );
 
@@ -82,8 +82,8 @@ export function historyConformance(open: OpenStore): void {
       'a result longer than the requested maximum is omitted, with its length',
       withStore(open, async (store) => {
         const long = JSON.stringify('é'.repeat(600));
-        await apply(store, [creation(RUN), ...recorded(['1', long, null])]);
-        const { items } = await store.listSteps({ runKey, bounds: ROOM, maxOutBytes: 1_000, from: '0' });
+        await apply(store, [creation(RUN), ...recordSteps(['1', long, null])]);
+        const { items } = await store.listSteps({ runKey, bounds: WIDE_BOUNDS, maxOutBytes: 1_000, from: '0' });
         assert.deepEqual(
           items.map(({ out, outLeftOut }) => [out, outLeftOut]),
           [
@@ -97,10 +97,10 @@ export function historyConformance(open: OpenStore): void {
           bytes: 1_203 + 3 * 'step 0'.length,
           longestOutBytes: 1_202,
         });
-        const found = await store.findStep({ runKey, stepId: 2, maxOutBytes: 10 });
-        assert.deepEqual([found?.out, found?.outLeftOut], [null, 1_202]);
-        const whole = await store.findStep({ runKey, stepId: 2, maxOutBytes: 2_000 });
-        assert.deepEqual([whole?.out, whole && 'outLeftOut' in whole], [long, false]);
+        const shortened = await store.findStep({ runKey, stepId: 2, maxOutBytes: 10 });
+        assert.deepEqual([shortened?.out, shortened?.outLeftOut], [null, 1_202]);
+        const complete = await store.findStep({ runKey, stepId: 2, maxOutBytes: 2_000 });
+        assert.deepEqual([complete?.out, complete && 'outLeftOut' in complete], [long, false]);
         assert.equal(await store.findStep({ runKey, stepId: 4, maxOutBytes: 10 }), null);
         assert.deepEqual(await store.journalSize({ runKey: 'unknown' }), { steps: 0, bytes: 0, longestOutBytes: 0 });
       }),
@@ -117,10 +117,13 @@ export function historyConformance(open: OpenStore): void {
           ...attempts.map((attempt) => ({ kind: 'record-attempt', runKey, attempt }) as const),
         ]);
         const bounds = { maxRows: 3, maxBytes: LIMITS.partBytes };
-        assert.deepEqual(await inParts((from) => store.listTasks({ runKey, bounds, from })), { items: tasks, parts: 2 });
-        assert.deepEqual(await inParts((from) => store.listAttempts({ runKey, bounds, from })), { items: attempts, parts: 2 });
-        const ofSlot = await store.listAttempts({ runKey, bounds, from: null, slot: -1 });
-        assert.deepEqual([ofSlot.items, ofSlot.next], [attempts.filter(({ slot }) => slot === -1), null]);
+        assert.deepEqual(await readInParts((from) => store.listTasks({ runKey, bounds, from })), { items: tasks, parts: 2 });
+        assert.deepEqual(await readInParts((from) => store.listAttempts({ runKey, bounds, from })), {
+          items: attempts,
+          parts: 2,
+        });
+        const slotPage = await store.listAttempts({ runKey, bounds, from: null, slot: -1 });
+        assert.deepEqual([slotPage.items, slotPage.next], [attempts.filter(({ slot }) => slot === -1), null]);
       }),
     );
 
@@ -140,8 +143,10 @@ export function historyConformance(open: OpenStore): void {
         const runKeys = [runKey, ...others.map(({ key }) => key), 'unknown'];
         const tasks = await store.firstTasks({ instanceId: INSTANCE, runKeys, limit: 2 });
         assert.deepEqual(tasks.get(runKey), [sleepTask(1, T0, T0), sleepTask(2, T0, T0)]);
-        const [stripped] = tasks.get(others[0]?.key ?? '') ?? [];
-        assert.ok(stripped?.kind === 'call' && stripped.call.body === undefined && stripped.bodyLeftOut !== undefined);
+        const [strippedTask] = tasks.get(others[0]?.key ?? '') ?? [];
+        assert.ok(
+          strippedTask?.kind === 'call' && strippedTask.call.body === undefined && strippedTask.bodyLeftOut !== undefined,
+        );
         assert.deepEqual([tasks.get(others[1]?.key ?? ''), tasks.get('unknown')], [[], []]);
         assert.deepEqual(await store.firstTasks({ instanceId: INSTANCE, runKeys: [], limit: 2 }), new Map());
       }),
@@ -154,13 +159,13 @@ export function historyConformance(open: OpenStore): void {
         const call = callTask(1, T0, { body });
         const invoke = invokeTask(2, T0, 'KEY', { workflowUrl: 'http://app.example/child', headers: { 'x-a': 'b' }, body });
         await apply(store, [creation(RUN), ...putTasks(runKey, [call, invoke, callTask(3, T0)])]);
-        const { items } = await store.listTasks({ runKey, bounds: ROOM, from: null });
+        const { items } = await store.listTasks({ runKey, bounds: WIDE_BOUNDS, from: null });
         const [first, second, third] = items;
-        const { body: _call, ...callWithout } = call.call;
-        const { body: _invoke, ...invokeWithout } = invoke.invoke ?? assert.fail();
+        const { body: _call, ...callWithoutBody } = call.call;
+        const { body: _invoke, ...invokeWithoutBody } = invoke.invoke ?? assert.fail();
         assert.ok((first?.bodyLeftOut ?? 0) > LIMITS.maxInlineBytes && (second?.bodyLeftOut ?? 0) > LIMITS.maxInlineBytes);
-        assert.deepEqual(first, { ...call, call: callWithout, bodyLeftOut: first?.bodyLeftOut });
-        assert.deepEqual(second, { ...invoke, invoke: invokeWithout, bodyLeftOut: second?.bodyLeftOut });
+        assert.deepEqual(first, { ...call, call: callWithoutBody, bodyLeftOut: first?.bodyLeftOut });
+        assert.deepEqual(second, { ...invoke, invoke: invokeWithoutBody, bodyLeftOut: second?.bodyLeftOut });
         assert.deepEqual(third, callTask(3, T0));
       }),
     );
@@ -170,7 +175,7 @@ export function historyConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, [
           creation(RUN),
-          ...recorded(['1', '2', '3']),
+          ...recordSteps(['1', '2', '3']),
           ...putTasks(runKey, [advanceTask(T0), sleepTask(9, T0, T0)]),
           { kind: 'record-attempt', runKey, attempt: sampleAttempt(0) },
         ]);
@@ -205,13 +210,13 @@ export function historyConformance(open: OpenStore): void {
     test(
       'sizes of a payload and of the bodies of dead letters are known without reading them',
       withStore(open, async (store) => {
-        const other = sampleRun(2, { instanceId: OTHER_INSTANCE });
+        const otherRun = sampleRun(2, { instanceId: OTHER_INSTANCE });
         const entry = sampleDeadLetter(RUN);
-        await apply(store, [creation(RUN), ...failure(RUN, entry), creation(other), ...failure(other)]);
+        await apply(store, [creation(RUN), ...failure(RUN, entry), creation(otherRun), ...failure(otherRun)]);
         const { body, ...headers } = PAYLOAD;
         assert.deepEqual(await store.payloadHead({ runKey }), { ...headers, bodyBytes: body.length });
         assert.equal(await store.payloadHead({ runKey: 'unknown' }), null);
-        const dlqIds = [entry.dlqId, `dlq_${other.key}`, 'unknown'];
+        const dlqIds = [entry.dlqId, `dlq_${otherRun.key}`, 'unknown'];
         const bodies = await store.loadDeadLetterBodies({ instanceId: INSTANCE, dlqIds });
         assert.deepEqual([...bodies], [[entry.dlqId, { body, responseBody: entry.responseBody, failedBy: entry.failedBy }]]);
       }),

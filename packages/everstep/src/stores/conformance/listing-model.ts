@@ -1,6 +1,6 @@
 /**
  * Model of listings: entries with few distinct values, so that every filter matches many, some or none of them. The tables
- * declare for each field of a filter what is asked and what matches, so a filter without a model does not compile.
+ * declare for each field of a filter how to choose its value and which entries match, so a filter without a model does not compile.
  */
 import assert from 'node:assert/strict';
 import type { FailureGroup } from '../../engine/dead-letters/dead-letter-groups.js';
@@ -20,7 +20,7 @@ export interface ModeledEntry {
   /** Group of the entry, if it has one. */
   readonly group: FailureGroup | null;
   status: RunStatus;
-  taken: boolean;
+  isTaken: boolean;
 }
 
 export type Numbers = (below: number) => number;
@@ -41,7 +41,10 @@ const ERRORS = ['out of stock', 'card declined', 'address unknown'];
 const RESPONSES: readonly (number | null)[] = [500, 404, null];
 const urlOf = (n: number) => (n % 7 === 6 ? `worker://app-6/flows/${n % 11}` : `http://app-${n % 7}.example/flows/${n % 11}`);
 
-/** One in four is a plain message. Messages and runs are listed separately, their dead letters together. */
+/**
+ * Returns the settings of a message, or null for a workflow run. One entry in four is a message. Messages and runs are listed
+ * separately, their dead letters together.
+ */
 function messageOf(n: number): MessageSettings | null {
   if (n % 4 !== 1) return null;
   return {
@@ -52,12 +55,15 @@ function messageOf(n: number): MessageSettings | null {
   };
 }
 
-/** Two labels divide the entries alternately, two keys in two halves. Some values are rare, some do not occur. */
+/**
+ * Returns entry number `n`. Two labels divide the entries alternately, two keys in two halves. Some values are rare, some do
+ * not occur.
+ */
 function modelEntry(n: number, numbers: Numbers): ModeledEntry {
   const labels = [n % 2 === 0 ? 'first-half' : 'second-half'];
   if (n % 3 === 0) labels.push('one-in-three');
   if (numbers(1000) === 0) labels.push('rare', 'with, comma');
-  const keyed = n < ENTRIES / 2 ? 'tenant/1' : 'tenant/2';
+  const flowControlKey = n < ENTRIES / 2 ? 'tenant/1' : 'tenant/2';
   const message = messageOf(n);
   const run = sampleRun(n, {
     instanceId: n % 50 === 49 ? OTHER_INSTANCE : INSTANCE,
@@ -68,12 +74,12 @@ function modelEntry(n: number, numbers: Numbers): ModeledEntry {
     callerIp: pick(IPS, numbers),
     settings: {
       labels,
-      flowControl: n % 5 === 0 ? null : { key: numbers(2000) === 0 ? 'rare' : keyed },
+      flowControl: n % 5 === 0 ? null : { key: numbers(2000) === 0 ? 'rare' : flowControlKey },
       ...(message ? { message } : {}),
     },
   });
-  const failed = numbers(10) < 8;
-  const entry = failed
+  const hasFailed = numbers(10) < 8;
+  const entry = hasFailed
     ? sampleDeadLetter(run, {
         createdAt: run.createdAt + 5000 + numbers(20),
         failureFunctionState: pick(STATES, numbers),
@@ -82,8 +88,15 @@ function modelEntry(n: number, numbers: Numbers): ModeledEntry {
     : null;
   const url = new URL(run.workflowUrl);
   // Entries of earlier versions have no group.
-  const group = failed && n % 3 === 0 ? groupOfError(pick(ERRORS, numbers), run) : null;
-  return { run, url, entry, group, status: failed ? 'failed' : pick(['active', 'succeeded', 'canceled'], numbers), taken: false };
+  const group = hasFailed && n % 3 === 0 ? groupOfError(pick(ERRORS, numbers), run) : null;
+  return {
+    run,
+    url,
+    entry,
+    group,
+    status: hasFailed ? 'failed' : pick(['active', 'succeeded', 'canceled'], numbers),
+    isTaken: false,
+  };
 }
 
 function unitOf({ run, entry, group, status }: ModeledEntry): CommitUnit {
@@ -97,9 +110,9 @@ export async function fill(store: Store, numbers: Numbers): Promise<readonly Mod
   const model = Array.from({ length: ENTRIES }, (_, n) => modelEntry(n, numbers));
   for (let at = 0; at < model.length; at += BATCH) await store.commit(model.slice(at, at + BATCH).map(unitOf));
   // Some entries are taken, individually and in ranges, so that whole blocks lose members.
-  const taken = model.filter(({ entry }, n) => entry !== null && (n % 13 === 0 || (n > 3000 && n < 3300)));
-  const takes = taken.map((item) => {
-    item.taken = true;
+  const takenEntries = model.filter(({ entry }, n) => entry !== null && (n % 13 === 0 || (n > 3000 && n < 3300)));
+  const takes = takenEntries.map((item) => {
+    item.isTaken = true;
     return unit([{ kind: 'take-dead-letter', instanceId: item.run.instanceId, dlqId: item.entry?.dlqId ?? '', became: null }]);
   });
   for (const result of await store.commit(takes)) assert.equal(result.kind, 'applied');
@@ -109,14 +122,14 @@ export async function fill(store: Store, numbers: Numbers): Promise<readonly Mod
 const sets = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
 
 /** Returns the values of one filter as a set. It is created once, because every entry is compared with it. */
-function setOf(wanted: readonly unknown[]): ReadonlySet<unknown> {
-  const known = sets.get(wanted) ?? new Set(wanted);
-  sets.set(wanted, known);
-  return known;
+function setOf(values: readonly unknown[]): ReadonlySet<unknown> {
+  const valueSet = sets.get(values) ?? new Set(values);
+  sets.set(values, valueSet);
+  return valueSet;
 }
 
-const has = <Value>(wanted: readonly Value[], value: Value) => setOf(wanted).has(value);
-const hasAny = <Value>(wanted: readonly Value[], values: readonly Value[]) => values.some((value) => has(wanted, value));
+const has = <Value>(values: readonly Value[], value: Value) => setOf(values).has(value);
+const hasAny = <Value>(values: readonly Value[], ownValues: readonly Value[]) => ownValues.some((value) => has(values, value));
 const keysOf = (run: Run) => (run.settings.flowControl ? [run.settings.flowControl.key] : []);
 
 const kindOf = ({ settings }: Run) => (settings.message ? 'message' : 'workflow');
@@ -124,24 +137,24 @@ const valuesOf = (value: string | undefined) => (value === undefined ? [] : [val
 const groupOfError = (message: string, run: Run): FailureGroup => groupOfFailure(message, run.workflowUrl, kindOf(run));
 
 interface Field<Value> {
-  /** One in this many filters has the field. Absent: the field is special, and a filter has at most one special field. */
+  /** One in this many filters has the field. Fields without it are special; a filter has at most one special field. */
   readonly oneIn?: number;
-  readonly ask: (numbers: Numbers, model: readonly ModeledEntry[]) => Value;
-  readonly matches: (wanted: Value, item: ModeledEntry) => boolean;
+  readonly choose: (numbers: Numbers, model: readonly ModeledEntry[]) => Value;
+  readonly matches: (value: Value, item: ModeledEntry) => boolean;
 }
 type Fields<Filter> = { readonly [Name in keyof Filter]-?: Field<NonNullable<Filter[Name]>> };
 
-const some = <Value>(values: readonly Value[], numbers: Numbers) =>
+const pickSome = <Value>(values: readonly Value[], numbers: Numbers) =>
   Array.from({ length: 1 + numbers(2) }, () => pick(values, numbers));
 const anyTime = (numbers: Numbers): number => T0 + numbers(ENTRIES * 10);
 const oneOf =
   <Value>(values: readonly Value[]) =>
   (numbers: Numbers): Value =>
     pick(values, numbers);
-const someOf =
+const severalOf =
   <Value>(values: readonly Value[]) =>
   (numbers: Numbers): readonly Value[] =>
-    some(values, numbers);
+    pickSome(values, numbers);
 
 const SHARED: Fields<
   Pick<
@@ -151,119 +164,119 @@ const SHARED: Fields<
 > = {
   workflowUrls: {
     oneIn: 3,
-    ask: (numbers) => Array.from({ length: 1 + numbers(20) }, () => urlOf(numbers(1000))),
-    matches: (wanted, { run }) => has(wanted, run.workflowUrl),
+    choose: (numbers) => Array.from({ length: 1 + numbers(20) }, () => urlOf(numbers(1000))),
+    matches: (values, { run }) => has(values, run.workflowUrl),
   },
   labels: {
     oneIn: 3,
-    ask: someOf([...LABELS, 'unused']),
-    matches: (wanted, { run }) => hasAny(wanted, run.settings.labels),
+    choose: severalOf([...LABELS, 'unused']),
+    matches: (values, { run }) => hasAny(values, run.settings.labels),
   },
-  flowControlKeys: { oneIn: 4, ask: someOf(KEYS), matches: (wanted, { run }) => hasAny(wanted, keysOf(run)) },
-  callerIps: { oneIn: 4, ask: someOf(IPS), matches: (wanted, { run }) => has(wanted, run.callerIp) },
+  flowControlKeys: { oneIn: 4, choose: severalOf(KEYS), matches: (values, { run }) => hasAny(values, keysOf(run)) },
+  callerIps: { oneIn: 4, choose: severalOf(IPS), matches: (values, { run }) => has(values, run.callerIp) },
   workflowRunId: {
     oneIn: 12,
-    ask: (numbers, model) => pick(model, numbers).run.workflowRunId,
-    matches: (wanted, { run }) => wanted === run.workflowRunId,
+    choose: (numbers, model) => pick(model, numbers).run.workflowRunId,
+    matches: (workflowRunId, { run }) => workflowRunId === run.workflowRunId,
   },
   queues: {
-    ask: someOf([...QUEUES, 'rare']),
-    matches: (wanted, { run }) => hasAny(wanted, valuesOf(run.settings.message?.queue)),
+    choose: severalOf([...QUEUES, 'rare']),
+    matches: (values, { run }) => hasAny(values, valuesOf(run.settings.message?.queue)),
   },
   urlGroups: {
-    ask: someOf([...URL_GROUPS, 'unused']),
-    matches: (wanted, { run }) => hasAny(wanted, valuesOf(run.settings.message?.urlGroup)),
+    choose: severalOf([...URL_GROUPS, 'unused']),
+    matches: (values, { run }) => hasAny(values, valuesOf(run.settings.message?.urlGroup)),
   },
   scheduleIds: {
-    ask: () => ['sch_1'],
-    matches: (wanted, { run }) => hasAny(wanted, valuesOf(run.settings.message?.scheduleId)),
+    choose: () => ['sch_1'],
+    matches: (values, { run }) => hasAny(values, valuesOf(run.settings.message?.scheduleId)),
   },
 };
 
 const DEAD_LETTER_FIELDS: Fields<DeadLetterFilter> = {
   ...SHARED,
-  fromDate: { oneIn: 5, ask: anyTime, matches: (from, { entry }) => (entry?.createdAt ?? 0) >= from },
-  toDate: { oneIn: 5, ask: anyTime, matches: (to, { entry }) => (entry?.createdAt ?? 0) <= to },
-  kind: { ask: oneOf(['workflow', 'message']), matches: (kind, { run }) => kind === kindOf(run) },
-  responseStatuses: { ask: () => [404, 503], matches: (wanted, { entry }) => has(wanted, entry?.responseStatus) },
+  fromDate: { oneIn: 5, choose: anyTime, matches: (from, { entry }) => (entry?.createdAt ?? 0) >= from },
+  toDate: { oneIn: 5, choose: anyTime, matches: (to, { entry }) => (entry?.createdAt ?? 0) <= to },
+  kind: { choose: oneOf(['workflow', 'message']), matches: (kind, { run }) => kind === kindOf(run) },
+  responseStatuses: { choose: () => [404, 503], matches: (values, { entry }) => has(values, entry?.responseStatus) },
   failureFunctionStates: {
-    ask: () => ['CALLBACK_INPROGRESS', 'CALLBACK_CANCELED'],
-    matches: (wanted, { entry }) => has(wanted, entry?.failureFunctionState),
+    choose: () => ['CALLBACK_INPROGRESS', 'CALLBACK_CANCELED'],
+    matches: (values, { entry }) => has(values, entry?.failureFunctionState),
   },
   fingerprints: {
-    ask: (numbers, model) => [...some(model, numbers).map(({ group }) => group?.fingerprint ?? 'none')],
-    matches: (wanted, { group }) => has(wanted, group?.fingerprint),
+    choose: (numbers, model) => [...pickSome(model, numbers).map(({ group }) => group?.fingerprint ?? 'none')],
+    matches: (values, { group }) => has(values, group?.fingerprint),
   },
   workflowRunIdPrefix: {
-    ask: oneOf(['order-', 'order-e', 'order-us-1', 'd', 'wfr-19', 'none', '']),
+    choose: oneOf(['order-', 'order-e', 'order-us-1', 'd', 'wfr-19', 'none', '']),
     matches: (prefix, { run }) => run.workflowRunId.startsWith(prefix),
   },
   workflowCreatedAt: {
-    ask: (numbers, model) => pick(model, numbers).run.createdAt,
+    choose: (numbers, model) => pick(model, numbers).run.createdAt,
     matches: (at, { run }) => at === run.createdAt,
   },
   dlqIds: {
-    ask: (numbers, model) => ['dlq_none', ...model.filter(() => numbers(100) === 0).map(({ run }) => `dlq_${run.key}`)],
-    matches: (wanted, { entry }) => has(wanted, entry?.dlqId),
+    choose: (numbers, model) => ['dlq_none', ...model.filter(() => numbers(100) === 0).map(({ run }) => `dlq_${run.key}`)],
+    matches: (values, { entry }) => has(values, entry?.dlqId),
   },
 };
 
 const RUN_FIELDS: Fields<RunFilter> = {
   ...SHARED,
-  kind: { oneIn: 3, ask: () => 'message', matches: (kind, { run }) => kind === kindOf(run) },
-  fromDate: { oneIn: 5, ask: anyTime, matches: (from, { run }) => run.createdAt >= from },
-  toDate: { oneIn: 5, ask: anyTime, matches: (to, { run }) => run.createdAt <= to },
+  kind: { oneIn: 3, choose: () => 'message', matches: (kind, { run }) => kind === kindOf(run) },
+  fromDate: { oneIn: 5, choose: anyTime, matches: (from, { run }) => run.createdAt >= from },
+  toDate: { oneIn: 5, choose: anyTime, matches: (to, { run }) => run.createdAt <= to },
   statuses: {
-    ask: (numbers) => ['active', pick(['succeeded', 'failed', 'canceled'] as const, numbers)],
-    matches: (wanted, { status }) => has(wanted, status),
+    choose: (numbers) => ['active', pick(['succeeded', 'failed', 'canceled'] as const, numbers)],
+    matches: (values, { status }) => has(values, status),
   },
   workflowUrlPrefix: {
-    ask: oneOf(['http://app-1', 'http://app-3.example/flows/1', 'https', '']),
+    choose: oneOf(['http://app-1', 'http://app-3.example/flows/1', 'https', '']),
     matches: (prefix, { run }) => run.workflowUrl.startsWith(prefix),
   },
-  createdAt: { ask: (numbers, model) => pick(model, numbers).run.createdAt, matches: (at, { run }) => at === run.createdAt },
+  createdAt: { choose: (numbers, model) => pick(model, numbers).run.createdAt, matches: (at, { run }) => at === run.createdAt },
   runKeys: {
-    ask: (numbers, model) => ['none', ...model.filter(() => numbers(100) === 0).map(({ run }) => run.key)],
-    matches: (wanted, { run }) => has(wanted, run.key),
+    choose: (numbers, model) => ['none', ...model.filter(() => numbers(100) === 0).map(({ run }) => run.key)],
+    matches: (values, { run }) => has(values, run.key),
   },
-  hosts: { ask: () => ['app-1.example', 'app-2.example', 'app-6'], matches: (wanted, { url }) => has(wanted, url.host) },
-  paths: { ask: () => ['/flows/3'], matches: (wanted, { url }) => has(wanted, url.pathname) },
+  hosts: { choose: () => ['app-1.example', 'app-2.example', 'app-6'], matches: (values, { url }) => has(values, url.host) },
+  paths: { choose: () => ['/flows/3'], matches: (values, { url }) => has(values, url.pathname) },
 };
 
 const namesOf = <Filter>(fields: Fields<Filter>): readonly (keyof Filter)[] =>
   // The table has exactly the fields of the filter.
   Object.keys(fields) as (keyof Filter & string)[];
 
-function ask<Filter>(fields: Fields<Filter>, numbers: Numbers, model: readonly ModeledEntry[]): Filter {
+function randomFilter<Filter>(fields: Fields<Filter>, numbers: Numbers, model: readonly ModeledEntry[]): Filter {
   const names = namesOf(fields);
   const special = pick(
     names.filter((name) => fields[name].oneIn === undefined),
     numbers,
   );
   const hasSpecial = numbers(4) !== 0;
-  const asked = names.filter((name) => {
+  const chosenNames = names.filter((name) => {
     const { oneIn } = fields[name];
     return oneIn === undefined ? hasSpecial && name === special : numbers(oneIn) === 0;
   });
-  // Each value is one that its field asks for.
-  return Object.fromEntries(asked.map((name) => [name, fields[name].ask(numbers, model)])) as Filter;
+  // Each value comes from its field.
+  return Object.fromEntries(chosenNames.map((name) => [name, fields[name].choose(numbers, model)])) as Filter;
 }
 
 function matchesField<Filter, Name extends keyof Filter>(fields: Fields<Filter>, name: Name, filter: Filter, item: ModeledEntry) {
-  const wanted = filter[name];
-  return wanted === undefined || wanted === null || fields[name].matches(wanted, item);
+  const value = filter[name];
+  return value === undefined || value === null || fields[name].matches(value, item);
 }
 const matches = <Filter>(fields: Fields<Filter>, filter: Filter, item: ModeledEntry): boolean =>
   namesOf(fields).every((name) => matchesField(fields, name, filter, item));
 
 export const deadLetterFilter = (numbers: Numbers, model: readonly ModeledEntry[]): DeadLetterFilter =>
-  ask<DeadLetterFilter>(DEAD_LETTER_FIELDS, numbers, model);
+  randomFilter<DeadLetterFilter>(DEAD_LETTER_FIELDS, numbers, model);
 
 export const matchesDeadLetter = (filter: DeadLetterFilter, item: ModeledEntry): boolean =>
-  item.entry !== null && !item.taken && matches<DeadLetterFilter>(DEAD_LETTER_FIELDS, filter, item);
+  item.entry !== null && !item.isTaken && matches<DeadLetterFilter>(DEAD_LETTER_FIELDS, filter, item);
 
 export function runFilter(numbers: Numbers, model: readonly ModeledEntry[]): RunFilter {
-  const { workflowRunId, ...filter } = ask<RunFilter>(RUN_FIELDS, numbers, model);
+  const { workflowRunId, ...filter } = randomFilter<RunFilter>(RUN_FIELDS, numbers, model);
   // Only workflow runs are found by their ids.
   return filter.kind === 'message' || workflowRunId === undefined ? filter : { ...filter, workflowRunId };
 }

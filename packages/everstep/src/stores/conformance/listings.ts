@@ -9,7 +9,7 @@ import { deadLetterFilter, ENTRIES, fill, matchesDeadLetter, matchesRun, pick, r
 import { apply, creation, failure, INSTANCE, sampleRun, seededNumbers, unit } from './samples.js';
 
 const QUERIES = 150;
-/** Maximum number of pages of one listing. More pages show nothing new and take most of the time. */
+/** Maximum number of pages of one listing. Further pages would test nothing new, but take most of the time. */
 const PAGES_MAX = 12;
 
 /** Returns all items of a listing, and checks that each page except the last one is full. */
@@ -19,10 +19,10 @@ async function everyPage<Filter, Item>(
 ): Promise<Item[]> {
   const items: Item[] = [];
   for (let page = first; ; ) {
-    const { items: some, next } = await list(page);
-    items.push(...some);
+    const { items: pageItems, next } = await list(page);
+    items.push(...pageItems);
     if (next === null) return items;
-    assert.equal(some.length, page.limit);
+    assert.equal(pageItems.length, page.limit);
     assert.match(next, /^[\x21-\x7e]{1,64}$/);
     page = { ...page, after: next };
     // A listing must end.
@@ -30,7 +30,7 @@ async function everyPage<Filter, Item>(
   }
 }
 
-const leastLimit = (expected: readonly unknown[]) => Math.max(1, Math.ceil(expected.length / PAGES_MAX));
+const minLimit = (expected: readonly unknown[]) => Math.max(1, Math.ceil(expected.length / PAGES_MAX));
 
 export function listingConformance(open: OpenStore): void {
   describe('listings', () => {
@@ -41,37 +41,39 @@ export function listingConformance(open: OpenStore): void {
         const model = await fill(store, numbers);
         const oldestFirst = model.filter(({ run }) => run.instanceId === INSTANCE);
         const newestFirst = oldestFirst.toReversed();
-        let matched = 0;
+        let matchCount = 0;
         for (let query = 0; query < QUERIES; query++) {
           const order = query % 2 === 0 ? 'newest-first' : 'oldest-first';
           const base = { instanceId: INSTANCE, order, after: null, horizon: null } as const;
-          const mine = order === 'newest-first' ? newestFirst : oldestFirst;
+          const instanceEntries = order === 'newest-first' ? newestFirst : oldestFirst;
 
-          const deadFilter = deadLetterFilter(numbers, model);
-          const expectedIds = mine.filter((item) => matchesDeadLetter(deadFilter, item)).map(({ entry }) => entry?.dlqId);
+          const entryFilter = deadLetterFilter(numbers, model);
+          const expectedIds = instanceEntries
+            .filter((item) => matchesDeadLetter(entryFilter, item))
+            .map(({ entry }) => entry?.dlqId);
           const limit = pick([1, 7, 100, expectedIds.length, expectedIds.length - 1], numbers);
-          const deadPage = { ...base, filter: deadFilter, limit: Math.max(limit, leastLimit(expectedIds)) };
+          const entryPage = { ...base, filter: entryFilter, limit: Math.max(limit, minLimit(expectedIds)) };
           assert.deepEqual(
-            await everyPage((page) => store.listDeadLetterIds(page), deadPage),
+            await everyPage((page) => store.listDeadLetterIds(page), entryPage),
             expectedIds,
-            JSON.stringify(deadPage),
+            JSON.stringify(entryPage),
           );
-          const letters = await store.listDeadLetters({ ...deadPage, limit: 10 });
+          const letters = await store.listDeadLetters({ ...entryPage, limit: 10 });
           assert.deepEqual(
             letters.items.map(({ dlqId }) => dlqId),
             expectedIds.slice(0, 10),
-            JSON.stringify(deadPage),
+            JSON.stringify(entryPage),
           );
-          const rest =
-            letters.next === null ? [] : (await store.listDeadLetters({ ...deadPage, after: letters.next, limit: 3 })).items;
+          const nextLetters =
+            letters.next === null ? [] : (await store.listDeadLetters({ ...entryPage, after: letters.next, limit: 3 })).items;
           assert.deepEqual(
-            rest.map(({ dlqId }) => dlqId),
+            nextLetters.map(({ dlqId }) => dlqId),
             expectedIds.slice(10, 13),
-            JSON.stringify(deadPage),
+            JSON.stringify(entryPage),
           );
 
           const runsFilter = runFilter(numbers, model);
-          const expectedKeys = mine.filter((item) => matchesRun(runsFilter, item)).map(({ run }) => run.key);
+          const expectedKeys = instanceEntries.filter((item) => matchesRun(runsFilter, item)).map(({ run }) => run.key);
           const runPage = { ...base, filter: runsFilter, limit: pick([10, 1000], numbers) };
           const texts = await store.listSearchableRuns(runPage);
           assert.deepEqual(
@@ -81,24 +83,24 @@ export function listingConformance(open: OpenStore): void {
           );
           assert.equal(texts.next, expectedKeys.length > runPage.limit ? texts.items.at(-1)?.position : null);
           if (expectedKeys.length < 1500) {
-            const allPages = { ...runPage, limit: Math.max(runPage.limit, leastLimit(expectedKeys)) };
-            const found = (await everyPage((page) => store.listRuns(page), allPages)).map(({ key }) => key);
-            assert.deepEqual(found, expectedKeys, JSON.stringify(allPages));
+            const allPages = { ...runPage, limit: Math.max(runPage.limit, minLimit(expectedKeys)) };
+            const listed = (await everyPage((page) => store.listRuns(page), allPages)).map(({ key }) => key);
+            assert.deepEqual(listed, expectedKeys, JSON.stringify(allPages));
           } else {
-            const found = await store.listRuns(runPage);
+            const listed = await store.listRuns(runPage);
             assert.deepEqual(
-              found.items.map(({ key }) => key),
+              listed.items.map(({ key }) => key),
               expectedKeys.slice(0, runPage.limit),
               JSON.stringify(runPage),
             );
             assert.deepEqual(
               texts.items.map(({ completedAt }) => completedAt),
-              found.items.map(({ completedAt }) => completedAt),
+              listed.items.map(({ completedAt }) => completedAt),
             );
           }
-          matched += Math.sign(expectedIds.length) + Math.sign(expectedKeys.length);
+          matchCount += Math.sign(expectedIds.length) + Math.sign(expectedKeys.length);
         }
-        assert.ok(matched > QUERIES / 2, `only ${matched} queries found something`);
+        assert.ok(matchCount > QUERIES / 2, `only ${matchCount} queries found something`);
       }),
     );
 
@@ -109,7 +111,7 @@ export function listingConformance(open: OpenStore): void {
         await store.commit(runs.map((run) => unit([creation(run), ...failure(run)])));
         for (const order of ['newest-first', 'oldest-first'] as const) {
           const horizon = await store.deadLetterHorizon({ instanceId: INSTANCE });
-          const present = await everyPage((page) => store.listDeadLetterIds(page), {
+          const presentIds = await everyPage((page) => store.listDeadLetterIds(page), {
             instanceId: INSTANCE,
             filter: {},
             order,
@@ -132,13 +134,13 @@ export function listingConformance(open: OpenStore): void {
             if (page.next === null) break;
             after = page.next;
             // One entry is added, and the last one on the page is taken.
-            const late = sampleRun(1000 + n + (order === 'newest-first' ? 0 : 100));
-            await apply(store, [creation(late), ...failure(late)]);
+            const lateRun = sampleRun(1000 + n + (order === 'newest-first' ? 0 : 100));
+            await apply(store, [creation(lateRun), ...failure(lateRun)]);
             await apply(store, [
               { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: page.items.at(-1) ?? '', became: null },
             ]);
           }
-          assert.deepEqual(seen, present);
+          assert.deepEqual(seen, presentIds);
         }
       }),
     );
@@ -177,8 +179,8 @@ export function listingConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, [creation(sampleRun(1))]);
         const page = { instanceId: INSTANCE, filter: {}, order: 'newest-first', after: null, horizon: null, limit: 5 } as const;
-        for (const wrong of [{ after: 'x' }, { after: '' }, { horizon: '-1' }, { limit: 0 }, { limit: 1.5 }]) {
-          await assert.rejects(store.listRuns({ ...page, ...wrong }), RangeError, JSON.stringify(wrong));
+        for (const invalidField of [{ after: 'x' }, { after: '' }, { horizon: '-1' }, { limit: 0 }, { limit: 1.5 }]) {
+          await assert.rejects(store.listRuns({ ...page, ...invalidField }), RangeError, JSON.stringify(invalidField));
         }
       }),
     );

@@ -19,8 +19,8 @@ import {
   unit,
 } from './samples.js';
 
-const message = (n: number, more: Partial<MessageSettings> = {}, overrides: Parameters<typeof sampleRun>[1] = {}): Run =>
-  sampleRun(n, { ...overrides, settings: { ...overrides.settings, message: { method: 'POST', ...more } } });
+const message = (n: number, fields: Partial<MessageSettings> = {}, overrides: Parameters<typeof sampleRun>[1] = {}): Run =>
+  sampleRun(n, { ...overrides, settings: { ...overrides.settings, message: { method: 'POST', ...fields } } });
 
 const messageTask = (dueAt: number | null, retried = 0): Task => ({
   kind: 'message',
@@ -36,16 +36,16 @@ const withTask = (run: Run, dueAt: number | null = T0, retried = 0): readonly St
   ...putTasks(run.key, [messageTask(dueAt, retried)]),
 ];
 
-const queue = (name: string, more: Partial<Queue> = {}): Queue => ({
+const queue = (name: string, fields: Partial<Queue> = {}): Queue => ({
   name,
   parallelism: 2,
   paused: true,
   createdAt: T0,
   updatedAt: T0 + 1,
-  ...more,
+  ...fields,
 });
 
-const group = (name: string, more: Partial<UrlGroup> = {}): UrlGroup => ({
+const group = (name: string, fields: Partial<UrlGroup> = {}): UrlGroup => ({
   name,
   endpoints: [
     { name: 'é', url: 'http://a.example/' },
@@ -53,10 +53,10 @@ const group = (name: string, more: Partial<UrlGroup> = {}): UrlGroup => ({
   ],
   createdAt: T0,
   updatedAt: T0 + 1,
-  ...more,
+  ...fields,
 });
 
-const putQueue = (one: Queue, instanceId = INSTANCE): StoreWrite => ({ kind: 'put-queue', instanceId, queue: one });
+const putQueue = (newQueue: Queue, instanceId = INSTANCE): StoreWrite => ({ kind: 'put-queue', instanceId, queue: newQueue });
 const register = (name: string, at = T0): StoreWrite => ({ kind: 'register-queue', instanceId: INSTANCE, name, at });
 const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon: null, limit: 100 } as const;
 
@@ -68,8 +68,8 @@ export function messageConformance(open: OpenStore): void {
         const callback = { url: 'http://c.example/', headers: { 'x-a': 'b' }, method: 'PUT', maxRetries: 0, delayMs: 5 };
         const run = message(1, { queue: 'q', urlGroup: 'g', endpointName: 'e', scheduleId: 's', notBefore: T0, callback });
         await apply(store, withTask(run, T0 + 5, 2));
-        for (const next of [async () => store, () => underTest.reopen()]) {
-          const opened = await next();
+        for (const openStore of [async () => store, () => underTest.reopen()]) {
+          const opened = await openStore();
           const loaded = await opened.loadRun({ runKey: run.key });
           assert.deepEqual(loaded, { ...run, quietAt: -1, tasks: new Map([[0, messageTask(T0 + 5, 2)]]) });
           assert.deepEqual(await opened.loadPayload({ runKey: run.key }), PAYLOAD);
@@ -118,21 +118,21 @@ export function messageConformance(open: OpenStore): void {
       'change their state in the listings as they end, and their dead letters as their failure is reported',
       withStore(open, async (store) => {
         const run = message(1, { queue: 'q' });
-        const of = (filter: object) => store.listRuns({ ...page, filter: { kind: 'message', ...filter } });
+        const listMessages = (filter: object) => store.listRuns({ ...page, filter: { kind: 'message', ...filter } });
         await apply(store, withTask(run));
-        assert.equal((await of({ statuses: ['active'] })).items.length, 1);
+        assert.equal((await listMessages({ statuses: ['active'] })).items.length, 1);
         const entry = sampleDeadLetter(run, { failureFunctionState: 'CALLBACK_INPROGRESS' });
         await apply(store, failure(run, entry));
-        assert.equal((await of({ statuses: ['active'] })).items.length, 0);
-        assert.equal((await of({ statuses: ['failed'], queues: ['q'] })).items.length, 1);
+        assert.equal((await listMessages({ statuses: ['active'] })).items.length, 0);
+        assert.equal((await listMessages({ statuses: ['failed'], queues: ['q'] })).items.length, 1);
         const state = { kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: entry.dlqId } as const;
         await apply(store, [{ ...state, state: 'CALLBACK_SUCCESS' }]);
         const letters = (filter: object) => store.listDeadLetterIds({ ...page, filter });
-        const told = { failureFunctionStates: ['CALLBACK_SUCCESS'] };
-        assert.deepEqual((await letters({ kind: 'message', ...told })).items, [entry.dlqId]);
+        const reportedFilter = { failureFunctionStates: ['CALLBACK_SUCCESS'] };
+        assert.deepEqual((await letters({ kind: 'message', ...reportedFilter })).items, [entry.dlqId]);
         assert.deepEqual((await letters({ failureFunctionStates: ['CALLBACK_INPROGRESS'] })).items, []);
         await apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, became: null }]);
-        for (const filter of [{}, { kind: 'message' }, told, { queues: ['q'] }, { responseStatuses: [500] }]) {
+        for (const filter of [{}, { kind: 'message' }, reportedFilter, { queues: ['q'] }, { responseStatuses: [500] }]) {
           assert.deepEqual((await letters(filter)).items, [], JSON.stringify(filter));
         }
       }),
@@ -174,8 +174,8 @@ export function messageConformance(open: OpenStore): void {
       withStore(open, async (store, underTest) => {
         await apply(store, [putQueue(queue('b')), putQueue(queue('a', { paused: false })), putQueue(queue('b'), OTHER_INSTANCE)]);
         await apply(store, [putQueue(queue('b', { parallelism: 7, updatedAt: T0 + 9 }))]);
-        for (const next of [async () => store, () => underTest.reopen()]) {
-          const opened = await next();
+        for (const openStore of [async () => store, () => underTest.reopen()]) {
+          const opened = await openStore();
           const [a, b] = [queue('a', { paused: false }), queue('b', { parallelism: 7, updatedAt: T0 + 9 })];
           assert.deepEqual(await opened.listQueues({ instanceId: INSTANCE }), [a, b]);
           assert.deepEqual(await opened.findQueue({ instanceId: OTHER_INSTANCE, name: 'b' }), queue('b'));
@@ -191,8 +191,8 @@ export function messageConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, [putQueue(queue('old')), register('old', T0 + 50), register('new', T0 + 60)]);
         assert.deepEqual(await store.findQueue({ instanceId: INSTANCE, name: 'old' }), queue('old'));
-        const made = queue('new', { parallelism: 1, paused: false, createdAt: T0 + 60, updatedAt: T0 + 60 });
-        assert.deepEqual(await store.findQueue({ instanceId: INSTANCE, name: 'new' }), made);
+        const createdQueue = queue('new', { parallelism: 1, paused: false, createdAt: T0 + 60, updatedAt: T0 + 60 });
+        assert.deepEqual(await store.findQueue({ instanceId: INSTANCE, name: 'new' }), createdQueue);
       }),
     );
 
@@ -211,10 +211,10 @@ export function messageConformance(open: OpenStore): void {
       'that are deleted and named again are new ones, even in one batch',
       withStore(open, async (store) => {
         const remove = { kind: 'delete-queue', instanceId: INSTANCE, name: 'q' } as const;
-        const made = queue('q', { parallelism: 1, paused: false, createdAt: T0 + 70, updatedAt: T0 + 70 });
+        const createdQueue = queue('q', { parallelism: 1, paused: false, createdAt: T0 + 70, updatedAt: T0 + 70 });
         await apply(store, [putQueue(queue('q'))]);
         await apply(store, [remove, register('q', T0 + 70), register('q', T0 + 80)]);
-        assert.deepEqual(await store.findQueue({ instanceId: INSTANCE, name: 'q' }), made);
+        assert.deepEqual(await store.findQueue({ instanceId: INSTANCE, name: 'q' }), createdQueue);
         await apply(store, [register('q', T0 + 90), putQueue(queue('q')), remove]);
         assert.deepEqual(await store.listQueues({ instanceId: INSTANCE }), []);
       }),
@@ -239,8 +239,8 @@ export function messageConformance(open: OpenStore): void {
           ...putTasks(sampleRun(7).key, [advanceTask(T0)]),
           ...failure(first),
         ]);
-        for (const next of [async () => store, () => underTest.reopen()]) {
-          const opened = await next();
+        for (const openStore of [async () => store, () => underTest.reopen()]) {
+          const opened = await openStore();
           assert.equal(await opened.countQueued({ instanceId: INSTANCE, name: 'q' }), 3);
           assert.deepEqual(await opened.retriedInQueue({ instanceId: INSTANCE, name: 'q' }), [fourth.key, second.key]);
           assert.deepEqual(await opened.retriedInQueue({ instanceId: 'qi_unknown', name: 'q' }), []);
@@ -254,13 +254,17 @@ export function messageConformance(open: OpenStore): void {
     test(
       'are read as they were written, by name, separately for each instance, and can be deleted',
       withStore(open, async (store, underTest) => {
-        const put = (one: UrlGroup, instanceId = INSTANCE): StoreWrite => ({ kind: 'put-url-group', instanceId, group: one });
+        const put = (urlGroup: UrlGroup, instanceId = INSTANCE): StoreWrite => ({
+          kind: 'put-url-group',
+          instanceId,
+          group: urlGroup,
+        });
         await apply(store, [put(group('b')), put(group('a')), put(group('b'), OTHER_INSTANCE)]);
         const changed = group('b', { endpoints: [], updatedAt: T0 + 9 });
         const remove = { kind: 'delete-url-group', instanceId: OTHER_INSTANCE, name: 'b' } as const;
         await apply(store, [put(changed), remove, { ...remove, name: 'none' }]);
-        for (const next of [async () => store, () => underTest.reopen()]) {
-          const opened = await next();
+        for (const openStore of [async () => store, () => underTest.reopen()]) {
+          const opened = await openStore();
           assert.deepEqual(await opened.listUrlGroups({ instanceId: INSTANCE }), [group('a'), changed]);
           assert.deepEqual(await opened.findUrlGroup({ instanceId: INSTANCE, name: 'a' }), group('a'));
           assert.equal(await opened.findUrlGroup({ instanceId: OTHER_INSTANCE, name: 'b' }), null);

@@ -29,13 +29,13 @@ const runKey = run.key;
 const putTasks = (tasks: readonly Task[], key = runKey): readonly StoreWrite[] => putTasksOf(key, tasks);
 
 const all = { before: Number.MAX_SAFE_INTEGER, after: null, limit: 100 } as const;
-const slots = (tasks: readonly TaskReference[]) => tasks.map((task) => task.slot);
-const places = (tasks: readonly TaskReference[]) => tasks.map(({ runKey, slot, dueAt }) => ({ runKey, slot, dueAt }));
+const slotsOf = (tasks: readonly TaskReference[]) => tasks.map((task) => task.slot);
+const positionsOf = (tasks: readonly TaskReference[]) => tasks.map(({ runKey, slot, dueAt }) => ({ runKey, slot, dueAt }));
 
-async function loaded(store: Store, key = runKey) {
-  const found = await store.loadRun({ runKey: key });
-  assert.ok(found);
-  return found;
+async function loadExisting(store: Store, key = runKey) {
+  const loadedRun = await store.loadRun({ runKey: key });
+  assert.ok(loadedRun);
+  return loadedRun;
 }
 
 export function progressConformance(open: OpenStore): void {
@@ -43,7 +43,7 @@ export function progressConformance(open: OpenStore): void {
     test(
       'a run is loaded as it was created',
       withStore(open, async (store) => {
-        const special = sampleRun(7, {
+        const unusualRun = sampleRun(7, {
           workflowRunId: "it's / ünusual",
           origin: { kind: 'resume', runKey: 'K', workflowRunId: 'wfr_0', workflowCreatedAt: T0, dlqId: 'dlq_0' },
           settings: {
@@ -54,10 +54,10 @@ export function progressConformance(open: OpenStore): void {
             failureCallback: { url: 'http://app.example/failed', headers: { a: 'b' } },
           },
         });
-        await apply(store, [creation(special), ...putTasks([advanceTask(T0)], special.key)]);
-        const expected = { ...special, quietAt: -1, tasks: new Map([[0, advanceTask(T0)]]) };
-        assert.deepEqual(await loaded(store, special.key), expected);
-        assert.deepEqual(await store.loadPayload({ runKey: special.key }), PAYLOAD);
+        await apply(store, [creation(unusualRun), ...putTasks([advanceTask(T0)], unusualRun.key)]);
+        const expected = { ...unusualRun, quietAt: -1, tasks: new Map([[0, advanceTask(T0)]]) };
+        assert.deepEqual(await loadExisting(store, unusualRun.key), expected);
+        assert.deepEqual(await store.loadPayload({ runKey: unusualRun.key }), PAYLOAD);
       }),
     );
 
@@ -85,7 +85,7 @@ export function progressConformance(open: OpenStore): void {
       'known entries, journal length and bytes follow from what is recorded',
       withStore(open, async (store) => {
         await apply(store, [creation(run)]);
-        const { known, journalLength, journalBytes, quietAt } = await loaded(store);
+        const { known, journalLength, journalBytes, quietAt } = await loadExisting(store);
         assert.deepEqual(
           { known, journalLength, journalBytes, quietAt },
           { known: 1, journalLength: 0, journalBytes: 0, quietAt: 0 },
@@ -94,13 +94,13 @@ export function progressConformance(open: OpenStore): void {
           { kind: 'record-step', runKey, step: sampleStep(0, { stepId: 2, out: '"é"' }) },
           { kind: 'record-step', runKey, step: sampleStep(1, { stepId: 1, out: null }) },
         ]);
-        assert.deepEqual({ ...(await loaded(store)) }, { ...run, known: 3, journalLength: 2, journalBytes: 4, quietAt: 2 });
+        assert.deepEqual({ ...(await loadExisting(store)) }, { ...run, known: 3, journalLength: 2, journalBytes: 4, quietAt: 2 });
         await apply(store, putTasks([stepTask(5, T0), stepTask(3, T0)]));
-        assert.equal((await loaded(store)).known, 6);
-        assert.deepEqual([...(await loaded(store)).tasks.keys()], [3, 5]);
-        assert.equal((await loaded(store)).quietAt, 2);
+        assert.equal((await loadExisting(store)).known, 6);
+        assert.deepEqual([...(await loadExisting(store)).tasks.keys()], [3, 5]);
+        assert.equal((await loadExisting(store)).quietAt, 2);
         await apply(store, putTasks([advanceTask(T0)]));
-        assert.equal((await loaded(store)).quietAt, -1);
+        assert.equal((await loadExisting(store)).quietAt, -1);
       }),
     );
 
@@ -136,7 +136,7 @@ export function progressConformance(open: OpenStore): void {
         assert.deepEqual(await store.loadJournal({ runKey: copy.key, from: 0 }), journal);
         assert.deepEqual(await store.loadJournal({ runKey, from: 0 }), journal);
         await apply(store, [{ kind: 'record-step', runKey: copy.key, step: sampleStep(2, { stepId: 3 }) }]);
-        assert.equal((await loaded(store)).journalLength, 2);
+        assert.equal((await loadExisting(store)).journalLength, 2);
       }),
     );
 
@@ -145,30 +145,30 @@ export function progressConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         const tasks = [advanceTask(T0 + 1), stepTask(1, T0 + 2), sleepTask(2, T0 + 3, T0 + 3), sleepTask(3, null, T0 + 9)];
         await apply(store, [creation(run), ...putTasks([sleepTask(1, T0, T0), ...tasks])]);
-        assert.deepEqual([...(await loaded(store)).tasks.values()], tasks);
+        assert.deepEqual([...(await loadExisting(store)).tasks.values()], tasks);
         await apply(store, [
           { kind: 'delete-task', runKey, slot: 1 },
           { kind: 'delete-task', runKey, slot: 77 },
         ]);
-        assert.deepEqual([...(await loaded(store)).tasks.keys()], [0, 2, 3]);
+        assert.deepEqual([...(await loadExisting(store)).tasks.keys()], [0, 2, 3]);
         await apply(store, [{ kind: 'delete-tasks', runKey }]);
-        assert.deepEqual((await loaded(store)).tasks, new Map());
+        assert.deepEqual((await loadExisting(store)).tasks, new Map());
       }),
     );
 
     test(
       'parked tasks are kept but not due; the wake time of a sleep stays',
       withStore(open, async (store) => {
-        const other = sampleRun(2);
+        const otherRun = sampleRun(2);
         await apply(store, [
           creation(run),
-          creation(other),
+          creation(otherRun),
           ...putTasks([stepTask(1, T0), sleepTask(2, T0 + 5, T0 + 5)]),
-          ...putTasks([stepTask(1, T0 + 1)], other.key),
+          ...putTasks([stepTask(1, T0 + 1)], otherRun.key),
           { kind: 'park-tasks', runKey },
         ]);
-        assert.deepEqual([...(await loaded(store)).tasks.values()], [stepTask(1, null), sleepTask(2, null, T0 + 5)]);
-        assert.deepEqual(places(await store.dueTasks(all)), [{ runKey: other.key, slot: 1, dueAt: T0 + 1 }]);
+        assert.deepEqual([...(await loadExisting(store)).tasks.values()], [stepTask(1, null), sleepTask(2, null, T0 + 5)]);
+        assert.deepEqual(positionsOf(await store.dueTasks(all)), [{ runKey: otherRun.key, slot: 1, dueAt: T0 + 1 }]);
         assert.equal(await store.nextDueAt({ after: 0 }), T0 + 1);
       }),
     );
@@ -190,45 +190,45 @@ export function progressConformance(open: OpenStore): void {
           { runKey: second.key, slot: 1, dueAt: T0 + 5 },
           { runKey: second.key, slot: 4, dueAt: T0 + 9 },
         ];
-        assert.deepEqual(places(await store.dueTasks({ before: T0 + 9, after: null, limit: 100 })), expected);
+        assert.deepEqual(positionsOf(await store.dueTasks({ before: T0 + 9, after: null, limit: 100 })), expected);
         for (const limit of [1, 2, 4]) {
-          const found: TaskReference[] = [];
+          const references: TaskReference[] = [];
           for (let page = await store.dueTasks({ before: T0 + 9, after: null, limit }); page.length > 0; ) {
-            found.push(...places(page));
+            references.push(...positionsOf(page));
             page = await store.dueTasks({ before: T0 + 9, after: page.at(-1) ?? null, limit });
           }
-          assert.deepEqual(found, expected);
+          assert.deepEqual(references, expected);
         }
         const behindAll = { dueAt: T0 + 5, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
-        assert.deepEqual(slots(await store.dueTasks({ before: T0 + 9, after: behindAll, limit: 9 })), [4]);
+        assert.deepEqual(slotsOf(await store.dueTasks({ before: T0 + 9, after: behindAll, limit: 9 })), [4]);
         const between = { dueAt: T0 + 5, runKey: `${first.key}-and-no-run`, slot: 9 };
-        assert.deepEqual(places(await store.dueTasks({ before: T0 + 9, after: between, limit: 9 })), expected.slice(3));
-        assert.deepEqual(slots(await store.dueTasks({ before: T0 - 1, after: null, limit: 9 })), []);
+        assert.deepEqual(positionsOf(await store.dueTasks({ before: T0 + 9, after: between, limit: 9 })), expected.slice(3));
+        assert.deepEqual(slotsOf(await store.dueTasks({ before: T0 - 1, after: null, limit: 9 })), []);
       }),
     );
 
     test(
       'due tasks of one instance are read without those of others, and the instances that have some are known',
       withStore(open, async (store) => {
-        const [own, other] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
+        const [own, otherRun] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
         await apply(store, [
           creation(own),
-          creation(other),
+          creation(otherRun),
           ...putTasks([stepTask(1, T0), stepTask(2, T0 + 1), sleepTask(3, T0 + 50, T0 + 50)], own.key),
-          ...putTasks([stepTask(4, T0), callTask(5, T0 + 2), stepTask(6, null)], other.key),
+          ...putTasks([stepTask(4, T0), callTask(5, T0 + 2), stepTask(6, null)], otherRun.key),
         ]);
-        const of = async (instanceId: string, after: TaskReference | null, limit: number) =>
-          slots(await store.dueTasks({ before: T0 + 9, after, limit, instanceId }));
-        assert.deepEqual(await of(INSTANCE, null, 9), [1, 2]);
-        assert.deepEqual(await of(OTHER_INSTANCE, null, 1), [4]);
-        assert.deepEqual(await of(OTHER_INSTANCE, { runKey: other.key, slot: 4, dueAt: T0 }, 9), [5]);
-        assert.deepEqual(await of('qi_none', null, 9), []);
+        const dueSlotsOf = async (instanceId: string, after: TaskReference | null, limit: number) =>
+          slotsOf(await store.dueTasks({ before: T0 + 9, after, limit, instanceId }));
+        assert.deepEqual(await dueSlotsOf(INSTANCE, null, 9), [1, 2]);
+        assert.deepEqual(await dueSlotsOf(OTHER_INSTANCE, null, 1), [4]);
+        assert.deepEqual(await dueSlotsOf(OTHER_INSTANCE, { runKey: otherRun.key, slot: 4, dueAt: T0 }, 9), [5]);
+        assert.deepEqual(await dueSlotsOf('qi_none', null, 9), []);
         const instances = async (from: number, before: number) => [...(await store.dueInstances({ from, before }))].sort();
         assert.deepEqual(await instances(0, T0 + 9), [INSTANCE, OTHER_INSTANCE]);
         assert.deepEqual(await instances(T0 + 2, T0 + 9), [OTHER_INSTANCE]);
         assert.deepEqual(await instances(T0 + 10, T0 + 50), [INSTANCE]);
         assert.deepEqual(await instances(0, T0 - 1), []);
-        await apply(store, [{ kind: 'delete-tasks', runKey: other.key }]);
+        await apply(store, [{ kind: 'delete-tasks', runKey: otherRun.key }]);
         assert.deepEqual(await instances(0, T0 + 9), [INSTANCE]);
       }),
     );
@@ -238,7 +238,7 @@ export function progressConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks([stepTask(1, T0), stepTask(2, T0 + 50)])]);
         await apply(store, putTasks([stepTask(1, T0 + 100)]));
-        assert.deepEqual(slots(await store.dueTasks(all)), [2, 1]);
+        assert.deepEqual(slotsOf(await store.dueTasks(all)), [2, 1]);
         assert.equal(await store.nextDueAt({ after: T0 + 49 }), T0 + 50);
         assert.equal(await store.nextDueAt({ after: T0 + 50 }), T0 + 100);
         assert.equal(await store.nextDueAt({ after: T0 + 100 }), null);
@@ -248,21 +248,21 @@ export function progressConformance(open: OpenStore): void {
     test(
       'of a run that has ended, only the failure callback is due',
       withStore(open, async (store) => {
-        const told = { ...sampleDeadLetter(run), failureFunctionState: 'CALLBACK_INPROGRESS' } as const;
+        const entry = { ...sampleDeadLetter(run), failureFunctionState: 'CALLBACK_INPROGRESS' } as const;
         await apply(store, [
           creation(run),
           ...putTasks([advanceTask(T0), stepTask(1, T0)]),
           { kind: 'park-tasks', runKey },
-          ...failure(run, told),
-          ...putTasks([callbackTask(T0 + 7, told.dlqId)]),
+          ...failure(run, entry),
+          ...putTasks([callbackTask(T0 + 7, entry.dlqId)]),
         ]);
-        assert.deepEqual(slots(await store.dueTasks(all)), [CALLBACK_SLOT]);
+        assert.deepEqual(slotsOf(await store.dueTasks(all)), [CALLBACK_SLOT]);
         assert.equal(await store.nextDueAt({ after: 0 }), T0 + 7);
-        const ended = await loaded(store);
+        const ended = await loadExisting(store);
         assert.deepEqual([...ended.tasks.keys()], [CALLBACK_SLOT, 0, 1]);
         assert.equal(ended.quietAt, -1);
         await apply(store, [{ kind: 'park-tasks', runKey }]);
-        assert.deepEqual(slots(await store.dueTasks(all)), [CALLBACK_SLOT]);
+        assert.deepEqual(slotsOf(await store.dueTasks(all)), [CALLBACK_SLOT]);
       }),
     );
   });

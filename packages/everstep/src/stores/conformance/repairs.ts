@@ -22,17 +22,17 @@ import {
 const ID = { instanceId: INSTANCE, repairId: 'rep_00000000000000000000000001' };
 const node = (nodeId: string, until: number): RepairDriver => ({ nodeId, until });
 
-const record = (changes: Partial<Repair> = {}, more: Partial<RepairRecord> = {}): RepairRecord => ({
+const record = (changes: Partial<Repair> = {}, overrides: Partial<RepairRecord> = {}): RepairRecord => ({
   repair: { ...newRepair({ ...ID, action: 'resume', createdAt: T0, createdBy: 'a@b.example' }), ...changes },
   filter: { kind: 'workflow', workflowUrls: ['http://app.example/order'], fromDate: T0 },
   overrides: { maxRetries: 2, flowControlLimits: { parallelism: 3 } },
   freezing: { after: null, horizon: '7' },
   wakeAt: T0,
   version: 0,
-  ...more,
+  ...overrides,
 });
 
-const item = (n: number, more: Partial<NewRepairItem> = {}): NewRepairItem => ({
+const item = (n: number, overrides: Partial<NewRepairItem> = {}): NewRepairItem => ({
   n,
   rank: n,
   dlqId: `dlq_${n}`,
@@ -40,16 +40,16 @@ const item = (n: number, more: Partial<NewRepairItem> = {}): NewRepairItem => ({
   workflowRunId: `wfr_${n}`,
   workflowUrl: 'http://app.example/order',
   fingerprint: n === 3 ? 'f3' : null,
-  ...more,
+  ...overrides,
 });
 
-async function withItems(store: Store, items: readonly NewRepairItem[], canary = 0): Promise<RepairRecord> {
+async function createWithItems(store: Store, items: readonly NewRepairItem[], canary = 0): Promise<RepairRecord> {
   await store.repairs.create({ record: record(), driver: null });
   assert.equal(await store.repairs.put({ record: record(), driver: null, items, canary }), true);
   return { ...record(), version: 1 };
 }
 
-const set = (n: number, state: 'started' | 'gone', newRun: Run | null = null): StoreWrite => ({
+const setItem = (n: number, state: 'started' | 'gone', newRun: Run | null = null): StoreWrite => ({
   kind: 'set-repair-item',
   ...ID,
   n,
@@ -69,15 +69,15 @@ export function repairConformance(open: OpenStore): void {
         assert.equal(await store.repairs.find({ ...ID, instanceId: OTHER_INSTANCE }), null);
         const changed = record({ phase: 'paused', paused: 'running', stopMessage: 'é "x"' }, { freezing: null, wakeAt: null });
         assert.equal(await store.repairs.put({ record: changed, driver: null }), true);
-        const again = await underTest.reopen();
-        assert.deepEqual(await again.repairs.find(ID), { ...changed, version: 1 });
+        const reopened = await underTest.reopen();
+        assert.deepEqual(await reopened.repairs.find(ID), { ...changed, version: 1 });
       }),
     );
 
     test(
       'a repair that has changed since it was read is not overwritten, nor are its items',
       withStore(open, async (store) => {
-        await withItems(store, [item(0)]);
+        await createWithItems(store, [item(0)]);
         assert.equal(await store.repairs.put({ record: record(), driver: null, items: [item(1)] }), false);
         assert.equal((await store.repairs.counts(ID)).all.pending, 1);
       }),
@@ -104,17 +104,17 @@ export function repairConformance(open: OpenStore): void {
           ['rep_soon', 'undo-window', T0 + 500, [1]],
           ['rep_undone', 'aborted', T0 + 100, [0, 2]],
         ] as const;
-        for (const [repairId, phase, undoUntil, ns] of plans) {
-          const made = record({ repairId, action: 'delete', phase, undoUntil });
-          await store.repairs.create({ record: made, driver: null });
-          await store.repairs.put({ record: made, driver: null, items: ns.map((n) => item(n)) });
+        for (const [repairId, phase, undoUntil, itemNumbers] of plans) {
+          const repairRecord = record({ repairId, action: 'delete', phase, undoUntil });
+          await store.repairs.create({ record: repairRecord, driver: null });
+          await store.repairs.put({ record: repairRecord, driver: null, items: itemNumbers.map((n) => item(n)) });
         }
-        const told = await store.repairs.scheduledDeletions({
+        const deletions = await store.repairs.scheduledDeletions({
           instanceId: INSTANCE,
           dlqIds: ['dlq_0', 'dlq_1', 'dlq_2', 'dlq_3'],
         });
         assert.deepEqual(
-          [...told].sort((a, b) => (a.dlqId < b.dlqId ? -1 : 1)),
+          [...deletions].sort((a, b) => (a.dlqId < b.dlqId ? -1 : 1)),
           [
             { dlqId: 'dlq_0', repairId: 'rep_late', at: T0 + 900 },
             { dlqId: 'dlq_1', repairId: 'rep_soon', at: T0 + 500 },
@@ -170,7 +170,7 @@ export function repairConformance(open: OpenStore): void {
         const entry = sampleDeadLetter(run);
         await apply(store, [creation(run), ...steps, ...failure(run, entry)]);
         const { dlqId } = entry;
-        const found = await store.findDeadLetter({ instanceId: INSTANCE, dlqId });
+        const deadLetter = await store.findDeadLetter({ instanceId: INSTANCE, dlqId });
         assert.deepEqual(await store.repairs.describe({ instanceId: INSTANCE, dlqIds: ['dlq_no', dlqId] }), [
           {
             dlqId,
@@ -179,7 +179,7 @@ export function repairConformance(open: OpenStore): void {
             workflowUrl: run.workflowUrl,
             failedAt: entry.createdAt,
             steps: 2,
-            fingerprint: found?.fingerprint ?? null,
+            fingerprint: deadLetter?.fingerprint ?? null,
           },
         ]);
         assert.deepEqual(await store.repairs.describe({ instanceId: OTHER_INSTANCE, dlqIds: [dlqId] }), []);
@@ -189,12 +189,12 @@ export function repairConformance(open: OpenStore): void {
     test(
       'the canary takes the first of each workflow before the second of any',
       withStore(open, async (store) => {
-        const other = 'http://app.example/other';
-        const items = [item(0), item(1), item(2), item(3, { workflowUrl: other, rank: 0 }), item(4, { rank: null })];
-        await withItems(store, items, 3);
-        const chosen = await store.repairs.pending({ ...ID, canaryOnly: true, limit: 10 });
+        const otherUrl = 'http://app.example/other';
+        const items = [item(0), item(1), item(2), item(3, { workflowUrl: otherUrl, rank: 0 }), item(4, { rank: null })];
+        await createWithItems(store, items, 3);
+        const canaryItems = await store.repairs.pending({ ...ID, canaryOnly: true, limit: 10 });
         assert.deepEqual(
-          chosen.map(({ n, canary }) => [n, canary]),
+          canaryItems.map(({ n, canary }) => [n, canary]),
           [
             [0, true],
             [3, true],
@@ -216,7 +216,7 @@ export function repairConformance(open: OpenStore): void {
         const cohorts = await store.repairs.cohorts(ID);
         assert.deepEqual(cohorts.map(({ workflowUrl, fingerprint, count }) => [workflowUrl, fingerprint, count]).toSorted(), [
           ['http://app.example/order', null, 4],
-          [other, 'f3', 1],
+          [otherUrl, 'f3', 1],
         ]);
       }),
     );
@@ -224,17 +224,17 @@ export function repairConformance(open: OpenStore): void {
     test(
       'the outcome of an item is written in the unit that produces it, only on the version of the repair',
       withStore(open, async (store) => {
-        const { version } = await withItems(store, [item(0), item(1)]);
-        const at = (seen: number) => ({ kind: 'repair-at', ...ID, version: seen }) as const;
+        const { version } = await createWithItems(store, [item(0), item(1)]);
+        const at = (expectedVersion: number) => ({ kind: 'repair-at', ...ID, version: expectedVersion }) as const;
         const run = sampleRun(7);
         const [refused, applied] = await store.commit([
-          unit([creation(sampleRun(8)), set(1, 'started', sampleRun(8))], [at(version - 1)]),
-          unit([creation(run), set(0, 'started', run)], [at(version)]),
+          unit([creation(sampleRun(8)), setItem(1, 'started', sampleRun(8))], [at(version - 1)]),
+          unit([creation(run), setItem(0, 'started', run)], [at(version)]),
         ]);
         assert.deepEqual([refused?.kind, applied?.kind], ['repair-moved', 'applied']);
         assert.equal(await store.loadRun({ runKey: sampleRun(8).key }), null);
         // An item that is not pending any more stays unchanged.
-        await apply(store, [set(0, 'gone')]);
+        await apply(store, [setItem(0, 'gone')]);
         const { items, next } = await store.repairs.items({ ...ID, after: -1, limit: 1 });
         assert.deepEqual(items, [
           {
@@ -257,7 +257,7 @@ export function repairConformance(open: OpenStore): void {
     test(
       'started items whose new runs have ended are found, with the new dead letter, and settled once',
       withStore(open, async (store) => {
-        await withItems(
+        await createWithItems(
           store,
           [0, 1, 2, 3, 4].map((n) => item(n)),
         );
@@ -266,8 +266,8 @@ export function repairConformance(open: OpenStore): void {
         assert.ok(active && succeeded && failed && canceled);
         await apply(store, [
           ...runs.map((run) => creation(run)),
-          ...runs.map((run, n) => set(n, 'started', run)),
-          set(4, 'started', sampleRun(9)),
+          ...runs.map((run, n) => setItem(n, 'started', run)),
+          setItem(4, 'started', sampleRun(9)),
         ]);
         const entry = sampleDeadLetter(failed);
         await apply(store, [
@@ -275,8 +275,8 @@ export function repairConformance(open: OpenStore): void {
           { kind: 'end-run', runKey: succeeded.key, outcome: { status: 'succeeded', result: '1' }, completedAt: T0 + 50 },
           { kind: 'end-run', runKey: canceled.key, outcome: { status: 'canceled' }, completedAt: T0 + 50 },
         ]);
-        const { ended, examined: looked, next } = await store.repairs.endedItems({ ...ID, after: -1, limit: 10 });
-        assert.deepEqual([looked, next], [5, null]);
+        const { ended, examined, next } = await store.repairs.endedItems({ ...ID, after: -1, limit: 10 });
+        assert.deepEqual([examined, next], [5, null]);
         assert.deepEqual(
           ended.map(({ n, state, newDlqId }) => [n, state, newDlqId]),
           [
@@ -298,16 +298,16 @@ export function repairConformance(open: OpenStore): void {
     test(
       'old completed repairs are removed with their items, and others stay',
       withStore(open, async (store) => {
-        await withItems(
+        await createWithItems(
           store,
           [0, 1, 2].map((n) => item(n)),
         );
-        const over = record({ phase: 'done', endedAt: T0 + 100 }, { wakeAt: null, version: 1 });
-        await store.repairs.put({ record: over, driver: null });
+        const doneRepair = record({ phase: 'done', endedAt: T0 + 100 }, { wakeAt: null, version: 1 });
+        await store.repairs.put({ record: doneRepair, driver: null });
         await store.repairs.create({ record: record({ repairId: 'rep_z' }), driver: null });
         const planned = { instanceId: INSTANCE, repairId: 'rep_planned' };
-        const never = record({ repairId: planned.repairId, phase: 'planned' }, { wakeAt: null });
-        await store.repairs.create({ record: never, driver: null });
+        const plannedRepair = record({ repairId: planned.repairId, phase: 'planned' }, { wakeAt: null });
+        await store.repairs.create({ record: plannedRepair, driver: null });
         const remove = (before: number | null, plannedBefore = T0) =>
           store.repairs.removeBefore({ instanceId: INSTANCE, before, plannedBefore, limit: 2 });
         assert.equal(await remove(null), false);

@@ -28,13 +28,13 @@ const OUTCOMES: Readonly<Record<'succeeded' | 'canceled', RunOutcome>> = {
   canceled: { status: 'canceled' },
 };
 
-const ended = (
+const endedRun = (
   run: Run,
   status: keyof typeof OUTCOMES = 'succeeded',
   completedAt = run.createdAt + 1000,
 ): readonly StoreWrite[] => [creation(run), { kind: 'end-run', runKey: run.key, outcome: OUTCOMES[status], completedAt }];
 
-const failed = (run: Run): readonly StoreWrite[] => [creation(run), ...failure(run)];
+const failedRun = (run: Run): readonly StoreWrite[] => [creation(run), ...failure(run)];
 
 const takeEntry = (run: RunIdentity, became: string | null = null): StoreWrite => ({
   kind: 'take-dead-letter',
@@ -69,12 +69,12 @@ export function retentionConformance(open: OpenStore): void {
       'removes what ended before the time, and keeps what ended at it or is still active',
       withStore(open, async (store) => {
         await apply(store, [
-          ...ended(sampleRun(1), 'succeeded', T0 + 5000),
-          ...ended(sampleRun(2), 'succeeded', T0 + 100),
+          ...endedRun(sampleRun(1), 'succeeded', T0 + 5000),
+          ...endedRun(sampleRun(2), 'succeeded', T0 + 100),
           creation(sampleRun(3)),
-          ...ended(sampleRun(4), 'succeeded', T0 + 4999),
-          ...ended(sampleRun(5), 'canceled', T0 + 100),
-          ...ended(sampleRun(6, { instanceId: OTHER_INSTANCE }), 'succeeded', T0 + 100),
+          ...endedRun(sampleRun(4), 'succeeded', T0 + 4999),
+          ...endedRun(sampleRun(5), 'canceled', T0 + 100),
+          ...endedRun(sampleRun(6, { instanceId: OTHER_INSTANCE }), 'succeeded', T0 + 100),
         ]);
         assert.equal(await store.removeEndedRuns(removal('succeeded', { endedBefore: T0 + 5000 })), 2);
         assert.deepEqual(await runIds(store), ['wfr_1', 'wfr_3', 'wfr_5']);
@@ -90,7 +90,7 @@ export function retentionConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         for (let n = 1; n <= 9; n++) {
           const foreign = sampleRun(100 + n, { instanceId: OTHER_INSTANCE });
-          await apply(store, [...ended(sampleRun(n), n % 3 === 0 ? 'canceled' : 'succeeded'), ...ended(foreign)]);
+          await apply(store, [...endedRun(sampleRun(n), n % 3 === 0 ? 'canceled' : 'succeeded'), ...endedRun(foreign)]);
         }
         assert.equal(await store.removeEndedRuns(removal('succeeded', { keepNewest: 6 })), 0);
         assert.equal(await store.removeEndedRuns(removal('succeeded', { keepNewest: 4 })), 2);
@@ -104,13 +104,13 @@ export function retentionConformance(open: OpenStore): void {
     test(
       'removes what either limit excludes, oldest first and up to the maximum per call, and nothing without a limit',
       withStore(open, async (store) => {
-        for (let n = 1; n <= 8; n++) await apply(store, ended(sampleRun(n)));
-        const both = { endedBefore: T0 + 1006, keepNewest: 6 };
+        for (let n = 1; n <= 8; n++) await apply(store, endedRun(sampleRun(n)));
+        const bothLimits = { endedBefore: T0 + 1006, keepNewest: 6 };
         assert.equal(await store.removeEndedRuns(removal('succeeded')), 0);
-        assert.equal(await store.removeEndedRuns(removal('succeeded', { ...both, limit: 1 })), 1);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { ...bothLimits, limit: 1 })), 1);
         assert.deepEqual((await runIds(store))[0], 'wfr_2');
-        assert.equal(await store.removeEndedRuns(removal('succeeded', { ...both, limit: 3 })), 3);
-        assert.equal(await store.removeEndedRuns(removal('succeeded', { ...both, limit: 3 })), 1);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { ...bothLimits, limit: 3 })), 3);
+        assert.equal(await store.removeEndedRuns(removal('succeeded', { ...bothLimits, limit: 3 })), 1);
         assert.deepEqual(await runIds(store), ['wfr_6', 'wfr_7', 'wfr_8']);
         assert.equal(await store.removeEndedRuns(removal('succeeded', { endedBefore: T0, keepNewest: 1 })), 2);
         assert.deepEqual(await runIds(store), ['wfr_8']);
@@ -179,7 +179,7 @@ export function retentionConformance(open: OpenStore): void {
           runKey,
           expiresAt: T0 + 1_000_000,
         });
-        await apply(store, [...ended(run), remember(run.key)]);
+        await apply(store, [...endedRun(run), remember(run.key)]);
         assert.equal(await store.removeEndedRuns(removal('succeeded', ALL_OF_TIME)), 1);
         const next = sampleRun(2, { workflowRunId: 'daily' });
         await apply(
@@ -198,7 +198,7 @@ export function retentionConformance(open: OpenStore): void {
     test(
       'of failed runs removes only those without an entry in the DLQ, and counts no others',
       withStore(open, async (store) => {
-        for (let n = 1; n <= 6; n++) await apply(store, failed(sampleRun(n)));
+        for (let n = 1; n <= 6; n++) await apply(store, failedRun(sampleRun(n)));
         assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 0);
         for (const n of [2, 3, 5]) await apply(store, [takeEntry(sampleRun(n))]);
         assert.equal(await store.removeEndedRuns(removal('failed', { keepNewest: 3 })), 0);
@@ -221,14 +221,14 @@ export function retentionConformance(open: OpenStore): void {
           await apply(store, [
             creation(run(n)),
             ...failure(run(n), sampleDeadLetter(run(n), { failureFunctionState })),
-            ...failed(foreign),
+            ...failedRun(foreign),
           ]);
         }
-        await apply(store, ended(run(7)));
+        await apply(store, endedRun(run(7)));
         assert.equal(await store.removeEndedRuns(removal('deadLetter', { endedBefore: T0 + 1002 })), 1);
         assert.deepEqual((await entryIds(store))[0], `dlq_${run(2).key}`);
         assert.equal(await store.removeEndedRuns(removal('deadLetter', { keepNewest: 2 })), 3);
-        const left = [`dlq_${run(5).key}`, `dlq_${run(6).key}`];
+        const remaining = [`dlq_${run(5).key}`, `dlq_${run(6).key}`];
         for (const open of [async () => store, () => underTest.reopen()]) {
           const opened = await open();
           const filters: readonly DeadLetterFilter[] = [
@@ -241,7 +241,7 @@ export function retentionConformance(open: OpenStore): void {
             { failureFunctionStates: ['CALLBACK_SUCCESS'] },
           ];
           for (const filter of filters) {
-            const expected = filter.failureFunctionStates ? left.slice(1) : left;
+            const expected = filter.failureFunctionStates ? remaining.slice(1) : remaining;
             assert.deepEqual(await entryIds(opened, filter), expected, JSON.stringify(filter));
           }
           for (let n = 1; n <= 4; n++) {
@@ -262,7 +262,7 @@ export function retentionConformance(open: OpenStore): void {
         const run = sampleRun(1);
         const dlqId = `dlq_${run.key}`;
         const task = callbackTask(T0, dlqId);
-        await apply(store, [...failed(run), { kind: 'put-task', runKey: run.key, task }, ...failed(sampleRun(2))]);
+        await apply(store, [...failedRun(run), { kind: 'put-task', runKey: run.key, task }, ...failedRun(sampleRun(2))]);
         assert.equal(await store.removeEndedRuns(removal('deadLetter', { ...ALL_OF_TIME, limit: 1 })), 1);
         assert.equal(await store.removeEndedRuns(removal('deadLetter', ALL_OF_TIME)), 0);
         assert.deepEqual(await entryIds(store), [dlqId]);
@@ -286,9 +286,9 @@ export function retentionConformance(open: OpenStore): void {
           creation(parent),
           invocation(1, child),
           invocation(2, failedChild),
-          ...ended(child),
-          ...failed(failedChild),
-          ...ended(sampleRun(4)),
+          ...endedRun(child),
+          ...failedRun(failedChild),
+          ...endedRun(sampleRun(4)),
         ]);
         assert.deepEqual(await removeAll(), [1, 0]);
         await apply(store, [{ kind: 'delete-task', runKey: parent.key, slot: 2 }]);
@@ -305,7 +305,7 @@ export function retentionConformance(open: OpenStore): void {
       'keeps the source of an active run until that run has ended, and clears the link when that run is removed',
       withStore(open, async (store) => {
         const [first, second] = [sampleRun(1), sampleRun(2)];
-        await apply(store, [...failed(first), creation(second, { copyOf: first.key }), takeEntry(first, second.key)]);
+        await apply(store, [...failedRun(first), creation(second, { copyOf: first.key }), takeEntry(first, second.key)]);
         assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 0);
         await apply(store, [{ kind: 'end-run', runKey: second.key, outcome: OUTCOMES.succeeded, completedAt: T0 + 9 }]);
         assert.equal(await store.removeEndedRuns(removal('succeeded', ALL_OF_TIME)), 1);
@@ -350,10 +350,10 @@ export function retentionConformance(open: OpenStore): void {
           const keepNewest = numbers(3) === 0 ? null : numbers(60);
           await expectRemoval(store, model, removal(state, { endedBefore, keepNewest, limit: 1 + numbers(15) }));
         }
-        const left = [...active, ...model.keys()].sort((a, b) => a - b);
+        const remaining = [...active, ...model.keys()].sort((a, b) => a - b);
         assert.deepEqual(
           await runIds(store),
-          left.slice(0, page.limit).map((n) => `wfr_${n}`),
+          remaining.slice(0, page.limit).map((n) => `wfr_${n}`),
         );
       }),
     );
@@ -367,11 +367,11 @@ async function expectRemoval(
   query: RemovalQuery,
 ): Promise<void> {
   // The model keeps the order of ending, which is that of the entries.
-  const of = [...model].filter(([, { state }]) => state === query.state).map(([n, { endedAt }]) => ({ n, endedAt }));
-  if (query.state !== 'deadLetter') of.sort((a, b) => a.n - b.n);
-  const kept = query.keepNewest ?? of.length;
-  const expected = of
-    .filter(({ endedAt }, i) => i < of.length - kept || endedAt < (query.endedBefore ?? 0))
+  const candidates = [...model].filter(([, { state }]) => state === query.state).map(([n, { endedAt }]) => ({ n, endedAt }));
+  if (query.state !== 'deadLetter') candidates.sort((a, b) => a.n - b.n);
+  const keptCount = query.keepNewest ?? candidates.length;
+  const expected = candidates
+    .filter(({ endedAt }, i) => i < candidates.length - keptCount || endedAt < (query.endedBefore ?? 0))
     .slice(0, query.limit)
     .map(({ n }) => n);
   assert.equal(await store.removeEndedRuns(query), expected.length);

@@ -92,11 +92,11 @@ export function runLogConformance(open: OpenStore): void {
           { kind: 'copy-journal', fromRunKey: runKey, toRunKey: copyKey },
         ]);
         const reopened = await underTest.reopen();
-        const without = steps.map(({ sent: _left, ...step }) => step);
+        const stepsWithoutRequests = steps.map(({ sent: _sent, ...step }) => step);
         for (const key of [runKey, copyKey]) {
           assert.deepEqual((await wholeHistory(reopened, { runKey: key, exchanges: true }))?.steps, steps);
-          assert.deepEqual((await wholeHistory(reopened, { runKey: key }))?.steps, without);
-          assert.deepEqual(await reopened.loadJournal({ runKey: key, from: 0 }), without);
+          assert.deepEqual((await wholeHistory(reopened, { runKey: key }))?.steps, stepsWithoutRequests);
+          assert.deepEqual(await reopened.loadJournal({ runKey: key, from: 0 }), stepsWithoutRequests);
         }
       }),
     );
@@ -116,8 +116,8 @@ export function runLogConformance(open: OpenStore): void {
         ]);
         const reopened = await underTest.reopen();
         assert.deepEqual((await wholeHistory(reopened, { runKey, exchanges: true }))?.attempts, attempts);
-        const without = attempts.map(({ exchange: _left, ...attempt }) => attempt);
-        assert.deepEqual((await wholeHistory(reopened, { runKey }))?.attempts, without);
+        const attemptsWithoutExchanges = attempts.map(({ exchange: _exchange, ...attempt }) => attempt);
+        assert.deepEqual((await wholeHistory(reopened, { runKey }))?.attempts, attemptsWithoutExchanges);
       }),
     );
 

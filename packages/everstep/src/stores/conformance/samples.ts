@@ -37,7 +37,7 @@ export const PAYLOAD: RunPayload = {
   forwardHeaders: { 'x-customer': '7' },
 };
 
-/** A run with nothing recorded and no tasks. Keys are in order of `n`. */
+/** Returns a run with no recorded steps and no tasks. Keys are in order of `n`. */
 export function sampleRun(n: number, overrides: Partial<RunIdentity> & { readonly settings?: Partial<RunSettings> } = {}): Run {
   const { settings, ...identity } = overrides;
   return {
@@ -271,7 +271,7 @@ export async function apply(store: Store, writes: readonly StoreWrite[], guards:
   assert.deepEqual(await store.commit([unit(writes, guards)]), [{ kind: 'applied' }]);
 }
 
-/** A repeatable source of numbers from 0 to `below` - 1 (mulberry32). */
+/** Returns a repeatable source of numbers from 0 to `below` - 1 (mulberry32). */
 export function seededNumbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -283,18 +283,18 @@ export function seededNumbers(seed: number): (below: number) => number {
 }
 
 /** Bounds that no sample exceeds. */
-const WHOLE = { bounds: { maxRows: 1_000_000, maxBytes: 2 ** 40 }, maxOutBytes: 2 ** 30 };
+const NO_BOUNDS = { bounds: { maxRows: 1_000_000, maxBytes: 2 ** 40 }, maxOutBytes: 2 ** 30 };
 
-type Whole = Omit<RunHistory, 'next' | 'journalLength'>;
+type WholeHistory = Omit<RunHistory, 'next' | 'journalLength'>;
 
-/** A history that consists of one part. */
+/** Returns the history of a run, which must fit into one part. */
 export async function wholeHistory(
   store: Store,
   query: { readonly runKey: string; readonly exchanges?: true },
-): Promise<Whole | null> {
-  const found = await store.runHistory({ ...WHOLE, ...query });
-  if (!found) return null;
-  const { next, journalLength: _, ...history } = found;
+): Promise<WholeHistory | null> {
+  const part = await store.runHistory({ ...NO_BOUNDS, ...query });
+  if (!part) return null;
+  const { next, journalLength: _, ...history } = part;
   if (next.steps ?? next.tasks ?? next.attempts) throw new Error(`the history of ${query.runKey} is longer than one part`);
   return history;
 }

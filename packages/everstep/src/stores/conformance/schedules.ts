@@ -40,14 +40,14 @@ async function ids(store: Store, before: number, limit = 10): Promise<readonly s
 
 /** Reads all schedules, one per page. */
 async function allSchedules(store: Store, instanceId: string): Promise<readonly ListedSchedule[]> {
-  const found: ListedSchedule[] = [];
+  const schedules: ListedSchedule[] = [];
   let after: string | null = null;
   do {
     const page: Listing<ListedSchedule> = await store.listSchedules({ instanceId, after, limit: 1 });
-    found.push(...page.items);
+    schedules.push(...page.items);
     after = page.next;
   } while (after !== null);
-  return found;
+  return schedules;
 }
 
 export function scheduleConformance(open: OpenStore): void {
@@ -84,16 +84,16 @@ export function scheduleConformance(open: OpenStore): void {
     test(
       'due schedules of one instance are read alone, and the instances that have some are known',
       withStore(open, async (store) => {
-        const other = sampleSchedule(3, { instanceId: OTHER_INSTANCE, nextAt: T0 + 5 });
-        const schedules = [sampleSchedule(1, { nextAt: T0 + 2 }), sampleSchedule(2, { nextAt: T0 + 1 }), other];
+        const otherSchedule = sampleSchedule(3, { instanceId: OTHER_INSTANCE, nextAt: T0 + 5 });
+        const schedules = [sampleSchedule(1, { nextAt: T0 + 2 }), sampleSchedule(2, { nextAt: T0 + 1 }), otherSchedule];
         await apply(store, [...schedules, sampleSchedule(4, { nextAt: null })].map(put));
-        const of = async (instanceId: string, before: number, limit = 10) =>
+        const dueIdsOf = async (instanceId: string, before: number, limit = 10) =>
           (await store.dueSchedules({ instanceId, before, limit })).map(({ scheduleId }) => scheduleId);
-        assert.deepEqual(await of(INSTANCE, T0 + 9), ['sch_2', 'sch_1']);
-        assert.deepEqual(await of(INSTANCE, T0 + 9, 1), ['sch_2']);
-        assert.deepEqual(await of(INSTANCE, T0 + 1), ['sch_2']);
-        assert.deepEqual(await of(OTHER_INSTANCE, T0 + 9), ['sch_3']);
-        assert.deepEqual(await of('qi_none', T0 + 9), []);
+        assert.deepEqual(await dueIdsOf(INSTANCE, T0 + 9), ['sch_2', 'sch_1']);
+        assert.deepEqual(await dueIdsOf(INSTANCE, T0 + 9, 1), ['sch_2']);
+        assert.deepEqual(await dueIdsOf(INSTANCE, T0 + 1), ['sch_2']);
+        assert.deepEqual(await dueIdsOf(OTHER_INSTANCE, T0 + 9), ['sch_3']);
+        assert.deepEqual(await dueIdsOf('qi_none', T0 + 9), []);
         const instances = async (before: number) => [...(await store.instancesWithDueSchedules({ before }))].sort();
         assert.deepEqual(await instances(T0 + 9), [INSTANCE, OTHER_INSTANCE]);
         assert.deepEqual(await instances(T0 + 4), [INSTANCE]);
@@ -131,9 +131,9 @@ export function scheduleConformance(open: OpenStore): void {
         const foreign = sampleSchedule(1, { instanceId: OTHER_INSTANCE });
         const [first, second, third] = [sampleSchedule(7), sampleSchedule(3, { createdAt: T0 + 8 }), sampleSchedule(9)];
         await apply(store, [put(third), put(first), put(foreign), put(second)]);
-        const again = { ...first, cron: '0 0 * * *', nextAt: T0 + 86_400_000 };
-        await apply(store, [put(again)]);
-        assert.deepEqual(await allSchedules(store, INSTANCE), [again, second, third]);
+        const replaced = { ...first, cron: '0 0 * * *', nextAt: T0 + 86_400_000 };
+        await apply(store, [put(replaced)]);
+        assert.deepEqual(await allSchedules(store, INSTANCE), [replaced, second, third]);
         assert.deepEqual(await allSchedules(store, OTHER_INSTANCE), [foreign]);
         assert.deepEqual(await allSchedules(store, 'qi_nobody'), []);
         const counts = [INSTANCE, OTHER_INSTANCE, 'qi_nobody'].map((instanceId) =>
@@ -173,12 +173,12 @@ export function scheduleConformance(open: OpenStore): void {
     test(
       'with the same id in two instances are two',
       withStore(open, async (store) => {
-        const [mine, theirs] = [sampleSchedule(1), sampleSchedule(1, { instanceId: OTHER_INSTANCE, nextAt: T0 + 9 })];
-        await apply(store, [put(mine), put(theirs)]);
-        const results = await store.commit([unit([], [due(mine, T0 + 9)]), unit([remove('sch_1', OTHER_INSTANCE)])]);
+        const [own, foreign] = [sampleSchedule(1), sampleSchedule(1, { instanceId: OTHER_INSTANCE, nextAt: T0 + 9 })];
+        await apply(store, [put(own), put(foreign)]);
+        const results = await store.commit([unit([], [due(own, T0 + 9)]), unit([remove('sch_1', OTHER_INSTANCE)])]);
         assert.deepEqual(results, [{ kind: 'schedule-moved' }, { kind: 'applied' }]);
-        assert.deepEqual(await store.findSchedule(mine), mine);
-        assert.equal(await store.findSchedule(theirs), null);
+        assert.deepEqual(await store.findSchedule(own), own);
+        assert.equal(await store.findSchedule(foreign), null);
       }),
     );
 
@@ -215,8 +215,8 @@ export function scheduleConformance(open: OpenStore): void {
         const tick = T0 + 300_000;
         await apply(store, [put(schedule)]);
         const fire = (n: number) => {
-          const fired = { ...schedule, nextAt: tick + 300_000, lastFiredAt: tick, lastRunId: `wfr_${n}` };
-          return unit([creation(sampleRun(n)), put(fired)], [due(schedule, tick)]);
+          const firedSchedule = { ...schedule, nextAt: tick + 300_000, lastFiredAt: tick, lastRunId: `wfr_${n}` };
+          return unit([creation(sampleRun(n)), put(firedSchedule)], [due(schedule, tick)]);
         };
         assert.deepEqual(await store.commit([fire(1), fire(2)]), [{ kind: 'applied' }, { kind: 'schedule-moved' }]);
         assert.equal(await store.loadRun({ runKey: sampleRun(2).key }), null);

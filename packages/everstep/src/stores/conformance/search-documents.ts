@@ -12,7 +12,7 @@ import { contentBytes, RECORD_BYTES } from '../../ports/stores/stored-bytes.js';
 
 export interface DocumentsUnderTest {
   readonly documents: SearchDocuments;
-  /** Closes and opens again on the same data; null if the data does not survive that. */
+  /** Closes the storage and opens it again on the same data; null if a restart loses the data. */
   readonly reopen: (() => Promise<SearchDocuments>) | null;
   dispose(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface DocumentsUnderTest {
 export type OpenDocuments = () => Promise<DocumentsUnderTest>;
 
 const INDEX = 'idx_a';
-const here = { indexId: INDEX, namespace: 'films' } as const;
+const FILM_NAMESPACE = { indexId: INDEX, namespace: 'films' } as const;
 
 export const sampleDocument = (id: string, content: object, metadata: object | null = null): SearchDocument => ({
   id,
@@ -30,7 +30,7 @@ export const sampleDocument = (id: string, content: object, metadata: object | n
 
 const content = (...steps: (string | number)[]): FieldPath => ({ of: 'content', steps });
 const metadata = (...steps: (string | number)[]): FieldPath => ({ of: 'metadata', steps });
-const is = (field: FieldPath, value: string | number | boolean): Filter => ({ kind: 'compare', field, operator: '=', value });
+const equals = (field: FieldPath, value: string | number | boolean): Filter => ({ kind: 'compare', field, operator: '=', value });
 
 const FILMS: readonly SearchDocument[] = [
   sampleDocument('alien', { title: 'Alien in space', year: 1979, cast: ['Weaver', 'Hurt'] }, { seen: true, stars: 5 }),
@@ -48,52 +48,52 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
       await underTest.dispose();
     }
   };
-  const found = async (documents: SearchDocuments, text: string, filter: Filter | null = null, limit = 10) =>
-    (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...here, text, limit, filter })).map(({ id }) => id);
-  const all = async (documents: SearchDocuments, namespace = here) =>
+  const searchIds = async (documents: SearchDocuments, text: string, filter: Filter | null = null, limit = 10) =>
+    (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...FILM_NAMESPACE, text, limit, filter })).map(({ id }) => id);
+  const listIds = async (documents: SearchDocuments, namespace = FILM_NAMESPACE) =>
     (await documents.range({ maxBytes: NO_BYTE_LIMIT, ...namespace, prefix: '', after: null, limit: 1000 })).map(({ id }) => id);
 
   test(
     'stored bytes are those of the existing documents, after any replacement, removal or emptying',
     withDocuments(async (documents, { reopen }) => {
-      const counted = (list: readonly SearchDocument[]): number =>
-        list.reduce((sum, one) => sum + RECORD_BYTES + contentBytes(one.content, one.metadata), 0);
-      const stored = (of: SearchDocuments = documents, ...indexIds: string[]) =>
-        of.storedBytes({ indexIds: [INDEX, 'idx_b', 'idx_none', ...indexIds] });
-      assert.equal(await stored(), 0);
-      await documents.upsert({ ...here, documents: FILMS });
+      const bytesOf = (list: readonly SearchDocument[]): number =>
+        list.reduce((sum, document) => sum + RECORD_BYTES + contentBytes(document.content, document.metadata), 0);
+      const storedBytes = (storage: SearchDocuments = documents, ...indexIds: string[]) =>
+        storage.storedBytes({ indexIds: [INDEX, 'idx_b', 'idx_none', ...indexIds] });
+      assert.equal(await storedBytes(), 0);
+      await documents.upsert({ ...FILM_NAMESPACE, documents: FILMS });
       const [alien, ...others] = FILMS as [SearchDocument, ...SearchDocument[]];
-      assert.equal(await stored(), counted(FILMS));
+      assert.equal(await storedBytes(), bytesOf(FILMS));
       const longer = sampleDocument('alien', { title: 'Ä'.repeat(100) }, { seen: 'ü' });
-      await documents.upsert({ ...here, documents: [alien, longer] });
+      await documents.upsert({ ...FILM_NAMESPACE, documents: [alien, longer] });
       await documents.upsert({ indexId: 'idx_b', namespace: '', documents: FILMS });
-      assert.equal(await stored(), counted([longer, ...others, ...FILMS]));
-      await documents.remove({ ...here, choice: { kind: 'ids', ids: ['alien', 'none'] } });
-      await documents.remove({ ...here, choice: { kind: 'prefix', prefix: 'bra' } });
-      await documents.remove({ ...here, choice: { kind: 'filter', filter: is(content('year'), 1997) } });
-      assert.equal(await stored(), counted([...others.slice(2), ...FILMS]));
+      assert.equal(await storedBytes(), bytesOf([longer, ...others, ...FILMS]));
+      await documents.remove({ ...FILM_NAMESPACE, choice: { kind: 'ids', ids: ['alien', 'none'] } });
+      await documents.remove({ ...FILM_NAMESPACE, choice: { kind: 'prefix', prefix: 'bra' } });
+      await documents.remove({ ...FILM_NAMESPACE, choice: { kind: 'filter', filter: equals(content('year'), 1997) } });
+      assert.equal(await storedBytes(), bytesOf([...others.slice(2), ...FILMS]));
       await documents.reset({ indexId: 'idx_b', namespace: null });
-      assert.equal(await stored(), counted(others.slice(2)));
-      if (reopen) assert.equal(await stored(await reopen()), counted(others.slice(2)));
+      assert.equal(await storedBytes(), bytesOf(others.slice(2)));
+      if (reopen) assert.equal(await storedBytes(await reopen()), bytesOf(others.slice(2)));
     }),
   );
 
   test(
     'documents are fetched as they were written, in the requested order; one with the same id is replaced',
     withDocuments(async (documents) => {
-      assert.equal(await documents.upsert({ ...here, documents: FILMS }), 'done');
+      assert.equal(await documents.upsert({ ...FILM_NAMESPACE, documents: FILMS }), 'done');
       const [alien, , , dune] = FILMS;
-      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...here, ids: ['dune', 'none', 'alien'] }), [
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...FILM_NAMESPACE, ids: ['dune', 'none', 'alien'] }), [
         dune,
         null,
         alien,
       ]);
-      const other = sampleDocument('dune', { title: 'Arrakis' });
-      await documents.upsert({ ...here, documents: [other] });
-      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...here, ids: ['dune'] }), [other]);
-      assert.deepEqual(await found(documents, 'dune'), []);
-      assert.deepEqual(await found(documents, 'arrakis'), ['dune']);
-      assert.deepEqual((await documents.info(here)).namespaces, [{ name: 'films', documents: 4 }]);
+      const otherDocument = sampleDocument('dune', { title: 'Arrakis' });
+      await documents.upsert({ ...FILM_NAMESPACE, documents: [otherDocument] });
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...FILM_NAMESPACE, ids: ['dune'] }), [otherDocument]);
+      assert.deepEqual(await searchIds(documents, 'dune'), []);
+      assert.deepEqual(await searchIds(documents, 'arrakis'), ['dune']);
+      assert.deepEqual((await documents.info(FILM_NAMESPACE)).namespaces, [{ name: 'films', documents: 4 }]);
     }),
   );
 
@@ -101,10 +101,10 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     'in one upsert the last document of an id counts',
     withDocuments(async (documents) => {
       const [first, second] = [sampleDocument('a', { n: 'one' }), sampleDocument('a', { n: 'two' })];
-      await documents.upsert({ ...here, documents: [first, second] });
-      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...here, ids: ['a'] }), [second]);
-      assert.deepEqual(await found(documents, 'one two'), ['a']);
-      assert.deepEqual((await documents.info(here)).namespaces, [{ name: 'films', documents: 1 }]);
+      await documents.upsert({ ...FILM_NAMESPACE, documents: [first, second] });
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...FILM_NAMESPACE, ids: ['a'] }), [second]);
+      assert.deepEqual(await searchIds(documents, 'one two'), ['a']);
+      assert.deepEqual((await documents.info(FILM_NAMESPACE)).namespaces, [{ name: 'films', documents: 1 }]);
     }),
   );
 
@@ -112,7 +112,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     'a search finds words of the content in any case, without accents, by their stems; not those of the metadata',
     withDocuments(async (documents) => {
       await documents.upsert({
-        ...here,
+        ...FILM_NAMESPACE,
         documents: [...FILMS, sampleDocument('cafe', { place: { name: 'Café RÉPUBLIQUE', rooms: [{ kind: 'running water' }] } })],
       });
       for (const [text, ids] of [
@@ -128,26 +128,32 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
         ['"(*:- AND', []],
         ['body : dune*', ['dune']],
       ] as const)
-        assert.deepEqual(await found(documents, text), ids, text);
+        assert.deepEqual(await searchIds(documents, text), ids, text);
     }),
   );
 
   test(
     'documents with more and rarer words come first, and a shorter text before a longer one; scores decrease',
     withDocuments(async (documents) => {
-      await documents.upsert({ ...here, documents: FILMS });
-      const hits = await documents.search({ maxBytes: NO_BYTE_LIMIT, ...here, text: 'deep space', limit: 10, filter: null });
+      await documents.upsert({ ...FILM_NAMESPACE, documents: FILMS });
+      const hits = await documents.search({
+        maxBytes: NO_BYTE_LIMIT,
+        ...FILM_NAMESPACE,
+        text: 'deep space',
+        limit: 10,
+        filter: null,
+      });
       assert.deepEqual(
         hits.map(({ id }) => id),
         ['contact', 'alien'],
       );
       assert.ok((hits[0]?.score ?? 0) > (hits[1]?.score ?? 0));
-      assert.deepEqual(await found(documents, 'deep space', null, 1), ['contact']);
+      assert.deepEqual(await searchIds(documents, 'deep space', null, 1), ['contact']);
       const long = ['long', 'short'].map((id) =>
         sampleDocument(id, { text: `needle ${id === 'long' ? 'in a stack of hay' : ''}` }),
       );
-      await documents.upsert({ ...here, documents: long });
-      assert.deepEqual(await found(documents, 'needle'), ['short', 'long']);
+      await documents.upsert({ ...FILM_NAMESPACE, documents: long });
+      assert.deepEqual(await searchIds(documents, 'needle'), ['short', 'long']);
     }),
   );
 
@@ -155,20 +161,20 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     'a filter returns only documents that match it',
     withDocuments(async (documents) => {
       await documents.upsert({
-        ...here,
+        ...FILM_NAMESPACE,
         documents: FILMS.map((film) => ({ ...film, content: film.content.replace('{', '{"w":"film",') })),
       });
       const table: readonly (readonly [filter: Filter, ids: readonly string[]])[] = [
-        [is(content('title'), 'Dune'), ['dune']],
-        [is(content('title'), 'dune'), []],
-        [is(content('year'), 1985), ['brazil']],
-        [is(content('year'), '1985'), []],
-        [is(metadata('seen'), true), ['alien']],
-        [is(metadata('seen'), 1), []],
-        [is(metadata('stars'), true), []],
-        [is(metadata('by', 'name'), 'Gilliam'), ['brazil']],
-        [is(content('cast', 0), 'Weaver'), ['alien']],
-        [is(content('cast', -1), 'Hurt'), ['alien']],
+        [equals(content('title'), 'Dune'), ['dune']],
+        [equals(content('title'), 'dune'), []],
+        [equals(content('year'), 1985), ['brazil']],
+        [equals(content('year'), '1985'), []],
+        [equals(metadata('seen'), true), ['alien']],
+        [equals(metadata('seen'), 1), []],
+        [equals(metadata('stars'), true), []],
+        [equals(metadata('by', 'name'), 'Gilliam'), ['brazil']],
+        [equals(content('cast', 0), 'Weaver'), ['alien']],
+        [equals(content('cast', -1), 'Hurt'), ['alien']],
         [{ kind: 'compare', field: content('year'), operator: '!=', value: 1985 }, ['alien', 'contact', 'dune']],
         [{ kind: 'compare', field: metadata('seen'), operator: '!=', value: true }, ['brazil']],
         [{ kind: 'compare', field: content('year'), operator: '<', value: 1985 }, ['alien']],
@@ -184,17 +190,17 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
         [{ kind: 'contains', field: content('title'), not: false, value: 'Dune' }, []],
         [{ kind: 'has', field: metadata('stars'), not: false }, ['alien', 'contact']],
         [{ kind: 'has', field: metadata('stars'), not: true }, ['brazil', 'dune']],
-        [{ kind: 'and', parts: [is(metadata('stars'), 4), is(content('year'), 1997)] }, ['contact']],
-        [{ kind: 'and', parts: [is(metadata('stars'), 4), is(content('year'), 1998)] }, []],
-        [{ kind: 'or', parts: [is(metadata('stars'), 4), is(content('title'), 'Dune')] }, ['contact', 'dune']],
+        [{ kind: 'and', parts: [equals(metadata('stars'), 4), equals(content('year'), 1997)] }, ['contact']],
+        [{ kind: 'and', parts: [equals(metadata('stars'), 4), equals(content('year'), 1998)] }, []],
+        [{ kind: 'or', parts: [equals(metadata('stars'), 4), equals(content('title'), 'Dune')] }, ['contact', 'dune']],
       ];
       for (const [filter, ids] of table) {
         const text = JSON.stringify(filter);
-        assert.deepEqual((await found(documents, 'film', filter)).sort(), ids, text);
+        assert.deepEqual((await searchIds(documents, 'film', filter)).sort(), ids, text);
       }
       for (const [filter, ids] of table.slice(0, 12)) {
-        assert.equal(await documents.remove({ ...here, choice: { kind: 'filter', filter } }), ids.length);
-        await documents.upsert({ ...here, documents: FILMS });
+        assert.equal(await documents.remove({ ...FILM_NAMESPACE, choice: { kind: 'filter', filter } }), ids.length);
+        await documents.upsert({ ...FILM_NAMESPACE, documents: FILMS });
       }
     }),
   );
@@ -203,27 +209,31 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     'a document with very many values is also found by a filter',
     withDocuments(async (documents) => {
       const many = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`field${n}`, n]));
-      await documents.upsert({ ...here, documents: [sampleDocument('many', { title: 'word', ...many }), ...FILMS] });
-      assert.deepEqual(await found(documents, 'word', is(content('field199'), 199)), ['many']);
-      assert.deepEqual(await found(documents, 'word', is(content('field199'), 198)), []);
+      await documents.upsert({ ...FILM_NAMESPACE, documents: [sampleDocument('many', { title: 'word', ...many }), ...FILMS] });
+      assert.deepEqual(await searchIds(documents, 'word', equals(content('field199'), 199)), ['many']);
+      assert.deepEqual(await searchIds(documents, 'word', equals(content('field199'), 198)), []);
     }),
   );
 
   test(
     'documents beyond the bytes of a response are returned without their content, with their lengths',
     withDocuments(async (documents) => {
-      const made = ['a', 'b', 'c'].map((id) => sampleDocument(id, { text: `word ${'é'.repeat(100)}` }, { id }));
-      await documents.upsert({ ...here, documents: made });
-      const bytes = Buffer.byteLength((made[0]?.content ?? '') + (made[0]?.metadata ?? ''));
-      const bounded = { ...here, maxBytes: 2 * bytes };
-      const left = { id: 'c', content: '{}', metadata: null, leftOut: bytes };
-      assert.deepEqual(await documents.range({ ...bounded, prefix: '', after: null, limit: 10 }), [made[0], made[1], left]);
+      const samples = ['a', 'b', 'c'].map((id) => sampleDocument(id, { text: `word ${'é'.repeat(100)}` }, { id }));
+      await documents.upsert({ ...FILM_NAMESPACE, documents: samples });
+      const bytes = Buffer.byteLength((samples[0]?.content ?? '') + (samples[0]?.metadata ?? ''));
+      const bounded = { ...FILM_NAMESPACE, maxBytes: 2 * bytes };
+      const shortened = { id: 'c', content: '{}', metadata: null, leftOut: bytes };
+      assert.deepEqual(await documents.range({ ...bounded, prefix: '', after: null, limit: 10 }), [
+        samples[0],
+        samples[1],
+        shortened,
+      ]);
       const ids = ['c', 'none', 'a', 'b'];
-      assert.deepEqual(await documents.fetch({ ...bounded, ids }), [made[2], null, made[0], { ...left, id: 'b' }]);
+      assert.deepEqual(await documents.fetch({ ...bounded, ids }), [samples[2], null, samples[0], { ...shortened, id: 'b' }]);
       const hits = await documents.search({ ...bounded, text: 'word', limit: 10, filter: null });
       assert.deepEqual(
         hits.map(({ score: _score, ...document }) => document),
-        [made[0], made[1], left],
+        [samples[0], samples[1], shortened],
       );
     }),
   );
@@ -232,9 +242,9 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     'a range returns documents in the order of their ids, with a prefix and after an id',
     withDocuments(async (documents) => {
       const ids = ['a', 'a/1', 'a/2', 'a0', 'b', '\u{10ffff}'];
-      await documents.upsert({ ...here, documents: ids.map((id) => sampleDocument(id, { id })) });
+      await documents.upsert({ ...FILM_NAMESPACE, documents: ids.map((id) => sampleDocument(id, { id })) });
       const range = async (prefix: string, after: string | null, limit: number) =>
-        (await documents.range({ maxBytes: NO_BYTE_LIMIT, ...here, prefix, after, limit })).map(({ id }) => id);
+        (await documents.range({ maxBytes: NO_BYTE_LIMIT, ...FILM_NAMESPACE, prefix, after, limit })).map(({ id }) => id);
       assert.deepEqual(await range('', null, 10), ids);
       assert.deepEqual(await range('', 'a/1', 2), ['a/2', 'a0']);
       assert.deepEqual(await range('a/', null, 10), ['a/1', 'a/2']);
@@ -248,25 +258,29 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     'documents are removed by id and by prefix, and are not found afterwards',
     withDocuments(async (documents) => {
       const many = Array.from({ length: 1200 }, (_, n) => sampleDocument(`n/${n}`, { text: `word number${n}` }));
-      await documents.upsert({ ...here, documents: [...FILMS, ...many] });
-      assert.equal(await documents.remove({ ...here, choice: { kind: 'ids', ids: ['dune', 'none', 'dune'] } }), 1);
-      assert.deepEqual(await found(documents, 'dune'), []);
-      assert.equal(await documents.remove({ ...here, choice: { kind: 'prefix', prefix: 'n/' } }), 1200);
-      assert.deepEqual(await found(documents, 'word number7'), []);
-      assert.deepEqual(await all(documents), ['alien', 'brazil', 'contact']);
-      assert.deepEqual((await documents.info(here)).namespaces, [{ name: 'films', documents: 3 }]);
+      await documents.upsert({ ...FILM_NAMESPACE, documents: [...FILMS, ...many] });
+      assert.equal(await documents.remove({ ...FILM_NAMESPACE, choice: { kind: 'ids', ids: ['dune', 'none', 'dune'] } }), 1);
+      assert.deepEqual(await searchIds(documents, 'dune'), []);
+      assert.equal(await documents.remove({ ...FILM_NAMESPACE, choice: { kind: 'prefix', prefix: 'n/' } }), 1200);
+      assert.deepEqual(await searchIds(documents, 'word number7'), []);
+      assert.deepEqual(await listIds(documents), ['alien', 'brazil', 'contact']);
+      assert.deepEqual((await documents.info(FILM_NAMESPACE)).namespaces, [{ name: 'films', documents: 3 }]);
     }),
   );
 
   test(
     'namespaces and indexes are separate from each other',
     withDocuments(async (documents) => {
-      const [ours, sibling, foreign] = [here, { ...here, namespace: '' }, { ...here, indexId: 'idx_b' }];
-      for (const [n, place] of [ours, sibling, foreign].entries())
+      const [own, sibling, foreign] = [
+        FILM_NAMESPACE,
+        { ...FILM_NAMESPACE, namespace: '' },
+        { ...FILM_NAMESPACE, indexId: 'idx_b' },
+      ];
+      for (const [n, place] of [own, sibling, foreign].entries())
         await documents.upsert({ ...place, documents: [sampleDocument('same', { title: `word of ${n}` })] });
       const texts = async () =>
         Promise.all(
-          [ours, sibling, foreign].map(
+          [own, sibling, foreign].map(
             async (place) =>
               (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 5, filter: null })).length,
           ),
@@ -275,10 +289,10 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
       assert.equal(await documents.removeNamespace(sibling), true);
       assert.equal(await documents.removeNamespace(sibling), false);
       assert.deepEqual(await texts(), [1, 0, 1]);
-      assert.deepEqual((await documents.info(ours)).namespaces, [{ name: 'films', documents: 1 }]);
+      assert.deepEqual((await documents.info(own)).namespaces, [{ name: 'films', documents: 1 }]);
       await documents.reset({ indexId: INDEX, namespace: 'films' });
       assert.deepEqual(await texts(), [0, 0, 1]);
-      assert.deepEqual((await documents.info(ours)).namespaces, [{ name: 'films', documents: 0 }]);
+      assert.deepEqual((await documents.info(own)).namespaces, [{ name: 'films', documents: 0 }]);
       await documents.upsert({ ...sibling, documents: [sampleDocument('same', { title: 'word' })] });
       assert.deepEqual(await texts(), [0, 1, 1]);
       await documents.reset({ indexId: INDEX, namespace: null });
@@ -294,13 +308,13 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   test(
     'an index without documents is empty, and reading creates nothing',
     withDocuments(async (documents) => {
-      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...here, ids: ['a'] }), [null]);
-      assert.deepEqual(await all(documents), []);
-      assert.deepEqual(await found(documents, 'a'), []);
-      assert.equal(await documents.remove({ ...here, choice: { kind: 'prefix', prefix: '' } }), 0);
-      assert.equal(await documents.removeNamespace(here), false);
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...FILM_NAMESPACE, ids: ['a'] }), [null]);
+      assert.deepEqual(await listIds(documents), []);
+      assert.deepEqual(await searchIds(documents, 'a'), []);
+      assert.equal(await documents.remove({ ...FILM_NAMESPACE, choice: { kind: 'prefix', prefix: '' } }), 0);
+      assert.equal(await documents.removeNamespace(FILM_NAMESPACE), false);
       await documents.reset({ indexId: INDEX, namespace: null });
-      assert.deepEqual(await documents.info(here), { namespaces: [], diskBytes: 0 });
+      assert.deepEqual(await documents.info(FILM_NAMESPACE), { namespaces: [], diskBytes: 0 });
     }),
   );
 
@@ -311,16 +325,16 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
       const many = Array.from({ length: 4000 }, (_, n) =>
         sampleDocument(`n/${n}`, { text: `word number${n} ${'x'.repeat(200)}` }),
       );
-      await documents.upsert({ ...here, documents: many });
-      const full = (await documents.info(here)).diskBytes;
+      await documents.upsert({ ...FILM_NAMESPACE, documents: many });
+      const full = (await documents.info(FILM_NAMESPACE)).diskBytes;
       await documents.reset({ indexId: INDEX, namespace: 'films' });
-      await documents.upsert({ ...here, documents: FILMS });
-      const again = await reopen();
-      assert.deepEqual(await found(again, 'word'), []);
-      await again.resume({ indexId: INDEX });
-      assert.deepEqual(await all(again), ['alien', 'brazil', 'contact', 'dune']);
-      assert.deepEqual(await found(again, 'deep space'), ['contact', 'alien']);
-      const { diskBytes } = await again.info(here);
+      await documents.upsert({ ...FILM_NAMESPACE, documents: FILMS });
+      const reopened = await reopen();
+      assert.deepEqual(await searchIds(reopened, 'word'), []);
+      await reopened.resume({ indexId: INDEX });
+      assert.deepEqual(await listIds(reopened), ['alien', 'brazil', 'contact', 'dune']);
+      assert.deepEqual(await searchIds(reopened, 'deep space'), ['contact', 'alien']);
+      const { diskBytes } = await reopened.info(FILM_NAMESPACE);
       assert.ok(diskBytes < full / 8, `${diskBytes} of ${full} bytes are left`);
     }),
   );
@@ -329,10 +343,10 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     'written documents are there after a restart',
     withDocuments(async (documents, { reopen }) => {
       if (!reopen) return;
-      await documents.upsert({ ...here, documents: FILMS });
-      const again = await reopen();
-      assert.deepEqual(await all(again), ['alien', 'brazil', 'contact', 'dune']);
-      assert.deepEqual(await found(again, 'dune'), ['dune']);
+      await documents.upsert({ ...FILM_NAMESPACE, documents: FILMS });
+      const reopened = await reopen();
+      assert.deepEqual(await listIds(reopened), ['alien', 'brazil', 'contact', 'dune']);
+      assert.deepEqual(await searchIds(reopened, 'dune'), ['dune']);
     }),
   );
 }

@@ -46,15 +46,15 @@ export function searchIndexConformance(open: OpenStore): void {
         ] as const)
           await searchIndexes.create(index(id, account));
         await assert.rejects(searchIndexes.create(index('idx_a', 'usr_ben')));
-        const again = (await reopen()).searchIndexes;
-        assert.deepEqual(await again.find({ indexId: 'idx_a' }), index('idx_a', 'team_kin'));
-        assert.equal(await again.find({ indexId: 'idx_none' }), null);
-        assert.deepEqual(await again.list({ accountIds: ['team_kin', 'usr_ann'] }), [
+        const reopened = (await reopen()).searchIndexes;
+        assert.deepEqual(await reopened.find({ indexId: 'idx_a' }), index('idx_a', 'team_kin'));
+        assert.equal(await reopened.find({ indexId: 'idx_none' }), null);
+        assert.deepEqual(await reopened.list({ accountIds: ['team_kin', 'usr_ann'] }), [
           index('idx_b', 'usr_ann'),
           index('idx_a', 'team_kin'),
         ]);
-        assert.deepEqual(await again.list({ accountIds: [] }), []);
-        assert.deepEqual(await again.listIds(), ['idx_b', 'idx_a', 'idx_c']);
+        assert.deepEqual(await reopened.list({ accountIds: [] }), []);
+        assert.deepEqual(await reopened.listIds(), ['idx_b', 'idx_a', 'idx_c']);
       }),
     );
 
@@ -99,14 +99,14 @@ export function searchIndexConformance(open: OpenStore): void {
         assert.notEqual(await searchIndexes.find(query), null, 'an index that is not deleted is not forgotten');
         assert.equal(await searchIndexes.markDeleted(query), true);
         assert.equal(await searchIndexes.markDeleted(query), false);
-        const again = (await reopen()).searchIndexes;
-        assert.equal(await again.find(query), null);
-        assert.equal(await again.change({ ...query, change: { name: 'n' } }), null);
-        assert.deepEqual(await again.list({ accountIds: ['usr_ann'] }), []);
-        assert.deepEqual(await again.listIds(), []);
-        assert.deepEqual(await again.deleted(), ['idx_a']);
-        await again.forget(query);
-        assert.deepEqual(await again.deleted(), []);
+        const reopened = (await reopen()).searchIndexes;
+        assert.equal(await reopened.find(query), null);
+        assert.equal(await reopened.change({ ...query, change: { name: 'n' } }), null);
+        assert.deepEqual(await reopened.list({ accountIds: ['usr_ann'] }), []);
+        assert.deepEqual(await reopened.listIds(), []);
+        assert.deepEqual(await reopened.deleted(), ['idx_a']);
+        await reopened.forget(query);
+        assert.deepEqual(await reopened.deleted(), []);
       }),
     );
 
@@ -125,17 +125,17 @@ export function searchIndexConformance(open: OpenStore): void {
         `the audit log records ${name} if and only if the change happened`,
         withPeople(open, async (store, { reopen }) => {
           await store.searchIndexes.create(index('idx_a', 'usr_ann'), sampleAudit(0, ['acc']));
-          const all = async ({ searchIndexes }: Store) => searchIndexes.list({ accountIds: ['usr_ann'] });
-          const before = await all(store);
+          const listAll = async ({ searchIndexes }: Store) => searchIndexes.list({ accountIds: ['usr_ann'] });
+          const before = await listAll(store);
           // An entry that cannot be written rolls back the change.
           await assert.rejects(change(store, sampleAudit(0, ['acc'])));
-          assert.deepEqual(await all(store), before);
+          assert.deepEqual(await listAll(store), before);
           await change(store, sampleAudit(1, ['acc']));
-          const again = await reopen();
-          assert.notDeepEqual(await all(again), before);
-          const told = await again.accounts.listAudit({ accountIds: ['acc'], after: null, limit: 9 });
+          const reopened = await reopen();
+          assert.notDeepEqual(await listAll(reopened), before);
+          const entries = await reopened.accounts.listAudit({ accountIds: ['acc'], after: null, limit: 9 });
           assert.deepEqual(
-            told.map(({ auditId }) => auditId),
+            entries.map(({ auditId }) => auditId),
             ['aud_1', 'aud_0'],
           );
         }),

@@ -34,9 +34,9 @@ const due = (store: Store): Promise<readonly DueTask[]> =>
   store.dueTasks({ before: Number.MAX_SAFE_INTEGER, after: null, limit: 100 });
 
 async function tasksOf(store: Store, key = runKey): Promise<readonly Task[]> {
-  const found = await store.loadRun({ runKey: key });
-  assert.ok(found);
-  return [...found.tasks.values()];
+  const loadedRun = await store.loadRun({ runKey: key });
+  assert.ok(loadedRun);
+  return [...loadedRun.tasks.values()];
 }
 
 const invokeSpec = {
@@ -97,12 +97,12 @@ export function taskKindConformance(open: OpenStore): void {
       }),
     );
 
-    const keyed = { flowControl: { key: 'run key' } };
+    const keySettings = { flowControl: { key: 'run key' } };
     const callback = { failureCallback: { url: 'http://pager.example/', headers: {} } };
     const OWNERS: readonly (readonly [string, Run])[] = [
       ['of a run without a key', sampleRun(1)],
-      ['of a run with a key', sampleRun(1, { settings: keyed, instanceId: OTHER_INSTANCE })],
-      ['of a run with a failure callback', sampleRun(1, { settings: { ...keyed, ...callback } })],
+      ['of a run with a key', sampleRun(1, { settings: keySettings, instanceId: OTHER_INSTANCE })],
+      ['of a run with a failure callback', sampleRun(1, { settings: { ...keySettings, ...callback } })],
     ];
     for (const [name, owner] of OWNERS) {
       test(
@@ -127,14 +127,14 @@ export function taskKindConformance(open: OpenStore): void {
           await apply(store, [creation(owner), ...putTasks(owner.key, [...expected.keys()])]);
           assert.deepEqual(
             await due(store),
-            [...expected].map(([{ slot, kind }, where]) => ({
+            [...expected].map(([{ slot, kind }, destination]) => ({
               runKey: owner.key,
               slot,
               dueAt: T0,
               kind,
               instanceId: owner.instanceId,
               runVersion: 0,
-              ...where,
+              ...destination,
             })),
           );
         }),
@@ -157,12 +157,12 @@ export function taskKindConformance(open: OpenStore): void {
 
   describe('the failure callback', () => {
     const entry = sampleDeadLetter(run, { failureFunctionState: 'CALLBACK_INPROGRESS' });
-    const told = [...failure(run, entry), ...putTasks(runKey, [callbackTask(T0 + 5, entry.dlqId)])];
+    const failureWrites = [...failure(run, entry), ...putTasks(runKey, [callbackTask(T0 + 5, entry.dlqId)])];
 
     test(
       'counts neither as a step nor as a position to continue from',
       withStore(open, async (store) => {
-        await apply(store, [creation(run), { kind: 'record-step', runKey, step: sampleStep(0) }, ...told]);
+        await apply(store, [creation(run), { kind: 'record-step', runKey, step: sampleStep(0) }, ...failureWrites]);
         const ended = await store.loadRun({ runKey });
         assert.deepEqual([ended?.known, ended?.journalLength, ended?.quietAt], [2, 1, 1]);
         await apply(store, [{ kind: 'delete-task', runKey, slot: CALLBACK_SLOT }]);
@@ -174,7 +174,7 @@ export function taskKindConformance(open: OpenStore): void {
       test(
         `is gone with the dead letter when that entry ${became ? 'was resumed' : 'was deleted'}, and other tasks of the run stay`,
         withStore(open, async (store) => {
-          await apply(store, [creation(run), ...putTasks(runKey, [stepTask(1, null)]), ...told]);
+          await apply(store, [creation(run), ...putTasks(runKey, [stepTask(1, null)]), ...failureWrites]);
           await apply(store, [
             ...(became ? [creation(sampleRun(2), { copyOf: runKey })] : []),
             { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, became },
@@ -189,7 +189,7 @@ export function taskKindConformance(open: OpenStore): void {
     }
 
     test(
-      'knows from the run that its endpoint has a failure function, once that was noted',
+      'is known from the run once the failure function of its endpoint was noted',
       withStore(open, async (store, underTest) => {
         await apply(store, [creation(run), creation(sampleRun(2))]);
         assert.equal((await store.loadRun({ runKey }))?.failureFunction, false);
@@ -242,8 +242,8 @@ export function taskKindConformance(open: OpenStore): void {
         await apply(store, [creation(third), creation(resumed)]);
         const task = invokeTask(1, null, third.key);
         await apply(store, [{ ...ended, runKey: third.key }, ...putTasks(resumed.key, [task])]);
-        for (const next of [async () => store, () => underTest.reopen()]) {
-          const opened = await next();
+        for (const openStore of [async () => store, () => underTest.reopen()]) {
+          const opened = await openStore();
           const loaded = await opened.loadRun({ runKey });
           assert.deepEqual([...(loaded?.tasks.values() ?? [])], [{ ...early, dueAt: early.createdAt }, other]);
           assert.equal((await opened.loadRun({ runKey: resumed.key }))?.tasks.get(1)?.dueAt, task.createdAt);
@@ -284,7 +284,7 @@ export function taskKindConformance(open: OpenStore): void {
     test(
       'the log names the runs that the steps of a run invoked, by step',
       withStore(open, async (store) => {
-        const invoked = (n: number, stepId: number, parent: Run = run) =>
+        const invokedRun = (n: number, stepId: number, parent: Run = run) =>
           sampleRun(n, {
             origin: {
               kind: 'invoke',
@@ -296,7 +296,7 @@ export function taskKindConformance(open: OpenStore): void {
               depth: 1,
             },
           });
-        const [late, early, foreign] = [invoked(2, 7), invoked(3, 5), invoked(4, 5, sampleRun(5))];
+        const [late, early, foreign] = [invokedRun(2, 7), invokedRun(3, 5), invokedRun(4, 5, sampleRun(5))];
         const resume = {
           kind: 'resume',
           runKey,

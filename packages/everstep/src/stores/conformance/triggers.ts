@@ -54,8 +54,8 @@ export function triggerConformance(open: OpenStore): void {
         for (let n = 20; n < 40; n++) {
           assert.deepEqual(await store.commit([trigger(n, `id ${n - 20}`, later)]), [{ kind: 'applied' }]);
         }
-        const [again] = await store.commit([trigger(50, 'id 0', later)]);
-        assert.equal(again?.kind, 'duplicate');
+        const [repeated] = await store.commit([trigger(50, 'id 0', later)]);
+        assert.equal(repeated?.kind, 'duplicate');
       }),
     );
   });

@@ -43,7 +43,7 @@ export const guardedSchedule = (scheduleId: string, more: Partial<Schedule> = {}
 });
 
 interface ObjectKind<Value> {
-  readonly what: string;
+  readonly objectName: string;
   readonly guard: (was: Value | null) => StoreGuard;
   readonly put: (value: Value) => StoreWrite;
   readonly remove: StoreWrite;
@@ -53,7 +53,7 @@ interface ObjectKind<Value> {
 }
 
 const queues: ObjectKind<Queue> = {
-  what: 'a queue',
+  objectName: 'a queue',
   guard: (was) => ({ kind: 'queue-unchanged', instanceId: INSTANCE, name: 'q', was }),
   put: (queue) => ({ kind: 'put-queue', instanceId: INSTANCE, queue }),
   remove: { kind: 'delete-queue', instanceId: INSTANCE, name: 'q' },
@@ -68,7 +68,7 @@ const queues: ObjectKind<Queue> = {
 };
 
 const groups: ObjectKind<UrlGroup> = {
-  what: 'a URL group',
+  objectName: 'a URL group',
   guard: (was) => ({ kind: 'url-group-unchanged', instanceId: INSTANCE, name: 'g', was }),
   put: (group) => ({ kind: 'put-url-group', instanceId: INSTANCE, group }),
   remove: { kind: 'delete-url-group', instanceId: INSTANCE, name: 'g' },
@@ -83,7 +83,7 @@ const groups: ObjectKind<UrlGroup> = {
 };
 
 const schedules: ObjectKind<Schedule> = {
-  what: 'a schedule',
+  objectName: 'a schedule',
   guard: (was) => ({ kind: 'schedule-unchanged', instanceId: INSTANCE, scheduleId: 's', was }),
   put: (schedule) => ({ kind: 'put-schedule', schedule }),
   remove: { kind: 'delete-schedule', instanceId: INSTANCE, scheduleId: 's' },
@@ -102,10 +102,10 @@ const schedules: ObjectKind<Schedule> = {
 const CHANGED: readonly CommitResult[] = [{ kind: 'changed' }];
 const APPLIED: readonly CommitResult[] = [{ kind: 'applied' }];
 
-function testObjectKind<Value>(open: OpenStore, { what, guard, put, remove, find, values }: ObjectKind<Value>): void {
+function testObjectKind<Value>(open: OpenStore, { objectName, guard, put, remove, find, values }: ObjectKind<Value>): void {
   const [first] = values;
   test(
-    `${what} is written only if it is still as it was read`,
+    `${objectName} is written only if it is still as it was read`,
     withStore(open, async (store) => {
       const write = (was: Value | null, value: Value) => store.commit([unit([put(value)], [guard(was)])]);
       assert.deepEqual(await write(first, first), CHANGED, 'it does not exist');
@@ -126,7 +126,7 @@ function testObjectKind<Value>(open: OpenStore, { what, guard, put, remove, find
   );
 
   test(
-    `if several units of one batch have read ${what} in the same state, only the first is written`,
+    `if several units of one batch have read ${objectName} in the same state, only the first is written`,
     withStore(open, async (store) => {
       const write = (was: Value | null, value: Value) => unit([put(value)], [guard(was)]);
       const [, second = first] = values;
@@ -136,8 +136,8 @@ function testObjectKind<Value>(open: OpenStore, { what, guard, put, remove, find
         ...APPLIED,
         ...CHANGED,
       ]);
-      const removing = unit([remove], [guard(second)]);
-      assert.deepEqual(await store.commit([removing, removing, write(null, first)]), [...APPLIED, ...CHANGED, ...APPLIED]);
+      const removal = unit([remove], [guard(second)]);
+      assert.deepEqual(await store.commit([removal, removal, write(null, first)]), [...APPLIED, ...CHANGED, ...APPLIED]);
       assert.deepEqual(await find(store), first);
     }),
   );
@@ -152,19 +152,19 @@ export function unchangedConformance(open: OpenStore): void {
     test(
       'a queue that a message has created is a change to the missing queue that was read',
       withStore(open, async (store) => {
-        const registering = unit([{ kind: 'register-queue', instanceId: INSTANCE, name: 'q', at: T0 }]);
+        const registration = unit([{ kind: 'register-queue', instanceId: INSTANCE, name: 'q', at: T0 }]);
         const put = (was: Queue | null) => unit([queues.put(sampleQueue())], [queues.guard(was)]);
         const registered = sampleQueue({ parallelism: 1 });
-        assert.deepEqual(await store.commit([registering, put(null), put(registered)]), [...APPLIED, ...CHANGED, ...APPLIED]);
-        assert.deepEqual(await store.commit([registering, put(sampleQueue())]), [...APPLIED, ...APPLIED]);
+        assert.deepEqual(await store.commit([registration, put(null), put(registered)]), [...APPLIED, ...CHANGED, ...APPLIED]);
+        assert.deepEqual(await store.commit([registration, put(sampleQueue())]), [...APPLIED, ...APPLIED]);
       }),
     );
 
     test(
       'an instance gets no more schedules than the guard allows, and a replacement does not count as another one',
       withStore(open, async (store) => {
-        const below = (max: number): StoreGuard => ({ kind: 'schedules-below', instanceId: INSTANCE, max });
-        const put = (id: string, max: number) => unit([schedules.put(guardedSchedule(id))], [below(max)]);
+        const schedulesBelow = (max: number): StoreGuard => ({ kind: 'schedules-below', instanceId: INSTANCE, max });
+        const put = (id: string, max: number) => unit([schedules.put(guardedSchedule(id))], [schedulesBelow(max)]);
         await apply(store, [schedules.put(guardedSchedule('elsewhere', { instanceId: OTHER_INSTANCE }))]);
         assert.deepEqual(await store.commit([put('a', 0)]), [{ kind: 'too-many-schedules', count: 0 }]);
         assert.deepEqual(await store.commit([put('a', 2), put('a', 2), put('b', 2), put('c', 2)]), [
@@ -173,8 +173,8 @@ export function unchangedConformance(open: OpenStore): void {
           ...APPLIED,
           { kind: 'too-many-schedules', count: 2 },
         ]);
-        const removing = unit([{ kind: 'delete-schedule', instanceId: INSTANCE, scheduleId: 'a' }]);
-        assert.deepEqual(await store.commit([removing, removing, put('c', 2), put('d', 2)]), [
+        const removal = unit([{ kind: 'delete-schedule', instanceId: INSTANCE, scheduleId: 'a' }]);
+        assert.deepEqual(await store.commit([removal, removal, put('c', 2), put('d', 2)]), [
           ...APPLIED,
           ...APPLIED,
           ...APPLIED,

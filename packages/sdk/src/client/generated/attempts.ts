@@ -92,7 +92,7 @@ export interface RunAttempt {
     readonly status: number | null;
     /** Header names in canonical form, such as `Content-Type`. Values that may be secret are replaced with a placeholder. */
     readonly headers: HeaderMap;
-    /** Start of the body. For a successful attempt, the result of the step or the start of the result. */
+    /** Start of the body. For a successful attempt, the start of the result of the step. */
     readonly body: string;
     /** `base64` when the body is not UTF-8 text. */
     readonly bodyEncoding: 'utf8' | 'base64';

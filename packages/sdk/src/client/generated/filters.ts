@@ -51,9 +51,9 @@ export interface MessageFilter {
   readonly scheduleId?: string | readonly string[];
   /** Queue. Give one value, or several to match any of them. */
   readonly queueName?: string | readonly string[];
-  /** At or after this time, Unix ms */
+  /** Only items at or after this time, in Unix milliseconds. */
   readonly fromDate?: number | Date;
-  /** At or before this time, Unix ms */
+  /** Only items at or before this time, in Unix milliseconds. */
   readonly toDate?: number | Date;
   /** Label of the run. Give one value, or several to match any of them. */
   readonly label?: string | readonly string[];

@@ -74,7 +74,7 @@ export interface InstanceInsights {
   readonly totals: InsightTotals;
   /** Workflows with the most started runs. At most 20. */
   readonly workflows: readonly {
-    /** Null: all further workflows together, because at most 50 workflows per hour, and 100 per day, have their own counters. */
+    /** Null for all other workflows together, because at most 50 workflows per hour, and 100 per day, have their own counters. */
     readonly workflowUrl: string | null;
     /** Number of runs that started. */
     readonly started: number;
@@ -114,7 +114,8 @@ export interface WorkflowInsights {
   /** Steps, slowest first by the 95th percentile of their durations. Sleeps and waits are not included. At most 100. */
   readonly steps: readonly {
     /**
-     * Empty: the code between steps. Null: all further steps together, because at most 20 steps per hour have their own counters.
+     * Empty for the code between steps. Null for all other steps together, because at most 20 steps per hour have their own
+     * counters.
      */
     readonly stepName: string | null;
     /** Number of recorded results. */
@@ -178,7 +179,7 @@ export interface ListSummary {
   readonly source: 'counters' | 'entries';
   /**
    * Start of the time range in which entries are counted, in Unix milliseconds. Older entries match too, but are not counted: one
-   * request examines a limited number, and counters exist for a limited time. Null: all entries are counted.
+   * request examines a limited number, and counters exist for a limited time. Null if all entries are counted.
    */
   readonly coveredFrom: number | null;
   /** The most frequent values of a field. Null if no field was requested. */

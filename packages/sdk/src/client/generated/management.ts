@@ -34,7 +34,7 @@ export interface ApiKey {
   readonly api_key?: string;
 }
 
-/** Gives a user one API key. The page is `<dashboard>/login#<recovery_secret>`. */
+/** Link that gives a user one API key. Its page is `<dashboard>/login#<recovery_secret>`. */
 export interface RecoveryLink {
   /** Secret that gives the user one API key. It is shown once. */
   readonly recovery_secret: string;
@@ -111,42 +111,42 @@ export interface UserPage {
 /** Named set of limits. Limits of the account are the largest among the plans of its queue instances. */
 export interface InstancePlan {
   readonly name: string;
-  /** Maximum size of a message body in bytes. Null: the plan sets no limit. */
+  /** Maximum size of a message body in bytes. Null if the plan sets no limit. */
   readonly max_message_bytes: number | null;
-  /** Maximum time that runs are kept after they end, in milliseconds. Null: the plan sets no limit. */
+  /** Maximum time that runs are kept after they end, in milliseconds. Null if the plan sets no limit. */
   readonly log_retention_ms: number | null;
-  /** Maximum time that dead letters are kept, in milliseconds. Null: the plan sets no limit. */
+  /** Maximum time that dead letters are kept, in milliseconds. Null if the plan sets no limit. */
   readonly dead_letter_retention_ms: number | null;
-  /** Maximum number of deliveries in flight. Null: the plan sets no limit. */
+  /** Maximum number of deliveries in flight. Null if the plan sets no limit. */
   readonly max_parallelism: number | null;
-  /** Maximum number of schedules. Null: the plan sets no limit. */
+  /** Maximum number of schedules. Null if the plan sets no limit. */
   readonly max_schedules: number | null;
   /**
-   * Maximum number of runs that triggers, invocations, resumes, restarts and schedules start in a day (UTC). Null: the plan sets
-   * no limit.
+   * Maximum number of runs that triggers, invocations, resumes, restarts and schedules start in a day (UTC). Null if the plan
+   * sets no limit.
    */
   readonly max_requests_per_day: number | null;
-  /** Maximum number of runtime API calls per second. Null: the plan sets no limit. */
+  /** Maximum number of runtime API calls per second. Null if the plan sets no limit. */
   readonly api_calls_per_second: number | null;
-  /** Maximum duration of one delivery, in milliseconds. Null: the plan sets no limit. */
+  /** Maximum duration of one delivery, in milliseconds. Null if the plan sets no limit. */
   readonly max_timeout_ms: number | null;
-  /** Maximum number of queues. Null: the plan sets no limit. */
+  /** Maximum number of queues. Null if the plan sets no limit. */
   readonly max_queues: number | null;
-  /** Maximum number of URL groups. Null: the plan sets no limit. */
+  /** Maximum number of URL groups. Null if the plan sets no limit. */
   readonly max_url_groups: number | null;
-  /** Maximum number of flow control keys. Null: the plan sets no limit. */
+  /** Maximum number of flow control keys. Null if the plan sets no limit. */
   readonly max_flow_control_keys: number | null;
-  /** Maximum number of bytes that the account stores. Null: the plan sets no limit. */
+  /** Maximum number of bytes that the account stores. Null if the plan sets no limit. */
   readonly max_stored_bytes: number | null;
-  /** Maximum number of active runs and messages of the account. Null: the plan sets no limit. */
+  /** Maximum number of active runs and messages of the account. Null if the plan sets no limit. */
   readonly max_active_runs: number | null;
-  /** Maximum number of queue instances of the account. Null: the plan sets no limit. */
+  /** Maximum number of queue instances of the account. Null if the plan sets no limit. */
   readonly max_instances: number | null;
-  /** Maximum number of search indexes of the account. Null: the plan sets no limit. */
+  /** Maximum number of search indexes of the account. Null if the plan sets no limit. */
   readonly max_search_indexes: number | null;
-  /** Maximum number of teams that the user owns. Null: the plan sets no limit. */
+  /** Maximum number of teams that the user owns. Null if the plan sets no limit. */
   readonly max_teams: number | null;
-  /** Maximum number of members of a team. Null: the plan sets no limit. */
+  /** Maximum number of members of a team. Null if the plan sets no limit. */
   readonly max_team_members: number | null;
   /** Price of 100,000 messages in dollars. */
   readonly price_per_100k_messages: number;
@@ -169,7 +169,7 @@ export interface QueueInstance {
   readonly state?: 'deleting';
   /** Number of runs that were started today (UTC). Limited by `max_requests_per_day`. */
   readonly requests_today: number;
-  /** Budget in dollars per calendar month (UTC). 0: no limit. */
+  /** Budget in dollars per calendar month (UTC). 0 means no limit. */
   readonly budget: number;
   /** URL that is notified when 80% and 100% of the budget are spent. */
   readonly budget_alert_url?: string;
@@ -205,7 +205,7 @@ export interface InstanceToken {
   readonly expiration_time?: number;
   /** Time when the token was revoked, in Unix seconds. */
   readonly revocation_time?: number;
-  /** Time of the last use, in Unix seconds. Updated at least every ten minutes. Only for named tokens. */
+  /** Time of the last use, in Unix seconds. Updated at most once every ten minutes. Only for named tokens. */
   readonly last_use_time?: number;
   /** The token itself. Only in the response that creates it. */
   readonly token?: string;
@@ -224,7 +224,7 @@ export interface QueueStats {
     readonly messages: number;
     readonly dollars: number;
   }[];
-  /** Budget in dollars per calendar month (UTC). 0: no limit. */
+  /** Budget in dollars per calendar month (UTC). 0 means no limit. */
   readonly budget: number;
   /** Amount spent this month, in dollars. */
   readonly spent: number;
@@ -233,11 +233,11 @@ export interface QueueStats {
     readonly instance_bytes: number;
     /** Number of bytes that all queue instances and search indexes of the account store. */
     readonly account_bytes: number;
-    /** Maximum number of bytes that the account may store. Null: the plan sets no limit. */
+    /** Maximum number of bytes that the account may store. Null if the plan sets no limit. */
     readonly max_bytes: number | null;
     /** Number of active runs and messages of the account. */
     readonly active_runs: number;
-    /** Maximum number of active runs and messages of the account. Null: the plan sets no limit. */
+    /** Maximum number of active runs and messages of the account. Null if the plan sets no limit. */
     readonly max_active_runs: number | null;
   };
   /** What is currently rejected, as sentences. Empty when nothing is rejected. */
@@ -247,7 +247,7 @@ export interface QueueStats {
   /** Requests that were rejected on the days (UTC) of the period, by kind, most recent first. */
   readonly refusals: readonly {
     /**
-     * Error code of the rejected requests. The prefix `tick-` means that a schedule could not start a run at a run time. The
+     * Error code of the rejected requests. The prefix `tick-` means that a schedule could not start a run at its run time. The
      * prefix `step-` means that a step failed its run.
      */
     readonly kind: string;
@@ -270,7 +270,7 @@ export interface InstanceUsage {
     readonly messages: number;
     readonly dollars: number;
   }[];
-  /** Budget in dollars per calendar month (UTC). 0: no limit. */
+  /** Budget in dollars per calendar month (UTC). 0 means no limit. */
   readonly budget: number;
   /** Amount spent this month, in dollars. */
   readonly spent_this_month: number;
@@ -292,7 +292,7 @@ export interface InstanceOutboundRules {
   readonly deny: readonly string[];
   /**
    * The only destinations that this queue instance may call. Each is a host name, IP address or CIDR range with an optional port,
-   * for example `*.example.com:443`. Null: all destinations are allowed. At most 100.
+   * for example `*.example.com:443`. Null allows all destinations. At most 100.
    */
   readonly only: readonly string[] | null;
 }

@@ -35,7 +35,10 @@ export type RepairStopReason =
   | 'aborted-by-hand'
   | 'undone';
 
-/** Selects entries of the dead letter queue. Without filters, all entries that are in the queue when the repair is planned. */
+/**
+ * Selects entries of the dead letter queue. Without filters, it selects all entries that are in the queue when the repair is
+ * planned.
+ */
 export interface RepairFilter {
   /** Ids of the entries; ids that are not in the queue are ignored. Matches any of the given values. At most 1,000. */
   readonly dlqIds?: readonly string[];

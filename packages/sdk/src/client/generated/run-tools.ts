@@ -22,7 +22,7 @@ export interface ForkOptions {
   readonly results?: readonly {
     /** 1 to 100,000. */
     readonly stepId: number;
-    /** Any JSON value. Absent: the step has no result. */
+    /** Any JSON value. Omit it if the step has no result. */
     readonly result?: unknown;
   }[];
   /** Id of the new run. Must not be `.` or `..`. Default: a generated id. */

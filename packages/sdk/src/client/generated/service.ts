@@ -102,7 +102,7 @@ export interface BreakerSettings {
 export interface RetentionRule {
   /** How long runs are kept after they end, in milliseconds. Null keeps them forever. 0 to 3,162,240,000,000. */
   readonly maxAgeMs: number | null;
-  /** Maximum number of runs that are kept; older runs are removed. Null: no limit. 0 to 1,000,000,000. */
+  /** Maximum number of runs that are kept; older runs are removed. Null means no limit. 0 to 1,000,000,000. */
   readonly maxCount: number | null;
 }
 
@@ -124,7 +124,7 @@ export interface InstanceSettings {
 export interface RetentionRuleUpdate {
   /** How long runs are kept after they end, in milliseconds. Null keeps them forever. 0 to 3,162,240,000,000. */
   readonly maxAgeMs?: number | null;
-  /** Maximum number of runs that are kept; older runs are removed. Null: no limit. 0 to 1,000,000,000. */
+  /** Maximum number of runs that are kept; older runs are removed. Null means no limit. 0 to 1,000,000,000. */
   readonly maxCount?: number | null;
 }
 

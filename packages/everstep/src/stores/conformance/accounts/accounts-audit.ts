@@ -16,7 +16,7 @@ import {
 } from './account-samples.js';
 
 const ids = (entries: readonly AuditEntry[]): readonly string[] => entries.map(({ auditId }) => auditId);
-const newest = (accounts: AccountStore) => accounts.listAudit({ accountIds: ['acc'], after: null, limit: 100 });
+const listNewest = (accounts: AccountStore) => accounts.listAudit({ accountIds: ['acc'], after: null, limit: 100 });
 
 /** Every change with an audit log entry, made on the accounts that `prepare` created, with its expected outcome. */
 const CHANGES: readonly (readonly [
@@ -109,8 +109,8 @@ async function prepare(accounts: AccountStore): Promise<void> {
   await accounts.createInstance(sampleInstance('qi_kin', { accountId: 'team_kin' }), undefined, [sampleToken('old', 'qi_kin')]);
 }
 
-/** Everything that the changes above could have modified. */
-async function everythingOf(accounts: AccountStore): Promise<unknown> {
+/** Returns everything that the changes above could modify. */
+async function stateOf(accounts: AccountStore): Promise<unknown> {
   return {
     users: await accounts.listUsers(),
     keys: await accounts.listApiKeys({ userId: 'usr_ann' }),
@@ -135,13 +135,13 @@ export function auditConformance(open: OpenStore): void {
         ];
         for (const entry of entries) await store.accounts.addAudit(entry);
         const { accounts } = await underTest.reopen();
-        const read = (...accountIds: string[]) => accounts.listAudit({ accountIds, after: null, limit: 10 });
+        const readEntries = (...accountIds: string[]) => accounts.listAudit({ accountIds, after: null, limit: 10 });
         const [first, second, , fourth] = entries;
-        assert.deepEqual(await read('usr_ann'), [second, first]);
-        assert.deepEqual(await read('team_kin'), [fourth, second]);
-        assert.deepEqual(await read('usr_ann', 'team_kin', 'usr_ann'), [fourth, second, first]);
-        assert.deepEqual(await read('usr_none'), []);
-        assert.deepEqual(await read(), []);
+        assert.deepEqual(await readEntries('usr_ann'), [second, first]);
+        assert.deepEqual(await readEntries('team_kin'), [fourth, second]);
+        assert.deepEqual(await readEntries('usr_ann', 'team_kin', 'usr_ann'), [fourth, second, first]);
+        assert.deepEqual(await readEntries('usr_none'), []);
+        assert.deepEqual(await readEntries(), []);
       }),
     );
 
@@ -165,7 +165,7 @@ export function auditConformance(open: OpenStore): void {
       withStore(open, async ({ accounts }) => {
         await accounts.addAudit(sampleAudit(1, ['acc']));
         await assert.rejects(accounts.addAudit(sampleAudit(1, ['acc'], { actor: 'another actor' })));
-        assert.deepEqual(await newest(accounts), [sampleAudit(1, ['acc'])]);
+        assert.deepEqual(await listNewest(accounts), [sampleAudit(1, ['acc'])]);
       }),
     );
 
@@ -175,14 +175,14 @@ export function auditConformance(open: OpenStore): void {
         withStore(open, async (store, underTest) => {
           await prepare(store.accounts);
           await store.accounts.addAudit(sampleAudit(0, ['acc']));
-          const before = await everythingOf(store.accounts);
+          const before = await stateOf(store.accounts);
           // An entry that cannot be written rolls back the change.
           await assert.rejects(change(store.accounts, sampleAudit(0, ['acc'])));
-          assert.deepEqual(await everythingOf(store.accounts), before);
+          assert.deepEqual(await stateOf(store.accounts), before);
           assert.deepEqual(await change(store.accounts, sampleAudit(1, ['acc'])), outcome);
           const { accounts } = await underTest.reopen();
-          assert.notDeepEqual(await everythingOf(accounts), before);
-          assert.deepEqual(ids(await newest(accounts)), ['aud_1', 'aud_0']);
+          assert.notDeepEqual(await stateOf(accounts), before);
+          assert.deepEqual(ids(await listNewest(accounts)), ['aud_1', 'aud_0']);
         }),
       );
     }
@@ -192,10 +192,10 @@ export function auditConformance(open: OpenStore): void {
         `records nothing for ${name}, because nothing changed`,
         withStore(open, async ({ accounts }) => {
           await prepare(accounts);
-          const before = await everythingOf(accounts);
+          const before = await stateOf(accounts);
           assert.deepEqual(await change(accounts, sampleAudit(1, ['acc'])), outcome);
-          assert.deepEqual(await everythingOf(accounts), before);
-          assert.deepEqual(await newest(accounts), []);
+          assert.deepEqual(await stateOf(accounts), before);
+          assert.deepEqual(await listNewest(accounts), []);
         }),
       );
     }

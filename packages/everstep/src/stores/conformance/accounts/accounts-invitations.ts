@@ -51,9 +51,9 @@ export function invitationConformance(open: OpenStore): void {
         await addTeam(accounts, 'kin', 'ann');
         await accounts.putInvitation({ invitation: sample('x') });
         await accounts.putInvitation({ invitation: sample('y', { expiresAt: T0 + 5 }) });
-        const again = sample('again', { email: 'x@example.com', createdAt: T0 + 5 });
-        await accounts.putInvitation({ invitation: again });
-        assert.deepEqual(await accounts.listInvitations({ teamId: 'team_kin' }), [again]);
+        const replacement = sample('again', { email: 'x@example.com', createdAt: T0 + 5 });
+        await accounts.putInvitation({ invitation: replacement });
+        assert.deepEqual(await accounts.listInvitations({ teamId: 'team_kin' }), [replacement]);
       }),
     );
 
@@ -66,13 +66,13 @@ export function invitationConformance(open: OpenStore): void {
         await accounts.putInvitation({ invitation: sample('ben') });
         const member = sampleMember('kin', 'cid', 'dev', T0 + 1);
         const created = { user: sampleUser('cid'), apiKey: sampleApiKey('cid') };
-        const taken = { user: sampleUser('cid'), apiKey: sampleApiKey('cid', { keyHash: 'hash of ann' }) };
-        await assert.rejects(accounts.acceptInvitation({ invitationId: 'inv_cid', member, created: taken }));
+        const duplicateKey = { user: sampleUser('cid'), apiKey: sampleApiKey('cid', { keyHash: 'hash of ann' }) };
+        await assert.rejects(accounts.acceptInvitation({ invitationId: 'inv_cid', member, created: duplicateKey }));
         assert.equal(await accounts.findUser({ userId: 'usr_cid' }), null);
         const audit = sampleAudit(1, ['team_kin']);
         assert.equal(await accounts.acceptInvitation({ invitationId: 'inv_cid', member, created, audit }), 'done');
-        const repeated = { invitationId: 'inv_cid', member, audit: sampleAudit(2, ['team_kin']) };
-        assert.equal(await accounts.acceptInvitation(repeated), 'not-found');
+        const repeatedRequest = { invitationId: 'inv_cid', member, audit: sampleAudit(2, ['team_kin']) };
+        assert.equal(await accounts.acceptInvitation(repeatedRequest), 'not-found');
         const ben = sampleMember('kin', 'ben', 'finance', T0 + 2);
         assert.equal(await accounts.acceptInvitation({ invitationId: 'inv_ben', member: ben }), 'done');
         assert.deepEqual(await accounts.listMembers({ teamId: 'team_kin' }), [sampleMember('kin', 'ann', 'owner'), member, ben]);
@@ -88,15 +88,16 @@ export function invitationConformance(open: OpenStore): void {
         await addTeam(accounts, 'kin', 'ann');
         await addTeam(accounts, 'other', 'ben');
         await accounts.putMember({ member: sampleMember('kin', 'ben', 'admin') });
-        const [ofBen, ofAnn, elsewhere] = [
+        const [invitationByBen, invitationByAnn, invitationToOtherTeam] = [
           sample('x', { invitedBy: 'usr_ben' }),
           sample('y'),
           sample('z', { invitedBy: 'usr_ben', teamId: 'team_other' }),
         ];
-        for (const invitation of [ofBen, ofAnn, elsewhere]) await accounts.putInvitation({ invitation });
+        for (const invitation of [invitationByBen, invitationByAnn, invitationToOtherTeam])
+          await accounts.putInvitation({ invitation });
         assert.equal(await accounts.removeMember({ teamId: 'team_kin', userId: 'usr_ben' }), 'done');
-        assert.deepEqual(await accounts.listInvitations({ teamId: 'team_kin' }), [ofAnn]);
-        assert.deepEqual(await accounts.listInvitations({ invitedBy: 'usr_ben' }), [elsewhere]);
+        assert.deepEqual(await accounts.listInvitations({ teamId: 'team_kin' }), [invitationByAnn]);
+        assert.deepEqual(await accounts.listInvitations({ invitedBy: 'usr_ben' }), [invitationToOtherTeam]);
         assert.equal(await accounts.deleteTeam({ teamId: 'team_other' }), 'deleted');
         assert.deepEqual(await accounts.listInvitations({ invitedBy: 'usr_ben' }), []);
       }),

@@ -25,13 +25,13 @@ export function signInConformance(open: OpenStore): void {
         assert.equal(await accounts.createUserOfIdentity({ identity: identity('2'), user: { ...ben, email: ann.email } }), false);
         assert.equal(await accounts.createUserOfIdentity({ identity: identity('2'), user: ben, audit }), true);
         assert.equal(await accounts.linkIdentity({ identity: identity('2'), userId: ann.userId, at: T0 }), false);
-        const again = (await underTest.reopen()).accounts;
-        assert.deepEqual(await again.findByIdentity(identity('1')), ann);
-        assert.deepEqual(await again.findByIdentity(identity('2')), ben);
-        assert.equal(await again.findByIdentity(identity('1', 'https://other.example')), null);
-        assert.equal((await again.listAudit({ accountIds: [ben.userId], after: null, limit: 9 })).length, 1);
-        await again.deleteUser({ userId: ben.userId, successorId: null });
-        assert.equal(await again.findByIdentity(identity('2')), null);
+        const reopened = (await underTest.reopen()).accounts;
+        assert.deepEqual(await reopened.findByIdentity(identity('1')), ann);
+        assert.deepEqual(await reopened.findByIdentity(identity('2')), ben);
+        assert.equal(await reopened.findByIdentity(identity('1', 'https://other.example')), null);
+        assert.equal((await reopened.listAudit({ accountIds: [ben.userId], after: null, limit: 9 })).length, 1);
+        await reopened.deleteUser({ userId: ben.userId, successorId: null });
+        assert.equal(await reopened.findByIdentity(identity('2')), null);
       }),
     );
 

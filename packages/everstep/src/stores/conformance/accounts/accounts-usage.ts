@@ -16,7 +16,7 @@ const count = (messages: number, at = NOVEMBER, instanceId = INSTANCE): StoreWri
   at,
 });
 
-const used = (messages: number, month: string, accountId: string | null = null, instanceId = INSTANCE): UsageRecord => ({
+const usageRecord = (messages: number, month: string, accountId: string | null = null, instanceId = INSTANCE): UsageRecord => ({
   instanceId,
   accountId,
   month,
@@ -38,8 +38,8 @@ export function usageConformance(open: OpenStore): void {
         const reopened = await underTest.reopen();
         await apply(reopened, [count(100)]);
         const usage = (instanceId: string) => reopened.accounts.usage({ instanceId, fromMonth: '2026-01' });
-        assert.deepEqual(await usage(INSTANCE), [used(1, '2026-12'), used(120, '2026-11')]);
-        assert.deepEqual(await usage(OTHER_INSTANCE), [used(7, '2026-11', null, OTHER_INSTANCE)]);
+        assert.deepEqual(await usage(INSTANCE), [usageRecord(1, '2026-12'), usageRecord(120, '2026-11')]);
+        assert.deepEqual(await usage(OTHER_INSTANCE), [usageRecord(7, '2026-11', null, OTHER_INSTANCE)]);
         assert.deepEqual(await usage('qi_none'), []);
         assert.equal(await reopened.latestTime(), DECEMBER);
       }),
@@ -51,7 +51,7 @@ export function usageConformance(open: OpenStore): void {
         const newYear = Date.UTC(2027, 0);
         await apply(store, [count(1, DECEMBER - 1), count(2, DECEMBER), count(4, newYear - 1), count(8, newYear)]);
         const from = (fromMonth: string) => store.accounts.usage({ instanceId: INSTANCE, fromMonth });
-        const months = [used(8, '2027-01'), used(6, '2026-12'), used(1, '2026-11')];
+        const months = [usageRecord(8, '2027-01'), usageRecord(6, '2026-12'), usageRecord(1, '2026-11')];
         assert.deepEqual(await from('2026-11'), months);
         assert.deepEqual(await from('2026-12'), months.slice(0, 2));
         assert.deepEqual(await from('2027-02'), []);
@@ -72,9 +72,9 @@ export function usageConformance(open: OpenStore): void {
           (await accounts.usageByDay({ instanceId: INSTANCE, fromDay })).map(
             ({ day, accountId, price, messages }) => `${day} ${accountId} ${price}: ${messages}`,
           );
-        const later = ['2026-11-21 null 2: 6', '2026-11-21 usr_ann 2: 48', '2026-11-22 null 2: 8'];
-        assert.deepEqual(await days('2026-11-20'), ['2026-11-20 null 2: 1', ...later]);
-        assert.deepEqual(await days('2026-11-21'), later);
+        const laterDays = ['2026-11-21 null 2: 6', '2026-11-21 usr_ann 2: 48', '2026-11-22 null 2: 8'];
+        assert.deepEqual(await days('2026-11-20'), ['2026-11-20 null 2: 1', ...laterDays]);
+        assert.deepEqual(await days('2026-11-21'), laterDays);
         assert.deepEqual(await days('2026-11-23'), []);
         const months = await accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' });
         assert.equal(
@@ -89,12 +89,14 @@ export function usageConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         const run = sampleRun(1);
         await apply(store, [creation(run), count(1)]);
-        const refused = unit([count(10)], [{ kind: 'run-active', runKey: 'no such run' }]);
-        assert.deepEqual(await store.commit([refused, unit([count(2)])]), [{ kind: 'run-not-active' }, { kind: 'applied' }]);
-        const twice = [sampleStep(0), sampleStep(0)].map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step }));
-        await assert.rejects(store.commit([unit([count(100)]), unit(twice)]));
+        const rejectedUnit = unit([count(10)], [{ kind: 'run-active', runKey: 'no such run' }]);
+        assert.deepEqual(await store.commit([rejectedUnit, unit([count(2)])]), [{ kind: 'run-not-active' }, { kind: 'applied' }]);
+        const duplicateSteps = [sampleStep(0), sampleStep(0)].map(
+          (step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step }),
+        );
+        await assert.rejects(store.commit([unit([count(100)]), unit(duplicateSteps)]));
         await apply(store, [count(4)]);
-        assert.deepEqual(await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' }), [used(7, '2026-11')]);
+        assert.deepEqual(await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' }), [usageRecord(7, '2026-11')]);
       }),
     );
 
@@ -106,19 +108,19 @@ export function usageConformance(open: OpenStore): void {
         await apply(store, [count(1)]);
         await store.accounts.createInstance(sampleInstance(INSTANCE));
         await apply(store, [count(2)]);
-        const give = (accountId: string) => store.accounts.changeInstance({ instanceId: INSTANCE, change: { accountId } });
-        await give('usr_ann');
+        const moveTo = (accountId: string) => store.accounts.changeInstance({ instanceId: INSTANCE, change: { accountId } });
+        await moveTo('usr_ann');
         await apply(store, [count(10)]);
         await store.accounts.changeInstance({ instanceId: INSTANCE, change: { name: 'another' } });
         await apply(store, [count(20)]);
-        await give('team_kin');
+        await moveTo('team_kin');
         await apply(store, [count(100)]);
         const reopened = await underTest.reopen();
         await apply(reopened, [count(200)]);
         const usage = await reopened.accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' });
-        const byOwner = new Map(usage.map((record) => [record.accountId, record.messages]));
+        const messagesByOwner = new Map(usage.map((record) => [record.accountId, record.messages]));
         assert.deepEqual(
-          byOwner,
+          messagesByOwner,
           new Map([
             ['team_kin', 300],
             ['usr_ann', 30],
@@ -134,9 +136,9 @@ export function usageConformance(open: OpenStore): void {
         const price = (accounts: AccountStore, change: InstanceChange) =>
           accounts.changeInstance({ instanceId: INSTANCE, change });
         await addUsers(store.accounts, 'ann', 'ben');
-        const made = sampleInstance(INSTANCE, { accountId: 'usr_ann', price: 0.1 });
-        await store.accounts.createInstance(made);
-        assert.deepEqual(await store.accounts.findInstance({ instanceId: INSTANCE }), made);
+        const instance = sampleInstance(INSTANCE, { accountId: 'usr_ann', price: 0.1 });
+        await store.accounts.createInstance(instance);
+        assert.deepEqual(await store.accounts.findInstance({ instanceId: INSTANCE }), instance);
         await apply(store, [count(1)]);
         await price(store.accounts, { price: 2.5 });
         await apply(store, [count(10), count(20, DECEMBER)]);
@@ -159,8 +161,8 @@ export function usageConformance(open: OpenStore): void {
           '2026-11 usr_ben 0: 1000',
           '2026-12 usr_ann 2.5: 220',
         ]);
-        const [other] = await reopened.accounts.usage({ instanceId: OTHER_INSTANCE, fromMonth: '2026-11' });
-        assert.equal(other?.price, null);
+        const [otherUsage] = await reopened.accounts.usage({ instanceId: OTHER_INSTANCE, fromMonth: '2026-11' });
+        assert.equal(otherUsage?.price, null);
       }),
     );
 
@@ -171,18 +173,19 @@ export function usageConformance(open: OpenStore): void {
         await apply(store, [count(1), count(7, NOVEMBER, OTHER_INSTANCE)]);
         await store.accounts.createInstance(sampleInstance(INSTANCE));
         await apply(store, [count(2, DECEMBER)]);
-        const give = (change: InstanceChange) => store.accounts.changeInstance({ instanceId: INSTANCE, change });
-        await give({ accountId: 'usr_ann' });
+        const change = (instanceChange: InstanceChange) =>
+          store.accounts.changeInstance({ instanceId: INSTANCE, change: instanceChange });
+        await change({ accountId: 'usr_ann' });
         await apply(store, [count(4, DECEMBER)]);
-        await give({ price: 3 });
+        await change({ price: 3 });
         await apply(store, [count(8, DECEMBER)]);
-        await give({ price: 4 });
+        await change({ price: 4 });
         const { accounts } = await underTest.reopen();
         const usage = await accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' });
         const bills = usage.map(({ month, accountId, price, messages }) => `${month} ${accountId} ${price}: ${messages}`);
         assert.deepEqual(bills.sort(), ['2026-11 null 3: 1', '2026-12 null 3: 2', '2026-12 usr_ann 3: 12']);
-        const [other] = await accounts.usage({ instanceId: OTHER_INSTANCE, fromMonth: '2026-11' });
-        assert.equal(other?.price, null);
+        const [otherUsage] = await accounts.usage({ instanceId: OTHER_INSTANCE, fromMonth: '2026-11' });
+        assert.equal(otherUsage?.price, null);
       }),
     );
 
@@ -196,7 +199,7 @@ export function usageConformance(open: OpenStore): void {
         const usage = await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' });
         assert.deepEqual(
           usage.find(({ accountId }) => accountId === 'usr_ann'),
-          used(2, '2026-11', 'usr_ann'),
+          usageRecord(2, '2026-11', 'usr_ann'),
         );
       }),
     );

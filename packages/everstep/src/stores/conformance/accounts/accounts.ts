@@ -68,9 +68,9 @@ export function accountConformance(open: OpenStore): void {
     test(
       'users are found by id and by email, regardless of case',
       withStore(open, async (store, underTest) => {
-        const [mixed, apiKey] = [{ ...ben, email: 'Ben@Example.com' }, sampleApiKey('ben')];
+        const [userWithMixedCase, apiKey] = [{ ...ben, email: 'Ben@Example.com' }, sampleApiKey('ben')];
         await addUsers(store.accounts, 'ann');
-        await store.accounts.createUser({ user: mixed, apiKey });
+        await store.accounts.createUser({ user: userWithMixedCase, apiKey });
         const { accounts } = await underTest.reopen();
         assert.deepEqual(await accounts.listUsers(), [ann, ben]);
         assert.deepEqual(await accounts.findUser({ userId: ann.userId }), ann);
@@ -119,8 +119,8 @@ export function accountConformance(open: OpenStore): void {
       'queue instances are found and listed as they were created, with their new signing keys',
       withStore(open, async (store, underTest) => {
         await addUsers(store.accounts, 'ann');
-        const bare = sampleInstance('qi_b');
-        const full = sampleInstance('qi_a', {
+        const bareInstance = sampleInstance('qi_b');
+        const fullInstance = sampleInstance('qi_a', {
           accountId: ann.userId,
           plan: 'small',
           budgetDollars: 20,
@@ -128,42 +128,42 @@ export function accountConformance(open: OpenStore): void {
           outboundRules: { allow: ['10.0.0.5:8080'], deny: [], only: null },
         });
         assert.equal(await store.accounts.findInstance({ instanceId: 'qi_b' }), null);
-        for (const instance of [bare, full]) await store.accounts.createInstance(instance);
-        assert.deepEqual(await store.accounts.listInstances(), [bare, full]);
+        for (const instance of [bareInstance, fullInstance]) await store.accounts.createInstance(instance);
+        assert.deepEqual(await store.accounts.listInstances(), [bareInstance, fullInstance]);
         await store.accounts.setSigningKeys({ instanceId: 'qi_a', current: 'sig_next', next: 'sig_new' });
         const { accounts } = await underTest.reopen();
         assert.deepEqual(await accounts.findInstance({ instanceId: 'qi_a' }), {
-          ...full,
+          ...fullInstance,
           currentSigningKey: 'sig_next',
           nextSigningKey: 'sig_new',
         });
-        assert.deepEqual(await accounts.findInstance({ instanceId: 'qi_b' }), bare);
+        assert.deepEqual(await accounts.findInstance({ instanceId: 'qi_b' }), bareInstance);
       }),
     );
 
     test(
-      'of a queue instance, only the named values change; null removes a value',
+      'a change of a queue instance affects only the named values; null removes a value',
       withStore(open, async (store, underTest) => {
         const { accounts } = store;
         await addUsers(accounts, 'ann');
         await addTeam(accounts, 'kin', 'ann');
-        const [bare, other] = [sampleInstance('qi_a'), sampleInstance('qi_b')];
-        for (const instance of [bare, other]) await accounts.createInstance(instance);
-        const change = (instanceId: string, wanted: Parameters<typeof accounts.changeInstance>[0]['change']) =>
-          accounts.changeInstance({ instanceId, change: wanted });
+        const [bareInstance, otherInstance] = [sampleInstance('qi_a'), sampleInstance('qi_b')];
+        for (const instance of [bareInstance, otherInstance]) await accounts.createInstance(instance);
+        const change = (instanceId: string, instanceChange: Parameters<typeof accounts.changeInstance>[0]['change']) =>
+          accounts.changeInstance({ instanceId, change: instanceChange });
 
-        const owned = { ...bare, accountId: 'team_kin', name: 'orders' };
-        assert.deepEqual(await change('qi_a', { accountId: 'team_kin', name: 'orders' }), owned);
+        const ownedInstance = { ...bareInstance, accountId: 'team_kin', name: 'orders' };
+        assert.deepEqual(await change('qi_a', { accountId: 'team_kin', name: 'orders' }), ownedInstance);
         const outboundRules = { allow: [], deny: ['*.corp.example'], only: ['é.example', 'b.example:443'] };
-        const wanted = { plan: 'large', budgetDollars: 0, budgetAlertUrl: 'https://alerts.example/', outboundRules };
-        const paid = { ...owned, ...wanted };
-        assert.deepEqual(await change('qi_a', wanted), paid);
-        assert.deepEqual(await change('qi_a', {}), paid);
-        const last = { ...owned, accountId: ann.userId, budgetDollars: 20 };
-        const undone = { accountId: ann.userId, plan: null, budgetDollars: 20, budgetAlertUrl: null, outboundRules: null };
-        assert.deepEqual(await change('qi_a', undone), last);
+        const instanceChange = { plan: 'large', budgetDollars: 0, budgetAlertUrl: 'https://alerts.example/', outboundRules };
+        const changedInstance = { ...ownedInstance, ...instanceChange };
+        assert.deepEqual(await change('qi_a', instanceChange), changedInstance);
+        assert.deepEqual(await change('qi_a', {}), changedInstance);
+        const finalInstance = { ...ownedInstance, accountId: ann.userId, budgetDollars: 20 };
+        const reversal = { accountId: ann.userId, plan: null, budgetDollars: 20, budgetAlertUrl: null, outboundRules: null };
+        assert.deepEqual(await change('qi_a', reversal), finalInstance);
         assert.equal(await change('qi_none', { name: 'x' }), null);
-        assert.deepEqual(await (await underTest.reopen()).accounts.listInstances(), [last, other]);
+        assert.deepEqual(await (await underTest.reopen()).accounts.listInstances(), [finalInstance, otherInstance]);
       }),
     );
 
@@ -171,25 +171,25 @@ export function accountConformance(open: OpenStore): void {
       'a queue instance keeps its private keys and origins, and each origin of a workflow once, up to a limit',
       withStore(open, async (store, underTest) => {
         const { accounts } = store;
-        const [bare, other] = [sampleInstance('qi_a'), sampleInstance('qi_b')];
+        const [bareInstance, otherInstance] = [sampleInstance('qi_a'), sampleInstance('qi_b')];
         const keyPairs = { current: 'private 1', next: 'private 2' };
-        const full = { ...other, keyPairs, signedOrigins: [], workflowOrigins: ['http://a.test'] };
-        for (const instance of [bare, full]) await accounts.createInstance(instance);
+        const fullInstance = { ...otherInstance, keyPairs, signedOrigins: [], workflowOrigins: ['http://a.test'] };
+        for (const instance of [bareInstance, fullInstance]) await accounts.createInstance(instance);
         const add = async (instanceId: string, origin: string) => {
           await accounts.addWorkflowOrigin({ instanceId, origin, limit: 2 });
           return accounts.findInstance({ instanceId });
         };
         const [first, second] = ['https://app.test', 'http://127.0.0.1:3000'];
-        assert.deepEqual(await add('qi_a', first), { ...bare, workflowOrigins: [first] });
-        const both = { ...bare, workflowOrigins: [first, second] };
-        for (const origin of [second, first, 'http://third.test']) assert.deepEqual(await add('qi_a', origin), both);
+        assert.deepEqual(await add('qi_a', first), { ...bareInstance, workflowOrigins: [first] });
+        const withBothOrigins = { ...bareInstance, workflowOrigins: [first, second] };
+        for (const origin of [second, first, 'http://third.test']) assert.deepEqual(await add('qi_a', origin), withBothOrigins);
         assert.equal(await add('qi_none', first), null);
 
-        const change = (wanted: Parameters<typeof accounts.changeInstance>[0]['change']) =>
-          accounts.changeInstance({ instanceId: 'qi_a', change: wanted });
-        const set = { ...both, keyPairs, signedOrigins: ['https://*.app.test', '*'] };
-        assert.deepEqual(await change({ keyPairs, signedOrigins: set.signedOrigins }), set);
-        assert.deepEqual(await (await underTest.reopen()).accounts.listInstances(), [set, full]);
+        const change = (instanceChange: Parameters<typeof accounts.changeInstance>[0]['change']) =>
+          accounts.changeInstance({ instanceId: 'qi_a', change: instanceChange });
+        const configuredInstance = { ...withBothOrigins, keyPairs, signedOrigins: ['https://*.app.test', '*'] };
+        assert.deepEqual(await change({ keyPairs, signedOrigins: configuredInstance.signedOrigins }), configuredInstance);
+        assert.deepEqual(await (await underTest.reopen()).accounts.listInstances(), [configuredInstance, fullInstance]);
       }),
     );
 
@@ -200,10 +200,13 @@ export function accountConformance(open: OpenStore): void {
         await accounts.createInstance(sampleInstance('qi_a', { keyPairs, signedOrigins: [] }));
         const origins = Array.from({ length: 9 }, (_, n) => `http://${n}.test`);
         await Promise.all(origins.map((origin) => accounts.addWorkflowOrigin({ instanceId: 'qi_a', origin, limit: 100 })));
-        const wanted = { keyPairs: null, signedOrigins: null };
-        const bare = await accounts.changeInstance({ instanceId: 'qi_a', change: wanted });
-        assert.deepEqual([...(bare?.workflowOrigins ?? [])].sort(), origins);
-        assert.deepEqual({ ...bare, workflowOrigins: undefined }, { ...sampleInstance('qi_a'), workflowOrigins: undefined });
+        const instanceChange = { keyPairs: null, signedOrigins: null };
+        const bareInstance = await accounts.changeInstance({ instanceId: 'qi_a', change: instanceChange });
+        assert.deepEqual([...(bareInstance?.workflowOrigins ?? [])].sort(), origins);
+        assert.deepEqual(
+          { ...bareInstance, workflowOrigins: undefined },
+          { ...sampleInstance('qi_a'), workflowOrigins: undefined },
+        );
       }),
     );
 

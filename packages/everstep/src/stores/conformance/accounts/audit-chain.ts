@@ -17,17 +17,17 @@ const REQUEST = {
 
 async function add(store: Store, from: number, to: number): Promise<void> {
   for (let n = from; n <= to; n++) {
-    const more = n % 2 === 0 ? { request: REQUEST } : {};
-    await store.accounts.addAudit(sampleAudit(n, ['acc', 'acc', `acc_${n}`], { at: T0 + n * 1_000, ...more }));
+    const requestField = n % 2 === 0 ? { request: REQUEST } : {};
+    await store.accounts.addAudit(sampleAudit(n, ['acc', 'acc', `acc_${n}`], { at: T0 + n * 1_000, ...requestField }));
   }
 }
 
-async function sealed(store: Store, from: number, to: number): Promise<void> {
+async function addSealed(store: Store, from: number, to: number): Promise<void> {
   await add(store, from, to);
   while ((await store.audit.seal({ limit: 2 })) > 0);
 }
 
-const everything = (audit: AuditStore, bounds: { readonly from?: number; readonly to?: number } = {}) =>
+const readChain = (audit: AuditStore, bounds: { readonly from?: number; readonly to?: number } = {}) =>
   audit.chained({ after: 0, limit: 100, from: bounds.from ?? null, to: bounds.to ?? null });
 const idsOf = (links: readonly Pick<ChainLink, 'entry'>[]) => links.map(({ entry }) => entry?.auditId);
 
@@ -37,10 +37,10 @@ export function auditChainConformance(open: OpenStore): void {
       'contains each entry once, as it was written, with a hash over it and the previous entry',
       withStore(open, async (store, underTest) => {
         assert.deepEqual(await store.audit.head(), { seq: 0, hash: GENESIS });
-        await sealed(store, 1, 5);
+        await addSealed(store, 1, 5);
         assert.equal(await store.audit.seal({ limit: 9 }), 0);
         const { audit, accounts } = await underTest.reopen();
-        const chain = await everything(audit);
+        const chain = await readChain(audit);
         assert.deepEqual(idsOf(chain), ['aud_1', 'aud_2', 'aud_3', 'aud_4', 'aud_5']);
         assert.deepEqual([chain[1]?.entry.request, chain[2]?.entry.request], [REQUEST, undefined]);
         let previous = GENESIS;
@@ -52,24 +52,24 @@ export function auditChainConformance(open: OpenStore): void {
         assert.deepEqual(await audit.head(), { seq: last?.seq, hash: last?.hash });
         const [newest, ...others] = await accounts.listAudit({ accountIds: null, after: null, limit: 9 });
         assert.deepEqual([newest?.auditId, others.length], ['aud_5', 4], 'all accounts');
-        const behind = await accounts.listAudit({ accountIds: null, after: 'aud_3', limit: 9 });
-        assert.deepEqual(idsOf(behind.map((entry) => ({ entry }))), ['aud_2', 'aud_1']);
+        const olderEntries = await accounts.listAudit({ accountIds: null, after: 'aud_3', limit: 9 });
+        assert.deepEqual(idsOf(olderEntries.map((entry) => ({ entry }))), ['aud_2', 'aud_1']);
       }),
     );
 
     test(
       'is read by number and by time',
       withStore(open, async (store) => {
-        await sealed(store, 1, 6);
+        await addSealed(store, 1, 6);
         const { audit } = store;
-        const [first, , third] = await everything(audit);
+        const [first, , third] = await readChain(audit);
         assert.ok(first && third);
         assert.deepEqual(idsOf(await audit.chained({ after: first.seq, limit: 2, from: null, to: null })), ['aud_2', 'aud_3']);
-        assert.deepEqual(idsOf(await everything(audit, { from: T0 + 2_000, to: T0 + 4_000 })), ['aud_2', 'aud_3', 'aud_4']);
-        const later = await audit.chained({ after: third.seq, limit: 9, from: T0 + 2_000, to: T0 + 4_000 });
-        assert.deepEqual(idsOf(later), ['aud_4']);
-        assert.deepEqual(await everything(audit, { from: T0 + 7_000 }), []);
-        assert.deepEqual(await everything(audit, { to: T0 }), []);
+        assert.deepEqual(idsOf(await readChain(audit, { from: T0 + 2_000, to: T0 + 4_000 })), ['aud_2', 'aud_3', 'aud_4']);
+        const laterLinks = await audit.chained({ after: third.seq, limit: 9, from: T0 + 2_000, to: T0 + 4_000 });
+        assert.deepEqual(idsOf(laterLinks), ['aud_4']);
+        assert.deepEqual(await readChain(audit, { from: T0 + 7_000 }), []);
+        assert.deepEqual(await readChain(audit, { to: T0 }), []);
         const links = await audit.links({ after: first.seq, limit: 3 });
         assert.deepEqual(idsOf(links), ['aud_2', 'aud_3', 'aud_4']);
         assert.ok(links.every(({ hash }) => hash !== null));
@@ -79,8 +79,8 @@ export function auditChainConformance(open: OpenStore): void {
     test(
       'can drop its oldest entries, and continues from its anchor',
       withStore(open, async (store, underTest) => {
-        await sealed(store, 1, 6);
-        const before = await everything(store.audit);
+        await addSealed(store, 1, 6);
+        const before = await readChain(store.audit);
         assert.equal(await store.audit.removeBefore({ before: T0 + 1_000, limit: 9 }), 0, 'none is that old');
         assert.equal(await store.audit.removeBefore({ before: T0 + 5_000, limit: 3 }), 3);
         assert.equal(await store.audit.removeBefore({ before: T0 + 5_000, limit: 3 }), 1);
@@ -88,12 +88,12 @@ export function auditChainConformance(open: OpenStore): void {
         const reopened = await underTest.reopen();
         const { audit, accounts } = reopened;
         assert.deepEqual(await audit.anchor(), { seq: before[3]?.seq, hash: before[3]?.hash });
-        assert.deepEqual(await everything(audit), before.slice(4));
+        assert.deepEqual(await readChain(audit), before.slice(4));
         const read = (accountId: string) => accounts.listAudit({ accountIds: [accountId], after: null, limit: 9 });
         assert.deepEqual([(await read('acc')).length, (await read('acc_3')).length, (await read('acc_6')).length], [2, 0, 1]);
         assert.equal(await audit.removeBefore({ before: T0 + 9_000, limit: 9 }), 2, 'all of it');
-        await sealed(reopened, 7, 7);
-        const [seventh] = await everything(audit);
+        await addSealed(reopened, 7, 7);
+        const [seventh] = await readChain(audit);
         assert.equal(seventh?.hash, hashOf(before[5]?.hash ?? '', sampleAudit(7, ['acc', 'acc', 'acc_7'], { at: T0 + 7_000 })));
       }),
     );

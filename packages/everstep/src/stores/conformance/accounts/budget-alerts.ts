@@ -7,29 +7,29 @@ import { INSTANCE, OTHER_INSTANCE, T0 } from '../samples.js';
 import { addUsers, sampleInstance } from './account-samples.js';
 
 const BUDGET = 50;
-const OF_BUDGET = { budgetDollars: BUDGET, accountId: 'usr_ann' };
+const BUDGET_SETTINGS = { budgetDollars: BUDGET, accountId: 'usr_ann' };
 
-const alert = (percent: number, more: Partial<PendingBudgetAlert> = {}): PendingBudgetAlert => ({
+const alert = (percent: number, overrides: Partial<PendingBudgetAlert> = {}): PendingBudgetAlert => ({
   instanceId: INSTANCE,
   month: '2026-11',
   percent,
   body: `{"percent":${percent}}`,
   retried: 0,
   dueAt: T0,
-  ...more,
+  ...overrides,
 });
 
-const due = (accounts: AccountStore, before = T0) => accounts.dueBudgetAlerts({ before, limit: 10 });
+const dueAlerts = (accounts: AccountStore, before = T0) => accounts.dueBudgetAlerts({ before, limit: 10 });
 
-const note = (accounts: AccountStore, noted: PendingBudgetAlert, lesser: readonly number[] = []) =>
-  accounts.createBudgetAlert({ alert: noted, lesser, ...OF_BUDGET });
+const note = (accounts: AccountStore, pendingAlert: PendingBudgetAlert, lesser: readonly number[] = []) =>
+  accounts.createBudgetAlert({ alert: pendingAlert, lesser, ...BUDGET_SETTINGS });
 
 /** Runs `body` on a store with two instances that have a budget. */
 function withBudgets(open: OpenStore, body: (store: Store, underTest: StoreUnderTest) => Promise<void>) {
   return withStore(open, async (store, underTest) => {
     await addUsers(store.accounts, 'ann', 'ben');
     for (const instanceId of [INSTANCE, OTHER_INSTANCE])
-      await store.accounts.createInstance(sampleInstance(instanceId, OF_BUDGET));
+      await store.accounts.createInstance(sampleInstance(instanceId, BUDGET_SETTINGS));
     await body(store, underTest);
   });
 }
@@ -39,15 +39,16 @@ export function budgetAlertConformance(open: OpenStore): void {
     test(
       'are noted once for each share of an instance and month, and are pending from then on, even after a restart',
       withBudgets(open, async (store, underTest) => {
-        const noted = (percent: number, more: Partial<PendingBudgetAlert> = {}) => note(store.accounts, alert(percent, more));
-        assert.equal(await noted(80), true);
-        assert.equal(await noted(80, { body: '{}', dueAt: T0 - 50 }), false);
-        assert.equal(await noted(100, { dueAt: T0 + 3 }), true);
-        assert.equal(await noted(80, { month: '2026-12', dueAt: T0 + 1 }), true);
-        assert.equal(await noted(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 2 }), true);
+        const noteShare = (percent: number, overrides: Partial<PendingBudgetAlert> = {}) =>
+          note(store.accounts, alert(percent, overrides));
+        assert.equal(await noteShare(80), true);
+        assert.equal(await noteShare(80, { body: '{}', dueAt: T0 - 50 }), false);
+        assert.equal(await noteShare(100, { dueAt: T0 + 3 }), true);
+        assert.equal(await noteShare(80, { month: '2026-12', dueAt: T0 + 1 }), true);
+        assert.equal(await noteShare(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 2 }), true);
         const { accounts } = await underTest.reopen();
         assert.equal(await note(accounts, alert(100)), false);
-        assert.deepEqual(await due(accounts, T0 + 2), [
+        assert.deepEqual(await dueAlerts(accounts, T0 + 2), [
           alert(80),
           alert(80, { month: '2026-12', dueAt: T0 + 1 }),
           alert(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 2 }),
@@ -63,7 +64,7 @@ export function budgetAlertConformance(open: OpenStore): void {
       withBudgets(open, async ({ accounts }) => {
         assert.equal(await note(accounts, alert(100), [80]), true);
         assert.equal(await note(accounts, alert(80)), false);
-        assert.deepEqual(await due(accounts), [alert(100)]);
+        assert.deepEqual(await dueAlerts(accounts), [alert(100)]);
       }),
     );
 
@@ -72,22 +73,22 @@ export function budgetAlertConformance(open: OpenStore): void {
       withBudgets(open, async ({ accounts }) => {
         await note(accounts, alert(80));
         assert.equal(await note(accounts, alert(100, { dueAt: T0 + 1 }), [80]), true);
-        assert.deepEqual(await due(accounts, T0 + 1), [alert(80), alert(100, { dueAt: T0 + 1 })]);
+        assert.deepEqual(await dueAlerts(accounts, T0 + 1), [alert(80), alert(100, { dueAt: T0 + 1 })]);
       }),
     );
 
     test(
-      'are due again after an attempt while they are pending; then they are still noted',
+      'are due again after an attempt while they are pending, and stay noted after the last attempt',
       withBudgets(open, async (store, underTest) => {
         await note(store.accounts, alert(80));
         await note(store.accounts, alert(100), [80]);
         await store.accounts.rescheduleBudgetAlert({ alert: alert(80), retried: 1, dueAt: T0 + 5 });
-        assert.deepEqual(await due(store.accounts), [alert(100)]);
+        assert.deepEqual(await dueAlerts(store.accounts), [alert(100)]);
         const { accounts } = await underTest.reopen();
-        const again = alert(80, { retried: 1, dueAt: T0 + 5 });
-        assert.deepEqual(await due(accounts, T0 + 5), [alert(100), again]);
-        await accounts.rescheduleBudgetAlert({ alert: again, retried: 2, dueAt: null });
-        assert.deepEqual(await due(accounts, T0 + 5), [alert(100)]);
+        const retriedAlert = alert(80, { retried: 1, dueAt: T0 + 5 });
+        assert.deepEqual(await dueAlerts(accounts, T0 + 5), [alert(100), retriedAlert]);
+        await accounts.rescheduleBudgetAlert({ alert: retriedAlert, retried: 2, dueAt: null });
+        assert.deepEqual(await dueAlerts(accounts, T0 + 5), [alert(100)]);
         assert.equal(await note(accounts, alert(80)), false);
       }),
     );
@@ -98,8 +99,8 @@ export function budgetAlertConformance(open: OpenStore): void {
         await note(accounts, alert(80));
         const move = () => accounts.rescheduleBudgetAlert({ alert: alert(80), retried: 0, dueAt: T0 + 60_000 });
         assert.deepEqual((await Promise.all([move(), move(), move()])).sort(), [false, false, true]);
-        assert.deepEqual(await due(accounts), []);
-        assert.deepEqual(await due(accounts, T0 + 60_000), [alert(80, { dueAt: T0 + 60_000 })]);
+        assert.deepEqual(await dueAlerts(accounts), []);
+        assert.deepEqual(await dueAlerts(accounts, T0 + 60_000), [alert(80, { dueAt: T0 + 60_000 })]);
       }),
     );
 
@@ -115,15 +116,15 @@ export function budgetAlertConformance(open: OpenStore): void {
           await note(store.accounts, alert(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 9 }));
           await store.accounts.changeInstance({ instanceId: INSTANCE, change });
           const { accounts } = await underTest.reopen();
-          assert.deepEqual(await due(accounts), []);
-          assert.equal(await note(accounts, alert(80)), false, 'of the earlier budget');
-          const changed = { ...OF_BUDGET, ...change };
+          assert.deepEqual(await dueAlerts(accounts), []);
+          assert.equal(await note(accounts, alert(80)), false, 'an alert of the earlier budget');
+          const changedSettings = { ...BUDGET_SETTINGS, ...change };
           const body = 'of the current budget';
-          assert.equal(await accounts.createBudgetAlert({ alert: alert(100, { body }), lesser: [80], ...changed }), true);
-          assert.equal(await accounts.createBudgetAlert({ alert: alert(80, { body }), lesser: [], ...changed }), false);
+          assert.equal(await accounts.createBudgetAlert({ alert: alert(100, { body }), lesser: [80], ...changedSettings }), true);
+          assert.equal(await accounts.createBudgetAlert({ alert: alert(80, { body }), lesser: [], ...changedSettings }), false);
           await accounts.rescheduleBudgetAlert({ alert: alert(100), retried: 1, dueAt: null });
-          assert.deepEqual(await due(accounts), [alert(100, { body })]);
-          const others = await due(accounts, T0 + 9);
+          assert.deepEqual(await dueAlerts(accounts), [alert(100, { body })]);
+          const others = await dueAlerts(accounts, T0 + 9);
           assert.deepEqual(others.at(-1), alert(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 9 }));
         }),
       );
@@ -133,9 +134,9 @@ export function budgetAlertConformance(open: OpenStore): void {
       'stay if the change keeps the budget and the owner',
       withBudgets(open, async ({ accounts }) => {
         await note(accounts, alert(80));
-        for (const change of [OF_BUDGET, { name: 'new', plan: 'big', budgetAlertUrl: 'http://a', price: 2 }])
+        for (const change of [BUDGET_SETTINGS, { name: 'new', plan: 'big', budgetAlertUrl: 'http://a', price: 2 }])
           await accounts.changeInstance({ instanceId: INSTANCE, change });
-        assert.deepEqual(await due(accounts), [alert(80)]);
+        assert.deepEqual(await dueAlerts(accounts), [alert(80)]);
         assert.equal(await note(accounts, alert(80)), false);
       }),
     );
@@ -144,7 +145,7 @@ export function budgetAlertConformance(open: OpenStore): void {
       'are not noted for an instance that does not exist',
       withBudgets(open, async ({ accounts }) => {
         assert.equal(await note(accounts, alert(80, { instanceId: 'qi_none' })), false);
-        assert.deepEqual(await due(accounts), []);
+        assert.deepEqual(await dueAlerts(accounts), []);
       }),
     );
 
@@ -153,7 +154,7 @@ export function budgetAlertConformance(open: OpenStore): void {
       withBudgets(open, async ({ accounts }) => {
         await note(accounts, alert(100), [80]);
         await note(accounts, alert(80, { month: '2026-12', dueAt: T0 + 1 }));
-        assert.deepEqual(await due(accounts, T0 + 1), [alert(100), alert(80, { month: '2026-12', dueAt: T0 + 1 })]);
+        assert.deepEqual(await dueAlerts(accounts, T0 + 1), [alert(100), alert(80, { month: '2026-12', dueAt: T0 + 1 })]);
       }),
     );
   });

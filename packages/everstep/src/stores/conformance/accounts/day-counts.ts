@@ -8,21 +8,21 @@ const DAY_MS = 86_400_000;
 const TODAY = Date.UTC(2026, 10, 21) / DAY_MS;
 const NOON = (TODAY + 0.5) * DAY_MS;
 
-const count = (count: number, more: Partial<CountOfDay> = {}): CountOfDay => ({
+const count = (count: number, overrides: Partial<CountOfDay> = {}): CountOfDay => ({
   kind: 'count-of-day',
   instanceId: INSTANCE,
   what: 'run',
   count,
   at: NOON,
-  ...more,
+  ...overrides,
 });
-const counted = (count: number, more: Partial<DayCount> = {}): DayCount => ({
+const dayCount = (count: number, overrides: Partial<DayCount> = {}): DayCount => ({
   instanceId: INSTANCE,
   day: TODAY,
   what: 'run',
   count,
   lastAt: NOON,
-  ...more,
+  ...overrides,
 });
 
 export function dayCountConformance(open: OpenStore): void {
@@ -30,24 +30,24 @@ export function dayCountConformance(open: OpenStore): void {
     test(
       'are summed for each instance, day and kind, in units and separately, and are kept after a restart',
       withStore(open, async (store, underTest) => {
-        const refused = { what: 'budget-exceeded', at: NOON + 5 } as const;
+        const refusal = { what: 'budget-exceeded', at: NOON + 5 } as const;
         await store.commit([
           unit([count(2), count(3), count(7, { instanceId: OTHER_INSTANCE })]),
-          unit([count(5), count(1, refused)]),
+          unit([count(5), count(1, refusal)]),
         ]);
-        const unknown = { instanceId: '', what: 'unknown-login' } as const;
-        await store.accounts.countOfDay([count(1, unknown), count(2, unknown)]);
-        await store.accounts.countOfDay([count(10), count(4, { ...refused, at: NOON + 1 }), count(1, { at: NOON + DAY_MS })]);
+        const unknownLogin = { instanceId: '', what: 'unknown-login' } as const;
+        await store.accounts.countOfDay([count(1, unknownLogin), count(2, unknownLogin)]);
+        await store.accounts.countOfDay([count(10), count(4, { ...refusal, at: NOON + 1 }), count(1, { at: NOON + DAY_MS })]);
         const { accounts, commit } = await underTest.reopen();
         await commit([unit([count(100)])]);
         assert.deepEqual(await accounts.countsByDay({ instanceId: INSTANCE, fromDay: TODAY }), [
-          counted(1, { day: TODAY + 1, lastAt: NOON + DAY_MS }),
-          counted(120),
-          counted(5, { what: 'budget-exceeded', lastAt: NOON + 5 }),
+          dayCount(1, { day: TODAY + 1, lastAt: NOON + DAY_MS }),
+          dayCount(120),
+          dayCount(5, { what: 'budget-exceeded', lastAt: NOON + 5 }),
         ]);
-        const other = await accounts.countsByDay({ instanceId: OTHER_INSTANCE, fromDay: 0 });
-        assert.deepEqual(other, [counted(7, { instanceId: OTHER_INSTANCE })]);
-        assert.deepEqual(await accounts.countsByDay({ instanceId: '', fromDay: 0 }), [counted(3, unknown)]);
+        const otherCounts = await accounts.countsByDay({ instanceId: OTHER_INSTANCE, fromDay: 0 });
+        assert.deepEqual(otherCounts, [dayCount(7, { instanceId: OTHER_INSTANCE })]);
+        assert.deepEqual(await accounts.countsByDay({ instanceId: '', fromDay: 0 }), [dayCount(3, unknownLogin)]);
         assert.deepEqual(await accounts.countsByDay({ instanceId: 'qi_none', fromDay: 0 }), []);
       }),
     );
@@ -72,12 +72,12 @@ export function dayCountConformance(open: OpenStore): void {
     test(
       'are added neither by a rejected unit nor by a faulty batch',
       withStore(open, async (store) => {
-        const refused = unit([count(10)], [{ kind: 'run-active', runKey: 'no such run' }]);
-        assert.deepEqual(await store.commit([refused, unit([count(2)])]), [{ kind: 'run-not-active' }, { kind: 'applied' }]);
-        const faulty = unit([count(100), { kind: 'delete-task', runKey: 'no such run', slot: 1 }]);
-        await assert.rejects(store.commit([faulty]));
+        const rejectedUnit = unit([count(10)], [{ kind: 'run-active', runKey: 'no such run' }]);
+        assert.deepEqual(await store.commit([rejectedUnit, unit([count(2)])]), [{ kind: 'run-not-active' }, { kind: 'applied' }]);
+        const faultyUnit = unit([count(100), { kind: 'delete-task', runKey: 'no such run', slot: 1 }]);
+        await assert.rejects(store.commit([faultyUnit]));
         await apply(store, [count(4)]);
-        assert.deepEqual(await store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 }), [counted(6)]);
+        assert.deepEqual(await store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 }), [dayCount(6)]);
       }),
     );
 

@@ -85,8 +85,8 @@ async function fill(store: Store, instanceId: string, first: number): Promise<vo
   await store.repairs.create({ record, driver: null });
 }
 
-/** Returns how many rows of the instance are left, by kind. */
-async function left(store: Store, instanceId: string) {
+/** Returns the number of rows of the instance, by kind. */
+async function countRows(store: Store, instanceId: string) {
   const { accounts } = store;
   return {
     runs: (await store.listRuns({ ...ALL, instanceId })).items.length,
@@ -113,7 +113,7 @@ const NOTHING = {
 };
 
 /** Runs `body` on a store with two instances that have the same data. */
-function withTwo(open: OpenStore, body: (store: Store, reopen: () => Promise<Store>) => Promise<void>) {
+function withTwoInstances(open: OpenStore, body: (store: Store, reopen: () => Promise<Store>) => Promise<void>) {
   return withStore(open, async (store, underTest) => {
     await addUsers(store.accounts, 'ann');
     for (const [instanceId, first] of [
@@ -133,78 +133,78 @@ export function instanceRemovalConformance(open: OpenStore): void {
   describe('deleted queue instances', () => {
     test(
       'are no longer found, nor are their tokens, schedules and repairs, and are listed as deleted',
-      withTwo(open, async (store, reopen) => {
+      withTwoInstances(open, async (store, reopen) => {
         const { accounts } = store;
         assert.equal(await accounts.deleteInstance({ instanceId: 'none', at: T0, audit: AUDIT }), false);
         assert.equal(await accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 50, audit: AUDIT }), true);
         assert.equal(await accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 51 }), false);
-        const again = await reopen();
-        assert.equal(await again.accounts.findInstance({ instanceId: INSTANCE }), null);
+        const reopened = await reopen();
+        assert.equal(await reopened.accounts.findInstance({ instanceId: INSTANCE }), null);
         assert.deepEqual(
-          (await again.accounts.listInstances()).map(({ instanceId }) => instanceId),
+          (await reopened.accounts.listInstances()).map(({ instanceId }) => instanceId),
           [OTHER_INSTANCE],
         );
-        assert.equal(await again.accounts.findToken({ tokenId: `tok_${INSTANCE}` }), null);
-        const due = await again.dueSchedules({ before: T0 + 99, limit: 10 });
+        assert.equal(await reopened.accounts.findToken({ tokenId: `tok_${INSTANCE}` }), null);
+        const schedules = await reopened.dueSchedules({ before: T0 + 99, limit: 10 });
         assert.deepEqual(
-          due.map(({ instanceId }) => instanceId),
+          schedules.map(({ instanceId }) => instanceId),
           [OTHER_INSTANCE],
         );
-        const driven = await again.repairs.due({ before: T0 + 99, limit: 10, driver: null });
+        const dueRepairs = await reopened.repairs.due({ before: T0 + 99, limit: 10, driver: null });
         assert.deepEqual(
-          driven.map(({ repair }) => repair.instanceId),
+          dueRepairs.map(({ repair }) => repair.instanceId),
           [OTHER_INSTANCE],
         );
         const deleted = { instanceId: INSTANCE, accountId: 'usr_ann', name: `name of ${INSTANCE}`, region: 'eu-central-1' };
-        assert.deepEqual(await again.accounts.listDeletedInstances(), [
+        assert.deepEqual(await reopened.accounts.listDeletedInstances(), [
           { ...deleted, createdAt: T0, deletedAt: T0 + 50, emptiedAt: null },
         ]);
-        const log = await again.accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 10 });
+        const log = await reopened.accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 10 });
         assert.equal(log.length, 1);
       }),
     );
 
     test(
       'lose their rows in small steps, even after a restart, while those of others and billed usage stay',
-      withTwo(open, async (store, reopen) => {
-        const before = await left(store, OTHER_INSTANCE);
-        assert.deepEqual(await left(store, INSTANCE), before);
+      withTwoInstances(open, async (store, reopen) => {
+        const before = await countRows(store, OTHER_INSTANCE);
+        assert.deepEqual(await countRows(store, INSTANCE), before);
         await store.accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 50 });
         const latest = await store.latestTime();
         assert.ok((await store.removeInstanceRows({ instanceId: INSTANCE, limit: 1 })) >= 1);
-        const again = await reopen();
+        const reopened = await reopen();
         let steps = 0;
-        while ((await again.removeInstanceRows({ instanceId: INSTANCE, limit: 2 })) > 0) steps++;
+        while ((await reopened.removeInstanceRows({ instanceId: INSTANCE, limit: 2 })) > 0) steps++;
         assert.ok(steps > 3, `${steps} steps`);
-        assert.deepEqual(await left(again, INSTANCE), { ...NOTHING, messages: 7 });
-        assert.deepEqual(await left(again, OTHER_INSTANCE), before);
-        assert.equal(await again.loadRun({ runKey: sampleRun(1).key }), null);
-        assert.ok((await again.latestTime()) >= latest);
+        assert.deepEqual(await countRows(reopened, INSTANCE), { ...NOTHING, messages: 7 });
+        assert.deepEqual(await countRows(reopened, OTHER_INSTANCE), before);
+        assert.equal(await reopened.loadRun({ runKey: sampleRun(1).key }), null);
+        assert.ok((await reopened.latestTime()) >= latest);
       }),
     );
 
     test(
       'make no decision on a removed run, and late rows are removed too',
-      withTwo(open, async (store) => {
+      withTwoInstances(open, async (store) => {
         await store.accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 50 });
         while ((await store.removeInstanceRows({ instanceId: INSTANCE, limit: 100 })) > 0);
         const runKey = sampleRun(1).key;
-        const late = unit(
+        const lateUnit = unit(
           [{ kind: 'record-step', runKey, step: sampleStep(1) }],
           [{ kind: 'run-active', runKey, version: 0, next: 1 }],
         );
-        const [result] = await store.commit([late]);
+        const [result] = await store.commit([lateUnit]);
         assert.notEqual(result?.kind, 'applied');
         await apply(store, [creation(sampleRun(40)), ...putTasks(sampleRun(40).key, [advanceTask(T0)])]);
         assert.ok((await store.removeInstanceRows({ instanceId: INSTANCE, limit: 100 })) > 0);
         while ((await store.removeInstanceRows({ instanceId: INSTANCE, limit: 100 })) > 0);
-        assert.deepEqual(await left(store, INSTANCE), { ...NOTHING, messages: 7 });
+        assert.deepEqual(await countRows(store, INSTANCE), { ...NOTHING, messages: 7 });
       }),
     );
 
     test(
       'are listed until they are forgotten',
-      withTwo(open, async (store, reopen) => {
+      withTwoInstances(open, async (store, reopen) => {
         await store.accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 50 });
         for (const at of [T0 + 60, T0 + 70]) await store.accounts.noteEmptied({ instanceId: INSTANCE, at });
         const { accounts } = await reopen();

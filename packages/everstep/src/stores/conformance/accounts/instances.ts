@@ -13,17 +13,17 @@ const hold = (origin: string, overrides: Partial<DestinationHold> = {}): Destina
   ...overrides,
 });
 
-const setHold = (origin: string, value: DestinationHold | null, instanceId = INSTANCE): StoreWrite => ({
+const setHold = (origin: string, newHold: DestinationHold | null, instanceId = INSTANCE): StoreWrite => ({
   kind: 'set-hold',
   instanceId,
   origin,
-  hold: value,
+  hold: newHold,
 });
 
-const forEver = { maxAgeMs: null, maxCount: null };
+const UNLIMITED = { maxAgeMs: null, maxCount: null };
 const settings: InstanceSettings = {
   breaker: { enabled: true, failures: 5, probeEveryMs: 1000 },
-  retention: { succeeded: { maxAgeMs: 1000, maxCount: 10 }, failed: forEver, canceled: forEver, deadLetter: forEver },
+  retention: { succeeded: { maxAgeMs: 1000, maxCount: 10 }, failed: UNLIMITED, canceled: UNLIMITED, deadLetter: UNLIMITED },
 };
 
 export function instanceConformance(open: OpenStore): void {
@@ -40,8 +40,8 @@ export function instanceConformance(open: OpenStore): void {
           setHold(a, hold(a), OTHER_INSTANCE),
         ]);
         const reopened = await underTest.reopen();
-        const tripped = hold(a, { by: 'breaker', reason: 'it refused 5 in a row', since: T0 + 9 });
-        assert.deepEqual(await reopened.listHolds({ instanceId: INSTANCE }), [tripped, hold(b)]);
+        const breakerHold = hold(a, { by: 'breaker', reason: 'it refused 5 in a row', since: T0 + 9 });
+        assert.deepEqual(await reopened.listHolds({ instanceId: INSTANCE }), [breakerHold, hold(b)]);
         assert.equal(await reopened.latestTime(), T0 + 9);
 
         await apply(reopened, [setHold(a, null), setHold('http://never.example', null)]);

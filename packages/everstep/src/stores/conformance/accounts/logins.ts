@@ -16,12 +16,12 @@ export function loginConformance(open: OpenStore): void {
         await note('usr_ann', 'work', T0 + 2);
         await note('usr_ben', 'home', T0 + 3);
         const { accounts } = await underTest.reopen();
-        const notedAt = (userId: string, place: string) => accounts.lastLoginAt({ userId, place });
+        const lastLoginAt = (userId: string, place: string) => accounts.lastLoginAt({ userId, place });
         assert.deepEqual(
-          [await notedAt('usr_ann', 'home'), await notedAt('usr_ann', 'work'), await notedAt('usr_ben', 'home')],
+          [await lastLoginAt('usr_ann', 'home'), await lastLoginAt('usr_ann', 'work'), await lastLoginAt('usr_ben', 'home')],
           [T0 + 5, T0 + 2, T0 + 3],
         );
-        assert.deepEqual([await notedAt('usr_ben', 'work'), await notedAt('usr_none', 'home')], [null, null]);
+        assert.deepEqual([await lastLoginAt('usr_ben', 'work'), await lastLoginAt('usr_none', 'home')], [null, null]);
       }),
     );
 

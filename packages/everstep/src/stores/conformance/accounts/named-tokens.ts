@@ -5,7 +5,7 @@ import { type OpenStore, withStore } from '../harness.js';
 import { T0 } from '../samples.js';
 import { sampleAudit } from './account-samples.js';
 
-const sample = (tokenId: string, more: Partial<NamedToken> = {}): NamedToken => ({
+const sample = (tokenId: string, overrides: Partial<NamedToken> = {}): NamedToken => ({
   tokenId,
   instanceId: 'qi_1',
   name: 'é deploy',
@@ -16,7 +16,7 @@ const sample = (tokenId: string, more: Partial<NamedToken> = {}): NamedToken => 
   expiresAt: null,
   revokedAt: null,
   lastUsedAt: null,
-  ...more,
+  ...overrides,
 });
 
 export function namedTokenConformance(open: OpenStore): void {
@@ -50,16 +50,17 @@ export function namedTokenConformance(open: OpenStore): void {
         await accounts.createNamedToken({ token: sample('a') });
         const replace = (from: string, to: string, expiresAt: number) =>
           accounts.createNamedToken({ token: sample(to), replaces: { tokenId: from, expiresAt } });
-        const endOf = async (tokenId: string) => (await accounts.findNamedToken({ tokenHash: `hash of ${tokenId}` }))?.expiresAt;
+        const expiryOf = async (tokenId: string) =>
+          (await accounts.findNamedToken({ tokenHash: `hash of ${tokenId}` }))?.expiresAt;
         assert.equal(await replace('a', 'b', T0 + 10), true);
-        assert.equal(await endOf('a'), T0 + 10);
+        assert.equal(await expiryOf('a'), T0 + 10);
         assert.equal(await replace('a', 'c', T0 + 20), true);
-        assert.equal(await endOf('a'), T0 + 10);
+        assert.equal(await expiryOf('a'), T0 + 10);
         assert.equal(await replace('none', 'd', T0), false);
-        const ofOther = { token: sample('d', { instanceId: 'qi_2' }), replaces: { tokenId: 'a', expiresAt: T0 } };
-        assert.equal(await accounts.createNamedToken(ofOther), false);
+        const tokenOfOtherInstance = { token: sample('d', { instanceId: 'qi_2' }), replaces: { tokenId: 'a', expiresAt: T0 } };
+        assert.equal(await accounts.createNamedToken(tokenOfOtherInstance), false);
         assert.equal(await accounts.findNamedToken({ tokenHash: 'hash of d' }), null);
-        assert.equal(await endOf('a'), T0 + 10);
+        assert.equal(await expiryOf('a'), T0 + 10);
       }),
     );
 

@@ -25,8 +25,8 @@ export function sessionConformance(open: OpenStore): void {
         await store.accounts.extendSession({ sessionHash: 'h1', expiresAt: T0 + 5_000 });
         await store.accounts.extendSession({ sessionHash: 'none', expiresAt: T0 + 5_000 });
         const { accounts } = await underTest.reopen();
-        const moved = { ...first, expiresAt: T0 + 5_000 };
-        assert.deepEqual(await accounts.findSession({ sessionHash: 'h1' }), { session: moved, user: sampleUser('ann') });
+        const extended = { ...first, expiresAt: T0 + 5_000 };
+        assert.deepEqual(await accounts.findSession({ sessionHash: 'h1' }), { session: extended, user: sampleUser('ann') });
         assert.deepEqual(await accounts.findSession({ sessionHash: 'h2' }), { session: second, user: sampleUser('ben') });
         assert.equal(await accounts.findSession({ sessionHash: 'none' }), null);
         assert.equal(await accounts.deleteSession({ sessionHash: 'h1' }), true);
@@ -95,15 +95,15 @@ export function sessionConformance(open: OpenStore): void {
       'that have expired are removed when another one starts, and each user keeps only the latest ones',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
-        const isThere = async (sessionHash: string) => (await accounts.findSession({ sessionHash })) !== null;
+        const exists = async (sessionHash: string) => (await accounts.findSession({ sessionHash })) !== null;
         await accounts.createSession({ session: sample('ended', 'ann', { expiresAt: T0 + 10 }) });
         await accounts.createSession({ session: sample('ben', 'ben', { expiresAt: T0 + 10_000 }) });
         await accounts.createSession({ session: sample('at', 'ann', { createdAt: T0 + 9 }) });
-        assert.equal(await isThere('ended'), true, 'it has not expired yet');
+        assert.equal(await exists('ended'), true, 'it has not expired yet');
         for (let n = 0; n < MAX_SESSIONS_PER_USER; n++)
           await accounts.createSession({ session: sample(`s${n}`, 'ann', { createdAt: T0 + 10 + n }) });
-        assert.deepEqual([await isThere('ended'), await isThere('at'), await isThere('s0')], [false, false, true]);
-        assert.equal(await isThere('ben'), true, 'of another user');
+        assert.deepEqual([await exists('ended'), await exists('at'), await exists('s0')], [false, false, true]);
+        assert.equal(await exists('ben'), true, 'of another user');
       }),
     );
   });

@@ -36,8 +36,8 @@ async function openAccount(store: Store, instanceIds: readonly string[]): Promis
 }
 
 async function totalsOf(store: Store, instanceId: string = INSTANCE): Promise<InstanceTotals | undefined> {
-  const found = await store.accounts.totalsOf({ accountId: ACCOUNT });
-  return found.find((one) => one.instanceId === instanceId);
+  const totals = await store.accounts.totalsOf({ accountId: ACCOUNT });
+  return totals.find((entry) => entry.instanceId === instanceId);
 }
 
 const storedBytes = async (store: Store, instanceId?: string) => (await totalsOf(store, instanceId))?.bytes;
@@ -104,10 +104,10 @@ class Changes {
 
   async make(): Promise<void> {
     const { numbers, store, active } = this;
-    const known = active[numbers(Math.max(1, active.length))];
+    const chosen = active[numbers(Math.max(1, active.length))];
     const text = JSON.stringify('ü'.repeat(numbers(50)));
-    const runKey = known?.run.key ?? '';
-    switch (known ? numbers(10) : 0) {
+    const runKey = chosen?.run.key ?? '';
+    switch (chosen ? numbers(10) : 0) {
       case 0:
         return this.start();
       case 1:
@@ -117,7 +117,7 @@ class Changes {
           {
             kind: 'record-step',
             runKey,
-            step: sampleStep(known ? known.steps++ : 0, { out: text, ...(numbers(3) === 0 ? { sent } : {}) }),
+            step: sampleStep(chosen ? chosen.steps++ : 0, { out: text, ...(numbers(3) === 0 ? { sent } : {}) }),
           },
         ]);
       }
@@ -126,9 +126,9 @@ class Changes {
           { kind: 'record-attempt', runKey, attempt: { ...sampleAttempt(1), exchange: sampleExchange(numbers(9)) } },
         ]);
       case 4:
-        return apply(store, [{ kind: 'keep-event', runKey, event: keptEvent(known ? ++known.events : 0) }]);
+        return apply(store, [{ kind: 'keep-event', runKey, event: keptEvent(chosen ? ++chosen.events : 0) }]);
       case 5:
-        return apply(store, [{ kind: 'drop-event', runKey, eventKey: keptEvent(known?.events ?? 0).eventKey }]);
+        return apply(store, [{ kind: 'drop-event', runKey, eventKey: keptEvent(chosen?.events ?? 0).eventKey }]);
       case 6:
         return this.end(text);
       case 7:
@@ -154,9 +154,9 @@ class Changes {
   }
 
   private async end(result: string): Promise<void> {
-    const [known] = this.active.splice(0, 1);
-    if (!known) return;
-    const { run } = known;
+    const [chosen] = this.active.splice(0, 1);
+    if (!chosen) return;
+    const { run } = chosen;
     if (this.numbers(2) === 0)
       return apply(this.store, [{ kind: 'end-run', runKey: run.key, outcome: { status: 'succeeded', result }, completedAt: T0 }]);
     const entry = sampleDeadLetter(run, { responseBody: new Uint8Array(this.numbers(80)) });
@@ -205,9 +205,9 @@ export function storedBytesConformance(open: OpenStore): void {
           bytes: await recount(store),
           activeRuns: active.items.length,
         });
-        const again = await underTest.reopen();
-        assert.equal(await storedBytes(again), await recount(again));
-        assert.equal(await storedBytes(again, 'qi_empty'), 0);
+        const reopened = await underTest.reopen();
+        assert.equal(await storedBytes(reopened), await recount(reopened));
+        assert.equal(await storedBytes(reopened, 'qi_empty'), 0);
       }),
     );
 
@@ -228,7 +228,7 @@ export function storedBytesConformance(open: OpenStore): void {
       'of a staged journal count for its instance until it is adopted or abandoned, and it is not visible before',
       withStore(open, async (store) => {
         await openAccount(store, [INSTANCE]);
-        const [from, fork, never] = [sampleRun(1), sampleRun(2, { origin: forkOf(sampleRun(1)) }), sampleRun(3)];
+        const [from, fork, abandonedFork] = [sampleRun(1), sampleRun(2, { origin: forkOf(sampleRun(1)) }), sampleRun(3)];
         const journal = [0, 1, 2, 3].map((index) => sampleStep(index, { out: JSON.stringify('x'.repeat(1_000 * (index + 1))) }));
         await apply(store, [
           creation(from),
@@ -246,15 +246,15 @@ export function storedBytesConformance(open: OpenStore): void {
         });
         await apply(store, [slice(fork, 0, 2)]);
         await apply(store, [slice(fork, 2, 4)]);
-        await apply(store, [slice(never, 0, 4)]);
-        const copied = [0, 1, 3].reduce((sum, n) => sum + RECORD_BYTES + contentBytes(journal[n]?.out ?? null), 0);
-        assert.equal(await storedBytes(store), before + 2 * copied);
-        const later = sampleRun(4);
-        await apply(store, [creation(later)]);
-        const found = await store.listRuns(PAGE);
+        await apply(store, [slice(abandonedFork, 0, 4)]);
+        const copiedBytes = [0, 1, 3].reduce((sum, n) => sum + RECORD_BYTES + contentBytes(journal[n]?.out ?? null), 0);
+        assert.equal(await storedBytes(store), before + 2 * copiedBytes);
+        const laterRun = sampleRun(4);
+        await apply(store, [creation(laterRun)]);
+        const listing = await store.listRuns(PAGE);
         assert.deepEqual(
-          found.items.map(({ key }) => key),
-          [from.key, later.key],
+          listing.items.map(({ key }) => key),
+          [from.key, laterRun.key],
         );
         assert.equal(await store.loadRun({ runKey: fork.key }), null);
         const adopt = (steps: number): StoreWrite => ({ kind: 'adopt-journal', runKey: fork.key, instanceId: INSTANCE, steps });
@@ -271,10 +271,10 @@ export function storedBytesConformance(open: OpenStore): void {
         await assert.rejects(apply(store, [adopt(4)]), 'a journal is adopted only once');
 
         assert.equal(await store.removeStagedSteps(), false, 'what may still be adopted stays');
-        await apply(store, [{ kind: 'abandon-journal', runKey: never.key, instanceId: INSTANCE }]);
+        await apply(store, [{ kind: 'abandon-journal', runKey: abandonedFork.key, instanceId: INSTANCE }]);
         while (await store.removeStagedSteps());
         assert.equal(await storedBytes(store), await recount(store));
-        await assert.rejects(apply(store, [creation(never), { ...adopt(3), runKey: never.key } as StoreWrite]));
+        await assert.rejects(apply(store, [creation(abandonedFork), { ...adopt(3), runKey: abandonedFork.key } as StoreWrite]));
       }),
     );
   });

@@ -19,7 +19,7 @@ const event = (n: number): AlertEvent => ({
   error: 'card declined',
 });
 
-const alert = (n: number, more: Partial<Alert> = {}): Alert => ({
+const alert = (n: number, overrides: Partial<Alert> = {}): Alert => ({
   alertId: `alr_${n}`,
   rule: 'failed',
   kind: 'run-failed',
@@ -32,11 +32,11 @@ const alert = (n: number, more: Partial<Alert> = {}): Alert => ({
   notice: 'opened',
   notifyAt: T0 + n,
   notifiedAt: null,
-  ...more,
+  ...overrides,
 });
-const added = (one: Alert): AlertChange => ({ isNew: true, alert: one });
-const changed = (one: Alert): AlertChange => ({ isNew: false, alert: one });
-const OF = { instanceId: INSTANCE };
+const addition = (entry: Alert): AlertChange => ({ isNew: true, alert: entry });
+const update = (entry: Alert): AlertChange => ({ isNew: false, alert: entry });
+const INSTANCE_QUERY = { instanceId: INSTANCE };
 
 export function alertConformance(open: OpenStore): void {
   describe('alerts', () => {
@@ -49,54 +49,57 @@ export function alertConformance(open: OpenStore): void {
           { kind: 'add-alert-event', instanceId: OTHER_INSTANCE, event: event(3) },
         ]);
         const { alerts } = await underTest.reopen();
-        assert.deepEqual(await alerts.events({ ...OF, limit: 10 }), [event(1), event(2)]);
-        const round = { ...OF, changes: [added(alert(1))], eventIds: ['ale_1'] };
+        assert.deepEqual(await alerts.events({ ...INSTANCE_QUERY, limit: 10 }), [event(1), event(2)]);
+        const round = { ...INSTANCE_QUERY, changes: [addition(alert(1))], eventIds: ['ale_1'] };
         assert.equal(await alerts.record(round), true);
-        assert.equal(await alerts.record({ ...round, changes: [added(alert(2))] }), false, 'the event was evaluated');
-        assert.deepEqual(await alerts.events({ ...OF, limit: 10 }), [event(2)]);
-        assert.deepEqual(await alerts.open(OF), [alert(1)]);
+        assert.equal(await alerts.record({ ...round, changes: [addition(alert(2))] }), false, 'the event was evaluated');
+        assert.deepEqual(await alerts.events({ ...INSTANCE_QUERY, limit: 10 }), [event(2)]);
+        assert.deepEqual(await alerts.open(INSTANCE_QUERY), [alert(1)]);
       }),
     );
 
     test(
       'one alert is open for a rule and a subject, and another one can follow its end',
       withStore(open, async ({ alerts }) => {
-        assert.equal(await alerts.record({ ...OF, changes: [added(alert(1))], eventIds: [] }), true);
-        const same = alert(2, { subject: alert(1).subject });
-        assert.equal(await alerts.record({ ...OF, changes: [added(alert(3)), added(same)], eventIds: [] }), false);
-        assert.deepEqual(await alerts.open(OF), [alert(1)], 'nothing of the round was written');
+        assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [addition(alert(1))], eventIds: [] }), true);
+        const sameSubject = alert(2, { subject: alert(1).subject });
+        assert.equal(
+          await alerts.record({ ...INSTANCE_QUERY, changes: [addition(alert(3)), addition(sameSubject)], eventIds: [] }),
+          false,
+        );
+        assert.deepEqual(await alerts.open(INSTANCE_QUERY), [alert(1)], 'nothing of the round was written');
         const ended = alert(1, { endedAt: T0 + 5, occurrences: 4, lastAt: T0 + 4, notice: 'ended', notifyAt: T0 + 5 });
-        assert.equal(await alerts.record({ ...OF, changes: [changed(ended)], eventIds: [] }), true);
-        assert.equal(await alerts.record({ ...OF, changes: [changed(ended)], eventIds: [] }), false);
-        assert.equal(await alerts.record({ ...OF, changes: [added(same)], eventIds: [] }), true);
+        assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [update(ended)], eventIds: [] }), true);
+        assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [update(ended)], eventIds: [] }), false);
+        assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [addition(sameSubject)], eventIds: [] }), true);
         const list = (isOpen?: boolean) =>
-          alerts.list({ ...OF, after: null, limit: 10, ...(isOpen === undefined ? {} : { isOpen }) });
-        assert.deepEqual(await list(), [same, ended]);
-        assert.deepEqual(await list(true), [same]);
+          alerts.list({ ...INSTANCE_QUERY, after: null, limit: 10, ...(isOpen === undefined ? {} : { isOpen }) });
+        assert.deepEqual(await list(), [sameSubject, ended]);
+        assert.deepEqual(await list(true), [sameSubject]);
         assert.deepEqual(await list(false), [ended]);
-        assert.deepEqual(await alerts.list({ ...OF, after: 'alr_2', limit: 10 }), [ended]);
+        assert.deepEqual(await alerts.list({ ...INSTANCE_QUERY, after: 'alr_2', limit: 10 }), [ended]);
         assert.deepEqual(await alerts.list({ instanceId: OTHER_INSTANCE, after: null, limit: 10 }), []);
-        assert.equal(await alerts.removeEnded({ ...OF, endedBefore: T0 + 5, limit: 10 }), 0);
-        assert.equal(await alerts.removeEnded({ ...OF, endedBefore: T0 + 6, limit: 10 }), 1);
-        assert.deepEqual(await list(), [same]);
+        assert.equal(await alerts.removeEnded({ ...INSTANCE_QUERY, endedBefore: T0 + 5, limit: 10 }), 0);
+        assert.equal(await alerts.removeEnded({ ...INSTANCE_QUERY, endedBefore: T0 + 6, limit: 10 }), 1);
+        assert.deepEqual(await list(), [sameSubject]);
       }),
     );
 
     test(
       'notices are due until they are sent, and are counted by the time they were sent',
       withStore(open, async ({ alerts }) => {
-        await alerts.record({ ...OF, changes: [added(alert(2)), added(alert(1))], eventIds: [] });
+        await alerts.record({ ...INSTANCE_QUERY, changes: [addition(alert(2)), addition(alert(1))], eventIds: [] });
         const due = async (before: number) =>
-          (await alerts.dueNotices({ ...OF, before, limit: 10 })).map(({ alertId }) => alertId);
+          (await alerts.dueNotices({ ...INSTANCE_QUERY, before, limit: 10 })).map(({ alertId }) => alertId);
         assert.deepEqual(await due(T0 + 1), ['alr_1']);
         assert.deepEqual(await due(T0 + 2), ['alr_1', 'alr_2']);
-        await alerts.moveNotice({ ...OF, alert: alert(1), notifyAt: T0 + 60, now: T0 + 2 });
-        await alerts.moveNotice({ ...OF, alert: alert(2), notifyAt: null, now: T0 + 3 });
-        await alerts.moveNotice({ ...OF, alert: alert(2), notifyAt: T0, now: T0 + 4 });
+        await alerts.moveNotice({ ...INSTANCE_QUERY, alert: alert(1), notifyAt: T0 + 60, now: T0 + 2 });
+        await alerts.moveNotice({ ...INSTANCE_QUERY, alert: alert(2), notifyAt: null, now: T0 + 3 });
+        await alerts.moveNotice({ ...INSTANCE_QUERY, alert: alert(2), notifyAt: T0, now: T0 + 4 });
         assert.deepEqual(await due(T0 + 59), []);
         assert.deepEqual(await due(T0 + 60), ['alr_1']);
-        assert.equal(await alerts.countNotified({ ...OF, since: T0 + 3 }), 1);
-        assert.equal(await alerts.countNotified({ ...OF, since: T0 + 4 }), 0);
+        assert.equal(await alerts.countNotified({ ...INSTANCE_QUERY, since: T0 + 3 }), 1);
+        assert.equal(await alerts.countNotified({ ...INSTANCE_QUERY, since: T0 + 4 }), 0);
       }),
     );
 

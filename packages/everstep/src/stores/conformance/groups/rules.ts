@@ -11,7 +11,7 @@ const OLD: FailureGroup = { ...group('column "…" does not exist'), fingerprint
 const EMAIL = group('column "email" does not exist');
 const PHONE = group('column "phone" does not exist');
 
-/** Moves the entries of these runs. */
+/** Moves the entries of these runs to a group. */
 const move = (store: Store, to: FailureGroup, ...numbers: readonly number[]) =>
   store.deadLetterGroups.group({
     entries: numbers.map((n) => ({
@@ -20,7 +20,7 @@ const move = (store: Store, to: FailureGroup, ...numbers: readonly number[]) =>
     })),
   });
 
-const outdated = async (store: Store) => (await store.deadLetterGroups.ungrouped({ limit: 9 })).map(({ dlqId }) => dlqId);
+const outdatedIds = async (store: Store) => (await store.deadLetterGroups.ungrouped({ limit: 9 })).map(({ dlqId }) => dlqId);
 
 export function groupRulesConformance(open: OpenStore): void {
   describe('groups of earlier rules', () => {
@@ -33,7 +33,7 @@ export function groupRulesConformance(open: OpenStore): void {
         await mark(store, 'resolve', T0 + 20, OLD);
         const before = await find(store, OLD);
         assert.deepEqual(
-          await outdated(store),
+          await outdatedIds(store),
           [1, 2, 3].map((n) => dlqIdOf(sampleRun(n))),
         );
         await move(store, EMAIL, 1, 2);
@@ -44,7 +44,7 @@ export function groupRulesConformance(open: OpenStore): void {
           ...before,
           ...{ fingerprint: EMAIL.fingerprint, message: EMAIL.message },
         });
-        assert.deepEqual(await outdated(store), []);
+        assert.deepEqual(await outdatedIds(store), []);
         const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon: null, limit: 10 } as const;
         const entries = await store.listDeadLetterIds({ ...page, filter: { fingerprints: [EMAIL.fingerprint] } });
         assert.equal(entries.items.length, 3);
@@ -59,9 +59,9 @@ export function groupRulesConformance(open: OpenStore): void {
         await mark(store, 'acknowledge', T0 + 10, OLD);
         await move(store, EMAIL, 1);
         await move(store, PHONE, 2);
-        const found = await list(store, { withEmpty: true });
+        const result = await list(store, { withEmpty: true });
         assert.deepEqual(
-          found.map(({ fingerprint, total, acknowledgedAt }) => [fingerprint, total, acknowledgedAt]).sort(),
+          result.map(({ fingerprint, total, acknowledgedAt }) => [fingerprint, total, acknowledgedAt]).sort(),
           [EMAIL, PHONE].map(({ fingerprint }) => [fingerprint, 1, null]).sort(),
         );
       }),
@@ -74,9 +74,9 @@ export function groupRulesConformance(open: OpenStore): void {
         await mark(store, 'resolve', T0 + 10, OLD);
         await apply(store, failed(2, T0 + HOUR_MS, EMAIL));
         await move(store, EMAIL, 1);
-        const found = await find(store, EMAIL, T0 + HOUR_MS);
+        const result = await find(store, EMAIL, T0 + HOUR_MS);
         assert.deepEqual(
-          [found?.entries, found?.resolvedAt, found?.regressedAt, found?.acknowledgedAt],
+          [result?.entries, result?.resolvedAt, result?.regressedAt, result?.acknowledgedAt],
           [2, null, T0 + HOUR_MS, T0 + 10],
         );
         const [first] = await list(store, { states: ['regressed'] }, T0 + HOUR_MS);
@@ -93,10 +93,10 @@ export function groupRulesConformance(open: OpenStore): void {
         assert.equal(await find(store, EMAIL), null);
         await move(store, EMAIL, 2);
         assert.deepEqual([(await find(store, EMAIL))?.entries, (await find(store, EMAIL))?.total], [1, 2]);
-        const again = await underTest.reopen();
-        assert.equal((await find(again, EMAIL))?.entries, 1);
-        await apply(again, [take(2, T0 + 6)]);
-        assert.equal((await find(again, EMAIL))?.resolvedAt, T0 + 6);
+        const reopened = await underTest.reopen();
+        assert.equal((await find(reopened, EMAIL))?.entries, 1);
+        await apply(reopened, [take(2, T0 + 6)]);
+        assert.equal((await find(reopened, EMAIL))?.resolvedAt, T0 + 6);
       }),
     );
   });

@@ -14,9 +14,9 @@ export const group = (message: string, workflowUrl = URL, kind: FailureGroup['ki
 export const NO_STOCK = group('no stock');
 
 /** Returns the writes of run number `n`, which failed at that time. */
-export function failed(n: number, at: number, as: FailureGroup | null = NO_STOCK): readonly StoreWrite[] {
-  const run = sampleRun(n, { workflowUrl: as?.workflowUrl ?? URL });
-  return [creation(run), ...failure(run, sampleDeadLetter(run, { createdAt: at }), as)];
+export function failed(n: number, at: number, failureGroup: FailureGroup | null = NO_STOCK): readonly StoreWrite[] {
+  const run = sampleRun(n, { workflowUrl: failureGroup?.workflowUrl ?? URL });
+  return [creation(run), ...failure(run, sampleDeadLetter(run, { createdAt: at }), failureGroup)];
 }
 export const dlqIdOf = (run: Run): string => `dlq_${run.key}`;
 export const take = (n: number, recoveredAt: number | null): StoreWrite => ({
@@ -37,11 +37,12 @@ export const list = async (store: Store, filter: Partial<DeadLetterGroupFilter> 
       limit: 100,
     })
   ).items;
-export const messages = async (...listed: Parameters<typeof list>) => (await list(...listed)).map(({ message }) => message);
+export const messages = async (...parameters: Parameters<typeof list>) =>
+  (await list(...parameters)).map(({ message }) => message);
 
-let audits = 0;
+let auditCount = 0;
 export const audit = (): AuditEntry => ({
-  auditId: `aud_${++audits}`,
+  auditId: `aud_${++auditCount}`,
   at: T0,
   actor: 'somebody',
   action: 'dead-letter-group.acknowledge',
@@ -50,15 +51,15 @@ export const audit = (): AuditEntry => ({
   address: '127.0.0.1',
   accountIds: ['usr_1'],
 });
-export const mark = (store: Store, kind: 'acknowledge' | 'resolve', at: number, of: FailureGroup = NO_STOCK) =>
+export const mark = (store: Store, kind: 'acknowledge' | 'resolve', at: number, failureGroup: FailureGroup = NO_STOCK) =>
   store.deadLetterGroups.mark({
     instanceId: INSTANCE,
-    fingerprint: of.fingerprint,
+    fingerprint: failureGroup.fingerprint,
     mark: { kind, at, by: 'somebody' },
     audit: audit(),
   });
 
-export const stateOf = async (store: Store, now: number, of: FailureGroup = NO_STOCK): Promise<GroupState | null> => {
-  const found = await find(store, of, now);
-  return found && groupState(found, now);
+export const stateOf = async (store: Store, now: number, failureGroup: FailureGroup = NO_STOCK): Promise<GroupState | null> => {
+  const record = await find(store, failureGroup, now);
+  return record && groupState(record, now);
 };

@@ -7,8 +7,8 @@ import { type OpenStore, withStore } from '../harness.js';
 import { apply, INSTANCE, T0 } from '../samples.js';
 import { audit, failed, find, group, HOUR_MS, list, mark, NO_STOCK } from './samples.js';
 
-const triage = (store: Store, by: GroupMark, fingerprint = NO_STOCK.fingerprint) =>
-  store.deadLetterGroups.mark({ instanceId: INSTANCE, fingerprint, mark: by, audit: audit() });
+const triage = (store: Store, mark: GroupMark, fingerprint = NO_STOCK.fingerprint) =>
+  store.deadLetterGroups.mark({ instanceId: INSTANCE, fingerprint, mark, audit: audit() });
 const note = (n: number): GroupMark => ({
   kind: 'add-note',
   at: T0 + n,
@@ -44,17 +44,17 @@ export function groupTriageConformance(open: OpenStore): void {
     test(
       'decides which groups need attention, however many others there are',
       withStore(open, async (store) => {
-        const named = (n: number) => group(`error ${String.fromCodePoint(97 + n)}`);
+        const groupNumber = (n: number) => group(`error ${String.fromCodePoint(97 + n)}`);
         const until = T0 + 48 * HOUR_MS;
-        const snoozed = (n: number, end = until) =>
-          triage(store, { kind: 'snooze', at: T0 + 100 + n, by: 'ann', until: end }, named(n).fingerprint);
-        for (let n = 0; n < 12; n++) await apply(store, failed(n, T0 + n, named(n)));
-        await mark(store, 'resolve', T0 + 50, named(0));
-        await apply(store, failed(20, T0 + 60, named(0)));
-        for (const n of [8, 9, 10]) await snoozed(n);
-        await snoozed(11, T0 + HOUR_MS);
-        await triage(store, note(1), named(7).fingerprint);
-        const needing = async (now: number, limit: number) =>
+        const snooze = (n: number, end = until) =>
+          triage(store, { kind: 'snooze', at: T0 + 100 + n, by: 'ann', until: end }, groupNumber(n).fingerprint);
+        for (let n = 0; n < 12; n++) await apply(store, failed(n, T0 + n, groupNumber(n)));
+        await mark(store, 'resolve', T0 + 50, groupNumber(0));
+        await apply(store, failed(20, T0 + 60, groupNumber(0)));
+        for (const n of [8, 9, 10]) await snooze(n);
+        await snooze(11, T0 + HOUR_MS);
+        await triage(store, note(1), groupNumber(7).fingerprint);
+        const messagesNeedingAttention = async (now: number, limit: number) =>
           (await store.deadLetterGroups.needingAttention({ instanceId: INSTANCE, kind: 'workflow', now, limit })).map(
             ({ message }) => message,
           );
@@ -62,18 +62,18 @@ export function groupTriageConformance(open: OpenStore): void {
         const before = { groups: 12, entries: 13, regressed: 1, 'snooze-ended': 0 };
         assert.deepEqual(await totals(T0 + 200), { ...before, new: 7, snoozed: 4 });
         assert.deepEqual(
-          await needing(T0 + 200, 3),
-          [named(0), named(7), named(6)].map(({ message }) => message),
+          await messagesNeedingAttention(T0 + 200, 3),
+          [groupNumber(0), groupNumber(7), groupNumber(6)].map(({ message }) => message),
         );
-        assert.equal((await needing(T0 + 200, 99)).length, 8);
-        assert.equal((await needing(T0 + 2 * HOUR_MS, 99)).length, 9);
+        assert.equal((await messagesNeedingAttention(T0 + 200, 99)).length, 8);
+        assert.equal((await messagesNeedingAttention(T0 + 2 * HOUR_MS, 99)).length, 9);
         // A day later the others are known.
         const later = T0 + 30 * HOUR_MS;
         assert.deepEqual(await totals(later), { ...before, new: 0, 'snooze-ended': 1, snoozed: 3 });
-        assert.deepEqual(await needing(later, 99), [named(0).message, named(11).message]);
+        assert.deepEqual(await messagesNeedingAttention(later, 99), [groupNumber(0).message, groupNumber(11).message]);
         assert.deepEqual(
-          await needing(until, 3),
-          [0, 11, 10].map((n) => named(n).message),
+          await messagesNeedingAttention(until, 3),
+          [0, 11, 10].map((n) => groupNumber(n).message),
         );
         const { errorGroups } = await store.measure(until);
         assert.deepEqual(errorGroups, { new: 0, regressed: 1, 'snooze-ended': 4, snoozed: 0 });

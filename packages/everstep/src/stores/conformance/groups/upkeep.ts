@@ -23,7 +23,7 @@ export function groupUpkeepConformance(open: OpenStore): void {
           await apply(store, failed(2, T0, null));
           await apply(store, failed(3, T0));
           const { deadLetterGroups } = store;
-          const [first, second, ...more] = await deadLetterGroups.ungrouped({ limit: 10 });
+          const [first, second, ...others] = await deadLetterGroups.ungrouped({ limit: 10 });
           assert.deepEqual(first, {
             instanceId: INSTANCE,
             dlqId: dlqIdOf(run),
@@ -36,7 +36,7 @@ export function groupUpkeepConformance(open: OpenStore): void {
             failedBy: sampleDeadLetter(run).failedBy,
             responseBody: null,
           });
-          assert.deepEqual([second?.dlqId, second?.attempt, more], [dlqIdOf(sampleRun(2)), null, []]);
+          assert.deepEqual([second?.dlqId, second?.attempt, others], [dlqIdOf(sampleRun(2)), null, []]);
           assert.equal((await deadLetterGroups.ungrouped({ limit: 1 })).length, 1);
 
           const entries = [1, 2, 3, 9].map((n) => ({
@@ -48,12 +48,12 @@ export function groupUpkeepConformance(open: OpenStore): void {
           await deadLetterGroups.group({ entries });
           await deadLetterGroups.group({ entries });
           assert.deepEqual(await deadLetterGroups.ungrouped({ limit: 10 }), []);
-          const old = await find(store, group('old'));
-          assert.deepEqual([old?.entries, old?.total, old?.exampleDlqId], [2, 2, dlqIdOf(sampleRun(2))]);
+          const oldGroup = await find(store, group('old'));
+          assert.deepEqual([oldGroup?.entries, oldGroup?.total, oldGroup?.exampleDlqId], [2, 2, dlqIdOf(sampleRun(2))]);
           assert.equal((await find(store))?.entries, 1);
           await apply(store, [take(1, T0 + 5000), take(2, T0 + 6000)]);
-          const left = await find(store, group('old'));
-          assert.deepEqual([left?.entries, left?.resolvedAt], [0, T0 + 6000]);
+          const emptyGroup = await find(store, group('old'));
+          assert.deepEqual([emptyGroup?.entries, emptyGroup?.resolvedAt], [0, T0 + 6000]);
         }),
       );
 

@@ -19,13 +19,13 @@ const START = startOfHour(1_800_000_000_000);
 const TIME = { from: START, to: START + 3 * HOUR_MS };
 const URL_ONE = 'https://app.example/one';
 
-const counted = (more: Partial<InsightCounts> = {}): InsightCounts => ({
+const countWrite = (overrides: Partial<InsightCounts> = {}): InsightCounts => ({
   kind: 'count-insights',
   instanceId: INSTANCE,
   workflow: URL_ONE,
   at: START + 5,
   started: true,
-  ...more,
+  ...overrides,
 });
 
 const read = (store: Store, subject: InsightSubject, period: InsightPeriod, instanceId = INSTANCE) =>
@@ -37,8 +37,8 @@ const sumOf = (points: Awaited<ReturnType<typeof read>>): RunCounts => {
   return sum;
 };
 
-/** What the counters of the instance must be, computed from all writes. */
-function expected(writes: readonly InsightCounts[], subject: InsightSubject, startOf: (at: number) => number) {
+/** Returns the expected counters of the instance, computed from all writes. */
+function expectedPoints(writes: readonly InsightCounts[], subject: InsightSubject, startOf: (at: number) => number) {
   const points = new Map<number, RunCounts>();
   for (const write of writes) {
     const isWanted =
@@ -51,38 +51,38 @@ function expected(writes: readonly InsightCounts[], subject: InsightSubject, sta
     const start = startOf(write.at);
     const counts = points.get(start) ?? noCounts();
     points.set(start, counts);
-    const { steps: _, ...others } = write;
-    count(counts, others);
+    const { steps: _, ...writeWithoutSteps } = write;
+    count(counts, writeWithoutSteps);
   }
   return [...points].map(([start, counts]) => ({ start, counts })).sort((a, b) => a.start - b.start);
 }
 
-/** What the sum of a workflow must be, with its steps. */
+/** Returns the expected sum of a workflow, with its steps. */
 function expectedSum(writes: readonly InsightCounts[], workflow: string): RunCounts {
   const sum = noCounts();
   for (const write of writes) if (write.workflow === workflow && write.instanceId === INSTANCE) count(sum, write);
   return sum;
 }
 
-/** A write that a run could cause, from a seed. */
+/** Returns a random write that a run could cause. */
 function randomWrite(below: (limit: number) => number): InsightCounts {
   const workflow = below(6) === 0 ? null : `https://app.example/${below(4)}`;
   const at = START + below(3 * HOUR_MS);
   const instanceId = below(5) === 0 ? OTHER_INSTANCE : INSTANCE;
-  const common = { kind: 'count-insights', instanceId, workflow, at } as const;
-  if (below(3) === 0) return { ...common, started: true };
+  const commonFields = { kind: 'count-insights', instanceId, workflow, at } as const;
+  if (below(3) === 0) return { ...commonFields, started: true };
   const steps = Array.from({ length: below(3) }, () => ({
     name: below(7) === 0 ? null : `step ${below(5)}`,
     outcome: below(4) === 0 ? ('failed-attempt' as const) : ('finished' as const),
     durationMs: below(4) === 0 ? null : below(100_000),
   }));
   const status = (['succeeded', 'failed', 'canceled'] as const)[below(3)] ?? 'failed';
-  return { ...common, steps, ...(below(2) === 0 ? { ended: { status, durationMs: below(1_000_000) } } : {}) };
+  return { ...commonFields, steps, ...(below(2) === 0 ? { ended: { status, durationMs: below(1_000_000) } } : {}) };
 }
 
 async function tidy(store: Store, upkeep: Partial<InsightUpkeep> = {}): Promise<void> {
-  const nothing = { instanceId: INSTANCE, daysUntil: null, minutesBefore: null, hoursBefore: null };
-  while ((await store.insights.tidy({ ...nothing, ...upkeep })) > 0);
+  const noUpkeep = { instanceId: INSTANCE, daysUntil: null, minutesBefore: null, hoursBefore: null };
+  while ((await store.insights.tidy({ ...noUpkeep, ...upkeep })) > 0);
 }
 
 export function insightConformance(open: OpenStore): void {
@@ -104,8 +104,8 @@ export function insightConformance(open: OpenStore): void {
         const reopened = await underTest.reopen();
         const check = async (store: Store) => {
           for (const subject of subjects) {
-            assert.deepEqual(await read(store, subject, 'minute'), expected(writes, subject, startOfMinute));
-            assert.deepEqual(await read(store, subject, 'hour'), expected(writes, subject, startOfHour));
+            assert.deepEqual(await read(store, subject, 'minute'), expectedPoints(writes, subject, startOfMinute));
+            assert.deepEqual(await read(store, subject, 'hour'), expectedPoints(writes, subject, startOfHour));
           }
           const workflow = 'https://app.example/2';
           const sum = await store.insights.workflowSum({ instanceId: INSTANCE, workflow, ...TIME });
@@ -116,10 +116,10 @@ export function insightConformance(open: OpenStore): void {
         await check(reopened);
         const totals = await reopened.insights.workflowTotals({ instanceId: INSTANCE, from: START, to: START + 2 * HOUR_MS });
         const sum = totals.reduce((started, each) => started + each.started, 0);
-        const wanted = expected(writes, 'runs', startOfHour).slice(0, 2);
+        const expectedHours = expectedPoints(writes, 'runs', startOfHour).slice(0, 2);
         assert.equal(
           sum,
-          wanted.reduce((started, { counts }) => started + counts.started, 0),
+          expectedHours.reduce((started, { counts }) => started + counts.started, 0),
         );
         assert.equal(totals.length, 4);
       }),
@@ -128,9 +128,9 @@ export function insightConformance(open: OpenStore): void {
     test(
       'are not changed by a rejected unit or a faulty batch',
       withStore(open, async (store) => {
-        await store.commit([unit([counted()], [{ kind: 'run-active', runKey: 'no such run' }]), unit([counted()])]);
-        await assert.rejects(store.commit([unit([counted(), { kind: 'delete-task', runKey: 'no such run', slot: 1 }])]));
-        await apply(store, [counted()]);
+        await store.commit([unit([countWrite()], [{ kind: 'run-active', runKey: 'no such run' }]), unit([countWrite()])]);
+        await assert.rejects(store.commit([unit([countWrite(), { kind: 'delete-task', runKey: 'no such run', slot: 1 }])]));
+        await apply(store, [countWrite()]);
         assert.equal(sumOf(await read(store, 'runs', 'hour')).started, 2);
       }),
     );
@@ -139,17 +139,17 @@ export function insightConformance(open: OpenStore): void {
       'exist for a limited number of workflows and steps; the others are counted together',
       withStore(open, async (store) => {
         const steps = Array.from({ length: 30 }, (_, n) => ({ name: `step ${n}`, outcome: 'finished' as const, durationMs: 1 }));
-        const many = Array.from({ length: 70 }, (_, n) => counted({ workflow: `https://app.example/w${n}` }));
-        await store.commit([unit([...many, counted({ workflow: 'https://app.example/w0', steps })])]);
+        const many = Array.from({ length: 70 }, (_, n) => countWrite({ workflow: `https://app.example/w${n}` }));
+        await store.commit([unit([...many, countWrite({ workflow: 'https://app.example/w0', steps })])]);
         await tidy(store);
         const totals = await store.insights.workflowTotals({ instanceId: INSTANCE, from: START, to: START + HOUR_MS });
         assert.equal(totals.length, 51);
         assert.equal(totals.find(({ workflow }) => workflow === null)?.started, 20);
         assert.equal(sumOf(await read(store, 'runs', 'hour')).started, 71);
         const workflow = 'https://app.example/w0';
-        const { steps: named } = await store.insights.workflowSum({ instanceId: INSTANCE, workflow, ...TIME });
-        assert.equal(named.size, 21);
-        assert.equal(named.get(null)?.finished, 10);
+        const { steps: stepCounts } = await store.insights.workflowSum({ instanceId: INSTANCE, workflow, ...TIME });
+        assert.equal(stepCounts.size, 21);
+        assert.equal(stepCounts.get(null)?.finished, 10);
       }),
     );
 
@@ -157,8 +157,8 @@ export function insightConformance(open: OpenStore): void {
       'are removed when they are old, minutes before hours, without those of other instances',
       withStore(open, async (store) => {
         await store.commit([
-          unit([counted(), counted({ at: START + HOUR_MS }), counted({ instanceId: OTHER_INSTANCE })]),
-          unit([counted({ at: START + 2 * HOUR_MS, workflow: null })]),
+          unit([countWrite(), countWrite({ at: START + HOUR_MS }), countWrite({ instanceId: OTHER_INSTANCE })]),
+          unit([countWrite({ at: START + 2 * HOUR_MS, workflow: null })]),
         ]);
         await tidy(store, { minutesBefore: START + 2 * HOUR_MS, hoursBefore: START + HOUR_MS });
         assert.deepEqual(await read(store, 'runs', 'minute'), []);

@@ -8,30 +8,30 @@ import { apply, INSTANCE, OTHER_INSTANCE, seededNumbers, unit } from '../samples
 
 const START = startOfDay(1_800_000_000_000);
 const DAYS = 4;
-const WHOLE = { from: START, to: START + DAYS * DAY_MS };
+const ALL_DAYS = { from: START, to: START + DAYS * DAY_MS };
 const URL_ONE = 'https://app.example/one';
 
-const counted = (at: number, more: Partial<InsightCounts> = {}): InsightCounts => ({
+const countWrite = (at: number, overrides: Partial<InsightCounts> = {}): InsightCounts => ({
   kind: 'count-insights',
   instanceId: INSTANCE,
   workflow: URL_ONE,
   at,
   started: true,
-  ...more,
+  ...overrides,
 });
 
 async function tidy(store: Store, daysUntil: number | null, hoursBefore: number | null = null): Promise<void> {
   while ((await store.insights.tidy({ instanceId: INSTANCE, daysUntil, minutesBefore: null, hoursBefore })) > 0);
 }
 
-const inOrder = (totals: readonly WorkflowTotals[]): readonly WorkflowTotals[] =>
+const sortTotals = (totals: readonly WorkflowTotals[]): readonly WorkflowTotals[] =>
   totals.toSorted((a, b) => String(a.workflow).localeCompare(String(b.workflow)));
 
-/** Everything that pages of insights read. */
-async function readings(store: Store) {
+/** Returns everything that pages of insights read. */
+async function readEverything(store: Store) {
   const subjects: readonly InsightSubject[] = ['runs', 'messages', { workflow: URL_ONE }];
   const times = [
-    WHOLE,
+    ALL_DAYS,
     { from: START + DAY_MS, to: START + 2 * DAY_MS },
     { from: START + 5 * HOUR_MS + 20 * MINUTE_MS, to: START + 3 * DAY_MS + HOUR_MS + 40 * MINUTE_MS },
     { from: START + 7 * MINUTE_MS, to: START + 9 * MINUTE_MS },
@@ -39,20 +39,20 @@ async function readings(store: Store) {
   const { insights } = store;
   const instanceId = INSTANCE;
   return {
-    series: await Promise.all(subjects.map((subject) => insights.series({ instanceId, subject, period: 'day', ...WHOLE }))),
+    series: await Promise.all(subjects.map((subject) => insights.series({ instanceId, subject, period: 'day', ...ALL_DAYS }))),
     sums: await Promise.all(times.map((time) => insights.workflowSum({ instanceId, workflow: URL_ONE, ...time }))),
-    totals: await Promise.all(times.map(async (time) => inOrder(await insights.workflowTotals({ instanceId, ...time })))),
+    totals: await Promise.all(times.map(async (time) => sortTotals(await insights.workflowTotals({ instanceId, ...time })))),
   };
 }
 
-/** A write that a run could cause, from a seed. */
+/** Returns a random write that a run could cause. */
 function randomWrite(below: (limit: number) => number): InsightCounts {
   const at = START + below(DAYS * DAY_MS);
   const workflow = below(5) === 0 ? null : below(2) === 0 ? URL_ONE : `https://app.example/${below(3)}`;
-  if (below(3) === 0) return counted(at, { workflow });
+  if (below(3) === 0) return countWrite(at, { workflow });
   const steps = [{ name: `step ${below(4)}`, outcome: 'finished', durationMs: below(1_000) } as const];
   const ended = { status: below(2) === 0 ? 'failed' : 'succeeded', durationMs: below(90_000) } as const;
-  const { started: _, ...write } = counted(at, { workflow, steps, ended });
+  const { started: _, ...write } = countWrite(at, { workflow, steps, ended });
   return write;
 }
 
@@ -68,25 +68,25 @@ export function insightDayConformance(open: OpenStore): void {
         const writes = Array.from({ length: 400 }, () => unit([randomWrite(below)]));
         await store.commit(writes.slice(0, 250));
         await tidy(store, null);
-        const before = await readings(store);
-        await tidy(store, WHOLE.to);
-        assert.deepEqual(await readings(store), before);
+        const before = await readEverything(store);
+        await tidy(store, ALL_DAYS.to);
+        assert.deepEqual(await readEverything(store), before);
         await store.commit(writes.slice(250));
-        const notFolded = await readings(store);
-        assert.notDeepEqual(notFolded, before);
-        await tidy(store, WHOLE.to);
-        assert.deepEqual(await readings(store), notFolded);
+        const beforeFolding = await readEverything(store);
+        assert.notDeepEqual(beforeFolding, before);
+        await tidy(store, ALL_DAYS.to);
+        assert.deepEqual(await readEverything(store), beforeFolding);
       }),
     );
 
     test(
       'are added up only when they have ended, and without those of other instances',
       withStore(open, async (store) => {
-        await apply(store, [counted(START), counted(START + DAY_MS), counted(START, { instanceId: OTHER_INSTANCE })]);
+        await apply(store, [countWrite(START), countWrite(START + DAY_MS), countWrite(START, { instanceId: OTHER_INSTANCE })]);
         await tidy(store, START + DAY_MS + HOUR_MS);
-        // The second day still has hours of its own only, so removing them removes it.
+        // The second day is not added up yet, so removing its hours removes it.
         await tidy(store, null, START + 2 * DAY_MS - 1);
-        const query = { subject: 'runs', period: 'day', ...WHOLE } as const;
+        const query = { subject: 'runs', period: 'day', ...ALL_DAYS } as const;
         assert.deepEqual(startedOf(await store.insights.series({ instanceId: INSTANCE, ...query })), []);
         assert.deepEqual(startedOf(await store.insights.series({ instanceId: OTHER_INSTANCE, ...query })), [1]);
       }),
@@ -95,12 +95,12 @@ export function insightDayConformance(open: OpenStore): void {
     test(
       'are kept until all of their hours are removed',
       withStore(open, async (store) => {
-        await apply(store, [counted(START), counted(START + 20 * HOUR_MS), counted(START + DAY_MS)]);
-        await tidy(store, WHOLE.to);
-        const query = { instanceId: INSTANCE, subject: 'runs', period: 'day', ...WHOLE } as const;
-        await tidy(store, WHOLE.to, START + 12 * HOUR_MS);
+        await apply(store, [countWrite(START), countWrite(START + 20 * HOUR_MS), countWrite(START + DAY_MS)]);
+        await tidy(store, ALL_DAYS.to);
+        const query = { instanceId: INSTANCE, subject: 'runs', period: 'day', ...ALL_DAYS } as const;
+        await tidy(store, ALL_DAYS.to, START + 12 * HOUR_MS);
         assert.deepEqual(startedOf(await store.insights.series(query)), [2, 1]);
-        await tidy(store, WHOLE.to, START + DAY_MS);
+        await tidy(store, ALL_DAYS.to, START + DAY_MS);
         assert.deepEqual(startedOf(await store.insights.series(query)), [1]);
       }),
     );
@@ -110,19 +110,23 @@ export function insightDayConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         const step = (name: string) => ({ name, outcome: 'finished', durationMs: 1 }) as const;
         const many = [0, 1, 2].flatMap((hour) =>
-          Array.from({ length: 40 }, (_, n) => counted(START + hour * HOUR_MS, { workflow: `https://app.example/${hour}-${n}` })),
+          Array.from({ length: 40 }, (_, n) =>
+            countWrite(START + hour * HOUR_MS, { workflow: `https://app.example/${hour}-${n}` }),
+          ),
         );
-        const last = counted(START + 5 * HOUR_MS, { steps: [step('rare'), step('often')] });
-        const often = Array.from({ length: 25 }, (_, n) => counted(START + HOUR_MS, { steps: [step('often'), step(`s${n}`)] }));
+        const last = countWrite(START + 5 * HOUR_MS, { steps: [step('rare'), step('often')] });
+        const often = Array.from({ length: 25 }, (_, n) =>
+          countWrite(START + HOUR_MS, { steps: [step('often'), step(`s${n}`)] }),
+        );
         await apply(store, [...many, ...often, last]);
-        const before = await readings(store);
-        await tidy(store, WHOLE.to);
-        const { sums, totals, series } = await readings(store);
+        const before = await readEverything(store);
+        await tidy(store, ALL_DAYS.to);
+        const { sums, totals, series } = await readEverything(store);
         assert.deepEqual(series, before.series);
-        const [ofDay = []] = totals;
-        assert.equal(ofDay.length, 101);
-        assert.equal(ofDay.find(({ workflow }) => workflow === URL_ONE)?.started, 26);
-        assert.equal(ofDay.find(({ workflow }) => workflow === null)?.started, 21);
+        const [dayTotals = []] = totals;
+        assert.equal(dayTotals.length, 101);
+        assert.equal(dayTotals.find(({ workflow }) => workflow === URL_ONE)?.started, 26);
+        assert.equal(dayTotals.find(({ workflow }) => workflow === null)?.started, 21);
         assert.equal(sums[0]?.steps.size, 21);
         assert.equal(sums[0]?.steps.get('often')?.finished, 26);
       }),
