@@ -66,8 +66,8 @@ function parseEmail(text: string): string {
 
 const parsePath = (text: string, { cwd }: SettingContext): string => resolve(cwd, text);
 
-/** Preserves the value type of each row. */
-const setting = <Value>(row: Setting<Value>): Setting<Value> => row;
+/** Preserves the value type of each setting. */
+const setting = <Value>(declaration: Setting<Value>): Setting<Value> => declaration;
 
 export const SETTINGS = Object.freeze({
   port: setting({
@@ -181,9 +181,9 @@ export const SETTINGS = Object.freeze({
   }),
   commits: setting<Commits | null>({
     env: 'EVERSTEP_COMMITS',
-    flag: '--commits <how>',
+    flag: '--commits <mode>',
     option: 'commits',
-    help: 'together, or by-instance: a database transaction contains writes of only one queue instance',
+    help: 'together, or by-instance: each database transaction contains writes of only one queue instance',
     defaultText: 'by-instance if the tables are distributed, otherwise together',
     fallback: () => null,
     parse: parseCommits,
@@ -202,7 +202,7 @@ export const SETTINGS = Object.freeze({
     flag: '--new-instance-plan <name>',
     option: 'newInstancePlan',
     help: 'plan of queue instances created by users other than the operator',
-    defaultText: 'standard, or default if the plans file has a default plan and no standard plan',
+    defaultText: 'standard; default if the plans file has a default plan but no standard plan',
     fallback: () => null,
     parse: (text) => text,
   }),
@@ -367,7 +367,7 @@ export const SETTINGS = Object.freeze({
     help: 'key that signs requests to the audit webhook, at least 32 characters; required with a webhook URL',
     defaultText: 'none',
     fallback: () => null,
-    // The message does not repeat the value, which would reveal it.
+    // The length is checked in `parseConfig`, because a message about an invalid value would show the key.
     parse: (text) => text,
   }),
   ...INSIGHT_SETTINGS,
