@@ -1,4 +1,4 @@
-/** Handles commands in the running server, because it alone has access to its open files. */
+/** Performs commands in the running server, because only the server can access its open files. */
 
 import type { Log } from '../ports/log.js';
 import type { AuditEntry } from '../ports/stores/account-store.js';
@@ -23,7 +23,7 @@ export interface ControlCommandOptions {
   readonly record: (command: 'backup' | 'rotate-secrets', details: AuditEntry['details']) => Promise<void>;
 }
 
-/** Handles the commands of users with access to the data directory. Null if the file system does not support sockets. */
+/** Listens for commands of users with access to the data directory. Resolves with null if it cannot create the socket. */
 export async function handleControlCommands(options: ControlCommandOptions): Promise<ControlChannel | null> {
   const { dataDir, store, documents, log } = options;
   const source: BackupSource = {
@@ -31,12 +31,12 @@ export async function handleControlCommands(options: ControlCommandOptions): Pro
     copyStore: (request) => store.copyTo(request),
     searchIndexIds: () => store.searchIndexes.listIds(),
     async copyDocuments({ indexId, file, signal }) {
-      const end = () => void documents.endCopy({ file }).catch(() => {});
-      signal?.addEventListener('abort', end, { once: true });
+      const endCopy = () => void documents.endCopy({ file }).catch(() => {});
+      signal?.addEventListener('abort', endCopy, { once: true });
       try {
         return await documents.copyTo({ indexId, file });
       } finally {
-        signal?.removeEventListener('abort', end);
+        signal?.removeEventListener('abort', endCopy);
       }
     },
   };

@@ -35,8 +35,8 @@ export function rotateSecretsCommand(shell: Shell): Command {
       const warn = (details: Readonly<Record<string, unknown>>, message: string) =>
         printError(`${message} ${JSON.stringify(details)}\n`);
       const log = { debug() {}, info() {}, warn, error: warn };
-      const { rotateFromOutside } = await import('../../../rotation/offline.js');
-      const rotation = await rotateFromOutside({ dataDir, store, secretsKeys, log, endTokens, onlyEncrypt });
+      const { runRotateCommand } = await import('../../../rotation/rotate-command.js');
+      const rotation = await runRotateCommand({ dataDir, store, secretsKeys, log, endTokens, onlyEncrypt });
       if (options.json) return screen.write(json(rotation));
       const { replaced, encrypted } = rotation;
       if (!onlyEncrypt) screen.write(`${counted(replaced.length, 'key')} replaced: ${replaced.join(', ') || 'none'}.\n`);

@@ -5,7 +5,7 @@ import type { Credentials } from '../../../bootstrap/credentials.js';
 import type { Config } from '../../../config/config.js';
 import { LIMITS } from '../../../config/limits.js';
 import type { Mode } from '../../../config/setting.js';
-import type { RunningService } from '../../../main.js';
+import type { RunningServer } from '../../../main.js';
 import { nextSteps } from '../../demo/next-steps.js';
 import { EXIT } from '../../exit-codes.js';
 import { type Screen, type Shell, shownPath, styled } from '../../output.js';
@@ -71,7 +71,7 @@ const printsLink = (screen: Screen, config: Config): boolean => config.mode === 
 function dashboardText(
   screen: Screen,
   config: Config,
-  service: Pick<RunningService, 'managementUrl' | 'credentials' | 'start' | 'loginUrl'>,
+  service: Pick<RunningServer, 'managementUrl' | 'credentials' | 'start' | 'loginUrl'>,
 ): string {
   const link = printsLink(screen, config) ? service.loginUrl() : null;
   if (link !== null)
@@ -116,8 +116,8 @@ async function runService(config: Config, screen: Screen): Promise<number> {
     screen.write('This node joined an existing database. The credentials are on the node that was started first.\n\n');
   if (credentials && (service.start === 'first' || service.start === 'reissued') && !printsLink(screen, config))
     printCredentials(screen, config, credentials, service.start);
-  if (service.setAside)
-    screen.write(`The data directory contained credentials of another store. They were moved to ${service.setAside}.\n\n`);
+  if (service.setAsidePath)
+    screen.write(`The data directory contained credentials of another store. They were moved to ${service.setAsidePath}.\n\n`);
   const stopShow = new AbortController();
   const show = (credentials ? demo?.show({ ...service, credentials }, stopShow.signal) : undefined)?.catch((error) => {
     if (!stopShow.signal.aborted) screen.write(`The demo stopped: ${error instanceof Error ? error.message : error}\n`);
