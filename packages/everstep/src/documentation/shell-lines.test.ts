@@ -78,7 +78,7 @@ function problemOf(text: string, path = ''): string | null | undefined {
 test('every line of a shell block is a checked command', () => {
   const lines = PAGES.flatMap((path) => {
     const page = pageOf(read(path));
-    const ours = new Set(commandsInMarkdown(page).flatMap(({ line, complete }) => (complete ? [line] : [])));
+    const ours = new Set(commandsInMarkdown(page).flatMap(({ line, isComplete }) => (isComplete ? [line] : [])));
     return shellLinesOf(page).flatMap(({ text, line }) => (ours.has(line) ? [] : [{ path, line, text }]));
   });
   assert.ok(lines.length > 50, `${lines.length} lines`);
