@@ -67,7 +67,7 @@ test('two files run at once, then three; only one demanding file and one file th
     REAL,
     nodes,
     OTHER,
-    'packages/a/src/cli/commands/installation/service.test.ts',
+    'packages/a/src/cli/commands/installation/server.test.ts',
     UNIT,
     'b.test.ts',
     'c.test.ts',

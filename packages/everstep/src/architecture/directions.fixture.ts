@@ -225,7 +225,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
     reason: 'the command line is a client of the API like any other',
   },
   {
-    area: 'everstep/src/cli/commands/installation/service',
+    area: 'everstep/src/cli/commands/installation/server',
     imports: [...inEverstep('main', 'cli', 'config', 'bootstrap'), '@everstep/sdk', 'commander', 'pino', NODE],
     reason: 'dev and serve start the server, which only main assembles',
   },

@@ -32,10 +32,10 @@ export class CliHarness {
   ): Promise<CliHarness> {
     const directory = await testDirectory();
     const envFile = join(directory.path, 'service.env');
-    const service = new SpawnedCli(['dev', '--no-demo', '--port', '0', '--write-env-file', envFile, ...flags], {
+    const server = new SpawnedCli(['dev', '--no-demo', '--port', '0', '--write-env-file', envFile, ...flags], {
       cwd: directory.path,
     });
-    await service.printed(/is listening on/);
+    await server.printed(/is listening on/);
     const written = await readEnvFile(envFile);
     const { EVERSTEP_CURRENT_SIGNING_KEY: current = '', EVERSTEP_NEXT_SIGNING_KEY: next = '' } = written;
     const app = createServer(makeApp({ current, next }));

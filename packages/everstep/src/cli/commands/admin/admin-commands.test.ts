@@ -229,7 +229,7 @@ describe('account commands', () => {
   });
 
   test('plans are listed with their limits', async () => {
-    assert.match(await textOf('plans'), /^PLAN +BYTES .*DOLLARS\/100K\ndefault +- .* 1\nstandard .* 1\n$/);
+    assert.match(await textOf('plans'), /^PLAN +MESSAGE BYTES .*DOLLARS\/100K\ndefault +- .* 1\nstandard .* 1\n$/);
     assert.equal((await jsonOf('plans'))[0].name, 'default');
   });
 

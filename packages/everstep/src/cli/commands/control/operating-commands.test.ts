@@ -175,9 +175,9 @@ describe('operating commands', () => {
     assert.deepEqual([pinned.parallelismMax, pinned.rateMax, pinned.ratePeriod], [2, 7, 3600]);
     assert.match(await harness.textOf('flow', 'get', 'slow'), / 0 of 7 in 1 h 00 m +- +parallelism pinned, rate pinned\n$/);
     await trigger({}, '--wait', '--flow-control-key', 'slow', '--flow-control', 'parallelism=9');
-    const counted = await harness.jsonOf('flow', 'get', 'slow');
-    assert.equal(counted.parallelismMax, 2);
-    assert.ok(counted.rateCount >= 1);
+    const countText = await harness.jsonOf('flow', 'get', 'slow');
+    assert.equal(countText.parallelismMax, 2);
+    assert.ok(countText.rateCount >= 1);
     assert.equal((await harness.jsonOf('flow', 'reset-rate', 'slow')).rateCount, 0);
     const one = await harness.jsonOf('flow', 'unpin', 'slow', '--rate');
     assert.deepEqual([one.isPinnedParallelism, one.isPinnedRate], [true, false]);
