@@ -8,7 +8,7 @@ import { availableParallelism } from 'node:os';
 /** Files in end-to-end/ except those that run the server in their own process. */
 const STARTS_PROCESSES = [
   /(^|\/)end-to-end\/(?:[\w-]+\/)?(?!(published-(bulk|messages|queues|sdk-(failures|logs|management|steps))|forks|guides.*|time-travel|trial|budget-months)\.test\.)[^/]*$/,
-  /\/cli\/(commands\/installation\/(service|backup-commands|copy-store-commands)|demo\/demo)\.test\./,
+  /\/cli\/(commands\/installation\/(server|backup-commands|copy-store-commands)|demo\/demo)\.test\./,
   /\/documentation\/first-workflow\.test\./,
   /^scripts\/deploy\/image\.test\./,
   /^scripts\/starters\//,
