@@ -14,7 +14,7 @@ function sourcesUnder(root, directory) {
  * Tests that run separately: `npm run test:nodes` and `npm run test:failover` start several servers or replace database servers, and
  * `npm run test:firefox` needs an installed Firefox.
  */
-const OWN_COMMAND = /[\\/]end-to-end[\\/](nodes|patroni|firefox)[\\/]/;
+const SEPARATE_TESTS = /[\\/]end-to-end[\\/](nodes|patroni|firefox)[\\/]/;
 
 const childrenOf = (root, directory) =>
   existsSync(join(root, directory)) ? readdirSync(join(root, directory)).map((name) => join(directory, name)) : [];
@@ -29,7 +29,7 @@ export function findTests(root, filters = []) {
   const packages = [...childrenOf(root, 'packages'), ...childrenOf(root, 'examples'), 'bench'];
   const sources = [...packages.map((name) => join(name, 'src')), 'scripts'].flatMap((name) => sourcesUnder(root, name));
   return sources
-    .filter((source) => (filters.length === 0 ? !OWN_COMMAND.test(source) : filters.some((filter) => source.includes(filter))))
+    .filter((source) => (filters.length === 0 ? !SEPARATE_TESTS.test(source) : filters.some((filter) => source.includes(filter))))
     .sort()
     .map((source) => {
       const compiled = source.replace(`${sep}src${sep}`, `${sep}dist${sep}`).replace(/\.ts$/, '.js');
