@@ -81,8 +81,8 @@ export function createEngineClient({ urls, token, workerUrl, controlUrl, sdk, li
       if (hasSucceeded && fieldOf(fieldOf(body, 'result'), 'steps') === steps) return;
       const id = encodeURIComponent(String(fieldOf(body, 'workflowRunId')));
       const { body: log } = await api.send('GET', `/v2/workflows/logs?workflowRunId=${id}`, headers);
-      const shown = JSON.stringify(log).slice(0, MAX_SHOWN_LOG_LENGTH);
-      throw new Error(`a run of ${steps} steps did not succeed within ${limitS} s: ${shown}`);
+      const logText = JSON.stringify(log).slice(0, MAX_SHOWN_LOG_LENGTH);
+      throw new Error(`a run of ${steps} steps did not succeed within ${limitS} s: ${logText}`);
     },
     async trigger(workflow, steps, settings = {}) {
       await api.send('POST', paths[workflow], { ...triggerHeaders, ...settings }, JSON.stringify({ n: steps }));

@@ -38,7 +38,7 @@ const cpuOf = ({ cpuServer, cpuWorker, cpuDatabase }: Cost) => ({
 const diskOf = ({ flushes, writtenMB }: Cost) => ({ flushes, writtenMB });
 export const shortRun = (engine: Engine) => (): Promise<void> => engine.run('seq', STEPS_PER_RUN);
 
-async function throughput(engine: Engine, options: Options): Promise<Report> {
+async function measureThroughput(engine: Engine, options: Options): Promise<Report> {
   const { runs = 3_000, concurrency = 64, warmup = Math.min(500, runs) } = options;
   await runConcurrently(warmup, concurrency, shortRun(engine));
   const samples = await repeat(options.repeat, async () => {
@@ -61,7 +61,7 @@ async function throughput(engine: Engine, options: Options): Promise<Report> {
   };
 }
 
-async function latency(engine: Engine, options: Options): Promise<Report> {
+async function measureLatency(engine: Engine, options: Options): Promise<Report> {
   const { runs = 200, warmup = 50 } = options;
   await runConcurrently(warmup, 1, shortRun(engine));
   const samples = await repeat(options.repeat, async () => {
@@ -74,8 +74,14 @@ async function latency(engine: Engine, options: Options): Promise<Report> {
       }),
     );
     times.sort((a, b) => a - b);
-    const at = (index: number): number => round(times[index] ?? Number.NaN);
-    return { p50: at(runs >> 1), p99: at(Math.floor(runs * 0.99)), max: at(runs - 1), ...diskOf(cost), ...cpuOf(cost) };
+    const timeAt = (index: number): number => round(times[index] ?? Number.NaN);
+    return {
+      p50: timeAt(runs >> 1),
+      p99: timeAt(Math.floor(runs * 0.99)),
+      max: timeAt(runs - 1),
+      ...diskOf(cost),
+      ...cpuOf(cost),
+    };
   });
   return {
     runs,
@@ -85,7 +91,7 @@ async function latency(engine: Engine, options: Options): Promise<Report> {
   };
 }
 
-async function fanOut(engine: Engine, options: Options): Promise<Report> {
+async function measureFanOut(engine: Engine, options: Options): Promise<Report> {
   const { runs = 20, concurrency = 4, warmup = 4 } = options;
   const steps = options.steps?.[0] ?? 100;
   await runConcurrently(warmup, concurrency, () => engine.run('fan', steps));
@@ -96,7 +102,7 @@ async function fanOut(engine: Engine, options: Options): Promise<Report> {
   return { runs, steps, medianStepsPerS: median(samples.map(({ stepsPerS }) => stepsPerS)), all: samples };
 }
 
-async function longJournal(engine: Engine, options: Options): Promise<Report> {
+async function measureLongJournal(engine: Engine, options: Options): Promise<Report> {
   const report: Report = {};
   await engine.run('seq', 100);
   for (const steps of options.steps ?? [100, 1_000, 2_000, 10_000]) {
@@ -112,7 +118,7 @@ async function longJournal(engine: Engine, options: Options): Promise<Report> {
   return report;
 }
 
-async function backlog(engine: Engine, options: Options): Promise<Report> {
+async function measureBacklog(engine: Engine, options: Options): Promise<Report> {
   const { runs = 5_000, concurrency = 64, warmup = 200, limitS } = options;
   await runConcurrently(warmup, concurrency, shortRun(engine));
   const samples = await repeat(options.repeat, async () => {
@@ -146,7 +152,7 @@ async function backlog(engine: Engine, options: Options): Promise<Report> {
   return { runs, concurrency, ...middle, ...(samples.length > 1 ? { all: samples } : {}) };
 }
 
-async function memory(engine: Engine, options: Options): Promise<Report> {
+async function measureMemory(engine: Engine, options: Options): Promise<Report> {
   const { runs = 100_000, concurrency = 64 } = options;
   await pause(SETTLE_MS);
   const idle = memoryOf(engine.serverPids);
@@ -179,7 +185,7 @@ const IDLE_S = 30;
 const IDLE_COLLECT_MS = 15_000;
 
 /** Measures the cost of runs that only wait, and of notifying all of them. */
-async function waiting(engine: Engine, options: Options): Promise<Report> {
+async function measureWaiting(engine: Engine, options: Options): Promise<Report> {
   const { runs = 100_000, concurrency = 64 } = options;
   await engine.resetFinishedRuns();
   const startedAt = performance.now();
@@ -217,7 +223,7 @@ async function waiting(engine: Engine, options: Options): Promise<Report> {
 const LIMITED: Readonly<Record<string, string>> = { 'svc-flow-control-key': 'busy', 'svc-flow-control-value': 'parallelism=64' };
 
 /** Compares a key with a long wait list with runs without a key at the same parallelism. Each run is one delivery. */
-async function limited(engine: Engine, options: Options): Promise<Report> {
+async function measureLimited(engine: Engine, options: Options): Promise<Report> {
   const { runs = 100_000, concurrency = 64 } = options;
   const sample = Math.min(5_000, runs);
   const runOneStep = (): Promise<void> => engine.run('seq', 1);
@@ -250,7 +256,7 @@ async function limited(engine: Engine, options: Options): Promise<Report> {
 }
 
 /** Measures the memory of the server for connected workers that do nothing. */
-async function connected(engine: Engine, options: Options): Promise<Report> {
+async function measureConnected(engine: Engine, options: Options): Promise<Report> {
   const { runs: workers = 500 } = options;
   // The first workers are not counted, because they also load code and buffers.
   const connectWorkers = (count: number) =>
@@ -282,13 +288,13 @@ async function connected(engine: Engine, options: Options): Promise<Report> {
 
 export const WORKLOAD_FUNCTIONS: Readonly<Record<Measurable['workload'], (engine: Engine, options: Options) => Promise<Report>>> =
   {
-    W1: throughput,
-    W2: latency,
-    W3: fanOut,
-    W4: longJournal,
-    W5: backlog,
-    memory,
-    waiting,
-    limited,
-    connected,
+    W1: measureThroughput,
+    W2: measureLatency,
+    W3: measureFanOut,
+    W4: measureLongJournal,
+    W5: measureBacklog,
+    memory: measureMemory,
+    waiting: measureWaiting,
+    limited: measureLimited,
+    connected: measureConnected,
   };

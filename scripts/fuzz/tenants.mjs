@@ -93,14 +93,14 @@ export class Tenant {
     const keys = await this.asToken('GET', '/v2/keys');
     this.secretValues = [secretText, ...Object.values(keys)];
     const trigger = (url, headers) => this.asToken('POST', `/v2/trigger/${url}`, { body: { secret: secretText }, headers });
-    const waiting = await trigger(`${endpoint}/waiting`, {
+    const waitingRun = await trigger(`${endpoint}/waiting`, {
       'svc-delay': '30d',
       'svc-label': mark,
       'svc-flow-control-key': mark,
       'svc-flow-control-value': 'parallelism=1',
     });
-    const failing = await trigger(CLOSED_URL, { 'svc-retries': '0', 'svc-label': mark });
-    const scheduled = await this.asToken('POST', `/v2/schedules/${endpoint}/tick`, {
+    const failingRun = await trigger(CLOSED_URL, { 'svc-retries': '0', 'svc-label': mark });
+    const schedule = await this.asToken('POST', `/v2/schedules/${endpoint}/tick`, {
       headers: { 'svc-cron': '0 0 1 1 *', 'svc-label': mark },
     });
     await this.asToken('POST', '/v2/queues', { body: { queueName: `${mark}-queue`, parallelism: 1 }, headers: UPSTASH });
@@ -125,11 +125,11 @@ export class Tenant {
     }
     const repair = await this.asToken('POST', '/v2/workflows/repairs', { body: { action: 'resume', filter: { label: [mark] } } });
     this.ids = {
-      workflowRunId: [waiting.workflowRunId, failing.workflowRunId],
+      workflowRunId: [waitingRun.workflowRunId, failingRun.workflowRunId],
       dlqId: entries.map(({ dlqId }) => dlqId),
       dlqIds: entries.map(({ dlqId }) => dlqId),
-      workflowRunIds: [waiting.workflowRunId],
-      scheduleId: [scheduled.scheduleId],
+      workflowRunIds: [waitingRun.workflowRunId],
+      scheduleId: [schedule.scheduleId],
       queueName: [`${mark}-queue`],
       urlGroupName: [`${mark}-group`],
       flowControlKey: [mark],
@@ -149,7 +149,7 @@ export class Tenant {
       token_id: [token.id],
       userId: [this.instanceId],
       id: [this.instanceId, this.indexId, this.teamId],
-      with: [failing.workflowRunId],
+      with: [failingRun.workflowRunId],
       destination: [`${endpoint}/d`, `${mark}-group`],
       workflowUrl: [`${endpoint}/w`],
       url: [`${endpoint}/u`],

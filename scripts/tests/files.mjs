@@ -23,7 +23,7 @@ const childrenOf = (root, directory) =>
  * @param {string} root of the repository, absolute
  * @param {readonly string[]} filters parts of paths, one of which must match; none selects all tests except those that run separately
  * @returns {{ file: string, source: string }[]} `file` is the absolute path to run; `source` is relative to the root. Compiled
- *   files without a source are ignored. Throws when a source was not compiled.
+ *   files without a source are ignored. Throws if a source was not compiled.
  */
 export function findTests(root, filters = []) {
   const packages = [...childrenOf(root, 'packages'), ...childrenOf(root, 'examples'), 'bench'];

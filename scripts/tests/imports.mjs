@@ -19,8 +19,8 @@ export class Imports {
 
   /** @returns {{ files: readonly string[], packages: readonly string[] }} absolute paths; specifiers that are not relative */
   importsOf(file) {
-    const known = this.#imports.get(file);
-    if (known) return known;
+    const cached = this.#imports.get(file);
+    if (cached) return cached;
     const [files, packages] = [new Set(), new Set()];
     for (const [, , specifier, , url] of this.textOf(file).matchAll(IMPORT)) {
       const name = specifier ?? url;

@@ -48,7 +48,7 @@ test('one backup is made at a time; disconnecting cancels it; stopping the serve
   await channel.close();
   await first;
   assert.deepEqual(reasons, ['the client disconnected', 'the server is stopping']);
-  assert.equal(await requestBackup(dataDir, request), null, 'no service is listening');
+  assert.equal(await requestBackup(dataDir, request), null, 'no server is listening');
 });
 
 test('the socket is accessible only by its owner from its creation on', async (t) => {

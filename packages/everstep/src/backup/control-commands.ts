@@ -42,11 +42,11 @@ export async function handleControlCommands(options: ControlCommandOptions): Pro
   };
   async function backUp(request: BackupRequest, signal: AbortSignal): Promise<readonly string[]> {
     const startedAt = performance.now();
-    const written = await copyEverything(source, { ...request, signal });
+    const writtenPaths = await copyEverything(source, { ...request, signal });
     await options.record('backup', { credentials: request.credentials });
     const durationMs = Math.round(performance.now() - startedAt);
-    log.info({ to: request.to, files: written.length, durationMs }, 'backup copied');
-    return written;
+    log.info({ to: request.to, files: writtenPaths.length, durationMs }, 'backup copied');
+    return writtenPaths;
   }
   async function rotate(request: RotateRequest): Promise<RotateResult> {
     const result = await options.rotate(request);

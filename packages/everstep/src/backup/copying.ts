@@ -59,10 +59,10 @@ async function copyText(from: string, to: string): Promise<boolean> {
 export async function copyEverything(source: BackupSource, options: CopyOptions): Promise<readonly string[]> {
   const { to, signal } = options;
   const isNew = await claimDirectory(to);
-  const written: string[] = [];
+  const writtenPaths: string[] = [];
   const addFile = (path: string): string => {
     signal?.throwIfAborted();
-    written.push(path);
+    writtenPaths.push(path);
     return join(to, ...path.split('/'));
   };
   const signalOption = signal ? { signal } : {};
@@ -75,18 +75,19 @@ export async function copyEverything(source: BackupSource, options: CopyOptions)
       const file = addFile(path);
       if (await source.copyDocuments({ indexId, file, ...signalOption })) continue;
       await rm(file, { force: true });
-      written.pop();
+      writtenPaths.pop();
     }
     const { dataDir } = source;
     for (const [path, from, isIncluded] of [
       [CREDENTIALS_FILE, credentialsFile(dataDir), options.credentials],
       [SECRETS_KEY_FILE, secretsKeyFile(dataDir), options.secretsKey],
     ] as const)
-      if (isIncluded && !(await copyText(from, addFile(path)))) written.pop();
+      if (isIncluded && !(await copyText(from, addFile(path)))) writtenPaths.pop();
     if (isNew) await chmod(to, OWNER_ONLY);
-    return written;
+    return writtenPaths;
   } catch (error) {
-    for (const path of written) for (const suffix of ['', '-journal', '-wal']) await rm(join(to, path) + suffix, { force: true });
+    for (const path of writtenPaths)
+      for (const suffix of ['', '-journal', '-wal']) await rm(join(to, path) + suffix, { force: true });
     await rmdir(join(to, SEARCH_DIRECTORY)).catch(() => {});
     if (isNew) await rmdir(to).catch(() => {});
     throw error;

@@ -70,20 +70,20 @@ async function copyAndCheck(options: BackupOptions): Promise<CopiedFiles> {
   const { dataDir, to, credentials, secretsKey, version } = options;
   const beganAt = new Date().toISOString();
   const serverCopy = await requestBackup(dataDir, { to, credentials, secretsKey });
-  const written = serverCopy ?? (await copyAtRest(options));
+  const writtenPaths = serverCopy ?? (await copyAtRest(options));
   const endedAt = new Date().toISOString();
   const filePath = (path: string) => join(to, ...path.split('/'));
   try {
-    const { schema, counts } = await inspectFiles(to, written);
+    const { schema, counts } = await inspectFiles(to, writtenPaths);
     const files: BackedUpFile[] = [];
-    for (const path of written) {
+    for (const path of writtenPaths) {
       await sync(filePath(path));
       files.push({ path, bytes: (await stat(filePath(path))).size, sha256: await digestOf(filePath(path)) });
     }
     return { files, online: serverCopy !== null, manifestFields: { version, beganAt, endedAt, schema, counts } };
   } catch (error) {
     // A damaged copy is removed, so that it is not mistaken for a backup and the next attempt finds an empty directory.
-    for (const path of written) await rm(filePath(path), { force: true });
+    for (const path of writtenPaths) await rm(filePath(path), { force: true });
     throw error;
   }
 }
@@ -94,21 +94,21 @@ async function takeEncrypted(options: BackupOptions, secret: BackupSecret): Prom
   const isNew = await claimDirectory(to);
   const workDirectory = join(dataDir, `backup.${randomUUID()}.tmp`);
   const cipher = newCipher(secret);
-  const written: string[] = [];
+  const writtenPaths: string[] = [];
   try {
     const copy = await copyAndCheck({ ...options, to: workDirectory });
     const { files, manifestFields } = copy;
     for (const { path } of files) {
       const target = pathInBackup(to, path, cipher);
       await mkdir(dirname(target), { recursive: true, mode: OWNER_ONLY });
-      written.push(target);
+      writtenPaths.push(target);
       await encryptInto(to, path, join(workDirectory, ...path.split('/')), cipher);
     }
     const text = manifestText({ ...manifestFields, encryption: cipher.encryption, files }, cipher.sealOf);
     await writePrivately(join(to, MANIFEST_FILE), text);
     return copy;
   } catch (error) {
-    for (const target of written) await rm(target, { force: true });
+    for (const target of writtenPaths) await rm(target, { force: true });
     await rmdir(join(to, SEARCH_DIRECTORY)).catch(() => {});
     if (isNew) await rmdir(to).catch(() => {});
     throw error;

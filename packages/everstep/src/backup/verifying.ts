@@ -29,9 +29,9 @@ export interface StoreVerification extends InspectedFiles {
 async function verifyRunning(dataDir: string): Promise<StoreVerification | null> {
   const to = join(dataDir, `verify.${randomUUID()}.tmp`);
   try {
-    const written = await requestBackup(dataDir, { to, credentials: false, secretsKey: false });
-    if (!written) return null;
-    const contents = await inspectFiles(to, written);
+    const writtenPaths = await requestBackup(dataDir, { to, credentials: false, secretsKey: false });
+    if (!writtenPaths) return null;
+    const contents = await inspectFiles(to, writtenPaths);
     return { ...contents, checks: checkStore(join(to, STORE_FILE)), online: true, doubts: [] };
   } finally {
     await rm(to, { recursive: true, force: true });

@@ -29,7 +29,7 @@ export class AccessFiles {
     this.options = options;
   }
 
-  /** Writes the files. Rejects with StartError when a file cannot be written. */
+  /** Writes the files. Rejects with StartError if a file cannot be written. */
   async write(access: ServerAccess): Promise<void> {
     this.access = access;
     await this.writeFiles(access);

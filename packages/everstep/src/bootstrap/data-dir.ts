@@ -14,7 +14,7 @@ export async function makePrivateDirectory(path: string): Promise<void> {
   });
 }
 
-/** Creates the data directory if it does not exist. Rejects with StartError when it is not writable. */
+/** Creates the data directory if it does not exist. Rejects with StartError if it is not writable. */
 export async function openDataDir(dataDir: string): Promise<void> {
   try {
     await makePrivateDirectory(dataDir);

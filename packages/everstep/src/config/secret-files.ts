@@ -31,7 +31,7 @@ export type EnvironmentWithSecrets =
   /** Sentences that name the variable. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** Returns the content without the trailing line break that editors add. Throws an Error with the reason when it is unusable. */
+/** Returns the content without the trailing line break that editors add. Throws an Error with the reason if it is unusable. */
 function readSecret(path: string): string {
   if (statSync(path).size > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`);
   const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');

@@ -83,7 +83,7 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
   'docs/benchmarks.md': [['npm', '--warmup']],
   'scripts/soak.mjs': [['npm', '--via']],
   'scripts/fuzz.mjs': [['npm', '--requests', '--seed', '--heap', '--from']],
-  'scripts/fuzz/service.mjs': [['node', '--max-old-space-size']],
+  'scripts/fuzz/server.mjs': [['node', '--max-old-space-size']],
   'scripts/tests/run.mjs': [['node', '--disable-warning']],
   'scripts/tests/start-up/index.mjs': [['node', '--require']],
 };

@@ -36,7 +36,7 @@ function propertiesOf(node: Expression): ReadonlyMap<string, Expression> {
   return properties;
 }
 
-/** Returns the events of a source file. Throws when the text of a log line is not a constant. */
+/** Returns the events of a source file. Throws if the text of a log line is not a constant. */
 export function logEventsIn(text: string): readonly LogEvent[] {
   const events: LogEvent[] = [];
   const add = (level: string, event: Expression, fields: readonly string[]): void => {

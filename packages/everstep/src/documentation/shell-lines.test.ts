@@ -35,7 +35,7 @@ const MANIFESTS: ReadonlyMap<string, Manifest> = new Map(
 const manifestOf = (named: string): Manifest | undefined =>
   MANIFESTS.get(named) ?? [...MANIFESTS.values()].find(({ name }) => name === named);
 
-/** Returns why npm would refuse its arguments; null when it would not. */
+/** Returns the reason why npm would refuse its arguments; null if it would accept them. */
 function npmProblem(words: readonly string[], directory: string): string | null {
   const [command = '', ...rest] = words;
   if (command === 'pack') return null;
@@ -50,7 +50,7 @@ function npmProblem(words: readonly string[], directory: string): string | null 
   return manifest.scripts?.[script] === undefined ? `${manifest.name} has no script ${script}` : null;
 }
 
-/** Returns why node would not find its file; null when it would. Compiled files are checked by their sources. */
+/** Returns the reason why node would not find its file; null if it would. Compiled files are checked by their sources. */
 function nodeProblem(words: readonly string[]): string | null {
   const file = words.find((word) => !word.startsWith('-')) ?? '';
   if (file in FILES_OF_READERS) return null;

@@ -121,7 +121,7 @@ async function assertRowsMatch(
   item: string,
   columns: Columns,
   batches: AsyncIterable<readonly Readonly<Record<string, unknown>>[]>,
-  written: RowsChecksum,
+  writtenSum: RowsChecksum,
 ): Promise<void> {
   const checksum = new ChecksumBuilder(columns);
   let readCount = 0;
@@ -129,13 +129,13 @@ async function assertRowsMatch(
     options.signal?.throwIfAborted();
     for (const row of rows) checksum.add(row);
     readCount += rows.length;
-    options.onProgress({ phase: 'reading', item, count: readCount, total: written.rows });
+    options.onProgress({ phase: 'reading', item, count: readCount, total: writtenSum.rows });
   }
   const readBack = checksum.result();
-  if (readBack.rows !== written.rows || readBack.checksum !== written.checksum)
+  if (readBack.rows !== writtenSum.rows || readBack.checksum !== writtenSum.checksum)
     throw new CopyError(
-      `The database has ${readBack.rows} rows of ${item} with the checksum ${readBack.checksum}, but ${written.rows} with the checksum ` +
-        `${written.checksum}. Nothing was copied.`,
+      `The database has ${readBack.rows} rows of ${item} with the checksum ${readBack.checksum}, but ${writtenSum.rows} with the checksum ` +
+        `${writtenSum.checksum}. Nothing was copied.`,
     );
 }
 
@@ -190,9 +190,9 @@ async function copyAll(context: CopyContext): Promise<CopyReport> {
   const { source, load } = context;
   const tables: CopiedRows[] = [];
   for (const table of COPIED_TABLES) {
-    const written = await writeTable(context, table);
-    await assertRowsMatch(context, table.table, table.columns, load.read(table.table, table.columns), written);
-    tables.push({ what: table.table, ...written });
+    const writtenSum = await writeTable(context, table);
+    await assertRowsMatch(context, table.table, table.columns, load.read(table.table, table.columns), writtenSum);
+    tables.push({ what: table.table, ...writtenSum });
   }
   const documents = await copyDocuments(context);
   tables.push({ what: 'documents', rows: documents, checksum: '' });

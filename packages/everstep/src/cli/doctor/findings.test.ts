@@ -69,7 +69,7 @@ test('few file descriptors and a heap larger than the memory are warnings', () =
 });
 
 const reply = (changes: Partial<Reply> = {}): Reply => ({
-  ...{ kind: 'replied', status: 200, body: { status: 'ok', version: '1.0.0' }, date: NOW, at: NOW + 500, roundTripMs: 0 },
+  ...{ kind: 'replied', status: 200, body: { status: 'ok', version: '1.0.0' }, date: NOW, receivedAt: NOW + 500, roundTripMs: 0 },
   ...{ certificate: null, ...changes },
 });
 const failed: NoReply = { kind: 'failed', error: 'ECONNREFUSED' };
@@ -100,8 +100,8 @@ test('the uncertainty of a clock reading is not counted as skew', () => {
   says(assessClock('x', -5_000, 0), 'warning', /5\.0 s behind the clock of this machine/);
   says(assessClock('x', 60_000, 0), 'problem', /ahead of/);
   // The header is rounded down to a second.
-  assert.equal(assessServerClock('u', reply({ at: NOW + 999 }))?.status, 'ok');
-  assert.equal(assessServerClock('u', reply({ at: NOW + 10_000 }))?.status, 'warning');
+  assert.equal(assessServerClock('u', reply({ receivedAt: NOW + 999 }))?.status, 'ok');
+  assert.equal(assessServerClock('u', reply({ receivedAt: NOW + 10_000 }))?.status, 'warning');
   assert.equal(assessServerClock('u', reply({ date: null })), null);
   assert.equal(assessServerClock('u', failed), null);
 });

@@ -69,7 +69,7 @@ export function assessClock(clockOwner: string, skewMs: number, uncertaintyMs: n
  */
 export function assessServerClock(url: string, reply: Reply | NoReply): Finding | null {
   if (reply.kind === 'failed' || reply.date === null) return null;
-  const readAt = reply.at - reply.roundTripMs / 2;
+  const readAt = reply.receivedAt - reply.roundTripMs / 2;
   return assessClock(`the server at ${url}`, reply.date + 500 - readAt, 500 + reply.roundTripMs / 2);
 }
 

@@ -20,7 +20,7 @@ export interface Reply {
   /** Time in the Date header, which is rounded down to a second, Unix ms; null if there is none. */
   readonly date: number | null;
   /** Time of this machine when the headers arrived, Unix ms. */
-  readonly at: number;
+  readonly receivedAt: number;
   readonly roundTripMs: number;
   readonly certificate: Certificate | null;
 }
@@ -55,7 +55,7 @@ export const probe: Probe = (url, { verifiesCertificate = true } = {}) =>
     const startedAt = performance.now();
     const send = url.startsWith('https:') ? https.get : http.get;
     const request = send(url, { rejectUnauthorized: verifiesCertificate, agent: false, timeout: TIMEOUT_MS }, (response) => {
-      const [at, roundTripMs] = [Date.now(), performance.now() - startedAt];
+      const [receivedAt, roundTripMs] = [Date.now(), performance.now() - startedAt];
       const certificate = certificateOf(response.socket);
       const date = Date.parse(response.headers.date ?? '');
       let text = '';
@@ -66,7 +66,14 @@ export const probe: Probe = (url, { verifiesCertificate = true } = {}) =>
       });
       response.on('end', () =>
         resolve({
-          ...{ kind: 'replied', status: response.statusCode ?? 0, body: parseJsonOrNull(text), at, roundTripMs, certificate },
+          ...{
+            kind: 'replied',
+            status: response.statusCode ?? 0,
+            body: parseJsonOrNull(text),
+            receivedAt,
+            roundTripMs,
+            certificate,
+          },
           date: Number.isNaN(date) ? null : date,
         }),
       );

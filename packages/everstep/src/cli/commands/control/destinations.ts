@@ -9,7 +9,7 @@ const MAX_ERROR_LENGTH = 80;
 const NO_WORKER = 'no connected worker';
 const HEAD = ['DESTINATION', 'HELD', 'SINCE (UTC)', 'REASON', 'FAILURES', 'WAITING', 'NEXT PROBE (UTC)', 'LAST ERROR'] as const;
 
-/** Returns the origin of a URL. A worker URL is its own origin. Throws UsageError when it is invalid. */
+/** Returns the origin of a URL. A worker URL is its own origin. Throws UsageError if it is invalid. */
 function originOf(text: string): string {
   if (parseWorkerUrl(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : null;

@@ -21,9 +21,9 @@ const stopText = ({ stopReason, stopMessage }: Repair): string => {
 /** Formats the progress: `rep_... running: 120 of 500; 380 pending, 2 started, 118 succeeded`. */
 export function progressLine(repair: Repair): string {
   const { repairId, state, counts, undoUntil } = repair;
-  const started = counts.total - counts.pending;
+  const startedCount = counts.total - counts.pending;
   const undo = state === 'undo-window' && undoUntil !== null ? `; deletion starts at ${instant(undoUntil)}` : '';
-  return `${repairId} ${state}: ${started} of ${counts.total}; ${countsOf(repair) || 'nothing to do'}${undo}${stopText(repair)}`;
+  return `${repairId} ${state}: ${startedCount} of ${counts.total}; ${countsOf(repair) || 'nothing to do'}${undo}${stopText(repair)}`;
 }
 
 export function repairReport(screen: Screen, repair: Repair): string {
