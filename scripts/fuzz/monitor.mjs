@@ -1,4 +1,4 @@
-/** Measures stalls of the event loop of the server, into which `--import` loads it, and the CPU time that the server used in them. */
+/** Measures stalls of the event loop of the server, and the CPU time used in them. `--import` loads it into the server. */
 const INTERVAL_MS = 20;
 const MIN_STALL_MS = 200;
 

@@ -32,7 +32,7 @@ const { DEAD_LETTER_FILTERS } = await contract('filters/dead-letter-filters');
 const { MESSAGE_FILTERS } = await contract('filters/message-filters');
 const { CANCEL_FILTERS, RUN_FILTERS } = await contract('filters/run-filters');
 
-/** Returns a schema with some fields of an object. `replacements` has the schemas of fields for which the API accepts more types. */
+/** Returns a schema with some fields of an object. `replacements`: schemas of fields for which the API accepts more types. */
 function pick(schema, description, names, replacements = {}) {
   const properties = Object.fromEntries(names.map((name) => [name, replacements[name] ?? schema.properties[name]]));
   return { ...schema, description, properties, required: (schema.required ?? []).filter((name) => names.includes(name)) };

@@ -73,7 +73,7 @@ class SourceScanner {
     return index;
   }
 
-  /** Returns the position after the comment, string, template or regular expression that starts at `index`, or `index` if none does. */
+  /** Returns the position after the comment, string, template or regular expression that starts at `index`; if none, `index`. */
   endOfLiteral(index) {
     const { source } = this;
     const char = source[index];

@@ -20,8 +20,8 @@ function watchParent(end) {
 }
 
 /**
- * Runs a command until it ends. With `output: 'kept'` the output is returned, with `'shown'` it is printed. Signals are forwarded to the child,
- * which decides how to end.
+ * Runs a command until it ends. With `output: 'kept'` the output is returned, with `'shown'` it is printed. Signals are forwarded
+ * to the child, which decides how to end.
  *
  * @param {string} command
  * @param {readonly string[]} args

@@ -61,7 +61,7 @@ test('a suite file used by two test files counts for both', async () => {
   assert.deepEqual([...all.files.values()], [{ passed: 2, failed: 0, skipped: 0, durationMs: 4 }]);
 });
 
-test('two files run at once, then three; only one demanding file and one file that starts processes run at a time', async () => {
+test('two files run at once, then three; only one heavy file and one file that starts processes run at a time', async () => {
   const nodes = 'packages/a/src/end-to-end/nodes/ending.test.ts';
   const sources = [
     REAL,

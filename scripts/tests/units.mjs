@@ -1,4 +1,4 @@
-/** Groups test files into units that run in one process each, because starting Node and loading the server takes longer than most files. */
+/** Groups test files into units that run in one process each, because starting Node and loading the server is slow. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Imports } from './imports.mjs';

@@ -1,4 +1,4 @@
-/** Which test files share a process, and which ones a change affects. */
+/** The grouping of test files into processes, and the choice of those that a change affects. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

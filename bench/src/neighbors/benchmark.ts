@@ -21,7 +21,7 @@ const QUIET_CONNECTIONS = 512;
 const HOSTILE_SCRIPTS = ['./attacker.js', './endpoints.js'];
 
 export interface Benchmark {
-  /** Executes a run of the quiet account with a short sleep between two steps. Resolves with its duration in ms without the sleep. */
+  /** Executes a run of the quiet account that sleeps between two steps. Resolves with its duration in ms without the sleep. */
   quietRun(): Promise<number>;
   /** Sends an order to the hostile client. Resolves with the responses that it received. Rejects if the attack fails. */
   attack(order: Order['kind'], attack: string): Promise<Readonly<Record<string, number>>>;

@@ -92,7 +92,7 @@ function readImports(source: Source): readonly Import[] {
 
 /** A name or construct that code uses. */
 export interface Use {
-  /** A name such as `setTimeout`, a member such as `Date.now`, or `new Date()`, `new Promise`, `async`, `await`, `as unknown as`. */
+  /** A name such as `setTimeout`, a member such as `Date.now`, or `new Date()`, `new Promise`, `async` or a double cast. */
   readonly name: string;
   /** Offset of the name in the text. */
   readonly start: number;

@@ -37,7 +37,7 @@ export interface BackupOptions extends BackupParts {
 export interface BackupResult {
   readonly manifest: Manifest;
   /** Whether a running server made the copies. Otherwise, they were made from the files of a stopped server. */
-  readonly online: boolean;
+  readonly isOnline: boolean;
 }
 
 /** Syncs a file or directory to disk. */
@@ -61,7 +61,7 @@ async function copyAtRest({ dataDir, storeFile, ...options }: BackupOptions): Pr
 
 interface CopiedFiles {
   readonly files: Manifest['files'];
-  readonly online: boolean;
+  readonly isOnline: boolean;
   readonly manifestFields: Pick<Manifest, 'version' | 'beganAt' | 'endedAt' | 'schema' | 'counts'>;
 }
 
@@ -80,7 +80,7 @@ async function copyAndCheck(options: BackupOptions): Promise<CopiedFiles> {
       await sync(filePath(path));
       files.push({ path, bytes: (await stat(filePath(path))).size, sha256: await digestOf(filePath(path)) });
     }
-    return { files, online: serverCopy !== null, manifestFields: { version, beganAt, endedAt, schema, counts } };
+    return { files, isOnline: serverCopy !== null, manifestFields: { version, beganAt, endedAt, schema, counts } };
   } catch (error) {
     // A damaged copy is removed, so that it is not mistaken for a backup and the next attempt finds an empty directory.
     for (const path of writtenPaths) await rm(filePath(path), { force: true });
@@ -130,7 +130,7 @@ async function takePlain(options: BackupOptions): Promise<CopiedFiles> {
  */
 export async function takeBackup(options: BackupOptions): Promise<BackupResult> {
   const { to, secret } = options;
-  const { online } = secret ? await takeEncrypted(options, secret) : await takePlain(options);
+  const { isOnline } = secret ? await takeEncrypted(options, secret) : await takePlain(options);
   if (process.platform !== 'win32') await sync(to);
-  return { manifest: await readManifest(to), online };
+  return { manifest: await readManifest(to), isOnline };
 }

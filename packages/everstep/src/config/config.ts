@@ -7,7 +7,7 @@ import type { Region } from './regions.js';
 import { SECRET_FILE_VARIABLES } from './secret-files.js';
 import type { SecretKeys } from './secret-keys.js';
 import type { Mode, Setting } from './setting.js';
-import { CLIENT_VARIABLES, type Commits, type ListenAddress, SETTINGS, type StoreSetting } from './settings.js';
+import { CLIENT_VARIABLES, type CommitMode, type ListenAddress, SETTINGS, type StoreSetting } from './settings.js';
 import { readSignIn, type SignInSettings } from './sign-in-settings.js';
 import { readTracing, type TracingSettings } from './telemetry/tracing-settings.js';
 
@@ -34,7 +34,7 @@ export interface Config {
   /** URL at which workers reach this node; null if it has no address of its own. */
   readonly nodeUrl: string | null;
   /** Whether one transaction may contain writes of several queue instances; null if this depends on the database. */
-  readonly commits: Commits | null;
+  readonly commits: CommitMode | null;
   /** Absolute path; null if only the built-in plans are used. */
   readonly plansFile: string | null;
   /** Plan of instances that users other than the operator create; null for the default of the plans. */

@@ -40,9 +40,9 @@ const oneOf =
   };
 
 /** Whether one database transaction may contain writes of several queue instances. */
-export type Commits = 'together' | 'by-instance';
+export type CommitMode = 'together' | 'by-instance';
 
-function parseCommits(text: string): Commits {
+function parseCommitMode(text: string): CommitMode {
   if (text === 'together' || text === 'by-instance') return text;
   throw new Error('must be together or by-instance (for tables that are distributed by queue instance)');
 }
@@ -179,14 +179,14 @@ export const SETTINGS = Object.freeze({
     fallback: () => null,
     parse: parsePublicUrl,
   }),
-  commits: setting<Commits | null>({
+  commits: setting<CommitMode | null>({
     env: 'EVERSTEP_COMMITS',
     flag: '--commits <mode>',
     option: 'commits',
     help: 'together, or by-instance: each database transaction contains writes of only one queue instance',
     defaultText: 'by-instance if the tables are distributed, otherwise together',
     fallback: () => null,
-    parse: parseCommits,
+    parse: parseCommitMode,
   }),
   plansFile: setting<string | null>({
     env: 'EVERSTEP_PLANS_FILE',

@@ -20,7 +20,7 @@ import type { Foundation } from './foundation.js';
 
 export type Outgoing = ReturnType<typeof openOutgoing>;
 
-/** Creates everything that sends. `ownListeners` returns the addresses of this server, which `serve` refuses to call. */
+/** Creates the senders of requests and messages. `ownListeners` returns the addresses of this server, which `serve` refuses to call. */
 export function openOutgoing(
   base: Foundation,
   { authority }: AccountParts,

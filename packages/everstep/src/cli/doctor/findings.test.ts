@@ -1,4 +1,4 @@
-/** Every judgment of `everstep doctor`, from facts. */
+/** The findings that `everstep doctor` derives from facts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseConfig } from '../../config/config.js';

@@ -46,7 +46,7 @@ function certificateOf(socket: unknown): Certificate | null {
   return from && to ? { validFrom: Date.parse(from), validTo: Date.parse(to) } : null;
 }
 
-/** Sends a request. Never rejects. If `verifiesCertificate` is false, any certificate is accepted, for example at a local address. */
+/** Sends a request. Never rejects. Accepts any certificate, such as one of a local address, if `verifiesCertificate` is false. */
 export const probe: Probe = (url, { verifiesCertificate = true } = {}) =>
   new Promise((resolve) => {
     const fail = (error: Error) =>

@@ -87,7 +87,7 @@ type Selection =
   | { readonly dlqId: string }
   | { readonly filter: RequestFilters<typeof DEAD_LETTER_FILTERS> & { readonly count?: number } };
 
-/** Returns the selected dead letters. Several require --all, so that a forgotten id does not select everything. Throws UsageError. */
+/** Returns the selected dead letters. Throws UsageError unless either an id or --all is given. */
 function selectionOf(dlqId: string | undefined, command: Command): Selection {
   const options = command.opts<SelectionOptions>();
   const filter = filtersOf(DEAD_LETTER_FILTERS, command);

@@ -98,7 +98,7 @@ export function backupCommand(shell: Shell): Command {
       const to = resolve(shell.cwd, options.to);
       const { credentials, secretsKey } = options;
       const { takeBackup } = await import('../../../backup/taking.js');
-      const { manifest, online } = await takeBackup({
+      const { manifest, isOnline } = await takeBackup({
         dataDir,
         storeFile,
         to,
@@ -110,7 +110,7 @@ export function backupCommand(shell: Shell): Command {
       if (options.json) return screen.write(json(manifest));
       showManifest(shell, manifest);
       screen.write(
-        `Backed up ${online ? 'the running server' : 'the store of a stopped server'} to ${to}${manifest.encryption ? ', encrypted' : ''}. The backup contains secrets: protect it like the store.\n`,
+        `Backed up ${isOnline ? 'the running server' : 'the store of a stopped server'} to ${to}${manifest.encryption ? ', encrypted' : ''}. The backup contains secrets: protect it like the store.\n`,
       );
     });
 }
