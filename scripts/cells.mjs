@@ -1,4 +1,4 @@
-// Simulates queue instances made of cells: how evenly run ids fill the cells, and how many cells each operation touches.
+// Simulates queue instances that consist of cells. Prints how evenly run ids fill the cells, and how many each operation touches.
 // See docs/decisions/0041-statements-for-distributed-tables.md. Arguments: cells, runs, steps of a run.
 import { createHash } from 'node:crypto';
 
@@ -6,29 +6,29 @@ const [cells = 16, runs = 1_000_000, steps = 10] = process.argv.slice(2).map(Num
 
 /** Load of one operation of each kind per run, and the cells that it touches. */
 const OPERATIONS = [
-  { name: 'start of a run', perRun: 1, touched: 1 },
-  { name: 'step', perRun: steps, touched: 1 },
-  { name: 'failure or resume', perRun: 0.01, touched: 1 },
-  { name: 'notify with a run id', perRun: 0.1, touched: 1 },
-  { name: 'notify without a run id', perRun: 0.01, touched: cells },
-  { name: 'page of a list', perRun: 0.001, touched: cells },
+  { name: 'start of a run', perRun: 1, touchedCells: 1 },
+  { name: 'step', perRun: steps, touchedCells: 1 },
+  { name: 'failure or resume', perRun: 0.01, touchedCells: 1 },
+  { name: 'notify with a run id', perRun: 0.1, touchedCells: 1 },
+  { name: 'notify without a run id', perRun: 0.01, touchedCells: cells },
+  { name: 'page of a list', perRun: 0.001, touchedCells: cells },
 ];
 
 const cellOf = (runId) => createHash('sha256').update(runId).digest().readUInt32BE(0) % cells;
 
-const filled = new Array(cells).fill(0);
-for (let run = 0; run < runs; run++) filled[cellOf(`wfr_${run}`)]++;
+const runsPerCell = new Array(cells).fill(0);
+for (let run = 0; run < runs; run++) runsPerCell[cellOf(`wfr_${run}`)]++;
 const mean = runs / cells;
-const [least, most] = [Math.min(...filled), Math.max(...filled)];
+const [least, most] = [Math.min(...runsPerCell), Math.max(...runsPerCell)];
 process.stdout.write(`${runs} runs in ${cells} cells: ${(least / mean).toFixed(3)} to ${(most / mean).toFixed(3)} of the mean\n`);
 
-let [operations, touches] = [0, 0];
-for (const { name, perRun, touched } of OPERATIONS) {
+let [operations, totalTouches] = [0, 0];
+for (const { name, perRun, touchedCells } of OPERATIONS) {
   operations += perRun;
-  touches += perRun * touched;
-  process.stdout.write(`${name}: ${touched} ${touched === 1 ? 'cell' : 'cells'}\n`);
+  totalTouches += perRun * touchedCells;
+  process.stdout.write(`${name}: ${touchedCells} ${touchedCells === 1 ? 'cell' : 'cells'}\n`);
 }
-process.stdout.write(`fan-out: ${(touches / operations).toFixed(3)} cells for each operation\n`);
+process.stdout.write(`fan-out: ${(totalTouches / operations).toFixed(3)} cells for each operation\n`);
 const peak = (1e9 / 86_400) * 3;
 process.stdout.write(
   `a billion steps a day: ${Math.round(peak)} steps/s at the peak, ${Math.round(peak / cells)} in each cell\n`,

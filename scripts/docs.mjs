@@ -9,12 +9,12 @@ const SITE = join(ROOT, 'site');
 await main(async () => {
   const { node, env } = await prepare();
   const npm = npmCommand();
-  // Not `npm ci`: it rejects a lockfile that lacks optional packages of other platforms.
+  // `npm ci` would reject a lockfile that lacks optional packages of other platforms.
   const install = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const run = async (command, args) => (await runToEnd(command, args, { cwd: SITE, env })).code;
-  const installed = await run(npm.command, [...npm.args, ...install]);
-  if (installed !== 0) return installed;
-  const built = await run(node, ['build.mjs']);
-  if (built !== 0 || !process.argv.includes('--serve')) return built;
+  const installCode = await run(npm.command, [...npm.args, ...install]);
+  if (installCode !== 0) return installCode;
+  const buildCode = await run(node, ['build.mjs']);
+  if (buildCode !== 0 || !process.argv.includes('--serve')) return buildCode;
   return run(node, [join('node_modules', 'astro', 'bin', 'astro.mjs'), 'preview']);
 });

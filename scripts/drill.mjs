@@ -20,7 +20,7 @@ const READ_PLAN_MS = 5_000;
 const COMMAND_MS = 8_000;
 const BIN = join(import.meta.dirname, '../packages/everstep/dist/cli/bin.js');
 const DONE_TIMEOUT_MS = 600_000;
-const PARTS = ['alert', 'dashboard', 'command line'];
+const METHODS = ['alert', 'dashboard', 'command line'];
 
 /** Prints each step with the time since the start. */
 function startRecord() {
@@ -28,20 +28,20 @@ function startRecord() {
   const seconds = () => ((performance.now() - startedAt) / 1000).toFixed(1);
   let count = 0;
   return {
-    step(what) {
+    step(description) {
       count++;
-      console.log(`  ${String(count).padStart(2)}  ${seconds().padStart(6)} s  ${what}`);
+      console.log(`  ${String(count).padStart(2)}  ${seconds().padStart(6)} s  ${description}`);
     },
-    end: (what) => console.log(`${count} ${what}, ${seconds()} s`),
+    end: (description) => console.log(`${count} ${description}, ${seconds()} s`),
   };
 }
 
-/** Alerts about many failures: a rule for all workflows, so that one notice is about all dead letters. */
+/** Creates an alert rule for the failures of all workflows, so that one notice reports all dead letters. */
 async function startAlerts({ alerts }) {
-  const opened = [];
+  const dashboardUrls = [];
   const receiver = await listen((request, response) => {
     void json(request).then((notice) => {
-      if (notice.type === 'alert.opened') opened.push(notice.dashboardUrl);
+      if (notice.type === 'alert.opened') dashboardUrls.push(notice.dashboardUrl);
       response.writeHead(200).end();
     });
   });
@@ -50,8 +50,8 @@ async function startAlerts({ alerts }) {
   return {
     /** Resolves with the link of the notice. */
     async link() {
-      await until('a notice arrives', () => opened.length > 0);
-      return opened[0];
+      await until('a notice arrives', () => dashboardUrls.length > 0);
+      return dashboardUrls[0];
     },
     async stop() {
       await alerts.rules.delete('failures');
@@ -60,8 +60,8 @@ async function startAlerts({ alerts }) {
   };
 }
 
-/** `link`: the link of a notice, with which the repair starts instead of with the list. */
-async function inDashboard(page, link) {
+/** Repairs the runs in the dashboard. Starts at `link`, which is from a notice, or at the list if it is undefined. */
+async function repairInDashboard(page, link) {
   const record = startRecord();
   const click = async (button) => {
     await pause(CLICK_MS);
@@ -76,7 +76,7 @@ async function inDashboard(page, link) {
     await page.getByText('None selected: a repair applies to all that match the filters').waitFor();
   } else {
     await click(page.getByRole('link', { name: 'Dead letters' }).first());
-    // The rows contain the messages and the places in the code.
+    // The rows contain the messages and the positions in the code.
     await page.getByRole('grid', { name: 'Groups of dead letters' }).getByRole('row').nth(3).waitFor();
   }
   await pause(READ_GROUPS_MS);
@@ -85,15 +85,15 @@ async function inDashboard(page, link) {
   await page.getByRole('heading', { name: `Resume ${runs} dead letters` }).waitFor();
   await pause(READ_PLAN_MS);
   await click(page.getByRole('button', { name: /^Resume \d+/ }));
-  const rest = page.getByRole('button', { name: 'Continue', exact: true });
-  const done = page.getByText(`Done: ${runs} succeeded of ${runs}.`);
-  await rest.or(done).first().waitFor({ timeout: DONE_TIMEOUT_MS });
-  if (await rest.isVisible()) await click(rest);
-  await done.waitFor({ timeout: DONE_TIMEOUT_MS });
+  const continueButton = page.getByRole('button', { name: 'Continue', exact: true });
+  const doneText = page.getByText(`Done: ${runs} succeeded of ${runs}.`);
+  await continueButton.or(doneText).first().waitFor({ timeout: DONE_TIMEOUT_MS });
+  if (await continueButton.isVisible()) await click(continueButton);
+  await doneText.waitFor({ timeout: DONE_TIMEOUT_MS });
   record.end('clicks in the dashboard');
 }
 
-async function onCommandLine(harness) {
+async function repairOnCommandLine(harness) {
   const record = startRecord();
   const env = {
     ...process.env,
@@ -102,7 +102,7 @@ async function onCommandLine(harness) {
   };
   const run = async (...parameters) => {
     await pause(COMMAND_MS);
-    // Not synchronously: the workflows run in this process.
+    // The command runs asynchronously, because the workflows run in this process.
     const { code, output } = await outputOf([BIN, ...parameters], env);
     const command = parameters.join(' ');
     if (code !== 0) throw new Error(`"${command}" ended with ${code}: ${output}`);
@@ -126,24 +126,24 @@ async function outputOf(parameters, env) {
   return { code, output };
 }
 
-const opened = await openBrowser();
-if (opened.kind === 'missing') throw new Error(opened.missing);
-const harness = await DashboardHarness.open(opened.browser);
+const browserResult = await openBrowser();
+if (browserResult.kind === 'missing') throw new Error(browserResult.missing);
+const harness = await DashboardHarness.open(browserResult.browser);
 const incident = await Incident.open();
 try {
-  for (const part of PARTS) {
-    const alerts = part === 'alert' ? await startAlerts(harness.client) : null;
+  for (const method of METHODS) {
+    const alerts = method === 'alert' ? await startAlerts(harness.client) : null;
     incident.break();
     await incident.fail(harness.client, runs);
     incident.fix();
     const link = await alerts?.link();
     await alerts?.stop();
-    console.log(`${runs} dead letters, ${part}`);
-    if (part === 'command line') await onCommandLine(harness);
-    else await inDashboard((await harness.loggedIn()).page, link);
+    console.log(`${runs} dead letters, ${method}`);
+    if (method === 'command line') await repairOnCommandLine(harness);
+    else await repairInDashboard((await harness.loggedIn()).page, link);
   }
 } finally {
   await incident.stop();
   await harness.close();
-  await opened.browser.close();
+  await browserResult.browser.close();
 }

@@ -1,5 +1,5 @@
 // npm run test:failover [parts of names]: servers that Patroni and etcd manage fail over under load. Without these
-// programs the tests are skipped, with the reason.
+// programs, the tests are skipped, and the report states why.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

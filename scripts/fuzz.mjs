@@ -6,7 +6,7 @@ const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '10000' },
     seed: { type: 'string', default: '1' },
-    // Starts at this request; with --requests 1 only this one is sent.
+    // Number of the first request. With --requests 1, only this request is sent.
     from: { type: 'string', default: '0' },
     heap: { type: 'string', default: '256' },
   },

@@ -45,33 +45,33 @@ async function runOn(node) {
   const data = mkdtempSync(join(directory, 'data-'));
   const envFile = join(data, 'service.env');
   const args = ['node_modules/everstep/bin/everstep.js', 'dev', '--no-demo', '--port', '0', '--data-dir', data];
-  const service = spawn(node, [...args, '--write-env-file', envFile], { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const server = spawn(node, [...args, '--write-env-file', envFile], { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
-  for (const stream of [service.stdout, service.stderr]) stream.on('data', (chunk) => (output += chunk));
+  for (const stream of [server.stdout, server.stderr]) stream.on('data', (chunk) => (output += chunk));
   try {
     const deadline = Date.now() + START_TIMEOUT_MS;
     let text = '';
     while (text === '') {
-      if (service.exitCode !== null || Date.now() > deadline) throw new Error(`the server did not start:\n${output}`);
+      if (server.exitCode !== null || Date.now() > deadline) throw new Error(`the server did not start:\n${output}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
       try {
         text = readFileSync(envFile, 'utf8');
       } catch {}
     }
-    const written = Object.fromEntries(
+    const environment = Object.fromEntries(
       text
         .trim()
         .split('\n')
         .map((line) => line.split(/=(.*)/s, 2)),
     );
-    const page = await fetch(`${written.EVERSTEP_URL}/`);
+    const page = await fetch(`${environment.EVERSTEP_URL}/`);
     if (!(await page.text()).includes('<script')) throw new Error('the package does not contain the dashboard');
-    const output = run(node, ['app.js'], { env: { ...env, ...written } });
+    const output = run(node, ['app.js'], { env: { ...env, ...environment } });
     if (output !== '42 object function') throw new Error(`the workflow returned ${output}`);
   } finally {
-    const ended = new Promise((resolve) => service.once('exit', resolve));
-    service.kill('SIGTERM');
-    await ended;
+    const exited = new Promise((resolve) => server.once('exit', resolve));
+    server.kill('SIGTERM');
+    await exited;
   }
 }
 
@@ -81,14 +81,14 @@ try {
   const version = JSON.parse(readFileSync(join(ROOT, 'packages/everstep/package.json'), 'utf8')).version;
   const archives = [`./everstep-sdk-${version}.tgz`, `./everstep-${version}.tgz`];
   writeFileSync(join(directory, 'package.json'), '{"name":"app","private":true,"type":"module"}');
-  const own = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).devDependencies;
+  const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   run('npm', [
     'install',
     '--no-audit',
     '--no-fund',
     ...archives,
-    `typescript@${own.typescript}`,
-    `@types/node@${own['@types/node']}`,
+    `typescript@${devDependencies.typescript}`,
+    `@types/node@${devDependencies['@types/node']}`,
   ]);
   writeFileSync(join(directory, 'app.ts'), APP);
   for (const [module, resolution] of [
@@ -100,9 +100,9 @@ try {
     run('npx', ['tsc', ...options, '--module', module, '--moduleResolution', resolution, 'app.ts']);
     console.log(`types: ${resolution} passed`);
   }
-  const brought = join(directory, 'oldest');
-  run('npm', ['install', '--no-audit', '--no-fund', '--prefix', brought, `node@${oldest}`]);
-  for (const node of [join(brought, 'node_modules/node/bin/node'), process.execPath]) {
+  const nodePrefix = join(directory, 'oldest');
+  run('npm', ['install', '--no-audit', '--no-fund', '--prefix', nodePrefix, `node@${oldest}`]);
+  for (const node of [join(nodePrefix, 'node_modules/node/bin/node'), process.execPath]) {
     await runOn(node);
     console.log(`server and workflow on Node ${run(node, ['--version'])}: passed`);
   }

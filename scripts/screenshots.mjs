@@ -18,52 +18,52 @@ const DAY_MS = 24 * HOUR_MS;
 const START_HOUR = 3;
 
 const PAGES = [
-  { name: 'dead-letters', themes: ['light', 'dark'], path: () => 'dead-letters', shown: 'No groups selected' },
-  { name: 'run', themes: ['light'], path: ({ run }) => `runs/${run}`, shown: 'cooling-off period' },
+  { name: 'dead-letters', themes: ['light', 'dark'], path: () => 'dead-letters', readyText: 'No groups selected' },
+  { name: 'run', themes: ['light'], path: ({ run }) => `runs/${run}`, readyText: 'cooling-off period' },
 ];
 
-/** Triggers the orders of one hour: the payment service fails from the 8th to the 15th hour, one template is always missing. */
-async function triggerHour(service, urls, hour) {
+/** Triggers the orders of one hour. The payment service fails from hour 8 to hour 15, and one template is always missing. */
+async function triggerHour(testService, urls, hour) {
   const fault = (n) => (hour >= 8 && hour <= 15 && n % 2 === 0 ? 'charge' : hour > 11 && n % 5 === 1 ? 'ship' : undefined);
   for (let n = 0; n < 12; n++) {
     const id = hour * 12 + n;
     const fails = n === 3 && hour % 3 === 0 ? 'mail' : fault(n);
     const url = fails === 'mail' || n % 4 === 3 ? urls.refund : urls.checkout;
-    await service.client.trigger(url, {
+    await testService.client.trigger(url, {
       body: { id, ...(fails ? { fails } : {}), customer: {} },
       retries: 0,
       labels: [n % 3 === 0 ? 'eu' : 'us'],
     });
   }
-  await service.advance('1h');
+  await testService.advance('1h');
 }
 
 /** Creates the data and returns the id of a run that has succeeded. */
-async function makeData(service, urls) {
-  const { now } = await service.settle();
-  await service.advanceTo(Math.ceil(now / DAY_MS) * DAY_MS + START_HOUR * HOUR_MS);
-  for (let hour = 0; hour < HOURS; hour++) await triggerHour(service, urls, hour);
-  const { dlq } = service.client;
+async function createData(testService, urls) {
+  const { now } = await testService.settle();
+  await testService.advanceTo(Math.ceil(now / DAY_MS) * DAY_MS + START_HOUR * HOUR_MS);
+  for (let hour = 0; hour < HOURS; hour++) await triggerHour(testService, urls, hour);
+  const { dlq } = testService.client;
   const { groups } = await dlq.groups();
   const [assignee] = await dlq.assignees();
   for (const { fingerprint, message } of groups) {
     if (message.includes('payment')) await dlq.assignGroup(fingerprint, assignee ?? null);
     if (message.includes('payment')) await dlq.addGroupNote(fingerprint, 'The payment provider was down until 15:00. Fixed.');
-    if (message.includes('template')) await dlq.snoozeGroup(fingerprint, (await service.now()) + 3 * DAY_MS);
+    if (message.includes('template')) await dlq.snoozeGroup(fingerprint, (await testService.now()) + 3 * DAY_MS);
   }
-  const { workflowRunId } = await service.triggerAndSettle(urls.checkout, {
+  const { workflowRunId } = await testService.triggerAndSettle(urls.checkout, {
     body: { id: 4711, customer: { address: { street: 'Main Street' } } },
     runId: 'order-4711',
   });
-  await service.advance('2h');
+  await testService.advance('2h');
   return workflowRunId;
 }
 
-async function photograph(browser, process, service, run) {
-  const now = await service.now();
+async function takeScreenshots(browser, serverProcess, testService, run) {
+  const now = await testService.now();
   for (const theme of ['light', 'dark']) {
     const context = await browser.newContext({
-      baseURL: process.env.get('EVERSTEP_MANAGEMENT_URL'),
+      baseURL: serverProcess.env.get('EVERSTEP_MANAGEMENT_URL'),
       viewport: VIEWPORT,
       colorScheme: theme,
       reducedMotion: 'reduce',
@@ -73,11 +73,11 @@ async function photograph(browser, process, service, run) {
     const page = await context.newPage();
     await page.clock.setFixedTime(now);
     await page.goto('/');
-    await new Window(page).logIn(process.env.get('EVERSTEP_ADMIN_EMAIL'), process.env.get('EVERSTEP_ADMIN_API_KEY'));
+    await new Window(page).logIn(serverProcess.env.get('EVERSTEP_ADMIN_EMAIL'), serverProcess.env.get('EVERSTEP_ADMIN_API_KEY'));
     const [, , instance] = new URL(page.url()).pathname.split('/');
-    for (const { name, path, shown } of PAGES.filter(({ themes }) => themes.includes(theme))) {
+    for (const { name, path, readyText } of PAGES.filter(({ themes }) => themes.includes(theme))) {
       await page.goto(`/q/${instance}/${path({ run })}`);
-      await page.getByText(shown).first().waitFor();
+      await page.getByText(readyText).first().waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
       await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
       const file = join(IMAGES, `${name}-${theme}.png`);
@@ -93,22 +93,22 @@ async function photograph(browser, process, service, run) {
 // Paths in stack traces are relative to the working directory.
 process.chdir(import.meta.dirname);
 await mkdir(IMAGES, { recursive: true });
-const opened = await openBrowser();
-if (opened.kind === 'missing') throw new Error(opened.missing);
+const browserResult = await openBrowser();
+if (browserResult.kind === 'missing') throw new Error(browserResult.missing);
 const server = await ServiceProcess.create({ EVERSTEP_VIRTUAL_CLOCK: '1' });
 let worker;
 try {
   await server.start();
   const connection = { url: server.env.get('EVERSTEP_URL'), token: server.env.get('EVERSTEP_TOKEN') };
-  const service = connectTestService(connection);
+  const testService = connectTestService(connection);
   worker = connect({
     ...{ app: 'shop', workflows: { checkout, refund }, version: '1.4.2', host: 'shop-1', drainOn: [] },
     ...{ baseUrl: connection.url, token: connection.token },
   });
   await worker.connected;
-  await photograph(opened.browser, server, service, await makeData(service, worker.urls));
+  await takeScreenshots(browserResult.browser, server, testService, await createData(testService, worker.urls));
 } finally {
   await worker?.close();
   await server.dispose();
-  await opened.browser.close();
+  await browserResult.browser.close();
 }

@@ -7,20 +7,20 @@ import { parseArgs } from 'node:util';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'packages/everstep/dist');
-const nodes = readdirSync(join(dist, 'end-to-end/nodes')).filter((name) => name.endsWith('.test.js'));
+const nodeTests = readdirSync(join(dist, 'end-to-end/nodes')).filter((name) => name.endsWith('.test.js'));
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: { via: { type: 'string', default: 'any' } },
 });
 if (!['any', 'connection'].includes(options.via)) throw new Error('--via must be "connection"');
 const testFile = (name) => join(dist, `${name}.test.js`);
-const overConnections = ['simulation/connections/connections', 'end-to-end/durability/worker-crash'].map(testFile);
-const others = [
+const connectionTests = ['simulation/connections/connections', 'end-to-end/durability/worker-crash'].map(testFile);
+const otherTests = [
   ...['simulation/simulation', 'runtime/gates/properties', 'end-to-end/nodes-consistency'].map(testFile),
-  ...nodes.map((name) => join(dist, 'end-to-end/nodes', name)),
+  ...nodeTests.map((name) => join(dist, 'end-to-end/nodes', name)),
 ];
-const files = options.via === 'connection' ? overConnections : [...overConnections, ...others];
-const more = {
+const files = options.via === 'connection' ? connectionTests : [...connectionTests, ...otherTests];
+const largeScale = {
   SIMULATION_SEEDS: '1000',
   WORKER_CRASH_KILLS: '60',
   NODES_TEST_RUNS: '2000',
@@ -39,7 +39,7 @@ for (let round = 1; round <= rounds; round++) {
   const args = ['--test', '--test-concurrency=1', '--test-reporter=spec', ...files];
   const { status } = spawnSync(process.execPath, args, {
     stdio: 'inherit',
-    env: { EVERSTEP_SOAK: '1', ...more, ...process.env },
+    env: { EVERSTEP_SOAK: '1', ...largeScale, ...process.env },
   });
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -1,5 +1,5 @@
 // npm run test:starters: copies each starter, installs it with a packed SDK as a user does, and runs its workflow on Everstep.
-// Needs the npm registry; takes minutes. Arguments: names of starters; default all.
+// Requires the npm registry and takes minutes. Arguments: names of starters (default: all).
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,12 +26,12 @@ function useArchive(directory, archive) {
   return manifest;
 }
 
-async function checkStarter(name, { directory, archive, service }) {
+async function checkStarter(name, { directory, archive, server }) {
   copyStarter(name, directory);
   const { scripts } = useArchive(directory, archive);
   run('npm', ['install', '--no-audit', '--no-fund'], { cwd: directory });
-  writeEnvironment(directory, service);
-  for (const script of ['check', 'build'].filter((each) => scripts[each])) {
+  writeEnvironment(directory, server);
+  for (const script of ['check', 'build'].filter((script) => scripts[script])) {
     run('npm', ['run', script], { cwd: directory, env: { ...cleanEnvironment(), NEXT_TELEMETRY_DISABLED: '1' } });
     console.log(`${name}: the script ${script} passed`);
   }
@@ -47,20 +47,20 @@ await main(async () => {
   const names = process.argv.length > 2 ? process.argv.slice(2) : STARTER_NAMES;
   const root = mkdtempSync(join(tmpdir(), 'everstep-starters-'));
   let failed = 0;
-  let service;
+  let server;
   try {
     const archive = packSdk(root);
-    service = await startEverstep(root);
+    server = await startEverstep(root);
     for (const name of names) {
       try {
-        await checkStarter(name, { directory: join(root, name), archive, service });
+        await checkStarter(name, { directory: join(root, name), archive, server });
       } catch (error) {
         failed++;
         console.error(`${name} failed: ${error.message}`);
       }
     }
   } finally {
-    await service?.stop();
+    await server?.stop();
     rmSync(root, { recursive: true, force: true, maxRetries: 3 });
   }
   console.log(`${names.length - failed} passed, ${failed} failed`);

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { runToEnd } from './setup/child.mjs';
 import { main, prepare, ROOT } from './setup/index.mjs';
-import { timed } from './setup/report.mjs';
+import { runStep } from './setup/report.mjs';
 
 await main(async () => {
   const args = process.argv.slice(2);
@@ -17,13 +17,13 @@ await main(async () => {
   }
   const { node, env } = prepared;
   const biome = join(ROOT, 'node_modules', '@biomejs', 'biome', 'bin', 'biome');
-  const style = await timed('Checking style', () =>
+  const style = await runStep('Checking style', () =>
     runToEnd(node, [biome, 'check', '--colors=off'], { cwd: ROOT, env, output: 'kept' }),
   );
   let failedBefore = style.code === 0 ? 0 : 1;
   if (style.code !== 0) console.error(style.output);
   if (args.includes('--quick')) {
-    const language = await timed('Checking the language', () =>
+    const language = await runStep('Checking the language', () =>
       runToEnd(node, [join(ROOT, 'scripts', 'language.mjs')], { cwd: ROOT, env, output: 'kept' }),
     );
     if (language.code !== 0) console.error(language.output);

@@ -1,4 +1,4 @@
-/** Child processes of the benchmark. */
+/** Starts and stops the child processes of the benchmark. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,18 +11,18 @@ export interface LaunchOptions {
   readonly env: Readonly<Record<string, string>>;
   /** File for the output. */
   readonly logFile: string;
-  /** Open a channel for messages to this process. */
-  readonly channel?: boolean;
+  /** Whether to open a channel for messages to this process. */
+  readonly hasChannel?: boolean;
 }
 
-/** Starts Node with the given arguments. The environment contains no Everstep settings except the given ones. */
-export function launch({ args, env, logFile, channel = false }: LaunchOptions): ChildProcess {
+/** Starts Node with the arguments. The environment contains only the Everstep settings in `env`. */
+export function launch({ args, env, logFile, hasChannel = false }: LaunchOptions): ChildProcess {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
   const log = openSync(logFile, 'w');
   try {
     return spawn(process.execPath, args, {
       env: { ...inherited, NODE_ENV: 'production', ...env },
-      stdio: ['ignore', log, log, ...(channel ? (['ipc'] as const) : [])],
+      stdio: ['ignore', log, log, ...(hasChannel ? (['ipc'] as const) : [])],
     });
   } finally {
     closeSync(log);
@@ -43,22 +43,22 @@ export function processId(child: ChildProcess): number {
   return child.pid;
 }
 
-/** Waits until `check` returns a value, as long as the process is running. */
-export async function untilReady<T>(
-  what: string,
+/** Waits until `check` returns a value. Rejects with the end of the log if the process ends or 30 seconds pass. */
+export async function untilReady<Value>(
+  processName: string,
   child: ChildProcess,
   logFile: string,
-  check: () => T | undefined | Promise<T | undefined>,
-): Promise<T> {
+  check: () => Value | undefined | Promise<Value | undefined>,
+): Promise<Value> {
   const deadline = performance.now() + 30_000;
   for (;;) {
     const value = await check();
     if (value !== undefined) return value;
-    const ended = child.exitCode !== null || child.signalCode !== null;
-    if (ended || performance.now() > deadline) {
+    const hasEnded = child.exitCode !== null || child.signalCode !== null;
+    if (hasEnded || performance.now() > deadline) {
       const tail = readFileSync(logFile, 'utf8').slice(-LOG_TAIL_LENGTH);
       throw new Error(
-        `${what} ${ended ? `ended with ${child.exitCode ?? child.signalCode}` : 'was not ready after 30 s'}:\n${tail}`,
+        `${processName} ${hasEnded ? `ended with ${child.exitCode ?? child.signalCode}` : 'was not ready after 30 s'}:\n${tail}`,
       );
     }
     await pause(20);

@@ -9,29 +9,29 @@ export type WorkflowName = 'seq' | 'fan' | 'wait';
 
 /** Requests to the server under test and its worker. */
 export interface EngineClient {
-  /** Triggers a run and waits for its result. Rejects when the result is wrong. */
+  /** Triggers a run and waits for its result. Rejects if the result is wrong. */
   run(workflow: WorkflowName, steps: number): Promise<void>;
-  /** Resolves when the run is durable. */
+  /** Triggers a run. Resolves when it is durable. */
   trigger(workflow: WorkflowName, steps: number, settings?: Readonly<Record<string, string>>): Promise<void>;
-  /** Returns how many runs wait for the event, at most 1,000. */
+  /** Returns the number of runs that wait for the event, at most 1,000. */
   waiters(event: string): Promise<number>;
-  /** Resolves with the number of notified runs. */
+  /** Notifies the runs that wait for the event. Resolves with their number. */
   notify(event: string): Promise<number>;
   /** Sends a request for a flow control key. */
   flowControl(key: string, action: 'pause' | 'resume'): Promise<void>;
   /** Returns the number of waiting deliveries of the key. */
   waitListSize(key: string): Promise<number>;
-  resetDone(): Promise<void>;
-  /** Number of runs finished since the reset. */
-  done(): Promise<number>;
+  resetFinishedRuns(): Promise<void>;
+  /** Returns the number of runs finished since the reset. */
+  finishedRuns(): Promise<number>;
   close(): Promise<void>;
 }
 
 export interface EngineClientOptions extends Pick<Options, 'limitS' | 'sdk'> {
-  /** One per node. */
+  /** URLs of the nodes. */
   readonly urls: readonly string[];
   readonly token: string;
-  /** URL of the worker, below which its workflows are. */
+  /** URL of the worker, to which the paths of its workflows are added. */
   readonly workerUrl: string;
   readonly controlUrl: string;
 }
@@ -45,10 +45,10 @@ const lengthOf = (body: unknown): number => (Array.isArray(body) ? body.length :
 /** Sends requests to the nodes in turn. */
 function createNodesClient(urls: readonly string[]): Pick<JsonClient, 'send' | 'close'> {
   const nodes = urls.map((url) => new JsonClient(url, CLIENT_CONNECTIONS));
-  let turn = 0;
+  let requestCount = 0;
   return {
     send(...request) {
-      const node = nodes[turn++ % nodes.length];
+      const node = nodes[requestCount++ % nodes.length];
       if (!node) throw new Error('no node exists');
       return node.send(...request);
     },
@@ -62,30 +62,30 @@ export function createEngineClient({ urls, token, workerUrl, controlUrl, sdk, li
   const api = createNodesClient(urls);
   const control = new JsonClient(controlUrl, 1);
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  /** Sends a request in the dialect of the worker, whose endpoint is a workflow. */
-  const starting = sdk === 'upstash' ? { ...headers, 'upstash-workflow-sdk-version': '1' } : headers;
-  const waiting = { ...headers, 'svc-wait-for-result': `${limitS}s` };
+  // Triggers are sent in the dialect of the worker.
+  const triggerHeaders = sdk === 'upstash' ? { ...headers, 'upstash-workflow-sdk-version': '1' } : headers;
+  const resultHeaders = { ...headers, 'svc-wait-for-result': `${limitS}s` };
   const pathOf = (workflow: WorkflowName): string => `/v2/trigger/${encodeURIComponent(`${workerUrl}/${workflow}`)}`;
   const paths = { seq: pathOf('seq'), fan: pathOf('fan'), wait: pathOf('wait') };
 
   return {
     async run(workflow, steps) {
       const payload = JSON.stringify({ n: steps });
-      let { status, body } = await api.send('POST', paths[workflow], sdk === 'upstash' ? starting : waiting, payload);
+      let { status, body } = await api.send('POST', paths[workflow], sdk === 'upstash' ? triggerHeaders : resultHeaders, payload);
       if (sdk === 'upstash') {
         // This dialect has no trigger that waits for the result.
         const runId = encodeURIComponent(String(fieldOf(body, 'workflowRunId')));
         ({ status, body } = await api.send('GET', `/v2/workflows/runs/${runId}/result?timeout=${limitS}s`, headers));
       }
-      const succeeded = status === 200 && fieldOf(body, 'workflowState') === 'RUN_SUCCESS';
-      if (succeeded && fieldOf(fieldOf(body, 'result'), 'steps') === steps) return;
+      const hasSucceeded = status === 200 && fieldOf(body, 'workflowState') === 'RUN_SUCCESS';
+      if (hasSucceeded && fieldOf(fieldOf(body, 'result'), 'steps') === steps) return;
       const id = encodeURIComponent(String(fieldOf(body, 'workflowRunId')));
       const { body: log } = await api.send('GET', `/v2/workflows/logs?workflowRunId=${id}`, headers);
-      const shown = JSON.stringify(log).slice(0, MAX_SHOWN_LOG_LENGTH);
-      throw new Error(`a run of ${steps} steps did not succeed within ${limitS} s: ${shown}`);
+      const logText = JSON.stringify(log).slice(0, MAX_SHOWN_LOG_LENGTH);
+      throw new Error(`a run of ${steps} steps did not succeed within ${limitS} s: ${logText}`);
     },
     async trigger(workflow, steps, settings = {}) {
-      await api.send('POST', paths[workflow], { ...starting, ...settings }, JSON.stringify({ n: steps }));
+      await api.send('POST', paths[workflow], { ...triggerHeaders, ...settings }, JSON.stringify({ n: steps }));
     },
     async waiters(event) {
       return lengthOf((await api.send('GET', `/v2/waiters/${event}`, headers)).body);
@@ -99,10 +99,10 @@ export function createEngineClient({ urls, token, workerUrl, controlUrl, sdk, li
     async waitListSize(key) {
       return Number(fieldOf((await api.send('GET', `/v2/flowControl/${key}`, headers)).body, 'waitListSize'));
     },
-    async resetDone() {
+    async resetFinishedRuns() {
       await control.send('POST', '/reset', {});
     },
-    async done() {
+    async finishedRuns() {
       const { body } = await control.send('GET', '/done', {});
       return Number(fieldOf(body, 'done'));
     },

@@ -1,4 +1,4 @@
-/** The server under test and its worker, as separate processes. This process is their client. */
+/** Starts the server under test and its worker as separate processes. This process is their client. */
 import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,23 +10,23 @@ import { createEngineClient, type EngineClient } from './engine-client.js';
 import { CHECKPOINT_VARIABLE, type ChangedServer, type Options, type Sdk, type Transport } from './options.js';
 import type { WorkerReady } from './worker.js';
 
-export const SERVICE_BIN = fileURLToPath(new URL('../../packages/everstep/dist/cli/bin.js', import.meta.url));
+export const SERVER_BIN = fileURLToPath(new URL('../../packages/everstep/dist/cli/bin.js', import.meta.url));
 const WORKERS = {
   everstep: fileURLToPath(new URL('./worker.js', import.meta.url)),
   upstash: fileURLToPath(new URL('./published-worker.js', import.meta.url)),
 };
-export const QUIET_NODE = '--disable-warning=ExperimentalWarning';
-/** Directory for CPU profiles of the server; none by default. */
+export const QUIET_FLAG = '--disable-warning=ExperimentalWarning';
+/** Directory for CPU profiles of the server; undefined if none are written. */
 const PROFILE_DIRECTORY = process.env.EVERSTEP_BENCH_PROFILE;
-export const PROFILE = PROFILE_DIRECTORY ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE_DIRECTORY}`] : [];
+export const PROFILE_FLAGS = PROFILE_DIRECTORY ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE_DIRECTORY}`] : [];
 
 export interface Engine extends Omit<EngineClient, 'close'> {
-  /** One per node. */
+  /** Process ids of the nodes. */
   readonly serverPids: readonly number[];
   /** Process id of a database server started for the measurement. */
   readonly databasePids: readonly number[];
   readonly workerPid: number;
-  /** For further workers. */
+  /** URL and token for further workers. */
   readonly connection: { readonly baseUrl: string; readonly token: string };
   stop(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export function readEnvFile(path: string): Readonly<Record<string, string>> | un
   return Object.fromEntries(pairs);
 }
 
-export function required(env: Readonly<Record<string, string>>, name: string): string {
+export function requireVariable(env: Readonly<Record<string, string>>, name: string): string {
   const value = env[name];
   if (!value) throw new Error(`the env file of the server has no ${name}`);
   return value;
@@ -56,90 +56,91 @@ export function isWorkerReady(message: unknown): message is WorkerReady {
   return typeof message === 'object' && message !== null && 'url' in message && 'controlUrl' in message;
 }
 
-/** Environment of an app. Without the keys, signatures are not verified. */
+/** Returns the environment of the worker. Without the keys, it does not verify signatures. */
 function workerEnv(
   env: Readonly<Record<string, string>>,
   { sdk, verify, via }: { readonly sdk: Sdk; readonly verify: boolean; readonly via: Transport },
 ): Readonly<Record<string, string>> {
-  const names = (...these: readonly string[]) => Object.fromEntries(these.map((name) => [name, required(env, name)]));
+  const names = (...variables: readonly string[]) =>
+    Object.fromEntries(variables.map((name) => [name, requireVariable(env, name)]));
   if (via === 'connection') return { ...names('EVERSTEP_URL', 'EVERSTEP_TOKEN'), EVERSTEP_BENCH_VIA: via };
   if (sdk === 'everstep') return verify ? names('EVERSTEP_CURRENT_SIGNING_KEY', 'EVERSTEP_NEXT_SIGNING_KEY') : {};
   const keys = verify ? names('QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY') : {};
   return { ...names('QSTASH_URL', 'QSTASH_TOKEN'), ...keys };
 }
 
-const UNCHANGED: ChangedServer = { against: null, settings: {} };
+const SAME_SERVER: ChangedServer = { against: null, settings: {} };
 
 export type EngineOptions = Pick<Options, 'verify' | 'limitS' | 'sdk' | 'via' | 'checkpoint' | 'store' | 'nodes' | 'database'>;
 
-export async function startEngine(options: EngineOptions, changed: ChangedServer = UNCHANGED): Promise<Engine> {
-  const { verify, limitS, sdk, via, store, nodes, checkpoint, database: given } = options;
+export async function startEngine(options: EngineOptions, changed: ChangedServer = SAME_SERVER): Promise<Engine> {
+  const { verify, limitS, sdk, via, store, nodes, checkpoint, database: existingUrl } = options;
   const directory = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
   const children: ChildProcess[] = [];
   let client: EngineClient | null = null;
   let database: BenchDatabase | null = null;
-  const end = async (): Promise<void> => {
+  const stopAll = async (): Promise<void> => {
     await client?.close();
     await Promise.all(children.map(stop));
     await database?.stop();
     rmSync(directory, { recursive: true, force: true });
   };
   try {
-    if (store === 'postgres') database = await openDatabase(given);
-    const shared: Readonly<Record<string, string>> = database === null ? {} : { EVERSTEP_STORE: database.url };
+    if (store === 'postgres') database = await openDatabase(existingUrl);
+    const storeSettings: Readonly<Record<string, string>> = database === null ? {} : { EVERSTEP_STORE: database.url };
     const dataDir = (index: number): string => join(directory, `data-${index}`);
-    const services: ChildProcess[] = [];
+    const servers: ChildProcess[] = [];
     const startNode = async (index: number): Promise<Readonly<Record<string, string>>> => {
       // Only one node issues credentials.
       if (index > 0) cpSync(dataDir(0), dataDir(index), { recursive: true });
       const envFile = join(directory, `service-${index}.env`);
       const logFile = join(directory, `service-${index}.log`);
       const addresses = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: dataDir(index), EVERSTEP_ENV_FILE: envFile };
-      const service = launch({
-        args: [QUIET_NODE, ...PROFILE, changed.against ?? SERVICE_BIN, 'dev'],
-        env: { EVERSTEP_DEMO: '0', ...addresses, ...shared, ...changed.settings },
+      const server = launch({
+        args: [QUIET_FLAG, ...PROFILE_FLAGS, changed.against ?? SERVER_BIN, 'dev'],
+        env: { EVERSTEP_DEMO: '0', ...addresses, ...storeSettings, ...changed.settings },
         logFile,
       });
-      children.push(service);
-      services.push(service);
-      return untilReady('the server', service, logFile, () => readEnvFile(envFile));
+      children.push(server);
+      servers.push(server);
+      return untilReady('the server', server, logFile, () => readEnvFile(envFile));
     };
     const env = await startNode(0);
-    const urls = [required(env, 'EVERSTEP_URL')];
-    for (let index = 1; index < nodes; index++) urls.push(required(await startNode(index), 'EVERSTEP_URL'));
+    const urls = [requireVariable(env, 'EVERSTEP_URL')];
+    for (let index = 1; index < nodes; index++) urls.push(requireVariable(await startNode(index), 'EVERSTEP_URL'));
 
     const workerLog = join(directory, 'worker.log');
     const worker = launch({
-      args: [QUIET_NODE, WORKERS[sdk]],
+      args: [QUIET_FLAG, WORKERS[sdk]],
       env: { ...workerEnv(env, { sdk, verify, via }), [CHECKPOINT_VARIABLE]: String(checkpoint) },
       logFile: workerLog,
-      channel: true,
+      hasChannel: true,
     });
     children.push(worker);
-    let announced: WorkerReady | undefined;
+    let workerReady: WorkerReady | undefined;
     worker.on('message', (message) => {
-      if (isWorkerReady(message)) announced = message;
+      if (isWorkerReady(message)) workerReady = message;
     });
-    const ready = await untilReady('the worker', worker, workerLog, () => announced);
+    const ready = await untilReady('the worker', worker, workerLog, () => workerReady);
 
     client = createEngineClient({
       urls,
-      token: required(env, 'EVERSTEP_TOKEN'),
+      token: requireVariable(env, 'EVERSTEP_TOKEN'),
       workerUrl: ready.url,
       controlUrl: ready.controlUrl,
       sdk,
       limitS,
     });
     return {
-      serverPids: services.map(processId),
+      serverPids: servers.map(processId),
       databasePids: database?.pids ?? [],
       workerPid: processId(worker),
-      connection: { baseUrl: required(env, 'EVERSTEP_URL'), token: required(env, 'EVERSTEP_TOKEN') },
+      connection: { baseUrl: requireVariable(env, 'EVERSTEP_URL'), token: requireVariable(env, 'EVERSTEP_TOKEN') },
       ...client,
-      stop: end,
+      stop: stopAll,
     };
   } catch (error) {
-    await end();
+    await stopAll();
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** Keep-alive JSON over undici's Pool: the benchmark's client must cost as little as it can. */
+/** A JSON client with keep-alive connections of undici's Pool, so that the client of the benchmark costs as little as possible. */
 import { Pool } from 'undici';
 
 export interface JsonResponse {
@@ -21,7 +21,8 @@ export class JsonClient {
   ): Promise<JsonResponse> {
     const response = await this.pool.request({ method, path, headers, ...(body === undefined ? {} : { body }) });
     const text = await response.body.text();
-    if (response.statusCode >= 300) throw new Error(`${method} ${path} answered ${response.statusCode}: ${text.slice(0, 300)}`);
+    if (response.statusCode >= 300)
+      throw new Error(`${method} ${path} returned status ${response.statusCode}: ${text.slice(0, 300)}`);
     return { status: response.statusCode, body: JSON.parse(text) };
   }
 

@@ -4,34 +4,34 @@ import { memoryOf } from './meter.js';
 import { type Measurable, type Options, parseOptions, USAGE, UsageError } from './options.js';
 import { comparePairs } from './pairs.js';
 import { writeTable } from './table.js';
-import { type Report, WORK } from './workloads.js';
+import { type Report, WORKLOAD_FUNCTIONS } from './workloads.js';
 
 const MAX_ERROR_LENGTH = 2_000;
 
-function memoryOfBoth(engine: Engine): Report {
+function memoryOfProcesses(engine: Engine): Report {
   return { server: memoryOf(engine.serverPids), worker: memoryOf([engine.workerPid]) };
 }
 
-/** Prints nothing; failures are in the report. */
-async function measured(options: Measurable): Promise<Report> {
+/** Measures a workload. A failure is in the report. */
+async function measureWorkload(options: Measurable): Promise<Report> {
   let report: Report = {};
   let engine: Engine | undefined;
-  let interrupted = false;
-  // When its processes end, the measurement fails and the report contains the reason.
+  let isInterrupted = false;
+  // The measurement fails when its processes end. The report then contains the reason.
   const interrupt = (): void => {
-    interrupted = true;
+    isInterrupted = true;
     void engine?.stop();
   };
   process.once('SIGINT', interrupt);
   process.once('SIGTERM', interrupt);
   try {
     engine = await startEngine(options);
-    report.idle = memoryOfBoth(engine);
-    report = { ...report, ...(await WORK[options.workload](engine, options)) };
-    report.end = memoryOfBoth(engine);
+    report.idle = memoryOfProcesses(engine);
+    report = { ...report, ...(await WORKLOAD_FUNCTIONS[options.workload](engine, options)) };
+    report.end = memoryOfProcesses(engine);
   } catch (error) {
-    const words = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    report.error = interrupted ? 'interrupted' : words.slice(0, MAX_ERROR_LENGTH);
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    report.error = isInterrupted ? 'interrupted' : text.slice(0, MAX_ERROR_LENGTH);
   }
   process.off('SIGINT', interrupt);
   process.off('SIGTERM', interrupt);
@@ -40,34 +40,36 @@ async function measured(options: Measurable): Promise<Report> {
 }
 
 async function bench(options: Options): Promise<number> {
-  const { workload: w } = options;
-  if (w === 'table') return writeTable(options, measured);
-  if (w === 'pairs') {
+  const { workload } = options;
+  if (workload === 'table') return writeTable(options, measureWorkload);
+  if (workload === 'pairs') {
     console.log(JSON.stringify(await comparePairs(options)));
     return 0;
   }
-  const one: Measurable = { ...options, workload: w };
-  const { verify, sdk, via, store, nodes, checkpoint } = one;
-  const which = store === 'embedded' ? { via, store } : { via, store, nodes };
-  const grouped = checkpoint > 1 ? { checkpoint } : {};
+  const measurement: Measurable = { ...options, workload };
+  const { verify, sdk, via, store, nodes, checkpoint } = measurement;
+  const placement = store === 'embedded' ? { via, store } : { via, store, nodes };
+  const checkpointFields = checkpoint > 1 ? { checkpoint } : {};
   const report: Report = {
     engine: 'everstep',
     sdk,
-    ...which,
-    ...grouped,
-    w,
+    ...placement,
+    ...checkpointFields,
+    w: workload,
     node: process.version,
     verify,
-    ...(await measured(one)),
+    ...(await measureWorkload(measurement)),
   };
-  // The figures of two SDKs are comparable only when measured on one machine at the same time.
-  if (sdk !== 'everstep' && report.error === undefined) report.everstep = await measured({ ...one, sdk: 'everstep' });
-  if (via !== 'http' && options.beside && report.error === undefined) report.http = await measured({ ...one, via: 'http' });
+  // Results are comparable only if they are measured on one machine in one session.
+  if (sdk !== 'everstep' && report.error === undefined)
+    report.everstep = await measureWorkload({ ...measurement, sdk: 'everstep' });
+  if (via !== 'http' && options.beside && report.error === undefined)
+    report.http = await measureWorkload({ ...measurement, via: 'http' });
   if (store !== 'embedded' && options.beside && report.error === undefined) {
-    report.embedded = await measured({ ...one, store: 'embedded', nodes: 1, database: null });
+    report.embedded = await measureWorkload({ ...measurement, store: 'embedded', nodes: 1, database: null });
   }
   if (checkpoint > 1 && options.beside && report.error === undefined) {
-    report.single = await measured({ ...one, checkpoint: 1 });
+    report.single = await measureWorkload({ ...measurement, checkpoint: 1 });
   }
   console.log(JSON.stringify(report));
   return report.error === undefined ? 0 : 1;

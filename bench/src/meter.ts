@@ -9,23 +9,24 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // The process ended, or this is not Linux: counts as zero.
+    // If the process has ended, or this is not Linux, the value counts as zero.
     return '';
   }
 }
 
-function withDescendants(pid: number): number[] {
+/** Returns the ids of a process and its descendants. */
+function processTree(pid: number): number[] {
   const children = read(`/proc/${pid}/task/${pid}/children`).trim().split(' ').filter(Boolean).map(Number);
-  return [pid, ...children.flatMap(withDescendants)];
+  return [pid, ...children.flatMap(processTree)];
 }
 
 /** Returns the running child processes of this process. */
-export const ownChildren = (): readonly number[] => withDescendants(process.pid).slice(1);
+export const ownChildren = (): readonly number[] => processTree(process.pid).slice(1);
 
 /** Returns the CPU seconds of processes and their descendants, including ended ones. */
 export function cpuSeconds(roots: readonly number[]): number {
   let ticks = 0;
-  for (const pid of roots.flatMap(withDescendants)) {
+  for (const pid of roots.flatMap(processTree)) {
     const stat = read(`/proc/${pid}/stat`);
     // The command may contain anything; the numbered fields follow its closing bracket.
     const numbers = stat
@@ -49,7 +50,7 @@ export interface Memory {
 export function memoryOf(roots: readonly number[]): Memory {
   const sum = { hwm: 0, rss: 0, pss: 0 };
   const kilobytes = (text: string, name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
-  for (const pid of roots.flatMap(withDescendants)) {
+  for (const pid of roots.flatMap(processTree)) {
     const status = read(`/proc/${pid}/status`);
     sum.hwm += kilobytes(status, 'VmHWM');
     sum.rss += kilobytes(status, 'VmRSS');
@@ -69,32 +70,32 @@ function firstDisk(): string | undefined {
 
 const DISK = firstDisk();
 
-/** Returns the flushes of the first disk since boot, by all processes. */
+/** Returns the number of flushes of the first disk since boot, by all processes. */
 function diskFlushes(): number {
   const fields = DISK === undefined ? [] : read(`/sys/block/${DISK}/stat`).trim().split(/\s+/).map(Number);
   return fields[15] ?? 0;
 }
 
-/** Returns the bytes that processes and their descendants wrote to the disk. */
+/** Returns the number of MB that processes and their descendants wrote to the disk. */
 function writtenMB(roots: readonly number[]): number {
-  const bytes = roots
-    .flatMap(withDescendants)
-    .map((pid) => Number(/^write_bytes:\s+(\d+)/m.exec(read(`/proc/${pid}/io`))?.[1] ?? 0));
+  const bytes = roots.flatMap(processTree).map((pid) => Number(/^write_bytes:\s+(\d+)/m.exec(read(`/proc/${pid}/io`))?.[1] ?? 0));
   return bytes.reduce((sum, value) => sum + value, 0) / BYTES_PER_MB;
 }
 
-export const rounded = (value: number, digits = 2): number => Number(value.toFixed(digits));
+export const round = (value: number, digits = 2): number => Number(value.toFixed(digits));
 
-/** Returns the median; the upper one of an even number of values. */
+/** Returns the median. Of an even number of values, this is the upper of the two middle ones. */
 export function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
 export interface Cost {
   readonly seconds: number;
+  /** Flushes of the disk by all processes. */
   readonly flushes: number;
-  /** CPU of the server only. */
+  /** Data that the server and its database wrote to the disk. */
   readonly writtenMB: number;
+  /** CPU seconds of the server, without its database. */
   readonly cpuServer: number;
   readonly cpuWorker: number;
   /** Null unless a database server was started for the measurement. */
@@ -103,35 +104,36 @@ export interface Cost {
 }
 
 export interface MeasuredProcesses {
-  /** One per node. */
+  /** Process ids of the nodes. */
   readonly serverPids: readonly number[];
   /** Empty unless a database server was started for the measurement. */
   readonly databasePids: readonly number[];
   readonly workerPid: number;
 }
 
+/** Measures the cost of `work` on each side. */
 export async function measure(
   { serverPids, databasePids, workerPid }: MeasuredProcesses,
   work: () => Promise<void>,
 ): Promise<Cost> {
-  const flushes = diskFlushes();
+  const flushesBefore = diskFlushes();
   const writers = [...serverPids, ...databasePids];
-  const written = writtenMB(writers);
-  const server = cpuSeconds(serverPids);
-  const worker = cpuSeconds([workerPid]);
-  const database = cpuSeconds(databasePids);
-  const client = process.cpuUsage();
+  const writtenBefore = writtenMB(writers);
+  const serverCpu = cpuSeconds(serverPids);
+  const workerCpu = cpuSeconds([workerPid]);
+  const databaseCpu = cpuSeconds(databasePids);
+  const clientCpu = process.cpuUsage();
   const startedAt = performance.now();
   await work();
   const seconds = (performance.now() - startedAt) / 1000;
-  const { user, system } = process.cpuUsage(client);
+  const { user, system } = process.cpuUsage(clientCpu);
   return {
     seconds,
-    flushes: diskFlushes() - flushes,
-    writtenMB: rounded(writtenMB(writers) - written, 1),
-    cpuServer: rounded(cpuSeconds(serverPids) - server),
-    cpuWorker: rounded(cpuSeconds([workerPid]) - worker),
-    cpuDatabase: databasePids.length === 0 ? null : rounded(cpuSeconds(databasePids) - database),
-    cpuClient: rounded((user + system) / 1e6),
+    flushes: diskFlushes() - flushesBefore,
+    writtenMB: round(writtenMB(writers) - writtenBefore, 1),
+    cpuServer: round(cpuSeconds(serverPids) - serverCpu),
+    cpuWorker: round(cpuSeconds([workerPid]) - workerCpu),
+    cpuDatabase: databasePids.length === 0 ? null : round(cpuSeconds(databasePids) - databaseCpu),
+    cpuClient: round((user + system) / 1e6),
   };
 }

@@ -3,9 +3,9 @@
  * short slices of W1 in turn, so that the noise of the machine affects both.
  */
 import { type Engine, startEngine } from './engine.js';
-import { measure, median, rounded } from './meter.js';
+import { measure, median, round } from './meter.js';
 import type { Options } from './options.js';
-import { inFlight, type Report, shortRun } from './workloads.js';
+import { type Report, runConcurrently, shortRun } from './workloads.js';
 
 const SLICES = 20;
 
@@ -14,21 +14,21 @@ interface Slice {
   readonly msPerRun: number;
 }
 
-async function slice(engine: Engine, runs: number, concurrency: number): Promise<Slice> {
-  const cost = await measure(engine, () => inFlight(runs, concurrency, shortRun(engine)));
+async function runSlice(engine: Engine, runs: number, concurrency: number): Promise<Slice> {
+  const cost = await measure(engine, () => runConcurrently(runs, concurrency, shortRun(engine)));
   const cpu = cost.cpuServer + (cost.cpuDatabase ?? 0);
   return { cpuMsPerRun: (cpu * 1000) / runs, msPerRun: (cost.seconds * 1000) / runs };
 }
 
-/** Returns the median of the ratios in percent over 100, and the standard error of their mean. */
-function summary(ratios: readonly number[]) {
+/** Returns by how many percent the median and the mean of the ratios exceed 1, and the standard error of the mean. */
+function summarize(ratios: readonly number[]) {
   const mean = ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length;
   const variance = ratios.reduce((sum, ratio) => sum + (ratio - mean) ** 2, 0) / Math.max(1, ratios.length - 1);
-  const percent = (ratio: number): number => rounded((ratio - 1) * 100, 2);
+  const percent = (ratio: number): number => round((ratio - 1) * 100, 2);
   return {
     medianPercent: percent(median(ratios)),
     meanPercent: percent(mean),
-    standardErrorPercent: rounded(Math.sqrt(variance / ratios.length) * 100, 2),
+    standardErrorPercent: round(Math.sqrt(variance / ratios.length) * 100, 2),
   };
 }
 
@@ -37,26 +37,26 @@ interface Pair {
   readonly changed: Slice;
 }
 
-/** Runs slices on both servers in turn. The one that is started first is often slower, so each one must be it once. */
-async function pairsOf(options: Options, slices: number, isChangedFirst: boolean): Promise<readonly Pair[]> {
+/** Runs slices on both servers in turn. The server that starts first is often slower, so callers measure both orders. */
+async function measurePairs(options: Options, sliceCount: number, isChangedFirst: boolean): Promise<readonly Pair[]> {
   const { runs = 400, concurrency = 64, warmup = 6_000, changed } = options;
   const engines: Engine[] = [];
   try {
     const start = async (isChanged: boolean): Promise<Engine> => {
       const engine = await startEngine(options, isChanged ? changed : undefined);
       engines.push(engine);
-      await inFlight(warmup, concurrency, shortRun(engine));
+      await runConcurrently(warmup, concurrency, shortRun(engine));
       return engine;
     };
     const [first, second] = [await start(isChangedFirst), await start(!isChangedFirst)];
     const pairs: Pair[] = [];
-    for (let index = 0; index < slices; index++) {
+    for (let index = 0; index < sliceCount; index++) {
       const results = new Map<Engine, Slice>();
       for (const engine of index % 2 === 0 ? [first, second] : [second, first])
-        results.set(engine, await slice(engine, runs, concurrency));
-      const [ofFirst, ofSecond] = [results.get(first), results.get(second)];
-      if (ofFirst && ofSecond)
-        pairs.push(isChangedFirst ? { base: ofSecond, changed: ofFirst } : { base: ofFirst, changed: ofSecond });
+        results.set(engine, await runSlice(engine, runs, concurrency));
+      const [firstSlice, secondSlice] = [results.get(first), results.get(second)];
+      if (firstSlice && secondSlice)
+        pairs.push(isChangedFirst ? { base: secondSlice, changed: firstSlice } : { base: firstSlice, changed: secondSlice });
     }
     return pairs;
   } finally {
@@ -66,15 +66,15 @@ async function pairsOf(options: Options, slices: number, isChangedFirst: boolean
 
 /** Reports how much more CPU time and time the changed server needs for each run. */
 export async function comparePairs(options: Options): Promise<Report> {
-  const slices = Math.ceil((options.repeat === 1 ? SLICES : options.repeat) / 2);
-  const pairs = [...(await pairsOf(options, slices, false)), ...(await pairsOf(options, slices, true))];
+  const sliceCount = Math.ceil((options.repeat === 1 ? SLICES : options.repeat) / 2);
+  const pairs = [...(await measurePairs(options, sliceCount, false)), ...(await measurePairs(options, sliceCount, true))];
   return {
     engine: 'everstep',
     w: 'pairs',
     slices: pairs.length,
     ...options.changed,
-    cpuMsPerRun: rounded(median(pairs.map((pair) => pair.base.cpuMsPerRun)), 3),
-    cpu: summary(pairs.map((pair) => pair.changed.cpuMsPerRun / pair.base.cpuMsPerRun)),
-    time: summary(pairs.map((pair) => pair.changed.msPerRun / pair.base.msPerRun)),
+    cpuMsPerRun: round(median(pairs.map((pair) => pair.base.cpuMsPerRun)), 3),
+    cpu: summarize(pairs.map((pair) => pair.changed.cpuMsPerRun / pair.base.cpuMsPerRun)),
+    time: summarize(pairs.map((pair) => pair.changed.msPerRun / pair.base.msPerRun)),
   };
 }

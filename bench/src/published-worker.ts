@@ -46,8 +46,8 @@ const workflows = createServer(async (incoming, response) => {
     response.writeHead(404).end();
     return;
   }
-  const received = await handlers[incoming.url].handler(await requestOf(incoming));
-  response.writeHead(received.status, Object.fromEntries(received.headers)).end(await received.text());
+  const result = await handlers[incoming.url].handler(await requestOf(incoming));
+  response.writeHead(result.status, Object.fromEntries(result.headers)).end(await result.text());
 });
 const control = createServer((request, response) => {
   if (request.url === '/reset') finished = new Set();

@@ -15,7 +15,7 @@ export interface WorkerReady {
   readonly controlUrl: string;
 }
 
-/** Ids instead of a count: a run whose end is requested twice finishes once. */
+/** Ids of finished runs. A plain count would count a run twice if its end is requested twice. */
 let finished = new Set<string>();
 
 async function seq(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
@@ -37,7 +37,7 @@ async function wait(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: nu
   return { steps: 1 };
 }
 
-/** One step on each side of a short sleep. */
+/** Executes a step before and a step after a short sleep. */
 async function nap(ctx: WorkflowContext<{ readonly ms: number }>): Promise<{ readonly steps: number }> {
   await ctx.run('before', () => 1);
   await ctx.sleep('nap', `${ctx.payload.ms}ms`);
@@ -45,15 +45,20 @@ async function nap(ctx: WorkflowContext<{ readonly ms: number }>): Promise<{ rea
   return { steps: 2 };
 }
 
-// Production mode as in deployments, which requires no keys with --verify 0.
+// `allowUnsigned` lets the worker run without keys, for --verify 0.
 const maxSteps = Number(process.env[CHECKPOINT_VARIABLE] ?? 1);
 const options = { allowUnsigned: true, checkpoint: { maxSteps } };
-const served = { seq: serve(seq, options), fan: serve(fan, options), wait: serve(wait, options), nap: serve(nap, options) };
+const workflowFunctions = {
+  seq: serve(seq, options),
+  fan: serve(fan, options),
+  wait: serve(wait, options),
+  nap: serve(nap, options),
+};
 const handlers = {
-  '/seq': toNodeHandler(served.seq),
-  '/fan': toNodeHandler(served.fan),
-  '/wait': toNodeHandler(served.wait),
-  '/nap': toNodeHandler(served.nap),
+  '/seq': toNodeHandler(workflowFunctions.seq),
+  '/fan': toNodeHandler(workflowFunctions.fan),
+  '/wait': toNodeHandler(workflowFunctions.wait),
+  '/nap': toNodeHandler(workflowFunctions.nap),
 };
 const isWorkflow = (path: string | undefined): path is keyof typeof handlers =>
   path !== undefined && Object.hasOwn(handlers, path);
@@ -75,7 +80,7 @@ for (const server of [workflows, control]) {
 const urlOf = (server: typeof workflows): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 let url = urlOf(workflows);
 if (process.env.EVERSTEP_BENCH_VIA === 'connection') {
-  const worker = connect({ app: 'bench', workflows: served, maxConcurrency: 1_000 });
+  const worker = connect({ app: 'bench', workflows: workflowFunctions, maxConcurrency: 1_000 });
   await worker.connected;
   url = 'worker://bench';
 }

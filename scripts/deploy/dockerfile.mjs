@@ -1,4 +1,4 @@
-/** Parses the Dockerfile: its stages and their instructions. Supports only the syntax used there. */
+/** Parses the Dockerfile into its stages and their instructions, and its ignore file. Supports only the syntax used there. */
 
 /**
  * @typedef {{ readonly name: string, readonly text: string }} Instruction
@@ -14,16 +14,16 @@ export function readDockerfile(text) {
   const stages = [];
   for (const line of text.replace(/\\\n/g, ' ').split('\n')) {
     if (line.trim() === '' || line.startsWith('#')) continue;
-    const found = /^([A-Z]+) (.+)$/.exec(line);
-    if (!found) throw new Error(`not an instruction: ${line}`);
-    const [, name = '', rest = ''] = found;
+    const match = /^([A-Z]+) (.+)$/.exec(line);
+    if (!match) throw new Error(`not an instruction: ${line}`);
+    const [, name = '', argumentText = ''] = match;
     if (name === 'FROM') {
-      const [base = '', , stage = null] = rest.split(' ');
+      const [base = '', , stage = null] = argumentText.split(' ');
       stages.push({ base, name: stage, instructions: [] });
     } else {
       const stage = stages.at(-1);
       if (!stage) throw new Error(`${line}: before the first FROM`);
-      stage.instructions.push({ name, text: rest });
+      stage.instructions.push({ name, text: argumentText });
     }
   }
   return stages;
@@ -41,7 +41,7 @@ export const wordsOf = (text) => JSON.parse(text.slice(text.indexOf('[')));
  * @param {string} text
  * @returns {(path: string) => boolean} whether a path below the context is ignored
  */
-export function readIgnored(text) {
+export function readIgnoreFile(text) {
   const patterns = text
     .split('\n')
     .filter((line) => line !== '')

@@ -10,11 +10,11 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { readDockerfile, readIgnored, wordsOf } from './dockerfile.mjs';
+import { readDockerfile, readIgnoreFile, wordsOf } from './dockerfile.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const stages = readDockerfile(readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8'));
-const isIgnored = readIgnored(readFileSync(join(ROOT, 'deploy/Dockerfile.dockerignore'), 'utf8'));
+const isIgnored = readIgnoreFile(readFileSync(join(ROOT, 'deploy/Dockerfile.dockerignore'), 'utf8'));
 /** Directories that the stages create at the root of their file system. */
 const OWN_DIRECTORIES = /(^|[\s='"])\/(src|app|packed|var\/lib\/everstep)(?=[/\s'"]|$)/g;
 const COMPLETE_INSTALL = 'npm ci --ignore-scripts';

@@ -2,14 +2,14 @@
 import { openEndpoint } from './endpoint.mjs';
 import { bytesOf, damagedRequest, sendBytes } from './raw-http.mjs';
 import { operationsOf, requestOf } from './requests.mjs';
-import { startService } from './service.mjs';
-import { ask, operatorOf, Tenant } from './tenants.mjs';
+import { startServer } from './server.mjs';
+import { operatorOf, sendJson, Tenant } from './tenants.mjs';
 
-const AT_ONCE = 16;
-const MEND_EVERY = 250;
+const CONCURRENCY = 16;
+const RESTORE_EVERY_REQUESTS = 250;
 const TIMEOUT_MS = 15_000;
-/** Operations that may respond as late as the client requests. */
-const MAY_WAIT = new Set([
+/** Operations whose requests set how long the server waits before it responds. */
+const WAITING_OPERATIONS = new Set([
   'streamHints',
   'getRunResult',
   'triggerRun',
@@ -18,15 +18,15 @@ const MAY_WAIT = new Set([
   'startWorkflow',
   'settleClock',
 ]);
-const WAITS_MS = 1_500;
+const WAITING_TIMEOUT_MS = 1_500;
 /** A stall counts if the server itself worked for at least this long during it. */
 const STALL_CPU_MS = 200;
-const MAX_PER_KIND = 20;
+const MAX_FINDINGS_PER_KIND = 20;
 /** Memory in addition to the heap: buffers, code and the database. */
 const RSS_BEYOND_HEAP_MB = 450;
-const OF_ANOTHER_TENANT = 0.15;
-/** Operations sent with operator credentials, which can see everything. They only read, or change objects given by id. */
-const OF_OPERATOR = new Set([
+const OTHER_TENANT_SHARE = 0.15;
+/** Operations sent with operator credentials, which can see everything. They only read, or change the object with an id. */
+const OPERATOR_OPERATIONS = new Set([
   'listUsers',
   'exportAuditLog',
   'verifyAuditLog',
@@ -46,28 +46,28 @@ export class Campaign {
     this.recent = [];
     // The startup of the server also blocks its event loop.
     this.isSending = false;
-    this.tookMs = 0;
+    this.durationMs = 0;
   }
 
   /** Resolves with the findings. */
   async run() {
     this.endpoint = await openEndpoint(this.seed);
-    this.service = await startService({
+    this.server = await startServer({
       heapMb: this.heapMb,
       endpointPort: this.endpoint.port,
-      onStall: (stall) => this.stalled(stall),
+      onStall: (stall) => this.reportStall(stall),
     });
     try {
       await this.prepare();
       this.isSending = true;
       const since = performance.now();
       await this.sendAll();
-      this.tookMs = performance.now() - since;
+      this.durationMs = performance.now() - since;
       this.isSending = false;
       await this.checkVictim();
       await this.checkAudit();
     } finally {
-      await this.service.stop().catch(() => {});
+      await this.server.stop().catch(() => {});
       this.endpoint.close();
     }
     this.checkMemory();
@@ -75,7 +75,7 @@ export class Campaign {
   }
 
   async prepare() {
-    const { port, credentials } = this.service;
+    const { port, credentials } = this.server;
     this.base = `http://127.0.0.1:${port}`;
     this.target = `http://127.0.0.1:${this.endpoint.port}`;
     this.operator = operatorOf(credentials);
@@ -92,28 +92,28 @@ export class Campaign {
       ['search', '/openapi-search.json'],
       ['upstash', '/openapi-upstash.json'],
     ])
-      documents[api] = await ask(this.base, null, 'GET', path);
+      documents[api] = await sendJson(this.base, null, 'GET', path);
     this.operations = operationsOf(documents);
   }
 
-  /** State that requests depend on; see `requestOf`. */
-  harness() {
+  /** Returns the functions through which requests depend on the state of the campaign; see `requestOf`. */
+  createHarness() {
     return {
       credentialOf: ({ api, operation: { operationId, security = [] } }, random) => {
         const { user, token, readOnly, indexToken, session } = this.own;
-        const takes = (scheme) => security.some((each) => scheme in each);
-        if (session && (takes('session') || random.chance(0.15)) && random.chance(0.9)) return session;
-        const asOperator = OF_OPERATOR.has(operationId) && random.chance(0.5);
-        if (api === 'management' || takes('basic')) return [['authorization', asOperator ? this.operator : user]];
+        const acceptsScheme = (scheme) => security.some((requirement) => scheme in requirement);
+        if (session && (acceptsScheme('session') || random.chance(0.15)) && random.chance(0.9)) return session;
+        const asOperator = OPERATOR_OPERATIONS.has(operationId) && random.chance(0.5);
+        if (api === 'management' || acceptsScheme('basic')) return [['authorization', asOperator ? this.operator : user]];
         const bearer = api === 'search' ? indexToken : random.chance(0.9) ? token : readOnly;
         return [['authorization', `Bearer ${bearer}`]];
       },
       nameOf: (name, random, operationId) => {
         // The operator may change objects of others by id.
-        const theirs = random.chance(OF_ANOTHER_TENANT) && !OF_OPERATOR.has(operationId);
-        const known = (theirs ? this.victim : this.own).ids[name];
-        const id = known && known.length > 0 ? random.pick(known) : undefined;
-        return name === 'cursor' && id !== undefined && random.chance(0.3) ? turned(id, random) : id;
+        const usesVictim = random.chance(OTHER_TENANT_SHARE) && !OPERATOR_OPERATIONS.has(operationId);
+        const ids = (usesVictim ? this.victim : this.own).ids[name];
+        const id = ids && ids.length > 0 ? random.pick(ids) : undefined;
+        return name === 'cursor' && id !== undefined && random.chance(0.3) ? alterCharacter(id, random) : id;
       },
     };
   }
@@ -121,76 +121,80 @@ export class Campaign {
   async sendAll() {
     let next = this.from;
     const end = this.from + this.requests;
-    let mending = Promise.resolve();
+    let restoring = Promise.resolve();
     const worker = async () => {
-      while (next < end && !this.service.exit) {
+      while (next < end && !this.server.exit) {
         const n = next++;
-        if (n % MEND_EVERY === 0)
-          mending = this.own.mend(this.operator, this.target).then(
+        if (n % RESTORE_EVERY_REQUESTS === 0)
+          restoring = this.own.restore(this.operator, this.target).then(
             (tenant) => {
               this.own = tenant;
             },
-            (error) => this.find('setup', null, `the tenant could not be repaired: ${error.message}`),
+            (error) => this.addFinding('setup', null, `the tenant could not be repaired: ${error.message}`),
           );
-        await mending;
+        await restoring;
         if (n > this.from && n % 5_000 === 0)
           this.print(
-            `${n - this.from} requests, ${this.findings.length} findings, RSS ${Math.round(this.service.memory.rss / 2 ** 20)} MiB`,
+            `${n - this.from} requests, ${this.findings.length} findings, RSS ${Math.round(this.server.memory.rss / 2 ** 20)} MiB`,
           );
-        await this.sendOne(requestOf(this.operations, this.seed, n, this.harness()));
+        await this.sendOne(requestOf(this.operations, this.seed, n, this.createHarness()));
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-    if (this.service.exit)
-      this.find(
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+    if (this.server.exit)
+      this.addFinding(
         'exit',
         this.recent.at(-1),
-        `the server ended: ${JSON.stringify(this.service.exit)} ${this.service.faults.slice(-3).join(' | ')}`,
+        `the server ended: ${JSON.stringify(this.server.exit)} ${this.server.faults.slice(-3).join(' | ')}`,
       );
   }
 
-  async sendOne(request) {
-    const from = `10.${(request.n >> 16) & 255}.${(request.n >> 8) & 255}.${request.n & 255}`;
-    const headers = [...request.headers, ['x-forwarded-for', from]];
-    const whole = bytesOf({ ...request, headers }, `127.0.0.1:${this.service.port}`);
-    const bytes = request.damage === null ? whole : damagedRequest(whole, request.damage);
-    const sent = { ...request, bytes };
-    this.recent.push(sent);
-    if (this.recent.length > 4 * AT_ONCE) this.recent.shift();
-    const mayWait = MAY_WAIT.has(request.operationId);
+  async sendOne(generated) {
+    const from = `10.${(generated.n >> 16) & 255}.${(generated.n >> 8) & 255}.${generated.n & 255}`;
+    const headers = [...generated.headers, ['x-forwarded-for', from]];
+    const validBytes = bytesOf({ ...generated, headers }, `127.0.0.1:${this.server.port}`);
+    const bytes = generated.damage === null ? validBytes : damagedRequest(validBytes, generated.damage);
+    const request = { ...generated, bytes };
+    this.recent.push(request);
+    if (this.recent.length > 4 * CONCURRENCY) this.recent.shift();
+    const mayWait = WAITING_OPERATIONS.has(request.operationId);
     const response = await sendBytes(bytes, {
-      port: this.service.port,
-      timeoutMs: mayWait ? WAITS_MS : TIMEOUT_MS,
+      port: this.server.port,
+      timeoutMs: mayWait ? WAITING_TIMEOUT_MS : TIMEOUT_MS,
       // A truncated request waits for its remainder.
       endAfterMs: request.kind === 'raw' ? 200 : null,
     });
-    sent.status = response.status;
+    request.status = response.status;
     this.statuses.set(response.status, (this.statuses.get(response.status) ?? 0) + 1);
     this.kinds.set(request.kind, (this.kinds.get(request.kind) ?? 0) + 1);
     const cursor = /"cursor":"([^"]{20,})"/.exec(response.text)?.[1];
     if (cursor) this.own.ids.cursor = [cursor, ...(this.own.ids.cursor ?? []).slice(0, 9)];
-    this.judge(sent, response, mayWait);
+    this.checkResponse(request, response, mayWait);
   }
 
-  judge(sent, { status, text, how }, mayWait) {
-    if (status >= 500 && status !== 503) this.find(`status ${status}`, sent, text.slice(-400));
-    if (status === 503) this.find('status 503', sent, text.slice(-400));
-    if (how === 'late' && !mayWait) this.find('unanswered', sent, `no complete response within ${TIMEOUT_MS} ms`);
-    if (sent.kind !== 'raw' && how === 'closed' && status === 0)
-      this.find('closed', sent, 'the connection was closed without a response');
-    const given = sent.bytes.toString('utf8') + decodeURIComponentSafely(sent.target);
-    // A value sent once may be stored and returned later.
-    this.secrets = this.secrets.filter((secret) => !given.includes(secret));
-    const seen = this.secrets.filter((secret) => text.includes(secret));
+  checkResponse(request, { status, text, outcome }, mayWait) {
+    if (status >= 500 && status !== 503) this.addFinding(`status ${status}`, request, text.slice(-400));
+    if (status === 503) this.addFinding('status 503', request, text.slice(-400));
+    if (outcome === 'late' && !mayWait) this.addFinding('no response', request, `no complete response within ${TIMEOUT_MS} ms`);
+    if (request.kind !== 'raw' && outcome === 'closed' && status === 0)
+      this.addFinding('closed', request, 'the connection was closed without a response');
+    const requestText = request.bytes.toString('utf8') + decodeURIComponentSafely(request.target);
+    // A secret that a request has contained may be stored and returned later.
+    this.secrets = this.secrets.filter((secret) => !requestText.includes(secret));
+    const leakedSecrets = this.secrets.filter((secret) => text.includes(secret));
     // An operator may see all tenants.
-    if (seen.length > 0 && !given.includes(this.operator))
-      this.find('leak', sent, `the response contains ${seen.join(', ')} of the other tenant: ${text.slice(-400)}`);
+    if (leakedSecrets.length > 0 && !requestText.includes(this.operator))
+      this.addFinding(
+        'leak',
+        request,
+        `the response contains ${leakedSecrets.join(', ')} of the other tenant: ${text.slice(-400)}`,
+      );
   }
 
-  stalled({ stallMs, cpuMs }) {
+  reportStall({ stallMs, cpuMs }) {
     if (!this.isSending || cpuMs < STALL_CPU_MS) return;
-    const last = this.recent.slice(-AT_ONCE).map(({ n, operationId }) => `${n} ${operationId}`);
-    this.find(
+    const last = this.recent.slice(-CONCURRENCY).map(({ n, operationId }) => `${n} ${operationId}`);
+    this.addFinding(
       'stall',
       this.recent.at(-1),
       `the event loop was blocked for ${Math.round(stallMs)} ms (${Math.round(cpuMs)} ms of work) around: ${last.join(', ')}`,
@@ -198,7 +202,7 @@ export class Campaign {
   }
 
   async checkVictim() {
-    if (this.service.exit) return;
+    if (this.server.exit) return;
     const after = await this.victim.fingerprint().catch((error) => ({ hash: '', parts: [error.message] }));
     if (after.hash === this.before.hash) return;
     const differing = after.parts.flatMap((part, index) =>
@@ -208,34 +212,36 @@ export class Campaign {
             `part ${index}: ${JSON.stringify(this.before.parts[index]).slice(0, 600)} became ${JSON.stringify(part).slice(0, 600)}`,
           ],
     );
-    this.find('other tenant', null, `the other tenant has changed: ${differing.join('\n')}`);
+    this.addFinding('other tenant', null, `the other tenant has changed: ${differing.join('\n')}`);
   }
 
-  /** Verifies that the audit log is intact afterwards. */
+  /** Verifies that the audit log is intact after the requests. */
   async checkAudit() {
-    if (this.service.exit) return;
+    if (this.server.exit) return;
     let after = 0;
     while (after !== null) {
-      const { faults, next } = await ask(this.base, this.operator, 'GET', `/v2/audit/verify?after=${after}`);
-      if (faults.length > 0) this.find('audit chain', null, JSON.stringify(faults.slice(0, 5)));
+      const { faults, next } = await sendJson(this.base, this.operator, 'GET', `/v2/audit/verify?after=${after}`);
+      if (faults.length > 0) this.addFinding('audit chain', null, JSON.stringify(faults.slice(0, 5)));
       after = next;
     }
   }
 
   checkMemory() {
-    const most = Math.round(this.service.memory.most / 2 ** 20);
-    if (most > this.heapMb + RSS_BEYOND_HEAP_MB)
-      this.find('memory', null, `the server used up to ${most} MiB, with a heap of ${this.heapMb} MiB`);
+    const maxRssMb = Math.round(this.server.memory.maxRss / 2 ** 20);
+    if (maxRssMb > this.heapMb + RSS_BEYOND_HEAP_MB)
+      this.addFinding('memory', null, `the server used up to ${maxRssMb} MiB, with a heap of ${this.heapMb} MiB`);
   }
 
-  find(kind, sent, message) {
+  addFinding(kind, request, message) {
     const count = (this.counts.get(kind) ?? 0) + 1;
     this.counts.set(kind, count);
-    if (count > MAX_PER_KIND) return;
-    const request = sent ? { n: sent.n, operationId: sent.operationId, damage: sent.kind, bytes: shown(sent.bytes) } : null;
-    this.findings.push({ kind, message, request });
-    // A campaign can take an hour, and can be stopped before its summary.
-    this.print(`finding: ${kind} at request ${request?.n ?? '-'}: ${message.slice(0, 1_000)}`);
+    if (count > MAX_FINDINGS_PER_KIND) return;
+    const cause = request
+      ? { n: request.n, operationId: request.operationId, damage: request.kind, bytes: reproducibleText(request.bytes) }
+      : null;
+    this.findings.push({ kind, message, request: cause });
+    // The finding is printed now, because a campaign can take an hour and be stopped before its summary.
+    this.print(`finding: ${kind} at request ${cause?.n ?? '-'}: ${message.slice(0, 1_000)}`);
   }
 
   summary() {
@@ -247,28 +253,28 @@ export class Campaign {
     return [
       `${this.operations?.length ?? 0} operations; requests by damage: ${list(this.kinds)}`,
       `responses by status (0: none): ${list(this.statuses)}`,
-      `responses of the endpoint: ${this.endpoint.count}; maximum memory: ${Math.round(this.service.memory.most / 2 ** 20)} MiB`,
-      `${Math.round(this.tookMs / 1000)} s; secrets of the other tenant absent from all requests: ${this.secrets.length}`,
+      `responses of the endpoint: ${this.endpoint.count}; maximum memory: ${Math.round(this.server.memory.maxRss / 2 ** 20)} MiB`,
+      `${Math.round(this.durationMs / 1000)} s; secrets of the other tenant absent from all requests: ${this.secrets.length}`,
       `findings: ${list(this.counts) || 'none'}`,
-      ...this.service.faults.slice(0, 10).map((line) => `log: ${line}`),
+      ...this.server.faults.slice(0, 10).map((line) => `log: ${line}`),
     ];
   }
 }
 
-/** Returns the text with one letter changed. */
-function turned(text, random) {
-  const at = random.below(text.length);
-  return `${text.slice(0, at)}${text[at] === 'A' ? 'B' : 'A'}${text.slice(at + 1)}`;
+/** Returns the text with one character changed. */
+function alterCharacter(text, random) {
+  const index = random.below(text.length);
+  return `${text.slice(0, index)}${text[index] === 'A' ? 'B' : 'A'}${text.slice(index + 1)}`;
 }
 
-const SHOWN_BYTES = 1_500;
+const MAX_SHOWN_BYTES = 1_500;
 
-/** Returns a command that sends the same bytes again. */
-function shown(bytes) {
+/** Returns the bytes as a JSON string, or in base64 if they are long or not text. */
+function reproducibleText(bytes) {
   const text = bytes.toString('latin1');
   const isText = !/[^!-~]/.test(text.replace(/\s/g, ''));
-  if (bytes.length <= SHOWN_BYTES && isText) return JSON.stringify(text);
-  return `${bytes.length} bytes, base64: ${bytes.subarray(0, SHOWN_BYTES).toString('base64')}${bytes.length > SHOWN_BYTES ? '...' : ''}`;
+  if (bytes.length <= MAX_SHOWN_BYTES && isText) return JSON.stringify(text);
+  return `${bytes.length} bytes, base64: ${bytes.subarray(0, MAX_SHOWN_BYTES).toString('base64')}${bytes.length > MAX_SHOWN_BYTES ? '...' : ''}`;
 }
 
 function decodeURIComponentSafely(text) {

@@ -1,10 +1,10 @@
-/** An endpoint of workflows and messages that returns malformed responses, which depend only on the seed and the count. */
+/** An endpoint of workflows and messages that returns malformed responses, which depend only on the seed and their number. */
 import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { mix, Random } from './random.mjs';
 import { damagedJson } from './values.mjs';
 
-const SLOWEST_MS = 300;
+const MAX_DELAY_MS = 300;
 
 const step = (random) => ({
   stepId: 1 + random.below(4),
@@ -19,7 +19,7 @@ const step = (random) => ({
   ...(random.chance(0.2) ? { invoke: { workflowUrl: 'http://127.0.0.1:1/', headers: {} } } : {}),
 });
 
-/** A possible reply of the step protocol. */
+/** Returns a possible reply of the step protocol. */
 const reply = (random) => ({
   protocol: 1,
   kind: random.pick(['progress', 'progress', 'progress', 'journal-needed', 'failure', 'other']),
@@ -71,7 +71,7 @@ function bodyFor(random) {
   }
 }
 
-/** Returns the bytes of response n, and when and how to end the connection. */
+/** Returns the bytes of response n, how the connection ends, the position of a cut, and a delay. */
 export function responseOf(seed, n) {
   const random = new Random(mix(seed ^ 0x1b873593, n));
   const status = random.pick([
@@ -103,8 +103,8 @@ export function responseOf(seed, n) {
   for (let count = random.below(3); count > 0; count--) headers.push(random.pick(HEADERS));
   const line = random.pick(['HTTP/1.1', 'HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/9.9', 'ICY']);
   const bytes = Buffer.concat([Buffer.from(`${line} ${status} x\r\n${headers.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
-  const how = random.pick(['whole', 'whole', 'whole', 'whole', 'cut', 'reset', 'slow', 'nothing', 'twice']);
-  return { bytes, how, at: random.below(bytes.length + 1), delayMs: random.below(SLOWEST_MS) };
+  const ending = random.pick(['whole', 'whole', 'whole', 'whole', 'cut', 'reset', 'slow', 'nothing', 'twice']);
+  return { bytes, ending, cutAt: random.below(bytes.length + 1), delayMs: random.below(MAX_DELAY_MS) };
 }
 
 /** Listens on a free port; `count` is the number of responses. */
@@ -115,19 +115,19 @@ export async function openEndpoint(seed) {
     sockets.add(socket);
     socket.on('error', () => {});
     socket.on('close', () => sockets.delete(socket));
-    let seen = '';
-    socket.on('data', (part) => {
-      seen = (seen + part.toString('latin1')).slice(-100_000);
-      if (!seen.includes('\r\n\r\n')) return;
-      seen = '';
-      const { bytes, how, at, delayMs } = responseOf(seed, responses++);
-      if (how === 'nothing') setTimeout(() => socket.destroy(), delayMs);
-      else if (how === 'reset') socket.write(bytes.subarray(0, at), () => socket.resetAndDestroy());
-      else if (how === 'cut') socket.end(bytes.subarray(0, at));
-      else if (how === 'slow') {
-        socket.write(bytes.subarray(0, at));
-        setTimeout(() => socket.destroyed || socket.end(bytes.subarray(at)), delayMs);
-      } else socket.end(how === 'twice' ? Buffer.concat([bytes, bytes]) : bytes);
+    let received = '';
+    socket.on('data', (chunk) => {
+      received = (received + chunk.toString('latin1')).slice(-100_000);
+      if (!received.includes('\r\n\r\n')) return;
+      received = '';
+      const { bytes, ending, cutAt, delayMs } = responseOf(seed, responses++);
+      if (ending === 'nothing') setTimeout(() => socket.destroy(), delayMs);
+      else if (ending === 'reset') socket.write(bytes.subarray(0, cutAt), () => socket.resetAndDestroy());
+      else if (ending === 'cut') socket.end(bytes.subarray(0, cutAt));
+      else if (ending === 'slow') {
+        socket.write(bytes.subarray(0, cutAt));
+        setTimeout(() => socket.destroyed || socket.end(bytes.subarray(cutAt)), delayMs);
+      } else socket.end(ending === 'twice' ? Buffer.concat([bytes, bytes]) : bytes);
     });
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,18 +1,18 @@
-/** Loaded into the server (`--import`): measures stalls of its event loop, and how much of them was work. */
-const EVERY_MS = 20;
-const LATE_MS = 200;
+/** Measures stalls of the event loop of the server, and the CPU time used in them. `--import` loads it into the server. */
+const INTERVAL_MS = 20;
+const MIN_STALL_MS = 200;
 
-let at = performance.now();
-let cpu = process.cpuUsage();
+let lastTickAt = performance.now();
+let lastCpuUsage = process.cpuUsage();
 const timer = setInterval(() => {
   const now = performance.now();
-  const used = process.cpuUsage(cpu);
-  const stallMs = now - at - EVERY_MS;
-  // If other processes use the CPU, the server worked less than the delay.
-  if (stallMs >= LATE_MS) process.send?.({ kind: 'stall', stallMs, cpuMs: (used.user + used.system) / 1000 });
-  at = now;
-  cpu = process.cpuUsage();
-}, EVERY_MS);
+  const cpuUsage = process.cpuUsage(lastCpuUsage);
+  const stallMs = now - lastTickAt - INTERVAL_MS;
+  // If other processes use the CPU, the server has used less CPU time than the stall lasted.
+  if (stallMs >= MIN_STALL_MS) process.send?.({ kind: 'stall', stallMs, cpuMs: (cpuUsage.user + cpuUsage.system) / 1000 });
+  lastTickAt = now;
+  lastCpuUsage = process.cpuUsage();
+}, INTERVAL_MS);
 timer.unref();
 const report = setInterval(() => {
   const { rss, heapUsed } = process.memoryUsage();

@@ -28,6 +28,7 @@ export class Random {
     return Math.floor(this.next() * end);
   }
 
+  /** Returns true with this probability. */
   chance(probability) {
     return this.next() < probability;
   }

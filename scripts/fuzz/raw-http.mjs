@@ -1,4 +1,4 @@
-/** Valid or damaged requests as bytes, and their responses. */
+/** Writes valid or damaged requests as bytes, sends them, and parses their responses. */
 import { connect } from 'node:net';
 import { Random } from './random.mjs';
 
@@ -6,13 +6,19 @@ const CRLF = '\r\n';
 
 /** Returns the bytes of a request. */
 export function bytesOf({ method, target, headers, body }, host) {
-  const all = [['host', host], ...headers];
-  if (body) all.push(['content-length', String(body.length)]);
-  const head = [`${method} ${target} HTTP/1.1`, ...all.map(([name, value]) => `${name}: ${value}`), 'connection: close', '', ''];
+  const allHeaders = [['host', host], ...headers];
+  if (body) allHeaders.push(['content-length', String(body.length)]);
+  const head = [
+    `${method} ${target} HTTP/1.1`,
+    ...allHeaders.map(([name, value]) => `${name}: ${value}`),
+    'connection: close',
+    '',
+    '',
+  ];
   return Buffer.concat([Buffer.from(head.join(CRLF), 'latin1'), body ?? Buffer.alloc(0)]);
 }
 
-const LINES = [
+const ODD_HEADER_LINES = [
   'content-length: 5',
   'content-length: -1',
   'content-length: 9999999999',
@@ -43,21 +49,24 @@ const LINES = [
 /** Damages the bytes of a request reproducibly. */
 export function damagedRequest(bytes, damage) {
   const random = new Random(damage);
-  const split = bytes.indexOf(CRLF);
-  const [first, rest] = [bytes.subarray(0, split).toString('latin1'), bytes.subarray(split)];
+  const lineEnd = bytes.indexOf(CRLF);
+  const [requestLine, remainder] = [bytes.subarray(0, lineEnd).toString('latin1'), bytes.subarray(lineEnd)];
   switch (random.below(10)) {
     case 0:
       return bytes.subarray(0, random.below(bytes.length));
     case 1: {
-      const turned = Buffer.from(bytes);
-      for (let count = 1 + random.below(8); count > 0; count--) turned[random.below(turned.length)] = random.below(256);
-      return turned;
+      const altered = Buffer.from(bytes);
+      for (let count = 1 + random.below(8); count > 0; count--) altered[random.below(altered.length)] = random.below(256);
+      return altered;
     }
     case 2:
     case 3:
-      return Buffer.concat([Buffer.from(`${first}${CRLF}${random.pick(LINES)}`, 'latin1'), rest]);
+      return Buffer.concat([Buffer.from(`${requestLine}${CRLF}${random.pick(ODD_HEADER_LINES)}`, 'latin1'), remainder]);
     case 4:
-      return Buffer.concat([Buffer.from(first + `${CRLF}x-a: b`.repeat(random.pick([100, 1_000, 5_000])), 'latin1'), rest]);
+      return Buffer.concat([
+        Buffer.from(requestLine + `${CRLF}x-a: b`.repeat(random.pick([100, 1_000, 5_000])), 'latin1'),
+        remainder,
+      ]);
     case 5:
       return Buffer.from(bytes.toString('latin1').replaceAll(CRLF, random.pick(['\n', '\r', '\r\r\n', '\n\r'])), 'latin1');
     case 6:
@@ -75,7 +84,7 @@ export function damagedRequest(bytes, damage) {
         'GET /health',
         '\u0016\u0003\u0001',
       ]);
-      return Buffer.concat([Buffer.from(line, 'latin1'), rest]);
+      return Buffer.concat([Buffer.from(line, 'latin1'), remainder]);
     }
     case 8: {
       const chunks = random.pick([
@@ -97,7 +106,7 @@ export function damagedRequest(bytes, damage) {
   }
 }
 
-/** Parses a response, as far as it was received: status and text; status 0 without a response. */
+/** Returns the status and the text of a response, which may be incomplete. Without a response, the status is 0. */
 export function parseResponse(bytes) {
   const text = bytes.toString('latin1');
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(text)?.[1] ?? 0);
@@ -106,28 +115,32 @@ export function parseResponse(bytes) {
 
 /**
  * Sends bytes on a separate connection.
- * @returns {Promise<{ status: number, text: string, how: 'complete' | 'closed' | 'late' | 'refused', ms: number }>}
+ * @returns {Promise<{ status: number, text: string, outcome: 'complete' | 'closed' | 'late' | 'refused', durationMs: number }>}
  */
-export function sendBytes(bytes, { port, timeoutMs, mostBytes = 4 * 1024 * 1024, endAfterMs = null }) {
+export function sendBytes(bytes, { port, timeoutMs, maxBytes = 4 * 1024 * 1024, endAfterMs = null }) {
   return new Promise((resolve) => {
-    const since = performance.now();
-    const parts = [];
+    const startedAt = performance.now();
+    const chunks = [];
     let size = 0;
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    const finish = (how) => {
+    const finish = (outcome) => {
       clearTimeout(timer);
-      clearTimeout(ending);
+      clearTimeout(endTimer);
       socket.destroy();
-      const response = parseResponse(Buffer.concat(parts));
-      resolve({ ...response, how: response.status > 0 && how === 'closed' ? 'complete' : how, ms: performance.now() - since });
+      const response = parseResponse(Buffer.concat(chunks));
+      resolve({
+        ...response,
+        outcome: response.status > 0 && outcome === 'closed' ? 'complete' : outcome,
+        durationMs: performance.now() - startedAt,
+      });
     };
     const timer = setTimeout(() => finish('late'), timeoutMs);
     // The server waits for the rest of a truncated request, so the client disconnects.
-    const ending = endAfterMs === null ? undefined : setTimeout(() => socket.end(), endAfterMs);
-    socket.on('data', (part) => {
-      parts.push(part);
-      size += part.length;
-      if (size > mostBytes) finish('closed');
+    const endTimer = endAfterMs === null ? undefined : setTimeout(() => socket.end(), endAfterMs);
+    socket.on('data', (chunk) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > maxBytes) finish('closed');
     });
     socket.on('error', (error) => finish(error.code === 'ECONNREFUSED' ? 'refused' : 'closed'));
     socket.on('close', () => finish('closed'));

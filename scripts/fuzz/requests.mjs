@@ -14,17 +14,17 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 /** Percentage of requests with each kind of damage. */
 const SHARES = { none: 20, input: 52, credential: 8, method: 2, body: 10, raw: 8 };
 
-/** @returns every operation of the documents: `{ api, operation, path, method, resolve }`. */
+/** Returns every operation of the documents: `{ api, operation, path, method, resolve }`. */
 export function operationsOf(documents) {
   return Object.entries(documents).flatMap(([api, document]) => {
     const resolve = (schema) => {
-      let found = schema;
-      while (found.$ref)
-        found = found.$ref
+      let resolved = schema;
+      while (resolved.$ref)
+        resolved = resolved.$ref
           .split('/')
           .slice(1)
-          .reduce((at, key) => at[key.replaceAll('~1', '/')], document);
-      return found;
+          .reduce((node, key) => node[key.replaceAll('~1', '/')], document);
+      return resolved;
     };
     return Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods)
@@ -34,65 +34,65 @@ export function operationsOf(documents) {
   });
 }
 
-/** Characters allowed in a request line; others would end the target. */
+/** Removes the characters that would end the target of a request line. */
 const printable = (text) => text.replace(/[^!-\u{10ffff}]/gu, '');
-const withoutBreaks = (text) => text.split(/[\r\n\0]/).join('');
+const removeLineBreaks = (text) => text.split(/[\r\n\0]/).join('');
 
-function kindOf(random) {
-  let left = random.below(100);
+function pickKind(random) {
+  let remaining = random.below(100);
   for (const [kind, share] of Object.entries(SHARES)) {
-    left -= share;
-    if (left < 0) return kind;
+    remaining -= share;
+    if (remaining < 0) return kind;
   }
   return 'none';
 }
 
-const encoded = (text, random) => (random.chance(0.8) ? encodeURIComponent(text.toWellFormed()) : printable(text));
-const headerText = (text) => Buffer.from(withoutBreaks(text)).toString('latin1');
+const encodeForTarget = (text, random) => (random.chance(0.8) ? encodeURIComponent(text.toWellFormed()) : printable(text));
+const headerText = (text) => Buffer.from(removeLineBreaks(text)).toString('latin1');
 
-/** Returns a value for each parameter as text; objects and lists as JSON. */
-function parametersOf({ operation, resolve }, random, names) {
-  const given = [];
-  // Otherwise an operation with many headers would always have an invalid one.
-  const headers = (operation.parameters ?? []).filter((each) => resolve(each).in === 'header').length;
-  const optional = { header: Math.min(0.3, 1.5 / Math.max(1, headers)) };
+/** Returns a text for each parameter. Objects and lists are JSON. */
+function parametersOf({ operation, resolve }, random, nameOf) {
+  const parameters = [];
+  // Optional headers are rarer the more there are. Otherwise, an operation with many headers would always have an invalid one.
+  const headerCount = (operation.parameters ?? []).filter((reference) => resolve(reference).in === 'header').length;
+  const optionalShares = { header: Math.min(0.3, 1.5 / Math.max(1, headerCount)) };
   for (const reference of operation.parameters ?? []) {
     const parameter = resolve(reference);
-    if (!parameter.required && !random.chance(optional[parameter.in] ?? 0.35)) continue;
-    const value = sample(parameter.schema, random, resolve, names, parameter.name);
+    if (!parameter.required && !random.chance(optionalShares[parameter.in] ?? 0.35)) continue;
+    const value = sample(parameter.schema, random, resolve, nameOf, parameter.name);
     const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
-    given.push({ where: parameter.in, name: parameter.name, text });
+    parameters.push({ location: parameter.in, name: parameter.name, text });
   }
-  return given;
+  return parameters;
 }
 
-function damageParameters(given, random) {
-  const damaged = given.map((each) => ({ ...each }));
+function damageParameters(parameters, random) {
+  const damaged = parameters.map((parameter) => ({ ...parameter }));
   for (let count = 1 + random.below(2); count > 0; count--) {
-    const one = damaged.length > 0 && random.chance(0.8) ? random.pick(damaged) : null;
-    if (!one)
+    const parameter = damaged.length > 0 && random.chance(0.8) ? random.pick(damaged) : null;
+    if (!parameter)
       damaged.push({
-        where: random.pick(['query', 'header']),
+        location: random.pick(['query', 'header']),
         name: random.pick(['unknown', 'count', 'x']),
         text: random.pick(ODD_TEXTS),
       });
-    else if (random.chance(0.15)) damaged.push({ ...one });
-    else if (random.chance(0.1)) damaged.splice(damaged.indexOf(one), 1);
-    else one.text = random.pick(ODD_TEXTS);
+    else if (random.chance(0.15)) damaged.push({ ...parameter });
+    else if (random.chance(0.1)) damaged.splice(damaged.indexOf(parameter), 1);
+    else parameter.text = random.pick(ODD_TEXTS);
   }
   return damaged;
 }
 
-function bodyOf({ operation, resolve }, random, names) {
+function bodyOf({ operation, resolve }, random, nameOf) {
   const content = operation.requestBody && resolve(operation.requestBody).content;
   if (!content) return null;
   const [type, { schema } = {}] = Object.entries(content)[0] ?? [];
   if (!type) return null;
   if (!type.includes('json')) return { type: 'application/json', value: { order: random.below(100) } };
-  return { type, value: sample(schema, random, resolve, names) };
+  return { type, value: sample(schema, random, resolve, nameOf) };
 }
 
-/** Bytes of a body that is truncated, extended, altered or inconsistent with its headers. */
+/** Returns the bytes truncated, extended, altered or replaced. */
 function damagedBytes(bytes, random) {
   switch (random.below(6)) {
     case 0:
@@ -100,10 +100,10 @@ function damagedBytes(bytes, random) {
     case 1:
       return Buffer.concat([bytes, Buffer.from(random.pick(['}', ',', '\u0000', '{}', ' '.repeat(5_000)]))]);
     case 2: {
-      const turned = Buffer.from(bytes);
-      for (let count = 1 + random.below(4); count > 0 && turned.length > 0; count--)
-        turned[random.below(turned.length)] ^= 1 << random.below(8);
-      return turned;
+      const altered = Buffer.from(bytes);
+      for (let count = 1 + random.below(4); count > 0 && altered.length > 0; count--)
+        altered[random.below(altered.length)] ^= 1 << random.below(8);
+      return altered;
     }
     case 3:
       return Buffer.alloc(random.pick([1, 70_000, 1_100_000]), random.pick(['[', '{', 'a', '\u0000', '"']));
@@ -114,8 +114,8 @@ function damagedBytes(bytes, random) {
   }
 }
 
-/** Operations that cause deliveries are more frequent, because their responses can be malformed, too. */
-const DELIVERS = new Set([
+/** Operations that cause deliveries. They are more frequent, because the responses to deliveries can be malformed, too. */
+const DELIVERING_OPERATIONS = new Set([
   'triggerRun',
   'triggerRuns',
   'publish',
@@ -126,8 +126,8 @@ const DELIVERS = new Set([
   'resumeDeadLetter',
 ]);
 
-function inTurn(operations, n) {
-  const delivering = operations.filter(({ operation }) => DELIVERS.has(operation.operationId));
+function operationFor(operations, n) {
+  const delivering = operations.filter(({ operation }) => DELIVERING_OPERATIONS.has(operation.operationId));
   return n % 4 === 0 ? delivering[(n / 4) % delivering.length] : operations[(n - Math.floor(n / 4)) % operations.length];
 }
 
@@ -138,24 +138,24 @@ function inTurn(operations, n) {
  */
 export function requestOf(operations, seed, n, harness) {
   const random = new Random(mix(seed, n));
-  // In turn, so that every operation is covered.
-  const one = inTurn(operations, n);
-  const kind = kindOf(random);
-  const names = (name) => harness.nameOf(name, random, one.operation.operationId);
-  let parameters = parametersOf(one, random, names);
-  const body = bodyOf(one, random, names);
+  // Operations take turns, so that each one is covered.
+  const entry = operationFor(operations, n);
+  const kind = pickKind(random);
+  const nameOf = (name) => harness.nameOf(name, random, entry.operation.operationId);
+  let parameters = parametersOf(entry, random, nameOf);
+  const body = bodyOf(entry, random, nameOf);
   const damagesBody = body !== null && random.chance(0.6);
   if (kind === 'input' && !damagesBody) parameters = damageParameters(parameters, random);
-  const textsIn = (where) => parameters.filter((each) => each.where === where);
-  const path = one.path.replace(/\{(\w+)\}/g, (_, name) => {
-    const given = textsIn('path').find((each) => each.name === name)?.text ?? names(name) ?? random.pick(ODD_TEXTS);
-    return given.startsWith('http://') ? printable(given) : encoded(given, random);
+  const textsIn = (location) => parameters.filter((parameter) => parameter.location === location);
+  const path = entry.path.replace(/\{(\w+)\}/g, (_, name) => {
+    const value = textsIn('path').find((parameter) => parameter.name === name)?.text ?? nameOf(name) ?? random.pick(ODD_TEXTS);
+    return value.startsWith('http://') ? printable(value) : encodeForTarget(value, random);
   });
-  const query = textsIn('query').map(({ name, text }) => `${encoded(name, random)}=${encoded(text, random)}`);
+  const query = textsIn('query').map(({ name, text }) => `${encodeForTarget(name, random)}=${encodeForTarget(text, random)}`);
   const headers = textsIn('header').map(({ name, text }) => [name.toLowerCase(), headerText(text)]);
   const credential = kind === 'credential' ? random.pick([null, 'Bearer ', 'Basic Og==', ...ODD_TEXTS.slice(-12)]) : null;
   if (credential !== null) headers.push(['authorization', headerText(credential)]);
-  if (kind !== 'credential') headers.push(...harness.credentialOf(one, random));
+  if (kind !== 'credential') headers.push(...harness.credentialOf(entry, random));
   let bytes = null;
   if (body) {
     headers.push(['content-type', kind === 'body' && random.chance(0.3) ? random.pick(CONTENT_TYPES) : body.type]);
@@ -163,8 +163,8 @@ export function requestOf(operations, seed, n, harness) {
     if (kind === 'body') bytes = damagedBytes(bytes, random);
     if (kind === 'body' && random.chance(0.1)) headers.push(['content-encoding', random.pick(['gzip', 'br', 'a'])]);
   }
-  const method = kind === 'method' ? random.pick(METHODS) : one.method;
+  const method = kind === 'method' ? random.pick(METHODS) : entry.method;
   const target = path + (query.length > 0 ? `?${query.join('&')}` : '');
   const damage = kind === 'raw' ? mix(seed ^ 0x5bd1e995, n) : null;
-  return { n, operationId: one.operation.operationId, kind, method, target, headers, body: bytes, damage };
+  return { n, operationId: entry.operation.operationId, kind, method, target, headers, body: bytes, damage };
 }

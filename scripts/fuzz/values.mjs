@@ -1,6 +1,6 @@
-/** Values for requests: valid according to the schema, and unexpected ones. */
+/** Creates values for requests: some are valid according to the schema, some are unexpected. */
 
-const DEEPEST = 6;
+const MAX_DEPTH = 6;
 
 const nested = (depth, [open, close]) => open.repeat(depth) + close.repeat(depth);
 
@@ -85,9 +85,9 @@ export const ODD_TEXTS = Object.freeze([
 
 const FORMATS = { 'date-time': '2026-11-23T08:00:00Z', uri: 'http://w.test/a', email: 'a@b.test' };
 
-function textFor(schema, random, named) {
+function textFor(schema, random, existingId) {
   if (schema.enum) return random.pick(schema.enum);
-  if (named !== undefined && random.chance(0.85)) return named;
+  if (existingId !== undefined && random.chance(0.85)) return existingId;
   const text = FORMATS[schema.format] ?? random.pick(['a', 'order', 'x-1', '10s', '5', 'http://w.test/a', 'read']);
   return text.padEnd(Math.min(schema.minLength ?? 0, 200), 'a').slice(0, schema.maxLength ?? 10_000);
 }
@@ -97,73 +97,73 @@ function numberFor({ minimum = 0, maximum = minimum + 1_000 }, random) {
   return Math.min(maximum, Math.floor(minimum + random.next() * Math.min(maximum - minimum, 1_000)));
 }
 
-/** Parameters with these names refer to existing objects: `nameOf(name)` returns an id, or undefined. */
+/** Returns a value that is valid according to the schema. `nameOf(name)` returns the id of an existing object, or undefined. */
 export function sample(schema, random, resolve, nameOf = () => undefined, name = '', depth = 0) {
-  const plain = schema === undefined || schema === true ? {} : resolve(schema);
-  const inner = (of, called = name) => sample(of, random, resolve, nameOf, called, depth + 1);
-  if ('const' in plain) return plain.const;
-  for (const key of ['anyOf', 'oneOf']) if (plain[key]) return inner(random.pick(plain[key]));
-  if (plain.allOf) return Object.assign({}, ...plain.allOf.map((each) => inner(each)));
-  if (plain.enum) return random.pick(plain.enum);
-  const type = Array.isArray(plain.type) ? random.pick(plain.type) : plain.type;
+  const resolved = schema === undefined || schema === true ? {} : resolve(schema);
+  const sampleInner = (innerSchema, innerName = name) => sample(innerSchema, random, resolve, nameOf, innerName, depth + 1);
+  if ('const' in resolved) return resolved.const;
+  for (const key of ['anyOf', 'oneOf']) if (resolved[key]) return sampleInner(random.pick(resolved[key]));
+  if (resolved.allOf) return Object.assign({}, ...resolved.allOf.map((each) => sampleInner(each)));
+  if (resolved.enum) return random.pick(resolved.enum);
+  const type = Array.isArray(resolved.type) ? random.pick(resolved.type) : resolved.type;
   switch (type) {
     case 'object': {
       const object = {};
-      const required = plain.required ?? [];
-      for (const [key, of] of Object.entries(plain.properties ?? {}))
-        if (required.includes(key) || (depth < DEEPEST && random.chance(0.4))) object[key] = inner(of, key);
+      const required = resolved.required ?? [];
+      for (const [key, innerSchema] of Object.entries(resolved.properties ?? {}))
+        if (required.includes(key) || (depth < MAX_DEPTH && random.chance(0.4))) object[key] = sampleInner(innerSchema, key);
       return object;
     }
     case 'array': {
-      const count = Math.max(plain.minItems ?? 0, depth < DEEPEST ? random.below(3) : 0);
-      return Array.from({ length: Math.min(count, 5) }, () => inner(plain.items));
+      const count = Math.max(resolved.minItems ?? 0, depth < MAX_DEPTH ? random.below(3) : 0);
+      return Array.from({ length: Math.min(count, 5) }, () => sampleInner(resolved.items));
     }
     case 'integer':
     case 'number':
-      return numberFor(plain, random);
+      return numberFor(resolved, random);
     case 'boolean':
       return random.chance(0.5);
     case 'null':
       return null;
     default:
-      return textFor(plain, random, nameOf(name));
+      return textFor(resolved, random, nameOf(name));
   }
 }
 
 /** Marks the position of an unexpected value in a JSON text. */
-const HOLE = '\u0001hole\u0001';
+const PLACEHOLDER = '\u0001hole\u0001';
 
-function placesIn(value, path = []) {
-  const inner = typeof value === 'object' && value !== null ? Object.entries(value) : [];
-  return [path, ...inner.flatMap(([key, of]) => placesIn(of, [...path, key]))];
+function pathsIn(value, path = []) {
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  return [path, ...entries.flatMap(([key, item]) => pathsIn(item, [...path, key]))];
 }
 
-function changed(value, path, change) {
+function changeAt(value, path, change) {
   const [key, ...rest] = path;
   if (key === undefined) return change(value);
   const copy = Array.isArray(value) ? [...value] : { ...value };
-  const made = changed(copy[key], rest, change);
-  if (made === undefined && !Array.isArray(copy)) delete copy[key];
-  else copy[key] = made;
+  const changedItem = changeAt(copy[key], rest, change);
+  if (changedItem === undefined && !Array.isArray(copy)) delete copy[key];
+  else copy[key] = changedItem;
   return copy;
 }
 
 /** Returns the value as JSON with one to three positions changed, omitted or added. */
 export function damagedJson(value, random) {
   let damaged = value;
-  const odd = [];
+  const oddValues = [];
   for (let count = 1 + random.below(3); count > 0; count--) {
-    const path = random.pick(placesIn(damaged));
+    const path = random.pick(pathsIn(damaged));
     const kind = random.below(4);
-    damaged = changed(damaged, path, (there) => {
+    damaged = changeAt(damaged, path, (current) => {
       if (kind === 0) return path.length > 0 ? undefined : null;
-      if (kind === 1 && typeof there === 'object' && there !== null && !Array.isArray(there))
-        return { ...there, [random.pick(['unknown', '__proto__x', 'id', ' ', 'a'.repeat(300)])]: 1 };
-      if (kind === 2 && Array.isArray(there)) return [...there, ...there, ...there];
-      odd.push(random.pick(ODD_JSON));
-      return HOLE + (odd.length - 1);
+      if (kind === 1 && typeof current === 'object' && current !== null && !Array.isArray(current))
+        return { ...current, [random.pick(['unknown', '__proto__x', 'id', ' ', 'a'.repeat(300)])]: 1 };
+      if (kind === 2 && Array.isArray(current)) return [...current, ...current, ...current];
+      oddValues.push(random.pick(ODD_JSON));
+      return PLACEHOLDER + (oddValues.length - 1);
     });
   }
   const text = JSON.stringify(damaged ?? null);
-  return odd.reduce((whole, each, index) => whole.replace(JSON.stringify(HOLE + index), () => each), text);
+  return oddValues.reduce((json, oddValue, index) => json.replace(JSON.stringify(PLACEHOLDER + index), () => oddValue), text);
 }

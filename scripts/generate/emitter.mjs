@@ -1,5 +1,5 @@
 /**
- * Writes TypeScript types for JSON schemas. A named schema is written once, regardless of where it is used. Schemas are the
+ * Writes TypeScript types for JSON schemas. A named schema is written once, regardless of where it is used. Two schemas are the
  * same if only their descriptions differ.
  */
 
@@ -8,19 +8,19 @@ export const MAX_LINE = 130;
 
 /** @typedef {Readonly<Record<string, object>>} Types schemas by the name of their type, such as `Run` or `Run<Result = unknown>` */
 
-const identity = ({ description, ...schema }) => JSON.stringify(schema);
-const nameOf = (declared) => declared.replace(/<.*/, '');
+const idOf = ({ description, ...schema }) => JSON.stringify(schema);
+const nameOf = (declaration) => declaration.replace(/<.*/, '');
 const literal = (value) => (typeof value === 'string' ? `'${value}'` : String(value));
 
-/** Returns the only alternative to null, or the schema itself. */
-function withoutNull(schema) {
-  const [only, ...others] = schema.anyOf?.filter(({ type }) => type !== 'null') ?? [];
-  return only && others.length === 0 ? only : schema;
+/** Returns the only alternative to null, or the schema itself if there is none. */
+function nonNullSchema(schema) {
+  const [alternative, ...otherAlternatives] = schema.anyOf?.filter(({ type }) => type !== 'null') ?? [];
+  return alternative && otherAlternatives.length === 0 ? alternative : schema;
 }
 
 /** Returns the description of a schema and of its only alternative to null; undefined if there is none. */
 function descriptionOf(schema) {
-  const descriptions = new Set([withoutNull(schema).description, schema.description].filter(Boolean));
+  const descriptions = new Set([nonNullSchema(schema).description, schema.description].filter(Boolean));
   return descriptions.size === 0 ? undefined : [...descriptions].join(' ');
 }
 
@@ -42,21 +42,21 @@ function hasFieldsOf({ properties, required = [] }, base) {
 
 /** Returns a documentation comment, wrapped to the maximum line length. */
 function comment(text, indent) {
-  const room = MAX_LINE - indent.length - 3;
+  const textWidth = MAX_LINE - indent.length - 3;
   if (text.length + 7 + indent.length <= MAX_LINE) return `${indent}/** ${text} */\n`;
   const lines = [];
   for (const word of text.split(' ')) {
     const last = lines.at(-1);
-    if (last !== undefined && last.length + word.length + 1 <= room) lines[lines.length - 1] = `${last} ${word}`;
+    if (last !== undefined && last.length + word.length + 1 <= textWidth) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join('')}${indent} */\n`;
 }
 
-/** Writes a union on one line if it fits after `before` characters, otherwise one alternative per line. */
-function union(alternatives, before, indent) {
+/** Writes a union on one line if it fits after `column` characters, and otherwise with one alternative per line. */
+function union(alternatives, column, indent) {
   const text = alternatives.join(' | ');
-  if (text.includes('\n') || before + text.length + 1 <= MAX_LINE) return text;
+  if (text.includes('\n') || column + text.length + 1 <= MAX_LINE) return text;
   return alternatives.map((each) => `\n${indent}  | ${each}`).join('');
 }
 
@@ -70,35 +70,35 @@ function union(alternatives, before, indent) {
  * @returns {ReadonlyMap<string, string>} text of each file, without its head
  */
 export function typesOf(files, { imports, bases, describe = (text) => text }) {
-  const known = new Map(Object.entries(imports).map(([name, { from, schema }]) => [identity(schema), { name, from, schema }]));
+  const typesById = new Map(Object.entries(imports).map(([name, { from, schema }]) => [idOf(schema), { name, from, schema }]));
   for (const [file, types] of Object.entries(files))
-    for (const [declared, schema] of Object.entries(types)) {
-      if (!schema) throw new Error(`there is no schema for the type ${declared}`);
-      if (!descriptionOf(schema)) throw new Error(`the schema of the type ${declared} needs a description`);
-      if (!known.has(identity(schema))) known.set(identity(schema), { name: nameOf(declared), from: `./${file}.js`, schema });
+    for (const [declaration, schema] of Object.entries(types)) {
+      if (!schema) throw new Error(`there is no schema for the type ${declaration}`);
+      if (!descriptionOf(schema)) throw new Error(`the schema of the type ${declaration} needs a description`);
+      if (!typesById.has(idOf(schema))) typesById.set(idOf(schema), { name: nameOf(declaration), from: `./${file}.js`, schema });
     }
 
   const write = (file, types) => {
-    const used = new Map();
+    const usedImports = new Map();
     const doc = (schema, indent) => {
       const description = descriptionOf(schema);
-      const sentences = [description && describe(description), limitsOf(withoutNull(schema))].filter(Boolean);
+      const sentences = [description && describe(description), limitsOf(nonNullSchema(schema))].filter(Boolean);
       return sentences.length === 0 ? '' : comment(sentences.join(' '), indent);
     };
-    /** `before` is the number of characters in front of the type. */
-    const typeOf = (schema, { indent, before, parameter, top = false }) => {
-      const named = top ? undefined : known.get(identity(schema));
-      if (named) {
-        if (named.from) used.set(named.name, named.from);
-        return named.name;
+    /** Returns the text of a type. `column` is the number of characters in front of it. */
+    const typeOf = (schema, { indent, column, parameter, isTopLevel = false }) => {
+      const namedType = isTopLevel ? undefined : typesById.get(idOf(schema));
+      if (namedType) {
+        if (namedType.from) usedImports.set(namedType.name, namedType.from);
+        return namedType.name;
       }
-      const inside = (each, more = '') => typeOf(each, { indent: indent + more, before, parameter });
+      const inside = (each, more = '') => typeOf(each, { indent: indent + more, column, parameter });
       if ('const' in schema) return literal(schema.const);
-      if (schema.enum) return union(schema.enum.map(literal), before, indent);
+      if (schema.enum) return union(schema.enum.map(literal), column, indent);
       if (schema.anyOf)
         return union(
           schema.anyOf.map((each) => inside(each)),
-          before,
+          column,
           indent,
         );
       if (schema.patternProperties) return `Readonly<Record<string, ${inside(Object.values(schema.patternProperties)[0])}>>`;
@@ -126,11 +126,11 @@ export function typesOf(files, { imports, bases, describe = (text) => text }) {
       Object.entries(properties)
         .map(([name, schema]) => {
           const start = `${indent}readonly ${name}${required.includes(name) ? '' : '?'}:`;
-          const type = typeOf(schema, { indent, before: start.length + 1, parameter });
+          const type = typeOf(schema, { indent, column: start.length + 1, parameter });
           // A named type has its own description.
-          const named = known.get(identity(withoutNull(schema)));
-          const repeats = named && named.schema.description === descriptionOf(schema);
-          return `${repeats ? '' : doc(schema, indent)}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;
+          const namedType = typesById.get(idOf(nonNullSchema(schema)));
+          const repeatsDescription = namedType && namedType.schema.description === descriptionOf(schema);
+          return `${repeatsDescription ? '' : doc(schema, indent)}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;
         })
         .join('');
     /** Splits the fields of an object into its own ones and those of types that it extends. */
@@ -138,27 +138,27 @@ export function typesOf(files, { imports, bases, describe = (text) => text }) {
       const extended = [];
       let { properties } = schema;
       for (const name of bases) {
-        const base = [...known.values()].find((each) => each.name === name);
+        const base = [...typesById.values()].find((each) => each.name === name);
         if (name === self || !hasFieldsOf({ ...schema, properties }, base.schema)) continue;
         extended.push(name);
-        used.set(name, base.from);
+        usedImports.set(name, base.from);
         properties = Object.fromEntries(Object.entries(properties).filter(([field]) => !(field in base.schema.properties)));
       }
       return { own: { ...schema, properties }, extended };
     };
-    const declarations = Object.entries(types).map(([declared, schema]) => {
-      const parameter = declared.match(/<(\w+)/)?.[1] ?? 'unknown';
+    const declarations = Object.entries(types).map(([declaration, schema]) => {
+      const parameter = declaration.match(/<(\w+)/)?.[1] ?? 'unknown';
       if (schema.properties) {
-        const { own, extended } = split(schema, nameOf(declared));
-        const start = `export interface ${declared}${extended.length > 0 ? ` extends ${extended.join(', ')}` : ''}`;
+        const { own, extended } = split(schema, nameOf(declaration));
+        const start = `export interface ${declaration}${extended.length > 0 ? ` extends ${extended.join(', ')}` : ''}`;
         return `${doc(schema, '')}${start} {\n${fields(own, '  ', parameter)}}\n`;
       }
-      const start = `export type ${declared} =`;
-      const type = typeOf(schema, { indent: '', before: start.length + 1, parameter, top: true });
+      const start = `export type ${declaration} =`;
+      const type = typeOf(schema, { indent: '', column: start.length + 1, parameter, isTopLevel: true });
       return `${doc(schema, '')}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;
     });
-    const sources = [...new Set(used.values())].filter((from) => from !== `./${file}.js`).toSorted();
-    const importsOf = (from) => [...used.keys()].filter((name) => used.get(name) === from).toSorted();
+    const sources = [...new Set(usedImports.values())].filter((from) => from !== `./${file}.js`).toSorted();
+    const importsOf = (from) => [...usedImports.keys()].filter((name) => usedImports.get(name) === from).toSorted();
     const lines = sources.map((from) => `import type { ${importsOf(from).join(', ')} } from '${from}';\n`);
     return [lines.join(''), ...declarations].filter((part) => part !== '').join('\n');
   };

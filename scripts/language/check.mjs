@@ -3,18 +3,19 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { proseOf, sentencesOf } from './text.mjs';
 
-/** @typedef {{ path: string, line: number, found: string, instead: string, context: string }} Finding */
+/** @typedef {{ path: string, line: number, phrase: string, replacement: string, context: string }} Finding */
 
-const NOT_OURS = new Set(['node_modules', 'dist', 'static']);
-/** The SQL of a published migration never changes, not even in its comments. The word lists contain the words that they forbid. */
-const NOT_CHECKED = /^scripts\/language\/|^packages\/everstep\/src\/stores\/\w+\/migrations\//;
-const CHECKED = /\.(md|tsx?|mjs|js)$/;
+const SKIPPED_DIRECTORIES = new Set(['node_modules', 'dist', 'static']);
+/** Excludes the SQL of published migrations, which never changes, not even in its comments, and the lists of forbidden words. */
+const EXCLUDED_PATH = /^scripts\/language\/|^packages\/everstep\/src\/stores\/\w+\/migrations\//;
+const CHECKED_FILE = /\.(md|tsx?|mjs|js)$/;
 
 function filesBelow(root, directory) {
   return readdirSync(join(root, directory), { withFileTypes: true }).flatMap((entry) => {
     const path = directory === '' ? entry.name : `${directory}/${entry.name}`;
-    if (entry.isDirectory()) return NOT_OURS.has(entry.name) || entry.name.startsWith('.') ? [] : filesBelow(root, path);
-    return CHECKED.test(entry.name) && !NOT_CHECKED.test(path) ? [path] : [];
+    if (entry.isDirectory())
+      return SKIPPED_DIRECTORIES.has(entry.name) || entry.name.startsWith('.') ? [] : filesBelow(root, path);
+    return CHECKED_FILE.test(entry.name) && !EXCLUDED_PATH.test(path) ? [path] : [];
   });
 }
 
@@ -22,9 +23,9 @@ function filesBelow(root, directory) {
 export const textsOf = (root) =>
   filesBelow(root, '').map((path) => ({ path, text: readFileSync(join(root, path), 'utf8').replaceAll('\r\n', '\n') }));
 
-/** One expression for all rules, each as a named group, so that a text is searched once. */
+/** Returns one expression for all rules, each as a named group, so that a text is searched once. */
 function expressionOf(rules) {
-  const sources = rules.map(([{ source }], at) => `(?<r${at}>${source.replaceAll(' ', '\\s+')})`);
+  const sources = rules.map(([{ source }], ruleIndex) => `(?<r${ruleIndex}>${source.replaceAll(' ', '\\s+')})`);
   return new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${sources.join('|')})(?![\\p{L}\\p{N}_@-])`, 'giu');
 }
 
@@ -36,14 +37,14 @@ function expressionOf(rules) {
 export function findingsIn({ path, text }, rules, expression = expressionOf(rules)) {
   const lines = text.split('\n');
   let line = 1;
-  let counted = 0;
-  return [...proseOf(path, text).matchAll(expression)].flatMap(({ 0: found, index, groups }) => {
-    // Names of the wire or of SQL are in capitals.
-    if (found === found.toUpperCase()) return [];
-    while (counted < index) if (text[counted++] === '\n') line++;
+  let scannedIndex = 0;
+  return [...proseOf(path, text).matchAll(expression)].flatMap(({ 0: phrase, index, groups }) => {
+    // Words in capitals are names of the protocol or of SQL.
+    if (phrase === phrase.toUpperCase()) return [];
+    while (scannedIndex < index) if (text[scannedIndex++] === '\n') line++;
     const rule = Object.entries(groups).find(([, match]) => match !== undefined)[0];
     const context = lines[line - 1].trim();
-    return [{ path, line, found: found.replace(/\s+/g, ' '), instead: rules[Number(rule.slice(1))][1], context }];
+    return [{ path, line, phrase: phrase.replace(/\s+/g, ' '), replacement: rules[Number(rule.slice(1))][1], context }];
   });
 }
 
@@ -54,15 +55,17 @@ export function findingsIn({ path, text }, rules, expression = expressionOf(rule
  */
 export function checkTexts(texts, rules, exceptions) {
   const expression = expressionOf(rules);
-  const unused = new Set(exceptions);
+  const unusedExceptions = new Set(exceptions);
   const findings = texts.flatMap((text) =>
-    findingsIn(text, rules, expression).filter(({ path, context, found }) => {
-      const excuse = exceptions.find((each) => each.path === path && each.text.includes(found) && context.includes(each.text));
-      unused.delete(excuse);
-      return excuse === undefined;
+    findingsIn(text, rules, expression).filter(({ path, context, phrase }) => {
+      const exception = exceptions.find(
+        (candidate) => candidate.path === path && candidate.text.includes(phrase) && context.includes(candidate.text),
+      );
+      unusedExceptions.delete(exception);
+      return exception === undefined;
     }),
   );
-  return { findings, unused: [...unused] };
+  return { findings, unusedExceptions: [...unusedExceptions] };
 }
 
 /** Returns the sentences of the pages that have more words than `maxWords`, the longest first in each page. */

@@ -7,15 +7,15 @@ import { EXCEPTIONS, PHRASES, SPELLINGS } from './rules.mjs';
 import { sentencesOf } from './text.mjs';
 
 const RULES = [...PHRASES, ...SPELLINGS];
-const found = (path, text) => findingsIn({ path, text }, RULES).map(({ line, found: words }) => `${line}: ${words}`);
+const found = (path, text) => findingsIn({ path, text }, RULES).map(({ line, phrase }) => `${line}: ${phrase}`);
 
 test('the pages, comments and texts of the repository follow the rules', () => {
-  const { findings, unused } = checkTexts(textsOf(ROOT), RULES, EXCEPTIONS);
+  const { findings, unusedExceptions } = checkTexts(textsOf(ROOT), RULES, EXCEPTIONS);
   assert.deepEqual(
-    findings.map(({ path, line, found: words, instead }) => `${path}:${line}: "${words}": write ${instead}`),
+    findings.map(({ path, line, phrase, replacement }) => `${path}:${line}: "${phrase}": write ${replacement}`),
     [],
   );
-  assert.deepEqual(unused, [], 'exceptions that excuse nothing');
+  assert.deepEqual(unusedExceptions, [], 'exceptions that excuse nothing');
 });
 
 describe('a Markdown page', () => {
@@ -112,12 +112,12 @@ test('an exception excuses a phrase only in its place, and is reported if it is 
   const texts = ['a.md', 'b.md'].map((path) => ({ path, text: 'The oracle told us.\nIt told nothing.\n' }));
   const used = { path: 'a.md', text: 'oracle told us', reason: 'it speaks' };
   const stale = { path: 'b.md', text: 'never told', reason: 'it is gone' };
-  const { findings, unused } = checkTexts(texts, RULES, [used, stale]);
+  const { findings, unusedExceptions } = checkTexts(texts, RULES, [used, stale]);
   assert.deepEqual(
     findings.map(({ path, line }) => `${path}:${line}`),
     ['a.md:2', 'b.md:1', 'b.md:2'],
   );
-  assert.deepEqual(unused, [stale]);
+  assert.deepEqual(unusedExceptions, [stale]);
 });
 
 test('words of a sentence are counted, with inline code as one word', () => {

@@ -4,9 +4,9 @@
  */
 
 /**
- * Phrases, each with what to write instead. A space matches any white space, including a line break.
+ * Phrases to avoid, each with its replacement. A space matches any white space, including a line break.
  *
- * @type {readonly (readonly [phrase: RegExp, instead: string])[]}
+ * @type {readonly (readonly [phrase: RegExp, replacement: string])[]}
  */
 export const PHRASES = [
   [/told|tells?|telling/, 'notify, report, log, show, say'],

@@ -1,6 +1,6 @@
 /**
- * The prose in a file: a string as long as the source, in which everything else is replaced. Positions and line breaks stay, so
- * a finding has the line of the source, and a phrase is found across a line break.
+ * Extracts the prose of a file as a string of the same length, in which everything else is replaced. Positions and line breaks
+ * stay the same, so that a finding has its line in the source, and a phrase is found across a line break.
  */
 
 /** Replaces a character of code, so that no phrase extends across it. */
@@ -8,8 +8,8 @@ export const CODE = '\0';
 /** Replaces each character of inline code, which counts as one word of its sentence. */
 export const INLINE = '\uE000';
 
-const same = (filler) => (match) => match.replace(/[^\n]/g, filler);
-const inlineCode = (text) => text.replace(/(?<!`)(`+)(?!`)(?:[^\n]|\n(?!\s*\n))+?(?<!`)\1(?!`)/g, same(INLINE));
+const fillWith = (filler) => (match) => match.replace(/[^\n]/g, filler);
+const inlineCode = (text) => text.replace(/(?<!`)(`+)(?!`)(?:[^\n]|\n(?!\s*\n))+?(?<!`)\1(?!`)/g, fillWith(INLINE));
 
 /** Returns the prose of a Markdown page: no blocks of code, inline code, targets of links, tags or comments. */
 export function proseOfMarkdown(page) {
@@ -18,24 +18,27 @@ export function proseOfMarkdown(page) {
     const isFence = /^ *(```|~~~)/.test(line);
     const isCode = inBlock || isFence;
     if (isFence) inBlock = !inBlock;
-    return isCode ? same(CODE)(line) : line;
+    return isCode ? fillWith(CODE)(line) : line;
   });
   return inlineCode(lines.join('\n'))
-    .replace(/<!--[\s\S]*?-->|<\/?[a-z][^>]*>/g, same(CODE))
-    .replace(/(?<=\])\([^)]*\)/g, same(' '))
-    .replace(/\bhttps?:[^\s)]+/g, same(INLINE))
-    .replace(/^ *(?:[-*]|\d+\.) |^ *#+ |\|/gm, same(CODE))
-    .replace(/\*\*|[[\]]|^ *>/gm, same(' '));
+    .replace(/<!--[\s\S]*?-->|<\/?[a-z][^>]*>/g, fillWith(CODE))
+    .replace(/(?<=\])\([^)]*\)/g, fillWith(' '))
+    .replace(/\bhttps?:[^\s)]+/g, fillWith(INLINE))
+    .replace(/^ *(?:[-*]|\d+\.) |^ *#+ |\|/gm, fillWith(CODE))
+    .replace(/\*\*|[[\]]|^ *>/gm, fillWith(' '));
 }
 
-/** Words separated by spaces, or one capitalized word, such as a label. */
+/** Returns whether a string is text: words separated by spaces, or one capitalized word, such as a label. */
 const isText = (string) => /\p{L}[^\s]*\s+[^\s]*\p{L}/u.test(string) || /^\p{Lu}\p{Ll}+$/u.test(string);
-const STARTS_REGEX = /(?:^|[(,=:[!&|?{;+\-*%~^<>\n]|\b(?:return|typeof|case|of|in))\s*$/;
-/** Text of an element, between two tags or expressions. */
+const BEFORE_REGEX = /(?:^|[(,=:[!&|?{;+\-*%~^<>\n]|\b(?:return|typeof|case|of|in))\s*$/;
+/** Matches the text of an element, between two tags or expressions. */
 const ELEMENT_TEXT = /(?<=[>}])[^<>{}=;\0]*\p{L}[^<>{}=;\0]*(?=[<{])/gu;
 
 const proseOfComment = (comment) =>
-  inlineCode(comment.replace(/^(\/\*+|\/\/+)|\*+\/$|^[ \t]*\*+/gm, same(' '))).replace(/@example[\s\S]*?(?=@\w|$)/g, same(CODE));
+  inlineCode(comment.replace(/^(\/\*+|\/\/+)|\*+\/$|^[ \t]*\*+/gm, fillWith(' '))).replace(
+    /@example[\s\S]*?(?=@\w|$)/g,
+    fillWith(CODE),
+  );
 
 /** Scans a source file once, from the first character to the last. */
 class SourceScanner {
@@ -47,75 +50,77 @@ class SourceScanner {
   }
 
   put(from, text) {
-    for (let at = 0; at < text.length; at++) this.prose[from + at] = text[at];
+    for (let index = 0; index < text.length; index++) this.prose[from + index] = text[index];
   }
 
   /** Scans code up to its end, or to the position after the brace that closes an expression in a template. */
   scan(from, { inTemplate }) {
     const { source } = this;
     let depth = 0;
-    let at = from;
-    while (at < source.length) {
-      const char = source[at];
-      const end = this.endOfLiteral(at);
-      if (end > at) {
-        at = end;
+    let index = from;
+    while (index < source.length) {
+      const char = source[index];
+      const end = this.endOfLiteral(index);
+      if (end > index) {
+        index = end;
         continue;
       }
-      this.code[at] = char;
-      at++;
+      this.code[index] = char;
+      index++;
       if (char === '{') depth++;
       else if (char === '}' && inTemplate && depth-- === 0) break;
     }
-    return at;
+    return index;
   }
 
-  /** Returns the position after the comment, string, template or regular expression that starts here, otherwise `at`. */
-  endOfLiteral(at) {
+  /** Returns the position after the comment, string, template or regular expression that starts at `index`; if none, `index`. */
+  endOfLiteral(index) {
     const { source } = this;
-    const char = source[at];
-    if (char === '/') return this.endOfSlash(at);
-    if (char === '`') return this.endOfTemplate(at);
+    const char = source[index];
+    if (char === '/') return this.endOfSlash(index);
+    if (char === '`') return this.endOfTemplate(index);
     // A quote after a letter is an apostrophe in the text of an element.
-    if ((char !== "'" && char !== '"') || /[\p{L}\d]/u.test(source[at - 1] ?? '')) return at;
-    let end = at + 1;
+    if ((char !== "'" && char !== '"') || /[\p{L}\d]/u.test(source[index - 1] ?? '')) return index;
+    let end = index + 1;
     while (end < source.length && source[end] !== char && source[end] !== '\n') end += source[end] === '\\' ? 2 : 1;
-    if (source[end] !== char) return at;
-    const string = source.slice(at + 1, end).replace(/\\./g, '  ');
-    if (isText(string)) this.put(at + 1, inlineCode(string));
+    if (source[end] !== char) return index;
+    const string = source.slice(index + 1, end).replace(/\\./g, '  ');
+    if (isText(string)) this.put(index + 1, inlineCode(string));
     return end + 1;
   }
 
-  endOfSlash(at) {
+  endOfSlash(index) {
     const { source } = this;
-    const next = source[at + 1];
-    if (next === '*' || (next === '/' && source[at - 1] !== ':')) {
-      const close = next === '*' ? source.indexOf('*/', at + 2) + 2 : source.indexOf('\n', at);
-      const end = close < at + 2 ? source.length : close;
-      this.put(at, proseOfComment(source.slice(at, end)));
+    const next = source[index + 1];
+    if (next === '*' || (next === '/' && source[index - 1] !== ':')) {
+      const close = next === '*' ? source.indexOf('*/', index + 2) + 2 : source.indexOf('\n', index);
+      const end = close < index + 2 ? source.length : close;
+      this.put(index, proseOfComment(source.slice(index, end)));
       return end;
     }
-    if (next === '>' || source[at - 1] === '<' || !STARTS_REGEX.test(source.slice(Math.max(0, at - 20), at))) return at;
-    const [regex] = /^\/(?:\[(?:\\.|[^\]\\\n])*\]|\\.|[^/\\\n[])+\//.exec(source.slice(at, at + 1000)) ?? [''];
-    return at + regex.length;
+    if (next === '>' || source[index - 1] === '<' || !BEFORE_REGEX.test(source.slice(Math.max(0, index - 20), index)))
+      return index;
+    const [regex] = /^\/(?:\[(?:\\.|[^\]\\\n])*\]|\\.|[^/\\\n[])+\//.exec(source.slice(index, index + 1000)) ?? [''];
+    return index + regex.length;
   }
 
   endOfTemplate(from) {
     const { source } = this;
-    const pieces = [];
+    const parts = [];
     let start = from + 1;
-    let at = start;
-    while (at < source.length && source[at] !== '`') {
-      if (source.startsWith('${', at)) {
-        pieces.push([start, source.slice(start, at)]);
-        at = this.scan(at + 2, { inTemplate: true });
-        start = at;
-      } else at += source[at] === '\\' ? 2 : 1;
+    let index = start;
+    while (index < source.length && source[index] !== '`') {
+      if (source.startsWith('${', index)) {
+        parts.push([start, source.slice(start, index)]);
+        index = this.scan(index + 2, { inTemplate: true });
+        start = index;
+      } else index += source[index] === '\\' ? 2 : 1;
     }
-    pieces.push([start, source.slice(start, at)]);
-    if (isText(pieces.map(([, text]) => text).join('x')))
-      for (const [position, text] of pieces) this.put(position, text.replace(/\\`[^`]*\\`/g, same(INLINE)).replace(/\\./g, '  '));
-    return at + 1;
+    parts.push([start, source.slice(start, index)]);
+    if (isText(parts.map(([, text]) => text).join('x')))
+      for (const [position, text] of parts)
+        this.put(position, text.replace(/\\`[^`]*\\`/g, fillWith(INLINE)).replace(/\\./g, '  '));
+    return index + 1;
   }
 }
 

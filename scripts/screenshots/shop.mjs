@@ -14,7 +14,7 @@ function template(id) {
   throw new NonRetryableError(`the template of refund ${id} was not found`);
 }
 
-/** The payload of an order names the step that fails, so that the data is the same each time. */
+/** Processes an order. Its payload names the step that fails, so that the data is the same each time. */
 export const checkout = serve(async (context) => {
   const { id, fails } = context.payload;
   const { shelf } = await context.run('reserve', () => ({ shelf: `A${id % 7}` }));

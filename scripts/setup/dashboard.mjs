@@ -1,9 +1,9 @@
-/** Builds the dashboard into packages/everstep/static, unless the build there has the same sources. */
+/** Builds the dashboard into packages/everstep/static, unless the build there is from the same sources. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runToEnd } from './child.mjs';
-import { Interrupted, SetupError, tail, timed } from './report.mjs';
+import { Interrupted, runStep, SetupError, tail } from './report.mjs';
 
 const SOURCES = ['index.html', 'package.json', 'vite.config.js', 'public', 'src'];
 
@@ -43,14 +43,14 @@ async function fingerprint(root, dashboard) {
 export async function buildDashboard(root, node, env) {
   const dashboard = join(root, 'packages', 'dashboard');
   const stamp = join(root, 'packages', 'everstep', 'static', '.built-from');
-  const wanted = await fingerprint(root, dashboard);
-  if ((await readFile(stamp, 'utf8').catch(() => null)) === wanted) return;
-  await timed('Building the dashboard', async () => {
+  const currentFingerprint = await fingerprint(root, dashboard);
+  if ((await readFile(stamp, 'utf8').catch(() => null)) === currentFingerprint) return;
+  await runStep('Building the dashboard', async () => {
     const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js');
-    const { code, output, interrupted } = await runToEnd(node, [vite, 'build'], { cwd: dashboard, env, output: 'kept' });
-    if (interrupted) throw new Interrupted();
+    const { code, output, wasInterrupted } = await runToEnd(node, [vite, 'build'], { cwd: dashboard, env, output: 'kept' });
+    if (wasInterrupted) throw new Interrupted();
     if (code !== 0) throw new SetupError(`The dashboard build failed:\n${tail(output, 80)}`);
   });
-  // Written last, so that an interrupted build is repeated.
-  await writeFile(stamp, wanted);
+  // The stamp is written last, so that an interrupted build is repeated.
+  await writeFile(stamp, currentFingerprint);
 }

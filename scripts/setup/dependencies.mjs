@@ -1,9 +1,9 @@
-/** Installs the dependencies in package-lock.json if they are not up to date. Does not run install scripts. */
+/** Installs the dependencies in package-lock.json if they are outdated, without running install scripts. */
 import { createHash } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { npmCommand, runToEnd } from './child.mjs';
-import { Interrupted, SetupError, tail, timed } from './report.mjs';
+import { Interrupted, runStep, SetupError, tail } from './report.mjs';
 
 const modifiedMs = (path) =>
   stat(path).then(
@@ -16,25 +16,25 @@ const modifiedMs = (path) =>
  * @param {NodeJS.ProcessEnv} env
  */
 export async function installDependencies(root, env) {
-  const lock = join(root, 'package-lock.json');
+  const lockFile = join(root, 'package-lock.json');
   const stamp = join(root, 'node_modules', '.everstep-installed');
-  const wanted = createHash('sha256')
-    .update(await readFile(lock))
+  const lockHash = createHash('sha256')
+    .update(await readFile(lockFile))
     .digest('hex');
-  if ((await readFile(stamp, 'utf8').catch(() => null)) === wanted) return;
-  // npm writes its own copy of the lock file last, so it shows that a manual npm run is complete.
-  const byHandMs = await modifiedMs(join(root, 'node_modules', '.package-lock.json'));
-  if (byHandMs === 0 || byHandMs < (await modifiedMs(lock))) {
-    await timed('Installing dependencies', async () => {
+  if ((await readFile(stamp, 'utf8').catch(() => null)) === lockHash) return;
+  // npm writes its own copy of the lock file last, so a recent copy shows that a manual installation is complete.
+  const manualInstallMs = await modifiedMs(join(root, 'node_modules', '.package-lock.json'));
+  if (manualInstallMs === 0 || manualInstallMs < (await modifiedMs(lockFile))) {
+    await runStep('Installing dependencies', async () => {
       const npm = npmCommand();
-      const { code, output, interrupted } = await runToEnd(
+      const { code, output, wasInterrupted } = await runToEnd(
         npm.command,
         [...npm.args, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
         { cwd: root, env, output: 'kept' },
       );
-      if (interrupted) throw new Interrupted();
+      if (wasInterrupted) throw new Interrupted();
       if (code !== 0) throw new SetupError(`npm ci failed (exit code ${code}):\n${tail(output)}`);
     });
   }
-  await writeFile(stamp, wanted);
+  await writeFile(stamp, lockHash);
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
 import { buildDashboard } from './dashboard.mjs';
 import { installDependencies } from './dependencies.mjs';
-import { alone } from './lock.mjs';
+import { runExclusively } from './lock.mjs';
 import { Interrupted, SetupError } from './report.mjs';
 import { findRuntime } from './runtime.mjs';
 
@@ -16,7 +16,7 @@ export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..')
  * @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} the runtime, and an environment with it first on the PATH
  */
 export function prepare({ checksTypes = true } = {}) {
-  return alone(ROOT, async () => {
+  return runExclusively(ROOT, async () => {
     const { node } = await findRuntime(ROOT);
     const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` };
     await installDependencies(ROOT, env);
@@ -27,7 +27,7 @@ export function prepare({ checksTypes = true } = {}) {
 }
 
 /**
- * Runs the work of a script and exits with its exit code. Prints an error message when the preparation fails.
+ * Runs the work of a script and exits with its exit code. Prints an error message if the preparation fails.
  *
  * @param {() => Promise<number>} work resolves with the exit code
  */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const RETRY_MS = 100;
-/** A lock of this age without an owner was left by a process that ended before it wrote its id. */
-const UNSIGNED_MS = 2000;
+/** Age at which a lock without an owner is removed. Its process ended before it wrote its id. */
+const OWNERLESS_LOCK_MS = 2000;
 
 function isAlive(pid) {
   try {
@@ -17,16 +17,18 @@ function isAlive(pid) {
 }
 
 /**
+ * Runs the work while no other script prepares the clone.
+ *
  * @template Result
  * @param {string} root of the repository
  * @param {() => Promise<Result>} work
  * @returns {Promise<Result>}
  */
-export async function alone(root, work) {
+export async function runExclusively(root, work) {
   const lock = join(root, '.runtime', 'preparing');
   const owner = join(lock, 'pid');
   await mkdir(join(root, '.runtime'), { recursive: true });
-  let unsignedMs = 0;
+  let ownerlessMs = 0;
   for (;;) {
     try {
       await mkdir(lock);
@@ -35,9 +37,9 @@ export async function alone(root, work) {
       if (error.code !== 'EEXIST') throw error;
     }
     const pid = Number(await readFile(owner, 'utf8').catch(() => ''));
-    if (pid > 0 ? !isAlive(pid) : unsignedMs >= UNSIGNED_MS) await rm(lock, { recursive: true, force: true });
+    if (pid > 0 ? !isAlive(pid) : ownerlessMs >= OWNERLESS_LOCK_MS) await rm(lock, { recursive: true, force: true });
     else await sleep(RETRY_MS);
-    unsignedMs = pid > 0 ? 0 : unsignedMs + RETRY_MS;
+    ownerlessMs = pid > 0 ? 0 : ownerlessMs + RETRY_MS;
   }
   try {
     await writeFile(owner, String(process.pid));

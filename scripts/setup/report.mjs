@@ -3,27 +3,29 @@
 /** A failure that is printed without a stack trace. */
 export class SetupError extends Error {}
 
-/** The user interrupted the preparation. */
+/** Reports that the user interrupted the preparation. */
 export class Interrupted extends Error {}
 
 const seconds = (sinceMs) => `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
 
 /**
+ * Runs a step and prints its title and its duration.
+ *
  * @template Result
  * @param {string} title of the step
  * @param {() => Promise<Result>} step
  * @returns {Promise<Result>}
  */
-export async function timed(title, step) {
+export async function runStep(title, step) {
   const startedMs = performance.now();
-  const live = process.stderr.isTTY;
-  if (live) process.stderr.write(`${title} ...`);
+  const isTerminal = process.stderr.isTTY;
+  if (isTerminal) process.stderr.write(`${title} ...`);
   try {
     const result = await step();
-    process.stderr.write(live ? `\r${title}: ${seconds(startedMs)}\n` : `${title}: ${seconds(startedMs)}\n`);
+    process.stderr.write(isTerminal ? `\r${title}: ${seconds(startedMs)}\n` : `${title}: ${seconds(startedMs)}\n`);
     return result;
   } catch (error) {
-    if (live) process.stderr.write('\n');
+    if (isTerminal) process.stderr.write('\n');
     throw error;
   }
 }

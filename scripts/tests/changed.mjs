@@ -1,4 +1,4 @@
-/** The test files that a change affects. */
+/** Finds the test files that a change affects. */
 import { spawnSync } from 'node:child_process';
 import { basename, join, sep } from 'node:path';
 import { Imports, importersOf } from './imports.mjs';
@@ -7,10 +7,10 @@ import { Imports, importersOf } from './imports.mjs';
 
 const MAIN = 'main';
 
-/** Changes that can affect every test. */
-const EVERYTHING = /^(package(-lock)?\.json|tsconfig.*\.json|scripts\/(tests|setup)\/.*(?<!\.test\.mjs))$/;
+/** Matches the paths whose changes can affect every test. */
+const AFFECTS_ALL_TESTS = /^(package(-lock)?\.json|tsconfig.*\.json|scripts\/(tests|setup)\/.*(?<!\.test\.mjs))$/;
 
-/** Dependencies that are not imports: paths of changed files, and paths of the tests that read or build them. */
+/** Dependencies that are not imports: patterns of changed files, and of the tests that read or build these files. */
 const READERS = [
   [/\.md$/, /\/documentation\/|^scripts\/site\//],
   [/^packages\/dashboard\/(?!.*\.test\.)/, /\/end-to-end\/dashboard\//],
@@ -25,29 +25,29 @@ function git(root, ...args) {
   return stdout.trim();
 }
 
-const lines = (text) => text.split('\n').filter((line) => line !== '');
+const nonEmptyLines = (text) => text.split('\n').filter((line) => line !== '');
 
 /**
- * Returns what has changed since `base`, committed or not. Without a base: on a branch what differs from main; on main what is
- * not committed, or else the last commit.
+ * Returns the paths that have changed since `base`, committed or not. Without a base, these are the differences of a branch from
+ * main. On main, they are what is not committed, or the last commit if everything is.
  *
  * @param {string} root of the repository, absolute
  * @param {string} [base]
  * @returns {{ base: string, paths: string[] }} paths relative to the root, with slashes
  */
 export function changedPaths(root, base) {
-  const since = (commit) => [
-    ...lines(git(root, 'diff', '--name-only', '--no-renames', commit)),
-    ...lines(git(root, 'ls-files', '--others', '--exclude-standard')),
+  const changedSince = (commit) => [
+    ...nonEmptyLines(git(root, 'diff', '--name-only', '--no-renames', commit)),
+    ...nonEmptyLines(git(root, 'ls-files', '--others', '--exclude-standard')),
   ];
-  if (base !== undefined) return { base, paths: since(base) };
+  if (base !== undefined) return { base, paths: changedSince(base) };
   const branch = git(root, 'rev-parse', '--abbrev-ref', 'HEAD');
   if (branch !== MAIN) {
-    const forked = git(root, 'merge-base', 'HEAD', MAIN);
-    return { base: MAIN, paths: since(forked) };
+    const forkPoint = git(root, 'merge-base', 'HEAD', MAIN);
+    return { base: MAIN, paths: changedSince(forkPoint) };
   }
-  const paths = since('HEAD');
-  return paths.length > 0 ? { base: 'HEAD', paths } : { base: 'HEAD~1', paths: since('HEAD~1') };
+  const paths = changedSince('HEAD');
+  return paths.length > 0 ? { base: 'HEAD', paths } : { base: 'HEAD~1', paths: changedSince('HEAD~1') };
 }
 
 const compiledOf = (root, path) =>
@@ -60,16 +60,16 @@ const compiledOf = (root, path) =>
  * @param {readonly Test[]} tests
  * @param {readonly string[]} paths changed files, relative to the root
  */
-export function affectedBy(root, tests, paths) {
-  if (paths.some((path) => EVERYTHING.test(path))) return [...tests];
+export function affectedTests(root, tests, paths) {
+  if (paths.some((path) => AFFECTS_ALL_TESTS.test(path))) return [...tests];
   const imports = new Imports();
-  const code = paths.filter((path) => /\.([cm]?js|tsx?)$/.test(path)).map((path) => compiledOf(root, path));
-  const reached = importersOf(root, code, imports);
+  const changedModules = paths.filter((path) => /\.([cm]?js|tsx?)$/.test(path)).map((path) => compiledOf(root, path));
+  const importers = importersOf(root, changedModules, imports);
   const names = paths.filter((path) => !/\.(tsx?|md)$/.test(path)).map((path) => basename(path));
   const readers = READERS.flatMap(([changed, reader]) => (paths.some((path) => changed.test(path)) ? [reader] : []));
   return tests.filter(({ file, source }) => {
     const path = source.split(sep).join('/');
-    if (reached.has(file) || readers.some((reader) => reader.test(path))) return true;
+    if (importers.has(file) || readers.some((reader) => reader.test(path))) return true;
     return names.some((name) => imports.textOf(file).includes(name));
   });
 }

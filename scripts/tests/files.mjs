@@ -14,7 +14,7 @@ function sourcesUnder(root, directory) {
  * Tests that run separately: `npm run test:nodes` and `npm run test:failover` start several servers or replace database servers, and
  * `npm run test:firefox` needs an installed Firefox.
  */
-const OWN_COMMAND = /[\\/]end-to-end[\\/](nodes|patroni|firefox)[\\/]/;
+const SEPARATE_TESTS = /[\\/]end-to-end[\\/](nodes|patroni|firefox)[\\/]/;
 
 const childrenOf = (root, directory) =>
   existsSync(join(root, directory)) ? readdirSync(join(root, directory)).map((name) => join(directory, name)) : [];
@@ -23,13 +23,13 @@ const childrenOf = (root, directory) =>
  * @param {string} root of the repository, absolute
  * @param {readonly string[]} filters parts of paths, one of which must match; none selects all tests except those that run separately
  * @returns {{ file: string, source: string }[]} `file` is the absolute path to run; `source` is relative to the root. Compiled
- *   files without a source are ignored. Throws when a source was not compiled.
+ *   files without a source are ignored. Throws if a source was not compiled.
  */
 export function findTests(root, filters = []) {
   const packages = [...childrenOf(root, 'packages'), ...childrenOf(root, 'examples'), 'bench'];
   const sources = [...packages.map((name) => join(name, 'src')), 'scripts'].flatMap((name) => sourcesUnder(root, name));
   return sources
-    .filter((source) => (filters.length === 0 ? !OWN_COMMAND.test(source) : filters.some((filter) => source.includes(filter))))
+    .filter((source) => (filters.length === 0 ? !SEPARATE_TESTS.test(source) : filters.some((filter) => source.includes(filter))))
     .sort()
     .map((source) => {
       const compiled = source.replace(`${sep}src${sep}`, `${sep}dist${sep}`).replace(/\.ts$/, '.js');

@@ -1,4 +1,4 @@
-/** The imports of compiled files. A file that another one starts as a process or a worker counts as imported. */
+/** Finds the imports of compiled files. A file that another one starts as a process or a worker counts as imported. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve, sep } from 'node:path';
@@ -9,27 +9,27 @@ const IMPORT =
 /** Reads and parses each file once. */
 export class Imports {
   #texts = new Map();
-  #found = new Map();
+  #imports = new Map();
 
-  /** @returns {string} content of the file; empty when there is none */
+  /** @returns {string} content of the file; empty if it does not exist */
   textOf(file) {
     if (!this.#texts.has(file)) this.#texts.set(file, existsSync(file) ? readFileSync(file, 'utf8') : '');
     return this.#texts.get(file);
   }
 
   /** @returns {{ files: readonly string[], packages: readonly string[] }} absolute paths; specifiers that are not relative */
-  of(file) {
-    const known = this.#found.get(file);
-    if (known) return known;
+  importsOf(file) {
+    const cached = this.#imports.get(file);
+    if (cached) return cached;
     const [files, packages] = [new Set(), new Set()];
-    for (const [, , specifier, , started] of this.textOf(file).matchAll(IMPORT)) {
-      const name = specifier ?? started;
+    for (const [, , specifier, , url] of this.textOf(file).matchAll(IMPORT)) {
+      const name = specifier ?? url;
       if (name.startsWith('.')) files.add(resolve(dirname(file), name));
       else packages.add(name);
     }
-    const found = { files: [...files], packages: [...packages] };
-    this.#found.set(file, found);
-    return found;
+    const fileImports = { files: [...files], packages: [...packages] };
+    this.#imports.set(file, fileImports);
+    return fileImports;
   }
 }
 
@@ -55,16 +55,16 @@ export function modulesIn(root) {
 export function importersOf(root, changed, imports = new Imports()) {
   const importers = new Map();
   for (const file of modulesIn(root)) {
-    const { files, packages } = imports.of(file);
-    const ours = packages.filter((name) => name.startsWith('@everstep/')).flatMap((name) => workspaceFile(file, name));
-    for (const imported of [...files, ...ours]) importers.set(imported, [...(importers.get(imported) ?? []), file]);
+    const { files, packages } = imports.importsOf(file);
+    const workspaceFiles = packages.filter((name) => name.startsWith('@everstep/')).flatMap((name) => workspaceFile(file, name));
+    for (const imported of [...files, ...workspaceFiles]) importers.set(imported, [...(importers.get(imported) ?? []), file]);
   }
-  const reached = new Set(changed);
-  for (const file of reached) for (const importer of importers.get(file) ?? []) reached.add(importer);
-  return reached;
+  const importing = new Set(changed);
+  for (const file of importing) for (const importer of importers.get(file) ?? []) importing.add(importer);
+  return importing;
 }
 
-/** A package of the workspace is imported by its name. */
+/** Returns the file of a workspace package, which is imported by its name, as a list. */
 function workspaceFile(file, name) {
   try {
     return [createRequire(file).resolve(name)];

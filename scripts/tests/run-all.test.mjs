@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
-import { needsRoom, startsProcesses } from './lanes.mjs';
+import { isHeavy, startsProcesses } from './lanes.mjs';
 import { reportOf } from './report.mjs';
 import { runAll } from './run-all.mjs';
 import { Tally } from './tally.mjs';
@@ -47,7 +47,7 @@ test('every file runs once, and a failed test fails the run', async () => {
 
 test('a file without tests is reported', async () => {
   const { tally } = await runPlayed({ [REAL]: {}, [UNIT]: { two: 'pass' } });
-  assert.deepEqual(tally.silent(), [REAL]);
+  assert.deepEqual(tally.filesWithoutResults(), [REAL]);
 });
 
 test('a suite file used by two test files counts for both', async () => {
@@ -61,13 +61,13 @@ test('a suite file used by two test files counts for both', async () => {
   assert.deepEqual([...all.files.values()], [{ passed: 2, failed: 0, skipped: 0, durationMs: 4 }]);
 });
 
-test('two files run at once, then three; only one demanding file and one file that starts processes run at a time', async () => {
+test('two files run at once, then three; only one heavy file and one file that starts processes run at a time', async () => {
   const nodes = 'packages/a/src/end-to-end/nodes/ending.test.ts';
   const sources = [
     REAL,
     nodes,
     OTHER,
-    'packages/a/src/cli/commands/installation/service.test.ts',
+    'packages/a/src/cli/commands/installation/server.test.ts',
     UNIT,
     'b.test.ts',
     'c.test.ts',
@@ -88,10 +88,10 @@ test('two files run at once, then three; only one demanding file and one file th
     },
   );
   assert.equal(seen.length, sources.length);
-  const lastWithRoom = seen.findLastIndex((together) => needsRoom(together.at(-1)));
+  const lastWithHeavy = seen.findLastIndex((together) => isHeavy(together.at(-1)));
   for (const [at, together] of seen.entries()) {
-    const most = at <= lastWithRoom || availableParallelism() === 1 ? 2 : 3;
-    assert.ok(together.length <= most && together.filter(needsRoom).length <= 1, together.join());
+    const most = at <= lastWithHeavy || availableParallelism() === 1 ? 2 : 3;
+    assert.ok(together.length <= most && together.filter(isHeavy).length <= 1, together.join());
   }
   const lastOther = seen.findLastIndex((together) => !startsProcesses(together.at(-1)));
   for (const together of seen.slice(0, lastOther)) assert.ok(together.filter(startsProcesses).length <= 1, together.join());
@@ -111,6 +111,6 @@ test('the longest units start first', async () => {
 test('paths of every operating system are classified alike', () => {
   assert.ok(startsProcesses(REAL) && startsProcesses(REAL.replaceAll('/', '\\')));
   assert.ok(startsProcesses(OTHER) && !startsProcesses('packages/a/src/end-to-end/guides/guides-operating.test.ts'));
-  assert.ok(needsRoom(REAL) && !needsRoom(OTHER));
+  assert.ok(isHeavy(REAL) && !isHeavy(OTHER));
   assert.ok(startsProcesses('scripts/deploy/image.test.mjs') && !startsProcesses('scripts/deploy/manifests.test.mjs'));
 });

@@ -22,6 +22,6 @@ export async function runUnit({ tests }, root) {
   stream.on('test:fail', (event) => tally.add('test:fail', event));
   stream.on('test:stderr', ({ message }) => stderr.write(message));
   stream.resume();
-  await new Promise((done) => stream.once('end', done));
+  await new Promise((resolve) => stream.once('end', resolve));
   return tally;
 }

@@ -4,7 +4,7 @@
 // file took into durations.json: use it for a whole run on a machine that does nothing else.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { affectedBy, changedPaths } from './changed.mjs';
+import { affectedTests, changedPaths } from './changed.mjs';
 import { findTests } from './files.mjs';
 import { Imports } from './imports.mjs';
 import { isQuick, needsOf } from './needs.mjs';
@@ -12,7 +12,7 @@ import { openPostgres } from './postgres.mjs';
 import { reportOf } from './report.mjs';
 import { runAll } from './run-all.mjs';
 import { runUnit } from './run-unit.mjs';
-import { startSooner } from './start-up/index.mjs';
+import { speedUpStarts } from './start-up/index.mjs';
 import { recordDurations, unitsOf } from './units.mjs';
 
 const { values: options, positionals } = parseArgs({
@@ -22,15 +22,15 @@ const { values: options, positionals } = parseArgs({
 const [root = '.', failedBefore = '0', ...filters] = positionals;
 // Without NODE_ENV, the SDK prints a warning in each file that has an endpoint without keys.
 process.env.NODE_ENV ??= 'test';
-// The number of simulations of each kind: less than half of those of a whole run.
+// Number of simulations of each kind, less than half of that of a whole run.
 if (options.quick) process.env.SIMULATION_SEEDS ??= '4';
-// Inherited by child processes: the warning about node:sqlite would hide relevant output.
+// Child processes inherit this option. The warning about node:sqlite would hide relevant output.
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --disable-warning=ExperimentalWarning`.trim();
 
 const print = (text) => process.stdout.write(`${text}\n`);
 
 /** @returns {import('./units.mjs').Test[]} the test files that the arguments select */
-function selected(directory) {
+function selectTests(directory) {
   let tests = findTests(directory, filters);
   if (tests.length === 0) throw new Error('No test files were found.');
   if (options.quick) {
@@ -39,7 +39,7 @@ function selected(directory) {
   }
   if (options.changed) {
     const { base, paths } = changedPaths(directory, options.since);
-    tests = affectedBy(directory, tests, paths);
+    tests = affectedTests(directory, tests, paths);
     print(`${tests.length} test files are affected by ${paths.length} changed files since ${base}`);
   }
   return tests;
@@ -49,10 +49,10 @@ let passed = 0;
 let failed = Number(failedBefore);
 let closePostgres = async () => {};
 try {
-  const tests = selected(resolve(root));
+  const tests = selectTests(resolve(root));
   const imports = new Imports();
   const needs = tests.map(({ file }) => needsOf(file, imports));
-  await startSooner(
+  await speedUpStarts(
     resolve(root),
     needs.some(({ processes }) => processes),
   );
@@ -63,7 +63,7 @@ try {
   print(`\n${tests.length} files in ${((performance.now() - startedMs) / 1000).toFixed(1)} s, ${tally.skipped} tests skipped`);
   if (options.record) recordDurations(tally);
   passed = tally.passed;
-  failed += tally.failed + tally.silent().length;
+  failed += tally.failed + tally.filesWithoutResults().length;
 } catch (error) {
   print(error.message);
   failed++;

@@ -25,7 +25,7 @@ function runTogether(sources) {
     const { runUnit } = await import(${JSON.stringify(RUN_UNIT)});
     const tally = await runUnit({ tests: ${JSON.stringify(tests)} }, ${JSON.stringify(directory)});
     const { passed, failed, failures, files } = tally;
-    console.log(JSON.stringify({ passed, failed, silent: tally.silent(), files: Object.fromEntries(files),
+    console.log(JSON.stringify({ passed, failed, filesWithoutResults: tally.filesWithoutResults(), files: Object.fromEntries(files),
       failures: failures.map(({ source, name, error }) => ({ source, name, message: String((error.cause ?? error).message) })) }));`;
   // A script in a file: `--eval` would be passed on to the processes of tests.
   const runner = join(directory, 'runner.mjs');
@@ -57,7 +57,7 @@ test('a failed test, and a failed hook, fail the run under their file', () => {
 });
 
 test('a file that cannot be loaded fails, and a file without tests is reported; the others run', () => {
-  const { passed, failures, silent } = runTogether({
+  const { passed, failures, filesWithoutResults } = runTogether({
     broken: `throw new Error('boom');`,
     waits: `await null;`,
     empty: '',
@@ -69,7 +69,7 @@ test('a file that cannot be loaded fails, and a file without tests is reported; 
     ['broken.test.mjs', 'waits.test.mjs'],
   );
   assert.match(failures[0].message, /boom/);
-  assert.deepEqual(silent, ['empty.test.mjs']);
+  assert.deepEqual(filesWithoutResults, ['empty.test.mjs']);
 });
 
 test('an unhandled rejection fails the run and prints its stack', () => {

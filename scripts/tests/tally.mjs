@@ -5,7 +5,7 @@ import { isAbsolute, relative, sep } from 'node:path';
  * A failed test fails every suite around it, but only the test counts. A suite that fails for another reason, such as a hook
  * that throws, counts like a test.
  */
-const onlyContains = (type, { details }) =>
+const isOnlyContainer = (type, { details }) =>
   type === 'test:pass' ? details?.type === 'suite' : details?.error?.failureType === 'subtestsFailed';
 
 export class Tally {
@@ -31,7 +31,7 @@ export class Tally {
     );
   }
 
-  /** Suites shared by several test files are in separate files. */
+  /** Returns the source of a file. Suites shared by several test files are in files that are not tests themselves. */
   sourceOf(file) {
     const path = relative(this.root, file).replace(`${sep}dist${sep}`, `${sep}src${sep}`);
     return this.sources.get(file) ?? (isAbsolute(file) ? path.replace(/\.js$/, '.ts') : file);
@@ -41,20 +41,20 @@ export class Tally {
   add(type, event) {
     // A file without tests, or one that fails before its first test, is reported as a test with the name of the file. A file that
     // shares a process with others is a suite with that name.
-    const ofFile = event.nesting === 0 ? this.sources.get(event.name) : undefined;
-    const isFile = ofFile !== undefined;
-    const source = ofFile ?? this.sourceOf(event.file ?? 'unknown file');
+    const fileSource = event.nesting === 0 ? this.sources.get(event.name) : undefined;
+    const isFile = fileSource !== undefined;
+    const source = fileSource ?? this.sourceOf(event.file ?? 'unknown file');
     if (isFile && type === 'test:pass' && event.details.type !== 'suite') return;
-    const known = this.files.get(source);
-    if (isFile && onlyContains(type, event)) {
+    const existing = this.files.get(source);
+    if (isFile && isOnlyContainer(type, event)) {
       // The tests of a suite are reported before it. If there are no results yet, the file has no tests.
-      if (known) known.durationMs += event.details.duration_ms;
+      if (existing) existing.durationMs += event.details.duration_ms;
       return;
     }
-    const counts = known ?? { passed: 0, failed: 0, skipped: 0, durationMs: 0 };
+    const counts = existing ?? { passed: 0, failed: 0, skipped: 0, durationMs: 0 };
     this.files.set(source, counts);
     if (event.nesting === 0) counts.durationMs += event.details.duration_ms;
-    if (onlyContains(type, event)) return;
+    if (isOnlyContainer(type, event)) return;
     let outcome = type === 'test:pass' ? 'passed' : 'failed';
     if (event.skip !== undefined || event.todo !== undefined) outcome = 'skipped';
     counts[outcome]++;
@@ -68,16 +68,16 @@ export class Tally {
   include(other) {
     for (const outcome of ['passed', 'failed', 'skipped']) this[outcome] += other[outcome];
     for (const [source, counts] of other.files) {
-      const known = this.files.get(source);
-      // A file of suites shared by several test files.
-      if (known) for (const key of Object.keys(counts)) known[key] += counts[key];
+      const existing = this.files.get(source);
+      // The file contains suites that several test files share.
+      if (existing) for (const key of Object.keys(counts)) existing[key] += counts[key];
       else this.files.set(source, { ...counts });
     }
     this.failures.push(...other.failures);
   }
 
   /** @returns {string[]} sources without results */
-  silent() {
+  filesWithoutResults() {
     return [...new Set(this.sources.values())].filter((source) => !this.files.has(source));
   }
 }

@@ -36,13 +36,13 @@ test('a skipped test is neither passed nor failed', () => {
 test('a file without tests fails', () => {
   const counts = tally();
   counts.add('test:pass', event(FILE));
-  assert.deepEqual([counts.passed, counts.silent()], [0, [SOURCE]]);
+  assert.deepEqual([counts.passed, counts.filesWithoutResults()], [0, [SOURCE]]);
 });
 
 test('a file that throws before its first test fails', () => {
   const counts = tally();
   counts.add('test:fail', event(FILE, { details: { error: new Error('boom') } }));
-  assert.deepEqual([counts.failed, counts.silent()], [1, []]);
+  assert.deepEqual([counts.failed, counts.filesWithoutResults()], [1, []]);
 });
 
 test('tests of a shared suite count under its file', () => {

@@ -1,4 +1,4 @@
-/** Test files as units that run in a process each. Starting Node and loading the server takes longer than most files. */
+/** Groups test files into units that run in one process each, because starting Node and loading the server is slow. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Imports } from './imports.mjs';
@@ -17,8 +17,8 @@ import { needsOf } from './needs.mjs';
  * loads and compiles the server again, which takes about 2 s of a processor.
  */
 const UNIT_SECONDS = 16;
-/** Assumed for a file without a recorded duration. */
-const USUAL_SECONDS = 0.1;
+/** Duration that is assumed for a file without a recorded one. */
+const DEFAULT_SECONDS = 0.1;
 
 const slashes = (source) => source.replaceAll('\\', '/');
 
@@ -31,41 +31,41 @@ const DURATIONS = join(import.meta.dirname, 'durations.json');
  */
 export function recordDurations({ files }, path = DURATIONS) {
   const seconds = [...files].map(([source, { durationMs }]) => [slashes(source), Math.round(durationMs / 100) / 10]);
-  const long = seconds.filter(([, each]) => each >= 1).sort(([a], [b]) => (a < b ? -1 : 1));
-  writeFileSync(path, `${JSON.stringify(Object.fromEntries(long), null, 2)}\n`);
+  const longFiles = seconds.filter(([, fileSeconds]) => fileSeconds >= 1).sort(([a], [b]) => (a < b ? -1 : 1));
+  writeFileSync(path, `${JSON.stringify(Object.fromEntries(longFiles), null, 2)}\n`);
 }
 
 /** @returns {(source: string) => number} recorded seconds of a file, by its source */
 export function recordedDurations(path = DURATIONS) {
   const recorded = JSON.parse(readFileSync(path, 'utf8'));
-  return (source) => recorded[slashes(source)] ?? USUAL_SECONDS;
+  return (source) => recorded[slashes(source)] ?? DEFAULT_SECONDS;
 }
 
 /**
  * @param {readonly Test[]} tests in the order of their paths: neighbors share a process, because they load the same modules
- * @param {{ secondsOf?: (source: string) => number, needsOwn?: (test: Test) => boolean }} [options]
+ * @param {{ secondsOf?: (source: string) => number, needsOwnProcess?: (test: Test) => boolean }} [options]
  * @returns {Unit[]}
  */
 export function unitsOf(tests, options = {}) {
-  const { secondsOf = recordedDurations(), needsOwn = ownProcess() } = options;
+  const { secondsOf = recordedDurations(), needsOwnProcess = createProcessCheck() } = options;
   const units = [];
-  let open = null;
+  let sharedUnit = null;
   for (const test of tests) {
     const seconds = secondsOf(test.source);
-    const own = needsOwn(test);
-    if (!own && open !== null && open.seconds + seconds <= UNIT_SECONDS) {
-      open.tests.push(test);
-      open.seconds += seconds;
+    const isSeparate = needsOwnProcess(test);
+    if (!isSeparate && sharedUnit !== null && sharedUnit.seconds + seconds <= UNIT_SECONDS) {
+      sharedUnit.tests.push(test);
+      sharedUnit.seconds += seconds;
       continue;
     }
     const unit = { tests: [test], source: test.source, seconds };
     units.push(unit);
-    if (!own) open = unit;
+    if (!isSeparate) sharedUnit = unit;
   }
   return units;
 }
 
-function ownProcess() {
+function createProcessCheck() {
   const imports = new Imports();
-  return ({ file }) => needsOf(file, imports).own;
+  return ({ file }) => needsOf(file, imports).ownProcess;
 }

@@ -1,11 +1,11 @@
-/** Which test files share a process, and which ones a change affects. */
+/** The grouping of test files into processes, and the choice of those that a change affects. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { affectedBy, changedPaths } from './changed.mjs';
+import { affectedTests, changedPaths } from './changed.mjs';
 import { isQuick, needsOf } from './needs.mjs';
 import { recordDurations, recordedDurations, unitsOf } from './units.mjs';
 
@@ -32,7 +32,7 @@ const testsIn = (root, names) =>
 test('neighbors share a process until it would run too long; some files have their own', () => {
   const seconds = { a: 6, b: 6, own: 2, c: 2, d: 8 };
   const tests = Object.keys(seconds).map((source) => ({ source, file: source }));
-  const units = unitsOf(tests, { secondsOf: (source) => seconds[source], needsOwn: ({ source }) => source === 'own' });
+  const units = unitsOf(tests, { secondsOf: (source) => seconds[source], needsOwnProcess: ({ source }) => source === 'own' });
   assert.deepEqual(
     units.map(({ tests, seconds }) => [tests.map(({ source }) => source), seconds]),
     [
@@ -79,12 +79,12 @@ test('a file has its own process if it or its support starts processes, waits wh
     return Object.keys(needs).filter((need) => needs[need]);
   };
   assert.deepEqual(needed('plain'), []);
-  assert.deepEqual(needed('spawns'), ['processes', 'own']);
-  assert.deepEqual(needed('database'), ['postgres', 'own']);
-  assert.deepEqual(needed('page'), ['browser', 'own']);
-  for (const name of ['waits', 'listens']) assert.deepEqual(needed(name), ['own'], name);
-  assert.deepEqual(needed('environment'), ['own']);
-  assert.deepEqual(needed('global'), ['own']);
+  assert.deepEqual(needed('spawns'), ['processes', 'ownProcess']);
+  assert.deepEqual(needed('database'), ['postgres', 'ownProcess']);
+  assert.deepEqual(needed('page'), ['browser', 'ownProcess']);
+  for (const name of ['waits', 'listens']) assert.deepEqual(needed(name), ['ownProcess'], name);
+  assert.deepEqual(needed('environment'), ['ownProcess']);
+  assert.deepEqual(needed('global'), ['ownProcess']);
   for (const name of ['reads', 'texts']) assert.deepEqual(needed(name), [], name);
   const quick = testsIn(root, ['plain', 'spawns', 'database', 'page', 'waits', 'environment']).filter((each) => isQuick(each));
   assert.deepEqual(
@@ -105,7 +105,7 @@ test('a change affects the tests that import the file, start it as a process, or
     [`${DIST}/other.test.js`]: '',
   });
   const tests = testsIn(root, ['imports', 'starts', 'reads', 'other']);
-  const affected = (...paths) => affectedBy(root, tests, paths).map(({ source }) => /(\w+)\.test/.exec(source)?.[1]);
+  const affected = (...paths) => affectedTests(root, tests, paths).map(({ source }) => /(\w+)\.test/.exec(source)?.[1]);
   assert.deepEqual(affected('packages/a/src/deep.ts'), ['imports', 'starts']);
   assert.deepEqual(affected('packages/a/src/server.ts'), ['starts']);
   assert.deepEqual(affected('packages/a/src/other.test.ts'), ['other']);

@@ -11,57 +11,57 @@ import { findTests } from './files.mjs';
 import { Imports, importersOf, modulesIn } from './imports.mjs';
 import { isQuick } from './needs.mjs';
 
-const BUILT = /Found (\d+) errors?/;
+const BUILD_FINISHED = /Found (\d+) errors?/;
 
-/** Compiled files by their content: a build can write a file without a change. */
+/** Returns the hashes of the compiled files, because a build can write a file without changing it. */
 function snapshot(before = new Map()) {
   const after = new Map();
   for (const file of modulesIn(ROOT)) {
     const { mtimeMs } = statSync(file);
-    const known = before.get(file);
-    const isSame = known?.mtimeMs === mtimeMs;
-    after.set(file, isSame ? known : { mtimeMs, hash: createHash('sha256').update(readFileSync(file)).digest('hex') });
+    const previous = before.get(file);
+    const isSame = previous?.mtimeMs === mtimeMs;
+    after.set(file, isSame ? previous : { mtimeMs, hash: createHash('sha256').update(readFileSync(file)).digest('hex') });
   }
   return after;
 }
 
 /** @returns {string[]} sources of the tests to run after a build */
-function affected(before, after, parts) {
+function affectedSources(before, after, parts) {
   const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
     (file) => before.get(file)?.hash !== after.get(file)?.hash,
   );
   const imports = new Imports();
-  const reached = importersOf(ROOT, changed, imports);
+  const importing = importersOf(ROOT, changed, imports);
   return findTests(ROOT, parts)
-    .filter((test) => reached.has(test.file) && (parts.length > 0 || isQuick(test, imports)))
+    .filter((test) => importing.has(test.file) && (parts.length > 0 || isQuick(test, imports)))
     .map(({ source }) => source);
 }
 
 await main(async () => {
   const { node, env } = await prepare();
   const parts = process.argv.slice(2);
-  let built = snapshot();
+  let lastSnapshot = snapshot();
   const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
   const compiler = spawn(node, [tsc, '-b', '--watch', '--preserveWatchOutput'], {
     cwd: ROOT,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const ended = new Promise((resolve) => compiler.once('exit', (code) => resolve(code ?? 1)));
-  let running = Promise.resolve();
+  const exitCode = new Promise((resolve) => compiler.once('exit', (code) => resolve(code ?? 1)));
+  let testRun = Promise.resolve();
   createInterface({ input: compiler.stdout }).on('line', (line) => {
     console.log(line);
-    if (BUILT.exec(line)?.[1] !== '0') return;
-    running = running.then(async () => {
-      const now = snapshot(built);
-      const sources = affected(built, now, parts);
-      built = now;
+    if (BUILD_FINISHED.exec(line)?.[1] !== '0') return;
+    testRun = testRun.then(async () => {
+      const now = snapshot(lastSnapshot);
+      const sources = affectedSources(lastSnapshot, now, parts);
+      lastSnapshot = now;
       if (sources.length === 0) return;
       await runToEnd(node, [join(ROOT, 'scripts', 'tests', 'run.mjs'), ROOT, '0', ...sources], { cwd: ROOT, env });
     });
   });
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => compiler.kill(signal));
-  const code = await ended;
-  await running;
+  const code = await exitCode;
+  await testRun;
   return code;
 });

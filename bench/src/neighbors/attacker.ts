@@ -7,8 +7,8 @@ export type Order =
   | { readonly kind: 'begin' }
   | { readonly kind: 'stop' };
 
-/** `responses`: number of responses by status; 0 is a closed connection. */
-export type Done =
+/** Result of an order. `responses` has the number of responses by status; status 0 means a closed connection. */
+export type OrderResult =
   | { readonly kind: 'done'; readonly order: Order['kind']; readonly responses: Readonly<Record<string, number>> }
   | { readonly kind: 'failed'; readonly error: string };
 
@@ -17,7 +17,7 @@ const isOrder = (message: unknown): message is Order => typeof message === 'obje
 let client: HostileClient | null = null;
 let attack = ATTACKS[0];
 
-async function follow(order: Order): Promise<void> {
+async function execute(order: Order): Promise<void> {
   if (order.kind === 'prepare') {
     attack = ATTACKS.find(({ name }) => name === order.attack);
     client = new HostileClient(order.access);
@@ -30,8 +30,8 @@ async function follow(order: Order): Promise<void> {
 
 process.on('message', (order) => {
   if (!isOrder(order)) return;
-  const report = (done: Done): void => void process.send?.(done);
-  follow(order).then(
+  const report = (result: OrderResult): void => void process.send?.(result);
+  execute(order).then(
     () => report({ kind: 'done', order: order.kind, responses: Object.fromEntries(client?.responses ?? []) }),
     (error: unknown) => report({ kind: 'failed', error: String(error) }),
   );

@@ -4,7 +4,7 @@ import type { HostileClient } from './hostile-client.js';
 
 export interface Attack {
   readonly name: string;
-  readonly what: string;
+  readonly description: string;
   prepare?(client: HostileClient): Promise<void>;
   begin(client: HostileClient): Promise<void>;
 }
@@ -12,31 +12,31 @@ export interface Attack {
 const DUE_TASKS = 25_000;
 const DEAD_LETTERS = 5_000;
 const SEARCHED_RUNS = 10_000;
-/** The longest message that the plan allows. */
+/** A body of the maximum size that the plan allows. */
 const LARGE_BODY = Buffer.from(JSON.stringify('x'.repeat(1024 * 1024 - 2)));
 const BRACKETS = Buffer.alloc(9 * 1024 * 1024, '[');
-const LONG: Readonly<Record<string, string>> = { 'svc-timeout': '1h', 'svc-retries': '0' };
+const LONG_TIMEOUT: Readonly<Record<string, string>> = { 'svc-timeout': '1h', 'svc-retries': '0' };
 const NO_RETRIES: Readonly<Record<string, string>> = { 'svc-retries': '0' };
 
-const times = <Item>(count: number, item: (n: number) => Item): readonly Item[] =>
+const repeatItem = <Item>(count: number, item: (n: number) => Item): readonly Item[] =>
   Array.from({ length: count }, (_, n) => item(n));
 
-function textOf(text: string, name: string): string {
+function fieldOf(text: string, name: string): string {
   const value = new RegExp(`"${name}":"([^"]+)"`).exec(text)?.[1];
   if (value === undefined) throw new Error(`a response has no ${name}: ${text.slice(0, 300)}`);
   return value;
 }
 
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+async function waitUntil(description: string, condition: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 120_000;
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`${what}: not within 120 s`);
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`timeout after 120 s while waiting until ${description}`);
     await pause(200);
   }
 }
 
-const untilAllEnded = (client: HostileClient): Promise<void> =>
-  until('all runs have ended', async () => {
+const waitUntilAllEnded = (client: HostileClient): Promise<void> =>
+  waitUntil('all runs have ended', async () => {
     const { text } = await client.send('GET', '/v2/workflows/search?count=1&state=RUN_STARTED');
     return text.includes('"runs":[]');
   });
@@ -46,7 +46,7 @@ let largeRunId = '';
 async function prepareLargeRun(client: HostileClient): Promise<void> {
   const { status, text } = await client.trigger(`${client.endpoints.app}/large`, '{}', { 'svc-wait-for-result': '120s' });
   if (status !== 200 || !text.includes('RUN_SUCCESS')) throw new Error(`the large run failed: ${text.slice(0, 300)}`);
-  largeRunId = textOf(text, 'workflowRunId');
+  largeRunId = fieldOf(text, 'workflowRunId');
 }
 
 let dueAtS = 0;
@@ -54,60 +54,60 @@ let dueAtS = 0;
 export const ATTACKS: readonly Attack[] = [
   {
     name: 'silent-ports',
-    what: '600 runs with a timeout of 1 hour at two ports that never respond',
+    description: '600 runs with a timeout of 1 hour at two ports that never respond',
     begin: (client) =>
       client.triggerAll(
-        times(600, (n) => client.endpoints.silent[n % 2 === 0 ? 0 : 1]),
-        LONG,
+        repeatItem(600, (n) => client.endpoints.silent[n % 2 === 0 ? 0 : 1]),
+        LONG_TIMEOUT,
       ),
   },
   {
     name: 'slow-names',
-    what: '1,000 runs at host names whose name server never responds',
-    begin: (client) => client.triggerAll(times(1_000, (n) => `http://a${n}.slow.test/x`)),
+    description: '1,000 runs at host names whose name server never responds',
+    begin: (client) => client.triggerAll(repeatItem(1_000, (n) => `http://a${n}.slow.test/x`)),
   },
   {
     name: 'large-bodies',
-    what: '6 runs at a time with payloads and step results of 1 MiB, the most that the plan allows',
+    description: '6 runs at a time with payloads and step results of 1 MiB, the most that the plan allows',
     async begin(client) {
       client.loop(6, () => client.trigger(`${client.endpoints.app}/one`, LARGE_BODY, { 'svc-wait-for-result': '60s' }));
     },
   },
   {
     name: 'due-tasks',
-    what: '25,000 runs that are due at the same moment, at a port that never responds',
+    description: '25,000 runs that are due at the same moment, at a port that never responds',
     async prepare(client) {
       dueAtS = Math.ceil(Date.now() / 1000) + 90;
       const [port] = client.endpoints.silent;
       await client.triggerAll(
-        times(DUE_TASKS, () => port),
-        { ...LONG, 'svc-not-before': String(dueAtS) },
+        repeatItem(DUE_TASKS, () => port),
+        { ...LONG_TIMEOUT, 'svc-not-before': String(dueAtS) },
       );
     },
     begin: () => pause(Math.max(0, dueAtS * 1000 - Date.now())),
   },
   {
     name: 'repair',
-    what: 'repairs of 5,000 dead letters, one after the other, which fail again',
+    description: 'repairs of 5,000 dead letters, one after the other, which fail again',
     async prepare(client) {
       await client.triggerAll(
-        times(DEAD_LETTERS, () => `${client.endpoints.app}/broken`),
+        repeatItem(DEAD_LETTERS, () => `${client.endpoints.app}/broken`),
         NO_RETRIES,
       );
-      await untilAllEnded(client);
+      await waitUntilAllEnded(client);
     },
     async begin(client) {
       client.loop(1, async () => {
-        const planned = await client.send('POST', '/v2/workflows/repairs', JSON.stringify({ action: 'restart' }));
-        if (planned.status >= 300) return planned;
+        const plan = await client.send('POST', '/v2/workflows/repairs', JSON.stringify({ action: 'restart' }));
+        if (plan.status >= 300) return plan;
         await pause(2_000);
-        return client.send('POST', `/v2/workflows/repairs/${textOf(planned.text, 'repairId')}/start`, '{}');
+        return client.send('POST', `/v2/workflows/repairs/${fieldOf(plan.text, 'repairId')}/start`, '{}');
       });
     },
   },
   {
     name: 'large-reads',
-    what: '4 reads at a time of a run with 72 MiB of results, with a read-only token',
+    description: '4 reads at a time of a run with 72 MiB of results, with a read-only token',
     prepare: prepareLargeRun,
     async begin(client) {
       client.loop(4, () => client.send('GET', `/v2/workflows/runs/${largeRunId}`, null, { readOnly: true }));
@@ -115,7 +115,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'bracket-bodies',
-    what: '4 requests at a time with 9 MiB of brackets, and runs whose endpoint responds with 30 MiB of them',
+    description: '4 requests at a time with 9 MiB of brackets, and runs whose endpoint responds with 30 MiB of them',
     async begin(client) {
       client.loop(2, () => client.send('POST', '/v2/batch/trigger', BRACKETS));
       client.loop(2, () =>
@@ -125,7 +125,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'forks',
-    what: '2 forks at a time of a run with 72 MiB of results',
+    description: '2 forks at a time of a run with 72 MiB of results',
     prepare: prepareLargeRun,
     async begin(client) {
       const fork = JSON.stringify({ fromStep: 72 });
@@ -134,7 +134,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'waiting-requests',
-    what: '3,000 requests that wait for results that do not come',
+    description: '3,000 requests that wait for results that do not come',
     async begin(client) {
       client.loop(3_000, () => client.trigger(`${client.endpoints.app}/wait`, '{}', { 'svc-wait-for-result': '600s' }));
       await pause(5_000);
@@ -142,10 +142,10 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'search',
-    what: '8 searches at a time in 10,000 runs for words that none of them contains',
+    description: '8 searches at a time in 10,000 runs for words that none of them contains',
     async prepare(client) {
-      await client.triggerAll(times(SEARCHED_RUNS, () => `${client.endpoints.app}/quick`));
-      await untilAllEnded(client);
+      await client.triggerAll(repeatItem(SEARCHED_RUNS, () => `${client.endpoints.app}/quick`));
+      await waitUntilAllEnded(client);
     },
     async begin(client) {
       client.loop(8, (n) =>

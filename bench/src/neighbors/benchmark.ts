@@ -1,36 +1,36 @@
-/** A server with two accounts, their apps and the hostile client, as separate processes. */
+/** Starts a server with two accounts, their apps and the hostile client, as separate processes. */
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { constants, setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch, processId, stop, untilReady } from '../child-process.js';
-import { isWorkerReady, PROFILE, QUIET_NODE, readEnvFile, required, SERVICE_BIN } from '../engine.js';
+import { isWorkerReady, PROFILE_FLAGS, QUIET_FLAG, readEnvFile, requireVariable, SERVER_BIN } from '../engine.js';
 import { JsonClient } from '../json-client.js';
 import type { WorkerReady } from '../worker.js';
-import type { Done, Order } from './attacker.js';
+import type { Order, OrderResult } from './attacker.js';
 import type { EndpointsReady } from './endpoints.js';
 
 const scriptOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-const NAP_MS = 100;
+const SLEEP_MS = 100;
 const QUIET_CONNECTIONS = 512;
 /**
- * Processes of the hostile account. They would run on other machines, so they get only the time that all other processes leave:
- * the benchmark measures the server, not how processes share a small machine.
+ * Scripts of the hostile account. They would run on other machines, so their processes have the lowest priority: the benchmark
+ * measures the server, not how processes share a small machine.
  */
-const HOSTILE = ['./attacker.js', './endpoints.js'];
+const HOSTILE_SCRIPTS = ['./attacker.js', './endpoints.js'];
 
 export interface Benchmark {
-  /** Executes one run of the quiet account: a step, a short sleep, a step. Resolves with the duration in ms, without the sleep. */
+  /** Executes a run of the quiet account that sleeps between two steps. Resolves with its duration in ms without the sleep. */
   quietRun(): Promise<number>;
-  /** Resolves with the responses to the hostile client. Rejects when the attack fails. */
+  /** Sends an order to the hostile client. Resolves with the responses that it received. Rejects if the attack fails. */
   attack(order: Order['kind'], attack: string): Promise<Readonly<Record<string, number>>>;
   stop(): Promise<void>;
 }
 
 const isEndpointsReady = (message: unknown): message is EndpointsReady =>
   typeof message === 'object' && message !== null && 'nameServer' in message;
-const isDone = (message: unknown): message is Done =>
+const isOrderResult = (message: unknown): message is OrderResult =>
   typeof message === 'object' && message !== null && 'kind' in message && message.kind !== 'ready';
 
 function textIn(body: unknown, name: string): string {
@@ -43,15 +43,15 @@ function textIn(body: unknown, name: string): string {
  * Creates a queue instance owned by a team, so it belongs to another account than the first one. It gets the plan of instances
  * that users other than the operator create.
  */
-async function hostileInstance(env: Readonly<Record<string, string>>) {
-  const api = new JsonClient(required(env, 'EVERSTEP_MANAGEMENT_URL'), 1);
-  const key = `${required(env, 'EVERSTEP_ADMIN_EMAIL')}:${required(env, 'EVERSTEP_ADMIN_API_KEY')}`;
+async function createHostileInstance(env: Readonly<Record<string, string>>) {
+  const api = new JsonClient(requireVariable(env, 'EVERSTEP_MANAGEMENT_URL'), 1);
+  const key = `${requireVariable(env, 'EVERSTEP_ADMIN_EMAIL')}:${requireVariable(env, 'EVERSTEP_ADMIN_API_KEY')}`;
   const headers = { authorization: `Basic ${Buffer.from(key).toString('base64')}`, 'content-type': 'application/json' };
   try {
     const { body: team } = await api.send('POST', '/v2/team', headers, JSON.stringify({ team_name: 'hostile' }));
-    const asked = { name: 'hostile', region: 'eu-central-1', team_id: textIn(team, 'team_id') };
-    const { body: made } = await api.send('POST', '/v2/queue/users', headers, JSON.stringify(asked));
-    const id = textIn(made, 'id');
+    const request = { name: 'hostile', region: 'eu-central-1', team_id: textIn(team, 'team_id') };
+    const { body: instance } = await api.send('POST', '/v2/queue/users', headers, JSON.stringify(request));
+    const id = textIn(instance, 'id');
     await api.send('POST', `/v2/queue/set-plan/${id}`, headers, JSON.stringify({ plan_name: 'standard' }));
     const { body } = await api.send('GET', `/v2/queue/user/${id}`, headers);
     return { token: textIn(body, 'token'), readOnlyToken: textIn(body, 'read_only_token') };
@@ -64,7 +64,7 @@ export async function startBenchmark(): Promise<Benchmark> {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-neighbors-'));
   const children: ChildProcess[] = [];
   let api: JsonClient | null = null;
-  const end = async (): Promise<void> => {
+  const stopAll = async (): Promise<void> => {
     await api?.close();
     await Promise.all(children.map(stop));
     rmSync(directory, { recursive: true, force: true });
@@ -75,9 +75,9 @@ export async function startBenchmark(): Promise<Benchmark> {
     isReady: (message: unknown) => message is Ready,
   ) => {
     const logFile = join(directory, `${script.replaceAll('/', '-')}.log`);
-    const child = launch({ args: [QUIET_NODE, scriptOf(script)], env, logFile, channel: true });
+    const child = launch({ args: [QUIET_FLAG, scriptOf(script)], env, logFile, hasChannel: true });
     children.push(child);
-    if (HOSTILE.includes(script)) setPriority(processId(child), constants.priority.PRIORITY_LOW);
+    if (HOSTILE_SCRIPTS.includes(script)) setPriority(processId(child), constants.priority.PRIORITY_LOW);
     let ready: Ready | undefined;
     child.on('message', (message) => {
       if (isReady(message)) ready ??= message;
@@ -88,58 +88,58 @@ export async function startBenchmark(): Promise<Benchmark> {
     const { ready: endpoints } = await start('./endpoints.js', {}, isEndpointsReady);
     const envFile = join(directory, 'service.env');
     const logFile = join(directory, 'service.log');
-    const data = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: join(directory, 'data'), EVERSTEP_ENV_FILE: envFile };
-    const service = launch({
-      args: [QUIET_NODE, ...PROFILE, SERVICE_BIN, 'dev'],
-      env: { EVERSTEP_DEMO: '0', EVERSTEP_DNS_SERVERS: endpoints.nameServer, ...data },
+    const settings = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: join(directory, 'data'), EVERSTEP_ENV_FILE: envFile };
+    const server = launch({
+      args: [QUIET_FLAG, ...PROFILE_FLAGS, SERVER_BIN, 'dev'],
+      env: { EVERSTEP_DEMO: '0', EVERSTEP_DNS_SERVERS: endpoints.nameServer, ...settings },
       logFile,
     });
-    children.push(service);
-    const env = await untilReady('the server', service, logFile, () => readEnvFile(envFile));
+    children.push(server);
+    const env = await untilReady('the server', server, logFile, () => readEnvFile(envFile));
     const keys = {
-      EVERSTEP_CURRENT_SIGNING_KEY: required(env, 'EVERSTEP_CURRENT_SIGNING_KEY'),
-      EVERSTEP_NEXT_SIGNING_KEY: required(env, 'EVERSTEP_NEXT_SIGNING_KEY'),
+      EVERSTEP_CURRENT_SIGNING_KEY: requireVariable(env, 'EVERSTEP_CURRENT_SIGNING_KEY'),
+      EVERSTEP_NEXT_SIGNING_KEY: requireVariable(env, 'EVERSTEP_NEXT_SIGNING_KEY'),
     };
     const { ready: worker } = await start<WorkerReady>('../worker.js', keys, isWorkerReady);
     const isReady = (message: unknown): message is object => typeof message === 'object' && message !== null;
     const { child: attacker } = await start('./attacker.js', {}, isReady);
-    const url = required(env, 'EVERSTEP_URL');
-    const access = { url, endpoints, ...(await hostileInstance(env)) };
+    const url = requireVariable(env, 'EVERSTEP_URL');
+    const access = { url, endpoints, ...(await createHostileInstance(env)) };
     const client = new JsonClient(url, QUIET_CONNECTIONS);
     api = client;
     const headers = {
-      authorization: `Bearer ${required(env, 'EVERSTEP_TOKEN')}`,
+      authorization: `Bearer ${requireVariable(env, 'EVERSTEP_TOKEN')}`,
       'content-type': 'application/json',
       'svc-wait-for-result': '120s',
     };
     const path = `/v2/trigger/${encodeURIComponent(`${worker.url}/nap`)}`;
-    const body = JSON.stringify({ ms: NAP_MS });
+    const body = JSON.stringify({ ms: SLEEP_MS });
     return {
       async quietRun() {
         const startedAt = performance.now();
-        const received = await client.send('POST', path, headers, body);
-        if (textIn(received.body, 'workflowState') !== 'RUN_SUCCESS') throw new Error('a run of the quiet account failed');
-        return performance.now() - startedAt - NAP_MS;
+        const response = await client.send('POST', path, headers, body);
+        if (textIn(response.body, 'workflowState') !== 'RUN_SUCCESS') throw new Error('a run of the quiet account failed');
+        return performance.now() - startedAt - SLEEP_MS;
       },
       async attack(kind, attack) {
         const order: Order = kind === 'prepare' ? { kind, attack, access } : { kind };
-        const done = await new Promise<Done>((resolve, reject) => {
+        const result = await new Promise<OrderResult>((resolve, reject) => {
           const onExit = (): void => reject(new Error('the hostile client exited'));
           attacker.once('exit', onExit);
           attacker.once('message', (message) => {
             attacker.off('exit', onExit);
-            if (isDone(message)) resolve(message);
+            if (isOrderResult(message)) resolve(message);
             else reject(new Error('unexpected message of the hostile client'));
           });
           attacker.send(order);
         });
-        if (done.kind === 'failed') throw new Error(done.error);
-        return done.responses;
+        if (result.kind === 'failed') throw new Error(result.error);
+        return result.responses;
       },
-      stop: end,
+      stop: stopAll,
     };
   } catch (error) {
-    await end();
+    await stopAll();
     throw error;
   }
 }

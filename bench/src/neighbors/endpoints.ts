@@ -14,17 +14,17 @@ export interface EndpointsReady {
   readonly nameServer: string;
 }
 
-/** The longest result that the plan allows, as JSON text. */
+/** A result that has, as JSON text, the maximum size that the plan allows. */
 const LARGE = 'x'.repeat(1024 * 1024 - 2);
 const BRACKETS = '['.repeat(30 * 1024 * 1024);
 const LARGE_STEPS = 72;
 
-/** A run with a large journal. */
+/** Executes a run with a large journal. */
 async function large(ctx: WorkflowContext<unknown>): Promise<number> {
-  for (let n = 0; n < LARGE_STEPS; n++) await ctx.run(`s${n}`, () => LARGE);
+  for (let index = 0; index < LARGE_STEPS; index++) await ctx.run(`s${index}`, () => LARGE);
   return LARGE_STEPS;
 }
-async function one(ctx: WorkflowContext<unknown>): Promise<string> {
+async function singleStep(ctx: WorkflowContext<unknown>): Promise<string> {
   return ctx.run('one', () => LARGE);
 }
 async function wait(ctx: WorkflowContext<unknown>): Promise<void> {
@@ -35,7 +35,7 @@ async function quick(): Promise<void> {}
 const options = { allowUnsigned: true };
 const workflows = {
   '/large': toNodeHandler(serve(large, options)),
-  '/one': toNodeHandler(serve(one, options)),
+  '/one': toNodeHandler(serve(singleStep, options)),
   '/wait': toNodeHandler(serve(wait, options)),
   '/quick': toNodeHandler(serve(quick, options)),
 };
@@ -52,8 +52,8 @@ const app = createServer((request, response) => {
 app.keepAliveTimeout = 60_000;
 const silent = [createSocketServer(() => {}), createSocketServer(() => {})] as const;
 for (const server of [app, ...silent]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-const names = createSocket('udp4');
-await new Promise<void>((resolve) => names.bind(0, '127.0.0.1', resolve));
+const nameServer = createSocket('udp4');
+await new Promise<void>((resolve) => nameServer.bind(0, '127.0.0.1', resolve));
 
 const addressOf = (server: { address(): AddressInfo | string | null }): string => {
   const address = server.address();
@@ -63,7 +63,7 @@ const addressOf = (server: { address(): AddressInfo | string | null }): string =
 const ready: EndpointsReady = {
   app: addressOf(app),
   silent: [addressOf(silent[0]), addressOf(silent[1])],
-  nameServer: `127.0.0.1:${names.address().port}`,
+  nameServer: `127.0.0.1:${nameServer.address().port}`,
 };
 process.send?.(ready);
 process.once('disconnect', () => process.exit());

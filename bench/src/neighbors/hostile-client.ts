@@ -14,14 +14,14 @@ export interface ResponseSummary {
   readonly text: string;
 }
 
-const BATCH = 100;
-const MAX_KEPT_TEXT = 1_000_000;
+const BATCH_SIZE = 100;
+const MAX_KEPT_LENGTH = 1_000_000;
 
 export class HostileClient {
   readonly endpoints: EndpointsReady;
   private readonly access: HostileAccess;
   private readonly pool: Pool;
-  private stopped = false;
+  private isStopped = false;
   /** Responses by status, for the report. */
   readonly responses = new Map<string, number>();
 
@@ -31,7 +31,7 @@ export class HostileClient {
     this.pool = new Pool(access.url, { connections: 3_000, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   }
 
-  /** Never rejects: a refusal or a closed connection is also a response. */
+  /** Sends a request. Never rejects, because a refusal and a closed connection are also responses. */
   async send(
     method: 'GET' | 'POST',
     path: string,
@@ -39,18 +39,22 @@ export class HostileClient {
     { headers = {}, readOnly = false }: { readonly headers?: Readonly<Record<string, string>>; readonly readOnly?: boolean } = {},
   ): Promise<ResponseSummary> {
     const { token, readOnlyToken } = this.access;
-    const sent = { authorization: `Bearer ${readOnly ? readOnlyToken : token}`, 'content-type': 'application/json', ...headers };
-    const received = await this.summaryOf({ method, path, headers: sent, body });
-    const what = String(received.status);
-    this.responses.set(what, (this.responses.get(what) ?? 0) + 1);
-    return received;
+    const requestHeaders = {
+      authorization: `Bearer ${readOnly ? readOnlyToken : token}`,
+      'content-type': 'application/json',
+      ...headers,
+    };
+    const summary = await this.summaryOf({ method, path, headers: requestHeaders, body });
+    const status = String(summary.status);
+    this.responses.set(status, (this.responses.get(status) ?? 0) + 1);
+    return summary;
   }
 
   private async summaryOf(request: Dispatcher.RequestOptions): Promise<ResponseSummary> {
     try {
       const response = await this.pool.request(request);
       let text = '';
-      for await (const chunk of response.body) if (text.length < MAX_KEPT_TEXT) text += String(chunk);
+      for await (const chunk of response.body) if (text.length < MAX_KEPT_LENGTH) text += String(chunk);
       return { status: response.statusCode, text };
     } catch (error) {
       return { status: 0, text: String(error) };
@@ -61,12 +65,12 @@ export class HostileClient {
     return this.send('POST', `/v2/trigger/${encodeURIComponent(destination)}`, body, { headers });
   }
 
-  /** Triggers runs of these destinations, 100 per request, with a few concurrent requests. Throws when one is refused. */
+  /** Triggers runs of these destinations, 100 per request, with a few concurrent requests. Rejects if one is refused. */
   async triggerAll(destinations: readonly string[], headers: Readonly<Record<string, string>> = {}): Promise<void> {
     const batches: string[] = [];
-    for (let n = 0; n < destinations.length; n += BATCH)
+    for (let n = 0; n < destinations.length; n += BATCH_SIZE)
       batches.push(
-        JSON.stringify(destinations.slice(n, n + BATCH).map((destination) => ({ destination, body: { n }, headers }))),
+        JSON.stringify(destinations.slice(n, n + BATCH_SIZE).map((destination) => ({ destination, body: { n }, headers }))),
       );
     await Promise.all(
       Array.from({ length: 6 }, async () => {
@@ -79,12 +83,12 @@ export class HostileClient {
     );
   }
 
-  /** Repeats the work with bounded concurrency until the end, without waiting for it. */
+  /** Repeats the work with this concurrency until the client is stopped. Returns immediately. */
   loop(concurrency: number, work: (n: number) => Promise<ResponseSummary>): void {
     let n = 0;
-    for (let lane = 0; lane < concurrency; lane++) {
+    for (let workerIndex = 0; workerIndex < concurrency; workerIndex++) {
       void (async () => {
-        while (!this.stopped) {
+        while (!this.isStopped) {
           const { status } = await work(n++);
           // A refused client does not slow down.
           if (status === 0 || status >= 400) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -94,7 +98,7 @@ export class HostileClient {
   }
 
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     await this.pool.destroy();
   }
 }

@@ -5,22 +5,22 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { rounded } from '../meter.js';
+import { round } from '../meter.js';
 import { ATTACKS, type Attack } from './attacks.js';
 import { type Benchmark, startBenchmark } from './benchmark.js';
 
-/** Allowed ratio of the slowest runs beside another account to those alone. */
+/** Maximum ratio of the p99 beside an attack to the p99 alone. */
 const MAX_SLOWDOWN = 3;
 const WARMUP_RUNS = 200;
-/** Time to settle, so that the steady state of an attack is measured. */
-const ATTACK_AHEAD_MS = 1_000;
+/** Time before a measurement, so that the steady state of an attack is measured. */
+const SETTLE_MS = 1_000;
 
 const USAGE = `usage: npm run bench:neighbors -- [--only name[,name...]] [--runs n] [--per-second n] [--assert]
 
-  --only        attacks to make: ${ATTACKS.map(({ name }) => name).join(', ')}
+  --only        attacks to measure: ${ATTACKS.map(({ name }) => name).join(', ')}
   --runs        runs of the quiet account in each measurement (200)
-  --per-second  how many of them start in a second (20)
-  --assert      ends with 1 when one of them is more than ${MAX_SLOWDOWN} times as slow at its p99 as alone`;
+  --per-second  runs started per second (20)
+  --assert      exits with 1 if an attack makes the p99 more than ${MAX_SLOWDOWN} times as long, or a run fails`;
 
 interface Latency {
   readonly p50: number;
@@ -47,17 +47,22 @@ interface Pace {
 /** Starts runs at fixed times, regardless of earlier ones. A failed run counts as the longest. */
 async function latencyOf({ quietRun }: Benchmark, { runs, perSecond }: Pace): Promise<Latency & { readonly failed: number }> {
   const startedAt = performance.now();
-  const all = await Promise.allSettled(
-    Array.from({ length: runs }, async (_, n) => {
-      await pause(Math.max(0, startedAt + (n * 1000) / perSecond - performance.now()));
+  const results = await Promise.allSettled(
+    Array.from({ length: runs }, async (_, index) => {
+      await pause(Math.max(0, startedAt + (index * 1000) / perSecond - performance.now()));
       return quietRun();
     }),
   );
-  const times = all
-    .flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [Number.POSITIVE_INFINITY]))
+  const times = results
+    .flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [Number.POSITIVE_INFINITY]))
     .sort((a, b) => a - b);
-  const at = (share: number): number => rounded(times[Math.min(runs - 1, Math.floor(runs * share))] ?? Number.NaN);
-  return { p50: at(0.5), p99: at(0.99), max: at(1), failed: times.filter((time) => time === Number.POSITIVE_INFINITY).length };
+  const percentile = (share: number): number => round(times[Math.min(runs - 1, Math.floor(runs * share))] ?? Number.NaN);
+  return {
+    p50: percentile(0.5),
+    p99: percentile(0.99),
+    max: percentile(1),
+    failed: times.filter((time) => time === Number.POSITIVE_INFINITY).length,
+  };
 }
 
 async function measure({ name }: Attack, pace: Pace): Promise<AttackResult> {
@@ -65,15 +70,15 @@ async function measure({ name }: Attack, pace: Pace): Promise<AttackResult> {
   try {
     await latencyOf(benchmark, { runs: WARMUP_RUNS, perSecond: 50 });
     await benchmark.attack('prepare', name);
-    await pause(ATTACK_AHEAD_MS);
+    await pause(SETTLE_MS);
     const { failed: _, ...alone } = await latencyOf(benchmark, pace);
-    const attacking = benchmark.attack('begin', name);
-    // An attack that takes long to start is measured from before.
-    await Promise.race([attacking, pause(60_000)]);
-    await pause(ATTACK_AHEAD_MS);
+    const attackStart = benchmark.attack('begin', name);
+    // An attack that takes longer to start is measured while it starts.
+    await Promise.race([attackStart, pause(60_000)]);
+    await pause(SETTLE_MS);
     const { failed, ...beside } = await latencyOf(benchmark, pace);
     const responses = await benchmark.attack('stop', name);
-    return { attack: name, alone, beside, ratio: rounded(beside.p99 / alone.p99), failed, responses };
+    return { attack: name, alone, beside, ratio: round(beside.p99 / alone.p99), failed, responses };
   } finally {
     await benchmark.stop();
   }
@@ -89,9 +94,9 @@ const { values } = parseArgs({
   },
 });
 const pace = { runs: Number(values.runs), perSecond: Number(values['per-second']) };
-const only = values.only?.split(',');
-const chosen = ATTACKS.filter(({ name }) => only?.includes(name) ?? true);
-const isKnown = only === undefined || only.length === chosen.length;
+const attackNames = values.only?.split(',');
+const selectedAttacks = ATTACKS.filter(({ name }) => attackNames?.includes(name) ?? true);
+const isKnown = attackNames === undefined || attackNames.length === selectedAttacks.length;
 if (values.help || !isKnown || !(pace.runs > 0) || !(pace.perSecond > 0)) {
   console.error(USAGE);
   process.exitCode = values.help ? 0 : 2;
@@ -99,13 +104,13 @@ if (values.help || !isKnown || !(pace.runs > 0) || !(pace.perSecond > 0)) {
   const report: AttackResult[] = [];
   const failures: Record<string, string> = {};
   const row = (...cells: readonly (string | number)[]): void =>
-    console.log(cells.map((cell, n) => (n === 0 ? String(cell).padEnd(18) : String(cell).padStart(12))).join(''));
+    console.log(cells.map((cell, index) => (index === 0 ? String(cell).padEnd(18) : String(cell).padStart(12))).join(''));
   row('attack', 'alone p50', 'alone p99', 'beside p50', 'beside p99', 'ratio');
-  for (const attack of chosen) {
+  for (const attack of selectedAttacks) {
     try {
-      const measured = await measure(attack, pace);
-      report.push(measured);
-      const { alone, beside, ratio } = measured;
+      const result = await measure(attack, pace);
+      report.push(result);
+      const { alone, beside, ratio } = result;
       row(attack.name, alone.p50, alone.p99, beside.p50, beside.p99, ratio);
     } catch (error) {
       failures[attack.name] = String(error);

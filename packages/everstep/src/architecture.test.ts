@@ -1,14 +1,11 @@
-/**
- * The directions of imports: which part of the repository may import which others, and that no import leads back, types
- * included.
- */
+/** Checks the directions of imports: every part of the repository imports only what it may, and no sources import each other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DIRECTIONS, inEverstep, NODE, PORTS } from './architecture/directions.fixture.js';
-import { below, importsOf, isTest, moduleOf, readSources, type Source } from './architecture/source.fixture.js';
+import { importsOf, isBelow, isTest, moduleOf, readSources, type Source } from './architecture/source.fixture.js';
 
-/** Additional imports of tests: harnesses to run in, and libraries to check against. */
-const TESTS_MAY = [
+/** Additional imports that tests may use: harnesses, and libraries to compare with. */
+const TEST_IMPORTS = [
   ...inEverstep('responses', 'simulation', 'stores', 'ports', 'engine', 'config', 'clock', 'step-calls', 'accounts', 'runtime'),
   ...inEverstep('http-api', 'contract', 'search', 'main', 'bootstrap', 'dialects', 'audit', 'mail'),
   // Shared by tests on both sides, and not exported by a package.
@@ -31,51 +28,53 @@ const TESTS_MAY = [
   NODE,
 ];
 
-/** The files of the HTTP API that see a whole store: they take it apart for the handlers. */
+/** Files of the HTTP API that may import the whole store, because they split it into interfaces for the handlers. */
 const OPENS_STORE = ['everstep/src/http-api/index', 'everstep/src/http-api/read-models/reads'];
 
 function directionProblems(source: Source): readonly string[] {
   const { path } = source;
   const module = moduleOf(path).replace(/\.(test|fixture|bench)$/, '');
-  const rule = DIRECTIONS.filter(({ area }) => below(module, area)).sort((a, b) => b.area.length - a.area.length)[0];
+  const rule = DIRECTIONS.filter(({ area }) => isBelow(module, area)).sort((a, b) => b.area.length - a.area.length)[0];
   if (!rule) return [`${path}: no rule says what this area may import; add it to DIRECTIONS`];
-  const allowed = isTest(path) ? [...rule.may, ...TESTS_MAY, ...(path.startsWith('sdk/') ? ['sdk/src'] : [])] : rule.may;
-  return importsOf(source).flatMap(({ target, names, typesOnly }) => {
-    const ok =
-      below(target, rule.area) ||
+  const allowed = isTest(path)
+    ? [...rule.imports, ...TEST_IMPORTS, ...(path.startsWith('sdk/') ? ['sdk/src'] : [])]
+    : rule.imports;
+  return importsOf(source).flatMap(({ target, names, isTypeOnly }) => {
+    const isAllowed =
+      isBelow(target, rule.area) ||
       allowed.some((entry) => {
         if (entry === NODE) return target.startsWith('node:');
-        if (entry.startsWith('types ')) return typesOnly && below(target, entry.slice('types '.length));
-        return below(target, entry);
+        if (entry.startsWith('types ')) return isTypeOnly && isBelow(target, entry.slice('types '.length));
+        return isBelow(target, entry);
       });
-    const takesStore = target === `${PORTS}/stores/store` && names.includes('Store');
-    if (takesStore && below(module, 'everstep/src/http-api') && !isTest(path) && !OPENS_STORE.includes(module))
+    const importsStore = target === `${PORTS}/stores/store` && names.includes('Store');
+    if (importsStore && isBelow(module, 'everstep/src/http-api') && !isTest(path) && !OPENS_STORE.includes(module))
       return [`${path}: imports a whole store; a handler gets services and reads`];
     if (isTest(target) && !isTest(path)) return [`${path}: imports ${target}, which is only for tests`];
-    return ok ? [] : [`${path}: imports ${typesOnly ? 'types of ' : ''}${target}, but ${rule.because}`];
+    return isAllowed ? [] : [`${path}: imports ${isTypeOnly ? 'types of ' : ''}${target}, but ${rule.reason}`];
   });
 }
 
-/** Returns a way from a source back to itself for each group of sources that import each other. */
+/** Returns one cycle for each group of sources that import each other: the path from a source back to itself. */
 function cycles(sources: readonly Source[]): readonly string[] {
   const targets = new Map(sources.map((source) => [moduleOf(source.path), importsOf(source).map(({ target }) => target)]));
-  /** Files that import none of the remaining files are in no cycle. */
-  for (let before = Number.POSITIVE_INFINITY; targets.size < before; ) {
-    before = targets.size;
+  // Files that import none of the remaining files are in no cycle.
+  for (let sizeBefore = Number.POSITIVE_INFINITY; targets.size < sizeBefore; ) {
+    sizeBefore = targets.size;
     for (const [module, imported] of targets) if (!imported.some((target) => targets.has(target))) targets.delete(module);
   }
-  const found: string[] = [];
+  const cyclePaths: string[] = [];
   for (const start of targets.keys()) {
-    const ways = new Map([[start, [start]]]);
-    for (const [module, way] of ways) {
-      for (const target of targets.get(module) ?? []) if (!ways.has(target)) ways.set(target, [...way, target]);
+    const pathsTo = new Map([[start, [start]]]);
+    for (const [module, modulePath] of pathsTo) {
+      for (const target of targets.get(module) ?? []) if (!pathsTo.has(target)) pathsTo.set(target, [...modulePath, target]);
       if (!targets.get(module)?.includes(start)) continue;
-      found.push([...way, start].join(' → '));
-      for (const one of way) targets.delete(one);
+      cyclePaths.push([...modulePath, start].join(' → '));
+      for (const member of modulePath) targets.delete(member);
       break;
     }
   }
-  return found;
+  return cyclePaths;
 }
 
 /** Generated types describe one document, whose schemas refer to each other. */
@@ -94,7 +93,7 @@ test('no import leads back to the source that it started from, types included', 
 
 test('every area in the table exists', () => {
   const modules = SOURCES.map(({ path }) => moduleOf(path));
-  const missing = DIRECTIONS.filter(({ area }) => !modules.some((module) => below(module, area)));
+  const missing = DIRECTIONS.filter(({ area }) => !modules.some((module) => isBelow(module, area)));
   assert.deepEqual(missing, []);
 });
 

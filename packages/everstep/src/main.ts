@@ -16,7 +16,7 @@ import { createRuntime } from './runtime/runtime.js';
 import { createAccountReports, createReload, openAccountServices, openSearch } from './wiring/account-services.js';
 import { openAccounts, openLimits } from './wiring/accounts.js';
 import { Addresses } from './wiring/addresses.js';
-import { apiDependencies, serve } from './wiring/api.js';
+import { createApiDependencies, serve } from './wiring/api.js';
 import { Closers } from './wiring/closers.js';
 import { openFoundation, type PreparedStart, prepare } from './wiring/foundation.js';
 import { startMetrics } from './wiring/metrics.js';
@@ -26,47 +26,47 @@ import { WaitingServer } from './wiring/start/waiting-server.js';
 
 /** Time for deliveries in flight to end when the server stops. Others are delivered again. */
 const GRACE_MS = 5_000;
-/** Time for responses to clients after that. */
+/** Additional time for responses to clients. */
 const CLOSE_MS = 2_000;
 
-export interface RunningService {
+export interface RunningServer {
   readonly url: string;
   readonly managementUrl: string;
   /** Null for a node that joined others; the credentials are on the node that was started first. */
   readonly credentials: Credentials | null;
-  /** Time on the server's clock when it started, before it continued pending work, Unix ms. */
+  /** Time on the server's clock before it continued pending work, Unix ms. */
   readonly startedAt: number;
-  /** Result of the start, for example that the credentials were created. */
+  /** What the start created, for example new credentials. */
   readonly start: (StartedInstallation | JoinedStore)['kind'];
   /** New path of credentials of another store that were in the data directory. */
-  readonly setAside: string | null;
+  readonly setAsidePath: string | null;
   /** Switches the log to `debug`, or back to the level of the settings. Rejects if the audit entry cannot be written. */
   toggleDebug(): Promise<void>;
-  /** Returns the address of the dashboard that logs the first user in, once. Null when this process has no credentials. */
+  /** Returns a dashboard URL that logs in the first user once; null if this process has no credentials. */
   loginUrl(): string | null;
   /** Stops accepting work, waits a bounded time for work in flight, and closes the store. */
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
-  /** Called when the credentials are known, before anything is delivered or accepted. */
+  /** Called once the credentials are known, before anything is delivered or accepted. */
   readonly beforeWork?: (credentials: Credentials) => Promise<void>;
   readonly log?: Logger;
-  /** Cancels a start that waits for its store. */
+  /** Aborts a start that waits for its store. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Starts the server and resolves when it accepts requests. While the store is unavailable it waits, and answers requests with
- * 503. Rejects with StartError, whose message is for the operator, when it cannot start: for example the data directory is not
- * writable or in use, or the port is taken.
+ * Starts the server and resolves when it accepts requests. While the store is unavailable, it waits and responds to requests
+ * with 503. Rejects with StartError, whose message is for the operator, if it cannot start, for example because the data directory
+ * is not writable or in use, or the port is taken.
  */
-export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
+export async function startService(config: Config, options: StartOptions = {}): Promise<RunningServer> {
   assertLimits();
   const closers = new Closers();
   const prepared = await prepare(config, options.log);
   const { log, tls } = prepared;
-  const waiting = new WaitingServer(config, tls);
+  const waitingServer = new WaitingServer(config, tls);
   const canceled = () => {
     throw new StartError('The server was stopped before its store was available.');
   };
@@ -76,15 +76,15 @@ export async function startService(config: Config, options: StartOptions = {}): 
       ...waitOptions,
       async onUnavailable(reason) {
         await closers.close();
-        await waiting.respond(reason);
+        await waitingServer.respond(reason);
       },
     });
-    await waiting.close();
-    const { credentials } = parts.account.started;
+    await waitingServer.close();
+    const { credentials } = parts.accountParts.installation;
     if (credentials) await options.beforeWork?.(credentials);
     return await startParts(parts, waitOptions);
   } catch (error) {
-    await waiting.close();
+    await waitingServer.close();
     await closers.close();
     throw error;
   }
@@ -96,19 +96,19 @@ type Parts = Awaited<ReturnType<typeof openParts>>;
 async function openParts(prepared: PreparedStart, closers: Closers) {
   const base = await openFoundation(prepared, { closers, whenIdle: () => runtime.idle() });
   const { config, store, clock, upkeepClock, steadyClock, random, log, cluster, tracing } = base;
-  const account = await openAccounts(base);
+  const accountParts = await openAccounts(base);
   const addresses = new Addresses(config);
   const writes = new StoreWrites({ store, clock: upkeepClock, random, log });
-  const { limits, refusals } = await openLimits(base, account, {
+  const { limits, refusals } = await openLimits(base, accountParts, {
     onSpending: (instanceId) => budgetAlerts.scheduleCheck(instanceId),
     documentBytes: (accountId) => search.storedBytes(accountId),
   });
-  const outgoing = openOutgoing(base, account, limits, () => addresses.listeners);
+  const outgoing = openOutgoing(base, accountParts, limits, () => addresses.listeners);
   const reports = createAccountReports(base, limits, outgoing, writes);
   const { budgetAlerts } = reports;
   const { dataDir, envFile } = config;
-  const accessFiles = new AccessFiles({ dataDir, envFile, authority: account.authority, log });
-  const reload = createReload(account, limits, outgoing, { budgetAlerts, accessFiles });
+  const accessFiles = new AccessFiles({ dataDir, envFile, authority: accountParts.authority, log });
+  const reload = createReload(accountParts, limits, outgoing, { budgetAlerts, accessFiles });
   const { slices, stepCaller, messageSender, clusterWorkers, pools } = outgoing;
   const runtime = createRuntime({
     ...{
@@ -132,16 +132,29 @@ async function openParts(prepared: PreparedStart, closers: Closers) {
     publicUrl: () => addresses.publicUrl,
     dashboardUrl: () => addresses.dashboardUrl,
   });
-  const search = await openSearch(base, account, reports, addresses);
-  const services = await openAccountServices(base, account, limits, { runtime, outgoing, addresses });
-  return { base, account, addresses, writes, limits, refusals, outgoing, reports, accessFiles, runtime, search, ...services };
+  const search = await openSearch(base, accountParts, reports, addresses);
+  const services = await openAccountServices(base, accountParts, limits, { runtime, outgoing, addresses });
+  return {
+    base,
+    accountParts,
+    addresses,
+    writes,
+    limits,
+    refusals,
+    outgoing,
+    reports,
+    accessFiles,
+    runtime,
+    search,
+    ...services,
+  };
 }
 
 /** Listens, continues pending work, and accepts requests. */
-async function startParts(parts: Parts, waitOptions: Pick<AvailabilityOptions, 'log' | 'pause'>): Promise<RunningService> {
+async function startParts(parts: Parts, waitOptions: Pick<AvailabilityOptions, 'log' | 'pause'>): Promise<RunningServer> {
   const {
     base,
-    account,
+    accountParts,
     addresses,
     writes,
     limits,
@@ -156,26 +169,26 @@ async function startParts(parts: Parts, waitOptions: Pick<AvailabilityOptions, '
   } = parts;
   const { config, closers, log, logLevel, tls, clock, secrets } = base;
   const { audit, budgetAlerts } = reports;
-  let [starting, stopping] = [true, false];
-  /** Reason why the pending work cannot be read yet. */
+  let [isStarting, isStopping] = [true, false];
+  /** Reason why the pending work cannot be read yet; null if it can be. */
   let startFault: string | null = null;
-  const dependencies = await apiDependencies(base, outgoing, addresses, {
+  const dependencies = await createApiDependencies(base, outgoing, addresses, {
     ...{ service: runtime, authority: accessFiles.authority, accounts: parts.accountService, signIn, loginLinks, search, limits },
     audit: audit.records,
-    isStarting: () => starting && startFault === null,
-    isStopping: () => stopping,
+    isStarting: () => isStarting && startFault === null,
+    isStopping: () => isStopping,
     storeRefusal: () => startFault ?? writes.refusal,
   });
-  const served = await serve(config, dependencies);
-  addresses.set(served);
+  const servers = await serve(config, dependencies);
+  addresses.set(servers);
   closers.add(async () => {
-    const closing = served.close();
+    const serversClosed = servers.close();
     await runtime.stop({ graceMs: GRACE_MS });
     await outgoing.clusterWorkers?.stop();
     await budgetAlerts.stop();
     await audit.stop();
     await search.stop();
-    await within(CLOSE_MS, closing);
+    await within(CLOSE_MS, serversClosed);
     await refusals.write();
   });
   if (tls && config.tls) {
@@ -195,14 +208,14 @@ async function startParts(parts: Parts, waitOptions: Pick<AvailabilityOptions, '
   budgetAlerts.start();
   audit.start();
   search.start();
-  const stopReleasing = keepIdleMemoryLow();
-  closers.add(async () => stopReleasing());
+  const stopReleasingMemory = keepIdleMemoryLow();
+  closers.add(async () => stopReleasingMemory());
 
-  const { credentials, kind, setAside } = account.started;
-  const { url, managementUrl } = served;
+  const { credentials, kind, setAsidePath } = accountParts.installation;
+  const { url, managementUrl } = servers;
   if (credentials) await accessFiles.write({ ...credentials, url, managementUrl });
   // Last, because a script that waits for this line reads the env file next.
-  starting = false;
+  isStarting = false;
   log.info({ url, dataDir: config.dataDir, store: base.openedStore.location, region: config.region }, 'server started');
   if (!secrets.areEncrypted)
     log.warn({}, 'secrets in the database are not encrypted, set EVERSTEP_SECRETS_KEY_FILE on every node');
@@ -211,13 +224,13 @@ async function startParts(parts: Parts, waitOptions: Pick<AvailabilityOptions, '
       { publicUrl: addresses.publicUrl },
       'public URL is https without a trusted proxy, set EVERSTEP_TRUSTED_PROXIES to see client addresses',
     );
-  let stopped: Promise<void> | undefined;
+  let stopResult: Promise<void> | undefined;
   const stop = () => {
-    stopping = true;
-    stopped ??= closers.close();
-    return stopped;
+    isStopping = true;
+    stopResult ??= closers.close();
+    return stopResult;
   };
   const toggleDebug = () => audit.records.command('log-level', { level: logLevel.toggleDebug('signal') });
   const loginUrl = () => loginLinks.pageUrl(managementUrl, credentials);
-  return { url, managementUrl, credentials, startedAt, start: kind, setAside, loginUrl, toggleDebug, stop };
+  return { url, managementUrl, credentials, startedAt, start: kind, setAsidePath, loginUrl, toggleDebug, stop };
 }

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { timed } from '../../setup/report.mjs';
+import { runStep } from '../../setup/report.mjs';
 
 /** Dependencies of the server. The published SDKs are not bundled, so that the tests use them unmodified. */
 const SPECIFIERS = [
@@ -39,11 +39,11 @@ async function bundle(directory) {
   const namesFile = join(entries, 'names.mjs');
   const names = SPECIFIERS.map((specifier) => `Object.keys(await import(${JSON.stringify(specifier)}))`);
   await writeFile(namesFile, `export const names = [${names.join(', ')}];\n`);
-  const exported = (await import(pathToFileURL(namesFile).href)).names;
+  const exportNames = (await import(pathToFileURL(namesFile).href)).names;
   const input = {};
   for (const [index, specifier] of SPECIFIERS.entries()) {
     const entry = join(entries, fileOf(specifier));
-    const list = exported[index].filter((name) => name !== 'module.exports').join(', ');
+    const list = exportNames[index].filter((name) => name !== 'module.exports').join(', ');
     await writeFile(entry, `export { ${list} } from ${JSON.stringify(specifier)};\n`);
     input[fileOf(specifier)] = entry;
   }
@@ -65,12 +65,12 @@ async function bundle(directory) {
 export async function bundlePackages(root) {
   const directory = directoryIn(root);
   const stamp = join(directory, 'made-from');
-  const wanted = await fingerprint(root);
-  if ((await readFile(stamp, 'utf8').catch(() => null)) === wanted) return;
-  await timed('Bundling packages for the tests', async () => {
+  const currentFingerprint = await fingerprint(root);
+  if ((await readFile(stamp, 'utf8').catch(() => null)) === currentFingerprint) return;
+  await runStep('Bundling packages for the tests', async () => {
     const temporary = `${directory}.${process.pid}`;
     await bundle(temporary);
-    await writeFile(join(temporary, 'made-from'), wanted);
+    await writeFile(join(temporary, 'made-from'), currentFingerprint);
     await rm(directory, { recursive: true, force: true });
     await rename(temporary, directory);
   });

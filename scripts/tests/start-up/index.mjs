@@ -9,7 +9,7 @@ import { bundleServer } from './server-bundle.mjs';
  * @param {string} root of the repository, absolute
  * @param {boolean} startsServers whether tests start servers and commands as processes
  */
-export async function startSooner(root, startsServers) {
+export async function speedUpStarts(root, startsServers) {
   process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'everstep-tests');
   await bundlePackages(root);
   await bundleServer(root, startsServers);

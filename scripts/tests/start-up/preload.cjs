@@ -15,8 +15,8 @@ const INDEX = join(BUNDLES, 'index.json');
 /** The server as a few files, if this test run has bundled it. See server-bundle.mjs. */
 const SERVER = join(ROOT, 'packages', 'everstep', 'node_modules', '.cache', 'server-bundle');
 const SERVER_URL = existsSync(join(SERVER, 'program.mjs')) ? pathToFileURL(SERVER).href : null;
-const SERVICE_URL = pathToFileURL(join(ROOT, 'packages', 'everstep', 'dist')).href;
-const BIN_URL = `${SERVICE_URL}/cli/bin.js`;
+const DIST_URL = pathToFileURL(join(ROOT, 'packages', 'everstep', 'dist')).href;
+const BIN_URL = `${DIST_URL}/cli/bin.js`;
 /** URL of a file compiled by TypeScript. */
 const COMPILED_URL = /\/(packages|examples)\/[^/]+\/dist\//;
 const RELATIVE_FILE = /^\.\.?\/.*\.js$/;
@@ -39,8 +39,8 @@ registerHooks({
     if (parentURL?.startsWith('file:')) {
       if (SERVER_URL && specifier === './program.js' && parentURL === BIN_URL)
         return { url: `${SERVER_URL}/program.mjs`, format: 'module', shortCircuit: true };
-      const isService = parentURL.startsWith(SERVICE_URL) || (SERVER_URL && parentURL.startsWith(SERVER_URL));
-      const bundle = isService ? bundles.get(specifier) : undefined;
+      const isServerModule = parentURL.startsWith(DIST_URL) || (SERVER_URL && parentURL.startsWith(SERVER_URL));
+      const bundle = isServerModule ? bundles.get(specifier) : undefined;
       const isCompiled = RELATIVE_FILE.test(specifier) && COMPILED_URL.test(parentURL) && !parentURL.includes('/node_modules/');
       const url = bundle ?? (isCompiled ? new URL(specifier, parentURL).href : undefined);
       if (url) return { url, format: 'module', shortCircuit: true };
@@ -50,7 +50,7 @@ registerHooks({
 });
 
 // Node's test runner tracks every promise, to report an unhandled rejection under the test that caused it. That makes an
-// `await` up to 17 times as slow. Without it such a rejection fails the file instead of the test, so its stack is printed.
+// `await` up to 17 times as slow. Without tracking, such a rejection fails the file instead of the test, so its stack is printed.
 if (TEST_FILE.test(process.argv[1] ?? '')) {
   const { createHook } = asyncHooks;
   asyncHooks.createHook = (callbacks) => {

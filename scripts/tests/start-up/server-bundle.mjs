@@ -8,7 +8,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { timed } from '../../setup/report.mjs';
+import { runStep } from '../../setup/report.mjs';
 
 const distIn = (root) => join(root, 'packages', 'everstep', 'dist');
 /** Directory that `preload.cjs` reads. */
@@ -28,7 +28,7 @@ function fingerprint(root) {
   return hash.digest('hex');
 }
 
-/** Paths that a module derives from its own path stay the same as in the compiled files. */
+/** Keeps the paths that a module derives from its own path the same as in the compiled files. */
 const ownPaths = {
   name: 'own-paths',
   transform: {
@@ -60,15 +60,15 @@ async function bundle(root, directory) {
  */
 export async function bundleServer(root, isNeeded) {
   const directory = bundleIn(root);
-  const wanted = fingerprint(root);
-  if ((await readFile(join(directory, 'made-from'), 'utf8').catch(() => null)) === wanted) return;
+  const currentFingerprint = fingerprint(root);
+  if ((await readFile(join(directory, 'made-from'), 'utf8').catch(() => null)) === currentFingerprint) return;
   await rm(directory, { recursive: true, force: true });
   if (!isNeeded) return;
-  await timed('Bundling the server for the tests', async () => {
+  await runStep('Bundling the server for the tests', async () => {
     const temporary = `${directory}.${process.pid}`;
     await mkdir(temporary, { recursive: true });
     await bundle(root, temporary);
-    await writeFile(join(temporary, 'made-from'), wanted);
+    await writeFile(join(temporary, 'made-from'), currentFingerprint);
     await rename(temporary, directory);
   });
 }

@@ -1,42 +1,42 @@
 /**
- * Rules for code that no linter has: names, sizes, and what may be used where. Biome checks the others, such as the length
- * of functions.
+ * Checks rules that no linter has: the names and sizes of files, and which code may use what. Biome checks other rules, such as
+ * the length of functions.
  * Keeps invariants 31 and 33.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { below, isTest, moduleOf, readSources, type Source, sleepsOf, textsOf, usesOf } from './source.fixture.js';
+import { isBelow, isTest, moduleOf, readSources, type Source, sleepsOf, textsOf, usesOf } from './source.fixture.js';
 import { TIME_AND_RANDOMNESS, unneededExceptions } from './time-and-randomness.fixture.js';
 
 const MAX_LINES = 450;
 const BANNED_NAMES = ['utils', 'util', 'common', 'manager', 'helper', 'helpers'];
 
-/** Names that code in an area may not use, with what to do instead. Each pattern matches a whole name. */
+/** Names that code in an area must not use, with advice on what to do instead. The pattern matches a whole name. */
 interface UseRule {
   readonly applies: (path: string) => boolean;
   readonly names: RegExp;
-  readonly instead: string;
+  readonly advice: string;
 }
 
-/** Matches words without which a source is not parsed. */
-const MAY_MATTER = /as unknown as|Date|performance|hrtime|set(Timeout|Interval|Immediate)|random|Random|svc[-_]/i;
-const inEngine = (path: string): boolean => path.startsWith('everstep/src/engine/') && !isTest(path);
+/** Matches the words that rules look for. A source without any of them is not parsed. */
+const RELEVANT_WORDS = /as unknown as|Date|performance|hrtime|set(Timeout|Interval|Immediate)|random|Random|svc[-_]/i;
+const isEngineSource = (path: string): boolean => path.startsWith('everstep/src/engine/') && !isTest(path);
 const USE_RULES: readonly UseRule[] = [
-  { applies: () => true, names: /^as unknown as$/, instead: 'no cast through unknown: check the value' },
-  { applies: inEngine, names: /^(Date\.now|new Date\(\)|performance)$/, instead: 'pass in the time' },
-  { applies: inEngine, names: /^(Math\.random|crypto)$/, instead: 'pass in randomness' },
+  { applies: () => true, names: /^as unknown as$/, advice: 'no cast through unknown: check the value' },
+  { applies: isEngineSource, names: /^(Date\.now|new Date\(\)|performance)$/, advice: 'pass in the time' },
+  { applies: isEngineSource, names: /^(Math\.random|crypto)$/, advice: 'pass in randomness' },
   {
-    applies: inEngine,
+    applies: isEngineSource,
     names: /^(set(Timeout|Interval|Immediate)|queueMicrotask)$/,
-    instead: 'the engine plans, the runtime waits',
+    advice: 'the engine plans, the runtime waits',
   },
-  { applies: inEngine, names: /^(fetch|process)$/, instead: 'the engine has no side effects' },
-  { applies: inEngine, names: /^(async|await|new Promise)$/, instead: 'the engine is synchronous' },
+  { applies: isEngineSource, names: /^(fetch|process)$/, advice: 'the engine has no side effects' },
+  { applies: isEngineSource, names: /^(async|await|new Promise)$/, advice: 'the engine is synchronous' },
   ...TIME_AND_RANDOMNESS,
 ];
 
 /** Tests that may sleep for a fixed time, with the reason. */
-const SLEEPS: readonly (readonly [path: string, because: string])[] = [
+const SLEEPS: readonly (readonly [path: string, reason: string])[] = [
   ['everstep/src/end-to-end/nodes', 'nodes, their database and their network fail at random times, and for a while'],
   ['everstep/src/end-to-end/patroni', 'the primary is paused for a while, and Patroni is asked a few times a second'],
   [
@@ -65,31 +65,31 @@ function nameAndSizeProblems({ path, text }: Source): readonly string[] {
   const names = moduleOf(path)
     .split(/[/.-]/)
     .filter((part) => BANNED_NAMES.includes(part.toLowerCase()));
-  const marks = [...text.matchAll(/\b(?:TO[D]O|FIX[M]E|XX[X])\b/g)];
+  const todoMarks = [...text.matchAll(/\b(?:TO[D]O|FIX[M]E|XX[X])\b/g)];
   return [
     ...(lines > MAX_LINES ? [`${path}: ${lines} lines; split it by topic, the maximum is ${MAX_LINES}`] : []),
     ...names.map((part) => `${path}: "${part}" is not descriptive; name it after what it does`),
-    ...marks.map(([mark]) => `${path}: ${mark}: do it, or open an issue`),
+    ...todoMarks.map(([mark]) => `${path}: ${mark}: do it, or open an issue`),
   ];
 }
 
 function codeProblems(source: Source): readonly string[] {
   const { path, text } = source;
-  if (!inEngine(path) && !MAY_MATTER.test(text)) return [];
+  if (!isEngineSource(path) && !RELEVANT_WORDS.test(text)) return [];
   const rules = USE_RULES.filter(({ applies }) => applies(path));
   const lineOf = (start: number): number => text.slice(0, start).split('\n').length;
   const uses = usesOf(source).flatMap(({ name, start }) =>
-    rules.filter(({ names }) => names.test(name)).map(({ instead }) => `${path}:${lineOf(start)}: "${name}": ${instead}`),
+    rules.filter(({ names }) => names.test(name)).map(({ advice }) => `${path}:${lineOf(start)}: "${name}": ${advice}`),
   );
   if (isTest(path)) {
-    const sleeps = SLEEPS.some(([one]) => below(path, one))
+    const sleeps = SLEEPS.some(([exceptedPath]) => isBelow(path, exceptedPath))
       ? []
       : sleepsOf(source).map((start) => `${path}:${lineOf(start)}: sleeps; wait for a condition, or simulate the time`);
     return [...uses, ...sleeps];
   }
   if (!path.startsWith('everstep/') || knowsHeaders(path) || !/svc[-_]/i.test(text)) return uses;
-  const spelled = textsOf(source).filter((each) => /\bsvc[-_]/i.test(each));
-  return [...uses, ...spelled.map((each) => `${path}: '${each}': only a dialect knows the spelling of a header`)];
+  const headerTexts = textsOf(source).filter((headerText) => /\bsvc[-_]/i.test(headerText));
+  return [...uses, ...headerTexts.map((headerText) => `${path}: '${headerText}': only a dialect knows the spelling of a header`)];
 }
 
 const problemsOf = (source: Source): readonly string[] => [...nameAndSizeProblems(source), ...codeProblems(source)];
@@ -106,7 +106,7 @@ test('every exception for time and randomness is needed', () => {
 
 test('every exception for a sleep is needed', () => {
   const sleeping = readSources(/\.(?:test|fixture)\.ts$/).filter((source) => sleepsOf(source).length > 0);
-  const unneeded = SLEEPS.filter(([one]) => !sleeping.some(({ path }) => below(path, one)));
+  const unneeded = SLEEPS.filter(([exceptedPath]) => !sleeping.some(({ path }) => isBelow(path, exceptedPath)));
   assert.deepEqual(unneeded, []);
 });
 

@@ -1,5 +1,5 @@
-/** Where code may read the clock of the machine, set timers and create randomness: in `clock/`, and where it is listed here. */
-import { below, isTest, type Source, usesOf } from './source.fixture.js';
+/** Lists where code may read the clock of the machine, set timers and create randomness, in addition to `clock/`. */
+import { isBelow, isTest, type Source, usesOf } from './source.fixture.js';
 
 type Kind = 'clock' | 'timers' | 'randomness';
 
@@ -10,20 +10,20 @@ const NAMES: Readonly<Record<Kind, RegExp>> = {
 };
 
 interface Exception {
-  readonly because: string;
+  readonly reason: string;
   readonly kinds: readonly Kind[];
   readonly paths: readonly string[];
 }
 
-/** Exceptions. Paths are relative to `everstep/src/`. */
+/** Sources that may do so, with the reason. Paths are relative to `everstep/src/`. */
 export const EXCEPTIONS: readonly Exception[] = [
   {
-    because: 'the command line waits for a person and prints the time of their machine; nothing that it decides is stored',
+    reason: 'the command line waits for a person and prints the time of their machine; nothing that it decides is stored',
     kinds: ['clock', 'timers'],
     paths: ['cli'],
   },
   {
-    because: 'secrets, nonces and ids that must not be guessed come from the operating system, whatever a test simulates',
+    reason: 'secrets, nonces and ids that must not be guessed come from the operating system, whatever a test simulates',
     kinds: ['randomness'],
     paths: [
       'accounts/tokens/authority.ts',
@@ -38,7 +38,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     ],
   },
   {
-    because: 'names of temporary files, sockets and requests only have to be new, and no decision depends on them',
+    reason: 'names of temporary files, sockets and requests only have to be new, and no decision depends on them',
     kinds: ['randomness'],
     paths: [
       'backup/control-channel.ts',
@@ -49,7 +49,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     ],
   },
   {
-    because: 'spreads writes over rows and retries over time, and fills probe writes; the result does not depend on it',
+    reason: 'spreads writes over rows and retries over time, and fills probe writes; the result does not depend on it',
     kinds: ['randomness'],
     paths: [
       'stores/postgres/commit/clock-marks.ts',
@@ -60,17 +60,17 @@ export const EXCEPTIONS: readonly Exception[] = [
     ],
   },
   {
-    because: 'leases and fences are compared with the monotonic clock of the machine, which a simulated clock must not replace',
+    reason: 'leases and fences are compared with the monotonic clock of the machine, which a simulated clock must not replace',
     kinds: ['clock', 'timers'],
     paths: ['stores/postgres/cluster/cluster.ts', 'stores/postgres/cluster/node-lease.ts'],
   },
   {
-    because: 'the time between nodes is that of the database; this measures how long ago it was read',
+    reason: 'nodes use the time of the database; this measures how long ago it was read',
     kinds: ['clock'],
     paths: ['stores/postgres/connection/database-time.ts'],
   },
   {
-    because: 'a default that tests replace: elapsed time of this process',
+    reason: 'a default that tests replace: elapsed time of this process',
     kinds: ['clock'],
     paths: [
       'ports/periodic-log.ts',
@@ -80,7 +80,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     ],
   },
   {
-    because: 'waits for a network or a disk, whose time no clock simulates: reconnects, timeouts and pauses',
+    reason: 'waits for a network or a disk, whose time no clock simulates: reconnects, timeouts and pauses',
     kinds: ['clock', 'timers'],
     paths: [
       'step-calls/exchanges',
@@ -99,7 +99,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     ],
   },
   {
-    because: 'limits how long clients wait, and how often they are written to, by the clock of the machine',
+    reason: 'limits how long clients wait, and how often they are written to, by the clock of the machine',
     kinds: ['clock', 'timers'],
     paths: [
       'http-api/admission/read-budget.ts',
@@ -110,7 +110,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     ],
   },
   {
-    because: 'gives other work of this process a turn between the parts of long work; no time is measured',
+    reason: 'gives other work of this process a turn between the parts of long work; no time is measured',
     kinds: ['timers'],
     paths: [
       'http-api/operations/events/waiters.ts',
@@ -122,39 +122,41 @@ export const EXCEPTIONS: readonly Exception[] = [
     ],
   },
   {
-    because: 'returns memory to the operating system while the process is idle',
+    reason: 'returns memory to the operating system while the process is idle',
     kinds: ['timers'],
     paths: ['bootstrap/idle-memory.ts'],
   },
   {
-    because: 'dates of files and of backups are for display, and follow the clock of their machine',
+    reason: 'dates of files and of backups are for display, and follow the clock of their machine',
     kinds: ['clock'],
     paths: ['backup/control-commands.ts', 'backup/taking.ts', 'stores/sqlite/connection/store-loss.ts'],
   },
   {
-    because: 'keys are replaced at times of the clock of the machine, which other processes with the same keys share',
+    reason: 'the age of a key is measured by the clock of the machine, as in other processes with the same keys',
     kinds: ['clock'],
-    paths: ['http-api/requests/cursor.ts', 'rotation/offline.ts'],
+    paths: ['http-api/requests/cursor.ts', 'rotation/rotate-command.ts'],
   },
 ];
 
 const isExcepted = (kind: Kind, path: string): boolean =>
-  EXCEPTIONS.some(({ kinds, paths }) => kinds.includes(kind) && paths.some((one) => below(path, `everstep/src/${one}`)));
+  EXCEPTIONS.some(
+    ({ kinds, paths }) => kinds.includes(kind) && paths.some((exceptedPath) => isBelow(path, `everstep/src/${exceptedPath}`)),
+  );
 
-const inService = (path: string): boolean =>
+const isServerSource = (path: string): boolean =>
   path.startsWith('everstep/src/') && !path.startsWith('everstep/src/clock/') && !isTest(path);
 
 export const TIME_AND_RANDOMNESS = (['clock', 'timers', 'randomness'] as const).map((kind) => ({
-  applies: (path: string): boolean => inService(path) && !isExcepted(kind, path),
+  applies: (path: string): boolean => isServerSource(path) && !isExcepted(kind, path),
   names: NAMES[kind],
-  instead: `pass in the ${kind === 'timers' ? 'clock' : kind}, or add an exception with its reason`,
+  advice: `pass in the ${kind === 'timers' ? 'clock' : kind}, or add an exception with its reason`,
 }));
 
 /** Returns the exceptions that no code needs. */
 export const unneededExceptions = (sources: readonly Source[]): readonly string[] =>
   EXCEPTIONS.flatMap(({ kinds, paths }) =>
-    paths.filter((one) => {
-      const uses = sources.filter(({ path }) => below(path, `everstep/src/${one}`) && !isTest(path)).flatMap(usesOf);
+    paths.filter((exceptedPath) => {
+      const uses = sources.filter(({ path }) => isBelow(path, `everstep/src/${exceptedPath}`) && !isTest(path)).flatMap(usesOf);
       return !kinds.some((kind) => uses.some(({ name }) => NAMES[kind].test(name)));
     }),
   );

@@ -2,15 +2,17 @@
 import { join } from 'node:path';
 import { inspectDocuments, inspectStore, type StoreCounts } from '../stores/sqlite/connection/store-at-rest.js';
 import { BackupError, type Manifest, readManifest, STORE_FILE, sealedText } from './contents.js';
-import { assertSame } from './encryption/backed-up-files.js';
+import { assertMatches } from './encryption/backed-up-files.js';
 import { type BackupCipher, type BackupSecret, cipherFor, isSameSeal } from './encryption/backup-cipher.js';
 
+/** What an inspection of the files has found: the schema of the store, and the number of its records. */
 export interface InspectedFiles {
+  /** Version of the store's tables. */
   readonly schema: number;
   readonly counts: StoreCounts & { readonly documents: number };
 }
 
-const locate = (directory: string, path: string): string => join(directory, ...path.split('/'));
+const filePath = (directory: string, path: string): string => join(directory, ...path.split('/'));
 const isDatabase = (path: string): boolean => path.endsWith('.db');
 
 export function assertSound(path: string, problems: readonly string[]): void {
@@ -19,12 +21,12 @@ export function assertSound(path: string, problems: readonly string[]): void {
 
 /** Reads every database completely. Rejects with BackupError or StoreOpenError if one is damaged. */
 export async function inspectFiles(directory: string, paths: readonly string[]): Promise<InspectedFiles> {
-  const store = inspectStore(locate(directory, STORE_FILE));
+  const store = inspectStore(filePath(directory, STORE_FILE));
   assertSound(STORE_FILE, store.problems);
   let documents = 0;
   for (const path of paths) {
     if (!isDatabase(path) || path === STORE_FILE) continue;
-    const index = inspectDocuments(locate(directory, path));
+    const index = inspectDocuments(filePath(directory, path));
     assertSound(path, index.problems);
     documents += index.documents;
   }
@@ -33,11 +35,11 @@ export async function inspectFiles(directory: string, paths: readonly string[]):
 
 export interface VerifiedBackup {
   readonly manifest: Manifest;
-  /** Cipher of an encrypted backup. */
+  /** Cipher of the backup; null if it is not encrypted. */
   readonly cipher: BackupCipher | null;
 }
 
-function cipherOf(manifest: Manifest, secret: BackupSecret | null): BackupCipher | null {
+function authenticateManifest(manifest: Manifest, secret: BackupSecret | null): BackupCipher | null {
   if (!manifest.encryption) return null;
   const cipher = cipherFor(manifest.encryption, secret);
   if (!isSameSeal(manifest.seal ?? '', cipher.sealOf(sealedText(manifest))))
@@ -45,11 +47,11 @@ function cipherOf(manifest: Manifest, secret: BackupSecret | null): BackupCipher
   return cipher;
 }
 
-/** Resolves with the manifest if everything matches it. Otherwise rejects with BackupError or StoreOpenError. */
+/** Verifies a backup against its manifest. Rejects with BackupError or StoreOpenError if anything does not match. */
 export async function verifyBackup(directory: string, secret: BackupSecret | null = null): Promise<VerifiedBackup> {
   const manifest = await readManifest(directory);
-  const cipher = cipherOf(manifest, secret);
-  for (const file of manifest.files) await assertSame(directory, file, cipher);
+  const cipher = authenticateManifest(manifest, secret);
+  for (const file of manifest.files) await assertMatches(directory, file, cipher);
   // The databases were inspected before encryption, and the checksums show that they are unchanged.
   if (cipher) return { manifest, cipher };
   const paths = manifest.files.map(({ path }) => path);

@@ -36,22 +36,22 @@ export interface BackedUpFile {
   readonly sha256: string;
 }
 
-/** Encryption of the files of a backup. A salt is in base64url. */
+/** How the files of a backup are encrypted. `salt` is in base64url. */
 export type Encryption =
   | { readonly method: 'key'; readonly keyId: string; readonly salt: string }
   | { readonly method: 'passphrase'; readonly salt: string };
 
 export interface Manifest {
   readonly format: typeof FORMAT | typeof ENCRYPTED_FORMAT;
-  /** Encryption of the files. Absent: the files are plain. Sizes and checksums refer to the plain files. */
+  /** Absent if the files are not encrypted. Sizes and checksums always refer to the decrypted files. */
   readonly encryption?: Encryption;
   /** Authenticates all other fields of an encrypted backup. */
   readonly seal?: string;
   /** Version of the program that made the backup. */
   readonly version: string;
   /**
-   * Time when the backup started, in ISO 8601. It includes everything acknowledged before this time, and a part of what was
-   * acknowledged until `endedAt`.
+   * Time when the backup started, in ISO 8601. The backup includes everything acknowledged before this time, and may include
+   * what was acknowledged until `endedAt`.
    */
   readonly beganAt: string;
   readonly endedAt: string;
@@ -64,42 +64,42 @@ export interface Manifest {
 /** Returns the sealed text: the manifest without its seal. */
 export const sealedText = ({ seal: _, ...rest }: Manifest): string => JSON.stringify(rest);
 
-/** Returns the manifest as text. `sealOf` seals the manifest of an encrypted backup. */
-export function manifestText(facts: Omit<Manifest, 'format' | 'seal'>, sealOf?: (text: string) => string): string {
-  const manifest: Manifest = { format: facts.encryption ? ENCRYPTED_FORMAT : FORMAT, ...facts };
+/** Returns the manifest as JSON text. `sealOf` is required for an encrypted backup and computes its seal. */
+export function manifestText(fields: Omit<Manifest, 'format' | 'seal'>, sealOf?: (text: string) => string): string {
+  const manifest: Manifest = { format: fields.encryption ? ENCRYPTED_FORMAT : FORMAT, ...fields };
   const sealedManifest = sealOf ? { ...manifest, seal: sealOf(sealedText(manifest)) } : manifest;
   return `${JSON.stringify(sealedManifest, null, 2)}\n`;
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string';
+const isString = (value: unknown): value is string => typeof value === 'string';
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
 /** Matches only known file names, so that a manifest cannot refer to other paths. */
-const PATHS = new RegExp(`^(?:${STORE_FILE}|${CREDENTIALS_FILE}|${SECRETS_KEY_FILE}|${SEARCH_DIRECTORY}/[\\w-]+\\.db)$`);
+const BACKED_UP_PATH = new RegExp(`^(?:${STORE_FILE}|${CREDENTIALS_FILE}|${SECRETS_KEY_FILE}|${SEARCH_DIRECTORY}/[\\w-]+\\.db)$`);
 
-const isFile = (value: unknown): value is BackedUpFile =>
+const isBackedUpFile = (value: unknown): value is BackedUpFile =>
   isObject(value) &&
-  isText(value.path) &&
-  PATHS.test(value.path) &&
+  isString(value.path) &&
+  BACKED_UP_PATH.test(value.path) &&
   Number.isSafeInteger(value.bytes) &&
-  isText(value.sha256) &&
+  isString(value.sha256) &&
   /^[0-9a-f]{64}$/.test(value.sha256);
 
 const SALT = /^[\w-]{43}$/;
 const isEncryption = (value: unknown): boolean =>
   isObject(value) &&
-  isText(value.salt) &&
+  isString(value.salt) &&
   SALT.test(value.salt) &&
-  (value.method === 'passphrase' || (value.method === 'key' && isText(value.keyId) && /^[0-9a-f]{12}$/.test(value.keyId)));
+  (value.method === 'passphrase' || (value.method === 'key' && isString(value.keyId) && /^[0-9a-f]{12}$/.test(value.keyId)));
 
 function isManifest(value: unknown): value is Manifest {
   if (!isObject(value)) return false;
   if (value.format === ENCRYPTED_FORMAT) {
-    if (!isEncryption(value.encryption) || !isText(value.seal)) return false;
+    if (!isEncryption(value.encryption) || !isString(value.seal)) return false;
   } else if (value.format !== FORMAT || value.encryption !== undefined) return false;
   const { version, beganAt, endedAt, schema, counts, files } = value;
-  if (![version, beganAt, endedAt].every(isText) || !Number.isSafeInteger(schema)) return false;
+  if (![version, beganAt, endedAt].every(isString) || !Number.isSafeInteger(schema)) return false;
   if (!isObject(counts) || !Object.values(counts).every(Number.isSafeInteger)) return false;
-  return Array.isArray(files) && files.every(isFile) && files.some(({ path }) => path === STORE_FILE);
+  return Array.isArray(files) && files.every(isBackedUpFile) && files.some(({ path }) => path === STORE_FILE);
 }
 
 /** Reads the manifest. Rejects with BackupError if it is missing or invalid. */
@@ -107,7 +107,7 @@ export async function readManifest(directory: string): Promise<Manifest> {
   const file = join(directory, MANIFEST_FILE);
   const text = await readFile(file, 'utf8').catch((error) => {
     if (codeOf(error) !== 'ENOENT') throw error;
-    throw new BackupError(`${directory} does not contain a backup, or an unfinished one: ${MANIFEST_FILE} is missing.`);
+    throw new BackupError(`${directory} does not contain a complete backup: ${MANIFEST_FILE} is missing.`);
   });
   const value: unknown = (() => {
     try {

@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { askForBackup, listenForCommands, listenPrivately } from './control-channel.js';
+import { listenForCommands, listenPrivately, requestBackup } from './control-channel.js';
 
 async function emptyDirectory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'everstep-control-'));
@@ -42,13 +42,13 @@ test('one backup is made at a time; disconnecting cancels it; stopping the serve
   impatient.destroy();
   while (reasons.length === 0) await new Promise((resolve) => setImmediate(resolve));
   const firstBegun = nextBegun();
-  const first = assert.rejects(askForBackup(dataDir, request), /The server stopped in the meantime/);
+  const first = assert.rejects(requestBackup(dataDir, request), /The server stopped before the command was done/);
   await firstBegun;
-  await assert.rejects(askForBackup(dataDir, request), /Another backup or rotation is in progress/);
+  await assert.rejects(requestBackup(dataDir, request), /Another backup or rotation is in progress/);
   await channel.close();
   await first;
   assert.deepEqual(reasons, ['the client disconnected', 'the server is stopping']);
-  assert.equal(await askForBackup(dataDir, request), null, 'no server is listening');
+  assert.equal(await requestBackup(dataDir, request), null, 'no server is listening');
 });
 
 test('the socket is accessible only by its owner from its creation on', async (t) => {
@@ -71,7 +71,7 @@ test('a server of another version that does not respond has made no backup', asy
   await new Promise<void>((resolve) => server.listen(socket, resolve));
   await writeFile(join(dataDir, 'control.json'), JSON.stringify({ socket }));
   await assert.rejects(
-    askForBackup(dataDir, { to: join(dataDir, 'z'), credentials: true, secretsKey: true }),
+    requestBackup(dataDir, { to: join(dataDir, 'z'), credentials: true, secretsKey: true }),
     /ended before the command was done/,
   );
   await new Promise((resolve) => server.close(resolve));

@@ -18,8 +18,8 @@ import { BackupError, type BackupParts } from './contents.js';
 
 /** File that contains the path of the socket, which may have to be shorter than a path in the data directory. */
 const ADDRESS_FILE = 'control.json';
-const SOCKET = 'control.sock';
-/** Maximum length of a socket path on all systems. */
+const SOCKET_FILE = 'control.sock';
+/** Length of a socket path that every operating system supports. */
 const MAX_SOCKET_PATH_BYTES = 100;
 const OWNER_ONLY_MASK = 0o177;
 const MAX_REQUEST_BYTES = 64 * 1024;
@@ -30,9 +30,9 @@ export interface BackupRequest extends BackupParts {
 }
 
 export interface RotateRequest {
-  /** Whether permanent tokens that were issued before are refused afterward. */
+  /** Whether the rotation revokes all permanent tokens issued before it. */
   readonly endTokens: boolean;
-  /** Whether secrets are only encrypted, and no key is replaced. */
+  /** Whether to encrypt the secrets without replacing any key. */
   readonly onlyEncrypt: boolean;
 }
 
@@ -52,7 +52,7 @@ type CommandResult =
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface ControlChannel {
-  /** Aborts work in progress, and resolves when it has ended. */
+  /** Aborts the command in progress, and resolves when it has ended. */
   close(): Promise<void>;
 }
 
@@ -63,10 +63,10 @@ export interface ControlOptions {
   readonly rotate: (request: RotateRequest) => Promise<RotateResult>;
 }
 
-async function socketIn(dataDir: string): Promise<string> {
+async function createSocketPath(dataDir: string): Promise<string> {
   if (process.platform === 'win32') return `\\\\.\\pipe\\everstep-${randomUUID()}`;
-  const path = join(dataDir, SOCKET);
-  return Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES ? path : join(await mkdtemp(join(tmpdir(), 'everstep-')), SOCKET);
+  const path = join(dataDir, SOCKET_FILE);
+  return Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES ? path : join(await mkdtemp(join(tmpdir(), 'everstep-')), SOCKET_FILE);
 }
 
 function parseRequest(line: string): Request | null {
@@ -106,7 +106,7 @@ export async function listenPrivately(server: Server, path: string): Promise<voi
 
 /** Listens in the data directory of a server with an open store. Rejects if the file system does not support sockets. */
 export async function listenForCommands({ dataDir, backUp, rotate }: ControlOptions): Promise<ControlChannel> {
-  const path = await socketIn(dataDir);
+  const path = await createSocketPath(dataDir);
   const stopping = new AbortController();
   const sockets = new Set<Socket>();
   const pendingResponses = new Set<Promise<unknown>>();
@@ -117,7 +117,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
     if (!request)
       return {
         kind: 'refused',
-        message: 'the running server does not support this request, because it has a different version',
+        message: 'The running server has a different version and does not support this command. Use the command of its version.',
       };
     if (isBusy) return { kind: 'refused', message: 'Another backup or rotation is in progress. Try again when it is done.' };
     isBusy = true;
@@ -125,7 +125,10 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
       if (request.kind === 'rotate-secrets') return { kind: 'rotated', rotation: await rotate(request.rotate) };
       return { kind: 'done', written: await backUp(request.backup, AbortSignal.any([disconnected, stopping.signal])) };
     } catch (error) {
-      return { kind: 'refused', message: stopping.signal.aborted ? 'The server stopped in the meantime.' : messageOf(error) };
+      return {
+        kind: 'refused',
+        message: stopping.signal.aborted ? 'The server stopped before the command was done.' : messageOf(error),
+      };
     } finally {
       isBusy = false;
     }
@@ -147,11 +150,11 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
       socket.off('data', readChunk);
       // Further data is read and ignored, so that the end of the connection is noticed.
       socket.resume();
-      const answered = perform(line, disconnected.signal).then((result) => {
+      const response = perform(line, disconnected.signal).then((result) => {
         socket.end(`${JSON.stringify(result)}\n`);
-        pendingResponses.delete(answered);
+        pendingResponses.delete(response);
       });
-      pendingResponses.add(answered);
+      pendingResponses.add(response);
     };
     socket.setEncoding('utf8').on('data', readChunk);
   });
@@ -173,7 +176,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
   };
 }
 
-async function socketOf(dataDir: string): Promise<string | null> {
+async function readSocketPath(dataDir: string): Promise<string | null> {
   try {
     const value: unknown = JSON.parse(await readFile(join(dataDir, ADDRESS_FILE), 'utf8'));
     const socketPath = typeof value === 'object' && value !== null && 'socket' in value ? value.socket : null;
@@ -184,15 +187,15 @@ async function socketOf(dataDir: string): Promise<string | null> {
   }
 }
 
-/** Sends a request to the server on the data directory; null if none is running. Rejects with BackupError. */
-async function ask(dataDir: string, request: object): Promise<CommandResult | null> {
-  const path = await socketOf(dataDir);
+/** Sends a request to the server that uses the data directory. Resolves with null if none is running. Rejects with BackupError. */
+async function sendRequest(dataDir: string, request: object): Promise<CommandResult | null> {
+  const path = await readSocketPath(dataDir);
   if (path === null) return null;
   const socket = connect(path);
   const connected = await new Promise<boolean>((resolve, reject) => {
     socket.once('connect', () => resolve(true));
     socket.once('error', (error) => {
-      // A killed service leaves the file behind.
+      // A killed server leaves the file behind.
       if (['ECONNREFUSED', 'ENOENT'].includes(codeOf(error))) resolve(false);
       else reject(new BackupError(`The running server cannot be reached at ${path}: ${error.message}.`, { cause: error }));
     });
@@ -209,16 +212,16 @@ async function ask(dataDir: string, request: object): Promise<CommandResult | nu
 }
 
 /**
- * Requests a backup from the server on the data directory. Resolves with the paths written, or null if no server is
+ * Requests a backup from the server that uses the data directory. Resolves with the paths written, or null if no server is
  * running. Rejects with BackupError.
  */
-export async function askForBackup(dataDir: string, request: BackupRequest): Promise<readonly string[] | null> {
-  const reply = await ask(dataDir, request);
+export async function requestBackup(dataDir: string, request: BackupRequest): Promise<readonly string[] | null> {
+  const reply = await sendRequest(dataDir, request);
   return reply?.kind === 'done' ? reply.written : null;
 }
 
-/** Requests a rotation of the secrets the same way. */
-export async function askToRotate(dataDir: string, request: RotateRequest): Promise<RotateResult | null> {
-  const reply = await ask(dataDir, { kind: 'rotate-secrets', ...request });
+/** Requests a rotation of the secrets from that server. Resolves with null if no server is running. Rejects with BackupError. */
+export async function requestRotation(dataDir: string, request: RotateRequest): Promise<RotateResult | null> {
+  const reply = await sendRequest(dataDir, { kind: 'rotate-secrets', ...request });
   return reply?.kind === 'rotated' ? reply.rotation : null;
 }

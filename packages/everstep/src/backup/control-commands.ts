@@ -1,4 +1,4 @@
-/** Handles commands in the running server, because it alone has access to its open files. */
+/** Performs commands in the running server, because only the server can access its open files. */
 
 import type { Log } from '../ports/log.js';
 import type { AuditEntry } from '../ports/stores/account-store.js';
@@ -23,7 +23,7 @@ export interface ControlCommandOptions {
   readonly record: (command: 'backup' | 'rotate-secrets', details: AuditEntry['details']) => Promise<void>;
 }
 
-/** Handles the commands of users with access to the data directory. Null if the file system does not support sockets. */
+/** Listens for commands of users with access to the data directory. Resolves with null if it cannot create the socket. */
 export async function handleControlCommands(options: ControlCommandOptions): Promise<ControlChannel | null> {
   const { dataDir, store, documents, log } = options;
   const source: BackupSource = {
@@ -31,22 +31,22 @@ export async function handleControlCommands(options: ControlCommandOptions): Pro
     copyStore: (request) => store.copyTo(request),
     searchIndexIds: () => store.searchIndexes.listIds(),
     async copyDocuments({ indexId, file, signal }) {
-      const end = () => void documents.endCopy({ file }).catch(() => {});
-      signal?.addEventListener('abort', end, { once: true });
+      const endCopy = () => void documents.endCopy({ file }).catch(() => {});
+      signal?.addEventListener('abort', endCopy, { once: true });
       try {
         return await documents.copyTo({ indexId, file });
       } finally {
-        signal?.removeEventListener('abort', end);
+        signal?.removeEventListener('abort', endCopy);
       }
     },
   };
   async function backUp(request: BackupRequest, signal: AbortSignal): Promise<readonly string[]> {
     const startedAt = performance.now();
-    const written = await copyEverything(source, { ...request, signal });
+    const writtenPaths = await copyEverything(source, { ...request, signal });
     await options.record('backup', { credentials: request.credentials });
     const durationMs = Math.round(performance.now() - startedAt);
-    log.info({ to: request.to, files: written.length, durationMs }, 'backup copied');
-    return written;
+    log.info({ to: request.to, files: writtenPaths.length, durationMs }, 'backup copied');
+    return writtenPaths;
   }
   async function rotate(request: RotateRequest): Promise<RotateResult> {
     const result = await options.rotate(request);

@@ -17,14 +17,14 @@ const OWNER_ONLY = 0o700;
 /** Source of the copies: a running server, or the files of a stopped one. */
 export interface BackupSource {
   copyStore(request: CopyRequest): Promise<void>;
-  /** Returns the ids of all search indexes. Called after the store was copied. */
+  /** Returns the ids of all search indexes. It is called after the store was copied. */
   searchIndexIds(): Promise<readonly string[]>;
-  /** Copies the documents of an index. Returns false if it has none. */
+  /** Copies the documents of an index. Resolves with false if it has none. */
   copyDocuments(request: CopyRequest & { readonly indexId: string }): Promise<boolean>;
   readonly dataDir: string;
 }
 
-export interface CopyingOptions extends BackupParts {
+export interface CopyOptions extends BackupParts {
   /** Absolute path of the backup directory, which is empty or is created. */
   readonly to: string;
   readonly signal?: AbortSignal;
@@ -33,8 +33,8 @@ export interface CopyingOptions extends BackupParts {
 /** Creates the backup directory. Resolves with true if it did not exist. Rejects with BackupError if it is not empty. */
 export async function claimDirectory(directory: string): Promise<boolean> {
   try {
-    const first = await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
-    if (first !== undefined) return true;
+    const firstCreated = await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
+    if (firstCreated !== undefined) return true;
     if ((await readdir(directory)).some((name) => name !== 'lost+found'))
       throw new BackupError(`${directory} is not empty. A backup requires an empty directory.`);
     return false;
@@ -44,7 +44,7 @@ export async function claimDirectory(directory: string): Promise<boolean> {
   }
 }
 
-/** Copies a text file. Returns false if it does not exist. */
+/** Copies a text file. Resolves with false if it does not exist. */
 async function copyText(from: string, to: string): Promise<boolean> {
   const text = await readFile(from, 'utf8').catch((error) => {
     if (codeOf(error) === 'ENOENT') return null;
@@ -56,37 +56,38 @@ async function copyText(from: string, to: string): Promise<boolean> {
 }
 
 /** Copies everything. Resolves with the paths written, relative to `to`. A failed or aborted copy leaves nothing behind. */
-export async function copyEverything(source: BackupSource, options: CopyingOptions): Promise<readonly string[]> {
+export async function copyEverything(source: BackupSource, options: CopyOptions): Promise<readonly string[]> {
   const { to, signal } = options;
   const isNew = await claimDirectory(to);
-  const written: string[] = [];
-  const begin = (path: string): string => {
+  const writtenPaths: string[] = [];
+  const addFile = (path: string): string => {
     signal?.throwIfAborted();
-    written.push(path);
+    writtenPaths.push(path);
     return join(to, ...path.split('/'));
   };
   const signalOption = signal ? { signal } : {};
   try {
-    await source.copyStore({ file: begin(STORE_FILE), ...signalOption });
+    await source.copyStore({ file: addFile(STORE_FILE), ...signalOption });
     // Indexes are copied after the store, so that every index in the copied store has its documents.
     for (const indexId of await source.searchIndexIds()) {
       await mkdir(join(to, SEARCH_DIRECTORY), { recursive: true, mode: OWNER_ONLY });
       const path = `${SEARCH_DIRECTORY}/${indexId}.db`;
-      const file = begin(path);
+      const file = addFile(path);
       if (await source.copyDocuments({ indexId, file, ...signalOption })) continue;
       await rm(file, { force: true });
-      written.pop();
+      writtenPaths.pop();
     }
     const { dataDir } = source;
-    for (const [path, from, isWanted] of [
+    for (const [path, from, isIncluded] of [
       [CREDENTIALS_FILE, credentialsFile(dataDir), options.credentials],
       [SECRETS_KEY_FILE, secretsKeyFile(dataDir), options.secretsKey],
     ] as const)
-      if (isWanted && !(await copyText(from, begin(path)))) written.pop();
+      if (isIncluded && !(await copyText(from, addFile(path)))) writtenPaths.pop();
     if (isNew) await chmod(to, OWNER_ONLY);
-    return written;
+    return writtenPaths;
   } catch (error) {
-    for (const path of written) for (const suffix of ['', '-journal', '-wal']) await rm(join(to, path) + suffix, { force: true });
+    for (const path of writtenPaths)
+      for (const suffix of ['', '-journal', '-wal']) await rm(join(to, path) + suffix, { force: true });
     await rmdir(join(to, SEARCH_DIRECTORY)).catch(() => {});
     if (isNew) await rmdir(to).catch(() => {});
     throw error;

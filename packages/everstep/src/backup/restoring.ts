@@ -8,10 +8,10 @@ import { copyOut } from './encryption/backed-up-files.js';
 import type { BackupSecret } from './encryption/backup-cipher.js';
 
 const DIRECTORY_MODE = 0o700;
-/** Name of the store until all other files are restored, so that no service opens it. */
-const UNFINISHED = `${STORE_FILE}.restoring`;
+/** Name of the store until all other files are restored, so that no server opens it. */
+const UNFINISHED_STORE_FILE = `${STORE_FILE}.restoring`;
 
-export interface RestoringOptions {
+export interface RestoreOptions {
   /** Absolute path of the backup. */
   readonly from: string;
   /** Absolute path of the data directory, which is empty or does not exist. */
@@ -20,7 +20,7 @@ export interface RestoringOptions {
   readonly secret: BackupSecret | null;
 }
 
-async function claimEmpty(dataDir: string): Promise<void> {
+async function prepareDataDir(dataDir: string): Promise<void> {
   const entries = await readdir(dataDir).catch((error) => {
     if (codeOf(error) === 'ENOENT') return [];
     throw fileError(`The directory ${dataDir} cannot be used`, error);
@@ -37,20 +37,20 @@ async function claimEmpty(dataDir: string): Promise<void> {
  * Restores a backup. Verifies it first, and each file again after it was restored. Rejects with BackupError, StoreOpenError or
  * StartError.
  */
-export async function restoreBackup({ from, dataDir, secret }: RestoringOptions): Promise<Manifest> {
+export async function restoreBackup({ from, dataDir, secret }: RestoreOptions): Promise<Manifest> {
   const { manifest, cipher } = await verifyBackup(from, secret);
-  await claimEmpty(dataDir);
+  await prepareDataDir(dataDir);
   const restoredFiles: string[] = [];
   try {
     for (const { path, sha256 } of manifest.files) {
-      const file = join(dataDir, ...(path === STORE_FILE ? UNFINISHED : path).split('/'));
+      const file = join(dataDir, ...(path === STORE_FILE ? UNFINISHED_STORE_FILE : path).split('/'));
       restoredFiles.push(file);
       await mkdir(dirname(file), { recursive: true, mode: DIRECTORY_MODE });
       await copyOut(from, path, file, cipher);
       if ((await digestOf(file)) !== sha256)
         throw new BackupError(`${path} was not restored correctly: the disk may be failing.`);
     }
-    await rename(join(dataDir, UNFINISHED), join(dataDir, STORE_FILE));
+    await rename(join(dataDir, UNFINISHED_STORE_FILE), join(dataDir, STORE_FILE));
     return manifest;
   } catch (error) {
     for (const file of restoredFiles) await rm(file, { force: true });

@@ -14,31 +14,33 @@ import {
   readManifest,
   SEARCH_DIRECTORY,
 } from './contents.js';
-import { askForBackup } from './control-channel.js';
+import { requestBackup } from './control-channel.js';
 import { claimDirectory, copyEverything, openSourceAtRest } from './copying.js';
 import { encryptInto, pathInBackup } from './encryption/backed-up-files.js';
 import { type BackupSecret, newCipher } from './encryption/backup-cipher.js';
 
 const OWNER_ONLY = 0o700;
 
-export interface TakingOptions extends BackupParts {
-  /** Absolute path of the data directory. The next two paths are absolute, too. */
+export interface BackupOptions extends BackupParts {
+  /** Absolute path of the data directory. */
   readonly dataDir: string;
+  /** Absolute path of the store. */
   readonly storeFile: string;
+  /** Absolute path of the backup directory, which is empty or is created. */
   readonly to: string;
   /** Version of this program. */
   readonly version: string;
-  /** Secret for encrypting the files; null: they are not encrypted. */
+  /** Secret that encrypts the files; null if they are not encrypted. */
   readonly secret: BackupSecret | null;
 }
 
-export interface TakenBackup {
+export interface BackupResult {
   readonly manifest: Manifest;
-  /** Whether a running server made the copies; otherwise they were made from files not in use. */
-  readonly online: boolean;
+  /** Whether a running server made the copies. Otherwise, they were made from the files of a stopped server. */
+  readonly isOnline: boolean;
 }
 
-/** Ensures that the file is on disk before the backup is reported as made. */
+/** Syncs a file or directory to disk. */
 async function sync(path: string): Promise<void> {
   const file = await open(path, 'r');
   try {
@@ -48,7 +50,7 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-async function copyAtRest({ dataDir, storeFile, ...options }: TakingOptions): Promise<readonly string[]> {
+async function copyAtRest({ dataDir, storeFile, ...options }: BackupOptions): Promise<readonly string[]> {
   const { source, close } = openSourceAtRest({ dataDir, storeFile });
   try {
     return await copyEverything(source, options);
@@ -59,55 +61,54 @@ async function copyAtRest({ dataDir, storeFile, ...options }: TakingOptions): Pr
 
 interface CopiedFiles {
   readonly files: Manifest['files'];
-  readonly online: boolean;
-  readonly facts: Pick<Manifest, 'version' | 'beganAt' | 'endedAt' | 'schema' | 'counts'>;
+  readonly isOnline: boolean;
+  readonly manifestFields: Pick<Manifest, 'version' | 'beganAt' | 'endedAt' | 'schema' | 'counts'>;
 }
 
 /** Copies and checks everything. A failure leaves nothing behind. */
-async function copyChecked(options: TakingOptions): Promise<CopiedFiles> {
+async function copyAndCheck(options: BackupOptions): Promise<CopiedFiles> {
   const { dataDir, to, credentials, secretsKey, version } = options;
   const beganAt = new Date().toISOString();
-  const serviceCopy = await askForBackup(dataDir, { to, credentials, secretsKey });
-  const written = serviceCopy ?? (await copyAtRest(options));
+  const serverCopy = await requestBackup(dataDir, { to, credentials, secretsKey });
+  const writtenPaths = serverCopy ?? (await copyAtRest(options));
   const endedAt = new Date().toISOString();
-  const locate = (path: string) => join(to, ...path.split('/'));
+  const filePath = (path: string) => join(to, ...path.split('/'));
   try {
-    const { schema, counts } = await inspectFiles(to, written);
+    const { schema, counts } = await inspectFiles(to, writtenPaths);
     const files: BackedUpFile[] = [];
-    for (const path of written) {
-      await sync(locate(path));
-      files.push({ path, bytes: (await stat(locate(path))).size, sha256: await digestOf(locate(path)) });
+    for (const path of writtenPaths) {
+      await sync(filePath(path));
+      files.push({ path, bytes: (await stat(filePath(path))).size, sha256: await digestOf(filePath(path)) });
     }
-    return { files, online: serviceCopy !== null, facts: { version, beganAt, endedAt, schema, counts } };
+    return { files, isOnline: serverCopy !== null, manifestFields: { version, beganAt, endedAt, schema, counts } };
   } catch (error) {
-    // Removes an unsound copy, so that no one mistakes it for a backup, and the next attempt finds an empty
-    // directory.
-    for (const path of written) await rm(locate(path), { force: true });
+    // A damaged copy is removed, so that it is not mistaken for a backup and the next attempt finds an empty directory.
+    for (const path of writtenPaths) await rm(filePath(path), { force: true });
     throw error;
   }
 }
 
 /** Copies everything within the data directory, where it is stored as plain text anyway, and encrypts it from there. */
-async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Promise<CopiedFiles> {
+async function takeEncrypted(options: BackupOptions, secret: BackupSecret): Promise<CopiedFiles> {
   const { dataDir, to } = options;
   const isNew = await claimDirectory(to);
   const workDirectory = join(dataDir, `backup.${randomUUID()}.tmp`);
   const cipher = newCipher(secret);
-  const written: string[] = [];
+  const writtenPaths: string[] = [];
   try {
-    const serviceCopy = await copyChecked({ ...options, to: workDirectory });
-    const { files, facts: manifestFields } = serviceCopy;
+    const copy = await copyAndCheck({ ...options, to: workDirectory });
+    const { files, manifestFields } = copy;
     for (const { path } of files) {
       const target = pathInBackup(to, path, cipher);
       await mkdir(dirname(target), { recursive: true, mode: OWNER_ONLY });
-      written.push(target);
+      writtenPaths.push(target);
       await encryptInto(to, path, join(workDirectory, ...path.split('/')), cipher);
     }
     const text = manifestText({ ...manifestFields, encryption: cipher.encryption, files }, cipher.sealOf);
     await writePrivately(join(to, MANIFEST_FILE), text);
-    return serviceCopy;
+    return copy;
   } catch (error) {
-    for (const target of written) await rm(target, { force: true });
+    for (const target of writtenPaths) await rm(target, { force: true });
     await rmdir(join(to, SEARCH_DIRECTORY)).catch(() => {});
     if (isNew) await rmdir(to).catch(() => {});
     throw error;
@@ -116,19 +117,20 @@ async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Prom
   }
 }
 
-async function takePlain(options: TakingOptions): Promise<CopiedFiles> {
-  const serviceCopy = await copyChecked(options);
-  await writePrivately(join(options.to, MANIFEST_FILE), manifestText({ ...serviceCopy.facts, files: serviceCopy.files }));
-  return serviceCopy;
+async function takePlain(options: BackupOptions): Promise<CopiedFiles> {
+  const copy = await copyAndCheck(options);
+  const { files, manifestFields } = copy;
+  await writePrivately(join(options.to, MANIFEST_FILE), manifestText({ ...manifestFields, files }));
+  return copy;
 }
 
 /**
- * Makes a backup. Rejects with BackupError, StoreOpenError or StartError, whose messages are for the operator. No backup exists
- * then.
+ * Makes a backup. Rejects with BackupError, StoreOpenError or StartError, whose messages are for the operator. In that case, no
+ * backup exists.
  */
-export async function takeBackup(options: TakingOptions): Promise<TakenBackup> {
+export async function takeBackup(options: BackupOptions): Promise<BackupResult> {
   const { to, secret } = options;
-  const { online } = secret ? await takeEncrypted(options, secret) : await takePlain(options);
+  const { isOnline } = secret ? await takeEncrypted(options, secret) : await takePlain(options);
   if (process.platform !== 'win32') await sync(to);
-  return { manifest: await readManifest(to), online };
+  return { manifest: await readManifest(to), isOnline };
 }

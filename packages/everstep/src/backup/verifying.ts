@@ -8,44 +8,44 @@ import type { CheckResult } from '../stores/shared/consistency/checks.js';
 import { checkStore, inspectDocuments, inspectLiveStore } from '../stores/sqlite/connection/store-at-rest.js';
 import { assertSound, type InspectedFiles, inspectFiles } from './checking.js';
 import { BackupError, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
-import { askForBackup } from './control-channel.js';
+import { requestBackup } from './control-channel.js';
 
-export interface VerifyingOptions {
+export interface VerifyOptions {
   /** Absolute path of the data directory. */
   readonly dataDir: string;
   readonly storeFile: string;
 }
 
 export interface StoreVerification extends InspectedFiles {
-  /** Whether a running server made a copy for the check; otherwise the files themselves were checked. */
+  /** Whether a running server made a copy for the check. Otherwise, the files themselves were checked. */
   readonly online: boolean;
-  /** Results of the checks of the invariants; null if the store has the schema of an older version. */
+  /** Results of the consistency checks; null if the store has the schema of an older version. */
   readonly checks: readonly CheckResult[] | null;
   /** Findings that are unusual but do not prove damage. */
   readonly doubts: readonly string[];
 }
 
-/** Verifies the store of a running server. It locks its files, so it makes a consistent copy, which is checked and removed. */
+/** Verifies the store of a running server. The server locks its files, so it makes a copy, which is checked and removed. */
 async function verifyRunning(dataDir: string): Promise<StoreVerification | null> {
   const to = join(dataDir, `verify.${randomUUID()}.tmp`);
   try {
-    const written = await askForBackup(dataDir, { to, credentials: false, secretsKey: false });
-    if (!written) return null;
-    const inspected = await inspectFiles(to, written);
-    return { ...inspected, checks: checkStore(join(to, STORE_FILE)), online: true, doubts: [] };
+    const writtenPaths = await requestBackup(dataDir, { to, credentials: false, secretsKey: false });
+    if (!writtenPaths) return null;
+    const contents = await inspectFiles(to, writtenPaths);
+    return { ...contents, checks: checkStore(join(to, STORE_FILE)), online: true, doubts: [] };
   } finally {
     await rm(to, { recursive: true, force: true });
   }
 }
 
-async function namesIn(directory: string): Promise<readonly string[]> {
+async function fileNamesIn(directory: string): Promise<readonly string[]> {
   return readdir(directory).catch((error) => {
     if (codeOf(error) === 'ENOENT') return [];
     throw error;
   });
 }
 
-async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<StoreVerification> {
+async function verifyAtRest({ dataDir, storeFile }: VerifyOptions): Promise<StoreVerification> {
   const companionFiles = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
   const store = inspectLiveStore(storeFile, companionFiles);
   if (!store) throw new BackupError(`There is no store at ${storeFile}. Set the data directory with --data-dir.`);
@@ -53,11 +53,11 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<S
   assertSound(STORE_FILE, problems);
   const directory = join(dirname(storeFile), SEARCH_DIRECTORY);
   let documents = 0;
-  for (const name of await namesIn(directory)) {
+  for (const name of await fileNamesIn(directory)) {
     if (!name.endsWith('.db')) continue;
-    const inspected = inspectDocuments(join(directory, name));
-    assertSound(`${SEARCH_DIRECTORY}/${name}`, inspected.problems);
-    documents += inspected.documents;
+    const index = inspectDocuments(join(directory, name));
+    assertSound(`${SEARCH_DIRECTORY}/${name}`, index.problems);
+    documents += index.documents;
   }
   const checks = checkStore(storeFile);
   return { schema, counts: { ...counts, documents }, checks, online: false, doubts: doubts.map(({ event }) => event) };
@@ -65,8 +65,8 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<S
 
 /**
  * Verifies the store by reading every database completely. Rejects with BackupError or StoreOpenError, which report damaged
- * and lost data.
+ * or lost data.
  */
-export async function verifyStore(options: VerifyingOptions): Promise<StoreVerification> {
+export async function verifyStore(options: VerifyOptions): Promise<StoreVerification> {
   return (await verifyRunning(options.dataDir)) ?? verifyAtRest(options);
 }

@@ -53,13 +53,13 @@ test('signing keys rotated by another process are written to the files after its
   const { instanceId } = credentials;
   await store.accounts.setSigningKeys({ instanceId, current: 'sig_x', next: 'sig_y' });
   await authority.forget(instanceId);
-  await kept.changedElsewhere('qi_another');
+  await kept.refresh('qi_another');
   assert.equal((await readCredentials(dataDir))?.currentSigningKey, credentials.currentSigningKey);
-  await kept.changedElsewhere(null);
+  await kept.refresh(null);
   const read = await readCredentials(dataDir);
   assert.deepEqual([read?.currentSigningKey, read?.nextSigningKey], ['sig_x', 'sig_y']);
   await rm(dataDir, { recursive: true });
-  await kept.changedElsewhere(instanceId);
+  await kept.refresh(instanceId);
   assert.equal(await readCredentials(dataDir), null, 'unchanged keys are not written again');
 });
 

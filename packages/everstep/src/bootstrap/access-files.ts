@@ -6,12 +6,12 @@ import type { SigningKeys } from '../accounts/instances/instance-signatures.js';
 import type { Authority } from '../accounts/tokens/authority.js';
 import type { Log } from '../ports/log.js';
 import { storeCredentials } from './credentials.js';
-import { type ServiceAccess, writeEnvFile } from './env-file.js';
+import { type ServerAccess, writeEnvFile } from './env-file.js';
 import { fileError } from './start-error.js';
 
 export interface AccessFilesOptions {
   readonly dataDir: string;
-  /** Path of the env file; null when none is configured. */
+  /** Path of the env file; null if none is configured. */
   readonly envFile: string | null;
   readonly authority: Authority;
   readonly log: Log;
@@ -20,22 +20,22 @@ export interface AccessFilesOptions {
 export class AccessFiles {
   private readonly options: AccessFilesOptions;
   /** Access to Everstep; null until the server is listening. */
-  private access: ServiceAccess | null = null;
-  /** Keys that the files contain. */
-  private written: SigningKeys | null = null;
+  private access: ServerAccess | null = null;
+  /** Signing keys in the files; null until they are written. */
+  private writtenKeys: SigningKeys | null = null;
   private lastWrite: Promise<void> = Promise.resolve();
 
   constructor(options: AccessFilesOptions) {
     this.options = options;
   }
 
-  /** Writes the files. Rejects with StartError when a file cannot be written. */
-  async write(access: ServiceAccess): Promise<void> {
+  /** Writes the files. Rejects with StartError if a file cannot be written. */
+  async write(access: ServerAccess): Promise<void> {
     this.access = access;
     await this.writeFiles(access);
   }
 
-  /** Returns the authority, whose rotations resolve after the files contain the new keys. */
+  /** Returns the authority with a rotation that resolves after the files contain the new keys. */
   get authority(): Authority {
     const { authority } = this.options;
     return {
@@ -49,20 +49,20 @@ export class AccessFiles {
   }
 
   /**
-   * Called when another process may have rotated the signing keys of the instance (null: of any instance), after the authority
-   * has read them. Never rejects.
+   * Updates the files after another process may have rotated the signing keys of the instance, or of any instance if
+   * `instanceId` is null. The authority must have read the new keys. Never rejects.
    */
-  async changedElsewhere(instanceId: string | null): Promise<void> {
+  async refresh(instanceId: string | null): Promise<void> {
     const { access } = this;
     if (!access || (instanceId !== null && instanceId !== access.instanceId)) return;
-    // The instance was deleted.
+    // A deleted instance has no keys.
     if (this.options.authority.regionOf(access.instanceId) === null) return;
     const { current, next } = this.options.authority.signingKeys(access.instanceId);
-    if (current === this.written?.current && next === this.written.next) return;
+    if (current === this.writtenKeys?.current && next === this.writtenKeys.next) return;
     await this.writeRotated(access.instanceId);
   }
 
-  /** Writes one rotation after the other, so that the latest keys remain. */
+  /** Writes rotated keys. Writes are serialized, so that the files contain the latest keys. */
   private writeRotated(instanceId: string): Promise<void> {
     const { log } = this.options;
     this.lastWrite = this.lastWrite.then(async () => {
@@ -79,16 +79,16 @@ export class AccessFiles {
   }
 
   /** Writes the files with the current keys. */
-  private async writeFiles(serviceAccess: ServiceAccess): Promise<void> {
+  private async writeFiles(serverAccess: ServerAccess): Promise<void> {
     const { dataDir, envFile, authority } = this.options;
-    const { current, next } = authority.signingKeys(serviceAccess.instanceId);
-    const access = { ...serviceAccess, currentSigningKey: current, nextSigningKey: next };
+    const { current, next } = authority.signingKeys(serverAccess.instanceId);
+    const access = { ...serverAccess, currentSigningKey: current, nextSigningKey: next };
     await storeCredentials(dataDir, access);
     if (envFile !== null) {
       await writeEnvFile(envFile, access).catch((error) => {
         throw fileError(`The env file ${envFile} is not writable`, error);
       });
     }
-    this.written = { current, next };
+    this.writtenKeys = { current, next };
   }
 }

@@ -21,12 +21,12 @@ export interface Credentials {
   readonly adminApiKey: string;
 }
 
-export interface ServiceAddresses {
+export interface ServerAddresses {
   readonly url: string;
   readonly managementUrl: string;
 }
 
-export type StoredCredentials = Credentials & Partial<ServiceAddresses>;
+export type StoredCredentials = Credentials & Partial<ServerAddresses>;
 
 const FIELDS = [
   'instanceId',
@@ -41,7 +41,7 @@ const FIELDS = [
 
 export const credentialsFile = (dataDir: string): string => join(dataDir, 'credentials.json');
 
-function parse(text: string): StoredCredentials | null {
+function parseCredentials(text: string): StoredCredentials | null {
   let value: unknown;
   try {
     value = parseJson(text);
@@ -70,10 +70,10 @@ function parse(text: string): StoredCredentials | null {
   };
 }
 
-/** Returns the stored credentials; null when the file is missing or invalid. */
+/** Returns the stored credentials; null if the file is missing or invalid. */
 export async function readCredentials(dataDir: string): Promise<StoredCredentials | null> {
   try {
-    return parse(await readFile(credentialsFile(dataDir), 'utf8'));
+    return parseCredentials(await readFile(credentialsFile(dataDir), 'utf8'));
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw error;
@@ -86,7 +86,7 @@ export function storeCredentials(dataDir: string, credentials: StoredCredentials
 
 /** Moves the credentials of another store aside, so that they are not lost. Returns their new path. */
 export async function setCredentialsAside(dataDir: string, { instanceId }: Credentials): Promise<string> {
-  const aside = join(dataDir, `credentials.${instanceId.replace(/[^A-Za-z0-9_-]/g, '_')}.json`);
-  await rename(credentialsFile(dataDir), aside);
-  return aside;
+  const newPath = join(dataDir, `credentials.${instanceId.replace(/[^A-Za-z0-9_-]/g, '_')}.json`);
+  await rename(credentialsFile(dataDir), newPath);
+  return newPath;
 }

@@ -6,7 +6,7 @@ import { fileError } from './start-error.js';
 /** Mode of directories with secrets or payloads. */
 const OWNER_ONLY = 0o700;
 
-/** Creates the directory, private to its owner, if it does not exist. An existing one keeps its mode. Parent directories are public. */
+/** Creates the directory, private to its owner. An existing directory keeps its mode. Missing parents get the default mode. */
 export async function makePrivateDirectory(path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   await mkdir(path, { mode: OWNER_ONLY }).catch((error) => {
@@ -14,7 +14,7 @@ export async function makePrivateDirectory(path: string): Promise<void> {
   });
 }
 
-/** Creates the data directory if it does not exist. Rejects with StartError when it is not writable. */
+/** Creates the data directory if it does not exist. Rejects with StartError if it is not writable. */
 export async function openDataDir(dataDir: string): Promise<void> {
   try {
     await makePrivateDirectory(dataDir);

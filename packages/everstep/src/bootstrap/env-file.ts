@@ -2,15 +2,16 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { carryToken } from '../dialects/upstash/index.js';
-import type { Credentials, ServiceAddresses } from './credentials.js';
+import type { Credentials, ServerAddresses } from './credentials.js';
 import { writePrivately } from './private-file.js';
 
-export type ServiceAccess = Credentials & ServiceAddresses;
+/** Credentials for the server and its URLs. */
+export type ServerAccess = Credentials & ServerAddresses;
 
 /** Settings that apps in other processes or on other machines need. */
-export type AppAccess = Pick<ServiceAccess, 'url' | 'token' | 'instanceId' | 'currentSigningKey' | 'nextSigningKey'>;
+export type AppAccess = Pick<ServerAccess, 'url' | 'token' | 'instanceId' | 'currentSigningKey' | 'nextSigningKey'>;
 
-/** Names that the published SDKs read. */
+/** Returns the variables that the published SDKs read. */
 function publishedSdkEnvironment(access: AppAccess): Readonly<Record<string, string>> {
   return {
     QSTASH_URL: access.url,
@@ -20,7 +21,7 @@ function publishedSdkEnvironment(access: AppAccess): Readonly<Record<string, str
   };
 }
 
-/** All settings for apps, for every SDK. */
+/** Returns the variables that an app needs, for every SDK. */
 export function appEnvironmentOf(access: AppAccess): Readonly<Record<string, string>> {
   return {
     EVERSTEP_URL: access.url,
@@ -31,7 +32,8 @@ export function appEnvironmentOf(access: AppAccess): Readonly<Record<string, str
   };
 }
 
-export function environmentOf(access: ServiceAccess): Readonly<Record<string, string>> {
+/** Returns the variables for scripts and operators, which include the admin credentials. */
+export function environmentOf(access: ServerAccess): Readonly<Record<string, string>> {
   return {
     EVERSTEP_URL: access.url,
     EVERSTEP_MANAGEMENT_URL: access.managementUrl,
@@ -45,8 +47,8 @@ export function environmentOf(access: ServiceAccess): Readonly<Record<string, st
   };
 }
 
-/** Writes the env file. Called once the server is listening, so a script can wait for the file. */
-export async function writeEnvFile(path: string, access: ServiceAccess): Promise<void> {
+/** Writes the env file. It is called once the server is listening, so that a script can wait for the file. */
+export async function writeEnvFile(path: string, access: ServerAccess): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const lines = Object.entries(environmentOf(access)).map(([name, value]) => `${name}=${value}\n`);
   await writePrivately(path, lines.join(''));

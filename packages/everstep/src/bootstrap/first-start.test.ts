@@ -253,8 +253,8 @@ test('credentials of another store in the data directory are moved aside', async
   const second = await start(directory, join(directory, 'b.db'));
   assert.equal(second.kind, 'first');
   assert.notEqual(second.credentials.instanceId, first.credentials.instanceId);
-  assert.ok(second.setAside);
-  assert.deepEqual(JSON.parse(await readFile(second.setAside, 'utf8')), first.credentials);
+  assert.ok(second.setAsidePath);
+  assert.deepEqual(JSON.parse(await readFile(second.setAsidePath, 'utf8')), first.credentials);
 });
 
 test('the first user has the configured email in lower case', async (t) => {

@@ -11,10 +11,10 @@ import type { AccountStore, ApiKeyRecord, AuditEntry, QueueInstance, UserRecord 
 import { type Credentials, readCredentials, setCredentialsAside, storeCredentials } from './credentials.js';
 
 const SECRET_BYTES = 32;
-/** Actor and address in audit log entries about a start, which no request caused. */
+/** Actor and address in the audit log entries of a start, which has no request. */
 const OPERATOR = { actor: 'operator', address: 'start' } as const;
 
-/** The operations on tokens and signing keys that a start needs. */
+/** The operations on tokens that a start requires. */
 export interface TokenAuthority {
   issueToken(request: { readonly instanceId: string; readonly access: 'read-write' | 'read-only' }): Promise<string>;
   isValid(token: string, instanceId: string): Promise<boolean>;
@@ -33,27 +33,27 @@ export interface FirstStartOptions {
 export interface StartedInstallation {
   readonly credentials: Credentials;
   /**
-   * `first`: everything was created now. `reissued`: the queue instance exists, but the data directory has no credentials
-   * for it, so new ones were created. `known`: nothing was created.
+   * `first` means that everything was created now; `known`, that nothing was created; `reissued`, that the queue instance
+   * existed but its credentials were missing from the data directory or invalid, so new ones were created.
    */
   readonly kind: 'first' | 'reissued' | 'known';
   /** New path of credentials of another store that were in the data directory. */
-  readonly setAside: string | null;
+  readonly setAsidePath: string | null;
 }
 
-/** This process joined a shared store; the credentials are elsewhere. */
+/** Result of a start that joined a shared store. Another process has the credentials. */
 export interface JoinedStore {
   readonly kind: 'joined';
   readonly credentials: null;
-  readonly setAside: string | null;
+  readonly setAsidePath: string | null;
 }
 
 export interface SharedStartOptions extends FirstStartOptions {
-  /** Runs the work while no other process on the same store does such work. Other processes wait. */
+  /** Runs the work exclusively: other processes on the same store wait until it is done. */
   readonly exclusively: <Result>(work: () => Promise<Result>) => Promise<Result>;
 }
 
-/** Name of the record that shows that the credentials of the first start were stored. After that, no start issues new ones. */
+/** Name of the record that marks the credentials of the first start as stored. Once it exists, a start without them joins. */
 const CREDENTIALS_ISSUED = 'credentials-told';
 
 /**
@@ -67,16 +67,16 @@ export function startSharedAccounts(options: SharedStartOptions): Promise<Starte
     const stored = await readCredentials(dataDir);
     const isOfThisStore = stored !== null && (await accounts.findInstance({ instanceId: stored.instanceId })) !== null;
     if (!isOfThisStore && (await accounts.findSecret({ name: CREDENTIALS_ISSUED })) !== null) {
-      const setAside = stored ? await setCredentialsAside(dataDir, stored) : null;
-      return { kind: 'joined', credentials: null, setAside };
+      const setAsidePath = stored ? await setCredentialsAside(dataDir, stored) : null;
+      return { kind: 'joined', credentials: null, setAsidePath };
     }
-    const started = await startAccounts(options);
+    const installation = await startAccounts(options);
     await accounts.secret({ name: CREDENTIALS_ISSUED, value: String(clock.now()) });
-    return started;
+    return installation;
   });
 }
 
-/** A user with a new API key, which is available only now. */
+/** A user with an API key in plain text. The store contains only its hash. */
 interface UserWithKey {
   readonly user: UserRecord;
   readonly adminApiKey: string;
@@ -103,12 +103,13 @@ async function issueCredentials(
   return credentials;
 }
 
+/** Prepares the accounts for the only process on its store. */
 export async function startAccounts(options: FirstStartOptions): Promise<StartedInstallation> {
   const { accounts, authority, clock, random, dataDir } = options;
-  const secret = (prefix: string): string => `${prefix}_${Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url')}`;
+  const newSecret = (prefix: string): string => `${prefix}_${Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url')}`;
   const newId = (prefix: string): string => `${prefix}_${newKey({ now: clock.now(), random })}`;
 
-  const audit = (userId: string, change: Pick<AuditEntry, 'action' | 'subject' | 'details'>): AuditEntry => {
+  const auditEntry = (userId: string, change: Pick<AuditEntry, 'action' | 'subject' | 'details'>): AuditEntry => {
     return { auditId: newId('aud'), at: clock.now(), ...OPERATOR, ...change, accountIds: [userId] };
   };
 
@@ -119,17 +120,17 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
       region,
       name: 'default',
       createdAt: clock.now(),
-      currentSigningKey: secret('sig'),
-      nextSigningKey: secret('sig'),
+      currentSigningKey: newSecret('sig'),
+      nextSigningKey: newSecret('sig'),
       accountId: userId,
     };
     const { instanceId: subject, name } = instance;
-    await accounts.createInstance(instance, audit(userId, { action: 'queue.create', subject, details: { name, region } }));
+    await accounts.createInstance(instance, auditEntry(userId, { action: 'queue.create', subject, details: { name, region } }));
     return instance;
   }
 
   const newApiKey = (userId: string, name: string): { readonly adminApiKey: string; readonly apiKey: ApiKeyRecord } => {
-    const adminApiKey = secret('ek');
+    const adminApiKey = newSecret('ek');
     const keyHash = hashOfApiKey(adminApiKey);
     return { adminApiKey, apiKey: { apiKeyId: newId('key'), userId, name, keyHash, createdAt: clock.now() } };
   };
@@ -143,7 +144,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     };
     const { adminApiKey, apiKey } = newApiKey(user.userId, 'first');
     const change = { action: 'user.create', subject: user.userId, details: { email: user.email } };
-    await accounts.createUser({ user, apiKey, audit: audit(user.userId, change) });
+    await accounts.createUser({ user, apiKey, audit: auditEntry(user.userId, change) });
     return { user, adminApiKey };
   }
 
@@ -153,7 +154,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     const { adminApiKey, apiKey } = newApiKey(user.userId, 'created at startup');
     const { apiKeyId: subject, name } = apiKey;
     const change = { action: 'api-key.create', subject, details: { name } };
-    await accounts.createApiKey({ apiKey, audit: audit(user.userId, change) });
+    await accounts.createApiKey({ apiKey, audit: auditEntry(user.userId, change) });
     return { user, adminApiKey };
   }
 
@@ -162,35 +163,35 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     for (const { instanceId, accountId } of await accounts.listInstances()) {
       if (accountId !== undefined) continue;
       const change = { action: 'queue.give', subject: instanceId, details: { to: userId } };
-      await accounts.changeInstance({ instanceId, change: { accountId: userId }, audit: audit(userId, change) });
+      await accounts.changeInstance({ instanceId, change: { accountId: userId }, audit: auditEntry(userId, change) });
     }
   }
 
   const stored = await readCredentials(dataDir);
-  const existing = stored && (await accounts.findInstance({ instanceId: stored.instanceId }));
-  const setAside = stored && !existing ? await setCredentialsAside(dataDir, stored) : null;
+  const existingInstance = stored && (await accounts.findInstance({ instanceId: stored.instanceId }));
+  const setAsidePath = stored && !existingInstance ? await setCredentialsAside(dataDir, stored) : null;
   const users = await accounts.listUsers();
   const firstOperator = users.find(({ isOperator, disabledAt }) => isOperator === true && disabledAt === undefined);
-  if (stored && existing) {
-    // Before accounts existed, lost credentials created another user. The user of the stored key is the one who can log in.
+  if (stored && existingInstance) {
+    // Before accounts existed, lost credentials created another user. The user of the stored key is the one that can log in.
     const user = users.find(({ email }) => email === stored.adminEmail.toLowerCase());
-    const keyed = user ? { user, adminApiKey: stored.adminApiKey } : await createKeyFor(firstOperator);
-    await assignOwners(keyed.user);
-    const { instanceId, currentSigningKey, nextSigningKey } = existing;
-    const valid = (token: string) => authority.isValid(token, instanceId);
-    const token = (await valid(stored.token)) ? stored.token : await authority.issueToken({ instanceId, access: 'read-write' });
-    const readOnlyToken = (await valid(stored.readOnlyToken))
+    const userWithKey = user ? { user, adminApiKey: stored.adminApiKey } : await createKeyFor(firstOperator);
+    await assignOwners(userWithKey.user);
+    const { instanceId, currentSigningKey, nextSigningKey } = existingInstance;
+    const isValid = (token: string) => authority.isValid(token, instanceId);
+    const token = (await isValid(stored.token)) ? stored.token : await authority.issueToken({ instanceId, access: 'read-write' });
+    const readOnlyToken = (await isValid(stored.readOnlyToken))
       ? stored.readOnlyToken
       : await authority.issueToken({ instanceId, access: 'read-only' });
-    const login = { adminEmail: keyed.user.email, adminApiKey: keyed.adminApiKey };
+    const login = { adminEmail: userWithKey.user.email, adminApiKey: userWithKey.adminApiKey };
     const credentials = { ...stored, currentSigningKey, nextSigningKey, token, readOnlyToken, ...login };
     await storeCredentials(dataDir, credentials);
     const isUnchanged = user && token === stored.token && readOnlyToken === stored.readOnlyToken;
-    return { credentials, kind: isUnchanged ? 'known' : 'reissued', setAside };
+    return { credentials, kind: isUnchanged ? 'known' : 'reissued', setAsidePath };
   }
-  const [oldest] = [...(await accounts.listInstances())].sort((a, b) => a.createdAt - b.createdAt);
-  const keyed = await createKeyFor(users.find(({ userId }) => userId === oldest?.accountId) ?? users[0]);
-  await assignOwners(keyed.user);
-  const credentials = await issueCredentials(options, oldest ?? (await makeInstance(keyed.user)), keyed);
-  return { credentials, kind: oldest ? 'reissued' : 'first', setAside };
+  const [oldestInstance] = [...(await accounts.listInstances())].sort((a, b) => a.createdAt - b.createdAt);
+  const userWithKey = await createKeyFor(users.find(({ userId }) => userId === oldestInstance?.accountId) ?? users[0]);
+  await assignOwners(userWithKey.user);
+  const credentials = await issueCredentials(options, oldestInstance ?? (await makeInstance(userWithKey.user)), userWithKey);
+  return { credentials, kind: oldestInstance ? 'reissued' : 'first', setAsidePath };
 }

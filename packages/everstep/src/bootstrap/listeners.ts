@@ -14,14 +14,14 @@ export interface Listener {
 
 const MANAGEMENT_SETTING = 'EVERSTEP_MANAGEMENT_ADDRESS or --management-address';
 
-/** Returns the address of the management API; null when it shares that of the runtime API. */
+/** Returns the address of the management API; null if it shares that of the runtime API. */
 export function managementListener({ host, managementAddress }: Config): Listener | null {
   if (!managementAddress) return null;
   const settings = { host: MANAGEMENT_SETTING, port: MANAGEMENT_SETTING };
   return { host: managementAddress.host ?? host, port: managementAddress.port, settings };
 }
 
-/** Returns whether a proxy terminates TLS but is not trusted: then every client has the address of the proxy. */
+/** Returns whether a proxy terminates TLS but is not trusted. Every client then seems to have the address of the proxy. */
 export const lacksTrustedProxy = ({ publicUrl, trustedProxies, tls }: Config): boolean =>
   !tls && publicUrl?.startsWith('https:') === true && trustedProxies.length === 0;
 
@@ -32,8 +32,8 @@ export function addressesOf(address: string): readonly string[] {
 }
 
 /**
- * Checks that the ports are free. Rejects with StartError if one is taken. Called before the store is opened, so that such a
- * start leaves no files. A port that is taken later is detected when the server starts listening.
+ * Checks that the ports are free. Rejects with StartError if one is taken. It is called before the store is opened, so that
+ * a failed start leaves no files. A port that is taken later is detected when the server starts listening.
  */
 export async function checkPortsFree(listeners: readonly (Listener | null)[]): Promise<void> {
   for (const listener of listeners) {
@@ -51,6 +51,6 @@ export async function checkPortsFree(listeners: readonly (Listener | null)[]): P
 
 /** Returns the URL at which clients on this machine reach a server bound to `host`. */
 export function localUrl({ tls }: Pick<Config, 'tls'>, host: string, port: number): string {
-  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `${tls ? 'https' : 'http'}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+  const reachableHost = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `${tls ? 'https' : 'http'}://${reachableHost.includes(':') ? `[${reachableHost}]` : reachableHost}:${port}`;
 }

@@ -1,4 +1,4 @@
-/** The level of the log, which an operator can change while the server runs. */
+/** Changes the level of the log while the server runs. */
 import type { Logger } from 'pino';
 import { LOG_LEVELS, type LogLevel } from '../config/log-levels.js';
 
@@ -20,12 +20,12 @@ export class LogLevelSwitch {
     return this.current;
   }
 
-  /** Sets the level, which takes effect immediately. `by`: the user who changes it, for the log. */
+  /** Sets the level immediately. `by` is the user who changes it, for the log entry. */
   set(level: LogLevel, by: string): void {
     const { log, current: previous } = this;
     if (level === previous) return;
     this.current = level;
-    // The change itself is logged at the more detailed of both levels.
+    // The change is logged at the more detailed of the two levels.
     if (isMoreDetailed(level, previous)) log.level = level;
     log.info({ newLevel: level, previousLevel: previous, by }, 'log level changed');
     log.level = level;

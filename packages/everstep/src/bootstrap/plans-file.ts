@@ -1,11 +1,11 @@
-/** The plans of the installation, with those from the operator's file. */
+/** Reads the plans of the installation: the built-in plans, and those in the operator's file. */
 import { readFile } from 'node:fs/promises';
 import { BUILT_IN_PLANS, loadPlans, type Plans, withPlanOfNewInstances } from '../accounts/plans/plans.js';
 import { fileError, StartError } from './start-error.js';
 
 /**
- * Reads the plans. `file` null: the built-in plans. `newInstancePlan` null: the default of the plans. Rejects with a StartError
- * that lists all problems.
+ * Returns the built-in plans with those from `file`, if it is not null. `newInstancePlan` selects the plan of new instances; null
+ * leaves the default. Rejects with a StartError that lists all problems.
  */
 export async function readPlans(file: string | null, newInstancePlan: string | null): Promise<Plans> {
   const plans = await readFilePlans(file);

@@ -5,21 +5,21 @@ import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 const OWNER_ONLY = 0o600;
 
 /**
- * Replaces the file atomically, with mode 0600. Follows symbolic links. Rejects with the error of the file system, and for a
- * device, a pipe or a socket: to replace `/dev/null` with a file would break every program on the machine.
+ * Replaces the file atomically, with mode 0600. Follows symbolic links. Rejects with the error of the file system. Also
+ * rejects for a device, a pipe or a socket, because replacing `/dev/null` with a file would break every program on the machine.
  */
-export async function writePrivately(link: string, text: string): Promise<void> {
-  const path = await realpath(link).catch(() => link);
+export async function writePrivately(file: string, text: string): Promise<void> {
+  const path = await realpath(file).catch(() => file);
   const existing = await stat(path).catch(() => null);
   if (existing && !existing.isFile() && !existing.isDirectory()) throw new Error('it is not a regular file');
   const draft = `${path}.${randomUUID()}.tmp`;
-  const file = await open(draft, 'wx', OWNER_ONLY);
+  const draftFile = await open(draft, 'wx', OWNER_ONLY);
   try {
     try {
-      await file.writeFile(text);
-      await file.sync();
+      await draftFile.writeFile(text);
+      await draftFile.sync();
     } finally {
-      await file.close();
+      await draftFile.close();
     }
     await rename(draft, path);
   } catch (error) {

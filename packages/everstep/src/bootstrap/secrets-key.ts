@@ -19,7 +19,7 @@ const KEY_BYTES = 32;
 
 export const secretsKeyFile = (dataDir: string): string => join(dataDir, SECRETS_KEY_FILE);
 
-/** Returns the keys in the data directory; null when the file is missing. Rejects with SecretsError. */
+/** Returns the keys in the data directory; null if the file is missing. Rejects with SecretsError if it is invalid. */
 async function readKeyFile(dataDir: string): Promise<SecretKeys | null> {
   const file = secretsKeyFile(dataDir);
   try {
@@ -32,7 +32,7 @@ async function readKeyFile(dataDir: string): Promise<SecretKeys | null> {
 }
 
 /** Creates the key file durably, because secrets encrypted with a lost key are lost. Never replaces an existing file. */
-async function makeKeyFile(dataDir: string): Promise<SecretKeys> {
+async function createKeyFile(dataDir: string): Promise<SecretKeys> {
   const file = secretsKeyFile(dataDir);
   const draft = `${file}.${randomUUID()}.tmp`;
   try {
@@ -51,13 +51,14 @@ async function makeKeyFile(dataDir: string): Promise<SecretKeys> {
     await rm(draft, { force: true });
   }
   const keys = await readKeyFile(dataDir);
-  if (!keys) throw new SecretsError('secrets-key-file', `The secrets key ${file} no longer exists.`);
+  if (!keys)
+    throw new SecretsError('secrets-key-file', `The key file ${file} was removed while the server started. Start it again.`);
   return keys;
 }
 
 export type SecretsKeySettings = Pick<Config, 'dataDir' | 'secretsKeys' | 'mode' | 'store'>;
 
-/** Returns the configured or stored keys. Rejects with SecretsError when a required key is missing. */
+/** Returns a sealer with the configured keys, or those in the data directory. Rejects with SecretsError if a key is missing. */
 export async function findSealer(accounts: AccountStore, settings: SecretsKeySettings): Promise<Sealer> {
   const { dataDir, secretsKeys, mode, store } = settings;
   const keys = secretsKeys ?? (await readKeyFile(dataDir));
@@ -70,7 +71,7 @@ export async function findSealer(accounts: AccountStore, settings: SecretsKeySet
         `or restore ${secretsKeyFile(dataDir)}.`,
     );
   }
-  if (store.kind === 'file') return createSealer(await makeKeyFile(dataDir));
+  if (store.kind === 'file') return createSealer(await createKeyFile(dataDir));
   if (isEmpty && mode === 'serve') {
     throw new SecretsError(
       'secrets-key-required',
@@ -84,13 +85,13 @@ export async function findSealer(accounts: AccountStore, settings: SecretsKeySet
 export interface OpenedSecrets {
   readonly accounts: AccountStore;
   readonly sealer: Sealer;
-  /** Whether the secrets are encrypted. If no key is configured, they are stored as plain text. */
+  /** Whether the secrets are encrypted. Without a key, they are stored as plain text. */
   readonly areEncrypted: boolean;
 }
 
 /**
- * Encrypts plain secrets and resolves with accounts that encrypt and decrypt. `accounts` are those of the store. Rejects with
- * StartError when keys are missing or wrong; then nothing was changed.
+ * Encrypts the plain secrets of the store, and resolves with accounts that encrypt and decrypt. Rejects with StartError, without
+ * changing anything, if keys are missing or wrong.
  */
 export async function openSecrets(accounts: AccountStore, settings: SecretsKeySettings): Promise<OpenedSecrets> {
   try {

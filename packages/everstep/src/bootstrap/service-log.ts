@@ -9,16 +9,16 @@ export interface ServiceLogOptions {
 }
 
 /** Fields that the text format prints in another form or omits. */
-const QUIET_FIELDS = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
+const OMITTED_FIELDS = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
 
-/** Control characters. Values from outside could start a new line or move the cursor of the terminal. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are to be replaced
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+/** Matches control characters, with which a logged value could start a new line or move the cursor of the terminal. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the control characters are replaced
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 const NAMED_ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 const escapeControls = (text: string): string =>
   text.replace(
-    CONTROLS,
+    CONTROL_CHARACTERS,
     (character) => NAMED_ESCAPES[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
@@ -33,7 +33,7 @@ export function formatLine(line: string): string {
   const level = typeof entry.level === 'number' ? (pino.levels.labels[entry.level] ?? '') : String(entry.level);
   const time = typeof entry.time === 'number' ? new Date(entry.time).toISOString().slice(11, 19) : '';
   const details = Object.entries(entry)
-    .filter(([key]) => !QUIET_FIELDS.has(key))
+    .filter(([key]) => !OMITTED_FIELDS.has(key))
     .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   return `${escapeControls([time, level.toUpperCase(), String(entry.msg ?? ''), ...details].join(' '))}\n`;
 }

@@ -108,7 +108,7 @@ if (typeof schemas === 'string') {
       await storeCredentials(second, { ...credentials, instanceId: 'qi_elsewhere' });
       const joined = await start(second);
       assert.equal(joined.kind, 'joined');
-      assert.ok(joined.setAside?.includes('qi_elsewhere'));
+      assert.ok(joined.setAsidePath?.includes('qi_elsewhere'));
       assert.equal(await readCredentials(second), null);
       assert.deepEqual(await readdir(second), ['credentials.qi_elsewhere.json']);
     });

@@ -30,6 +30,7 @@ export interface ListenSettings {
 }
 const RUNTIME_SETTINGS: ListenSettings = { port: 'EVERSTEP_PORT or --port', host: 'EVERSTEP_HOST or --host' };
 
+/** Returns the error for an address on which the server cannot listen: a StartError if the operator can fix it, otherwise `error`. */
 export function listenError(host: string, port: number, error: unknown, settings: ListenSettings = RUNTIME_SETTINGS): unknown {
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   switch (codeOf(error)) {

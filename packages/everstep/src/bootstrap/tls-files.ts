@@ -7,7 +7,7 @@ import type { Log } from '../ports/log.js';
 import { StartError } from './start-error.js';
 
 /**
- * Interval of the checks. Files are watched by path, so that replaced symbolic links are detected, as container platforms use
+ * Interval at which the files are checked. They are watched by path, because container platforms replace symbolic links to
  * them.
  */
 const CHECK_EVERY_MS = 5_000;
@@ -36,14 +36,14 @@ export interface TlsWatch {
   close(): void;
 }
 
-/** Calls `onChange` with new files. If only one of the two has changed so far, the next check finds the other one. */
+/** Calls `onChange` when the files have changed. If only one of them was replaced so far, the next check finds the other. */
 export function watchTlsFiles(
   paths: TlsPaths,
   { log, onChange }: { readonly log: Log; readonly onChange: (files: TlsFiles) => void },
 ): TlsWatch {
-  let latest: Promise<void> = Promise.resolve();
+  let lastReload: Promise<void> = Promise.resolve();
   const reload = (): Promise<void> => {
-    latest = latest.then(async () => {
+    lastReload = lastReload.then(async () => {
       try {
         onChange(await readTlsFiles(paths));
         log.info({ cert: paths.cert }, 'TLS certificate reloaded');
@@ -51,7 +51,7 @@ export function watchTlsFiles(
         log.error({ error: String(error) }, 'TLS certificate reload failed, keeping the previous one');
       }
     });
-    return latest;
+    return lastReload;
   };
   const onFileChange = () => void reload();
   const files = [paths.cert, paths.key];

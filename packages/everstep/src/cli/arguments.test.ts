@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { durationMs, headerPair, isJson, readBody, timestampMs, wholeNumber } from './arguments.js';
+import { collectHeader, durationMs, isJson, readBody, timestampMs, wholeNumber } from './arguments.js';
 import { UsageError } from './exit-codes.js';
 
 test('an instant is Unix ms or a date', () => {
@@ -30,8 +30,8 @@ test('a duration has units', () => {
 });
 
 test('headers are collected', () => {
-  assert.deepEqual(headerPair('X-B: c: d', headerPair('X-A:1', undefined)), { 'X-A': '1', 'X-B': 'c: d' });
-  for (const bad of ['', 'x', ': y', 'a b: c']) assert.throws(() => headerPair(bad, undefined), UsageError, bad);
+  assert.deepEqual(collectHeader('X-B: c: d', collectHeader('X-A:1', undefined)), { 'X-A': '1', 'X-B': 'c: d' });
+  for (const bad of ['', 'x', ': y', 'a b: c']) assert.throws(() => collectHeader(bad, undefined), UsageError, bad);
 });
 
 test('a body is text or the content of a file', async (t) => {

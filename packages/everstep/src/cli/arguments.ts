@@ -17,8 +17,8 @@ export const timestampMs =
   (name: string) =>
   (text: string): number => {
     if (/^\d{1,15}$/.test(text)) return Number(text);
-    const zoned = /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text) ? `${text}Z` : text;
-    const atMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(zoned) : Number.NaN;
+    const textWithZone = /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text) ? `${text}Z` : text;
+    const atMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(textWithZone) : Number.NaN;
     if (Number.isNaN(atMs))
       throw new UsageError(`${name} must be Unix milliseconds or a date such as 2026-05-01T12:00:00Z; got "${text}"`);
     return atMs;
@@ -37,30 +37,36 @@ export const durationMs =
     return lengthMs;
   };
 
-/** Accepts one of the values, even without its prefix and in lower case: both `failed` and `RUN_FAILED`. */
+/** Accepts one of the values in upper or lower case, with or without its prefix: `RUN_FAILED` or `failed`. */
 export const choice =
   (name: string, values: readonly string[]) =>
   (text: string): string => {
-    const wanted = text.toUpperCase();
-    const found = values.find((value) => {
-      const upper = value.toUpperCase();
-      return upper === wanted || upper.slice(upper.indexOf('_') + 1) === wanted;
+    const upperText = text.toUpperCase();
+    const match = values.find((value) => {
+      const upperValue = value.toUpperCase();
+      return upperValue === upperText || upperValue.slice(upperValue.indexOf('_') + 1) === upperText;
     });
-    if (found === undefined) throw new UsageError(`${name} must be one of ${values.join(', ')}; got "${text}"`);
-    return found;
+    if (match === undefined) throw new UsageError(`${name} must be one of ${values.join(', ')}; got "${text}"`);
+    return match;
   };
 
 /** Collects the values of an option that may be repeated. */
-export const collected = (text: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), text];
+export const collectValue = (text: string, previous: readonly string[] | undefined): readonly string[] => [
+  ...(previous ?? []),
+  text,
+];
 
 /** Collects `name: value` pairs of an option that may be repeated. */
-export function headerPair(text: string, before: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
+export function collectHeader(
+  text: string,
+  previous: Readonly<Record<string, string>> | undefined,
+): Readonly<Record<string, string>> {
   const colon = text.indexOf(':');
   const name = text.slice(0, colon).trim();
   if (colon < 1 || !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
     throw new UsageError(`--header must have the form "Name: value"; got "${text}"`);
   }
-  return { ...before, [name]: text.slice(colon + 1).trim() };
+  return { ...previous, [name]: text.slice(colon + 1).trim() };
 }
 
 /** Reads a body: the text itself, `@file` for the content of a file, or `-` for standard input. */

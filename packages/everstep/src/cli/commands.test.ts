@@ -311,7 +311,7 @@ describe('client commands', () => {
 
   test('docs/operations/command-line.md lists every command', async () => {
     const page = await readFile(new URL('../../../../docs/operations/command-line.md', import.meta.url), 'utf8');
-    const shell = { screen: { write: () => {}, colors: false, isTerminal: false }, printError: () => {}, env: {}, cwd: '' };
+    const shell = { screen: { write: () => {}, hasColors: false, isTerminal: false }, printError: () => {}, env: {}, cwd: '' };
     const namesOf = (command: Command): readonly string[] =>
       command.commands.length === 0
         ? [command.name()]

@@ -11,35 +11,37 @@ export interface ConnectionOptions {
   readonly dataDir?: string;
 }
 
-export interface Address {
+/** The URL of a server, and a token for it. */
+export interface ServerConnection {
   readonly url: string;
   readonly token: string;
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 
-/** Returns the URL and the token of the server. Rejects with UsageError when no token is found or the URL is invalid. */
-export async function findService(options: ConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<Address> {
-  const address = await namedService(options, shell);
+/** Returns the URL and the token of the server. Rejects with UsageError if no token is found or the URL is invalid. */
+export async function findServer(options: ConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<ServerConnection> {
+  const address = await selectServer(options, shell);
   if (/^https?:\/\//i.test(address.url) && URL.canParse(address.url)) return address;
   throw new UsageError(`--url must be an http or https URL; got "${address.url}"`);
 }
 
-async function namedService(options: ConnectionOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<Address> {
+async function selectServer(options: ConnectionOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<ServerConnection> {
   const url = options.url || env.EVERSTEP_URL;
   const token = options.token || env.EVERSTEP_TOKEN;
   if (url && token) return { url, token };
   const dataDir = resolve(cwd, options.dataDir || env.EVERSTEP_DATA_DIR || '.everstep');
-  const kept = await readCredentials(dataDir);
+  const stored = await readCredentials(dataDir);
   // A stored token is sent only to the URL that it was created for.
-  if (!token && kept && (!url || url === kept.url)) return { url: url ?? kept.url ?? DEFAULT_URL, token: kept.token };
-  if (token) return { url: url ?? kept?.url ?? DEFAULT_URL, token };
+  if (!token && stored && (!url || url === stored.url)) return { url: url ?? stored.url ?? DEFAULT_URL, token: stored.token };
+  if (token) return { url: url ?? stored?.url ?? DEFAULT_URL, token };
   throw new UsageError(
     `No token: set --token or EVERSTEP_TOKEN, or run this command next to the data directory of the server (looked in ${join(dataDir, 'credentials.json')}).`,
   );
 }
 
+/** Returns a client for the server. Rejects with UsageError if no token is found or the URL is invalid. */
 export async function connect(options: ConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<Client> {
-  const { url, token } = await findService(options, shell);
+  const { url, token } = await findServer(options, shell);
   return new Client({ baseUrl: url, token });
 }

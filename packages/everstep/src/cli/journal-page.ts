@@ -2,11 +2,11 @@
 import type { JournalStep, OpenTask, RunJournal } from '@everstep/sdk';
 import type { StoryOutcome, StoryPage, StoryPast, StoryWait } from './run-story.js';
 
-const KEPT_TEXTS: Readonly<Record<string, string>> = { resume: 'kept from the failed run', fork: 'kept from the forked run' };
+const PAST_TEXTS: Readonly<Record<string, string>> = { resume: 'kept from the failed run', fork: 'kept from the forked run' };
 
 /** Returns the steps that a resumed or forked run inherited. */
 function pastOf({ workflowRunOrigin, workflowCreatedAt }: RunJournal): StoryPast | null {
-  const text = KEPT_TEXTS[workflowRunOrigin?.kind ?? ''];
+  const text = PAST_TEXTS[workflowRunOrigin?.kind ?? ''];
   return text === undefined ? null : { until: workflowCreatedAt, text };
 }
 
@@ -17,9 +17,9 @@ function outcomeOf({ stepType, waitTimeout, callResponseStatus }: JournalStep): 
       return { kind: 'slept' };
     case 'Wait':
     case 'WaitForWebhook':
-      return { kind: 'event', timedOut: waitTimeout === true };
+      return { kind: 'event', hasTimedOut: waitTimeout === true };
     case 'Call':
-      return { kind: 'answer', status: callResponseStatus ?? 0 };
+      return { kind: 'response', status: callResponseStatus ?? 0 };
     case 'Invoke':
       return { kind: 'run' };
     default:
@@ -27,7 +27,7 @@ function outcomeOf({ stepType, waitTimeout, callResponseStatus }: JournalStep): 
   }
 }
 
-function awaitedBy(task: OpenTask): StoryWait['for'] | null {
+function waitTargetOf(task: OpenTask): StoryWait['target'] | null {
   if (task.sleepUntil !== undefined) return { kind: 'time', until: task.sleepUntil };
   if (task.waitDeadline !== undefined) {
     return { kind: 'event', eventIds: task.waitEventIds ?? [task.waitEventId ?? ''], until: task.waitDeadline };
@@ -41,6 +41,7 @@ export interface PageOptions {
   readonly depth?: number;
 }
 
+/** Returns the page of a run, with its steps, failed attempts and waits. */
 export function pageOf(journal: RunJournal, { past = pastOf(journal), depth = 0 }: PageOptions = {}): StoryPage {
   return {
     workflowRunId: journal.workflowRunId,
@@ -65,9 +66,9 @@ export function pageOf(journal: RunJournal, { past = pastOf(journal), depth = 0 
       retryAt: retryAt ?? null,
     })),
     waits: journal.tasks.flatMap((task) => {
-      const awaited = awaitedBy(task);
-      if (task.stepId === undefined || awaited === null) return [];
-      return [{ stepId: task.stepId, name: task.stepName ?? '', concurrent: 1, createdAt: task.createdAt, for: awaited }];
+      const target = waitTargetOf(task);
+      if (task.stepId === undefined || target === null) return [];
+      return [{ stepId: task.stepId, name: task.stepName ?? '', concurrent: 1, createdAt: task.createdAt, target }];
     }),
   };
 }

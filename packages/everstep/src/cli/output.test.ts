@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { duration, instant, printable, shorten, shownPath, styled, table } from './output.js';
+import { displayPath, duration, instant, printable, shorten, styled, table } from './output.js';
 
-const plain = { write: () => {}, colors: false, isTerminal: false };
+const plain = { write: () => {}, hasColors: false, isTerminal: false };
 
 test('a table column is as wide as its widest cell', () => {
   assert.equal(
@@ -25,13 +25,13 @@ test('control characters cannot move the cursor or break table rows', () => {
 
 test('colors are used only on terminals', () => {
   assert.equal(styled(plain, 'red', 'x'), 'x');
-  assert.equal(styled({ ...plain, colors: true }, 'red', 'x'), '\u001b[31mx\u001b[39m');
+  assert.equal(styled({ ...plain, hasColors: true }, 'red', 'x'), '\u001b[31mx\u001b[39m');
 });
 
 test('a path is shown relative inside the working directory and absolute elsewhere', () => {
   const paths = ['/srv/app/data/x.json', '/srv/app', '/var/lib/x.json', '/srv', '/srv/app/..data'];
   assert.deepEqual(
-    paths.map((path) => shownPath(path, '/srv/app')),
+    paths.map((path) => displayPath(path, '/srv/app')),
     ['data/x.json', '.', '/var/lib/x.json', '/srv', '..data'],
   );
 });

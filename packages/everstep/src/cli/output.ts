@@ -1,10 +1,10 @@
 /** Output of commands: human-readable tables, or JSON for programs. */
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 
-/** Where a command prints its output. */
+/** The output of a command. */
 export interface Screen {
   write(text: string): void;
-  readonly colors: boolean;
+  readonly hasColors: boolean;
   /** Whether the output is a terminal, which stores nothing. */
   readonly isTerminal: boolean;
 }
@@ -19,11 +19,11 @@ export interface Shell {
   readonly cwd: string;
 }
 
-export const terminal = (): Shell => ({
+export const createTerminalShell = (): Shell => ({
   screen: {
     write: (text) => void process.stdout.write(text),
     isTerminal: process.stdout.isTTY === true,
-    colors: process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
+    hasColors: process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
   },
   printError: (text) => void process.stderr.write(text),
   env: process.env,
@@ -35,11 +35,11 @@ export type Style = keyof typeof STYLES;
 
 export function styled(screen: Screen, style: Style, text: string): string {
   const [on, off] = STYLES[style];
-  return screen.colors ? `\u001b[${on}m${text}\u001b[${off}m` : text;
+  return screen.hasColors ? `\u001b[${on}m${text}\u001b[${off}m` : text;
 }
 
-/** Returns the path relative to the working directory if it is inside of it, otherwise the absolute path. */
-export function shownPath(path: string, cwd: string = process.cwd()): string {
+/** Returns the path relative to the working directory if it is inside of it, and otherwise the absolute path. */
+export function displayPath(path: string, cwd: string = process.cwd()): string {
   const inside = relative(cwd, path);
   const isOutside = inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside);
   return isOutside ? resolve(cwd, path) : inside || '.';
@@ -47,7 +47,7 @@ export function shownPath(path: string, cwd: string = process.cwd()): string {
 
 /** Escapes control characters from outside, which could move the cursor of the terminal. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are to be replaced
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the control characters are replaced
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (character) => {
     if (character === '\n') return '\\n';
     if (character === '\t') return '\\t';
@@ -78,7 +78,7 @@ export function json(value: unknown): string {
 }
 
 /** Returns a number with its noun: `1 problem`, `2 problems`. */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 /** Formats a time in UTC: `2026-05-01 12:00:01`; `-` if there is none. */
 export function instant(unixMs: number | null | undefined): string {
@@ -90,11 +90,11 @@ export function instant(unixMs: number | null | undefined): string {
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  const two = (value: number) => String(value).padStart(2, '0');
+  const twoDigits = (value: number) => String(value).padStart(2, '0');
   const seconds = Math.floor(ms / 1000);
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} m ${two(seconds % 60)} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} m ${twoDigits(seconds % 60)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 1_440) return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} m`;
+  if (minutes < 1_440) return `${Math.floor(minutes / 60)} h ${twoDigits(minutes % 60)} m`;
   const hours = Math.floor(minutes / 60);
-  return `${Math.floor(hours / 24)} d ${two(hours % 24)} h`;
+  return `${Math.floor(hours / 24)} d ${twoDigits(hours % 24)} h`;
 }

@@ -21,7 +21,7 @@ import { copyStoreCommand } from './commands/installation/copy-store.js';
 import { doctorCommand } from './commands/installation/doctor.js';
 import { envCommand } from './commands/installation/env.js';
 import { rotateSecretsCommand } from './commands/installation/rotate-secrets.js';
-import { serviceCommand } from './commands/installation/service.js';
+import { serverCommand } from './commands/installation/server.js';
 import { storeCommand } from './commands/installation/store.js';
 import { messagesCommand } from './commands/messages/messages.js';
 import { queuesCommand } from './commands/messages/queues.js';
@@ -32,7 +32,7 @@ import { runsCommand } from './commands/runs/runs.js';
 import { triggerCommand } from './commands/runs/trigger.js';
 import { searchCommand } from './commands/search.js';
 import { describeFailure, EXIT, EXIT_CODES_HELP, UsageError } from './exit-codes.js';
-import { type Shell, terminal } from './output.js';
+import { createTerminalShell, type Shell } from './output.js';
 
 const CONNECTION_HELP = `
 Client commands connect to the server given by --url and --token. The defaults are EVERSTEP_URL and EVERSTEP_TOKEN, then
@@ -40,24 +40,25 @@ the credentials in the local data directory (EVERSTEP_DATA_DIR, by default ./.ev
 process list: pass secrets in environment variables or files (EVERSTEP_TOKEN_FILE, EVERSTEP_ADMIN_API_KEY_FILE).`;
 
 /** Returns the first sentence of a description, for the list of commands. */
-const asPhrase = (command: Command): string => (command.summary() || command.description()).split(/\.(?:\s|$)/)[0] ?? '';
+const summaryOf = (command: Command): string => (command.summary() || command.description()).split(/\.(?:\s|$)/)[0] ?? '';
 
-/** Sets output and error handling of a command and its subcommands: errors are thrown instead of ending the process. */
+/** Sets the output of a command and its subcommands, and makes them throw errors instead of ending the process. */
 function configure(command: Command, shell: Shell): void {
   command.exitOverride();
   command.configureOutput({ writeOut: (text) => shell.screen.write(text), writeErr: (text) => shell.printError(text) });
-  command.configureHelp({ subcommandDescription: asPhrase });
+  command.configureHelp({ subcommandDescription: summaryOf });
   command.showHelpAfterError('(use --help for usage)');
   for (const child of command.commands) configure(child, shell);
 }
 
+/** Creates the command line. A command whose exit code can differ from 0 calls `finish` with it. */
 export function createProgram(shell: Shell, finish: (code: number) => void): Command {
   const program = new Command('everstep')
     .description('Durable workflows over plain HTTP')
     .version(SERVICE_VERSION)
     .commandsGroup('Server:')
-    .addCommand(serviceCommand('dev', shell, finish))
-    .addCommand(serviceCommand('serve', shell, finish))
+    .addCommand(serverCommand('dev', shell, finish))
+    .addCommand(serverCommand('serve', shell, finish))
     .commandsGroup('Runs:')
     .addCommand(triggerCommand(shell, finish))
     .addCommand(runsCommand(shell))
@@ -104,12 +105,12 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
 }
 
 /** Runs the command line and resolves with the exit code. `args` exclude the program name. */
-export async function runCli(args: readonly string[], given: Shell = terminal()): Promise<number> {
+export async function runCli(args: readonly string[], baseShell: Shell = createTerminalShell()): Promise<number> {
   let code: number = EXIT.ok;
-  const secrets = readSecretFiles(given.env);
-  const shell = secrets.ok ? { ...given, env: secrets.env } : given;
-  const program = createProgram(shell, (result) => {
-    code = result;
+  const secrets = readSecretFiles(baseShell.env);
+  const shell = secrets.ok ? { ...baseShell, env: secrets.env } : baseShell;
+  const program = createProgram(shell, (exitCode) => {
+    code = exitCode;
   });
   try {
     if (!secrets.ok) throw new UsageError(secrets.problems.join('\n'));

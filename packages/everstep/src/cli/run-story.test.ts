@@ -8,7 +8,7 @@ function storyOf(...pages: readonly StoryPage[]): string {
     write: (text) => {
       written += text;
     },
-    colors: false,
+    hasColors: false,
     isTerminal: false,
   });
   for (const page of pages) story.print(page);
@@ -71,7 +71,7 @@ test('the duration of a step excludes the time before the story', () => {
 });
 
 test('the start and end of a sleep are printed; parallel steps are marked', () => {
-  const sleep = { ...WAIT, concurrent: 2, for: { kind: 'time', until: 2500 } } as const;
+  const sleep = { ...WAIT, concurrent: 2, target: { kind: 'time', until: 2500 } } as const;
   const slept = { ...STEP, stepId: 3, name: 'wait', outcome: { kind: 'slept' }, concurrent: 2, completedAt: 2504 } as const;
   assert.match(
     storyOf({ ...PAGE, waits: [sleep] }, { ...PAGE, steps: [slept] }),
@@ -80,17 +80,17 @@ test('the start and end of a sleep are printed; parallel steps are marked', () =
 });
 
 test('a wait names its events or the invoked run', () => {
-  const either = { ...WAIT, for: { kind: 'event', eventIds: ['paid', 'gone'], until: 3_601_000 } } as const;
+  const either = { ...WAIT, target: { kind: 'event', eventIds: ['paid', 'gone'], until: 3_601_000 } } as const;
   assert.match(storyOf({ ...PAGE, waits: [either] }), /… {3}wait +waiting for event paid or gone \(timeout 1 h 00 m\)/);
-  const run = { ...WAIT, for: { kind: 'run', workflowRunId: 'wfr_child' } } as const;
+  const run = { ...WAIT, target: { kind: 'run', workflowRunId: 'wfr_child' } } as const;
   assert.match(storyOf({ ...PAGE, waits: [run] }), /… {3}wait +invoked run wfr_child\n/);
 });
 
 const OUTCOMES: readonly (readonly [StoryOutcome, RegExp])[] = [
-  [{ kind: 'event', timedOut: false }, /✓ {3}charge +event received after 40 ms\n/],
-  [{ kind: 'event', timedOut: true }, /✓ {3}charge +timed out after 40 ms without an event\n/],
-  [{ kind: 'answer', status: 201 }, /✓ {3}charge +status 201 after 40 ms\n/],
-  [{ kind: 'answer', status: 0 }, /✓ {3}charge +no response after 40 ms\n/],
+  [{ kind: 'event', hasTimedOut: false }, /✓ {3}charge +event received after 40 ms\n/],
+  [{ kind: 'event', hasTimedOut: true }, /✓ {3}charge +timed out after 40 ms without an event\n/],
+  [{ kind: 'response', status: 201 }, /✓ {3}charge +status 201 after 40 ms\n/],
+  [{ kind: 'response', status: 0 }, /✓ {3}charge +no response after 40 ms\n/],
   [{ kind: 'run' }, /✓ {3}charge +invoked run ended after 40 ms\n/],
 ];
 for (const [outcome, words] of OUTCOMES) {
@@ -101,7 +101,7 @@ for (const [outcome, words] of OUTCOMES) {
 
 test('an invoked run is printed indented between the steps of its parent', () => {
   const printed: string[] = [];
-  const story = new RunStory({ write: (text) => void printed.push(text), colors: false, isTerminal: false });
+  const story = new RunStory({ write: (text) => void printed.push(text), hasColors: false, isTerminal: false });
   const child = { ...PAGE, workflowRunId: 'child', depth: 1, steps: [{ ...STEP, name: 'pack', completedAt: 1020 }] };
   story.print({ ...PAGE, steps: [STEP] }, child);
   assert.deepEqual(printed, [

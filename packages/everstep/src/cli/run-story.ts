@@ -1,13 +1,13 @@
 /** Prints what happens in a run while it happens, from repeated reads of its journal. */
 import { duration, printable, type Screen, shorten, styled } from './output.js';
 
-/** How a step ended, if there is more to say than "done". */
+/** Describes how a step ended, for steps that do more than execute code. */
 export type StoryOutcome =
   | { readonly kind: 'slept' }
   /** The event arrived, or the wait timed out. */
-  | { readonly kind: 'event'; readonly timedOut: boolean }
+  | { readonly kind: 'event'; readonly hasTimedOut: boolean }
   /** Status of the response to a call; 0 if there was no response. */
-  | { readonly kind: 'answer'; readonly status: number }
+  | { readonly kind: 'response'; readonly status: number }
   /** The invoked run has ended. */
   | { readonly kind: 'run' };
 
@@ -26,7 +26,7 @@ export interface StoryStep {
 
 /** A failed attempt. */
 export interface StoryAttempt {
-  /** Null when code between steps failed. */
+  /** Name of the step; null if code between steps failed. */
   readonly name: string | null;
   readonly messageId: string;
   /** Number of failed attempts before this one. */
@@ -43,20 +43,21 @@ export interface StoryWait {
   readonly name: string;
   readonly concurrent: number;
   readonly createdAt: number;
-  readonly for:
+  readonly target:
     | { readonly kind: 'time'; readonly until: number }
     | { readonly kind: 'event'; readonly eventIds: readonly string[]; readonly until: number }
     | { readonly kind: 'run'; readonly workflowRunId: string };
 }
 
-/** Steps recorded before the story starts. */
+/** Describes the steps that were recorded before the story starts. */
 export interface StoryPast {
   /** Start of the story in Unix ms. */
   readonly until: number;
-  /** Printed for steps recorded before that. */
+  /** Text that is printed for these steps. */
   readonly text: string;
 }
 
+/** State of a run at the time of a read. */
 export interface StoryPage {
   /** Identifies the run if several are printed together. */
   readonly workflowRunId: string;
@@ -78,8 +79,8 @@ function outcomeText(outcome: StoryOutcome | null, took: string): string {
     case 'slept':
       return `slept ${took}`;
     case 'event':
-      return outcome.timedOut ? `timed out after ${took} without an event` : `event received after ${took}`;
-    case 'answer':
+      return outcome.hasTimedOut ? `timed out after ${took} without an event` : `event received after ${took}`;
+    case 'response':
       return outcome.status === 0 ? `no response after ${took}` : `status ${outcome.status} after ${took}`;
     case 'run':
       return `invoked run ended after ${took}`;
@@ -88,16 +89,16 @@ function outcomeText(outcome: StoryOutcome | null, took: string): string {
   }
 }
 
-function waitText({ for: awaited, createdAt }: StoryWait): string {
-  switch (awaited.kind) {
+function waitText({ target, createdAt }: StoryWait): string {
+  switch (target.kind) {
     case 'time':
-      return `sleeping for ${duration(awaited.until - createdAt)}; no process is running`;
+      return `sleeping for ${duration(target.until - createdAt)}; no process is running`;
     case 'event': {
-      const events = awaited.eventIds.map(printable).join(' or ');
-      return `waiting for event ${events} (timeout ${duration(awaited.until - createdAt)}); no process is running`;
+      const events = target.eventIds.map(printable).join(' or ');
+      return `waiting for event ${events} (timeout ${duration(target.until - createdAt)}); no process is running`;
     }
     case 'run':
-      return `invoked run ${printable(awaited.workflowRunId)}`;
+      return `invoked run ${printable(target.workflowRunId)}`;
   }
 }
 
@@ -123,19 +124,19 @@ export class RunStory {
   private newLines(page: StoryPage): readonly Line[] {
     const lines: Line[] = [];
     const indent = INDENT.repeat(page.depth);
-    const once = (what: string, at: number, text: () => string) => {
-      const key = `${page.workflowRunId} ${what}`;
+    const addOnce = (event: string, at: number, text: () => string) => {
+      const key = `${page.workflowRunId} ${event}`;
       if (this.printed.has(key)) return;
       this.printed.add(key);
       lines.push({ at, text: `${indent}${text()}` });
     };
     const since = page.past?.until ?? 0;
-    for (const step of page.steps) once(`step ${step.stepId}`, step.completedAt, () => this.stepLine(step, page));
+    for (const step of page.steps) addOnce(`step ${step.stepId}`, step.completedAt, () => this.stepLine(step, page));
     for (const attempt of page.attempts) {
       if (attempt.at < since) continue;
-      once(`attempt ${attempt.messageId} ${attempt.retried}`, attempt.at, () => this.attemptLine(attempt));
+      addOnce(`attempt ${attempt.messageId} ${attempt.retried}`, attempt.at, () => this.attemptLine(attempt));
     }
-    for (const wait of page.waits) once(`wait ${wait.stepId}`, wait.createdAt, () => this.waitLine(wait));
+    for (const wait of page.waits) addOnce(`wait ${wait.stepId}`, wait.createdAt, () => this.waitLine(wait));
     return lines;
   }
 

@@ -18,7 +18,7 @@ describe('search commands', () => {
   let found: Readonly<Record<string, string>> = {};
   before(async () => {
     harness = await CliHarness.open(() => (_request, response) => void response.end());
-    const { EVERSTEP_MANAGEMENT_URL = '', EVERSTEP_ADMIN_EMAIL = '', EVERSTEP_ADMIN_API_KEY = '' } = harness.written;
+    const { EVERSTEP_MANAGEMENT_URL = '', EVERSTEP_ADMIN_EMAIL = '', EVERSTEP_ADMIN_API_KEY = '' } = harness.serverEnv;
     login = { EVERSTEP_MANAGEMENT_URL, EVERSTEP_ADMIN_EMAIL, EVERSTEP_ADMIN_API_KEY };
     const { endpoint, token } = await created('films');
     found = { EVERSTEP_SEARCH_URL: endpoint, EVERSTEP_SEARCH_TOKEN: token };

@@ -27,10 +27,10 @@ export function withSearchConnection(command: Command): Command {
 export const withNamespace = (command: Command): Command =>
   withSearchConnection(command).option('--namespace <name>', 'namespace (default: the unnamed namespace)');
 
-const MISSING =
+const NO_INDEX_TEXT =
   'No search index: set --url and --token (or EVERSTEP_SEARCH_URL and EVERSTEP_SEARCH_TOKEN), or set --index with an admin login.';
 
-/** Connects to the selected search index. Rejects with UsageError when no index is found or the URL is invalid. */
+/** Connects to the selected search index. Rejects with UsageError if no index is selected or the URL is invalid. */
 async function connectSearch(options: SearchConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<SearchClient> {
   const { index } = options;
   if (index !== undefined) {
@@ -41,7 +41,7 @@ async function connectSearch(options: SearchConnectionOptions, shell: Pick<Shell
   const { EVERSTEP_SEARCH_URL, EVERSTEP_SEARCH_TOKEN } = shell.env;
   const url = options.url || EVERSTEP_SEARCH_URL;
   const token = options.token || EVERSTEP_SEARCH_TOKEN;
-  if (!url || !token) throw new UsageError(MISSING);
+  if (!url || !token) throw new UsageError(NO_INDEX_TEXT);
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new UsageError(`--url must be an http or https URL; got "${url}"`);
   return new SearchClient({ url, token });
 }

@@ -11,32 +11,32 @@ export const ALERT_LIMITS = Object.freeze({
   maxAlertRules: 50,
   maxLifecycleWebhooks: 20,
   maxAlertNameLength: 64,
-  /** Alerts of an instance that are open at the same time. Further subjects open no alert until others end. */
+  /** Maximum number of open alerts of an instance. Further alerts are not opened until others end. */
   maxOpenAlerts: 500,
-  /** Notes of one group of dead letters, and the length of a note. */
+  /** Maximum number of notes of one group of dead letters, and maximum length of a note. */
   maxGroupNotes: 20,
   maxGroupNoteLength: 1_000,
   maxSnoozeMs: 90 * DAY_MS,
   alertsPageDefault: 50,
   alertsPageMax: 200,
-  /** How long an alert that has ended is listed. */
+  /** Time for which an ended alert remains listed. */
   endedAlertsKeptMs: 30 * DAY_MS,
-  /** Rows of ended alerts removed in one transaction. */
+  /** Maximum number of ended alerts removed in one transaction. */
   maxRemovedAlerts: 500,
-  /** Interval at which rules are evaluated, and the delay of a round after a failed run. */
+  /** Interval at which rules are evaluated, and delay of an evaluation after a failed run. */
   alertRoundEveryMs: 10 * SECOND_MS,
   alertRoundDelayMs: SECOND_MS,
-  /** Events evaluated in one transaction. */
+  /** Maximum number of events evaluated in one transaction. */
   alertEventsPerStep: 200,
-  /** Notices about alerts that an instance sends per hour. Further ones are postponed. */
+  /** Maximum number of alert notices that an instance sends per hour. Further notices are postponed. */
   maxAlertNoticesPerHour: 60,
   alertNoticePostponeMs: 5 * MINUTE_MS,
-  /** Test notices of an instance per hour, on each node. */
+  /** Maximum number of test notices of an instance per hour, on each node. */
   maxTestNoticesPerHour: 20,
   minAlertEndAfterMs: MINUTE_MS,
   defaultAlertEndAfterMs: 15 * MINUTE_MS,
   maxAlertEndAfterMs: 7 * DAY_MS,
-  /** Times of the conditions of rules. The counters of a failure rate are kept by minute. */
+  /** Bounds for the times in the conditions of rules. Failure rates are counted by minute. */
   minAlertTimeMs: MINUTE_MS,
   maxAlertTimeMs: 30 * DAY_MS,
   maxAlertWindowMs: HOUR_MS,
@@ -47,10 +47,10 @@ export const ALERT_LIMITS = Object.freeze({
   /** Maximum number of addresses of one destination. */
   maxMailAddresses: 5,
   maxMailAddressLength: 254,
-  /** Recipients of email of an instance per hour, on each node. A notice with several recipients counts several times. */
+  /** Maximum number of email recipients of an instance per hour, on each node. A notice counts once for each recipient. */
   maxMailRecipientsPerHour: 300,
   maxMailSubjectLength: 200,
-  /** Retries of a notice, and the time limit of one attempt. */
+  /** Maximum number of retries of a notice, and timeout of one attempt. */
   noticeRetries: 5,
   noticeTimeoutMs: 30 * SECOND_MS,
   maxNoticeErrorLength: KiB,

@@ -16,7 +16,7 @@ PQQDAgNHADBEAiBPMkpi6Xo0rxD6d5bwrRibMtACwnnrzvcEL8EMBrOu7AIgT9yT
 -----END CERTIFICATE-----
 `;
 
-/** A CA that issued neither of them. */
+/** A CA that issued neither of the server certificates. */
 export const OTHER_CA = `-----BEGIN CERTIFICATE-----
 MIIBczCCARqgAwIBAgICEAEwCgYIKoZIzj0EAwIwIDEeMBwGA1UEAwwVRXZlcnN0
 ZXAgdGVzdCBvdGhlcmNhMCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAw

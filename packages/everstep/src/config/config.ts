@@ -7,7 +7,7 @@ import type { Region } from './regions.js';
 import { SECRET_FILE_VARIABLES } from './secret-files.js';
 import type { SecretKeys } from './secret-keys.js';
 import type { Mode, Setting } from './setting.js';
-import { CLIENT_VARIABLES, type Commits, type ListenAddress, SETTINGS, type StoreSetting } from './settings.js';
+import { CLIENT_VARIABLES, type CommitMode, type ListenAddress, SETTINGS, type StoreSetting } from './settings.js';
 import { readSignIn, type SignInSettings } from './sign-in-settings.js';
 import { readTracing, type TracingSettings } from './telemetry/tracing-settings.js';
 
@@ -16,16 +16,16 @@ export interface Config {
   readonly host: string;
   /** 0 uses a free port. */
   readonly port: number;
-  /** Separate address of the management API; null: it is served with the runtime API. */
+  /** Separate address of the management API; null if it shares that of the runtime API. */
   readonly managementAddress: ListenAddress | null;
-  /** Absolute paths of PEM files; null: plain HTTP. */
+  /** Absolute paths of PEM files; null for plain HTTP. */
   readonly tls: TlsPaths | null;
-  /** URL for clients, without a trailing slash; null: derived from the address. */
+  /** URL for clients, without a trailing slash; null if it is derived from the address. */
   readonly publicUrl: string | null;
   /** Absolute path of the data directory. */
   readonly dataDir: string;
   readonly store: StoreSetting;
-  /** Keys that encrypt the secrets in the store; null: the key in the data directory, if it exists. */
+  /** Keys that encrypt the secrets in the store; null for the key in the data directory, if it exists. */
   readonly secretsKeys: SecretKeys | null;
   /** Whether to open an embedded store that has lost acknowledged changes. */
   readonly acceptLoss: boolean;
@@ -33,16 +33,15 @@ export interface Config {
   readonly nodeLeaseMs: number;
   /** URL at which workers reach this node; null if it has no address of its own. */
   readonly nodeUrl: string | null;
-  /** Whether one database transaction may contain writes of several queue instances. */
-  /** Null: as the database requires it. */
-  readonly commits: Commits | null;
-  /** Absolute path; null: only the built-in plans. */
+  /** Whether one transaction may contain writes of several queue instances; null if this depends on the database. */
+  readonly commits: CommitMode | null;
+  /** Absolute path; null if only the built-in plans are used. */
   readonly plansFile: string | null;
-  /** Plan of instances that users other than the operator create; null: the default of the plans. */
+  /** Plan of instances that users other than the operator create; null for the default of the plans. */
   readonly newInstancePlan: string | null;
   /** Maximum timeout of one delivery in ms. */
   readonly maxTimeoutMs: number;
-  /** Absolute path; null: no env file. */
+  /** Absolute path; null if no env file is written. */
   readonly envFile: string | null;
   /** Whether credentials are printed if the output is not a terminal. */
   readonly printCredentials: boolean;
@@ -59,7 +58,7 @@ export interface Config {
   readonly denyAddresses: readonly string[];
   /** Ports of well-known services other than HTTP that may be called. */
   readonly allowPorts: readonly number[];
-  /** URL, which may contain a password; null: direct connections. */
+  /** URL, which may contain a password; null for direct connections. */
   readonly egressProxy: string | null;
   /** NAT64 prefixes of the network. */
   readonly nat64Prefixes: readonly string[];
@@ -69,27 +68,27 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** Whether tokens in the query of a URL are accepted. */
   readonly queryTokens: boolean;
-  /** Retention of audit log entries in ms; null: forever. */
+  /** Retention of audit log entries in ms; null if they are kept forever. */
   readonly auditRetentionMs: number | null;
   /** Retention of the counters of insights. */
   readonly insightRetention: { readonly minutesMs: number; readonly hoursMs: number };
-  /** URL that receives new audit log entries; null: none. */
+  /** URL that receives new audit log entries; null if there is none. */
   readonly auditWebhookUrl: string | null;
-  /** Key that signs requests to the audit webhook. */
+  /** Key that signs requests to the audit webhook; null without a webhook. */
   readonly auditWebhookKey: string | null;
-  /** Separate address of the metrics, without a token; null: none. */
+  /** Separate address that serves the metrics without a token; null if there is none. */
   readonly metricsAddress: ListenAddress | null;
-  /** Token for the metrics on the port of the API; null: they are not served there. */
+  /** Token for the metrics on the port of the API; null if they are not served there. */
   readonly metricsToken: string | null;
-  /** Number of workflows, keys, queues and apps with their own time series. */
+  /** Maximum number of workflows, flow control keys, queues and apps with their own time series. */
   readonly metricsNames: number;
   readonly region: Region;
   readonly adminEmail: string;
-  /** SMTP server for email about alerts; null: none is sent. */
+  /** SMTP server for email about alerts; null if no email is sent. */
   readonly mail: MailSettings | null;
-  /** Export of traces; null: none. */
+  /** Export of traces; null if traces are not exported. */
   readonly tracing: TracingSettings | null;
-  /** Single sign-on; null: users log in with API keys only. */
+  /** Single sign-on; null if users log in with API keys only. */
   readonly signIn: SignInSettings | null;
 }
 
@@ -106,7 +105,7 @@ export type ParsedConfig =
 
 export interface ConfigSources {
   readonly mode: Mode;
-  /** Options from the command line; missing ones were not given. */
+  /** Options from the command line; undefined if an option was not given. */
   readonly flags: Readonly<Record<string, string | boolean | undefined>>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -118,46 +117,46 @@ const OWN_VARIABLES = Object.values(SETTINGS).map(({ env }) => env);
 const MAX_SHOWN_LENGTH = 80;
 const MIN_KEY_LENGTH = 32;
 
-const isKnown = (name: string): boolean =>
+const isKnownVariable = (name: string): boolean =>
   OWN_VARIABLES.includes(name) ||
   CLIENT_VARIABLES.includes(name) ||
   SECRET_FILE_VARIABLES.includes(name) ||
   CLIENT_PATTERNS.some((pattern) => pattern.test(name));
 
 /** Returns the edit distance (insert, delete, replace) between two texts. */
-function distance(a: string, b: string): number {
+function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (const [i, character] of [...a].entries()) {
     const next = [i + 1];
     for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] ?? 0) + (character === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const replacementEdits = (row[j - 1] ?? 0) + (character === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replacementEdits, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
     }
     row = next;
   }
   return row[b.length] ?? 0;
 }
 
-function nearest(name: string): string | null {
+function nearestVariable(name: string): string | null {
   const ranked = [...OWN_VARIABLES, ...CLIENT_VARIABLES]
-    .map((candidate) => ({ known: candidate, edits: distance(name.slice(PREFIX.length), candidate.slice(PREFIX.length)) }))
+    .map((candidate) => ({ candidate, edits: editDistance(name.slice(PREFIX.length), candidate.slice(PREFIX.length)) }))
     .sort((a, b) => a.edits - b.edits);
   const best = ranked[0];
-  return best && best.edits <= Math.max(2, Math.floor((name.length - PREFIX.length) / 3)) ? best.known : null;
+  return best && best.edits <= Math.max(2, Math.floor((name.length - PREFIX.length) / 3)) ? best.candidate : null;
 }
 
 function unknownVariables(env: ConfigSources['env']): readonly string[] {
   return Object.keys(env)
-    .filter((name) => name.startsWith(PREFIX) && !isKnown(name))
+    .filter((name) => name.startsWith(PREFIX) && !isKnownVariable(name))
     .sort()
     .map((name) => {
-      const suggestion = nearest(name);
+      const suggestion = nearestVariable(name);
       const hint = suggestion ? `did you mean ${suggestion}?` : `known settings: ${OWN_VARIABLES.join(', ')}`;
       return `${name} is not a setting of Everstep; ${hint}`;
     });
 }
 
-/** Hides credentials in a URL. */
+/** Hides credentials in a URL, and shortens it for a message. */
 function redactUrl(url: string): string {
   const text = url.replace(/:\/\/[^/?#]*@/, '://...@');
   return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}...` : text;
@@ -174,8 +173,8 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     const flag = flags[setting.option];
     const source =
       flag !== undefined
-        ? { text: String(flag), from: flagName(setting.flag) }
-        : { text: env[setting.env]?.trim() ?? '', from: setting.env };
+        ? { text: String(flag), name: flagName(setting.flag) }
+        : { text: env[setting.env]?.trim() ?? '', name: setting.env };
     // An empty variable counts as unset; an empty flag is an error.
     if (source.text === '' && flag === undefined) return setting.fallback(context);
     try {
@@ -183,7 +182,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
       return setting.parse(source.text, context);
     } catch (error) {
       const receivedText = setting.isSecret ? '' : `; got "${redactUrl(source.text)}"`;
-      problems.push(`${source.from} ${error instanceof Error ? error.message : String(error)}${receivedText}`);
+      problems.push(`${source.name} ${error instanceof Error ? error.message : String(error)}${receivedText}`);
       return setting.fallback(context);
     }
   }

@@ -1,8 +1,8 @@
 /**
  * Maximum number of client connections, derived from the limit of file descriptors.
  *
- * Without a free descriptor, the operating system closes waiting connections without notifying the process. So the server
- * stays below the limit, where it can still respond and log.
+ * Without a free descriptor, the operating system closes waiting connections without notifying the process. The server
+ * therefore stays below the limit, where it can still respond and log.
  */
 import { readFileSync } from 'node:fs';
 import { LIMITS } from './limits.js';
@@ -19,21 +19,21 @@ const DESCRIPTORS_OF_THE_PROCESS = 64;
 /** Share of the accepted connections whose requests get 503. */
 const SURPLUS_SHARE = 1 / 4;
 
-/** Returns the limits for a number of descriptors. Deliveries get what they need, but at most half. */
+/** Returns the limits for a number of descriptors. Deliveries get as many as they need, but at most half. */
 export function connectionLimitsFor(descriptors: number): ConnectionLimits {
-  const shared = Math.max(2, descriptors - DESCRIPTORS_OF_THE_PROCESS);
-  const deliveries = Math.min(LIMITS.maxDeliveriesInFlight, Math.floor(shared / 2));
-  const accepted = shared - deliveries;
+  const usableDescriptors = Math.max(2, descriptors - DESCRIPTORS_OF_THE_PROCESS);
+  const deliveries = Math.min(LIMITS.maxDeliveriesInFlight, Math.floor(usableDescriptors / 2));
+  const accepted = usableDescriptors - deliveries;
   return { served: Math.ceil(accepted * (1 - SURPLUS_SHARE)), accepted };
 }
 
-/** Returns the soft limit in the text of `/proc/self/limits`; null when it is missing. */
+/** Returns the soft limit in the text of `/proc/self/limits`; null if it is missing or unlimited. */
 export function descriptorLimitIn(text: string): number | null {
   const soft = /^Max open files\s+(\d+)/m.exec(text)?.[1];
   return soft === undefined ? null : Number(soft);
 }
 
-/** Returns the limits of this process; null when they are unknown, as outside of Linux, or unlimited. */
+/** Returns the limits of this process; null if they are unlimited, or unknown because it does not run on Linux. */
 export function connectionLimits(): ConnectionLimits | null {
   try {
     const descriptors = descriptorLimitIn(readFileSync('/proc/self/limits', 'utf8'));

@@ -6,10 +6,10 @@ import { isIP } from 'node:net';
 
 export interface HostRule {
   readonly kind: 'host';
-  /** Lower case, without a trailing dot; with `subdomains` the part after `*.`. */
+  /** Host name in lower case, without a trailing dot. If `subdomains` is true, the part after `*.`. */
   readonly host: string;
   readonly subdomains: boolean;
-  /** Port of the destination; null: every port. */
+  /** Port of the destination; null for every port. */
   readonly port: number | null;
 }
 
@@ -25,20 +25,21 @@ export type DestinationRule = HostRule | RangeRule;
 export const RULE_FORMS =
   'host names, IP addresses or CIDR ranges, each with or without a port, such as app.internal, *.example.com:443, 10.0.0.5:8080, 10.96.0.0/12:443 or [fd00::1]:8080';
 
-const LABELS = /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
+const HOST_NAME = /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
 
+/** Returns the host name in lower case, without the brackets of an IPv6 address or trailing dots. */
 export function bareHost(hostname: string): string {
   const host = hostname.toLowerCase();
   return host.startsWith('[') ? host.slice(1, -1) : host.replace(/\.+$/, '');
 }
 
-/** Splits an address or range from the text after its colon. An IPv6 address with a port requires brackets. */
+/** Splits an entry into its destination and its port. An IPv6 address with a port requires brackets. */
 function splitPort(entry: string): readonly [destination: string, port: string | null] {
   const bracketed = /^\[([^\]]*:[^\]]*)\](?::(.*))?$/.exec(entry);
   if (bracketed) return [bracketed[1] ?? '', bracketed[2] ?? null];
   const slash = entry.lastIndexOf('/');
   const colon = entry.indexOf(':', Math.max(slash, 0));
-  // More than one colon without a slash before them: an IPv6 address.
+  // An entry with several colons and no slash is an IPv6 address.
   if (colon === -1 || (slash === -1 && entry.indexOf(':', colon + 1) !== -1)) return [entry, null];
   return slash === -1 || colon > slash ? [entry.slice(0, colon), entry.slice(colon + 1)] : [entry, null];
 }
@@ -49,12 +50,12 @@ function parsePort(text: string): number | null {
 }
 
 function parseRange(text: string, port: number | null): RangeRule | null {
-  const [address = '', prefixText, ...rest] = text.split('/');
+  const [address = '', prefixText, ...extraParts] = text.split('/');
   const family = isIP(address);
-  const widest = family === 4 ? 32 : 128;
-  const prefix = prefixText === undefined ? widest : /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : Number.NaN;
+  const maxPrefix = family === 4 ? 32 : 128;
+  const prefix = prefixText === undefined ? maxPrefix : /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : Number.NaN;
   // A zone (`fe80::1%eth0`) is valid only on one machine.
-  if (family === 0 || rest.length > 0 || !(prefix <= widest) || address.includes('%')) return null;
+  if (family === 0 || extraParts.length > 0 || !(prefix <= maxPrefix) || address.includes('%')) return null;
   return { kind: 'range', address, prefix, port };
 }
 
@@ -62,11 +63,11 @@ function parseHost(text: string, port: number | null): HostRule | null {
   const subdomains = text.startsWith('*.');
   const host = (subdomains ? text.slice(2) : text).toLowerCase().replace(/\.$/, '');
   // URL parsers read `127.1` as an address. A name that they change is not a host name.
-  const isName = LABELS.test(host) && !host.includes('..') && URL.canParse(`http://${host}/`);
+  const isName = HOST_NAME.test(host) && !host.includes('..') && URL.canParse(`http://${host}/`);
   return isName && new URL(`http://${host}/`).hostname === host ? { kind: 'host', host, subdomains, port } : null;
 }
 
-/** Returns the rule; null for an invalid text. */
+/** Parses one entry. Returns null if it is invalid. */
 export function parseDestinationRule(text: string): DestinationRule | null {
   const [destination, portText] = splitPort(text.trim());
   const port = portText === null ? null : parsePort(portText);

@@ -1,7 +1,7 @@
 /** Parsers for settings that are durations. Each throws an Error with the allowed values. */
 import { LIMITS } from './limits.js';
 
-/** Minimum lease in ms. With a shorter lease, a brief pause of the machine would count as the end of its node. */
+/** Returns the lease in milliseconds. With less than a second, a brief pause of the machine would count as a failed node. */
 export function parseNodeLease(text: string): number {
   const seconds = Number(text);
   if (!/^\d{1,3}(\.\d+)?$/.test(text) || seconds < 1 || seconds > 300)
@@ -12,7 +12,7 @@ export function parseNodeLease(text: string): number {
 export const DAY_MS = 86_400_000;
 const MAX_DAYS = 36_500;
 
-/** Returns the retention of audit log entries in milliseconds; null: forever. */
+/** Returns the retention of audit log entries in milliseconds; null if they are kept forever. */
 export function parseAuditRetention(text: string): number | null {
   if (text === 'forever') return null;
   const [, days] = /^(\d{1,5})d$/.exec(text) ?? [];
@@ -22,7 +22,7 @@ export function parseAuditRetention(text: string): number | null {
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** Returns the timeout in milliseconds. */
+/** Returns the timeout in milliseconds. A number without a unit is in seconds. */
 export function parseTimeout(text: string): number {
   const [, value, unit = 's'] = /^(\d{1,6})([smh])?$/.exec(text) ?? [];
   const timeoutMs = Number(value) * (UNIT_MS[unit] ?? Number.NaN);

@@ -1,4 +1,4 @@
-/** Settings of the insights. */
+/** Settings for the retention of the counters of insights. */
 import { LIMITS } from './limits.js';
 import type { Setting } from './setting.js';
 
@@ -13,7 +13,8 @@ function parseRetention(text: string): number {
   return hours * HOUR_MS;
 }
 
-const setting = <Value>(row: Setting<Value>): Setting<Value> => row;
+/** Preserves the value type of each setting. */
+const setting = <Value>(declaration: Setting<Value>): Setting<Value> => declaration;
 
 export const INSIGHT_SETTINGS = {
   insightMinutes: setting<number>({

@@ -24,11 +24,11 @@ export const LIMITS = Object.freeze({
   /** Maximum JSON body of the management API. */
   maxAccountBodyBytes: 64 * KiB,
   maxLoginBodyBytes: 4 * KiB,
-  /** Maximum body of a request whose operation takes none. */
+  /** Maximum body of a request whose operation ignores it. */
   maxIgnoredBodyBytes: 64 * KiB,
   /** Maximum total size of request bodies in memory, from the first byte until the response. */
   maxHeldBodyBytes: 256 * MiB,
-  /** Share of one queue instance, user, search index or, without a credential, address. */
+  /** Maximum share of one queue instance, user or search index, or of one address for requests without a credential. */
   maxHeldBodyBytesOfOwner: 128 * MiB,
   maxHeaderBytes: 64 * KiB,
   maxHeaderCount: 200,
@@ -111,7 +111,7 @@ export const LIMITS = Object.freeze({
   maxEventsPerWait: 100,
   /** Maximum number of events stored for a run before it waits for them. */
   maxKeptEvents: 1_000,
-  /** Maximum total size of their bodies. They are in memory together with their run, which `maxCachedRunBytes` limits. */
+  /** Maximum total size of the bodies of these events. They are in memory together with their run. */
   maxKeptEventBytes: 32 * MiB,
   maxEventBytes: MiB,
   maxCallUrlLength: 8 * KiB,
@@ -131,7 +131,7 @@ export const LIMITS = Object.freeze({
   /** Longer payloads are omitted from the listing, because all of them together could exceed one response. */
   maxListedBodyBytes: 4 * KiB,
 
-  // around runs
+  // redaction, holds, waiters and retention
   maxRedactedFields: 50,
   maxHoldReasonLength: 512,
   waitersPageMax: 1_000,
@@ -212,7 +212,7 @@ export const LIMITS = Object.freeze({
   sessionMaxMs: 7 * DAY_MS,
 
   // live streams
-  /** Maximum number of streams of one queue instance, and of all. */
+  /** Maximum number of streams of one queue instance, and in total. */
   maxLiveStreams: 200,
   maxLiveStreamsTotal: 1_000,
   /** Minimum interval between two hints of a stream. */
@@ -242,7 +242,7 @@ export const LIMITS = Object.freeze({
   /** Maximum number of conditions and list values in one filter. */
   maxSearchFilterValues: 100,
   maxSearchFilterDepth: 20,
-  /** Maximum number in one pattern, because each may be matched at every position. */
+  /** Maximum number of stars in one pattern, because each may match at every position. */
   maxSearchGlobStars: 4,
 
   // flow control
@@ -265,7 +265,7 @@ export const LIMITS = Object.freeze({
   maxWaitTasks: 16,
   maxRunQueryLength: 1_024,
   maxRunQueryWords: 20,
-  /** Maximum number of runs that one search scans, the batch between which others take turns, and its time limit. */
+  /** Maximum number of runs that one search scans, batch size between pauses for other work, and time limit of a search. */
   maxRunsSearched: 20_000,
   runsSearchedAtOnce: 500,
   maxRunSearchMs: 100,
@@ -316,7 +316,7 @@ export const LIMITS = Object.freeze({
   /** Maximum number of responses that are compressed at the same time. Node has four threads for this and for file access. */
   maxCompressions: 3,
   partRows: 2_000,
-  /** Size of a list row in addition to its texts. */
+  /** Assumed size of a list row in addition to its texts. */
   rowBytes: 200,
   /** A longer result of a run is not read with its record. */
   maxInlineBytes: 64 * KiB,
@@ -324,13 +324,13 @@ export const LIMITS = Object.freeze({
   maxParsedValueBytes: MiB,
   /** Maximum number of invocations listed in the log of a run. */
   maxListedInvocations: 10_000,
-  /** Maximum total size of data read for responses in progress, in all and per queue instance. Small responses do not count. */
+  /** Maximum total size of data read for responses in progress, in total and per queue instance. Small responses do not count. */
   maxReadBytes: 64 * MiB,
   maxReadBytesOfInstance: 32 * MiB,
   /** Maximum time that a response waits for this memory; then the request is rejected. */
   readWaitMs: 10 * SECOND_MS,
   maxWaitingReads: 100,
-  /** A client that has not received a long response by then is disconnected. */
+  /** Maximum time for sending a long response. A slower client is disconnected. */
   maxResponseMs: 5 * MINUTE_MS,
 
   // virtual clock
@@ -339,7 +339,7 @@ export const LIMITS = Object.freeze({
   maxClockTime: 253_402_300_799_999,
   /** Number of run times of a schedule in ten weeks, at one per minute. */
   maxClockInstants: 100_000,
-  /** Maximum time for the work that is due at one instant. */
+  /** Maximum time to wait for the work that is due at one instant. */
   clockQuietTimeoutMs: 2 * MINUTE_MS,
 
   // waiting for results
@@ -380,7 +380,7 @@ export const LIMITS = Object.freeze({
   /** Default retention of the counters of insights by minute and by hour. */
   insightMinutesMs: 48 * HOUR_MS,
   insightHoursMs: 90 * DAY_MS,
-  /** Target duration of one transaction that removes such runs; the batch size adapts to it. */
+  /** Target duration of one transaction that removes runs after their retention; the batch size adapts to it. */
   retentionStepMs: 10,
   minRetentionBatch: 10,
   maxRetentionBatch: 200,

@@ -1,4 +1,4 @@
-/** Readers of addresses to listen on. */
+/** Parsers for addresses to listen on. Each throws an Error with the allowed values. */
 import { isIP } from 'node:net';
 
 export function parsePort(text: string): number {
@@ -14,7 +14,7 @@ export function parseHost(text: string): string {
 
 /** An address to listen on. */
 export interface ListenAddress {
-  /** Null: the host of the runtime API. */
+  /** Null means the host of the runtime API. */
   readonly host: string | null;
   readonly port: number;
 }
@@ -22,7 +22,7 @@ export interface ListenAddress {
 export function parseListenAddress(text: string): ListenAddress {
   const groups = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(text);
   if (!groups) throw new Error('must be a port, or an address and a port such as 127.0.0.1:8081 or [::1]:8081');
-  const [, inBrackets, name, port = ''] = groups;
-  const host = inBrackets ?? name ?? null;
+  const [, bracketedHost, plainHost, port = ''] = groups;
+  const host = bracketedHost ?? plainHost ?? null;
   return { host: host === null ? null : parseHost(host), port: parsePort(port) };
 }

@@ -3,9 +3,14 @@ import { isIP } from 'node:net';
 import { parseDestinationRule, RULE_FORMS } from './destination-rules.js';
 
 function isCidr(text: string): boolean {
-  const [address = '', bits = '', ...rest] = text.split('/');
+  const [address = '', prefixLength = '', ...extraParts] = text.split('/');
   const version = isIP(address);
-  return rest.length === 0 && version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
+  return (
+    extraParts.length === 0 &&
+    version !== 0 &&
+    /^\d{1,3}$/.test(prefixLength) &&
+    Number(prefixLength) <= (version === 4 ? 32 : 128)
+  );
 }
 
 const splitList = (text: string): readonly string[] =>
@@ -30,15 +35,15 @@ export function parsePorts(text: string): readonly number[] {
 }
 
 /** Prefix lengths allowed by RFC 6052. */
-const NAT64_LENGTHS = ['32', '40', '48', '56', '64', '96'];
+const NAT64_PREFIX_LENGTHS = ['32', '40', '48', '56', '64', '96'];
 
 export function parseNat64Prefixes(text: string): readonly string[] {
   const prefixes = splitList(text);
   for (const prefix of prefixes) {
     const [address = '', length = ''] = prefix.split('/');
-    if (isCidr(prefix) && isIP(address) === 6 && NAT64_LENGTHS.includes(length)) continue;
+    if (isCidr(prefix) && isIP(address) === 6 && NAT64_PREFIX_LENGTHS.includes(length)) continue;
     throw new Error(
-      `must be IPv6 prefixes of ${NAT64_LENGTHS.join(', ')} bits, such as 64:ff9b::/96, separated by commas; "${prefix}" is invalid`,
+      `must be IPv6 prefixes of ${NAT64_PREFIX_LENGTHS.join(', ')} bits, such as 64:ff9b::/96, separated by commas; "${prefix}" is invalid`,
     );
   }
   return prefixes;
@@ -59,7 +64,7 @@ export function parseProxies(text: string): readonly string[] {
   return proxies;
 }
 
-/** Source of host name lookups: the servers in `/etc/resolv.conf`, the operating system, or the given servers. */
+/** What resolves host names: the servers in `/etc/resolv.conf`, the operating system, or the listed servers. */
 export type NameSource = 'resolv.conf' | 'system' | { readonly servers: readonly string[] };
 
 export function parseDnsServers(text: string): NameSource {

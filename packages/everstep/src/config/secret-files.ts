@@ -23,7 +23,7 @@ export const SECRET_VARIABLES: readonly string[] = Object.freeze([
 
 export const SECRET_FILE_VARIABLES: readonly string[] = Object.freeze(SECRET_VARIABLES.map((name) => `${name}_FILE`));
 
-/** Larger than the longest secret, a URL. */
+/** Maximum size of a secret file. The longest secrets are URLs, which are much shorter. */
 const MAX_FILE_BYTES = 16 * 1024;
 
 export type EnvironmentWithSecrets =
@@ -31,8 +31,8 @@ export type EnvironmentWithSecrets =
   /** Sentences that name the variable. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** Returns the content without the trailing line break that editors add. Throws an Error with the reason when it is unusable. */
-function contentOf(path: string): string {
+/** Returns the content without the trailing line break that editors add. Throws an Error with the reason if it is unusable. */
+function readSecret(path: string): string {
   if (statSync(path).size > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`);
   const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
   if (text === '') throw new Error('it is empty');
@@ -51,7 +51,7 @@ export function readSecretFiles(env: Environment): EnvironmentWithSecrets {
       continue;
     }
     try {
-      fileValues[name] = contentOf(path);
+      fileValues[name] = readSecret(path);
     } catch (error) {
       problems.push(`${name}_FILE: the file ${path} is not usable: ${error instanceof Error ? error.message : String(error)}`);
     }

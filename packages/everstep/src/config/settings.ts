@@ -40,9 +40,9 @@ const oneOf =
   };
 
 /** Whether one database transaction may contain writes of several queue instances. */
-export type Commits = 'together' | 'by-instance';
+export type CommitMode = 'together' | 'by-instance';
 
-function parseCommits(text: string): Commits {
+function parseCommitMode(text: string): CommitMode {
   if (text === 'together' || text === 'by-instance') return text;
   throw new Error('must be together or by-instance (for tables that are distributed by queue instance)');
 }
@@ -66,8 +66,8 @@ function parseEmail(text: string): string {
 
 const parsePath = (text: string, { cwd }: SettingContext): string => resolve(cwd, text);
 
-/** Preserves the value type of each row. */
-const setting = <Value>(row: Setting<Value>): Setting<Value> => row;
+/** Preserves the value type of each setting. */
+const setting = <Value>(declaration: Setting<Value>): Setting<Value> => declaration;
 
 export const SETTINGS = Object.freeze({
   port: setting({
@@ -179,14 +179,14 @@ export const SETTINGS = Object.freeze({
     fallback: () => null,
     parse: parsePublicUrl,
   }),
-  commits: setting<Commits | null>({
+  commits: setting<CommitMode | null>({
     env: 'EVERSTEP_COMMITS',
-    flag: '--commits <how>',
+    flag: '--commits <mode>',
     option: 'commits',
-    help: 'together, or by-instance: a database transaction contains writes of only one queue instance',
+    help: 'together, or by-instance: each database transaction contains writes of only one queue instance',
     defaultText: 'by-instance if the tables are distributed, otherwise together',
     fallback: () => null,
-    parse: parseCommits,
+    parse: parseCommitMode,
   }),
   plansFile: setting<string | null>({
     env: 'EVERSTEP_PLANS_FILE',
@@ -202,7 +202,7 @@ export const SETTINGS = Object.freeze({
     flag: '--new-instance-plan <name>',
     option: 'newInstancePlan',
     help: 'plan of queue instances created by users other than the operator',
-    defaultText: 'standard, or default if the plans file has a default plan and no standard plan',
+    defaultText: 'standard; default if the plans file has a default plan but no standard plan',
     fallback: () => null,
     parse: (text) => text,
   }),
@@ -367,7 +367,7 @@ export const SETTINGS = Object.freeze({
     help: 'key that signs requests to the audit webhook, at least 32 characters; required with a webhook URL',
     defaultText: 'none',
     fallback: () => null,
-    // The message does not repeat the value, which would reveal it.
+    // The length is checked in `parseConfig`, because a message about an invalid value would show the key.
     parse: (text) => text,
   }),
   ...INSIGHT_SETTINGS,

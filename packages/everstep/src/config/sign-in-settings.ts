@@ -9,21 +9,23 @@ export type RoleGrant =
   | { readonly value: string; readonly grants: 'operator' }
   | { readonly value: string; readonly grants: TeamRole; readonly teamId: string };
 
-/** Null: single sign-on is off. */
+/** Settings of single sign-on. */
 export interface SignInSettings {
   readonly issuer: string;
   readonly clientId: string;
-  /** Null: a public client that uses only PKCE. */
+  /** Null for a public client, which uses only PKCE. */
   readonly clientSecret: string | null;
   readonly scopes: string;
-  /** Name of a claim, or a path with dots; null: claims grant no roles. */
+  /** Name of a claim, or a path with dots; null if claims grant no roles. */
   readonly roleClaim: string | null;
   readonly grants: readonly RoleGrant[];
-  /** Allowed email domains; empty: all. */
+  /** Allowed email domains. An empty list allows all. */
   readonly domains: readonly string[];
+  /** Whether the first sign-in creates a user. */
   readonly createUsers: boolean;
+  /** Whether a verified email signs in as the existing user with this email. */
   readonly linkByEmail: boolean;
-  /** Null: derived from the public URL. */
+  /** Null if it is derived from the public URL. */
   readonly redirectUrl: string | null;
 }
 
@@ -84,7 +86,7 @@ function parseSwitch(text: string): boolean {
   throw new Error('must be true or false');
 }
 
-const text = (env: string, flag: string, option: string, help: string, parse = parseText): Setting<string | null> => ({
+const textSetting = (env: string, flag: string, option: string, help: string, parse = parseText): Setting<string | null> => ({
   ...{ env, flag, option, help, parse },
   defaultText: 'none',
   fallback: () => null,
@@ -97,15 +99,20 @@ const switchSetting = (env: string, flag: string, option: string, help: string):
 });
 
 export const SIGN_IN_SETTINGS = {
-  oidcIssuer: text(
+  oidcIssuer: textSetting(
     'EVERSTEP_OIDC_ISSUER',
     '--oidc-issuer <url>',
     'oidcIssuer',
     'URL of the identity provider (OpenID Connect) for the dashboard',
     parseIssuer,
   ),
-  oidcClientId: text('EVERSTEP_OIDC_CLIENT_ID', '--oidc-client-id <id>', 'oidcClientId', 'client id at the identity provider'),
-  oidcClientSecret: text(
+  oidcClientId: textSetting(
+    'EVERSTEP_OIDC_CLIENT_ID',
+    '--oidc-client-id <id>',
+    'oidcClientId',
+    'client id at the identity provider',
+  ),
+  oidcClientSecret: textSetting(
     'EVERSTEP_OIDC_CLIENT_SECRET',
     '--oidc-client-secret <secret>',
     'oidcClientSecret',
@@ -117,7 +124,7 @@ export const SIGN_IN_SETTINGS = {
     defaultText: 'openid email profile',
     fallback: () => 'openid email profile',
   },
-  oidcRoleClaim: text(
+  oidcRoleClaim: textSetting(
     'EVERSTEP_OIDC_ROLE_CLAIM',
     '--oidc-role-claim <name>',
     'oidcRoleClaim',
@@ -147,11 +154,11 @@ export const SIGN_IN_SETTINGS = {
     'oidcLinkByEmail',
     'true: a verified email signs in as the existing user with this email, including users created by an invitation',
   ),
-  oidcRedirectUrl: text(
+  oidcRedirectUrl: textSetting(
     'EVERSTEP_OIDC_REDIRECT_URL',
     '--oidc-redirect-url <url>',
     'oidcRedirectUrl',
-    'redirect URL for the identity provider; required if the management API has a separate address',
+    'redirect URL that is registered at the identity provider; required if the management API has a separate address',
     parseRedirectUrl,
   ),
 } satisfies Record<
@@ -159,22 +166,22 @@ export const SIGN_IN_SETTINGS = {
   Setting<string | null> | Setting<string> | Setting<boolean> | Setting<readonly string[]> | Setting<readonly RoleGrant[]>
 >;
 
-/** Returns null without an issuer. `problem` is called with a sentence for each error. */
+/** Reads the settings; null if no issuer is set. Calls `reportProblem` with a sentence for each error. */
 export function readSignIn(
   read: <Value>(setting: Setting<Value>) => Value,
-  problem: (sentence: string) => void,
+  reportProblem: (sentence: string) => void,
 ): SignInSettings | null {
   const settings = SIGN_IN_SETTINGS;
   const [issuer, clientId] = [read(settings.oidcIssuer), read(settings.oidcClientId)];
   const grants = read<readonly RoleGrant[]>(settings.oidcRoles);
   const roleClaim = read(settings.oidcRoleClaim);
   if (issuer === null) {
-    if (clientId !== null) problem('EVERSTEP_OIDC_CLIENT_ID is set without EVERSTEP_OIDC_ISSUER; set both');
+    if (clientId !== null) reportProblem('EVERSTEP_OIDC_CLIENT_ID is set without EVERSTEP_OIDC_ISSUER; set both');
     return null;
   }
-  if (clientId === null) problem('EVERSTEP_OIDC_ISSUER is set without EVERSTEP_OIDC_CLIENT_ID; set both');
+  if (clientId === null) reportProblem('EVERSTEP_OIDC_ISSUER is set without EVERSTEP_OIDC_CLIENT_ID; set both');
   if (grants.length > 0 && roleClaim === null)
-    problem('EVERSTEP_OIDC_ROLES is set without EVERSTEP_OIDC_ROLE_CLAIM; set the claim that contains the roles');
+    reportProblem('EVERSTEP_OIDC_ROLES is set without EVERSTEP_OIDC_ROLE_CLAIM; set the claim that contains the roles');
   return Object.freeze({
     issuer,
     clientId: clientId ?? '',

@@ -1,13 +1,10 @@
 /** Parses the setting of the store: a file or a database. */
 import { resolve } from 'node:path';
 
-/** Location of the store. */
-export type StoreSetting =
-  | { readonly kind: 'file' /** Absolute path. */; readonly file: string }
-  /** URL, which may contain a password. */
-  | { readonly kind: 'postgres'; readonly url: string };
+/** Location of the store: the absolute path of a file, or the URL of a database, which may contain a password. */
+export type StoreSetting = { readonly kind: 'file'; readonly file: string } | { readonly kind: 'postgres'; readonly url: string };
 
-/** Relative paths start in `cwd`. Throws an Error with the allowed values. */
+/** Parses the location. Relative paths are resolved against `cwd`. Throws an Error with the allowed values. */
 export function parseStore(text: string, { cwd }: { readonly cwd: string }): StoreSetting {
   if (/^postgres(ql)?:/i.test(text)) {
     const [, hosts = '', query = ''] = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)\/[^/?#]+(?:\?(.*))?$/i.exec(text) ?? [];

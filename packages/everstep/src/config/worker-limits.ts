@@ -17,26 +17,26 @@ export const WORKER_LIMITS = Object.freeze({
   maxWorkerMessageBytes: 33 * MiB,
   workersPageDefault: 100,
   workersPageMax: 200,
-  /** Names of workflows that a listing of workers shows for each connection. */
+  /** Maximum number of workflow names in a listing of workers, for each connection. */
   maxListedWorkflowsOfWorker: 50,
-  /** Workflows without a connected worker that a listing of workers shows. */
+  /** Maximum number of workflows without a connected worker in a listing of workers. */
   maxListedUnservedWorkflows: 200,
   /** Maximum number of frames in a message of a worker. */
   maxWorkerFrames: 20_000,
   /**
-   * Maximum number of frames that the server did not ask for, per heartbeat interval, such as answers to unknown
+   * Maximum number of frames that the server did not ask for, per heartbeat interval, such as replies to unknown
    * requests. A frame counts once more for each KiB.
    */
   maxUnexpectedWorkerFrames: 1_000,
-  /** Maximum number of abandoned requests of a connection whose late answers are still expected. */
+  /** Maximum number of abandoned requests of a connection whose late replies are still expected. */
   maxLateWorkerReplies: 1_000,
   /** Maximum number of workflows of a worker, of its concurrent requests, and of characters of its version or host. */
   maxWorkerWorkflows: 1_000,
   maxWorkerConcurrency: 10_000,
   maxWorkerTextLength: 256,
-  /** A connection with more unsent bytes gets no further request. */
+  /** Maximum number of unsent bytes at which a connection still gets another request. */
   maxUnsentWorkerBytes: MiB,
-  /** A worker must read this fast while bytes are unsent. */
+  /** Minimum rate at which a worker must read while bytes are unsent. */
   minWorkerReadBytesPerS: 64 * KiB,
   /** Time to read the rest of a request after the server abandoned it. */
   unreadRequestTimeoutMs: 5 * SECOND_MS,

@@ -7,37 +7,37 @@ export function wordsOf(line: string): readonly string[] {
   const words: string[] = [];
   let word: string | null = null;
   let quote: string | null = null;
-  for (let at = 0; at < line.length; at++) {
-    const char = line[at] ?? '';
+  for (let index = 0; index < line.length; index++) {
+    const char = line[index] ?? '';
     if (quote !== null) {
       if (char === quote) quote = null;
-      else if (char === '\\' && quote === '"') word += line[++at] ?? '';
+      else if (char === '\\' && quote === '"') word += line[++index] ?? '';
       else word += char;
     } else if (char === "'" || char === '"') {
       quote = char;
       word ??= '';
-    } else if (line.startsWith('$(', at)) {
-      const end = line.indexOf(')', at);
-      word = (word ?? '') + line.slice(at, end === -1 ? undefined : end + 1);
+    } else if (line.startsWith('$(', index)) {
+      const end = line.indexOf(')', index);
+      word = (word ?? '') + line.slice(index, end === -1 ? undefined : end + 1);
       if (end === -1) break;
-      at = end;
+      index = end;
     } else if (/\s/.test(char)) {
       if (word !== null) words.push(word);
       word = null;
     } else if (';|&'.includes(char) || (char === '>' && word === null) || (char === '#' && word === null) || char === ')') break;
     else if (char === '<' && word === null) {
       // The text is a placeholder such as <run id>. A redirection is followed by a space or a path.
-      const end = line.indexOf('>', at);
-      if (end === -1 || line[at + 1] === ' ') break;
-      word = line.slice(at, end + 1);
-      at = end;
+      const end = line.indexOf('>', index);
+      if (end === -1 || line[index + 1] === ' ') break;
+      word = line.slice(index, end + 1);
+      index = end;
     } else word = (word ?? '') + char;
   }
   if (word !== null) words.push(word);
   return words;
 }
 
-const longest = (command: Command): number => {
+const maxArguments = (command: Command): number => {
   const { registeredArguments } = command;
   return registeredArguments.some(({ variadic }) => variadic) ? Number.POSITIVE_INFINITY : registeredArguments.length;
 };
@@ -48,73 +48,79 @@ const optionsOf = (command: Command): readonly Option[] => [
 ];
 
 /**
- * Returns what is wrong with the words after `everstep`; null when the program accepts them. A mention in a sentence (`complete`
- * is false) may omit arguments, but its names must exist.
+ * Returns the problem with the words after `everstep`; null if the program accepts them. A mention in a sentence, for which
+ * `isComplete` is false, may omit arguments, but its commands and options must exist.
  */
-export function problemOf(program: Command, words: readonly string[], { complete }: { complete: boolean }): string | null {
+export function problemOf(program: Command, words: readonly string[], { isComplete }: { isComplete: boolean }): string | null {
   let command = program;
-  const given: string[] = [];
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at] ?? '';
+  const positionals: string[] = [];
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] ?? '';
     if (word === '--help' || word === '--version' || word === '...') return null;
     if (word.startsWith('--')) {
       const [name = '', value] = word.split(/=(.*)/s, 2);
       const option = optionsOf(command).find(({ long }) => long === name);
       if (!option) return `${command.name()} has no option ${name}`;
       if (!option.required || value !== undefined) continue;
-      if (at + 1 >= words.length && complete) return `${name} needs a value`;
-      at++;
+      if (index + 1 >= words.length && isComplete) return `${name} needs a value`;
+      index++;
       continue;
     }
-    const child: Command | undefined = given.length === 0 ? command.commands.find((each) => each.name() === word) : undefined;
+    const child: Command | undefined =
+      positionals.length === 0 ? command.commands.find((subcommand) => subcommand.name() === word) : undefined;
     if (child) command = child;
-    else given.push(word);
+    else positionals.push(word);
   }
   const hasAction = command.registeredArguments.length > 0 || command.commands.length === 0;
   if (command.commands.length > 0 && !hasAction) {
-    if (given.length > 0) return `${command.name()} has no command ${given[0]}`;
+    if (positionals.length > 0) return `${command.name()} has no command ${positionals[0]}`;
     return null;
   }
-  if (given.length > longest(command)) return `${command.name()} takes no argument ${given[longest(command)]}`;
+  if (positionals.length > maxArguments(command))
+    return `${command.name()} takes no argument ${positionals[maxArguments(command)]}`;
   const min = command.registeredArguments.filter(({ required }) => required).length;
-  if (complete && given.length < min) return `${command.name()} needs ${min} arguments`;
+  if (isComplete && positionals.length < min) return `${command.name()} needs ${min} arguments`;
   return null;
 }
 
 export interface ShownCommand {
   readonly words: readonly string[];
   /** Whether the text is a command line to type, not a mention in a sentence. */
-  readonly complete: boolean;
+  readonly isComplete: boolean;
   readonly line: number;
 }
 
 const PROGRAM = /(?:^|[\s$(`])(?:npx )?everstep(?= )/;
 /** Matches the time and the user in a line of the system crontab. */
-const CRON = /^(?:[\d*,/-]+ ){5}\w+ /;
-/** Matches command lines to type; other lines are output. */
-const TYPED = /^(\$ |[A-Z_]+=\S* +|npx |everstep |\S+="?\$\()/;
+const CRONTAB_PREFIX = /^(?:[\d*,/-]+ ){5}\w+ /;
+/** Matches lines that the reader types. All other lines are output. */
+const COMMAND_LINE = /^(\$ |[A-Z_]+=\S* +|npx |everstep |\S+="?\$\()/;
 
 function commandIn(text: string): readonly string[] | null {
-  const found = PROGRAM.exec(text);
-  return found && wordsOf(text.slice(found.index + found[0].length));
+  const match = PROGRAM.exec(text);
+  return match && wordsOf(text.slice(match.index + match[0].length));
 }
 
 /** Returns the commands in a Markdown page: in shell blocks and in inline code. */
 export function commandsInMarkdown(page: Page): readonly ShownCommand[] {
-  const typed = shellLinesOf(page).map(({ text, line }) => ({ text: text.replace(CRON, ''), line, complete: true }));
-  const mentioned = page.inline.map(({ code, line }) => ({ text: code, line, complete: false }));
+  const commandLines = shellLinesOf(page).map(({ text, line }) => ({
+    text: text.replace(CRONTAB_PREFIX, ''),
+    line,
+    isComplete: true,
+  }));
+  const mentions = page.inline.map(({ code, line }) => ({ text: code, line, isComplete: false }));
   const lines = [
-    ...typed.filter(({ text }) => TYPED.test(text)),
-    ...mentioned.filter(({ text }) => /^(npx )?everstep /.test(text)),
+    ...commandLines.filter(({ text }) => COMMAND_LINE.test(text)),
+    ...mentions.filter(({ text }) => /^(npx )?everstep /.test(text)),
   ];
-  return lines.flatMap(({ text, line, complete }) => {
+  return lines.flatMap(({ text, line, isComplete }) => {
     const words = commandIn(text);
-    return words ? [{ words, complete, line }] : [];
+    return words ? [{ words, isComplete, line }] : [];
   });
 }
 
-/** Returns a text as JSX displays it. Texts with braces or quotes are written as {'...'}. */
-const shown = (text: string): string => text.replace(/\{'([^']*)'\}/g, '$1').replace(/\\`/g, '`');
+/** Returns a text as JSX displays it. In JSX, texts with braces or quotes are written as {'...'}. */
+const displayedText = (text: string): string => text.replace(/\{'([^']*)'\}/g, '$1').replace(/\\`/g, '`');
 
 /**
  * Returns the commands in texts of a source: in `<code>`, in backticks, or after `npx`. Elsewhere returns the first word after
@@ -122,20 +128,20 @@ const shown = (text: string): string => text.replace(/\{'([^']*)'\}/g, '$1').rep
  */
 export function commandsInSource(text: string): readonly ShownCommand[] {
   return sourceLines(text).flatMap(({ text: content, line }) => {
-    const plain = shown(content);
-    const marked = [...plain.matchAll(/(?:<code>|`|(?=npx ))((?:npx )?everstep [^`<\n]*(?:<[^/`][^>`]*>[^`<\n]*)*)/g)];
-    const commands = marked.flatMap(([, code = '']) => {
+    const displayed = displayedText(content);
+    const codeMatches = [...displayed.matchAll(/(?:<code>|`|(?=npx ))((?:npx )?everstep [^`<\n]*(?:<[^/`][^>`]*>[^`<\n]*)*)/g)];
+    const commands = codeMatches.flatMap(([, code = '']) => {
       const words = commandIn(code.replace(/\$\{[^}]*\}/g, 'value').split(/[;,] [a-z]|' *[,)]|…/)[0] ?? '');
-      return words ? [{ words, complete: false, line }] : [];
+      return words ? [{ words, isComplete: false, line }] : [];
     });
-    const bare = marked.length > 0 ? [] : [...plain.matchAll(/(?<=[a-z] )(?<!package )everstep ([a-z][a-z-]*)/g)];
-    return [...commands, ...bare.map(([, word = '']) => ({ words: [word], complete: false, line }))];
+    const mentions = codeMatches.length > 0 ? [] : [...displayed.matchAll(/(?<=[a-z] )(?<!package )everstep ([a-z][a-z-]*)/g)];
+    return [...commands, ...mentions.map(([, word = '']) => ({ words: [word], isComplete: false, line }))];
   });
 }
 
 /** Returns the options in a text, such as `--port`, without CSS custom properties such as `var(--space)`. */
 export const optionsIn = (text: string): readonly string[] =>
-  [...shown(text).matchAll(/(?<![\w(-])--[a-z][a-z-]*[a-z](?![\w-])/g)].map(([name]) => name);
+  [...displayedText(text).matchAll(/(?<![\w(-])--[a-z][a-z-]*[a-z](?![\w-])/g)].map(([name]) => name);
 
 /** Returns the names of all options of a command and its subcommands. */
 export const optionNames = (command: Command): readonly string[] => [

@@ -18,8 +18,8 @@ import { PAGES, pageOf, read, SOURCES, sourceLines } from './pages.fixture.js';
 const program = createProgram({ screen: { write() {} }, printError() {}, env: {}, cwd: '/' } as never, () => {});
 
 function problems(path: string, commands: readonly ShownCommand[]): readonly string[] {
-  return commands.flatMap(({ words, complete, line }) => {
-    const problem = problemOf(program, words, { complete });
+  return commands.flatMap(({ words, isComplete, line }) => {
+    const problem = problemOf(program, words, { isComplete });
     return problem === null ? [] : [`${path}:${line}: everstep ${words.join(' ')}: ${problem}`];
   });
 }
@@ -83,7 +83,7 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
   'docs/benchmarks.md': [['npm', '--warmup']],
   'scripts/soak.mjs': [['npm', '--via']],
   'scripts/fuzz.mjs': [['npm', '--requests', '--seed', '--heap', '--from']],
-  'scripts/fuzz/service.mjs': [['node', '--max-old-space-size']],
+  'scripts/fuzz/server.mjs': [['node', '--max-old-space-size']],
   'scripts/tests/run.mjs': [['node', '--disable-warning']],
   'scripts/tests/start-up/index.mjs': [['node', '--require']],
 };
@@ -142,12 +142,12 @@ const WRONG: readonly (readonly [string, RegExp])[] = [
 ];
 for (const [line, expected] of WRONG) {
   test(`a wrong command is detected: ${line}`, () => {
-    assert.match(problemOf(program, wordsOf(line), { complete: true }) ?? '', expected);
+    assert.match(problemOf(program, wordsOf(line), { isComplete: true }) ?? '', expected);
   });
 }
 
 test('commands are found in pages and sources', () => {
-  const words = (commands: readonly ShownCommand[]) => commands.map((each) => [each.words.join(' '), each.complete]);
+  const words = (commands: readonly ShownCommand[]) => commands.map((each) => [each.words.join(' '), each.isComplete]);
   const page = [
     'Say `everstep runs get <id>` here.',
     '```sh',

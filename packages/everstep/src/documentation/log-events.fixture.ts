@@ -20,29 +20,29 @@ function nameOf(node: Expression | ESTree.PrivateIdentifier): string | null {
   return node?.type === 'Identifier' ? node.name : null;
 }
 
-/** Returns whether the text is declared elsewhere, as for a notice and a periodic line. */
+/** Returns whether the text is declared elsewhere, as in the code that logs notices and periodic lines. */
 const isDeclaredElsewhere = (node: Expression): boolean =>
   (node?.type === 'Identifier' && node.name === 'event') ||
   (node?.type === 'MemberExpression' && node.object.type === 'ThisExpression' && nameOf(node) === 'message');
 
 /** Returns the properties of an object literal by name. */
 function propertiesOf(node: Expression): ReadonlyMap<string, Expression> {
-  const found = new Map<string, Expression>();
-  if (node?.type !== 'ObjectExpression') return found;
+  const properties = new Map<string, Expression>();
+  if (node?.type !== 'ObjectExpression') return properties;
   for (const property of node.properties) {
     const name = property.type === 'Property' && !property.computed ? nameOf(property.key) : null;
-    if (name !== null && property.type === 'Property') found.set(name, property.value);
+    if (name !== null && property.type === 'Property') properties.set(name, property.value);
   }
-  return found;
+  return properties;
 }
 
-/** Returns the events of a source file. Throws when the text of a log line is not a constant. */
+/** Returns the events of a source file. Throws if the text of a log line is not a constant. */
 export function logEventsIn(text: string): readonly LogEvent[] {
-  const found: LogEvent[] = [];
+  const events: LogEvent[] = [];
   const add = (level: string, event: Expression, fields: readonly string[]): void => {
     if (event?.type !== 'Literal' || typeof event.value !== 'string')
       throw new Error(`the text of a log line must be a constant: ${event ? text.slice(event.start, event.end) : 'it has none'}`);
-    found.push({ level, event: event.value, fields });
+    events.push({ level, event: event.value, fields });
   };
   const source = { path: 'source.ts', text };
   visit(source, {
@@ -55,12 +55,12 @@ export function logEventsIn(text: string): readonly LogEvent[] {
     NewExpression({ callee, arguments: [, event] }) {
       if (nameOf(callee) === 'PeriodicLog') add('warn', event, ['occurrences']);
     },
-    /** The object is a notice of the embedded store: `{ event: 'text', fields: { ... } }`. */
+    // An object such as `{ event: 'text', fields: { ... } }` is a notice of the embedded store.
     ObjectExpression(node) {
       const properties = propertiesOf(node);
       const [event, fields] = [properties.get('event'), properties.get('fields')];
       if (event?.type === 'Literal' && fields?.type === 'ObjectExpression') add('warn', event, [...propertiesOf(fields).keys()]);
     },
   });
-  return found;
+  return events;
 }

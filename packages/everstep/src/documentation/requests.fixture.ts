@@ -17,25 +17,27 @@ export function requestsIn(text: string): readonly ShownRequest[] {
   return commandsIn(text).flatMap((command) => {
     const [, path] = VARIABLE_URL.exec(command) ?? [];
     if (path === undefined) return [];
-    const given = /(?:-X|--request) *([A-Z]+)/.exec(command)?.[1];
-    return [{ method: given ?? (/ (-d|--data\S*|--json) /.test(command) ? 'POST' : 'GET'), path }];
+    const explicitMethod = /(?:-X|--request) *([A-Z]+)/.exec(command)?.[1];
+    return [{ method: explicitMethod ?? (/ (-d|--data\S*|--json) /.test(command) ? 'POST' : 'GET'), path }];
   });
 }
 
 export interface ShownBody {
   readonly body: string;
   /** Whether a header of the command, or the start of the body, indicates JSON. */
-  readonly saysJson: boolean;
+  readonly isDeclaredJson: boolean;
 }
 
 /** Returns the request bodies of the curl commands in a text. */
 export function bodiesIn(text: string): readonly ShownBody[] {
   return commandsIn(text).flatMap((command) => {
     const words = wordsOf(command);
-    const typed = words.some((word) => /^content-type: *application\/json/i.test(word));
-    return words.flatMap((word, at) => {
-      const body = words[at + 1] ?? '';
-      return /^(-d|--data|--data-raw|--json)$/.test(word) ? [{ body, saysJson: typed || /^\s*[{[]/.test(body) }] : [];
+    const hasJsonHeader = words.some((word) => /^content-type: *application\/json/i.test(word));
+    return words.flatMap((word, index) => {
+      const body = words[index + 1] ?? '';
+      return /^(-d|--data|--data-raw|--json)$/.test(word)
+        ? [{ body, isDeclaredJson: hasJsonHeader || /^\s*[{[]/.test(body) }]
+        : [];
     });
   });
 }

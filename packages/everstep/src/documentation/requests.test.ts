@@ -14,7 +14,7 @@ before(async () => {
 after(() => harness.close());
 
 /** Returns whether a route accepts a request. A segment with a leading colon matches any text; a star matches the rest. */
-function takes(route: Route, { method, path }: ShownRequest): boolean {
+function accepts(route: Route, { method, path }: ShownRequest): boolean {
   if (route.method !== method) return false;
   const pattern = route.path
     .replace(/[.+?()[\]{}^$|\\]/g, '\\$&')
@@ -26,7 +26,7 @@ function takes(route: Route, { method, path }: ShownRequest): boolean {
 test('every curl command uses an existing route', () => {
   const shown = PAGES.flatMap((path) => requestsIn(read(path)).map((each) => ({ ...each, at: path })));
   assert.ok(shown.length > 15, `${shown.length} requests`);
-  const unknown = shown.filter((request) => !harness.api.routes.some((route) => takes(route, request)));
+  const unknown = shown.filter((request) => !harness.api.routes.some((route) => accepts(route, request)));
   assert.deepEqual(unknown, []);
 });
 
@@ -34,8 +34,8 @@ test('a request to an unknown route is detected', () => {
   const [wrongPath, wrongMethod, right] = requestsIn(
     'curl "$EVERSTEP_URL/v2/nothing"\ncurl -X PATCH "$EVERSTEP_URL/v2/settings"\ncurl \\\n  -X PUT -d 1 "$EVERSTEP_URL/v2/settings"',
   );
-  const found = (request: ShownRequest | undefined) => request && harness.api.routes.some((route) => takes(route, request));
-  assert.deepEqual([found(wrongPath), found(wrongMethod), found(right)], [false, false, true]);
+  const hasRoute = (request: ShownRequest | undefined) => request && harness.api.routes.some((route) => accepts(route, request));
+  assert.deepEqual([hasRoute(wrongPath), hasRoute(wrongMethod), hasRoute(right)], [false, false, true]);
 });
 
 const isJson = (text: string): boolean => {
@@ -49,7 +49,7 @@ const isJson = (text: string): boolean => {
 
 test('every JSON body of a curl command can be parsed', () => {
   const bodies = PAGES.flatMap((path) => bodiesIn(read(path)).map((each) => ({ ...each, at: path })));
-  const json = bodies.filter(({ saysJson }) => saysJson);
+  const json = bodies.filter(({ isDeclaredJson }) => isDeclaredJson);
   assert.ok(json.length > 5, `${json.length} bodies`);
   assert.deepEqual(
     json.filter(({ body }) => !isJson(body)),
@@ -62,7 +62,7 @@ test('an invalid JSON body is detected', () => {
     `curl -H "Content-Type: application/json" -d '{a:1}' x\ncurl -d "{\\"a\\":\\"$B\\"}" x\ncurl -d hello x`,
   );
   assert.deepEqual(
-    bodies.map(({ body, saysJson }) => [body, saysJson, isJson(body)]),
+    bodies.map(({ body, isDeclaredJson }) => [body, isDeclaredJson, isJson(body)]),
     [
       ['{a:1}', true, false],
       ['{"a":"$B"}', true, true],

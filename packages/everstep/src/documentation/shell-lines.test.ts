@@ -6,7 +6,7 @@ import { commandsInMarkdown, wordsOf } from './commands.fixture.js';
 import { ALL_PAGES, filesBelow, PAGES, pageOf, ROOT, read, SOURCES, shellLinesOf, sourceLines } from './pages.fixture.js';
 import { requestsIn } from './requests.fixture.js';
 
-/** Other programs, by the first word of the line, and how to check the line. */
+/** Other programs, by the first word of the line, and how the line is checked. */
 const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
   createdb: 'end-to-end/durability/postgres-backup.test.ts restores a dump into a new database',
   docker: 'scripts/deploy/ checks the image and the compose file',
@@ -15,10 +15,10 @@ const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
   pg_dump: 'end-to-end/durability/postgres-backup.test.ts dumps a database',
   pg_restore: 'end-to-end/durability/postgres-backup.test.ts restores a dump',
 };
-/** Files of the reader, and how to check the line. */
+/** Files that readers write themselves, and how a line that runs one is checked. */
 const FILES_OF_READERS: Readonly<Record<string, string>> = {
   'order.mjs': 'first-workflow.test.ts runs it',
-  'app.js': 'stands for the app of the reader',
+  'app.js': 'represents the app of the reader',
 };
 const BUILT_IN: ReadonlySet<string> = new Set(['cd', 'export', 'set', 'source', '.']);
 
@@ -32,25 +32,25 @@ interface Manifest {
 const MANIFESTS: ReadonlyMap<string, Manifest> = new Map(
   filesBelow('', /^package\.json$/).map((path) => [path.replace(/\/?package\.json$/, ''), JSON.parse(read(path))]),
 );
-const manifestOf = (named: string): Manifest | undefined =>
-  MANIFESTS.get(named) ?? [...MANIFESTS.values()].find(({ name }) => name === named);
+const manifestOf = (nameOrFolder: string): Manifest | undefined =>
+  MANIFESTS.get(nameOrFolder) ?? [...MANIFESTS.values()].find(({ name }) => name === nameOrFolder);
 
-/** Returns why npm would refuse its arguments; null when it would not. */
+/** Returns the reason why npm would refuse its arguments; null if it would accept them. */
 function npmProblem(words: readonly string[], directory: string): string | null {
-  const [command = '', ...rest] = words;
+  const [command = '', ...args] = words;
   if (command === 'pack') return null;
   if (command === 'install') {
-    const named = rest.find((word) => !word.startsWith('-'))?.replace('<this directory>/', '');
-    return named === undefined || manifestOf(named) ? null : `there is no package ${named}`;
+    const nameOrFolder = args.find((word) => !word.startsWith('-'))?.replace('<this directory>/', '');
+    return nameOrFolder === undefined || manifestOf(nameOrFolder) ? null : `there is no package ${nameOrFolder}`;
   }
-  const at = words.findIndex((word) => word === '-w' || word === '--workspace');
-  const manifest = at === -1 ? MANIFESTS.get(directory) : manifestOf(words[at + 1] ?? '');
-  if (!manifest) return `there is no workspace ${words[at + 1]}`;
-  const script = command === 'run' ? (rest[0] ?? '') : command;
+  const index = words.findIndex((word) => word === '-w' || word === '--workspace');
+  const manifest = index === -1 ? MANIFESTS.get(directory) : manifestOf(words[index + 1] ?? '');
+  if (!manifest) return `there is no workspace ${words[index + 1]}`;
+  const script = command === 'run' ? (args[0] ?? '') : command;
   return manifest.scripts?.[script] === undefined ? `${manifest.name} has no script ${script}` : null;
 }
 
-/** Returns why node would not find its file; null when it would. Compiled files are checked by their sources. */
+/** Returns the reason why node would not find its file; null if it would. Compiled files are checked by their sources. */
 function nodeProblem(words: readonly string[]): string | null {
   const file = words.find((word) => !word.startsWith('-')) ?? '';
   if (file in FILES_OF_READERS) return null;
@@ -78,7 +78,7 @@ function problemOf(text: string, path = ''): string | null | undefined {
 test('every line of a shell block is a checked command', () => {
   const lines = PAGES.flatMap((path) => {
     const page = pageOf(read(path));
-    const ours = new Set(commandsInMarkdown(page).flatMap(({ line, complete }) => (complete ? [line] : [])));
+    const ours = new Set(commandsInMarkdown(page).flatMap(({ line, isComplete }) => (isComplete ? [line] : [])));
     return shellLinesOf(page).flatMap(({ text, line }) => (ours.has(line) ? [] : [{ path, line, text }]));
   });
   assert.ok(lines.length > 50, `${lines.length} lines`);

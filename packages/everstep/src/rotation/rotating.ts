@@ -6,8 +6,8 @@ import { KEY_RINGS, parseRing, rotateRing } from '../secrets/key-ring.js';
 import { sealAccounts, sealStored } from '../secrets/sealed-accounts.js';
 import type { Sealer } from '../secrets/sealed-values.js';
 
-export interface RotatingOptions extends RotateRequest {
-  /** The opened store, with sealed secrets. */
+export interface RotationOptions extends RotateRequest {
+  /** Open store, which contains the secrets as they are stored. */
   readonly store: Pick<Store, 'accounts' | 'searchIndexes'>;
   readonly sealer: Sealer;
   /** Current time, Unix ms. */
@@ -15,10 +15,10 @@ export interface RotatingOptions extends RotateRequest {
 }
 
 /**
- * Rotates the secrets. This is safe on a store in use: a value is replaced only if it is unchanged, and services read keys
- * again every few seconds. If it is interrupted, run it again. Rejects with SecretsError.
+ * Rotates the secrets. This is safe on a store in use: a value is replaced only if it is unchanged, and servers read the
+ * keys again every few seconds. If the rotation is interrupted, run it again. Rejects with SecretsError.
  */
-export async function rotateSecrets(options: RotatingOptions): Promise<RotateResult> {
+export async function rotateSecrets(options: RotationOptions): Promise<RotateResult> {
   const { store, sealer, now, endTokens, onlyEncrypt } = options;
   const encrypted = await sealStored(store.accounts, sealer);
   if (onlyEncrypt) return { replaced: [], encrypted };

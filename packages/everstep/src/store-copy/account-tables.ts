@@ -1,10 +1,10 @@
 /** Accounts and their resources, whose tables are nearly the same in both stores. */
-import { type CopiedTable, same, sameWithoutRowid } from './copied-table.js';
+import { type CopiedTable, identicalTable, identicalTableWithoutRowid } from './copied-table.js';
 
 /** Tables of accounts. Referenced tables come first. */
-export const ACCOUNTS: readonly CopiedTable[] = [
-  sameWithoutRowid('secret', { name: 'text', value: 'text' }),
-  same('account_user', {
+export const ACCOUNT_TABLES: readonly CopiedTable[] = [
+  identicalTableWithoutRowid('secret', { name: 'text', value: 'text' }),
+  identicalTable('account_user', {
     user_id: 'text',
     seq: 'bigint',
     email: 'text',
@@ -12,7 +12,7 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     disabled_at: 'bigint',
     is_operator: 'boolean',
   }),
-  same('api_key', {
+  identicalTable('api_key', {
     api_key_id: 'text',
     seq: 'bigint',
     user_id: 'text',
@@ -21,9 +21,9 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     created_at: 'bigint',
     revoked_at: 'bigint',
   }),
-  same('team', { team_id: 'text', seq: 'bigint', name: 'text', created_at: 'bigint' }),
-  same('team_member', { user_id: 'text', team_id: 'text', seq: 'bigint', role: 'text', added_at: 'bigint' }),
-  same('invitation', {
+  identicalTable('team', { team_id: 'text', seq: 'bigint', name: 'text', created_at: 'bigint' }),
+  identicalTable('team_member', { user_id: 'text', team_id: 'text', seq: 'bigint', role: 'text', added_at: 'bigint' }),
+  identicalTable('invitation', {
     invitation_id: 'text',
     seq: 'bigint',
     team_id: 'text',
@@ -57,9 +57,9 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     },
     // Usage that was counted without a price already has the first price.
     select: 'SELECT q.*, q.price AS first_price FROM queue_instance q ORDER BY q.seq',
-    allOf: 'queue_instance',
+    completeTable: 'queue_instance',
   },
-  same('token', {
+  identicalTable('token', {
     token_id: 'text',
     seq: 'bigint',
     instance_id: 'text',
@@ -67,7 +67,7 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     created_at: 'bigint',
     revoked_at: 'bigint',
   }),
-  sameWithoutRowid('named_token', {
+  identicalTableWithoutRowid('named_token', {
     token_id: 'text',
     instance_id: 'text',
     name: 'text',
@@ -79,7 +79,7 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     revoked_at: 'bigint',
     last_used_at: 'bigint',
   }),
-  sameWithoutRowid('deleted_instance', {
+  identicalTableWithoutRowid('deleted_instance', {
     instance_id: 'text',
     account_id: 'text',
     name: 'text',
@@ -88,18 +88,23 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     deleted_at: 'bigint',
     emptied_at: 'bigint',
   }),
-  sameWithoutRowid('sso_identity', { issuer: 'text', subject: 'text', user_id: 'text', created_at: 'bigint' }),
-  sameWithoutRowid('recovery_link', { user_id: 'text', secret_hash: 'text', created_at: 'bigint', expires_at: 'bigint' }),
-  sameWithoutRowid('login_session', {
+  identicalTableWithoutRowid('sso_identity', { issuer: 'text', subject: 'text', user_id: 'text', created_at: 'bigint' }),
+  identicalTableWithoutRowid('recovery_link', {
+    user_id: 'text',
+    secret_hash: 'text',
+    created_at: 'bigint',
+    expires_at: 'bigint',
+  }),
+  identicalTableWithoutRowid('login_session', {
     session_hash: 'text',
     user_id: 'text',
     api_key_id: 'text',
     created_at: 'bigint',
     expires_at: 'bigint',
   }),
-  sameWithoutRowid('login_place', { user_id: 'text', place: 'text', at: 'bigint' }),
-  sameWithoutRowid('alert_event', { instance_id: 'text', event_id: 'text', content: 'text' }),
-  sameWithoutRowid('alert', {
+  identicalTableWithoutRowid('login_place', { user_id: 'text', place: 'text', at: 'bigint' }),
+  identicalTableWithoutRowid('alert_event', { instance_id: 'text', event_id: 'text', content: 'text' }),
+  identicalTableWithoutRowid('alert', {
     instance_id: 'text',
     alert_id: 'text',
     rule: 'text',
@@ -114,7 +119,7 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     notify_at: 'bigint',
     notified_at: 'bigint',
   }),
-  sameWithoutRowid('budget_alert', {
+  identicalTableWithoutRowid('budget_alert', {
     instance_id: 'text',
     month: 'text',
     percent: 'integer',
@@ -123,7 +128,7 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     due_at: 'bigint',
   }),
   {
-    ...same('search_index', {
+    ...identicalTable('search_index', {
       index_id: 'text',
       seq: 'bigint',
       account_id: 'text',
@@ -137,7 +142,7 @@ export const ACCOUNTS: readonly CopiedTable[] = [
       deleted: 'boolean',
     }),
   },
-  same('audit_log', {
+  identicalTable('audit_log', {
     seq: 'bigint',
     audit_id: 'text',
     at: 'bigint',
@@ -149,8 +154,8 @@ export const ACCOUNTS: readonly CopiedTable[] = [
     details: 'text',
     request: 'text',
   }),
-  sameWithoutRowid('audit_reader', { account_id: 'text', entry_seq: 'bigint' }),
-  same('audit_chain', { seq: 'bigint', hash: 'text' }),
-  same('audit_anchor', { id: 'integer', seq: 'bigint', hash: 'text' }),
-  same('audit_push', { id: 'integer', seq: 'bigint', claimed_until: 'bigint' }),
+  identicalTableWithoutRowid('audit_reader', { account_id: 'text', entry_seq: 'bigint' }),
+  identicalTable('audit_chain', { seq: 'bigint', hash: 'text' }),
+  identicalTable('audit_anchor', { id: 'integer', seq: 'bigint', hash: 'text' }),
+  identicalTable('audit_push', { id: 'integer', seq: 'bigint', claimed_until: 'bigint' }),
 ];

@@ -1,27 +1,28 @@
-/** An order-independent checksum of rows: the rows read and the rows written must have the same one. */
+/** Computes a checksum of rows that does not depend on their order. The rows read and the rows written must have the same one. */
 import { createHash } from 'node:crypto';
 import type { Columns } from '../stores/postgres/connection/first-load.js';
 
 const SUM_BITS = 128;
 
-export interface Sum {
+/** Number and checksum of rows. */
+export interface RowsChecksum {
   readonly rows: number;
   /** Checksum in hexadecimal. */
   readonly checksum: string;
 }
 
-export class RowSum {
-  private readonly names: readonly string[];
+export class ChecksumBuilder {
+  private readonly columnNames: readonly string[];
   private rows = 0;
   private sum = 0n;
 
   constructor(columns: Columns) {
-    this.names = Object.keys(columns);
+    this.columnNames = Object.keys(columns);
   }
 
   add(row: Readonly<Record<string, unknown>>): void {
     const hash = createHash('sha256');
-    for (const name of this.names) {
+    for (const name of this.columnNames) {
       const value = row[name] ?? null;
       // Type and length precede each value, so that different rows never produce the same input.
       if (value === null) hash.update('-');
@@ -34,7 +35,7 @@ export class RowSum {
     this.sum = BigInt.asUintN(SUM_BITS, this.sum + BigInt(`0x${hash.digest('hex').slice(0, SUM_BITS / 4)}`));
   }
 
-  get(): Sum {
+  result(): RowsChecksum {
     return { rows: this.rows, checksum: this.sum.toString(16).padStart(SUM_BITS / 4, '0') };
   }
 }

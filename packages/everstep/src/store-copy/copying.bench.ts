@@ -1,7 +1,7 @@
 /**
  * Measures how long it takes to copy an embedded store to PostgreSQL.
  *
- *   node dist/store-copy/copying.bench.js [runs, 100000] [steps of each, 5]
+ *   node dist/store-copy/copying.bench.js [runs = 100000] [steps per run = 5]
  *
  * Uses the PostgreSQL server of the tests, or the one in EVERSTEP_TEST_POSTGRES.
  */
@@ -31,22 +31,22 @@ const BODY = {
   contentType: 'application/json',
   forwardHeaders: {},
 };
-const [runs = 100_000, steps = 5] = process.argv.slice(2).map(Number);
+const [runCount = 100_000, stepCount = 5] = process.argv.slice(2).map(Number);
 
 /** Returns the unit of a run. Of 100 runs, 90 have succeeded, 5 have failed and 5 are active. */
-function unitOf(n: number): CommitUnit {
-  const run = sampleRun(n, { settings: { labels: [`customer-${n % 50}`] } });
-  const recorded = Array.from({ length: steps }, (_, index) => ({
+function unitOf(runNumber: number): CommitUnit {
+  const run = sampleRun(runNumber, { settings: { labels: [`customer-${runNumber % 50}`] } });
+  const recorded = Array.from({ length: stepCount }, (_, index) => ({
     kind: 'record-step' as const,
     runKey: run.key,
     step: sampleStep(index, { out: JSON.stringify({ index, value: 'y'.repeat(200) }) }),
   }));
-  const state = n % 100;
+  const state = runNumber % 100;
   if (state < 5) return unit([creation(run, BODY), ...recorded, ...failure(run)]);
   if (state < 10)
     return unit([creation(run, BODY), ...recorded, ...putTasks(run.key, [advanceTask(T0), sleepTask(1, T0 + 9, T0 + 9)])]);
   const outcome = { status: 'succeeded', result: '"done"' } as const;
-  return unit([creation(run, BODY), ...recorded, { kind: 'end-run', runKey: run.key, outcome, completedAt: T0 + n }]);
+  return unit([creation(run, BODY), ...recorded, { kind: 'end-run', runKey: run.key, outcome, completedAt: T0 + runNumber }]);
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'everstep-copy-bench-'));
@@ -57,25 +57,27 @@ const pool = new pg.Pool({ connectionString: server.url, max: 1 });
 try {
   const file = join(directory, 'everstep.db');
   const store = await openSqliteStore({ file });
-  for (let n = 0; n < runs; n += UNITS_AT_ONCE)
-    await store.commit(Array.from({ length: Math.min(UNITS_AT_ONCE, runs - n) }, (_, at) => unitOf(n + at)));
+  for (let runNumber = 0; runNumber < runCount; runNumber += UNITS_AT_ONCE)
+    await store.commit(
+      Array.from({ length: Math.min(UNITS_AT_ONCE, runCount - runNumber) }, (_, offset) => unitOf(runNumber + offset)),
+    );
   await store.close();
   await pool.query(`CREATE SCHEMA ${name}`);
-  const to = new URL(server.url);
-  to.searchParams.set('options', `-c search_path=${name}`);
+  const schemaUrl = new URL(server.url);
+  schemaUrl.searchParams.set('options', `-c search_path=${name}`);
   const bytes = (await stat(file)).size;
-  console.log(`${runs} runs of ${steps} steps, ${Math.round(bytes / 2 ** 20)} MiB; ${server.what}`);
+  console.log(`${runCount} runs of ${stepCount} steps, ${Math.round(bytes / 2 ** 20)} MiB; ${server.what}`);
   const startedAt = performance.now();
-  let max = 0;
-  const watching = setInterval(() => {
-    max = Math.max(max, process.memoryUsage().rss);
+  let maxRssBytes = 0;
+  const memoryTimer = setInterval(() => {
+    maxRssBytes = Math.max(maxRssBytes, process.memoryUsage().rss);
   }, 50);
-  const { tables } = await copyStore({ from: file, to: to.href, onProgress: () => {} });
-  clearInterval(watching);
+  const { tables } = await copyStore({ from: file, to: schemaUrl.href, onProgress: () => {} });
+  clearInterval(memoryTimer);
   const seconds = (performance.now() - startedAt) / 1000;
-  const rows = tables.reduce((sum, each) => sum + each.rows, 0);
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
   console.log(
-    `${seconds.toFixed(1)} s for ${rows} rows: ${Math.round(rows / seconds)} rows/s, at most ${Math.round(max / 2 ** 20)} MiB of memory`,
+    `${seconds.toFixed(1)} s for ${rows} rows: ${Math.round(rows / seconds)} rows/s, at most ${Math.round(maxRssBytes / 2 ** 20)} MiB of memory`,
   );
 } finally {
   await pool.query(`DROP SCHEMA IF EXISTS ${name} CASCADE`);

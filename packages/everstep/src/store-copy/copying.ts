@@ -5,19 +5,19 @@
 import type { Columns, FirstLoad } from '../stores/postgres/connection/first-load.js';
 import { beginFirstLoad } from '../stores/postgres/connection/first-load.js';
 import type { WholeFile } from '../stores/sqlite/connection/whole-store.js';
-import { RowSum, type Sum } from './checksum.js';
+import { ChecksumBuilder, type RowsChecksum } from './checksum.js';
 import type { CopiedTable, SourceRow, TargetRow } from './copied-table.js';
 import { CopyError } from './copy-error.js';
 import { type CopySource, openCopySource } from './source.js';
 import { COPIED_TABLES } from './tables.js';
 
-/** Limits of one statement: a number of rows, or of characters and bytes. */
+/** Limits of one statement: the number of its rows, and the total length of their texts and bytes. */
 const ROWS_AT_ONCE = 1000;
 const SIZE_AT_ONCE = 4 * 1024 * 1024;
 const DOCUMENTS_AT_ONCE = 200;
 const DOCUMENT = { id: 'text', content: 'text', metadata: 'text' } as const satisfies Columns;
 
-/** A character that PostgreSQL does not support in texts. */
+/** Matches the only character that PostgreSQL does not support in texts. */
 const NUL = /\0/g;
 const NUL_REPLACEMENT = '\uFFFD';
 
@@ -38,7 +38,7 @@ export interface CopyOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface CopiedRows extends Sum {
+export interface CopiedRows extends RowsChecksum {
   /** The table or kind of rows. A field of the JSON output of the command. */
   readonly what: string;
 }
@@ -65,7 +65,7 @@ const sizeOf = (row: TargetRow): number => {
 };
 
 /** Converts a row. Throws if a value does not match its column type. */
-function targetRow(columns: Columns, row: Readonly<Record<string, unknown>>, copying: CopyContext): TargetRow {
+function toTargetRow(columns: Columns, row: Readonly<Record<string, unknown>>, context: CopyContext): TargetRow {
   const target: Record<string, TargetRow[string]> = {};
   for (const [name, type] of Object.entries(columns)) {
     const value = row[name] ?? null;
@@ -74,78 +74,78 @@ function targetRow(columns: Columns, row: Readonly<Record<string, unknown>>, cop
     else if (type !== 'boolean' && typeof value === 'number') target[name] = value;
     else if (typeof value === 'string') {
       target[name] = value.includes('\0') ? value.replace(NUL, NUL_REPLACEMENT) : value;
-      if (target[name] !== value) copying.changedTexts++;
+      if (target[name] !== value) context.changedTexts++;
     } else throw new TypeError(`column ${name} is ${typeof value}, not ${type}`);
   }
   return target;
 }
 
 async function writeTable(
-  copying: CopyContext,
-  { table, columns, select, allOf, furtherRows: further, rowsOf }: CopiedTable,
-): Promise<Sum> {
-  const { source, load, options } = copying;
-  const expected = allOf === null ? null : source.store.count(allOf);
-  const sum = new RowSum(columns);
-  let [rows, size, read, done]: [TargetRow[], number, number, number] = [[], 0, 0, 0];
-  const send = async () => {
+  context: CopyContext,
+  { table, columns, select, completeTable, extraSelect, targetRowsOf }: CopiedTable,
+): Promise<RowsChecksum> {
+  const { source, load, options } = context;
+  const expected = completeTable === null ? null : source.store.count(completeTable);
+  const checksum = new ChecksumBuilder(columns);
+  let [rows, size, readCount, writtenCount]: [TargetRow[], number, number, number] = [[], 0, 0, 0];
+  const writeBatch = async () => {
     options.signal?.throwIfAborted();
     await load.insert(table, columns, rows);
-    done += rows.length;
-    options.onProgress({ phase: 'writing', item: table, count: done, total: expected });
+    writtenCount += rows.length;
+    options.onProgress({ phase: 'writing', item: table, count: writtenCount, total: expected });
     [rows, size] = [[], 0];
   };
   const add = (row: SourceRow) => {
-    const target = targetRow(columns, row, copying);
-    sum.add(target);
+    const target = toTargetRow(columns, row, context);
+    checksum.add(target);
     rows.push(target);
     size += sizeOf(target);
   };
   for (const row of source.store.rows(select)) {
-    read++;
-    for (const targetSource of rowsOf ? rowsOf(row) : [row]) add(targetSource);
-    if (rows.length >= ROWS_AT_ONCE || size >= SIZE_AT_ONCE) await send();
+    readCount++;
+    for (const values of targetRowsOf ? targetRowsOf(row) : [row]) add(values);
+    if (rows.length >= ROWS_AT_ONCE || size >= SIZE_AT_ONCE) await writeBatch();
   }
-  for (const row of further === undefined ? [] : source.store.rows(further)) add(row);
-  await send();
-  if (expected !== null && read !== expected)
+  for (const row of extraSelect === undefined ? [] : source.store.rows(extraSelect)) add(row);
+  await writeBatch();
+  if (expected !== null && readCount !== expected)
     throw new CopyError(
-      `The store has ${expected} rows in ${allOf}, but only ${read} with a parent row: it is damaged. Nothing was copied.`,
+      `The store has ${expected} rows in ${completeTable}, but only ${readCount} with a parent row: it is damaged. Nothing was copied.`,
     );
-  return sum.get();
+  return checksum.result();
 }
 
 /** Compares the rows in the database with the written ones. Rejects with CopyError if they differ. */
-async function assertSame(
+async function assertRowsMatch(
   { options }: CopyContext,
   item: string,
   columns: Columns,
   batches: AsyncIterable<readonly Readonly<Record<string, unknown>>[]>,
-  written: Sum,
+  writtenSum: RowsChecksum,
 ): Promise<void> {
-  const sum = new RowSum(columns);
-  let done = 0;
+  const checksum = new ChecksumBuilder(columns);
+  let readCount = 0;
   for await (const rows of batches) {
     options.signal?.throwIfAborted();
-    for (const row of rows) sum.add(row);
-    done += rows.length;
-    options.onProgress({ phase: 'reading', item, count: done, total: written.rows });
+    for (const row of rows) checksum.add(row);
+    readCount += rows.length;
+    options.onProgress({ phase: 'reading', item, count: readCount, total: writtenSum.rows });
   }
-  const readSum = sum.get();
-  if (readSum.rows !== written.rows || readSum.checksum !== written.checksum)
+  const readBack = checksum.result();
+  if (readBack.rows !== writtenSum.rows || readBack.checksum !== writtenSum.checksum)
     throw new CopyError(
-      `The database has ${readSum.rows} rows of ${item} with the checksum ${readSum.checksum}, but ${written.rows} with the checksum ` +
-        `${written.checksum}. Nothing was copied.`,
+      `The database has ${readBack.rows} rows of ${item} with the checksum ${readBack.checksum}, but ${writtenSum.rows} with the checksum ` +
+        `${writtenSum.checksum}. Nothing was copied.`,
     );
 }
 
 const indexIdsOf = (store: WholeFile): readonly string[] =>
   [...store.rows('SELECT index_id FROM search_index WHERE deleted = 0 ORDER BY seq')].map((row) => String(row.index_id));
 
-/** Writes and verifies all documents of all indexes. */
-async function copyDocuments(copying: CopyContext): Promise<number> {
-  const { source, load, options } = copying;
-  let copiedCount = 0;
+/** Writes and verifies all documents of all indexes. Resolves with their number. */
+async function copyDocuments(context: CopyContext): Promise<number> {
+  const { source, load, options } = context;
+  let documentCount = 0;
   for (const indexId of indexIdsOf(source.store)) {
     const index = source.openIndex(indexId);
     if (!index) continue;
@@ -153,55 +153,55 @@ async function copyDocuments(copying: CopyContext): Promise<number> {
       for (const { name, documents, count } of index.namespaces) {
         const item = `search index ${indexId}, namespace ${JSON.stringify(name)}`;
         const target = await load.namespace(indexId, name);
-        const sum = new RowSum(DOCUMENT);
+        const checksum = new ChecksumBuilder(DOCUMENT);
         let batch: { readonly id: string; readonly content: string; readonly metadata: string | null }[] = [];
-        let [size, done] = [0, 0];
-        const send = async () => {
+        let [size, writtenCount] = [0, 0];
+        const writeBatch = async () => {
           options.signal?.throwIfAborted();
           if (batch.length > 0) await target.add(batch);
-          done += batch.length;
-          options.onProgress({ phase: 'writing', item, count: done, total: count });
+          writtenCount += batch.length;
+          options.onProgress({ phase: 'writing', item, count: writtenCount, total: count });
           [batch, size] = [[], 0];
         };
         for (const row of index.rows(documents)) {
-          const document = targetRow(DOCUMENT, row, copying);
-          sum.add(document);
+          const document = toTargetRow(DOCUMENT, row, context);
+          checksum.add(document);
           const { id, content, metadata } = document;
           batch.push({ id: String(id), content: String(content), metadata: metadata === null ? null : String(metadata) });
           size += sizeOf(document);
-          if (batch.length >= DOCUMENTS_AT_ONCE || size >= SIZE_AT_ONCE) await send();
+          if (batch.length >= DOCUMENTS_AT_ONCE || size >= SIZE_AT_ONCE) await writeBatch();
         }
-        await send();
-        if (done !== count)
+        await writeBatch();
+        if (writtenCount !== count)
           throw new CopyError(
-            `The ${item} contains ${done} documents, but the source store records ${count}. Nothing was copied.`,
+            `The ${item} contains ${writtenCount} documents, but the source store records ${count}. Nothing was copied.`,
           );
-        await assertSame(copying, item, DOCUMENT, target.read(), sum.get());
-        copiedCount += done;
+        await assertRowsMatch(context, item, DOCUMENT, target.read(), checksum.result());
+        documentCount += writtenCount;
       }
     } finally {
       index.close();
     }
   }
-  return copiedCount;
+  return documentCount;
 }
 
-async function copyAll(copying: CopyContext): Promise<CopyReport> {
-  const { source, load } = copying;
+async function copyAll(context: CopyContext): Promise<CopyReport> {
+  const { source, load } = context;
   const tables: CopiedRows[] = [];
   for (const table of COPIED_TABLES) {
-    const written = await writeTable(copying, table);
-    await assertSame(copying, table.table, table.columns, load.read(table.table, table.columns), written);
-    tables.push({ what: table.table, ...written });
+    const writtenSum = await writeTable(context, table);
+    await assertRowsMatch(context, table.table, table.columns, load.read(table.table, table.columns), writtenSum);
+    tables.push({ what: table.table, ...writtenSum });
   }
-  const documents = await copyDocuments(copying);
+  const documents = await copyDocuments(context);
   tables.push({ what: 'documents', rows: documents, checksum: '' });
-  return { source: source.kind, tables, changedTexts: copying.changedTexts };
+  return { source: source.kind, tables, changedTexts: context.changedTexts };
 }
 
 /**
- * Copies the store. Rejects with CopyError, BackupError or StoreOpenError, whose messages are for the operator. Nothing was
- * copied then, unless the message says that the result is unknown.
+ * Copies the store. Rejects with CopyError, BackupError or StoreOpenError, whose messages are for the operator. In that case,
+ * nothing was copied, unless the message states that the result is unknown.
  */
 export async function copyStore(options: CopyOptions): Promise<CopyReport> {
   const { from, to, signal } = options;
@@ -210,7 +210,7 @@ export async function copyStore(options: CopyOptions): Promise<CopyReport> {
     signal?.throwIfAborted();
     const load = await beginFirstLoad(to);
     try {
-      const table = await copyAll({ source, load, options, changedTexts: 0 });
+      const report = await copyAll({ source, load, options, changedTexts: 0 });
       signal?.throwIfAborted();
       await load.commit().catch((error) => {
         throw new CopyError(
@@ -219,7 +219,7 @@ export async function copyStore(options: CopyOptions): Promise<CopyReport> {
           { cause: error },
         );
       });
-      return table;
+      return report;
     } finally {
       await load.close();
     }

@@ -28,20 +28,20 @@ const REPAIR_ITEM = {
   fingerprint: 'text',
 } as const satisfies Columns;
 
-export const REPAIRS: readonly CopiedTable[] = [
+export const REPAIR_TABLES: readonly CopiedTable[] = [
   {
     table: 'repair',
     columns: { instance_id: 'text', ...REPAIR, driver: 'text', driven_until: 'bigint' },
     // Repairs are copied without a driver: the first node that scans takes over active repairs.
     select: `SELECT t.instance_id, ${columnList(REPAIR, 'x')}, NULL AS driver, NULL AS driven_until
       FROM repair x JOIN tenant t ON t.seq = x.tenant`,
-    allOf: 'repair',
+    completeTable: 'repair',
   },
   {
     table: 'repair_item',
     columns: { instance_id: 'text', repair_id: 'text', ...REPAIR_ITEM },
     select: `SELECT t.instance_id, p.repair_id, ${columnList(REPAIR_ITEM, 'x')}
       FROM repair_item x JOIN repair p ON p.seq = x.repair_seq JOIN tenant t ON t.seq = p.tenant`,
-    allOf: 'repair_item',
+    completeTable: 'repair_item',
   },
 ];

@@ -1,4 +1,4 @@
-/** The embedded store to copy: that of a stopped server, or a backup. */
+/** Opens the embedded store to copy: that of a stopped server, or a backup. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { verifyBackup } from '../backup/checking.js';
@@ -8,7 +8,7 @@ import { CopyError } from './copy-error.js';
 
 export interface CopySource {
   readonly store: WholeFile;
-  /** Opens an index; null if it has no documents. */
+  /** Opens a search index. Returns null if it has no documents. */
   openIndex(indexId: string): WholeIndex | null;
   readonly kind: 'stopped-service' | 'back-up';
   close(): void;
@@ -25,10 +25,10 @@ export async function openCopySource(from: string): Promise<CopySource> {
   const file = isDirectory ? join(from, STORE_FILE) : from;
   const store = openWholeStore({ file, unwritten: isBackup });
   if (!store) throw new CopyError(`There is no store at ${file}. Set --from to a data directory, a backup or a store file.`);
-  const search = join(dirname(file), SEARCH_DIRECTORY);
+  const searchDirectory = join(dirname(file), SEARCH_DIRECTORY);
   return {
     store,
-    openIndex: (indexId) => openWholeIndex({ file: join(search, `${indexId}.db`), unwritten: isBackup }),
+    openIndex: (indexId) => openWholeIndex({ file: join(searchDirectory, `${indexId}.db`), unwritten: isBackup }),
     kind: isBackup ? 'back-up' : 'stopped-service',
     close: () => store.close(),
   };

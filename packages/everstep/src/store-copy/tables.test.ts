@@ -40,7 +40,7 @@ test('every table of the embedded store is copied', () => {
   migrate(database, ':memory:');
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   database.close();
-  const copied = new Set(COPIED_TABLES.map(({ allOf }) => allOf));
+  const copied = new Set(COPIED_TABLES.map(({ completeTable }) => completeTable));
   assert.deepEqual(
     tables.map(({ name }) => String(name)).filter((name) => !NOT_COPIED.includes(name) && !copied.has(name)),
     [],

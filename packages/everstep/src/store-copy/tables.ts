@@ -1,64 +1,63 @@
 /**
- * Maps the rows of the embedded store to PostgreSQL; this is the only place that knows both schemas. Ids, JSON and
- * bytes are copied unchanged. Row numbers determine the order in both stores: they are small, and positions that the
- * database assigns later are always larger.
+ * Maps the rows of the embedded store to PostgreSQL; only this file knows both schemas. Ids, JSON and bytes are copied unchanged.
+ * Row numbers become the positions that determine the order. Positions that the database assigns later are always larger.
  */
 import type { Columns } from '../stores/postgres/connection/first-load.js';
 import { COPIED, ENTRY } from '../stores/postgres/dead-letters/dead-letter-writes.js';
 import { SOLE, urlColumns } from '../stores/postgres/runs/run-writes.js';
 import { ATTEMPT, KEPT_EVENT, KEY, PAYLOAD, RUN, STEP, TASK, WAITER } from '../stores/postgres/runs/tables.js';
-import { ACCOUNTS } from './account-tables.js';
+import { ACCOUNT_TABLES } from './account-tables.js';
 import {
   type CopiedTable,
   columnList,
   countTable,
   IS_MESSAGE,
-  OF_RUN,
-  ofInstance,
-  ofRun,
-  runOf,
+  instanceTable,
+  joinRun,
+  RUN_KEY_COLUMNS,
+  runTable,
   type SourceRow,
   unsettledSql,
 } from './copied-table.js';
-import { REPAIRS } from './repair-tables.js';
+import { REPAIR_TABLES } from './repair-tables.js';
 
 interface KnownSettings {
   readonly labels?: readonly string[];
   readonly message?: { readonly urlGroup?: string; readonly scheduleId?: string };
 }
-const settingsOf = ({ settings }: SourceRow) => JSON.parse(String(settings)) as KnownSettings;
-const labelsOf = (row: SourceRow): readonly SourceRow[] =>
-  [...new Set(settingsOf(row).labels ?? [])].map((label) => ({ ...row, label }));
-const withMessageFields = (row: SourceRow): readonly SourceRow[] => {
-  const { message } = settingsOf(row);
+const parseSettings = ({ settings }: SourceRow) => JSON.parse(String(settings)) as KnownSettings;
+const toLabelRows = (row: SourceRow): readonly SourceRow[] =>
+  [...new Set(parseSettings(row).labels ?? [])].map((label) => ({ ...row, label }));
+const toMessageRows = (row: SourceRow): readonly SourceRow[] => {
+  const { message } = parseSettings(row);
   return [{ ...row, url_group: message?.urlGroup ?? null, schedule_id: message?.scheduleId ?? null }];
 };
 
 const COPIED_STEP = { ...STEP, edited: 'boolean', sent: 'text' } as const satisfies Columns;
 
-const RUNS: readonly CopiedTable[] = [
+const RUN_TABLES: readonly CopiedTable[] = [
   {
     table: 'run',
     columns: { ...RUN, place: 'bigint', forked_from_run_key: 'text' },
-    select: `SELECT ${OF_RUN}, r.seq AS place, r.created_at, r.workflow_run_id, r.dialect, r.workflow_url, r.caller_ip, r.flow_key,
+    select: `SELECT ${RUN_KEY_COLUMNS}, r.seq AS place, r.created_at, r.workflow_run_id, r.dialect, r.workflow_url, r.caller_ip, r.flow_key,
       r.invoked_by_run_key, r.forked_from_run_key, ${IS_MESSAGE}, r.queue, r.origin, r.settings
       FROM run r JOIN tenant t ON t.seq = r.tenant ORDER BY r.seq`,
-    allOf: 'run',
-    rowsOf: (row) => withMessageFields(row).map((runRow) => ({ ...runRow, ...urlColumns(String(row.workflow_url)) })),
+    completeTable: 'run',
+    targetRowsOf: (row) => toMessageRows(row).map((runRow) => ({ ...runRow, ...urlColumns(String(row.workflow_url)) })),
   },
   {
     table: 'run_directory',
     columns: { run_key: 'text', instance_id: 'text' },
-    select: `SELECT ${OF_RUN} FROM run r JOIN tenant t ON t.seq = r.tenant ORDER BY r.seq`,
-    allOf: 'run',
+    select: `SELECT ${RUN_KEY_COLUMNS} FROM run r JOIN tenant t ON t.seq = r.tenant ORDER BY r.seq`,
+    completeTable: 'run',
   },
   {
     table: 'run_label',
     columns: { ...KEY, message: 'boolean', label: 'text', place: 'bigint' },
-    select: `SELECT ${OF_RUN}, ${IS_MESSAGE}, r.seq AS place, r.settings
+    select: `SELECT ${RUN_KEY_COLUMNS}, ${IS_MESSAGE}, r.seq AS place, r.settings
       FROM run r JOIN tenant t ON t.seq = r.tenant WHERE json_array_length(r.settings, '$.labels') > 0 ORDER BY r.seq`,
-    allOf: null,
-    rowsOf: labelsOf,
+    completeTable: null,
+    targetRowsOf: toLabelRows,
   },
   {
     table: 'active_run',
@@ -71,11 +70,11 @@ const RUNS: readonly CopiedTable[] = [
       message: 'boolean',
       queue: 'text',
     },
-    select: `SELECT ${OF_RUN}, r.workflow_run_id, r.seq AS place, r.created_at, ${IS_MESSAGE}, r.queue
+    select: `SELECT ${RUN_KEY_COLUMNS}, r.workflow_run_id, r.seq AS place, r.created_at, ${IS_MESSAGE}, r.queue
       FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.status = 'active' ORDER BY r.seq`,
-    allOf: null,
-    // A message has its own id, which needs no check of whether it is free.
-    rowsOf: (row) => [{ ...row, claim: row.message === 1 ? row.run_key : SOLE }],
+    completeTable: null,
+    // The id of a message is always new, so it needs no guard against a second active run.
+    targetRowsOf: (row) => [{ ...row, claim: row.message === 1 ? row.run_key : SOLE }],
   },
   {
     table: 'ended_run',
@@ -91,18 +90,18 @@ const RUNS: readonly CopiedTable[] = [
       became_kind: 'text',
       became_run_key: 'text',
     },
-    select: `SELECT ${OF_RUN}, r.seq AS place, r.created_at, r.completed_at, ${IS_MESSAGE}, r.result, r.error, r.became_kind,
+    select: `SELECT ${RUN_KEY_COLUMNS}, r.seq AS place, r.created_at, r.completed_at, ${IS_MESSAGE}, r.result, r.error, r.became_kind,
       r.became_run_key, CASE WHEN r.dead_letter_seq IS NULL THEN r.status ELSE 'deadLetter' END AS state
       FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.status <> 'active' ORDER BY r.seq`,
-    allOf: null,
+    completeTable: null,
   },
   {
     table: 'failure_function',
     columns: KEY,
-    select: `SELECT ${OF_RUN} FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.failure_function = 1 ORDER BY r.seq`,
-    allOf: null,
+    select: `SELECT ${RUN_KEY_COLUMNS} FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.failure_function = 1 ORDER BY r.seq`,
+    completeTable: null,
   },
-  ofRun('payload', PAYLOAD),
+  runTable('payload', PAYLOAD),
   {
     table: 'step',
     columns: COPIED_STEP,
@@ -110,47 +109,47 @@ const RUNS: readonly CopiedTable[] = [
     select: `SELECT t.instance_id, coalesce(r.key, j.run_key) AS run_key, ${columnList(COPIED_STEP, 'x', ...Object.keys(KEY))}
       FROM step x LEFT JOIN run r ON r.seq = x.run_seq LEFT JOIN staged_journal j ON r.seq IS NULL AND j.run_seq = x.run_seq
       JOIN tenant t ON t.seq = coalesce(r.tenant, j.tenant)`,
-    allOf: 'step',
+    completeTable: 'step',
   },
   {
     table: 'staged_journal',
     columns: { ...KEY, staged_at: 'bigint', gone: 'boolean' },
     select: 'SELECT t.instance_id, j.run_key, 0 AS staged_at, 1 AS gone FROM staged_journal j JOIN tenant t ON t.seq = j.tenant',
-    allOf: 'staged_journal',
+    completeTable: 'staged_journal',
   },
   {
     table: 'task',
     columns: TASK,
-    // Tasks are unclaimed: the node that is started claims due tasks.
-    select: `SELECT ${OF_RUN}, ${columnList(TASK, 'x', ...Object.keys(KEY), 'claimed_by', 'wanted_by')},
-      NULL AS claimed_by, NULL AS wanted_by FROM task x ${runOf('x')}`,
-    allOf: 'task',
+    // Tasks are copied without claims. The first node that starts claims the due tasks.
+    select: `SELECT ${RUN_KEY_COLUMNS}, ${columnList(TASK, 'x', ...Object.keys(KEY), 'claimed_by', 'wanted_by')},
+      NULL AS claimed_by, NULL AS wanted_by FROM task x ${joinRun('x')}`,
+    completeTable: 'task',
   },
-  ofRun('attempt', ATTEMPT, ', x.seq AS place'),
-  ofRun('waiter', WAITER),
-  ofRun('kept_event', KEPT_EVENT, ', x.seq AS place'),
+  runTable('attempt', ATTEMPT, 'x.seq'),
+  runTable('waiter', WAITER),
+  runTable('kept_event', KEPT_EVENT, 'x.seq'),
 ];
 
-const DEAD_LETTERS: readonly CopiedTable[] = [
+const DEAD_LETTER_TABLES: readonly CopiedTable[] = [
   {
     table: 'dead_letter',
     columns: { ...ENTRY, ...COPIED, place: 'bigint', run_created_at: 'bigint' },
-    select: `SELECT ${OF_RUN}, d.dlq_id, d.seq AS place, d.created_at, r.created_at AS run_created_at, d.response_status,
+    select: `SELECT ${RUN_KEY_COLUMNS}, d.dlq_id, d.seq AS place, d.created_at, r.created_at AS run_created_at, d.response_status,
       d.failure_function_state, r.workflow_run_id, r.workflow_url, r.caller_ip, r.flow_key, ${IS_MESSAGE}, r.queue, r.settings,
       d.failed_by, d.rules, d.fingerprint, d.response_headers, d.error, d.response_body
-      FROM dead_letter d ${runOf('d')} ORDER BY d.seq`,
-    allOf: 'dead_letter',
-    rowsOf: withMessageFields,
+      FROM dead_letter d ${joinRun('d')} ORDER BY d.seq`,
+    completeTable: 'dead_letter',
+    targetRowsOf: toMessageRows,
   },
   {
     table: 'dead_letter_label',
     columns: { instance_id: 'text', label: 'text', place: 'bigint', dlq_id: 'text' },
     select: `SELECT t.instance_id, d.dlq_id, d.seq AS place, r.settings
-      FROM dead_letter d ${runOf('d')} WHERE json_array_length(r.settings, '$.labels') > 0 ORDER BY d.seq`,
-    allOf: null,
-    rowsOf: labelsOf,
+      FROM dead_letter d ${joinRun('d')} WHERE json_array_length(r.settings, '$.labels') > 0 ORDER BY d.seq`,
+    completeTable: null,
+    targetRowsOf: toLabelRows,
   },
-  ofInstance('dead_letter_group', {
+  instanceTable('dead_letter_group', {
     fingerprint: 'text',
     kind: 'text',
     rank: 'integer',
@@ -168,19 +167,19 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
     successor: 'text',
     triage: 'text',
   }),
-  ofInstance('dead_letter_group_workflow', { fingerprint: 'text', workflow_url: 'text', entries: 'bigint' }),
-  ofInstance('dead_letter_group_hour', { fingerprint: 'text', hour: 'integer', count: 'bigint' }),
+  instanceTable('dead_letter_group_workflow', { fingerprint: 'text', workflow_url: 'text', entries: 'bigint' }),
+  instanceTable('dead_letter_group_hour', { fingerprint: 'text', hour: 'integer', count: 'bigint' }),
 ];
 
-const CONTROLS: readonly CopiedTable[] = [
+const CONTROL_TABLES: readonly CopiedTable[] = [
   {
     table: 'insight_delta',
     columns: { instance_id: 'text', seq: 'bigint', counts: 'text' },
-    // The database numbers later rows from 1.
+    // Copied rows have negative numbers, because the database numbers later rows from 1.
     select: 'SELECT t.instance_id, -x.seq AS seq, x.counts FROM insight_delta x JOIN tenant t ON t.seq = x.tenant',
-    allOf: 'insight_delta',
+    completeTable: 'insight_delta',
   },
-  ofInstance('insight', {
+  instanceTable('insight', {
     period: 'integer',
     start: 'bigint',
     scope: 'integer',
@@ -192,17 +191,17 @@ const CONTROLS: readonly CopiedTable[] = [
     durations: 'text',
     steps: 'text',
   }),
-  ofInstance('deduplication', { deduplication_id: 'text', run_key: 'text', expires_at: 'bigint' }),
+  instanceTable('deduplication', { deduplication_id: 'text', run_key: 'text', expires_at: 'bigint' }),
   {
     table: 'instance_totals',
     columns: { instance_id: 'text', shard: 'integer', bytes: 'bigint', active_runs: 'bigint' },
     select: 'SELECT t.instance_id, 0 AS shard, x.bytes, x.active_runs FROM instance_totals x JOIN tenant t ON t.seq = x.tenant',
-    allOf: 'instance_totals',
-    furtherRows: `SELECT t.instance_id, s.shard, s.bytes, s.active_runs
+    completeTable: 'instance_totals',
+    extraSelect: `SELECT t.instance_id, s.shard, s.bytes, s.active_runs
       FROM (${unsettledSql('instance_totals', 'x.key ->> 0 AS tenant, x.amounts ->> 0 AS bytes, x.amounts ->> 1 AS active_runs')}) s
       JOIN tenant t ON t.seq = s.tenant`,
   },
-  ofInstance('flow_control', {
+  instanceTable('flow_control', {
     key: 'text',
     parallelism: 'integer',
     rate: 'integer',
@@ -213,7 +212,7 @@ const CONTROLS: readonly CopiedTable[] = [
     window_started_at: 'bigint',
     window_granted: 'bigint',
   }),
-  ofInstance('schedule', {
+  instanceTable('schedule', {
     schedule_id: 'text',
     seq: 'bigint',
     created_at: 'bigint',
@@ -232,16 +231,16 @@ const CONTROLS: readonly CopiedTable[] = [
     forward_headers: 'text',
     body: 'bytea',
   }),
-  ofInstance('destination_hold', { origin: 'text', held_by: 'text', reason: 'text', since: 'bigint' }),
-  ofInstance('instance_settings', { settings: 'text' }),
-  ofInstance('queue', {
+  instanceTable('destination_hold', { origin: 'text', held_by: 'text', reason: 'text', since: 'bigint' }),
+  instanceTable('instance_settings', { settings: 'text' }),
+  instanceTable('queue', {
     name: 'text',
     parallelism: 'integer',
     paused: 'boolean',
     created_at: 'bigint',
     updated_at: 'bigint',
   }),
-  ofInstance('url_group', { name: 'text', created_at: 'bigint', updated_at: 'bigint', endpoints: 'text' }),
+  instanceTable('url_group', { name: 'text', created_at: 'bigint', updated_at: 'bigint', endpoints: 'text' }),
   countTable(
     'usage',
     { instance_id: 'text', month: 'text', account_id: 'text', price: 'double precision', messages: 'bigint' },
@@ -257,12 +256,18 @@ const CONTROLS: readonly CopiedTable[] = [
     table: 'clock_mark',
     columns: { shard: 'integer', latest_time: 'bigint' },
     select: `SELECT 0 AS shard, value AS latest_time FROM counter WHERE name = 'latest_time'`,
-    allOf: null,
+    completeTable: null,
   },
 ];
 
-export const COPIED_TABLES: readonly CopiedTable[] = [...ACCOUNTS, ...CONTROLS, ...RUNS, ...DEAD_LETTERS, ...REPAIRS];
-/** Tables of the database that are filled in another way: those of its nodes and their workers, and of search documents. */
+export const COPIED_TABLES: readonly CopiedTable[] = [
+  ...ACCOUNT_TABLES,
+  ...CONTROL_TABLES,
+  ...RUN_TABLES,
+  ...DEAD_LETTER_TABLES,
+  ...REPAIR_TABLES,
+];
+/** Tables of the database that are not copied from a table: those of its nodes and their workers, and of search documents. */
 export const FILLED_SEPARATELY: readonly string[] = [
   'schema_version',
   'node',

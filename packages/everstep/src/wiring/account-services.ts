@@ -1,4 +1,4 @@
-/** The services about accounts: audit, budget alerts, files with credentials, search indexes, sign-in. */
+/** Creates the services for accounts: the audit log, budget alerts, search indexes, sign-in and the management of accounts. */
 import { BudgetAlerts } from '../accounts/budgets/budget-alerts.js';
 import { createAccountService } from '../accounts/service.js';
 import { LoginLinks } from '../accounts/users/login-links.js';
@@ -20,7 +20,7 @@ import type { Outgoing } from './outgoing.js';
 
 export type AccountReports = ReturnType<typeof createAccountReports>;
 
-/** Creates the reports about accounts that the server sends while it runs. */
+/** Creates what reports on accounts while the server runs: budget alerts and the audit log. */
 export function createAccountReports(
   { config, accounts, store, upkeepClock, now, random, log, node }: Foundation,
   limits: Limits,
@@ -55,7 +55,7 @@ export function createReload(
     if (change.kind === 'everything') budgetAlerts.start();
     await authority.forget(instanceId);
     await (instanceId === null ? limits.forgetEverything() : limits.forget(instanceId));
-    await accessFiles.changedElsewhere(instanceId);
+    await accessFiles.refresh(instanceId);
   };
 }
 
@@ -85,10 +85,10 @@ export async function openSearch(
   });
 }
 
-/** Opens the account services of the management API, and the login. */
+/** Creates the account service of the management API, single sign-on and login links. */
 export async function openAccountServices(
   { config, accounts, now, random, plans, log }: Foundation,
-  { authority, accountChanged }: AccountParts,
+  { authority, notifyAccountChanged }: AccountParts,
   limits: Limits,
   { runtime, outgoing, addresses }: { readonly runtime: Runtime; readonly outgoing: Outgoing; readonly addresses: Addresses },
 ) {
@@ -97,12 +97,12 @@ export async function openAccountServices(
     ...{ accounts, authority, now, random, plans, log },
     async instanceChanged(instanceId) {
       await Promise.all([limits.forget(instanceId), authority.forget(instanceId)]);
-      accountChanged(instanceId);
+      notifyAccountChanged(instanceId);
       runtime.live.changed(instanceId, 'settings');
     },
     async instanceDeleted(instanceId) {
       await Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.deletedInstances.refresh()]);
-      accountChanged(instanceId);
+      notifyAccountChanged(instanceId);
     },
     refusedNow: (instanceId) => limits.refusedNow(instanceId),
     storage: (instanceId) => limits.storage(instanceId),

@@ -1,4 +1,4 @@
-/** Accounts, credentials and limits. */
+/** Opens the accounts, with their credentials and limits. */
 import { recordPrices } from '../accounts/budgets/prices.js';
 import { createLimits } from '../accounts/plans/limits.js';
 import { Refusals } from '../accounts/plans/refusals.js';
@@ -13,17 +13,17 @@ export type Limits = Awaited<ReturnType<typeof openLimits>>['limits'];
 
 /** Opens the accounts of the store, and creates the first ones if it is new. */
 export async function openAccounts({ config, store, accounts, node, cluster, clock, random }: Foundation) {
-  const accountChanged = (instanceId: string): void => cluster?.notify({ kind: 'account', instanceId });
-  const sharing = cluster ? { sharing: { elapsedMs, notifyChanged: accountChanged } } : {};
+  const notifyAccountChanged = (instanceId: string): void => cluster?.notify({ kind: 'account', instanceId });
+  const sharing = cluster ? { sharing: { elapsedMs, notifyChanged: notifyAccountChanged } } : {};
   const authority = await createAuthority({ store, now: machineTime, ...sharing });
   const { dataDir, region, adminEmail } = config;
   const startOptions = { dataDir, region, adminEmail, accounts, authority, clock, random };
   const exclusively: OpenedNode['exclusively'] = (work) => (node ? node.exclusively(work) : work());
-  const started = node ? await startSharedAccounts({ ...startOptions, exclusively }) : await startAccounts(startOptions);
-  return { authority, started, exclusively, accountChanged };
+  const installation = node ? await startSharedAccounts({ ...startOptions, exclusively }) : await startAccounts(startOptions);
+  return { authority, installation, exclusively, notifyAccountChanged };
 }
 
-/** Inputs of the limits that exist only after them. */
+/** Callbacks into parts that are created after the limits. */
 export interface LimitsOptions {
   readonly onSpending: (instanceId: string) => void;
   /** Returns the bytes of the search documents of an account. */
@@ -39,7 +39,7 @@ export async function openLimits(
   await exclusively(() => recordPrices({ accounts, plans, now, random }));
   const limits = await createLimits({
     ...{ accounts, plans, now, refusals, onSpending, documentBytes },
-    // When a virtual clock advances, earlier readings are outdated.
+    // Advancing a virtual clock makes cached readings outdated.
     elapsedMs: virtualClock ? now : elapsedMs,
     maxTimeoutMs: config.maxTimeoutMs,
     ...(node ? { sharedDailyRuns: node.sharedDailyRuns } : {}),

@@ -1,43 +1,44 @@
 /**
- * The addresses of the server. They are final only when it listens, because a port may be chosen then. Nothing reads them
- * before.
+ * The addresses of the server. They are final only when the server listens, because the operating system may choose the port.
+ * Nothing reads them before that.
  */
 import { localUrl } from '../bootstrap/listeners.js';
 import type { Config } from '../config/config.js';
 import type { OwnListener } from '../step-calls/addresses/address-policy.js';
 
 /** Addresses on which the server listens. */
-export interface Listening {
-  /** URL of the runtime API, as this machine reaches it. */
+export interface ListeningAddresses {
+  /** URL at which this machine reaches the runtime API. */
   readonly url: string;
-  /** URL of the management API and the dashboard, as this machine reaches them. */
+  /** URL at which this machine reaches the management API and the dashboard. */
   readonly managementUrl: string;
   readonly listeners: readonly OwnListener[];
 }
 
 export class Addresses {
   private readonly config: Config;
-  private listening: Listening;
+  private current: ListeningAddresses;
 
   constructor(config: Config) {
     this.config = config;
-    this.listening = { url: localUrl(config, config.host, config.port), managementUrl: '', listeners: [] };
+    this.current = { url: localUrl(config, config.host, config.port), managementUrl: '', listeners: [] };
   }
 
   /** Called when the server listens. */
-  set(listening: Listening): void {
-    this.listening = listening;
+  set(current: ListeningAddresses): void {
+    this.current = current;
   }
 
   get listeners(): readonly OwnListener[] {
-    return this.listening.listeners;
+    return this.current.listeners;
   }
 
-  /** URL of the runtime API, as endpoints and clients reach it. */
+  /** URL at which endpoints and clients reach the runtime API. */
   get publicUrl(): string {
-    return this.config.publicUrl ?? this.listening.url;
+    return this.config.publicUrl ?? this.current.url;
   }
+  /** URL at which users reach the dashboard. */
   get dashboardUrl(): string {
-    return this.config.publicUrl ?? this.listening.managementUrl;
+    return this.config.publicUrl ?? this.current.managementUrl;
   }
 }

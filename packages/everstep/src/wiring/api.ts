@@ -17,7 +17,7 @@ import {
 import { UPSTASH_API } from '../http-api/upstash/index.js';
 import type { OwnListener } from '../step-calls/addresses/address-policy.js';
 import { SERVICE_VERSION } from '../step-calls/version.js';
-import type { Addresses, Listening } from './addresses.js';
+import type { Addresses, ListeningAddresses } from './addresses.js';
 import type { Foundation } from './foundation.js';
 import type { Outgoing } from './outgoing.js';
 
@@ -40,19 +40,20 @@ type OwnDependencies = Pick<
   | 'storeRefusal'
 >;
 
-export async function apiDependencies(
+/** Creates the dependencies of the APIs from the parts of the server. */
+export async function createApiDependencies(
   { config, store, log, logLevel, metrics, observer, steadyClock, virtualClock, tls, cluster }: Foundation,
   { slices, replies, pools, clusterWorkers, addressPolicyOf, mailRecipients }: Outgoing,
   addresses: Addresses,
   ownDependencies: OwnDependencies,
 ): Promise<HttpApiDependencies> {
-  const descriptors = connectionLimits();
+  const knownLimits = connectionLimits();
   return {
     ...ownDependencies,
     ...{ store, slices, log, logLevel, observer, version: SERVICE_VERSION, reads: new ReadBudget() },
     refusalDelays: new RefusalDelays(LOOP_TIME, elapsedMs),
     publicUrl: () => addresses.publicUrl,
-    ...(descriptors ? { connectionLimits: descriptors } : {}),
+    ...(knownLimits ? { connectionLimits: knownLimits } : {}),
     workers: { pools, clock: steadyClock, replies, ...(clusterWorkers ? { cluster: clusterWorkers } : {}) },
     ...(metrics && config.metricsToken !== null ? { metrics: { token: config.metricsToken, page: metrics.page } } : {}),
     hasLease: () => cluster?.canStartWork ?? true,
@@ -62,7 +63,7 @@ export async function apiDependencies(
     dialectOperations: UPSTASH_API,
     ...(virtualClock ? { virtualTime: virtualClock } : {}),
     dashboard: await readDashboard(DASHBOARD_DIRECTORY),
-    // Without a region, a host belongs to the region of this installation.
+    // A host name without a region belongs to the region of this installation.
     defaultRegion: config.region,
     trustedProxies: config.trustedProxies,
     queryTokens: config.queryTokens,
@@ -72,13 +73,13 @@ export async function apiDependencies(
   };
 }
 
-export interface StartedServers extends Listening {
+export interface StartedServers extends ListeningAddresses {
   close(): Promise<void>;
 }
 
 /** Starts both APIs on one address or two. Rejects with StartError if an address is not available. */
 export async function serve(config: Config, dependencies: HttpApiDependencies): Promise<StartedServers> {
-  const [runtime, management] = [{ host: config.host, port: config.port }, managementListener(config)];
+  const [runtimeListener, managementApiListener] = [{ host: config.host, port: config.port }, managementListener(config)];
   const apis: HttpApi[] = [];
   const listeners: OwnListener[] = [];
   const close = async () => {
@@ -88,14 +89,19 @@ export async function serve(config: Config, dependencies: HttpApiDependencies): 
     const api = createHttpApi({ ...dependencies, ...(serves ? { serves } : {}) });
     apis.push(api);
     try {
-      const listening = await api.listen({ host, port });
-      listeners.push({ addresses: addressesOf(listening.address), port: listening.port });
-      return localUrl(config, host, listening.port);
+      const boundAddress = await api.listen({ host, port });
+      listeners.push({ addresses: addressesOf(boundAddress.address), port: boundAddress.port });
+      return localUrl(config, host, boundAddress.port);
     } catch (error) {
       await close();
       throw listenError(host, port, error, settings);
     }
   }
-  const url = await listen(management ? 'runtime' : 'both', runtime);
-  return { url, managementUrl: management ? await listen('management', management) : url, listeners, close };
+  const url = await listen(managementApiListener ? 'runtime' : 'both', runtimeListener);
+  return {
+    url,
+    managementUrl: managementApiListener ? await listen('management', managementApiListener) : url,
+    listeners,
+    close,
+  };
 }

@@ -56,14 +56,14 @@ export async function openFoundation(prepared: PreparedStart, options: Foundatio
   const cluster = node?.cluster ?? null;
   const secrets = await openSecrets(openedStore.store.accounts, config);
   const { accounts } = secrets;
-  const unobserved: Store = { ...openedStore.store, accounts };
-  const clocks = await openClocks(unobserved);
+  const plainStore: Store = { ...openedStore.store, accounts };
+  const clocks = await openClocks(plainStore);
   const tracing = createTracing(config.tracing, { clock: clocks.steadyClock, now: clocks.now, log, observer });
   options.closers.add(() => tracing.close());
   return {
     ...{ ...prepared, closers: options.closers },
     ...{ metrics, observer, tracing, openedStore, node, cluster, secrets, accounts },
-    store: metrics ? observeStore(unobserved, observer, elapsedMs) : unobserved,
+    store: metrics ? observeStore(plainStore, observer, elapsedMs) : plainStore,
     random: createSystemRandom(),
     ...clocks,
   };

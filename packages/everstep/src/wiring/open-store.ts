@@ -28,7 +28,7 @@ export interface OpenedDocuments {
   readonly control: ControlChannel | null;
 }
 
-/** An opened store. */
+/** The opened store, its node, and a function that opens the documents of its search indexes. */
 export interface OpenedStore {
   readonly store: Store;
   /** Node of the cluster; null for an embedded store. */
@@ -41,6 +41,7 @@ export interface OpenedStore {
   readonly location: string;
 }
 
+/** Opens an embedded store, and creates it if it is missing. Rejects with StartError. */
 export async function openFile(
   file: string,
   { dataDir, acceptLoss }: Config,
@@ -76,8 +77,8 @@ export async function openFile(
 }
 
 /**
- * Opens a database. Rejects with StoreUnavailableError if it cannot be reached and the server may wait for it. In development
- * mode this is a StartError, because the URL is more likely to be wrong.
+ * Opens a database. Rejects with StoreUnavailableError if it cannot be reached and the server may wait for it. In
+ * development mode, it rejects with StartError instead, because the URL is more likely to be wrong.
  */
 export async function openDatabase(
   url: string,

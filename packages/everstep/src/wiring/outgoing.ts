@@ -20,7 +20,7 @@ import type { Foundation } from './foundation.js';
 
 export type Outgoing = ReturnType<typeof openOutgoing>;
 
-/** Opens the outgoing connections. `ownListeners`: the addresses of this server, which it does not call. */
+/** Creates the senders of requests and messages. `ownListeners` returns the addresses of this server, which `serve` refuses to call. */
 export function openOutgoing(
   base: Foundation,
   { authority }: AccountParts,
@@ -36,7 +36,7 @@ export function openOutgoing(
     allowPorts: config.allowPorts,
     nat64Prefixes: config.nat64Prefixes,
     resolvesNames: config.egressProxy === null,
-    // In dev mode the developer is the operator and may want to call the server itself.
+    // In development, the developer is the operator, may see why an address is refused, and may call the server itself.
     explain: config.mode === 'dev',
     ...(config.mode === 'serve' ? { ownListeners } : {}),
     names: createNameResolver({ source: config.nameSource, owners }),
@@ -50,19 +50,19 @@ export function openOutgoing(
   const outboundOptions = { ...keys, ...(egressProxy ? { egressProxy } : {}), addressPolicyOf, owners, replies, slices };
   const outbound = createOutbound({ ...outboundOptions, now: machineTime, random, log });
   closers.add(() => outbound.close());
-  const proxied = egressProxy && createProxiedFetch({ egressProxy, allow: config.allowAddresses, log });
-  if (proxied) closers.add(() => proxied.close());
+  const proxy = egressProxy && createProxiedFetch({ egressProxy, allow: config.allowAddresses, log });
+  if (proxy) closers.add(() => proxy.close());
 
   const pools = new WorkerPools(steadyClock);
   const clusterWorkers = cluster && new ClusterWorkers({ local: pools, board: cluster, clock: steadyClock, log });
   const workerCaller = new WorkerStepCaller({ pools, otherTransports: outbound, now: machineTime, slices });
-  const mail = new MailSender(workerCaller, { settings: config.mail, now: machineTime, log });
+  const mailSender = new MailSender(workerCaller, { settings: config.mail, now: machineTime, log });
   return {
     ...{ slices, replies, addressPolicyOf, pools, clusterWorkers },
-    mailRecipients: config.mail ? mail : null,
+    mailRecipients: config.mail ? mailSender : null,
     stepCaller: observeCaller(workerCaller, tracing.observer, elapsedMs),
-    messageSender: observeSender(mail, tracing.observer, elapsedMs),
-    /** `fetch` through the egress proxy; absent without one. */
-    proxiedFetch: proxied?.fetch,
+    messageSender: observeSender(mailSender, tracing.observer, elapsedMs),
+    /** `fetch` through the egress proxy; undefined if there is no proxy. */
+    proxiedFetch: proxy?.fetch,
   };
 }

@@ -27,18 +27,18 @@ async function writeDurably(source: AsyncIterable<Uint8Array>, to: string): Prom
   }
 }
 
-/** Encrypts `from` into a backup. */
+/** Encrypts the file `from` and writes it to the backup as `path`. */
 export const encryptInto = (directory: string, path: string, from: string, cipher: BackupCipher): Promise<void> =>
   writeDurably(encryptStream(createReadStream(from), cipher.keyOf(path)), pathInBackup(directory, path, cipher));
 
-/** Copies a file out of a backup. Rejects if it was altered. */
+/** Copies a file out of a backup. Rejects if an encrypted file was altered; other files are not checked. */
 export function copyOut(directory: string, path: string, to: string, cipher: BackupCipher | null): Promise<void> {
   const source = createReadStream(pathInBackup(directory, path, cipher));
   return writeDurably(cipher ? decryptStream(source, cipher.keyOf(path)) : source, to);
 }
 
 /** Compares a file with the manifest. Rejects with BackupError if it does not match. */
-export async function assertSame(directory: string, file: BackedUpFile, cipher: BackupCipher | null): Promise<void> {
+export async function assertMatches(directory: string, file: BackedUpFile, cipher: BackupCipher | null): Promise<void> {
   const { path, bytes, sha256 } = file;
   const target = pathInBackup(directory, path, cipher);
   const fileStat = await stat(target).catch((error) => {

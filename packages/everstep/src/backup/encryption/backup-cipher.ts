@@ -16,7 +16,7 @@ export type BackupSecret =
 
 export interface BackupCipher {
   readonly encryption: Encryption;
-  /** Returns the key of a file in this backup. `path` is as in the manifest. */
+  /** Returns the key of a file in this backup. `path` is its path in the manifest. */
   keyOf(path: string): Uint8Array;
   /** Returns a text that authenticates the manifest. */
   sealOf(text: string): string;
@@ -25,9 +25,9 @@ export interface BackupCipher {
 const derive = (key: Uint8Array, salt: Uint8Array, info: string): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', key, salt, info, KEY_BYTES));
 
-function cipherOf(encryption: Encryption, main: Uint8Array): BackupCipher {
+function cipherOf(encryption: Encryption, inputKey: Uint8Array): BackupCipher {
   const salt = Buffer.from(encryption.salt, 'base64url');
-  const root = derive(main, salt, 'everstep backup');
+  const root = derive(inputKey, salt, 'everstep backup');
   return {
     encryption,
     keyOf: (path) => derive(root, salt, `file ${path}`),
@@ -38,15 +38,16 @@ function cipherOf(encryption: Encryption, main: Uint8Array): BackupCipher {
   };
 }
 
-const stretch = (passphrase: string, salt: Uint8Array): Uint8Array => scryptSync(passphrase, salt, KEY_BYTES, SCRYPT);
+const keyFromPassphrase = (passphrase: string, salt: Uint8Array): Uint8Array => scryptSync(passphrase, salt, KEY_BYTES, SCRYPT);
 
 /** Creates the cipher of a new backup. Each backup has different keys. */
 export function newCipher(secret: BackupSecret): BackupCipher {
   const salt = randomBytes(SALT_BYTES);
-  const text = salt.toString('base64url');
-  if (secret.kind === 'passphrase') return cipherOf({ method: 'passphrase', salt: text }, stretch(secret.passphrase, salt));
+  const saltText = salt.toString('base64url');
+  if (secret.kind === 'passphrase')
+    return cipherOf({ method: 'passphrase', salt: saltText }, keyFromPassphrase(secret.passphrase, salt));
   const [key] = secret.keys;
-  return cipherOf({ method: 'key', keyId: keyIdOf(key), salt: text }, key);
+  return cipherOf({ method: 'key', keyId: keyIdOf(key), salt: saltText }, key);
 }
 
 /** Returns the cipher of an existing backup. Throws BackupError if the secret is missing or of the wrong kind. */
@@ -54,7 +55,7 @@ export function cipherFor(encryption: Encryption, secret: BackupSecret | null): 
   if (encryption.method === 'passphrase') {
     if (secret?.kind !== 'passphrase')
       throw new BackupError('The backup is encrypted with a passphrase. Provide it with --passphrase-file.');
-    return cipherOf(encryption, stretch(secret.passphrase, Buffer.from(encryption.salt, 'base64url')));
+    return cipherOf(encryption, keyFromPassphrase(secret.passphrase, Buffer.from(encryption.salt, 'base64url')));
   }
   const keys = secret?.kind === 'key' ? secret.keys : [];
   const key = keys.find((candidate) => keyIdOf(candidate) === encryption.keyId);
@@ -65,6 +66,7 @@ export function cipherFor(encryption: Encryption, secret: BackupSecret | null): 
   return cipherOf(encryption, key);
 }
 
+/** Compares two seals in constant time. */
 export const isSameSeal = (seal: string, otherSeal: string): boolean => {
   const [sealBytes, otherBytes] = [Buffer.from(seal), Buffer.from(otherSeal)];
   return sealBytes.length === otherBytes.length && timingSafeEqual(sealBytes, otherBytes);

@@ -10,25 +10,25 @@ const CHUNK_BYTES = 64 * 1024;
 const TAG_BYTES = 16;
 const NONCE_BYTES = 12;
 
-function nonceOf(chunk: number, isLast: boolean): Buffer {
+function nonceOf(chunkNumber: number, isLast: boolean): Buffer {
   const nonce = Buffer.alloc(NONCE_BYTES);
-  nonce.writeUIntBE(chunk, NONCE_BYTES - 7, 6);
+  nonce.writeUIntBE(chunkNumber, NONCE_BYTES - 7, 6);
   nonce[NONCE_BYTES - 1] = isLast ? 1 : 0;
   return nonce;
 }
 
-interface Piece {
+interface Chunk {
   readonly bytes: Buffer;
   readonly isLast: boolean;
 }
 
-/** Yields pieces of equal size. The last one may be shorter or empty. */
-async function* piecesOf(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Piece> {
+/** Splits a stream into chunks of equal size. The last chunk may be shorter or empty. */
+async function* chunksOf(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Chunk> {
   let pending = Buffer.alloc(0);
-  for await (const part of source) {
-    pending = pending.length === 0 ? Buffer.from(part) : Buffer.concat([pending, part]);
+  for await (const input of source) {
+    pending = pending.length === 0 ? Buffer.from(input) : Buffer.concat([pending, input]);
     let offset = 0;
-    // A potential last piece waits for the next part.
+    // The bytes at the end may be the last chunk, so they are kept until more data arrives.
     for (; pending.length - offset > size; offset += size)
       yield { bytes: pending.subarray(offset, offset + size), isLast: false };
     pending = pending.subarray(offset);
@@ -38,19 +38,19 @@ async function* piecesOf(source: AsyncIterable<Uint8Array>, size: number): Async
 
 /** Encrypts a stream. `key` has 32 bytes and must be used for this stream only. */
 export async function* encryptStream(source: AsyncIterable<Uint8Array>, key: Uint8Array): AsyncGenerator<Uint8Array> {
-  let chunk = 0;
-  for await (const { bytes, isLast } of piecesOf(source, CHUNK_BYTES)) {
-    const cipher = createCipheriv(ALGORITHM, key, nonceOf(chunk++, isLast), { authTagLength: TAG_BYTES });
+  let chunkNumber = 0;
+  for await (const { bytes, isLast } of chunksOf(source, CHUNK_BYTES)) {
+    const cipher = createCipheriv(ALGORITHM, key, nonceOf(chunkNumber++, isLast), { authTagLength: TAG_BYTES });
     yield Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
   }
 }
 
 /** Decrypts a stream. Throws if it was altered. Chunks that were already yielded are authentic. */
 export async function* decryptStream(source: AsyncIterable<Uint8Array>, key: Uint8Array): AsyncGenerator<Uint8Array> {
-  let chunk = 0;
-  for await (const { bytes, isLast } of piecesOf(source, CHUNK_BYTES + TAG_BYTES)) {
+  let chunkNumber = 0;
+  for await (const { bytes, isLast } of chunksOf(source, CHUNK_BYTES + TAG_BYTES)) {
     if (bytes.length < TAG_BYTES) throw new Error('the encrypted file is truncated');
-    const decipher = createDecipheriv(ALGORITHM, key, nonceOf(chunk++, isLast), { authTagLength: TAG_BYTES });
+    const decipher = createDecipheriv(ALGORITHM, key, nonceOf(chunkNumber++, isLast), { authTagLength: TAG_BYTES });
     decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
     yield Buffer.concat([decipher.update(bytes.subarray(0, bytes.length - TAG_BYTES)), decipher.final()]);
   }

@@ -8,6 +8,7 @@ export interface ClientOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
+/** Adds the options that select the server, and --json. */
 export function withConnection(command: Command): Command {
   return command
     .option('--url <url>', 'URL of the server (or EVERSTEP_URL)')
@@ -17,7 +18,7 @@ export function withConnection(command: Command): Command {
 }
 
 /** Returns the parsed options of a command and a client for the server they select. */
-export async function open<Options extends ClientOptions>(
+export async function openClient<Options extends ClientOptions>(
   command: Command,
   shell: Shell,
 ): Promise<{ readonly client: Client; readonly options: Options }> {

@@ -7,9 +7,9 @@ import { NotFoundError, UsageError } from '../exit-codes.js';
 import { type Cell, json, printable, type Shell, shorten, table } from '../output.js';
 import { openSearch, type SearchConnectionOptions, withNamespace, withSearchConnection } from '../search-connection.js';
 
-const DEFAULT_PAGE = 100;
+const DEFAULT_LIMIT = 100;
 /** Maximum length of content in a table; --json prints all of it. */
-const SHOWN_LENGTH = 100;
+const MAX_SHOWN_LENGTH = 100;
 
 interface ChoiceOptions extends SearchConnectionOptions {
   readonly prefix?: string;
@@ -31,8 +31,8 @@ interface ResetOptions extends SearchConnectionOptions {
   readonly all?: boolean;
 }
 
-const brief = (value: unknown): Cell => (value === undefined ? null : shorten(JSON.stringify(value), SHOWN_LENGTH));
-const cellsOf = ({ id, content, metadata }: StoredDocument): readonly Cell[] => [id, brief(content), brief(metadata)];
+const jsonCell = (value: unknown): Cell => (value === undefined ? null : shorten(JSON.stringify(value), MAX_SHOWN_LENGTH));
+const cellsOf = ({ id, content, metadata }: StoredDocument): readonly Cell[] => [id, jsonCell(content), jsonCell(metadata)];
 const HEAD = ['DOCUMENT', 'CONTENT', 'METADATA'] as const;
 
 function upsertCommand(shell: Shell): Command {
@@ -43,11 +43,11 @@ function upsertCommand(shell: Shell): Command {
       '<documents>',
       'a JSON document, an array of documents, or one document per line: text, @file, or - for standard input',
     );
-  return command.action(async (given: string) => {
-    const wanted = await readDocuments(given);
+  return command.action(async (input: string) => {
+    const newDocuments = await readDocuments(input);
     const { documents, options } = await openSearch(command, shell);
     let upserted = 0;
-    for (const request of requestsOf(wanted)) {
+    for (const request of requestsOf(newDocuments)) {
       try {
         await documents.upsert(request);
       } catch (error) {
@@ -76,13 +76,13 @@ function fetchCommand(shell: Shell): Command {
     const choice = idsOrPrefix(ids, command.opts<ChoiceOptions>());
     if (!choice) throw new UsageError('Give document ids or --prefix.');
     const { documents, options } = await openSearch(command, shell);
-    const found = await documents.fetch(choice);
-    const there = found.filter((document) => document !== null);
-    if (options.json) screen.write(json(found));
-    else if (there.length > 0) screen.write(table(screen, HEAD, there.map(cellsOf)));
-    const missing = ids.filter((_, index) => found[index] === null);
+    const fetched = await documents.fetch(choice);
+    const existing = fetched.filter((document) => document !== null);
+    if (options.json) screen.write(json(fetched));
+    else if (existing.length > 0) screen.write(table(screen, HEAD, existing.map(cellsOf)));
+    const missing = ids.filter((_, index) => fetched[index] === null);
     if (missing.length > 0) throw new NotFoundError(`document not found: ${missing.map(printable).join(', ')}`);
-    if (there.length === 0 && !options.json) screen.write('No matching documents.\n');
+    if (existing.length === 0 && !options.json) screen.write('No matching documents.\n');
   });
 }
 
@@ -94,10 +94,11 @@ function deleteCommand(shell: Shell): Command {
     .option('--prefix <text>', 'prefix of the document ids')
     .option('--filter <filter>', 'filter, such as "year < 1990"');
   return command.action(async (ids: readonly string[]) => {
-    const typed = command.opts<ChoiceOptions>();
-    const named = idsOrPrefix(ids, typed);
-    if (named && typed.filter !== undefined) throw new UsageError('Give only one of document ids, --prefix or --filter.');
-    const choice: DocumentChoice | null = typed.filter === undefined ? named : { filter: typed.filter };
+    const choiceOptions = command.opts<ChoiceOptions>();
+    const documentsById = idsOrPrefix(ids, choiceOptions);
+    if (documentsById && choiceOptions.filter !== undefined)
+      throw new UsageError('Give only one of document ids, --prefix or --filter.');
+    const choice: DocumentChoice | null = choiceOptions.filter === undefined ? documentsById : { filter: choiceOptions.filter };
     if (!choice) throw new UsageError('Give document ids, --prefix or --filter. To delete all documents, use reset.');
     const { documents, options } = await openSearch(command, shell);
     const deleted = await documents.delete(choice);
@@ -109,7 +110,7 @@ function rangeCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withNamespace(new Command('range'))
     .description('List documents in order of their ids, one page at a time.')
-    .option('--limit <documents>', 'maximum number of documents, up to 1000', wholeNumber('--limit', 1), DEFAULT_PAGE)
+    .option('--limit <documents>', 'maximum number of documents, up to 1000', wholeNumber('--limit', 1), DEFAULT_LIMIT)
     .option('--prefix <text>', 'prefix of the document ids')
     .option('--cursor <cursor>', 'cursor printed by the previous page');
   return command.action(async () => {
@@ -137,14 +138,14 @@ function queryCommand(shell: Shell): Command {
   return command.action(async (words: readonly string[]) => {
     const { documents, options } = await openSearch<QueryOptions>(command, shell);
     const { limit, filter } = options;
-    const found = await documents.search({
+    const matches = await documents.search({
       query: words.join(' '),
       ...(limit === undefined ? {} : { topK: limit }),
       ...(filter === undefined ? {} : { filter }),
     });
-    if (options.json) return screen.write(json(found));
-    if (found.length === 0) return screen.write('No matching documents.\n');
-    const rows = found.map((document) => [document.score.toFixed(3), ...cellsOf(document)]);
+    if (options.json) return screen.write(json(matches));
+    if (matches.length === 0) return screen.write('No matching documents.\n');
+    const rows = matches.map((document) => [document.score.toFixed(3), ...cellsOf(document)]);
     screen.write(table(screen, ['SCORE', ...HEAD], rows));
   });
 }

@@ -104,8 +104,8 @@ describe('the demo of npm start', () => {
   });
 
   test('after a kill, the next start continues the unfinished run, prints it until its end, and stops on Ctrl-C', async () => {
-    const written = await readEnvFile(join(directory.path, 'dev.env'));
-    const client = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_TOKEN ?? '' });
+    const serverEnv = await readEnvFile(join(directory.path, 'dev.env'));
+    const client = new Client({ baseUrl: serverEnv.EVERSTEP_URL ?? '', token: serverEnv.EVERSTEP_TOKEN ?? '' });
     const [, workflowUrl = ''] = /triggered (\S+\/order)/.exec(first.stdout) ?? [];
     const order = { orderId: 'killed', customer: 'me@example.com', payWith: 'card', lines: [{ product: 'book', quantity: 1 }] };
     const { workflowRunId } = await client.trigger(workflowUrl, { body: order, retryDelay: '200' });

@@ -7,38 +7,38 @@ import { pageOf } from '../journal-page.js';
 import { duration, type Screen, styled } from '../output.js';
 import { RunStory, type StoryPast } from '../run-story.js';
 import { type ExampleApp, hasExampleApp, startExampleApp } from './example-app.js';
-import { nextSteps, notifyCommand } from './next-steps.js';
+import { notifyCommand, writeNextSteps } from './next-steps.js';
 
 const POLL_INTERVAL_MS = 100;
 const RETRY_DELAY = '400 * (1 + retried)';
-/** Time until the customer of the demo confirms. */
-const THINKING_MS = 2_000;
+/** Time after which the customer of the demo confirms an order. */
+const CONFIRMATION_DELAY_MS = 2_000;
 const CUSTOMER = 'ada@example.com';
 /** Maximum wait for the failure function of the demo. */
 const CALLBACK_TIMEOUT_MS = 10_000;
-/** Maximum number of earlier runs that the demo follows; further ones are only counted. */
-const MAX_FOLLOWED = 5;
-const MAX_COUNTED = 500;
-/** Maximum time to follow all of them, and the longest wait of a run that the demo waits for. */
+/** Maximum number of earlier runs that the demo follows. Further ones are only counted, up to the next limit. */
+const MAX_FOLLOWED_RUNS = 5;
+const MAX_COUNTED_RUNS = 500;
+/** Maximum time to follow earlier runs, and longest wait of a run for which the demo waits too. */
 const FOLLOW_EARLIER_MS = 20_000;
 const MAX_WAIT_MS = 5_000;
 
-export interface DemoService {
+export interface DemoServer {
   readonly url: string;
   readonly credentials: Credentials;
-  /** Start of this process on the server's clock, in Unix ms, before it continued earlier work. */
+  /** Time on the server's clock before it continued earlier work, Unix ms. */
   readonly startedAt: number;
 }
 
 export interface Demo {
-  /** Starts the example app. Called before the server sends deliveries to it. */
+  /** Starts the example app. It is called before the server sends deliveries to the app. */
   start(credentials: Credentials): Promise<void>;
   /** Resolves when the demo has ended; rejects when `signal` aborts or a request fails. */
-  show(service: DemoService, signal: AbortSignal): Promise<void>;
+  show(server: DemoServer, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Returns the demo; null when the example is missing, because it is not part of the published package. */
+/** Returns the demo; null if the example app is missing, as in the published package. */
 export function createDemo(config: Config, screen: Screen): Demo | null {
   if (!hasExampleApp()) return null;
   let app: ExampleApp | null = null;
@@ -46,9 +46,9 @@ export function createDemo(config: Config, screen: Screen): Demo | null {
     async start(credentials) {
       app = await startExampleApp(config.dataDir, credentials);
     },
-    async show(service, signal) {
+    async show(server, signal) {
       if (!app) throw new Error('the example app is not running');
-      await new Show({ config, screen, service, app, signal }).play();
+      await new DemoPlayback({ config, screen, server, app, signal }).play();
     },
     async stop() {
       await app?.stop();
@@ -56,10 +56,10 @@ export function createDemo(config: Config, screen: Screen): Demo | null {
   };
 }
 
-interface Stage {
+interface DemoContext {
   readonly config: Config;
   readonly screen: Screen;
-  readonly service: DemoService;
+  readonly server: DemoServer;
   readonly app: ExampleApp;
   readonly signal: AbortSignal;
 }
@@ -73,14 +73,14 @@ interface DemoOrder {
 interface FollowOptions {
   readonly story?: RunStory;
   readonly past?: StoryPast;
-  /** Returns true when the run need not be followed further. */
+  /** Returns whether the run does not have to be followed further. */
   readonly isEnough?: (journal: RunJournal) => boolean;
 }
 
-/** Returns the event that the run waits for. */
+/** Returns the event that the run waits for, if any. */
 const eventOf = ({ tasks }: RunJournal): string | undefined => tasks.find(({ kind }) => kind === 'wait')?.waitEventId;
 
-/** Returns how long the run stays idle; 0 when it is active. */
+/** Returns the time until the next task of the run is due; 0 if it is due already. */
 function waitMs({ tasks }: RunJournal): number {
   const dueAt = tasks.flatMap((task) => task.dueAt ?? []);
   return dueAt.length === 0 ? 0 : Math.max(0, Math.min(...dueAt) - Date.now());
@@ -94,55 +94,55 @@ function stateOf(journal: RunJournal): string {
   return wait > 0 ? `continues in ${duration(wait)}` : 'is still running';
 }
 
-class Show {
-  private readonly stage: Stage;
+class DemoPlayback {
+  private readonly context: DemoContext;
   private readonly client: Client;
 
-  constructor(stage: Stage) {
-    this.stage = stage;
-    this.client = new Client({ baseUrl: stage.service.url, token: stage.service.credentials.token });
+  constructor(context: DemoContext) {
+    this.context = context;
+    this.client = new Client({ baseUrl: context.server.url, token: context.server.credentials.token });
   }
 
   async play(): Promise<void> {
-    const { app, config, service, screen } = this.stage;
+    const { app, config, server, screen } = this.context;
     await this.showEarlierRuns();
     await this.showOrder();
     await this.showFailureAndResume();
-    const { url, credentials } = service;
-    screen.write(await nextSteps(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: app.url }));
+    const { url, credentials } = server;
+    screen.write(await writeNextSteps(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: app.url }));
   }
 
   private print(text: string): void {
-    this.stage.screen.write(`${text}\n`);
+    this.context.screen.write(`${text}\n`);
   }
 
   private heading(text: string): void {
-    this.print(styled(this.stage.screen, 'bold', text));
+    this.print(styled(this.context.screen, 'bold', text));
   }
 
   private async pauseBetweenPolls(): Promise<void> {
-    await pause(POLL_INTERVAL_MS, undefined, { signal: this.stage.signal });
+    await pause(POLL_INTERVAL_MS, undefined, { signal: this.context.signal });
   }
 
   /** Prints the run and the runs it invokes until it ends or `isEnough`. Resolves with its journal. */
   private async follow(workflowRunId: string, options: FollowOptions = {}): Promise<RunJournal> {
-    const { story = new RunStory(this.stage.screen), past, isEnough = () => false } = options;
+    const { story = new RunStory(this.context.screen), past, isEnough = () => false } = options;
     for (;;) {
       const journal = await this.client.runs.get(workflowRunId);
-      const invoked = await Promise.all(
+      const invokedRuns = await Promise.all(
         (journal.invokedRuns ?? []).map(({ workflowRunId: id, workflowCreatedAt }) =>
           this.client.runs.get(id, { workflowCreatedAt }),
         ),
       );
       const page = pageOf(journal, past === undefined ? {} : { past });
-      story.print(page, ...invoked.map((child) => pageOf(child, { depth: 1, past: page.past })));
+      story.print(page, ...invokedRuns.map((child) => pageOf(child, { depth: 1, past: page.past })));
       if (journal.workflowState !== 'RUN_STARTED' || isEnough(journal)) return journal;
       await this.pauseBetweenPolls();
     }
   }
 
   private async trigger(order: DemoOrder, retries: number) {
-    return this.client.trigger(this.stage.app.workflowUrl, {
+    return this.client.trigger(this.context.app.workflowUrl, {
       body: { ...order, customer: CUSTOMER },
       retries,
       retryDelay: RETRY_DELAY,
@@ -151,28 +151,29 @@ class Show {
   }
 
   private async showEarlierRuns(): Promise<void> {
-    const { startedAt } = this.stage.service;
-    let counted = 0;
+    const { startedAt } = this.context.server;
+    let runCount = 0;
     const unfinished: string[] = [];
     for await (const run of this.client.logs()) {
-      counted++;
-      // A run with little left may have ended by now. An invoked run is printed together with its parent.
-      const wasUnderWay = (run.workflowRunCompletedAt ?? startedAt) >= startedAt;
-      if (wasUnderWay && run.workflowRunOrigin?.kind !== 'invoke') unfinished.push(run.workflowRunId);
-      if (counted === MAX_COUNTED) break;
+      runCount++;
+      // A run that was nearly finished may have ended by now. An invoked run is printed together with its parent.
+      const wasUnfinished = (run.workflowRunCompletedAt ?? startedAt) >= startedAt;
+      if (wasUnfinished && run.workflowRunOrigin?.kind !== 'invoke') unfinished.push(run.workflowRunId);
+      if (runCount === MAX_COUNTED_RUNS) break;
     }
-    if (counted === 0) return;
-    const number = counted === MAX_COUNTED ? `${counted} runs or more` : counted === 1 ? 'One run' : `${counted} runs`;
-    this.print(`${number} from earlier starts ${counted === 1 ? 'is' : 'are'} in the store.\n`);
+    if (runCount === 0) return;
+    const countLabel =
+      runCount === MAX_COUNTED_RUNS ? `${runCount} runs or more` : runCount === 1 ? 'One run' : `${runCount} runs`;
+    this.print(`${countLabel} from earlier starts ${runCount === 1 ? 'is' : 'are'} in the store.\n`);
     if (unfinished.length === 0) return;
-    const them = counted === 1 ? 'It' : unfinished.length === 1 ? 'One of them' : `${unfinished.length} of them`;
+    const unfinishedLabel = runCount === 1 ? 'It' : unfinished.length === 1 ? 'One of them' : `${unfinished.length} of them`;
     this.heading(
-      `${them} had not finished when the server stopped, and ${unfinished.length === 1 ? 'continues' : 'continue'} after the last recorded step.`,
+      `${unfinishedLabel} had not finished when the server stopped, and ${unfinished.length === 1 ? 'continues' : 'continue'} after the last recorded step.`,
     );
     const past = { until: startedAt, text: 'recorded before the server stopped' };
     const until = Date.now() + FOLLOW_EARLIER_MS;
     const isEnough = (journal: RunJournal) => Date.now() > until || waitMs(journal) > MAX_WAIT_MS;
-    for (const workflowRunId of unfinished.slice(0, MAX_FOLLOWED)) {
+    for (const workflowRunId of unfinished.slice(0, MAX_FOLLOWED_RUNS)) {
       this.print(`   ${workflowRunId}`);
       this.printEnd(await this.follow(workflowRunId, { past, isEnough }));
     }
@@ -180,21 +181,23 @@ class Show {
   }
 
   private printEnd(journal: RunJournal): void {
-    const { screen } = this.stage;
+    const { screen } = this.context;
     if (journal.workflowState === 'RUN_STARTED') {
       this.print(`   ${stateOf(journal)}; details: npx everstep runs explain ${journal.workflowRunId}`);
       return;
     }
-    const took = duration((journal.workflowRunCompletedAt ?? journal.workflowCreatedAt) - journal.workflowCreatedAt);
+    const durationText = duration((journal.workflowRunCompletedAt ?? journal.workflowCreatedAt) - journal.workflowCreatedAt);
     if (journal.workflowState === 'RUN_SUCCESS') {
-      this.print(`   ${styled(screen, 'green', 'RUN_SUCCESS')} after ${took}: ${JSON.stringify(journal.result)}`);
+      this.print(`   ${styled(screen, 'green', 'RUN_SUCCESS')} after ${durationText}: ${JSON.stringify(journal.result)}`);
     } else {
-      this.print(`   ${styled(screen, 'red', journal.workflowState)} after ${took}${journal.error ? `: ${journal.error}` : ''}`);
+      this.print(
+        `   ${styled(screen, 'red', journal.workflowState)} after ${durationText}${journal.error ? `: ${journal.error}` : ''}`,
+      );
     }
   }
 
   private async showOrder(): Promise<void> {
-    const { app, screen } = this.stage;
+    const { app, screen } = this.context;
     this.heading('1. An order paid by card. Steps marked ‖ run in parallel. The first request to the card processor fails.');
     const orderId = `card-${Date.now().toString(36)}`;
     const lines = [
@@ -204,22 +207,22 @@ class Show {
     const { workflowRunId } = await this.trigger({ orderId, payWith: 'card', lines }, 3);
     this.print(`   triggered ${app.workflowUrl} as ${workflowRunId}`);
     const story = new RunStory(screen);
-    const waiting = await this.follow(workflowRunId, { story, isEnough: (journal) => eventOf(journal) !== undefined });
-    const eventId = eventOf(waiting);
+    const waitingRun = await this.follow(workflowRunId, { story, isEnough: (journal) => eventOf(journal) !== undefined });
+    const eventId = eventOf(waitingRun);
     if (eventId !== undefined) await this.confirm(eventId);
     this.printEnd(await this.follow(workflowRunId, { story }));
     this.print('');
   }
 
   private async confirm(eventId: string): Promise<void> {
-    await pause(THINKING_MS, undefined, { signal: this.stage.signal });
+    await pause(CONFIRMATION_DELAY_MS, undefined, { signal: this.context.signal });
     this.print('     After two seconds the customer confirms the order with this command (after: export $(npx everstep env)):');
     this.print(`     ${notifyCommand(eventId, CUSTOMER)}`);
     await this.client.notify({ eventId, eventData: { by: CUSTOMER } });
   }
 
   private async showFailureAndResume(): Promise<void> {
-    const { app, signal, screen } = this.stage;
+    const { app, signal, screen } = this.context;
     this.heading('2. An order paid by bank transfer. The payment service of the bank is down.');
     const lines = [{ product: 'book', quantity: 1 }];
     const { workflowRunId } = await this.trigger({ orderId: `bank-${Date.now().toString(36)}`, payWith: 'bank', lines }, 2);
@@ -243,7 +246,7 @@ class Show {
 
   /** Waits for the failure function of the workflow and prints its result. */
   private async showFailureFunction({ dlqId, workflowRunId }: DeadLetterEntry): Promise<void> {
-    const { app, signal } = this.stage;
+    const { app, signal } = this.context;
     const giveUpAt = performance.now() + CALLBACK_TIMEOUT_MS;
     let entry = await this.client.dlq.get(dlqId);
     while (entry.failureFunctionState === 'CALLBACK_INPROGRESS' && performance.now() < giveUpAt) {

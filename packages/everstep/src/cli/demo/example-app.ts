@@ -17,13 +17,13 @@ export interface ExampleApp {
   stop(): Promise<void>;
 }
 
-/** The example is part of the repository, not of the published package. */
+/** Returns whether the example app exists. It is part of the repository, but not of the published package. */
 export const hasExampleApp = (): boolean => existsSync(PROGRAM);
 
-/** Unfinished runs call the app at its port, so a later start takes the same port if it is free. */
+/** Returns the file with the port of the app. A later start uses it again, because unfinished runs call the app there. */
 const portFile = (dataDir: string): string => join(dataDir, 'example-port');
 
-async function rememberedPort(dataDir: string): Promise<number> {
+async function readStoredPort(dataDir: string): Promise<number> {
   const port = Number(await readFile(portFile(dataDir), 'utf8').catch(() => '0'));
   return Number.isInteger(port) && port > 0 && port < 65_536 ? port : 0;
 }
@@ -45,8 +45,8 @@ function launch(port: number, credentials: Credentials): ChildProcess {
   });
 }
 
-/** Resolves with the port; rejects with the app's output when it does not start. */
-function listening(child: ChildProcess): Promise<number> {
+/** Resolves with the port of the app. Rejects with its output if it does not start. */
+function waitForPort(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     let output = '';
     child.stderr?.on('data', (chunk) => {
@@ -67,22 +67,22 @@ function listening(child: ChildProcess): Promise<number> {
 
 async function stopChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
-  await ended;
+  await exited;
   clearTimeout(timer);
 }
 
 /** Starts the example app. Rejects with an Error that explains why the app does not start. */
 export async function startExampleApp(dataDir: string, credentials: Credentials): Promise<ExampleApp> {
-  const wanted = await rememberedPort(dataDir);
-  for (const port of new Set([wanted, 0])) {
+  const storedPort = await readStoredPort(dataDir);
+  for (const port of new Set([storedPort, 0])) {
     const child = launch(port, credentials);
     try {
-      const taken = await listening(child);
-      await writeFile(portFile(dataDir), String(taken));
-      const url = `http://127.0.0.1:${taken}`;
+      const boundPort = await waitForPort(child);
+      await writeFile(portFile(dataDir), String(boundPort));
+      const url = `http://127.0.0.1:${boundPort}`;
       return { url, workflowUrl: `${url}/order`, stop: () => stopChild(child) };
     } catch (error) {
       await stopChild(child);

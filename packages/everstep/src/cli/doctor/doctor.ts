@@ -1,4 +1,4 @@
-/** Examines an installation: its files, store, limits and settings, and the server if it runs. Changes nothing. */
+/** Examines an installation without changing it: its files, store, limits and settings, and the server if it runs. */
 import { X509Certificate } from 'node:crypto';
 import { constants, readFileSync } from 'node:fs';
 import { access, readdir, stat, statfs } from 'node:fs/promises';
@@ -14,19 +14,12 @@ import { SERVICE_VERSION } from '../../step-calls/version.js';
 import { type Finding, findingsOf } from './findings.js';
 import { assessBackups, assessDescriptors, assessDisk, assessFiles, assessMemory, type FileFacts } from './machine-checks.js';
 import { assessSettings } from './risky-settings.js';
-import {
-  assessAddress,
-  assessCertificate,
-  assessServerClock,
-  assessService,
-  assessVersions,
-  versionIn,
-} from './service-checks.js';
-import type { Probe } from './service-probe.js';
+import { assessAddress, assessCertificate, assessServer, assessServerClock, assessVersions, versionIn } from './server-checks.js';
+import type { Probe } from './server-probe.js';
 import { checkDatabase, checkFile, findBackups } from './store-checks.js';
 
 export interface DoctorOptions {
-  /** Directory with backups; null: their age is not checked. */
+  /** Directory with backups; null if their age is not checked. */
   readonly backups: string | null;
   readonly maxBackupAgeMs: number;
   readonly probe: Probe;
@@ -36,7 +29,7 @@ const SECRET_FILES = ['secrets.key', 'control.sock', 'everstep.db', 'everstep.db
 const CGROUP_LIMITS = ['/sys/fs/cgroup/memory.max', '/sys/fs/cgroup/memory/memory.limit_in_bytes'];
 
 /** Returns the text of a system file; null if it does not exist. */
-function systemText(path: string): string | null {
+function readSystemFile(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
   } catch {
@@ -44,32 +37,32 @@ function systemText(path: string): string | null {
   }
 }
 
-/** Memory of the container, or of the machine. */
-function memoryLimit(): number {
-  const limits = CGROUP_LIMITS.map((path) => Number(systemText(path)?.trim() ?? Number.NaN)).filter((bytes) => bytes > 0);
+/** Returns the memory of the container, or of the machine, in bytes. */
+function readMemoryLimit(): number {
+  const limits = CGROUP_LIMITS.map((path) => Number(readSystemFile(path)?.trim() ?? Number.NaN)).filter((bytes) => bytes > 0);
   return Math.min(totalmem(), ...limits);
 }
 
-async function fileFacts(path: string): Promise<FileFacts> {
-  const found = await stat(path).catch(() => null);
-  const wanted = constants.R_OK | constants.W_OK;
+async function readFileFacts(path: string): Promise<FileFacts> {
+  const fileStat = await stat(path).catch(() => null);
+  const accessMode = constants.R_OK | constants.W_OK;
   const isUsable =
-    found !== null &&
-    (await access(path, wanted).then(
+    fileStat !== null &&
+    (await access(path, accessMode).then(
       () => true,
       () => false,
     ));
-  return { path, mode: found?.mode ?? null, isDirectory: found?.isDirectory() ?? false, isUsable };
+  return { path, mode: fileStat?.mode ?? null, isDirectory: fileStat?.isDirectory() ?? false, isUsable };
 }
 
 async function checkFiles({ dataDir, envFile, tls, store }: Config): Promise<readonly Finding[]> {
   if (process.platform === 'win32') return [findingsOf('files').skipped('Windows has no permission bits')];
   const credentials = (await readdir(dataDir).catch(() => [])).filter((name) => /^credentials\..*json$/.test(name));
-  const inDataDir = [...SECRET_FILES, ...credentials, 'search'].map((name) => join(dataDir, name));
-  const elsewhere = [...(envFile === null ? [] : [envFile]), ...(tls ? [tls.key] : [])];
-  const stores = store.kind === 'file' ? [store.file, `${store.file}-wal`, `${store.file}-mark`] : [];
-  const paths = new Set([dataDir, ...inDataDir, ...stores, ...elsewhere]);
-  return assessFiles(await Promise.all([...paths].map(fileFacts)));
+  const dataDirFiles = [...SECRET_FILES, ...credentials, 'search'].map((name) => join(dataDir, name));
+  const otherFiles = [...(envFile === null ? [] : [envFile]), ...(tls ? [tls.key] : [])];
+  const storeFiles = store.kind === 'file' ? [store.file, `${store.file}-wal`, `${store.file}-mark`] : [];
+  const paths = new Set([dataDir, ...dataDirFiles, ...storeFiles, ...otherFiles]);
+  return assessFiles(await Promise.all([...paths].map(readFileFacts)));
 }
 
 async function checkDisk({ dataDir, store }: Config): Promise<Finding> {
@@ -83,34 +76,35 @@ async function checkDisk({ dataDir, store }: Config): Promise<Finding> {
 /** Checks the certificate in the files of this server, and the one that the public URL presents. */
 async function checkTls({ tls, publicUrl }: Config, probe: Probe): Promise<readonly Finding[]> {
   const { problem, skipped } = findingsOf('tls');
-  const found: Finding[] = [];
+  const findings: Finding[] = [];
   if (tls) {
     try {
       const { cert } = await readTlsFiles(tls);
       const { validFrom, validTo } = new X509Certificate(cert);
-      found.push(assessCertificate(tls.cert, { validFrom: Date.parse(validFrom), validTo: Date.parse(validTo) }, Date.now()));
+      findings.push(assessCertificate(tls.cert, { validFrom: Date.parse(validFrom), validTo: Date.parse(validTo) }, Date.now()));
     } catch (error) {
-      found.push(
+      findings.push(
         problem(error instanceof Error ? error.message : String(error), 'Correct the files, then start the server again.'),
       );
     }
   }
   if (publicUrl?.startsWith('https:')) {
-    // Also shows a certificate that is not trusted.
-    const reply = await probe(`${publicUrl}/health`, { verifies: false });
-    if (reply.kind === 'replied' && reply.certificate) found.push(assessCertificate(publicUrl, reply.certificate, Date.now()));
+    // A certificate that is not trusted is also checked.
+    const reply = await probe(`${publicUrl}/health`, { verifiesCertificate: false });
+    if (reply.kind === 'replied' && reply.certificate) findings.push(assessCertificate(publicUrl, reply.certificate, Date.now()));
   }
-  return found.length > 0 ? found : [skipped('neither the server nor the public URL uses TLS')];
+  return findings.length > 0 ? findings : [skipped('neither the server nor the public URL uses TLS')];
 }
 
 async function checkAddresses(config: Config, version: string | null, probe: Probe): Promise<readonly Finding[]> {
-  const named = [
+  const publicUrls = [
     ['EVERSTEP_PUBLIC_URL', config.publicUrl],
     ['EVERSTEP_NODE_URL', config.nodeUrl],
   ] as const;
-  const found: Finding[] = [];
-  for (const [name, url] of named) if (url !== null) found.push(assessAddress(name, url, await probe(`${url}/health`), version));
-  if (found.length > 0) return found;
+  const findings: Finding[] = [];
+  for (const [name, url] of publicUrls)
+    if (url !== null) findings.push(assessAddress(name, url, await probe(`${url}/health`), version));
+  if (findings.length > 0) return findings;
   return [
     findingsOf('addresses').warning(
       'EVERSTEP_PUBLIC_URL is not set: webhook URLs and links contain the address of this machine',
@@ -122,28 +116,30 @@ async function checkAddresses(config: Config, version: string | null, probe: Pro
 /** Returns the findings of all checks. Never rejects: a check that fails is reported as a finding. */
 export async function examine(config: Config, { backups, maxBackupAgeMs, probe }: DoctorOptions): Promise<readonly Finding[]> {
   const { dataDir, store } = config;
-  const stored = await readCredentials(dataDir).catch(() => null);
-  const url = stored?.url ?? localUrl(config, config.host, config.port);
-  const [health, ready] = await Promise.all(['/health', '/ready'].map((path) => probe(`${url}${path}`, { verifies: false })));
+  const credentials = await readCredentials(dataDir).catch(() => null);
+  const url = credentials?.url ?? localUrl(config, config.host, config.port);
+  const [health, ready] = await Promise.all(
+    ['/health', '/ready'].map((path) => probe(`${url}${path}`, { verifiesCertificate: false })),
+  );
   if (!health || !ready) throw new RangeError('two requests have two results');
   const version = versionIn(health);
   const isPostgres = store.kind === 'postgres';
-  const clock = version === null ? null : assessServerClock(url, health);
-  const inspected = isPostgres ? await checkDatabase(store.url) : checkFile(store.file, dataDir, version !== null);
-  const found = backups === null ? null : await findBackups(backups);
-  const limits = systemText('/proc/self/limits');
+  const clockFinding = version === null ? null : assessServerClock(url, health);
+  const storeFindings = isPostgres ? await checkDatabase(store.url) : checkFile(store.file, dataDir, version !== null);
+  const backupFacts = backups === null ? null : await findBackups(backups);
+  const limits = readSystemFile('/proc/self/limits');
   return [
-    assessService(url, health, ready),
+    assessServer(url, health, ready),
     assessVersions(SERVICE_VERSION, version),
-    ...inspected,
+    ...storeFindings,
     await checkDisk(config),
     ...(await checkFiles(config)),
-    assessBackups(found, { now: Date.now(), maxAgeMs: maxBackupAgeMs, isPostgres }),
-    ...(clock ? [clock] : []),
+    assessBackups(backupFacts, { now: Date.now(), maxAgeMs: maxBackupAgeMs, isPostgres }),
+    ...(clockFinding ? [clockFinding] : []),
     ...(await checkTls(config, probe)),
     ...(await checkAddresses(config, version, probe)),
     ...assessSettings(config),
     assessDescriptors(limits === null ? null : descriptorLimitIn(limits)),
-    assessMemory({ limitBytes: memoryLimit(), heapBytes: getHeapStatistics().heap_size_limit }),
+    assessMemory({ limitBytes: readMemoryLimit(), heapBytes: getHeapStatistics().heap_size_limit }),
   ];
 }

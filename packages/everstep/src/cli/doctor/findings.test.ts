@@ -1,19 +1,19 @@
-/** Every judgment of `everstep doctor`, from facts. */
+/** The findings that `everstep doctor` derives from facts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseConfig } from '../../config/config.js';
 import type { Finding } from './findings.js';
-import { assessBackups, assessDescriptors, assessDisk, assessFiles, assessMemory, size } from './machine-checks.js';
+import { assessBackups, assessDescriptors, assessDisk, assessFiles, assessMemory, formatBytes } from './machine-checks.js';
 import { assessSettings } from './risky-settings.js';
 import {
   assessAddress,
   assessCertificate,
   assessClock,
+  assessServer,
   assessServerClock,
-  assessService,
   assessVersions,
-} from './service-checks.js';
-import type { NoReply, Reply } from './service-probe.js';
+} from './server-checks.js';
+import type { NoReply, Reply } from './server-probe.js';
 import { assessDatabase } from './store-checks.js';
 
 const NOW = Date.UTC(2026, 10, 23);
@@ -34,7 +34,7 @@ test('a nearly full disk is a problem, and too little space for a copy of the st
   says(assessDisk({ ...disk, freeBytes: 4 * GIB }), 'problem', /free/);
   says(assessDisk({ ...disk, freeBytes: 2 ** 27, totalBytes: 2 ** 28 }), 'problem', /free/);
   says(assessDisk({ ...disk, storeBytes: 60 * GIB }), 'warning', /less than the store/);
-  assert.equal(size(512), '512 B');
+  assert.equal(formatBytes(512), '512 B');
 });
 
 test('files that other users can access, or that this user cannot use, are problems', () => {
@@ -69,23 +69,23 @@ test('few file descriptors and a heap larger than the memory are warnings', () =
 });
 
 const reply = (changes: Partial<Reply> = {}): Reply => ({
-  ...{ kind: 'replied', status: 200, body: { status: 'ok', version: '1.0.0' }, date: NOW, at: NOW + 500, roundTripMs: 0 },
+  ...{ kind: 'replied', status: 200, body: { status: 'ok', version: '1.0.0' }, date: NOW, receivedAt: NOW + 500, roundTripMs: 0 },
   ...{ certificate: null, ...changes },
 });
 const failed: NoReply = { kind: 'failed', error: 'ECONNREFUSED' };
 
 test('a server that does not run is a warning; a server that is not ready, or another program, is a problem', () => {
   const at = 'http://127.0.0.1:8080';
-  says(assessService(at, reply(), reply()), 'ok', /is running and ready/);
-  says(assessService(at, failed, failed), 'warning', /no server responds .*ECONNREFUSED/);
-  says(assessService(at, reply({ status: 404 }), reply()), 'problem', /another program/);
+  says(assessServer(at, reply(), reply()), 'ok', /is running and ready/);
+  says(assessServer(at, failed, failed), 'warning', /no server responds .*ECONNREFUSED/);
+  says(assessServer(at, reply({ status: 404 }), reply()), 'problem', /another program/);
   const body = { error: 'the store refuses writes: disk full', reason: 'store-unavailable' };
   says(
-    assessService(at, reply(), reply({ status: 503, body })),
+    assessServer(at, reply(), reply({ status: 503, body })),
     'problem',
     /not ready: store-unavailable \(the store refuses writes/,
   );
-  says(assessService(at, reply(), failed), 'problem', /not ready: ECONNREFUSED/);
+  says(assessServer(at, reply(), failed), 'problem', /not ready: ECONNREFUSED/);
 });
 
 test('a command of another version is a warning', () => {
@@ -100,8 +100,8 @@ test('the uncertainty of a clock reading is not counted as skew', () => {
   says(assessClock('x', -5_000, 0), 'warning', /5\.0 s behind the clock of this machine/);
   says(assessClock('x', 60_000, 0), 'problem', /ahead of/);
   // The header is rounded down to a second.
-  assert.equal(assessServerClock('u', reply({ at: NOW + 999 }))?.status, 'ok');
-  assert.equal(assessServerClock('u', reply({ at: NOW + 10_000 }))?.status, 'warning');
+  assert.equal(assessServerClock('u', reply({ receivedAt: NOW + 999 }))?.status, 'ok');
+  assert.equal(assessServerClock('u', reply({ receivedAt: NOW + 10_000 }))?.status, 'warning');
   assert.equal(assessServerClock('u', reply({ date: null })), null);
   assert.equal(assessServerClock('u', failed), null);
 });

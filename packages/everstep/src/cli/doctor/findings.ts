@@ -17,20 +17,25 @@ export type CheckName =
 
 export interface Finding {
   readonly check: CheckName;
-  /** `skipped`: it could not be checked, or does not apply. */
+  /** `skipped` means that the check was not possible or does not apply. */
   readonly status: 'ok' | 'warning' | 'problem' | 'skipped';
   readonly message: string;
-  /** What to do; null if nothing. */
+  /** What the operator should do; null if nothing. */
   readonly fix: string | null;
 }
 
-type Make = (message: string, fix: string) => Finding;
-type MakeDone = (message: string) => Finding;
+type CreateWithFix = (message: string, fix: string) => Finding;
+type CreateWithoutFix = (message: string) => Finding;
 
-/** Returns functions that make the findings of one check. */
+/** Returns functions that create the findings of one check. */
 export const findingsOf = (
   check: CheckName,
-): { readonly ok: MakeDone; readonly skipped: MakeDone; readonly warning: Make; readonly problem: Make } => ({
+): {
+  readonly ok: CreateWithoutFix;
+  readonly skipped: CreateWithoutFix;
+  readonly warning: CreateWithFix;
+  readonly problem: CreateWithFix;
+} => ({
   ok: (message) => ({ check, status: 'ok', message, fix: null }),
   skipped: (message) => ({ check, status: 'skipped', message, fix: null }),
   warning: (message, fix) => ({ check, status: 'warning', message, fix }),

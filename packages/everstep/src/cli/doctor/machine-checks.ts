@@ -1,4 +1,4 @@
-/** Assesses what `everstep doctor` finds on the machine: disk, files, backups, limits. Pure functions. */
+/** Assesses what `everstep doctor` finds on the machine: disk, files, backups and limits. These functions are pure. */
 import { connectionLimitsFor } from '../../config/connection-limits.js';
 import { LIMITS } from '../../config/limits.js';
 import { duration } from '../output.js';
@@ -11,12 +11,12 @@ const LOW_FREE_SHARE = 0.15;
 /** Minimum number of file descriptors. With fewer, a few hundred clients and apps would use them up. */
 const ENOUGH_DESCRIPTORS = 4_096;
 const MIN_MEMORY_BYTES = 512 * MIB;
-/** Code, stack, page cache of the store, connections. */
+/** Memory for code, stack, connections and the page cache of the store. */
 const BASE_BYTES = 160 * MIB;
 const HEAP_SHARE = 0.6;
 
 /** Returns a human-readable size: `1.5 GiB`. */
-export function size(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let [value, unit] = [bytes, 0];
   while (value >= 1024 && unit < units.length - 1) [value, unit] = [value / 1024, unit + 1];
@@ -33,13 +33,13 @@ export interface DiskFacts {
 
 export function assessDisk({ path, freeBytes, totalBytes, storeBytes }: DiskFacts): Finding {
   const { ok, warning, problem } = findingsOf('disk');
-  const free = `${size(freeBytes)} of ${size(totalBytes)} are free on the disk of ${path}`;
+  const free = `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)} are free on the disk of ${path}`;
   const fix = 'Free space, enlarge the disk, or shorten the retention of runs. A full disk stops all deliveries.';
   if (freeBytes < MIN_FREE_BYTES || freeBytes < totalBytes * MIN_FREE_SHARE) return problem(free, fix);
   if (freeBytes < totalBytes * LOW_FREE_SHARE) return warning(free, fix);
   if (freeBytes < storeBytes)
     return warning(
-      `${free}, less than the store (${size(storeBytes)})`,
+      `${free}, less than the store (${formatBytes(storeBytes)})`,
       'everstep verify needs a copy of the store. Free space.',
     );
   return ok(free);
@@ -50,16 +50,16 @@ export interface FileFacts {
   /** Permission bits; null if the file does not exist. */
   readonly mode: number | null;
   readonly isDirectory: boolean;
-  /** Whether the current user can read it, and write it if the server does. */
+  /** Whether the current user can read and write it. */
   readonly isUsable: boolean;
 }
 
 const GROUP_AND_OTHERS_MODE = 0o077;
 
-/** All files contain secrets or payloads, so only their owner may use them. */
+/** Assesses the permissions of files with secrets or payloads, which only their owner may use. */
 export function assessFiles(files: readonly FileFacts[]): readonly Finding[] {
   const { ok, problem } = findingsOf('files');
-  const found = files.flatMap(({ path, mode, isDirectory, isUsable }): readonly Finding[] => {
+  const problems = files.flatMap(({ path, mode, isDirectory, isUsable }): readonly Finding[] => {
     if (mode === null) return [];
     if (!isUsable)
       return [
@@ -69,11 +69,11 @@ export function assessFiles(files: readonly FileFacts[]): readonly Finding[] {
         ),
       ];
     if ((mode & GROUP_AND_OTHERS_MODE) === 0) return [];
-    const shown = (mode & 0o777).toString(8).padStart(3, '0');
-    return [problem(`other users can access ${path} (mode ${shown})`, `chmod ${isDirectory ? '700' : '600'} ${path}`)];
+    const modeText = (mode & 0o777).toString(8).padStart(3, '0');
+    return [problem(`other users can access ${path} (mode ${modeText})`, `chmod ${isDirectory ? '700' : '600'} ${path}`)];
   });
-  const checked = files.filter(({ mode }) => mode !== null).length;
-  return found.length > 0 ? found : [ok(`${checked} files and directories are private`)];
+  const existingCount = files.filter(({ mode }) => mode !== null).length;
+  return problems.length > 0 ? problems : [ok(`${existingCount} files and directories are private`)];
 }
 
 export interface BackupFacts {
@@ -100,7 +100,7 @@ export function assessBackups(
   return problem(`${text} (allowed: ${duration(maxAgeMs)})`, 'Make a backup now, and find out why the scheduled ones fail.');
 }
 
-/** Assesses the limit of open files. `limit`: file descriptors of a process; null if unknown or unlimited. */
+/** Assesses the limit of open files of a process. `limit` is null if it is unknown or unlimited. */
 export function assessDescriptors(limit: number | null): Finding {
   const { ok, skipped, warning } = findingsOf('descriptors');
   if (limit === null) return skipped('the limit of open files is unknown here, or there is none');
@@ -118,14 +118,14 @@ export interface MemoryFacts {
 
 export function assessMemory({ limitBytes, heapBytes }: MemoryFacts): Finding {
   const { ok, warning, problem } = findingsOf('memory');
-  const text = `memory ${size(limitBytes)}, maximum heap ${size(heapBytes)}`;
+  const text = `memory ${formatBytes(limitBytes)}, maximum heap ${formatBytes(heapBytes)}`;
   if (limitBytes < MIN_MEMORY_BYTES)
-    return problem(text, `Give the server at least ${size(MIN_MEMORY_BYTES)}; see docs/operations/scaling.md.`);
+    return problem(text, `Give the server at least ${formatBytes(MIN_MEMORY_BYTES)}; see docs/operations/scaling.md.`);
   const buffers = LIMITS.maxReplyBytesInMemory;
   if (heapBytes + buffers + BASE_BYTES <= limitBytes) return ok(text);
-  const fitting = Math.floor((limitBytes * HEAP_SHARE) / MIB);
+  const heapMib = Math.floor((limitBytes * HEAP_SHARE) / MIB);
   return warning(
-    `${text}, and up to ${size(buffers)} for responses of apps: together more than the memory`,
-    `Set NODE_OPTIONS=--max-old-space-size=${fitting} for the server, or give it more memory. Otherwise the system may kill it under load.`,
+    `${text}, and up to ${formatBytes(buffers)} for responses of apps: together more than the memory`,
+    `Set NODE_OPTIONS=--max-old-space-size=${heapMib} for the server, or give it more memory. Otherwise the system may kill it under load.`,
   );
 }

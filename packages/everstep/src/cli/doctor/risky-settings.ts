@@ -6,7 +6,7 @@ import { type Finding, findingsOf } from './findings.js';
 
 const SHORT_LEASE_MS = 5_000;
 
-/** An IPv4 range of /8 or larger, or an IPv6 range of /32 or larger. */
+/** Matches an IPv4 range of /8 or larger, or an IPv6 range of /32 or larger. */
 const WIDE_RANGE = /^[\d.]+\/[0-8]$|:[\da-f:]*\/([0-9]|[12]\d|3[0-2])$/i;
 
 const isLoopback = (host: string): boolean =>
@@ -78,7 +78,7 @@ function risksOf(config: Config): readonly Risk[] {
 
 export function assessSettings(config: Config): readonly Finding[] {
   const { ok, warning } = findingsOf('settings');
-  const found = risksOf(config).filter(({ applies }) => applies);
-  if (found.length === 0) return [ok('no risky settings found')];
-  return found.map(({ message, fix }) => warning(message, fix));
+  const risks = risksOf(config).filter(({ applies }) => applies);
+  if (risks.length === 0) return [ok('no risky settings found')];
+  return risks.map(({ message, fix }) => warning(message, fix));
 }

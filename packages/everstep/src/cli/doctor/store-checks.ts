@@ -1,4 +1,4 @@
-/** Examines the store and its backups. Changes nothing. */
+/** Examines the store and its backups without changing them. */
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readManifest } from '../../backup/contents.js';
@@ -8,7 +8,7 @@ import { StoreOpenError } from '../../stores/sqlite/connection/connection.js';
 import { inspectQuickly } from '../../stores/sqlite/connection/store-at-rest.js';
 import { type Finding, findingsOf } from './findings.js';
 import type { BackupFacts } from './machine-checks.js';
-import { assessClock } from './service-checks.js';
+import { assessClock } from './server-checks.js';
 
 const { ok, skipped, warning, problem } = findingsOf('store');
 const SLOW_DATABASE_MS = 100;
@@ -29,17 +29,17 @@ function assessSchema(schema: number, currentSchema: number): Finding | null {
   return null;
 }
 
-/** Checks an embedded store. `isRunning`: a server has it open, and reports its state itself. */
+/** Checks an embedded store. A store that a running server has open is not examined. */
 export function checkFile(storeFile: string, dataDir: string, isRunning: boolean): readonly Finding[] {
   if (isRunning) return [ok('the server has the store open; everstep verify checks all of it')];
   try {
-    const belongings = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
-    const found = inspectQuickly(storeFile, belongings);
-    if (!found) return [skipped(`there is no store at ${storeFile} yet`)];
-    const doubts = found.doubts.map(({ event }) => warning(event, 'See "Damaged files" in docs/operations/durability.md.'));
-    const schema = assessSchema(found.schema, found.currentSchema);
-    const all = schema ? [...doubts, schema] : doubts;
-    return all.length > 0 ? all : [ok(`the store ${storeFile} opens; everstep verify checks all of it`)];
+    const companionFiles = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
+    const inspection = inspectQuickly(storeFile, companionFiles);
+    if (!inspection) return [skipped(`there is no store at ${storeFile} yet`)];
+    const doubts = inspection.doubts.map(({ event }) => warning(event, 'See "Damaged files" in docs/operations/durability.md.'));
+    const schema = assessSchema(inspection.schema, inspection.currentSchema);
+    const findings = schema ? [...doubts, schema] : doubts;
+    return findings.length > 0 ? findings : [ok(`the store ${storeFile} opens; everstep verify checks all of it`)];
   } catch (error) {
     if (error instanceof StoreOpenError && error.code === 'in-use')
       return [
@@ -54,10 +54,10 @@ export function checkFile(storeFile: string, dataDir: string, isRunning: boolean
   }
 }
 
-/** Assesses a PostgreSQL store. `now`: time of this machine in Unix ms when the facts were read. */
+/** Assesses a PostgreSQL store. `now` is the time of this machine when the facts were read, Unix ms. */
 export function assessDatabase(facts: DatabaseExamination, now: number): readonly Finding[] {
   const { version, hasFsync, roundTripMs, schema, currentSchema } = facts;
-  const found: (Finding | null)[] = [
+  const possibleFindings: (Finding | null)[] = [
     schema === 0
       ? skipped('the database has no Everstep schema yet; the first start creates it')
       : assessSchema(schema, currentSchema),
@@ -71,7 +71,7 @@ export function assessDatabase(facts: DatabaseExamination, now: number): readonl
           'Run the server in the region of its database: each step waits for several round trips.',
         ),
   ];
-  const findings = found.filter((finding) => finding !== null);
+  const findings = possibleFindings.filter((finding) => finding !== null);
   const clock = assessClock('the database', facts.now - (now - roundTripMs / 2), roundTripMs / 2);
   return [
     ...(findings.length > 0 ? findings : [ok(`PostgreSQL ${version} responds within ${Math.ceil(roundTripMs)} ms`)]),

@@ -14,13 +14,13 @@ export interface CliHarnessKeys {
 export class CliHarness {
   readonly directory: TestDirectory;
   /** Content of the env file: URL, tokens and keys. */
-  readonly written: Readonly<Record<string, string>>;
+  readonly serverEnv: Readonly<Record<string, string>>;
   readonly appUrl: string;
   private readonly app: Server;
 
-  private constructor(directory: TestDirectory, written: Readonly<Record<string, string>>, app: Server) {
+  private constructor(directory: TestDirectory, serverEnv: Readonly<Record<string, string>>, app: Server) {
     this.directory = directory;
-    this.written = written;
+    this.serverEnv = serverEnv;
     this.app = app;
     this.appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
   }
@@ -32,15 +32,15 @@ export class CliHarness {
   ): Promise<CliHarness> {
     const directory = await testDirectory();
     const envFile = join(directory.path, 'service.env');
-    const service = new SpawnedCli(['dev', '--no-demo', '--port', '0', '--write-env-file', envFile, ...flags], {
+    const server = new SpawnedCli(['dev', '--no-demo', '--port', '0', '--write-env-file', envFile, ...flags], {
       cwd: directory.path,
     });
-    await service.printed(/is listening on/);
-    const written = await readEnvFile(envFile);
-    const { EVERSTEP_CURRENT_SIGNING_KEY: current = '', EVERSTEP_NEXT_SIGNING_KEY: next = '' } = written;
+    await server.printed(/is listening on/);
+    const serverEnv = await readEnvFile(envFile);
+    const { EVERSTEP_CURRENT_SIGNING_KEY: current = '', EVERSTEP_NEXT_SIGNING_KEY: next = '' } = serverEnv;
     const app = createServer(makeApp({ current, next }));
     await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-    return new CliHarness(directory, written, app);
+    return new CliHarness(directory, serverEnv, app);
   }
 
   async close(): Promise<void> {
@@ -56,7 +56,7 @@ export class CliHarness {
   }
 
   async everstep(...args: readonly string[]): Promise<EndedProcess> {
-    const { EVERSTEP_URL = '', EVERSTEP_TOKEN = '' } = this.written;
+    const { EVERSTEP_URL = '', EVERSTEP_TOKEN = '' } = this.serverEnv;
     return this.runIn({ EVERSTEP_URL, EVERSTEP_TOKEN }, args);
   }
 

@@ -2,7 +2,7 @@
 import { runCli } from '../program.js';
 import type { EndedProcess } from './spawned-cli.js';
 
-/** Runs a command until it ends. It sees no environment variables but those in `env`. */
+/** Runs a command until it ends. It sees only the environment variables in `env`. */
 export async function runInProcess(
   args: readonly string[],
   { cwd, env = {} }: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
@@ -14,7 +14,7 @@ export async function runInProcess(
       write: (text) => {
         stdout += text;
       },
-      colors: false,
+      hasColors: false,
       isTerminal: false,
     },
     printError: (text) => {

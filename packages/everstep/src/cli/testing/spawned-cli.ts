@@ -21,15 +21,15 @@ export interface EndedProcess {
  * Returns the environment without settings of Everstep or Node, so that a developer's settings do not change a test. Variables
  * that speed up process starts in a test run are kept; see `scripts/tests/start-up/`.
  */
-export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_') && name !== 'NODE_OPTIONS');
+export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_') && name !== 'NODE_OPTIONS');
   const preload = process.env.NODE_OPTIONS?.match(PRELOAD)?.[0];
-  return { ...Object.fromEntries(kept), ...(preload === undefined ? {} : { NODE_OPTIONS: preload }), ...more };
+  return { ...Object.fromEntries(inherited), ...(preload === undefined ? {} : { NODE_OPTIONS: preload }), ...extra };
 }
 
 const running = new Set<SpawnedCli>();
 
-/** Ends processes that failed tests left running; they would keep the test process alive. */
+/** Kills the processes that failed tests left running, which would keep the test process alive. */
 export async function endAll(): Promise<void> {
   await Promise.all([...running].map((cli) => cli.end('SIGKILL')));
 }
@@ -39,7 +39,7 @@ export class SpawnedCli {
   readonly ended: Promise<EndedProcess>;
   stdout = '';
   stderr = '';
-  private isOver = false;
+  private hasEnded = false;
 
   constructor(args: readonly string[], options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> }) {
     this.child = spawn(process.execPath, [BIN, ...args], {
@@ -56,7 +56,7 @@ export class SpawnedCli {
     running.add(this);
     this.ended = new Promise((resolve) => {
       this.child.once('close', (code) => {
-        this.isOver = true;
+        this.hasEnded = true;
         running.delete(this);
         resolve({ code, stdout: this.stdout, stderr: this.stderr });
       });
@@ -69,7 +69,7 @@ export class SpawnedCli {
     for (;;) {
       const match = pattern.exec(this.stdout);
       if (match) return match;
-      if (this.isOver || performance.now() > giveUpAt) {
+      if (this.hasEnded || performance.now() > giveUpAt) {
         throw new Error(`${pattern} was not printed.\nstdout:\n${this.stdout}\nstderr:\n${this.stderr}`);
       }
       await pause(POLL_INTERVAL_MS);

@@ -2,17 +2,17 @@
 import type { Setting } from '../setting.js';
 import { MAIL_ADDRESS } from './mail-address.js';
 
-/** An SMTP server of the operator. */
+/** The operator's SMTP server, and the addresses that it sends from and to. */
 export interface MailSettings {
   readonly host: string;
   readonly port: number;
-  /** Null: the server requires no login. */
+  /** Null if the SMTP server requires no login. */
   readonly login: { readonly user: string; readonly password: string } | null;
-  /** `from-start`: the connection starts with TLS. `upgrade`: STARTTLS is required. `if-offered`: plain text is accepted. */
+  /** `from-start` means TLS from the start, `upgrade` that STARTTLS is required, and `if-offered` that it is optional. */
   readonly tls: 'from-start' | 'upgrade' | 'if-offered';
   /** Address of the sender. */
   readonly from: string;
-  /** Addresses, and domains with an `@` in front, that may receive email; empty: any. Lower case. */
+  /** Addresses, and domains with a leading `@`, that may receive email, in lower case. An empty list allows all. */
   readonly recipients: readonly string[];
 }
 
@@ -74,7 +74,8 @@ function parseRecipients(text: string): readonly string[] {
   return Object.freeze(entries.map((entry) => (entry.includes('@') ? entry : `@${entry}`)));
 }
 
-const setting = <Value>(row: Setting<Value>): Setting<Value> => row;
+/** Preserves the value type of each setting. */
+const setting = <Value>(declaration: Setting<Value>): Setting<Value> => declaration;
 
 export const MAIL_SETTINGS = {
   smtpUrl: setting<SmtpUrl | null>({
@@ -116,19 +117,19 @@ export const MAIL_SETTINGS = {
   }),
 };
 
-/** Returns null without an SMTP server. `problem` is called with a sentence for each error. */
+/** Reads the settings; null if no SMTP server is set. Calls `reportProblem` with a sentence for each error. */
 export function readMail(
   read: <Value>(setting: Setting<Value>) => Value,
-  problem: (sentence: string) => void,
+  reportProblem: (sentence: string) => void,
 ): MailSettings | null {
-  const [url, from, mode] = [read(MAIL_SETTINGS.smtpUrl), read(MAIL_SETTINGS.smtpFrom), read(MAIL_SETTINGS.smtpTls)];
+  const [url, from, tlsMode] = [read(MAIL_SETTINGS.smtpUrl), read(MAIL_SETTINGS.smtpFrom), read(MAIL_SETTINGS.smtpTls)];
   const recipients = read(MAIL_SETTINGS.smtpRecipients);
   if (url === null) {
-    if (from !== null) problem('EVERSTEP_SMTP_FROM is set without EVERSTEP_SMTP_URL; set both');
+    if (from !== null) reportProblem('EVERSTEP_SMTP_FROM is set without EVERSTEP_SMTP_URL; set both');
     return null;
   }
-  if (from === null) problem('EVERSTEP_SMTP_URL is set without EVERSTEP_SMTP_FROM; set both');
+  if (from === null) reportProblem('EVERSTEP_SMTP_URL is set without EVERSTEP_SMTP_FROM; set both');
   const { isSecure, ...server } = url;
-  const upgrade = mode === 'required' ? 'upgrade' : 'if-offered';
-  return Object.freeze({ ...server, tls: isSecure ? 'from-start' : upgrade, from: from ?? '', recipients });
+  const startTls = tlsMode === 'required' ? 'upgrade' : 'if-offered';
+  return Object.freeze({ ...server, tls: isSecure ? 'from-start' : startTls, from: from ?? '', recipients });
 }

@@ -20,7 +20,8 @@ function parseLongSecret(text: string): string {
   return text;
 }
 
-const setting = <Value>(row: Setting<Value>): Setting<Value> => row;
+/** Preserves the value type of each setting. */
+const setting = <Value>(declaration: Setting<Value>): Setting<Value> => declaration;
 
 export const METRICS_SETTINGS = {
   metricsAddress: setting<ListenAddress | null>({
@@ -46,7 +47,7 @@ export const METRICS_SETTINGS = {
     env: 'EVERSTEP_METRICS_NAMES',
     flag: '--metrics-names <count>',
     option: 'metricsNames',
-    help: 'how many workflows, flow control keys, queues and apps have their own time series; the others share "other"',
+    help: 'maximum number of workflows, flow control keys, queues and apps with their own time series; the others share "other"',
     defaultText: String(DEFAULT_METRIC_NAMES),
     fallback: () => DEFAULT_METRIC_NAMES,
     parse: parseMetricNames,

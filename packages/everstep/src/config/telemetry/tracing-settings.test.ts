@@ -42,7 +42,7 @@ test('the defaults are those of the specification', () => {
   assert.equal(read({ OTEL_TRACES_EXPORTER: 'otlp' })?.url, 'http://localhost:4318/v1/traces');
 });
 
-test('a variable of traces counts before the general one, and its URL is used as it is', () => {
+test('a variable of traces has precedence over the general one, and its URL is used unchanged', () => {
   const settings = read({
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/base/',
     OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Bearer%20a%3Db, x-team = shop ',
@@ -94,7 +94,7 @@ for (const [what, env, problem] of [
   ['a queue without places', { OTEL_BSP_MAX_QUEUE_SIZE: '0' }, /must be a whole number from 1 to 1000000/],
   ['a negative timeout', { OTEL_EXPORTER_OTLP_TIMEOUT: '-1' }, /must be a whole number from 1 to 600000/],
 ] as const) {
-  test(`${what} is a problem of the configuration, which does not show the value`, () => {
+  test(`${what} is reported as a problem of the configuration, without the value`, () => {
     const found = problemsOf(env);
     assert.match(found, problem);
     assert.doesNotMatch(found, /p@|x%0d/);

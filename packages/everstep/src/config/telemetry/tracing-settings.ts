@@ -1,4 +1,4 @@
-/** Settings of the export of traces: the environment variables of OpenTelemetry that every SDK of it reads. */
+/** Settings for the export of traces, which are the standard environment variables of OpenTelemetry SDKs. */
 
 export const SAMPLERS = [
   'always_on',
@@ -19,14 +19,14 @@ export interface TracingSettings {
   /** Maximum time to export a batch, with all attempts. */
   readonly timeoutMs: number;
   readonly isCompressed: boolean;
-  /** Attributes of the service, such as `service.name`. */
+  /** Resource attributes of the server, such as `service.name`. */
   readonly resource: Readonly<Record<string, string>>;
   readonly sampler: SamplerName;
   /** Share of the traces that are sampled, from 0 to 1, for the samplers with a ratio. */
   readonly ratio: number;
   readonly maxQueuedSpans: number;
   readonly maxBatchSpans: number;
-  /** Time after which a batch is exported even if it is small. */
+  /** Maximum time before a batch is exported, even if it is small. */
   readonly delayMs: number;
 }
 
@@ -40,18 +40,18 @@ const MAX_ENTRIES = 128;
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 
-/** Reads variables. Notes a problem for each value that is invalid, and returns the default instead. */
-class Reader {
+/** Reads variables. Reports a problem for each invalid value, and returns the default instead. */
+class EnvironmentReader {
   private readonly env: Environment;
-  private readonly problem: (sentence: string) => void;
+  private readonly reportProblem: (sentence: string) => void;
 
-  constructor(env: Environment, problem: (sentence: string) => void) {
+  constructor(env: Environment, reportProblem: (sentence: string) => void) {
     this.env = env;
-    this.problem = problem;
+    this.reportProblem = reportProblem;
   }
 
-  /** Returns the first of the variables that is set; an empty one counts as unset. */
-  text(...names: readonly string[]): { readonly name: string; readonly text: string } | null {
+  /** Returns the first of the variables that is set. An empty variable counts as unset. */
+  firstSet(...names: readonly string[]): { readonly name: string; readonly text: string } | null {
     for (const name of names) {
       const text = this.env[name]?.trim() ?? '';
       if (text !== '') return { name, text };
@@ -59,14 +59,14 @@ class Reader {
     return null;
   }
 
-  /** Reads a variable. `parse` throws an Error with the allowed values. Values are not shown, because some contain secrets. */
+  /** Reads the first variable that is set. `parse` throws an Error with the allowed values. Problems never contain values. */
   read<Value>(names: readonly string[], fallback: Value, parse: (text: string) => Value): Value {
-    const variable = this.text(...names);
+    const variable = this.firstSet(...names);
     if (!variable) return fallback;
     try {
       return parse(variable.text);
     } catch (error) {
-      this.problem(`${variable.name} ${error instanceof Error ? error.message : String(error)}`);
+      this.reportProblem(`${variable.name} ${error instanceof Error ? error.message : String(error)}`);
       return fallback;
     }
   }
@@ -123,26 +123,26 @@ function parseHeaders(text: string): Readonly<Record<string, string>> {
 
 const isTrue = (text: string | undefined): boolean => text?.toLowerCase() === 'true';
 
-function urlOf(reader: Reader): string {
-  const general = reader.read(['OTEL_EXPORTER_OTLP_ENDPOINT'], DEFAULT_ENDPOINT, parseUrl);
-  return reader.read(['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'], `${general.replace(/\/+$/, '')}/v1/traces`, parseUrl);
+function urlOf(reader: EnvironmentReader): string {
+  const baseUrl = reader.read(['OTEL_EXPORTER_OTLP_ENDPOINT'], DEFAULT_ENDPOINT, parseUrl);
+  return reader.read(['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'], `${baseUrl.replace(/\/+$/, '')}/v1/traces`, parseUrl);
 }
 
 /**
- * Returns null if traces are not exported: no endpoint is set, or the export is disabled. The other variables are read only if it
- * is not, because they may be set for other programs.
+ * Reads the settings; null if no endpoint is set or the export is disabled. In that case, the other variables are not checked,
+ * because they may be set for other programs.
  */
-export function readTracing(env: Environment, problem: (sentence: string) => void): TracingSettings | null {
-  const reader = new Reader(env, problem);
-  if (isTrue(reader.text('OTEL_SDK_DISABLED')?.text)) return null;
-  const hasEndpoint = reader.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT') !== null;
+export function readTracing(env: Environment, reportProblem: (sentence: string) => void): TracingSettings | null {
+  const reader = new EnvironmentReader(env, reportProblem);
+  if (isTrue(reader.firstSet('OTEL_SDK_DISABLED')?.text)) return null;
+  const hasEndpoint = reader.firstSet('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT') !== null;
   const exporter = reader.read(['OTEL_TRACES_EXPORTER'], hasEndpoint ? 'otlp' : 'none', oneOf(['otlp', 'none']));
   if (exporter === 'none') return null;
   reader.read(['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'], PROTOCOL, oneOf([PROTOCOL]));
   const attributes = reader.read(['OTEL_RESOURCE_ATTRIBUTES'], {}, parseList);
-  const serviceName = reader.text('OTEL_SERVICE_NAME')?.text ?? attributes['service.name'] ?? DEFAULT_SERVICE_NAME;
+  const serviceName = reader.firstSet('OTEL_SERVICE_NAME')?.text ?? attributes['service.name'] ?? DEFAULT_SERVICE_NAME;
   const maxQueuedSpans = reader.read(['OTEL_BSP_MAX_QUEUE_SIZE'], 2_048, wholeNumber(1, 1_000_000));
-  const max = wholeNumber(1, 10_000);
+  const parseBatchSize = wholeNumber(1, 10_000);
   return {
     url: urlOf(reader),
     headers: {
@@ -160,7 +160,7 @@ export function readTracing(env: Environment, problem: (sentence: string) => voi
     sampler: reader.read(['OTEL_TRACES_SAMPLER'], 'parentbased_always_on', oneOf(SAMPLERS)),
     ratio: reader.read(['OTEL_TRACES_SAMPLER_ARG'], 1, parseRatio),
     maxQueuedSpans,
-    maxBatchSpans: Math.min(maxQueuedSpans, reader.read(['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'], 512, max)),
+    maxBatchSpans: Math.min(maxQueuedSpans, reader.read(['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'], 512, parseBatchSize)),
     delayMs: reader.read(['OTEL_BSP_SCHEDULE_DELAY'], 5_000, wholeNumber(1, 600_000)),
   };
 }

@@ -9,9 +9,9 @@ const MAX_DELAY_MS = 5_000;
 
 export interface AvailabilityOptions {
   readonly log: Log;
-  /** Waits. Rejects when the start is canceled. */
+  /** Waits. Rejects if the start is canceled. */
   readonly pause: (ms: number) => Promise<void>;
-  /** Called each time the store is unavailable. `reason` is for clients, without addresses: `the database cannot be reached`. */
+  /** Called each time the store is unavailable. `reason` is for clients and contains no addresses. */
   readonly onUnavailable: (reason: string) => Promise<void> | void;
 }
 

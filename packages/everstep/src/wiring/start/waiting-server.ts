@@ -14,9 +14,9 @@ import type { TlsListener } from '../../http-api/tls/tls-listener.js';
 import { SERVICE_VERSION } from '../../step-calls/version.js';
 
 const TIMEOUT_MS = 5_000;
-const OPTIONS = { requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS, maxHeaderSize: 8 * 1024 };
+const SERVER_OPTIONS = { requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS, maxHeaderSize: 8 * 1024 };
 const MAX_CONNECTIONS = 100;
-const RETRY = { 'retry-after': '2' };
+const RETRY_HEADERS = { 'retry-after': '2' };
 
 export class WaitingServer {
   private readonly config: Config;
@@ -62,11 +62,11 @@ export class WaitingServer {
         return;
       }
       const isReadiness = request.url === '/ready';
-      const error = new ApiError('store-unavailable', this.reason, RETRY, isReadiness ? 'store-unavailable' : null);
+      const error = new ApiError('store-unavailable', this.reason, RETRY_HEADERS, isReadiness ? 'store-unavailable' : null);
       const { status, headers, body } = errorReply(error, dialectOf({ headers: request.headers }));
       response.writeHead(status, headers).end(body);
     };
-    const server = this.tls ? this.tls.createServer(OPTIONS, handler) : createServer(OPTIONS, handler);
+    const server = this.tls ? this.tls.createServer(SERVER_OPTIONS, handler) : createServer(SERVER_OPTIONS, handler);
     server.maxConnections = MAX_CONNECTIONS;
     try {
       await once(server.listen({ host, port }), 'listening');

@@ -30,7 +30,7 @@ export function plansCommand(shell: Shell): Command {
     const { admin, options } = await openAdmin(command, shell);
     const plans = await admin.instances.plans();
     if (options.json) return screen.write(json(plans));
-    const time = (ms: number | null) => (ms === null ? null : duration(ms));
+    const durationCell = (ms: number | null) => (ms === null ? null : duration(ms));
     const rows = plans.map((plan) => [
       plan.name,
       plan.max_message_bytes,
@@ -40,23 +40,23 @@ export function plansCommand(shell: Shell): Command {
       plan.max_schedules,
       plan.max_stored_bytes,
       plan.max_active_runs,
-      time(plan.max_timeout_ms),
-      time(plan.log_retention_ms),
-      time(plan.dead_letter_retention_ms),
+      durationCell(plan.max_timeout_ms),
+      durationCell(plan.log_retention_ms),
+      durationCell(plan.dead_letter_retention_ms),
       plan.price_per_100k_messages,
     ]);
     const head = [
       'PLAN',
-      'BYTES',
-      'A DAY',
+      'MESSAGE BYTES',
+      'RUNS/DAY',
       'CALLS/S',
       'PARALLEL',
       'SCHEDULES',
       'STORED BYTES',
-      'ACTIVE',
+      'ACTIVE RUNS',
       'TIMEOUT',
-      'RUNS KEPT',
-      'DEAD LETTERS',
+      'RUN RETENTION',
+      'DLQ RETENTION',
       'DOLLARS/100K',
     ];
     screen.write(table(screen, head, rows));
@@ -107,9 +107,9 @@ function listKeysCommand(shell: Shell): Command {
     const { admin, options } = await openAdmin(command, shell);
     const keys = await admin.apiKeys.list();
     if (options.json) return screen.write(json(keys));
-    const revoked = ({ revocation_time }: ApiKey) =>
+    const revokedAt = ({ revocation_time }: ApiKey) =>
       revocation_time === undefined ? null : instant(revocation_time * MS_PER_SECOND);
-    const rows = keys.map((key) => [key.id, key.name, instant(key.creation_time * MS_PER_SECOND), revoked(key)]);
+    const rows = keys.map((key) => [key.id, key.name, instant(key.creation_time * MS_PER_SECOND), revokedAt(key)]);
     screen.write(table(screen, ['KEY', 'NAME', 'CREATED (UTC)', 'REVOKED (UTC)'], rows));
   });
 }

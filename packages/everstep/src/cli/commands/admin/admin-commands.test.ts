@@ -8,7 +8,7 @@ describe('account commands', () => {
   let login: Readonly<Record<string, string>>;
   before(async () => {
     harness = await CliHarness.open(() => (_request, response) => void response.end());
-    const { EVERSTEP_MANAGEMENT_URL = '', EVERSTEP_ADMIN_EMAIL = '', EVERSTEP_ADMIN_API_KEY = '' } = harness.written;
+    const { EVERSTEP_MANAGEMENT_URL = '', EVERSTEP_ADMIN_EMAIL = '', EVERSTEP_ADMIN_API_KEY = '' } = harness.serverEnv;
     login = { EVERSTEP_MANAGEMENT_URL, EVERSTEP_ADMIN_EMAIL, EVERSTEP_ADMIN_API_KEY };
   });
   after(() => harness.close());
@@ -68,7 +68,7 @@ describe('account commands', () => {
     );
     assert.match(token, /^est_[\w-]{43}$/);
     const trigger = (given: string) =>
-      harness.runIn({ EVERSTEP_URL: harness.written.EVERSTEP_URL ?? '', EVERSTEP_TOKEN: given }, [
+      harness.runIn({ EVERSTEP_URL: harness.serverEnv.EVERSTEP_URL ?? '', EVERSTEP_TOKEN: given }, [
         'notify',
         'no-waiters',
         '--json',
@@ -216,7 +216,7 @@ describe('account commands', () => {
   });
 
   test('browser sessions are listed and ended', async () => {
-    const { EVERSTEP_MANAGEMENT_URL: url, EVERSTEP_ADMIN_EMAIL: email, EVERSTEP_ADMIN_API_KEY: api_key } = harness.written;
+    const { EVERSTEP_MANAGEMENT_URL: url, EVERSTEP_ADMIN_EMAIL: email, EVERSTEP_ADMIN_API_KEY: api_key } = harness.serverEnv;
     const [headers, body] = [{ 'content-type': 'application/json' }, JSON.stringify({ email, api_key })];
     const logIn = () => fetch(`${url}/v2/session`, { method: 'POST', headers, body });
     assert.equal(await textOf('sessions', 'list'), 'No sessions.\n');
@@ -229,7 +229,7 @@ describe('account commands', () => {
   });
 
   test('plans are listed with their limits', async () => {
-    assert.match(await textOf('plans'), /^PLAN +BYTES .*DOLLARS\/100K\ndefault +- .* 1\nstandard .* 1\n$/);
+    assert.match(await textOf('plans'), /^PLAN +MESSAGE BYTES .*DOLLARS\/100K\ndefault +- .* 1\nstandard .* 1\n$/);
     assert.equal((await jsonOf('plans'))[0].name, 'default');
   });
 

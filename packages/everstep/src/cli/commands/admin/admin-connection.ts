@@ -16,6 +16,7 @@ export interface AdminOptions {
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 
+/** Adds the options that select the management API and the login, and --json. */
 export function withAdminConnection(command: Command): Command {
   return command
     .option('--management-url <url>', 'URL of the management API (or EVERSTEP_MANAGEMENT_URL)')
@@ -25,7 +26,7 @@ export function withAdminConnection(command: Command): Command {
     .option('--json', 'print JSON');
 }
 
-function checkedUrl(url: string): string {
+function requireHttpUrl(url: string): string {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new UsageError(`--management-url must be an http or https URL; got "${url}"`);
   return url;
@@ -33,7 +34,7 @@ function checkedUrl(url: string): string {
 
 /** Returns the URL for commands that need no login. Throws UsageError for an invalid URL. */
 export const managementUrlOf = ({ managementUrl }: AdminOptions, { env }: Pick<Shell, 'env'>): string =>
-  checkedUrl(managementUrl || env.EVERSTEP_MANAGEMENT_URL || DEFAULT_URL);
+  requireHttpUrl(managementUrl || env.EVERSTEP_MANAGEMENT_URL || DEFAULT_URL);
 
 /** A login and the URL of its management API. */
 export interface AdminLogin {
@@ -42,32 +43,32 @@ export interface AdminLogin {
   readonly apiKey: string;
 }
 
-/** Returns the login and the URL. Rejects with UsageError when no login is found or the URL is invalid. */
+/** Returns the login and the URL. Rejects with UsageError if no login is found or the URL is invalid. */
 export async function adminLoginOf(options: AdminOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<AdminLogin> {
   const givenUrl = options.managementUrl || env.EVERSTEP_MANAGEMENT_URL;
   const givenKey = options.apiKey || env.EVERSTEP_ADMIN_API_KEY;
   const givenEmail = options.email || env.EVERSTEP_ADMIN_EMAIL;
   const dataDir = resolve(cwd, options.dataDir || env.EVERSTEP_DATA_DIR || '.everstep');
-  const kept = givenUrl && givenKey && givenEmail ? null : await readCredentials(dataDir);
+  const stored = givenUrl && givenKey && givenEmail ? null : await readCredentials(dataDir);
   // A stored key is sent only to the URL it was created for, and only with the email it belongs to.
-  const isOwn =
-    kept !== null &&
-    (!givenUrl || givenUrl === kept.managementUrl) &&
-    (!givenEmail || givenEmail.toLowerCase() === kept.adminEmail.toLowerCase());
-  const apiKey = givenKey || (isOwn ? kept.adminApiKey : undefined);
+  const isStoredKeyAllowed =
+    stored !== null &&
+    (!givenUrl || givenUrl === stored.managementUrl) &&
+    (!givenEmail || givenEmail.toLowerCase() === stored.adminEmail.toLowerCase());
+  const apiKey = givenKey || (isStoredKeyAllowed ? stored.adminApiKey : undefined);
   if (!apiKey) {
     throw new UsageError(
       `No API key: set --api-key or EVERSTEP_ADMIN_API_KEY, or run this command next to the data directory of the server (looked in ${join(dataDir, 'credentials.json')}).`,
     );
   }
-  const email = givenEmail || (givenKey ? undefined : kept?.adminEmail);
+  const email = givenEmail || (givenKey ? undefined : stored?.adminEmail);
   if (!email)
     throw new UsageError('No email: set --email or EVERSTEP_ADMIN_EMAIL to the email of the user who owns the API key.');
-  const baseUrl = checkedUrl(givenUrl || kept?.managementUrl || DEFAULT_URL);
+  const baseUrl = requireHttpUrl(givenUrl || stored?.managementUrl || DEFAULT_URL);
   return { baseUrl, email, apiKey };
 }
 
-/** Returns a client for the management API. Rejects with UsageError when no login is found or the URL is invalid. */
+/** Returns a client for the management API. Rejects with UsageError if no login is found or the URL is invalid. */
 export const connectAdmin = async (options: AdminOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<AdminClient> =>
   new AdminClient(await adminLoginOf(options, shell));
 

@@ -85,8 +85,8 @@ function deleteCommand(shell: Shell): Command {
   });
 }
 
-/** A command that takes the id of an instance and prints the instance. */
-function oneCommand(
+/** Returns a command that takes the id of an instance and prints the instance. */
+function instanceCommand(
   shell: Shell,
   name: string,
   description: string,
@@ -108,12 +108,12 @@ interface Change {
   readonly name: string;
   readonly description: string;
   /** Name and description of the second argument. */
-  readonly argument: readonly [name: string, about: string];
+  readonly argument: readonly [name: string, argumentDescription: string];
   /** Applies the change and resolves with a human-readable message. Throws UsageError for an invalid argument. */
   readonly act: (admin: AdminClient, instanceId: string, value: string) => Promise<string>;
 }
 
-/** A command that changes one property of an instance. */
+/** Returns a command that changes one property of an instance. */
 function changeCommand(shell: Shell, { name, description, argument, act }: Change): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command(name))
@@ -170,6 +170,7 @@ const CHANGES: readonly Change[] = [
 ];
 
 interface StatsOptions extends AdminOptions {
+  /** Length of the period in milliseconds. */
   readonly period?: number;
 }
 
@@ -191,7 +192,7 @@ function statsCommand(shell: Shell): Command {
     const { account_bytes, instance_bytes, max_bytes, active_runs, max_active_runs } = stats.storage;
     screen.write(`${instance_bytes} bytes stored, ${account_bytes} by its account; limit: ${max_bytes ?? 'none'}\n`);
     screen.write(`${active_runs} active runs of its account; limit: ${max_active_runs ?? 'none'}\n`);
-    for (const refused of stats.refused) screen.write(`Refused: ${printable(refused)}.\n`);
+    for (const refusal of stats.refused) screen.write(`Refused: ${printable(refusal)}.\n`);
     if (stats.refusals.length === 0) return;
     const refusals = stats.refusals.map(({ kind, count, last_time }) => [kind, count, instant(last_time * MS_PER_SECOND)]);
     screen.write(`\n${table(screen, ['REFUSED', 'COUNT', 'LAST'], refusals)}`);
@@ -218,22 +219,25 @@ function usageCommand(shell: Shell): Command {
   });
 }
 
-/** The alias is the name of the command in earlier versions. */
+/** Returns the command for queue instances. Its alias is its name in earlier versions. */
 export function instancesCommand(shell: Shell): Command {
   const instances = new Command('instances')
     .alias('queues')
     .description('Manage queue instances.')
     .addCommand(listCommand(shell))
     .addCommand(
-      oneCommand(shell, 'get', 'Show a queue instance, with its tokens if your role permits it.', (admin, id) =>
+      instanceCommand(shell, 'get', 'Show a queue instance, with its tokens if your role permits it.', (admin, id) =>
         admin.instances.get(id),
       ),
     )
     .addCommand(createCommand(shell))
     .addCommand(deleteCommand(shell))
     .addCommand(
-      oneCommand(shell, 'rotate-tokens', 'Issue new tokens and print them. The previous tokens become invalid.', (admin, id) =>
-        admin.instances.rotateTokens(id),
+      instanceCommand(
+        shell,
+        'rotate-tokens',
+        'Issue new tokens and print them. The previous tokens become invalid.',
+        (admin, id) => admin.instances.rotateTokens(id),
       ),
     );
   for (const change of CHANGES) instances.addCommand(changeCommand(shell, change));

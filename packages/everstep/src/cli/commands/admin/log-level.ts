@@ -18,8 +18,8 @@ function getCommand(shell: Shell): Command {
   const command = withAdminConnection(new Command('get')).description('Show the log level of the server (operators only).');
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
-    const found = await admin.logLevel();
-    screen.write(options.json ? json(found) : lineOf(found));
+    const logLevel = await admin.logLevel();
+    screen.write(options.json ? json(logLevel) : lineOf(logLevel));
   });
 }
 
@@ -29,11 +29,11 @@ function setCommand(shell: Shell): Command {
     .description('Change the log level of the server that handles the request, until it restarts (operators only).')
     .argument('<level>', LOG_LEVELS.join(', '));
   return command.action(async (text: string) => {
-    const level = LOG_LEVELS.find((each) => each === text);
+    const level = LOG_LEVELS.find((name) => name === text);
     if (level === undefined) throw new UsageError(`The level must be one of ${LOG_LEVELS.join(', ')}; got "${text}".`);
     const { admin, options } = await openAdmin(command, shell);
-    const changed = await admin.setLogLevel(level);
-    screen.write(options.json ? json(changed) : lineOf(changed));
+    const logLevel = await admin.setLogLevel(level);
+    screen.write(options.json ? json(logLevel) : lineOf(logLevel));
   });
 }
 

@@ -1,7 +1,7 @@
 /** `everstep admin instances outbound|narrow-outbound|allow-outbound` */
 import type { InstanceOutboundRules } from '@everstep/sdk';
 import { Command } from 'commander';
-import { collected } from '../../arguments.js';
+import { collectValue } from '../../arguments.js';
 import { json, printable, type Screen, type Shell, styled } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 
@@ -16,12 +16,12 @@ function showRules(screen: Screen, { allow, deny, only }: InstanceOutboundRules)
   for (const [name, value] of rows) screen.write(`${styled(screen, 'dim', name.padEnd(9))}${value}\n`);
 }
 
-const onInstance = (name: string, description: string): Command =>
+const instanceCommand = (name: string, description: string): Command =>
   withAdminConnection(new Command(name)).description(description).argument('<instanceId>', 'id of the queue instance');
 
 function showCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = onInstance(
+  const command = instanceCommand(
     'outbound',
     'Show the outbound rules of a queue instance. The rules of the installation also apply.',
   );
@@ -40,12 +40,12 @@ interface NarrowOptions extends AdminOptions {
 
 function narrowCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = onInstance(
+  const command = instanceCommand(
     'narrow-outbound',
     'Restrict the destinations of a queue instance. Without options, remove all restrictions.',
   )
-    .option('--deny <destination>', 'denied destination, such as *.example.com or 10.0.0.0/8; may be repeated', collected)
-    .option('--only <destination>', 'allowed destination, all others are denied; may be repeated', collected);
+    .option('--deny <destination>', 'denied destination, such as *.example.com or 10.0.0.0/8; may be repeated', collectValue)
+    .option('--only <destination>', 'allowed destination; all others are denied; may be repeated', collectValue);
   return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin<NarrowOptions>(command, shell);
     const { deny = [], only = null } = options;
@@ -56,7 +56,7 @@ function narrowCommand(shell: Shell): Command {
 
 function allowCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = onInstance(
+  const command = instanceCommand(
     'allow-outbound',
     'Set the private destinations that a queue instance may call (operators only).',
   ).argument('[destination...]', 'destinations, such as app.internal:8080 or 10.0.0.5:8080 (default: none)');

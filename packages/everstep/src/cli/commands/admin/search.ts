@@ -66,8 +66,8 @@ function createCommand(shell: Shell): Command {
   });
 }
 
-/** A command that takes the id of an index and prints the index. */
-function oneCommand(
+/** Returns a command that takes the id of an index and prints the index. */
+function indexCommand(
   shell: Shell,
   name: string,
   description: string,
@@ -132,7 +132,7 @@ function statsCommand(shell: Shell): Command {
     const stats = indexId === undefined ? await searchIndexes.totals() : await searchIndexes.stats(indexId);
     if (options.json) return screen.write(json(stats));
     const indexes: readonly SearchIndexStats[] = 'indexes' in stats ? stats.indexes : [stats];
-    const rows = indexes.map((one) => [one.id, one.name, one.namespace_count, one.document_count, one.disk_size]);
+    const rows = indexes.map((index) => [index.id, index.name, index.namespace_count, index.document_count, index.disk_size]);
     if (rows.length > 0) screen.write(table(screen, ['INDEX', 'NAME', 'NAMESPACES', 'DOCUMENTS', 'BYTES'], rows));
     if ('indexes' in stats) {
       screen.write(`${rows.length > 0 ? '\n' : ''}${stats.index_count} indexes, ${stats.document_count} documents, `);
@@ -146,7 +146,7 @@ export function searchIndexesCommand(shell: Shell): Command {
     .description('Manage search indexes.')
     .addCommand(listCommand(shell))
     .addCommand(
-      oneCommand(shell, 'get', 'Show a search index, with its tokens if your role permits it.', (admin, id) =>
+      indexCommand(shell, 'get', 'Show a search index, with its tokens if your role permits it.', (admin, id) =>
         admin.searchIndexes.get(id),
       ),
     )
@@ -154,7 +154,7 @@ export function searchIndexesCommand(shell: Shell): Command {
     .addCommand(renameCommand(shell))
     .addCommand(transferCommand(shell))
     .addCommand(
-      oneCommand(shell, 'reset-password', 'Issue new tokens and print them. The previous tokens become invalid.', (admin, id) =>
+      indexCommand(shell, 'reset-password', 'Issue new tokens and print them. The previous tokens become invalid.', (admin, id) =>
         admin.searchIndexes.rotateTokens(id),
       ),
     )

@@ -13,12 +13,12 @@ function listCommand(shell: Shell): Command {
     const sessions = await admin.sessions.list();
     if (options.json) return screen.write(json(sessions));
     if (sessions.length === 0) return screen.write('No sessions.\n');
-    const at = (seconds: number): string => instant(seconds * MS_PER_SECOND);
+    const timeText = (seconds: number): string => instant(seconds * MS_PER_SECOND);
     const rows = sessions.map(({ id, api_key_id, creation_time, expires_at }) => [
       id,
       api_key_id ?? 'sso',
-      at(creation_time),
-      at(expires_at),
+      timeText(creation_time),
+      timeText(expires_at),
     ]);
     screen.write(table(screen, ['SESSION', 'KEY', 'LOGGED IN (UTC)', 'ENDS (UTC)'], rows));
   });

@@ -123,10 +123,10 @@ function listInvitationsCommand(shell: Shell): Command {
     .argument('<teamId>', 'id of the team');
   return command.action(async (teamId: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    const pending = await admin.teams.invitations.list(teamId);
-    if (options.json) return screen.write(json(pending));
-    if (pending.length === 0) return screen.write('No pending invitations.\n');
-    const rows = pending.map(({ id, member_email, member_role, expiration_time = 0 }) => [
+    const invitations = await admin.teams.invitations.list(teamId);
+    if (options.json) return screen.write(json(invitations));
+    if (invitations.length === 0) return screen.write('No pending invitations.\n');
+    const rows = invitations.map(({ id, member_email, member_role, expiration_time = 0 }) => [
       id,
       member_email,
       member_role,
@@ -155,8 +155,10 @@ function joinCommand(shell: Shell): Command {
     .argument('<secret>', 'invitation secret');
   return command.action(async (secret: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    const joined = await admin.teams.invitations.join(secret);
-    screen.write(options.json ? json(joined) : `You joined ${printable(joined.team_name)} as ${joined.member_role}\n`);
+    const membership = await admin.teams.invitations.join(secret);
+    screen.write(
+      options.json ? json(membership) : `You joined ${printable(membership.team_name)} as ${membership.member_role}\n`,
+    );
   });
 }
 
@@ -169,10 +171,12 @@ function acceptCommand(shell: Shell): Command {
     .option('--json', 'print JSON');
   return command.action(async (secret: string) => {
     const options = command.opts<Pick<AdminOptions, 'managementUrl' | 'json'>>();
-    const joined = await acceptInvitation(secret, { baseUrl: managementUrlOf(options, shell) });
-    if (options.json) return screen.write(json(joined));
-    screen.write(`You joined ${printable(joined.team_name)} as ${joined.member_role}.\n`);
-    screen.write(`Log in as ${printable(joined.member_email)} with this API key, which is shown only once:\n${joined.api_key}\n`);
+    const membership = await acceptInvitation(secret, { baseUrl: managementUrlOf(options, shell) });
+    if (options.json) return screen.write(json(membership));
+    screen.write(`You joined ${printable(membership.team_name)} as ${membership.member_role}.\n`);
+    screen.write(
+      `Log in as ${printable(membership.member_email)} with this API key, which is shown only once:\n${membership.api_key}\n`,
+    );
   });
 }
 

@@ -8,7 +8,7 @@ import { type AdminOptions, openAdmin, withAdminConnection } from './admin-conne
 const INSTANCE_ID = ['<instanceId>', 'id of the queue instance'] as const;
 const TOKEN_ID = ['<tokenId>', 'id of the token, as printed by list'] as const;
 
-const time = (seconds: number | undefined): string | null => (seconds === undefined ? null : instant(seconds * 1_000));
+const timeCell = (seconds: number | undefined): string | null => (seconds === undefined ? null : instant(seconds * 1_000));
 
 function stateOf({ revocation_time, expiration_time }: InstanceToken): string {
   if (revocation_time !== undefined) return 'revoked';
@@ -29,8 +29,8 @@ function listCommand(shell: Shell): Command {
       token.name,
       token.scopes.join(' '),
       stateOf(token),
-      time(token.expiration_time),
-      time(token.last_use_time),
+      timeCell(token.expiration_time),
+      timeCell(token.last_use_time),
     ]);
     screen.write(table(screen, ['TOKEN', 'NAME', 'SCOPES', 'STATE', 'EXPIRES', 'LAST USED'], rows));
   });
@@ -76,7 +76,7 @@ function rotateCommand(shell: Shell): Command {
     .description('Replace a named token and print the new one. The old token stays valid during the overlap.')
     .argument(...INSTANCE_ID)
     .argument(...TOKEN_ID)
-    .option('--overlap <duration>', 'how long the old token stays valid (default: 1d)', durationMs('--overlap'));
+    .option('--overlap <duration>', 'time for which the old token stays valid (default: 1d)', durationMs('--overlap'));
   return command.action(async (instanceId: string, tokenId: string) => {
     const { admin, options } = await openAdmin<RotateOptions>(command, shell);
     const token = await admin.tokens.rotate(

@@ -7,8 +7,8 @@ import { openAdmin, withAdminConnection } from './admin-connection.js';
 
 const MS_PER_SECOND = 1_000;
 
-/** Returns the id of a user given by id or email. Rejects with UsageError for an unknown email. */
-async function idOf(admin: AdminClient, user: string): Promise<string> {
+/** Returns the id of a user. `user` is an id or an email. Rejects with UsageError for an unknown email. */
+async function findUserId(admin: AdminClient, user: string): Promise<string> {
   if (!user.includes('@')) return user;
   for await (const { id, email } of admin.users.all()) if (email === user.toLowerCase()) return id;
   throw new UsageError(`No user has the email ${user}.`);
@@ -36,55 +36,56 @@ function listCommand(shell: Shell): Command {
 interface Change {
   readonly name: string;
   readonly description: string;
-  readonly done: string;
-  make(admin: AdminClient, userId: string): Promise<void>;
+  /** Result in the output, such as `disabled`. */
+  readonly outcome: string;
+  apply(admin: AdminClient, userId: string): Promise<void>;
 }
 
 const CHANGES: readonly Change[] = [
   {
     name: 'disable',
     description: 'Disable a user. The user cannot log in, and all sessions of the user end immediately.',
-    done: 'disabled',
-    make: (admin, userId) => admin.users.disable(userId),
+    outcome: 'disabled',
+    apply: (admin, userId) => admin.users.disable(userId),
   },
   {
     name: 'enable',
     description: 'Enable a disabled user.',
-    done: 'enabled',
-    make: (admin, userId) => admin.users.enable(userId),
+    outcome: 'enabled',
+    apply: (admin, userId) => admin.users.enable(userId),
   },
   {
     name: 'revoke-keys',
     description: 'Revoke all API keys of a user and end all sessions of the user.',
-    done: 'revoked',
-    make: (admin, userId) => admin.users.revokeApiKeys(userId),
+    outcome: 'revoked',
+    apply: (admin, userId) => admin.users.revokeApiKeys(userId),
   },
   {
     name: 'end-sessions',
     description: 'End all sessions of a user.',
-    done: 'ended',
-    make: (admin, userId) => admin.users.endSessions(userId),
+    outcome: 'ended',
+    apply: (admin, userId) => admin.users.endSessions(userId),
   },
   {
     name: 'grant-operator',
     description: 'Make a user an operator of the installation.',
-    done: 'granted',
-    make: (admin, userId) => admin.users.grantOperator(userId),
+    outcome: 'granted',
+    apply: (admin, userId) => admin.users.grantOperator(userId),
   },
   {
     name: 'revoke-operator',
     description: 'Revoke the operator role of a user. The last operator cannot be revoked.',
-    done: 'revoked',
-    make: (admin, userId) => admin.users.revokeOperator(userId),
+    outcome: 'revoked',
+    apply: (admin, userId) => admin.users.revokeOperator(userId),
   },
 ];
 
-function changeCommand(shell: Shell, { name, description, done, make }: Change): Command {
+function changeCommand(shell: Shell, { name, description, outcome, apply }: Change): Command {
   const command = withAdminConnection(new Command(name)).description(description).argument('<user>', 'id or email of the user');
   return command.action(async (user: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    await make(admin, await idOf(admin, user));
-    shell.screen.write(options.json ? json({ [done]: user }) : `${done}\n`);
+    await apply(admin, await findUserId(admin, user));
+    shell.screen.write(options.json ? json({ [outcome]: user }) : `${outcome}\n`);
   });
 }
 
@@ -92,11 +93,11 @@ function deleteCommand(shell: Shell): Command {
   const command = withAdminConnection(new Command('delete'))
     .description('Delete a user with all API keys, sessions and memberships.')
     .argument('<user>', 'id or email of the user')
-    .option('--hand-over-to <user>', 'id or email of the member who becomes owner of teams that would have none');
+    .option('--hand-over-to <user>', 'id or email of the member who becomes the owner of teams that would otherwise have none');
   return command.action(async (user: string) => {
     const { admin, options } = await openAdmin<{ readonly handOverTo?: string; readonly json?: boolean }>(command, shell);
-    const handOverTo = options.handOverTo === undefined ? undefined : await idOf(admin, options.handOverTo);
-    await admin.users.delete(await idOf(admin, user), handOverTo === undefined ? {} : { handOverTo });
+    const handOverTo = options.handOverTo === undefined ? undefined : await findUserId(admin, options.handOverTo);
+    await admin.users.delete(await findUserId(admin, user), handOverTo === undefined ? {} : { handOverTo });
     shell.screen.write(options.json ? json({ deleted: 1 }) : '1 deleted\n');
   });
 }
@@ -108,7 +109,7 @@ function recoverCommand(shell: Shell): Command {
     .argument('<user>', 'id or email of the user');
   return command.action(async (user: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    const link = await admin.users.createRecoveryLink(await idOf(admin, user));
+    const link = await admin.users.createRecoveryLink(await findUserId(admin, user));
     if (options.json) return screen.write(json(link));
     screen.write(`Send this dashboard path to the user: /login#${link.recovery_secret}\n`);
     screen.write(`It works once and expires at ${instant(link.expiration_time * MS_PER_SECOND)}.\n`);

@@ -8,10 +8,10 @@ import type {
   QuietHours,
 } from '@everstep/sdk';
 import { Command, Option } from 'commander';
-import { collected, durationMs, wholeNumber } from '../../arguments.js';
+import { collectValue, durationMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell, shorten, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 
 const MAX_SUMMARY_LENGTH = 80;
 const ALL_EVENTS: readonly LifecycleEvent[] = ['run.started', 'run.succeeded', 'run.failed', 'run.canceled'];
@@ -25,7 +25,7 @@ function listCommand(shell: Shell): Command {
     .addOption(new Option('--state <state>', 'only alerts in this state').choices(['open', 'ended']))
     .option('--cursor <cursor>', 'cursor printed by the previous page');
   return command.action(async () => {
-    const { client, options } = await open<ListOptions>(command, shell);
+    const { client, options } = await openClient<ListOptions>(command, shell);
     const page = await client.alerts.list({ state: options.state, cursor: options.cursor });
     if (options.json) return screen.write(json(page));
     if (page.alerts.length === 0) return screen.write('No alerts.\n');
@@ -41,22 +41,22 @@ function listCommand(shell: Shell): Command {
   });
 }
 
-/** A command that deletes an object by its name. */
-function deleteCommand(shell: Shell, what: string, of: 'destinations' | 'rules' | 'webhooks'): Command {
+/** Returns a command that deletes an object by its name. `target` is the object in the description. */
+function deleteCommand(shell: Shell, target: string, collection: 'destinations' | 'rules' | 'webhooks'): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('delete')).description(`Delete ${what}.`).argument('<name>', 'name');
+  const command = withConnection(new Command('delete')).description(`Delete ${target}.`).argument('<name>', 'name');
   return command.action(async (name: string) => {
-    const { client, options } = await open(command, shell);
-    await client.alerts[of].delete(name);
+    const { client, options } = await openClient(command, shell);
+    await client.alerts[collection].delete(name);
     screen.write(options.json ? json({ deleted: 1 }) : '1 deleted\n');
   });
 }
 
-function listDestinations(shell: Shell): Command {
+function listDestinationsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('list')).description('List destinations of notices.');
   return command.action(async () => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const destinations = await client.alerts.destinations.list();
     if (options.json) return screen.write(json({ destinations }));
     if (destinations.length === 0) return screen.write('No destinations.\n');
@@ -70,7 +70,7 @@ interface PutDestinationOptions extends ClientOptions {
   readonly rotateSecret?: true;
 }
 
-function putDestination(shell: Shell): Command {
+function putDestinationCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('put'))
     .description('Create or replace a destination. Prints the secret of a new webhook, which cannot be read again.')
@@ -79,34 +79,34 @@ function putDestination(shell: Shell): Command {
     .requiredOption('--kind <kind>', 'webhook, slack or email')
     .option('--rotate-secret', 'create a new secret for an existing webhook');
   return command.action(async (name: string, destinations: readonly string[]) => {
-    const { client, options } = await open<PutDestinationOptions>(command, shell);
+    const { client, options } = await openClient<PutDestinationOptions>(command, shell);
     const { kind, rotateSecret } = options;
-    const [url, ...others] = destinations;
-    if (kind !== 'email' && others.length > 0) throw new UsageError(`a destination of the kind ${kind} has one URL`);
+    const [url, ...extraArguments] = destinations;
+    if (kind !== 'email' && extraArguments.length > 0) throw new UsageError(`a destination of the kind ${kind} has one URL`);
     const target = kind === 'email' ? { to: destinations } : { url };
-    const put = await client.alerts.destinations.put(name, { kind, ...target, rotateSecret });
-    if (options.json) return screen.write(json(put));
-    screen.write(put.secret === undefined ? `${put.name} was saved\n` : `secret: ${put.secret}\n`);
+    const destination = await client.alerts.destinations.put(name, { kind, ...target, rotateSecret });
+    if (options.json) return screen.write(json(destination));
+    screen.write(destination.secret === undefined ? `${destination.name} was saved\n` : `secret: ${destination.secret}\n`);
   });
 }
 
-function testDestination(shell: Shell): Command {
+function testDestinationCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('test'))
     .description('Send a test notice to a destination, and print the message id.')
     .argument('<name>', 'name');
   return command.action(async (name: string) => {
-    const { client, options } = await open(command, shell);
-    const sent = await client.alerts.destinations.test(name);
-    screen.write(options.json ? json(sent) : `${sent.messageId}\n`);
+    const { client, options } = await openClient(command, shell);
+    const notice = await client.alerts.destinations.test(name);
+    screen.write(options.json ? json(notice) : `${notice.messageId}\n`);
   });
 }
 
-function listRules(shell: Shell): Command {
+function listRulesCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('list')).description('List alert rules.');
   return command.action(async () => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const rules = await client.alerts.rules.list();
     if (options.json) return screen.write(json({ rules }));
     if (rules.length === 0) return screen.write('No alert rules.\n');
@@ -149,49 +149,49 @@ function conditionOf(options: PutRuleOptions): AlertCondition {
 }
 
 /** Parses `22:00-07:00 Europe/Berlin`. The server checks the parts. */
-function quietHours(text: string): QuietHours {
+function parseQuietHours(text: string): QuietHours {
   const [, from, to, timeZone] = /^(\d\d:\d\d)-(\d\d:\d\d) (\S+)$/.exec(text) ?? [];
   if (from === undefined || to === undefined || timeZone === undefined)
     throw new UsageError(`--quiet must have the form "22:00-07:00 Europe/Berlin"; got "${text}"`);
   return { from, to, timeZone };
 }
 
-function putRule(shell: Shell): Command {
+function putRuleCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('put'))
     .description('Create or replace an alert rule.')
     .argument('<name>', 'name')
     .requiredOption('--kind <kind>', 'what the rule watches, such as run-failed')
-    .option('--to <destination>', 'destination to notify; may be repeated', collected)
+    .option('--to <destination>', 'destination to notify; may be repeated', collectValue)
     .option('--workflow <url>', 'only this workflow')
     .option('--label <label>', 'only runs with this label')
     .option('--end-after <duration>', 'time without a failure after which the alert ends', durationMs('--end-after'))
-    .option('--percent <number>', 'share of failed runs, or of the budget', wholeNumber('--percent', 1))
+    .option('--percent <number>', 'percentage of failed runs, or of the budget', wholeNumber('--percent', 1))
     .option('--window <duration>', 'window of a failure rate', durationMs('--window'))
     .option('--min-runs <number>', 'minimum number of runs in the window', wholeNumber('--min-runs', 1))
     .option('--flow-control-key <key>', 'flow control key, for the kind pending-age')
     .option('--queue <name>', 'queue, for the kind pending-age')
     .option('--max-age <duration>', 'age of a delivery or of a run', durationMs('--max-age'))
-    .option('--for <duration>', 'how long a schedule is late or a worker is missing', durationMs('--for'))
-    .option('--quiet <hours>', 'quiet hours, such as "22:00-07:00 Europe/Berlin"', quietHours)
+    .option('--for <duration>', 'time for which a schedule is late or a worker is missing', durationMs('--for'))
+    .option('--quiet <hours>', 'quiet hours, such as "22:00-07:00 Europe/Berlin"', parseQuietHours)
     .option('--disabled', 'keep the rule without evaluating it');
   return command.action(async (name: string) => {
-    const { client, options } = await open<PutRuleOptions>(command, shell);
-    const put = await client.alerts.rules.put(name, {
+    const { client, options } = await openClient<PutRuleOptions>(command, shell);
+    const rule = await client.alerts.rules.put(name, {
       condition: conditionOf(options),
       destinations: options.to ?? [],
       enabled: options.disabled !== true,
       quietHours: options.quiet,
     });
-    screen.write(options.json ? json(put) : `${put.name} was saved\n`);
+    screen.write(options.json ? json(rule) : `${rule.name} was saved\n`);
   });
 }
 
-function listWebhooks(shell: Shell): Command {
+function listWebhooksCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('list')).description('List lifecycle webhooks.');
   return command.action(async () => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const webhooks = await client.alerts.webhooks.list();
     if (options.json) return screen.write(json({ webhooks }));
     if (webhooks.length === 0) return screen.write('No lifecycle webhooks.\n');
@@ -215,26 +215,26 @@ interface PutWebhookOptions extends ClientOptions {
   readonly disabled?: true;
 }
 
-function putWebhook(shell: Shell): Command {
+function putWebhookCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('put'))
     .description('Create or replace a lifecycle webhook.')
     .argument('<name>', 'name')
     .requiredOption('--to <destination>', 'destination of the kind webhook')
-    .option('--event <event>', `event, may be repeated: ${ALL_EVENTS.join(', ')} (default: all)`, collected)
+    .option('--event <event>', `event, may be repeated: ${ALL_EVENTS.join(', ')} (default: all)`, collectValue)
     .option('--workflow <url>', 'only this workflow')
     .option('--label <label>', 'only runs with this label')
     .option('--disabled', 'keep the webhook without sending notices');
   return command.action(async (name: string) => {
-    const { client, options } = await open<PutWebhookOptions>(command, shell);
-    const put = await client.alerts.webhooks.put(name, {
+    const { client, options } = await openClient<PutWebhookOptions>(command, shell);
+    const webhook = await client.alerts.webhooks.put(name, {
       events: options.event ?? ALL_EVENTS,
       destination: options.to,
       workflowUrl: options.workflow,
       label: options.label,
       enabled: options.disabled !== true,
     });
-    screen.write(options.json ? json(put) : `${put.name} was saved\n`);
+    screen.write(options.json ? json(webhook) : `${webhook.name} was saved\n`);
   });
 }
 
@@ -245,23 +245,23 @@ export function alertsCommand(shell: Shell): Command {
     .addCommand(
       new Command('destinations')
         .description('Manage destinations of notices.')
-        .addCommand(listDestinations(shell))
-        .addCommand(putDestination(shell))
-        .addCommand(testDestination(shell))
+        .addCommand(listDestinationsCommand(shell))
+        .addCommand(putDestinationCommand(shell))
+        .addCommand(testDestinationCommand(shell))
         .addCommand(deleteCommand(shell, 'a destination', 'destinations')),
     )
     .addCommand(
       new Command('rules')
         .description('Manage alert rules.')
-        .addCommand(listRules(shell))
-        .addCommand(putRule(shell))
+        .addCommand(listRulesCommand(shell))
+        .addCommand(putRuleCommand(shell))
         .addCommand(deleteCommand(shell, 'an alert rule. Its open alerts end', 'rules')),
     )
     .addCommand(
       new Command('webhooks')
         .description('Manage lifecycle webhooks.')
-        .addCommand(listWebhooks(shell))
-        .addCommand(putWebhook(shell))
+        .addCommand(listWebhooksCommand(shell))
+        .addCommand(putWebhookCommand(shell))
         .addCommand(deleteCommand(shell, 'a lifecycle webhook', 'webhooks')),
     );
 }

@@ -2,12 +2,14 @@
 import { Command } from 'commander';
 import { timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
-import { counted, json, type Shell } from '../../output.js';
+import { countText, json, type Shell } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from '../admin/admin-connection.js';
 
 interface ExportOptions extends AdminOptions {
-  readonly from?: Date;
-  readonly to?: Date;
+  /** Unix ms. */
+  readonly from?: number;
+  /** Unix ms. */
+  readonly to?: number;
   readonly after?: number;
 }
 
@@ -22,7 +24,7 @@ function exportCommand(shell: Shell): Command {
     const { admin, options } = await openAdmin<ExportOptions>(command, shell);
     const { from, to, after } = options;
     const bounds = { ...(from ? { from } : {}), ...(to ? { to } : {}), ...(after === undefined ? {} : { after }) };
-    for await (const line of admin.audit.export(bounds)) screen.write(`${JSON.stringify(line)}\n`);
+    for await (const entry of admin.audit.export(bounds)) screen.write(`${JSON.stringify(entry)}\n`);
   });
 }
 
@@ -32,7 +34,7 @@ interface VerifyOptions extends AdminOptions {
 
 const KNOWN_HEAD = /^\d{1,15}:[0-9a-f]{64}$/;
 const MAX_SHOWN = 20;
-const KINDS = {
+const FAULT_TEXTS = {
   changed: 'was changed, or earlier entries were removed',
   removed: 'was removed',
   inserted: 'was inserted',
@@ -47,15 +49,15 @@ function verifyCommand(shell: Shell): Command {
     const { admin, options } = await openAdmin<VerifyOptions>(command, shell);
     if (options.known !== undefined && !KNOWN_HEAD.test(options.known))
       throw new UsageError('--known must be the head printed by an earlier check, such as 17:<64 hexadecimal digits>');
-    const verified = await admin.audit.verify(options.known === undefined ? {} : { known: options.known });
-    const { faults, checked, head, known } = verified;
-    if (options.json) screen.write(json(verified));
+    const verification = await admin.audit.verify(options.known === undefined ? {} : { known: options.known });
+    const { faults, checked, head, known } = verification;
+    if (options.json) screen.write(json(verification));
     else {
       for (const { seq, id, kind } of faults.slice(0, MAX_SHOWN))
-        screen.write(`entry ${seq} (${id ?? 'removed'}) ${KINDS[kind]}\n`);
+        screen.write(`entry ${seq} (${id ?? 'removed'}) ${FAULT_TEXTS[kind]}\n`);
       if (known === 'missing') screen.write(`the chain does not contain ${options.known}\n`);
       if (known === 'expired') screen.write(`${options.known} is older than the retention period\n`);
-      screen.write(`${checked} entries checked, ${counted(faults.length, 'fault')}\nhead ${head.seq}:${head.hash}\n`);
+      screen.write(`${checked} entries checked, ${countText(faults.length, 'fault')}\nhead ${head.seq}:${head.hash}\n`);
     }
     if (faults.length > 0 || known === 'missing') throw new Error('the audit log failed verification against its hash chain');
   });

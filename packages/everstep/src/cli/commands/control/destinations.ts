@@ -3,13 +3,13 @@ import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import { Command } from 'commander';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell, shorten, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 
 const MAX_ERROR_LENGTH = 80;
 const NO_WORKER = 'no connected worker';
 const HEAD = ['DESTINATION', 'HELD', 'SINCE (UTC)', 'REASON', 'FAILURES', 'WAITING', 'NEXT PROBE (UTC)', 'LAST ERROR'] as const;
 
-/** Returns the origin of a URL. A worker URL is its own origin. Throws UsageError when it is invalid. */
+/** Returns the origin of a URL. A worker URL is its own origin. Throws UsageError if it is invalid. */
 function originOf(text: string): string {
   if (parseWorkerUrl(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -23,19 +23,19 @@ function listCommand(shell: Shell): Command {
     'List destinations that are failing, on hold or without a worker.',
   );
   return command.action(async () => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const destinations = await client.destinations.list();
     if (options.json) return screen.write(json({ destinations }));
     if (destinations.length === 0) return screen.write('No destination is failing, on hold or without a worker.\n');
-    const rows = destinations.map((one) => [
-      one.origin,
-      one.isHeld ? `by ${one.heldBy}` : 'no',
-      instant(one.heldSince ?? one.noWorkerSince),
-      one.reason ?? (one.noWorkerSince === undefined ? undefined : NO_WORKER),
-      one.failures,
-      one.waitListSize,
-      instant(one.nextProbeAt),
-      one.lastError === undefined ? undefined : shorten(one.lastError, MAX_ERROR_LENGTH),
+    const rows = destinations.map((destination) => [
+      destination.origin,
+      destination.isHeld ? `by ${destination.heldBy}` : 'no',
+      instant(destination.heldSince ?? destination.noWorkerSince),
+      destination.reason ?? (destination.noWorkerSince === undefined ? undefined : NO_WORKER),
+      destination.failures,
+      destination.waitListSize,
+      instant(destination.nextProbeAt),
+      destination.lastError === undefined ? undefined : shorten(destination.lastError, MAX_ERROR_LENGTH),
     ]);
     screen.write(table(screen, HEAD, rows));
   });
@@ -49,7 +49,7 @@ function holdCommand(shell: Shell): Command {
     .option('--reason <text>', 'reason, shown with the hold');
   return command.action(async (url: string) => {
     const origin = originOf(url);
-    const { client, options } = await open<ClientOptions & { readonly reason?: string }>(command, shell);
+    const { client, options } = await openClient<ClientOptions & { readonly reason?: string }>(command, shell);
     await client.destinations.hold({ origin, reason: options.reason });
     screen.write(options.json ? json({ origin, isHeld: true }) : `${origin} is on hold\n`);
   });
@@ -62,7 +62,7 @@ function releaseCommand(shell: Shell): Command {
     .argument('<url>', 'scheme, host and port (any path is ignored), or a worker URL');
   return command.action(async (url: string) => {
     const origin = originOf(url);
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     await client.destinations.release(origin);
     screen.write(options.json ? json({ origin, isHeld: false }) : `${origin} is released\n`);
   });

@@ -9,7 +9,7 @@ export interface FlowControlLimits {
   readonly period?: string;
 }
 
-/** Returns the limits; none for an empty text. Throws UsageError. */
+/** Returns the limits in the value of the option `name`; none if `text` is undefined. Throws UsageError if it is invalid. */
 export function flowControlLimits(name: string, text: string | undefined): FlowControlLimits {
   if (text === undefined) return {};
   let limits: FlowControlLimits = {};

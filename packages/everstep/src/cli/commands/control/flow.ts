@@ -4,12 +4,13 @@ import { Command } from 'commander';
 import { wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { duration, instant, json, printable, type Screen, type Shell, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 
 const HEAD = ['KEY', 'WAITING', 'IN FLIGHT', 'RATE', 'WINDOW SINCE (UTC)', 'STATE'] as const;
 
-/** `3 of 5`, or `3` when there is no limit. */
-const outOf = (count: number, max: number | undefined): string => (max === undefined ? String(count) : `${count} of ${max}`);
+/** Formats a count as `3 of 5`, or as `3` if there is no limit. */
+const countWithLimit = (count: number, max: number | undefined): string =>
+  max === undefined ? String(count) : `${count} of ${max}`;
 
 function rateOf({ rateCount, rateMax, ratePeriod }: FlowControlEntry): string | undefined {
   if (rateMax === undefined) return undefined;
@@ -17,18 +18,18 @@ function rateOf({ rateCount, rateMax, ratePeriod }: FlowControlEntry): string | 
 }
 
 function stateOf({ isPaused, isPinnedParallelism, isPinnedRate }: FlowControlEntry): string | undefined {
-  const words = [
+  const states = [
     ...(isPaused ? ['paused'] : []),
     ...(isPinnedParallelism ? ['parallelism pinned'] : []),
     ...(isPinnedRate ? ['rate pinned'] : []),
   ];
-  return words.length === 0 ? undefined : words.join(', ');
+  return states.length === 0 ? undefined : states.join(', ');
 }
 
 const rowOf = (entry: FlowControlEntry) => [
   entry.flowControlKey,
   entry.waitListSize,
-  outOf(entry.parallelismCount, entry.parallelismMax),
+  countWithLimit(entry.parallelismCount, entry.parallelismMax),
   rateOf(entry),
   instant(entry.ratePeriodStart === undefined ? undefined : entry.ratePeriodStart * 1000),
   stateOf(entry),
@@ -41,7 +42,7 @@ function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('list')).description('List flow control keys with their limits and current usage.');
   return command.action(async () => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const flowControls = await client.flowControl.list();
     if (options.json) return screen.write(json({ flowControls }));
     if (flowControls.length === 0) return screen.write('No flow control keys.\n');
@@ -49,7 +50,7 @@ function listCommand(shell: Shell): Command {
   });
 }
 
-/** A command that takes a key and prints its state afterwards. */
+/** Returns a command that takes a key and prints its state afterwards. */
 function keyCommand<Options extends ClientOptions>(
   shell: Shell,
   name: string,
@@ -59,7 +60,7 @@ function keyCommand<Options extends ClientOptions>(
   const { screen } = shell;
   const command = withConnection(new Command(name)).description(description).argument('<key>', 'the flow control key');
   return command.action(async (key: string) => {
-    const { client, options } = await open<Options>(command, shell);
+    const { client, options } = await openClient<Options>(command, shell);
     const entry = await act(client, key, options);
     if (options.json) screen.write(json(entry));
     else showEntries(screen, [entry]);
@@ -77,7 +78,7 @@ function waitingCommand(shell: Shell): Command {
     .argument('<key>', 'the flow control key')
     .option('--count <number>', 'maximum number, up to 100 (default: 50)', wholeNumber('--count', 1));
   return command.action(async (key: string) => {
-    const { client, options } = await open<WaitingOptions>(command, shell);
+    const { client, options } = await openClient<WaitingOptions>(command, shell);
     const list = await client.flowControl.waiting(key, { count: options.count });
     if (options.json) return screen.write(json(list));
     if (list.waiting.length === 0) return screen.write(`No deliveries are waiting for ${printable(key)}.\n`);
@@ -128,10 +129,10 @@ function globalCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('global')).description('Show the number of deliveries in flight across all keys.');
   return command.action(async () => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const parallelism = await client.flowControl.globalParallelism();
     if (options.json) return screen.write(json(parallelism));
-    screen.write(`${outOf(parallelism.parallelismCount, parallelism.parallelismMax)} deliveries in flight\n`);
+    screen.write(`${countWithLimit(parallelism.parallelismCount, parallelism.parallelismMax)} deliveries in flight\n`);
   });
 }
 

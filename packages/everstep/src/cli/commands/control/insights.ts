@@ -3,7 +3,7 @@ import type { InsightTotals, InsightWindow, InstanceInsights, WorkflowInsights }
 import { Command, Option } from 'commander';
 import { INSIGHT_WINDOWS } from '../../../contract/insights/insights.js';
 import { type Cell, duration, instant, json, type Screen, type Shell, shorten, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 
 const MAX_TEXT_LENGTH = 100;
 const TOTALS_HEAD = ['STARTED', 'SUCCEEDED', 'FAILED', 'CANCELED', 'MEDIAN', '95TH PERCENTILE'] as const;
@@ -18,26 +18,26 @@ interface InsightOptions extends ClientOptions {
   readonly window?: InsightWindow;
 }
 
-const durationOf = (ms: number | null): Cell => (ms === null ? null : duration(ms));
+const durationCell = (ms: number | null): Cell => (ms === null ? null : duration(ms));
 
 const totalsRow = ({ started, succeeded, failed, canceled, p50Ms, p95Ms }: InsightTotals): readonly Cell[] => [
   started,
   succeeded,
   failed,
   canceled,
-  durationOf(p50Ms),
-  durationOf(p95Ms),
+  durationCell(p50Ms),
+  durationCell(p95Ms),
 ];
 
-/** Returns a table after an empty line; nothing if there are no rows. */
+/** Returns a table after an empty line, or an empty text if there are no rows. */
 const section = (screen: Screen, head: readonly string[], rows: readonly (readonly Cell[])[]): string =>
   rows.length === 0 ? '' : `\n${table(screen, head, rows)}`;
 
 function instanceText(screen: Screen, { totals, workflows, now, attention }: InstanceInsights): string {
-  const current: readonly Cell[] = [now.backlog, instant(now.oldestDueAt), now.workers, now.errors];
+  const nowRow: readonly Cell[] = [now.backlog, instant(now.oldestDueAt), now.workers, now.errors];
   return [
     table(screen, TOTALS_HEAD, [totalsRow(totals)]),
-    section(screen, NOW_HEAD, [current]),
+    section(screen, NOW_HEAD, [nowRow]),
     section(
       screen,
       ATTENTION_HEAD,
@@ -74,9 +74,9 @@ function workflowText(screen: Screen, { totals, steps, recentFailures, versions 
         stepText(stepName),
         finished,
         failedAttempts,
-        durationOf(meanMs),
-        durationOf(p50Ms),
-        durationOf(p95Ms),
+        durationCell(meanMs),
+        durationCell(p50Ms),
+        durationCell(p95Ms),
       ]),
     ),
     section(
@@ -102,9 +102,9 @@ export function insightsCommand(shell: Shell): Command {
   const command = withConnection(new Command('insights'))
     .description('Show how many runs started, succeeded and failed, how long they took, and what needs attention.')
     .argument('[workflow]', 'URL of a workflow, to show its steps and recent failures instead')
-    .addOption(new Option('--window <window>', 'time until now').choices(INSIGHT_WINDOWS).default('24h'));
+    .addOption(new Option('--window <window>', 'period to show, which ends now').choices(INSIGHT_WINDOWS).default('24h'));
   return command.action(async (workflow: string | undefined) => {
-    const { client, options } = await open<InsightOptions>(command, shell);
+    const { client, options } = await openClient<InsightOptions>(command, shell);
     const query = options.window === undefined ? {} : { window: options.window };
     if (workflow === undefined) {
       const insights = await client.insights.get(query);

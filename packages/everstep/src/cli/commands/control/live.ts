@@ -3,12 +3,12 @@ import { EverstepError, type LiveChange } from '@everstep/sdk';
 import { Command } from 'commander';
 import { instant, json, printable, type Shell, table } from '../../output.js';
 import { untilSignal } from '../../shutdown.js';
-import { open, withConnection } from '../connection-options.js';
+import { openClient, withConnection } from '../connection-options.js';
 
 const RETRY_DELAY_MS = 1_000;
 
-/** Returns the time, the changed topics and their runs. */
-function line({ topics, runIds }: LiveChange): string {
+/** Formats a change in one line: the time, the changed topics and their runs. */
+function changeLine({ topics, runIds }: LiveChange): string {
   const runs = runIds.length === 0 ? '' : `  ${runIds.map(printable).join(' ')}`;
   return `${instant(Date.now())}  ${topics.join(' ')}${runs}\n`;
 }
@@ -17,16 +17,16 @@ function line({ topics, runIds }: LiveChange): string {
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) return resolve();
-    const timer = setTimeout(done, ms);
-    function done() {
+    const timer = setTimeout(finish, ms);
+    function finish() {
       clearTimeout(timer);
-      signal.removeEventListener('abort', done);
+      signal.removeEventListener('abort', finish);
       resolve();
     }
-    signal.addEventListener('abort', done);
+    signal.addEventListener('abort', finish);
   });
 
-/** Errors after which retrying cannot succeed. */
+/** Returns whether a retry after this error cannot succeed. */
 const isFinal = (error: unknown): boolean =>
   !(error instanceof EverstepError) || (error.status >= 400 && error.status < 500 && error.status !== 429);
 
@@ -36,21 +36,21 @@ export function liveCommand(shell: Shell): Command {
     .description('Print changes in the queue instance as they happen, until Ctrl-C. With --json, one JSON line per change.')
     .option('--once', 'exit after the first change');
   return command.action(async () => {
-    const { client, options } = await open<{ readonly json?: boolean; readonly once?: boolean }>(command, shell);
-    const stop = new AbortController();
-    void untilSignal().then(() => stop.abort());
-    for (let isFirst = true; !stop.signal.aborted; isFirst = false) {
+    const { client, options } = await openClient<{ readonly json?: boolean; readonly once?: boolean }>(command, shell);
+    const stopController = new AbortController();
+    void untilSignal().then(() => stopController.abort());
+    for (let isFirst = true; !stopController.signal.aborted; isFirst = false) {
       try {
-        for await (const change of client.live.changes({ signal: stop.signal })) {
-          screen.write(options.json ? `${JSON.stringify(change)}\n` : line(change));
+        for await (const change of client.live.changes({ signal: stopController.signal })) {
+          screen.write(options.json ? `${JSON.stringify(change)}\n` : changeLine(change));
           if (options.once) return;
         }
       } catch (error) {
         if (isFirst || isFinal(error)) throw error;
         shell.printError(`${error instanceof Error ? error.message : String(error)}, retrying\n`);
       }
-      // The server stopped, or a proxy closed the connection.
-      await pause(RETRY_DELAY_MS, stop.signal);
+      // The stream ends if the server stops or a proxy closes the connection.
+      await pause(RETRY_DELAY_MS, stopController.signal);
     }
   });
 }
@@ -59,7 +59,7 @@ export function nodesCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('nodes')).description('List the nodes of the installation and the work of each.');
   return command.action(async () => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const nodes = await client.live.nodes();
     if (options.json) {
       screen.write(json({ nodes }));

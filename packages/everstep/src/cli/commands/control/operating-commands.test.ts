@@ -175,9 +175,9 @@ describe('operating commands', () => {
     assert.deepEqual([pinned.parallelismMax, pinned.rateMax, pinned.ratePeriod], [2, 7, 3600]);
     assert.match(await harness.textOf('flow', 'get', 'slow'), / 0 of 7 in 1 h 00 m +- +parallelism pinned, rate pinned\n$/);
     await trigger({}, '--wait', '--flow-control-key', 'slow', '--flow-control', 'parallelism=9');
-    const counted = await harness.jsonOf('flow', 'get', 'slow');
-    assert.equal(counted.parallelismMax, 2);
-    assert.ok(counted.rateCount >= 1);
+    const countText = await harness.jsonOf('flow', 'get', 'slow');
+    assert.equal(countText.parallelismMax, 2);
+    assert.ok(countText.rateCount >= 1);
     assert.equal((await harness.jsonOf('flow', 'reset-rate', 'slow')).rateCount, 0);
     const one = await harness.jsonOf('flow', 'unpin', 'slow', '--rate');
     assert.deepEqual([one.isPinnedParallelism, one.isPinnedRate], [true, false]);
@@ -257,22 +257,22 @@ describe('operating commands', () => {
   });
 
   test('env prints the variables of @everstep/sdk and of the published SDKs', async () => {
-    const { written } = harness;
+    const { serverEnv } = harness;
     const lines = (await harness.textOf('env')).trimEnd().split('\n');
     const names = ['URL', 'TOKEN', 'CURRENT_SIGNING_KEY', 'NEXT_SIGNING_KEY'];
     const wanted = ['EVERSTEP', 'QSTASH'].flatMap((family) => names.map((name) => `${family}_${name}`));
     assert.deepEqual(
       lines,
-      wanted.map((name) => `${name}=${written[name]}`),
+      wanted.map((name) => `${name}=${serverEnv[name]}`),
     );
-    assert.equal((await harness.jsonOf('env')).QSTASH_TOKEN, written.QSTASH_TOKEN);
-    const foreign = await harness.everstep('env', '--token', 'no-token-of-ours', '--url', written.EVERSTEP_URL ?? '');
+    assert.equal((await harness.jsonOf('env')).QSTASH_TOKEN, serverEnv.QSTASH_TOKEN);
+    const foreign = await harness.everstep('env', '--token', 'no-token-of-ours', '--url', serverEnv.EVERSTEP_URL ?? '');
     assert.equal(foreign.code, 2);
     assert.match(foreign.stderr, /EVERSTEP_TOKEN/);
   });
 
   test('signing keys are printed as environment variables and rotated', async () => {
-    const { EVERSTEP_CURRENT_SIGNING_KEY: current, EVERSTEP_NEXT_SIGNING_KEY: next } = harness.written;
+    const { EVERSTEP_CURRENT_SIGNING_KEY: current, EVERSTEP_NEXT_SIGNING_KEY: next } = harness.serverEnv;
     assert.equal(
       await harness.textOf('keys', 'get'),
       `EVERSTEP_CURRENT_SIGNING_KEY=${current}\nEVERSTEP_NEXT_SIGNING_KEY=${next}\n`,
@@ -291,7 +291,7 @@ describe('operating commands', () => {
     const { current, next } = await harness.jsonOf('keys', 'messages');
     const lines = `EVERSTEP_CURRENT_SIGNING_KEY=${current}\nEVERSTEP_NEXT_SIGNING_KEY=${next}\n`;
     assert.equal(await harness.textOf('keys', 'messages'), lines);
-    assert.notEqual(current, harness.written.EVERSTEP_CURRENT_SIGNING_KEY);
+    assert.notEqual(current, harness.serverEnv.EVERSTEP_CURRENT_SIGNING_KEY);
   });
 
   test('Ed25519 signatures are turned on, rotated and turned off, and showing them changes nothing', async () => {

@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { type RunSettingOptions, runSettings, withRunSettings } from '../runs/run-settings.js';
 
 interface CreateOptions extends ClientOptions, RunSettingOptions {
@@ -23,14 +23,14 @@ function createCommand(shell: Shell): Command {
     .option('--id <id>', 'id of the schedule (default: generated)');
   return command.action(async (workflowUrl: string) => {
     if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; got "${workflowUrl}"`);
-    const { client, options } = await open<CreateOptions>(command, shell);
-    const created = await client.schedules.create(workflowUrl, {
+    const { client, options } = await openClient<CreateOptions>(command, shell);
+    const schedule = await client.schedules.create(workflowUrl, {
       ...(await runSettings(command)),
       cron: options.cron,
       timezone: options.timezone,
       scheduleId: options.id,
     });
-    screen.write(options.json ? json(created) : `${created.scheduleId}\n`);
+    screen.write(options.json ? json(schedule) : `${schedule.scheduleId}\n`);
   });
 }
 
@@ -38,7 +38,7 @@ function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('list')).description('List schedules, oldest first.');
   return command.action(async () => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const schedules = await client.schedules.list();
     if (options.json) return screen.write(json(schedules));
     if (schedules.length === 0) return screen.write('No schedules.\n');
@@ -72,12 +72,12 @@ function showSchedule(screen: Screen, schedule: ScheduleEntry): void {
   }
 }
 
-/** A command that takes the id of a schedule and prints the schedule. */
-function oneCommand(shell: Shell, name: 'get' | 'pause' | 'resume', description: string): Command {
+/** Returns a command that takes the id of a schedule and prints the schedule. */
+function scheduleCommand(shell: Shell, name: 'get' | 'pause' | 'resume', description: string): Command {
   const { screen } = shell;
   const command = withConnection(new Command(name)).description(description).argument('<scheduleId>', 'id of the schedule');
   return command.action(async (scheduleId: string) => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const schedule = await client.schedules[name](scheduleId);
     if (options.json) screen.write(json(schedule));
     else showSchedule(screen, schedule);
@@ -95,7 +95,7 @@ interface ChangeOptions extends ClientOptions {
 function changeCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('change'))
-    .description('Change fields of a schedule. Everything else stays as it is.')
+    .description('Change fields of a schedule. Omitted fields do not change.')
     .argument('<scheduleId>', 'id of the schedule')
     .option('--cron <expression>', 'cron expression with five fields, or six with leading seconds')
     .option('--timezone <name>', 'IANA time zone of the expression, such as Europe/Berlin')
@@ -106,7 +106,7 @@ function changeCommand(shell: Shell): Command {
       label,
     ]);
   return command.action(async (scheduleId: string) => {
-    const { client, options } = await open<ChangeOptions>(command, shell);
+    const { client, options } = await openClient<ChangeOptions>(command, shell);
     const { cron, timezone, body, retries, label } = options;
     const change = {
       ...(cron === undefined ? {} : { cron }),
@@ -134,10 +134,10 @@ function nextCommand(shell: Shell): Command {
     .argument('<scheduleId>', 'id of the schedule')
     .option('--count <number>', 'number of times, up to 50 (default: 10)', wholeNumber('--count', 1));
   return command.action(async (scheduleId: string) => {
-    const { client, options } = await open<NextOptions>(command, shell);
+    const { client, options } = await openClient<NextOptions>(command, shell);
     const fires = await client.schedules.next(scheduleId, { count: options.count });
     if (options.json) return screen.write(json({ fires }));
-    screen.write(fires.length === 0 ? 'No more run times.\n' : fires.map((at) => `${instant(at)}\n`).join(''));
+    screen.write(fires.length === 0 ? 'No more run times.\n' : fires.map((fireTime) => `${instant(fireTime)}\n`).join(''));
   });
 }
 
@@ -147,9 +147,9 @@ function runCommand(shell: Shell): Command {
     .description('Start a run of the schedule now, even if it is paused, and print the run id.')
     .argument('<scheduleId>', 'id of the schedule');
   return command.action(async (scheduleId: string) => {
-    const { client, options } = await open(command, shell);
-    const started = await client.schedules.run(scheduleId);
-    screen.write(options.json ? json(started) : `${started.workflowRunId}\n`);
+    const { client, options } = await openClient(command, shell);
+    const run = await client.schedules.run(scheduleId);
+    screen.write(options.json ? json(run) : `${run.workflowRunId}\n`);
   });
 }
 
@@ -159,7 +159,7 @@ function deleteCommand(shell: Shell): Command {
     .description('Delete a schedule. Runs it started continue.')
     .argument('<scheduleId>', 'id of the schedule');
   return command.action(async (scheduleId: string) => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     await client.schedules.delete(scheduleId);
     screen.write(options.json ? json({ deleted: 1 }) : '1 deleted\n');
   });
@@ -170,11 +170,11 @@ export function schedulesCommand(shell: Shell): Command {
     .description('Manage schedules that start runs.')
     .addCommand(createCommand(shell))
     .addCommand(listCommand(shell))
-    .addCommand(oneCommand(shell, 'get', 'Show a schedule.'))
+    .addCommand(scheduleCommand(shell, 'get', 'Show a schedule.'))
     .addCommand(changeCommand(shell))
     .addCommand(nextCommand(shell))
     .addCommand(runCommand(shell))
-    .addCommand(oneCommand(shell, 'pause', 'Pause a schedule until it is resumed.'))
-    .addCommand(oneCommand(shell, 'resume', 'Resume a paused schedule at its next regular time.'))
+    .addCommand(scheduleCommand(shell, 'pause', 'Pause a schedule until it is resumed.'))
+    .addCommand(scheduleCommand(shell, 'resume', 'Resume a paused schedule at its next regular time.'))
     .addCommand(deleteCommand(shell));
 }

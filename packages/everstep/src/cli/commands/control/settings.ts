@@ -4,14 +4,14 @@ import { Command } from 'commander';
 import { durationMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { duration, json, type Screen, type Shell, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 
 type RetentionUpdate = Partial<RetentionRule>;
 
 const LIMITS_FORMAT = '"age=<duration>|forever, count=<number>|all"';
 
 /** Parses `age=7d, count=1000`; both parts are optional. Throws UsageError. */
-const retention =
+const parseRetention =
   (name: string) =>
   (text: string): RetentionUpdate => {
     let update: RetentionUpdate = {};
@@ -24,25 +24,25 @@ const retention =
     return update;
   };
 
-function onOrOff(text: string): boolean {
+function parseOnOff(text: string): boolean {
   if (text === 'on' || text === 'off') return text === 'on';
   throw new UsageError(`--breaker must be on or off; got "${text}"`);
 }
 
-function show(screen: Screen, { breaker, retention: kept }: InstanceSettings): void {
+function showSettings(screen: Screen, { breaker, retention }: InstanceSettings): void {
   const { enabled, failures, probeEveryMs } = breaker;
-  const held = `after ${failures} consecutive failures, with a probe every ${duration(probeEveryMs)}`;
-  screen.write(`breaker: ${enabled ? 'on' : 'off'} (holds a destination ${held})\n\n`);
-  const rule = (name: string, { maxAgeMs, maxCount }: RetentionRule) => [
+  const holdText = `after ${failures} consecutive failures, with a probe every ${duration(probeEveryMs)}`;
+  screen.write(`breaker: ${enabled ? 'on' : 'off'} (holds a destination ${holdText})\n\n`);
+  const rowOf = (name: string, { maxAgeMs, maxCount }: RetentionRule) => [
     name,
     maxAgeMs === null ? 'forever' : duration(maxAgeMs),
     maxCount === null ? 'all' : maxCount,
   ];
   const rows = [
-    rule('succeeded', kept.succeeded),
-    rule('failed', kept.failed),
-    rule('canceled', kept.canceled),
-    rule('dead letters', kept.deadLetter),
+    rowOf('succeeded', retention.succeeded),
+    rowOf('failed', retention.failed),
+    rowOf('canceled', retention.canceled),
+    rowOf('dead letters', retention.deadLetter),
   ];
   screen.write(table(screen, ['RUNS', 'MAX AGE', 'MAX COUNT'], rows));
 }
@@ -51,10 +51,10 @@ function getCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('get')).description('Show the settings of the queue instance.');
   return command.action(async () => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const settings = await client.settings.get();
     if (options.json) screen.write(json(settings));
-    else show(screen, settings);
+    else showSettings(screen, settings);
   });
 }
 
@@ -68,21 +68,21 @@ interface SetOptions extends ClientOptions {
   readonly keepDeadLetters?: RetentionUpdate;
 }
 
-/** Returns the given settings; the others do not change. */
+/** Returns the settings to change. Throws UsageError if there are none. */
 function updateOf(options: SetOptions): InstanceSettingsUpdate {
   const { breaker, breakerFailures, breakerProbeEvery } = options;
-  const given = <Name extends string, Value>(name: Name, value: Value | undefined) =>
+  const optionalField = <Name extends string, Value>(name: Name, value: Value | undefined) =>
     (value === undefined ? {} : { [name]: value }) as { readonly [Key in Name]?: Value };
   const breakerUpdate = {
-    ...given('enabled', breaker),
-    ...given('failures', breakerFailures),
-    ...given('probeEveryMs', breakerProbeEvery),
+    ...optionalField('enabled', breaker),
+    ...optionalField('failures', breakerFailures),
+    ...optionalField('probeEveryMs', breakerProbeEvery),
   };
   const retentionUpdate = {
-    ...given('succeeded', options.keepSucceeded),
-    ...given('failed', options.keepFailed),
-    ...given('canceled', options.keepCanceled),
-    ...given('deadLetter', options.keepDeadLetters),
+    ...optionalField('succeeded', options.keepSucceeded),
+    ...optionalField('failed', options.keepFailed),
+    ...optionalField('canceled', options.keepCanceled),
+    ...optionalField('deadLetter', options.keepDeadLetters),
   };
   const isEmpty = (update: object) => Object.keys(update).length === 0;
   if (isEmpty(breakerUpdate) && isEmpty(retentionUpdate))
@@ -95,10 +95,10 @@ function updateOf(options: SetOptions): InstanceSettingsUpdate {
 
 function setCommand(shell: Shell): Command {
   const { screen } = shell;
-  const keep = (what: string) => `retention of ${what}: ${LIMITS_FORMAT}`;
+  const keepHelp = (runs: string) => `retention of ${runs}: ${LIMITS_FORMAT}`;
   const command = withConnection(new Command('set'))
     .description('Change settings of the queue instance. Omitted settings do not change.')
-    .option('--breaker <on|off>', 'automatically hold destinations that keep failing', onOrOff)
+    .option('--breaker <on|off>', 'automatically hold destinations that keep failing', parseOnOff)
     .option(
       '--breaker-failures <number>',
       'consecutive failures before a destination is held',
@@ -109,16 +109,16 @@ function setCommand(shell: Shell): Command {
       'interval of probe deliveries to a held destination',
       durationMs('--breaker-probe-every'),
     )
-    .option('--keep-succeeded <limits>', keep('successful runs'), retention('--keep-succeeded'))
-    .option('--keep-failed <limits>', keep('failed runs without a dead letter'), retention('--keep-failed'))
-    .option('--keep-canceled <limits>', keep('canceled runs'), retention('--keep-canceled'))
-    .option('--keep-dead-letters <limits>', keep('dead letters'), retention('--keep-dead-letters'));
+    .option('--keep-succeeded <limits>', keepHelp('successful runs'), parseRetention('--keep-succeeded'))
+    .option('--keep-failed <limits>', keepHelp('failed runs without a dead letter'), parseRetention('--keep-failed'))
+    .option('--keep-canceled <limits>', keepHelp('canceled runs'), parseRetention('--keep-canceled'))
+    .option('--keep-dead-letters <limits>', keepHelp('dead letters'), parseRetention('--keep-dead-letters'));
   return command.action(async () => {
     const update = updateOf(command.opts<SetOptions>());
-    const { client, options } = await open<SetOptions>(command, shell);
+    const { client, options } = await openClient<SetOptions>(command, shell);
     const settings = await client.settings.update(update);
     if (options.json) screen.write(json(settings));
-    else show(screen, settings);
+    else showSettings(screen, settings);
   });
 }
 

@@ -27,7 +27,7 @@ describe('commands with worker URLs', () => {
   });
 
   async function connectWorker(): Promise<void> {
-    const { EVERSTEP_URL: baseUrl = '', EVERSTEP_TOKEN: token = '' } = harness.written;
+    const { EVERSTEP_URL: baseUrl = '', EVERSTEP_TOKEN: token = '' } = harness.serverEnv;
     worker = connect({ app: 'shop', workflows, version: '1.4', host: 'a1', maxConcurrency: 7, baseUrl, token, drainOn: [] });
     await worker.connected;
   }

@@ -2,7 +2,7 @@
 import type { Client, UnservedWorkflow, WorkerEntry } from '@everstep/sdk';
 import { Command } from 'commander';
 import { type Cell, instant, json, type Shell, shorten, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 
 const PAGE_SIZE = 200;
 const MAX_WORKFLOWS_LENGTH = 50;
@@ -28,10 +28,10 @@ async function readAll(client: Client, app: string | undefined): Promise<WorkerL
 
 function rowOf({ app, workflows, workflowCount, draining, ...worker }: WorkerEntry): readonly Cell[] {
   const names = shorten(workflows.join(', '), MAX_WORKFLOWS_LENGTH);
-  const isWhole = workflows.length === workflowCount && workflows.join(', ').length <= MAX_WORKFLOWS_LENGTH;
+  const isComplete = workflows.length === workflowCount && workflows.join(', ').length <= MAX_WORKFLOWS_LENGTH;
   return [
     app,
-    isWhole ? names : `${names} (${workflowCount})`,
+    isComplete ? names : `${names} (${workflowCount})`,
     worker.host,
     worker.version,
     instant(worker.connectedAt),
@@ -46,7 +46,7 @@ export function workersCommand(shell: Shell): Command {
     .description('List the connected workers, and the workflows whose deliveries wait for one.')
     .option('--app <name>', 'workers of this app');
   return command.action(async () => {
-    const { client, options } = await open<ClientOptions & { readonly app?: string }>(command, shell);
+    const { client, options } = await openClient<ClientOptions & { readonly app?: string }>(command, shell);
     const { workers, unserved } = await readAll(client, options.app);
     if (options.json) return screen.write(json({ workers, unserved }));
     screen.write(workers.length === 0 ? 'No worker is connected.\n' : table(screen, HEAD, workers.map(rowOf)));

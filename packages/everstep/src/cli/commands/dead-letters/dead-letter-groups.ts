@@ -1,30 +1,30 @@
 /** `everstep dlq groups [list|get|acknowledge|resolve]`, and the commands in group-triage.ts. */
 import type { DeadLetterGroup, DeadLetterGroupState } from '@everstep/sdk';
 import { Command } from 'commander';
-import { collected, timestampMs, wholeNumber } from '../../arguments.js';
+import { collectValue, timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell, shorten, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { groupText, sourceText } from './error-text.js';
 import { triageCommands } from './group-triage.js';
 
 const STATES = ['new', 'known', 'regressed'] as const;
 const KINDS = ['workflow', 'message'] as const;
-const DEFAULT_SHOWN = 50;
+const DEFAULT_COUNT = 50;
 const PAGE_SIZE = 100;
-/** The cause is often at the end of a message. */
+/** Maximum length of a message in the list. It is long, because the cause is often at the end of a message. */
 const MAX_MESSAGE_LENGTH = 500;
 
-function groupState(text: string, before: readonly DeadLetterGroupState[] | undefined): readonly DeadLetterGroupState[] {
-  const found = STATES.find((name) => name === text);
-  if (!found) throw new UsageError(`--state must be one of ${STATES.join(', ')}; got "${text}"`);
-  return [...(before ?? []), found];
+function collectState(text: string, previous: readonly DeadLetterGroupState[] | undefined): readonly DeadLetterGroupState[] {
+  const match = STATES.find((name) => name === text);
+  if (!match) throw new UsageError(`--state must be one of ${STATES.join(', ')}; got "${text}"`);
+  return [...(previous ?? []), match];
 }
 
-function groupKind(text: string): DeadLetterGroup['kind'] {
-  const found = KINDS.find((name) => name === text);
-  if (!found) throw new UsageError(`--kind must be one of ${KINDS.join(', ')}; got "${text}"`);
-  return found;
+function parseKind(text: string): DeadLetterGroup['kind'] {
+  const match = KINDS.find((name) => name === text);
+  if (!match) throw new UsageError(`--kind must be one of ${KINDS.join(', ')}; got "${text}"`);
+  return match;
 }
 
 interface ListOptions extends ClientOptions {
@@ -42,16 +42,16 @@ function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('list'))
     .description('List groups of dead letters with the same error: regressed groups first, then new ones, then known ones.')
-    .option('--state <state>', `groups in this state: ${STATES.join(', ')}; may be repeated`, groupState)
-    .option('--workflow-url <url>', 'groups with dead letters of this workflow; may be repeated', collected)
+    .option('--state <state>', `groups in this state: ${STATES.join(', ')}; may be repeated`, collectState)
+    .option('--workflow-url <url>', 'groups with dead letters of this workflow; may be repeated', collectValue)
     .option('--from <instant>', 'groups last seen at or after this time: Unix ms or a date', timestampMs('--from'))
     .option('--to <instant>', 'groups first seen at or before this time', timestampMs('--to'))
-    .option('--kind <kind>', 'groups of runs (workflow, the default) or of plain messages (message)', groupKind)
+    .option('--kind <kind>', 'groups of runs (workflow, the default) or of plain messages (message)', parseKind)
     .option('--with-empty', 'include groups without remaining dead letters')
-    .option('--count <number>', 'maximum number of groups', wholeNumber('--count', 1), DEFAULT_SHOWN)
+    .option('--count <number>', 'maximum number of groups', wholeNumber('--count', 1), DEFAULT_COUNT)
     .option('--all', 'list all groups');
   return command.action(async () => {
-    const { client, options } = await open<ListOptions>(command, shell);
+    const { client, options } = await openClient<ListOptions>(command, shell);
     const { state, workflowUrl, from: fromDate, to: toDate, kind, withEmpty } = options;
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
     const groups: DeadLetterGroup[] = [];
@@ -75,9 +75,9 @@ function listCommand(shell: Shell): Command {
       group.latest?.source ? sourceText(group.latest.source) : null,
       shorten(group.latest?.message ?? group.message, MAX_MESSAGE_LENGTH),
     ]);
-    const seen = ['FIRST SEEN (UTC)', 'LAST SEEN (UTC)'];
-    const triage = ['ASSIGNEE', 'SNOOZED UNTIL (UTC)'];
-    const head = ['GROUP', 'STATE', 'ENTRIES', ...seen, ...triage, 'STEP', 'STATUS', 'WHERE', 'ERROR'];
+    const seenTitles = ['FIRST SEEN (UTC)', 'LAST SEEN (UTC)'];
+    const triageTitles = ['ASSIGNEE', 'SNOOZED UNTIL (UTC)'];
+    const head = ['GROUP', 'STATE', 'ENTRIES', ...seenTitles, ...triageTitles, 'STEP', 'STATUS', 'WHERE', 'ERROR'];
     screen.write(table(screen, head, rows));
   });
 }
@@ -88,7 +88,7 @@ function getCommand(shell: Shell): Command {
     .description('Show a group of dead letters.')
     .argument('<fingerprint>', 'fingerprint of the group');
   return command.action(async (fingerprint: string) => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const group = await client.dlq.group(fingerprint);
     screen.write(options.json ? json(group) : groupText(screen, group));
   });
@@ -98,25 +98,25 @@ const MARKS = {
   acknowledge: {
     description: 'Acknowledge a group: its state changes to known.',
     call: 'acknowledgeGroup',
-    done: 'acknowledged',
+    outcome: 'acknowledged',
   },
   resolve: {
     description: 'Mark the cause of a group as fixed: a new dead letter changes its state to regressed.',
     call: 'resolveGroup',
-    done: 'resolved',
+    outcome: 'resolved',
   },
 } as const;
 
 function markCommand(shell: Shell, verb: keyof typeof MARKS): Command {
   const { screen } = shell;
-  const { description, call, done } = MARKS[verb];
+  const { description, call, outcome } = MARKS[verb];
   const command = withConnection(new Command(verb))
     .description(description)
     .argument('<fingerprint>', 'fingerprint of the group');
   return command.action(async (fingerprint: string) => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const group = await client.dlq[call](fingerprint);
-    screen.write(options.json ? json(group) : `${fingerprint} ${done}\n`);
+    screen.write(options.json ? json(group) : `${fingerprint} ${outcome}\n`);
   });
 }
 

@@ -6,16 +6,16 @@ import type { RequestFilters } from '../../../contract/filters/filter.js';
 import { wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Shell, shorten, styled, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { flowControlLimits } from '../control/flow-control-limits.js';
 import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
 import { failureCallbackCommand } from '../runs/failure-callbacks.js';
 import { overridesIn, withOverrides } from '../runs/run-settings.js';
-import { checkEntries } from '../runs/run-tools.js';
+import { dlqCheckCommand } from '../runs/run-tools.js';
 import { deadLetterGroupsCommand } from './dead-letter-groups.js';
 import { failureText } from './error-text.js';
 
-const DEFAULT_SHOWN = 100;
+const DEFAULT_COUNT = 100;
 const PAGE_SIZE = 100;
 const MAX_ERROR_LENGTH = 500;
 
@@ -32,23 +32,23 @@ function listCommand(shell: Shell): Command {
   const command = withDeadLetterFilters(withConnection(new Command('list')))
     .description('List dead letters: runs that failed after all retries, newest first.')
     .option('--oldest-first', 'list the oldest dead letters first')
-    .option('--count <number>', 'maximum number of dead letters', wholeNumber('--count', 1), DEFAULT_SHOWN)
+    .option('--count <number>', 'maximum number of dead letters', wholeNumber('--count', 1), DEFAULT_COUNT)
     .option('--all', 'list all dead letters');
   return command.action(async () => {
-    const { client, options } = await open<ListOptions>(command, shell);
+    const { client, options } = await openClient<ListOptions>(command, shell);
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
-    const messages: DeadLetterEntry[] = [];
+    const entries: DeadLetterEntry[] = [];
     for await (const entry of client.dlq.entries({
       ...filtersOf(DEAD_LETTER_FILTERS, command),
       ...(options.oldestFirst ? { order: 'oldest-first' } : {}),
       count: Math.min(limit, PAGE_SIZE),
     })) {
-      messages.push(entry);
-      if (messages.length >= limit) break;
+      entries.push(entry);
+      if (entries.length >= limit) break;
     }
-    if (options.json) return screen.write(json({ messages }));
-    if (messages.length === 0) return screen.write('No matching dead letters.\n');
-    const rows = messages.map((entry) => [
+    if (options.json) return screen.write(json({ messages: entries }));
+    if (entries.length === 0) return screen.write('No matching dead letters.\n');
+    const rows = entries.map((entry) => [
       entry.dlqId,
       instant(entry.createdAt),
       entry.workflowRunId,
@@ -66,7 +66,7 @@ function getCommand(shell: Shell): Command {
     .description('Show a dead letter.')
     .argument('<dlqId>', 'id of the dead letter');
   return command.action(async (dlqId: string) => {
-    const { client, options } = await open(command, shell);
+    const { client, options } = await openClient(command, shell);
     const entry = await client.dlq.get(dlqId);
     if (options.json) return screen.write(json(entry));
     const { failedBy, ...fields } = entry;
@@ -78,7 +78,7 @@ function getCommand(shell: Shell): Command {
   });
 }
 
-interface BulkChoice extends ClientOptions {
+interface SelectionOptions extends ClientOptions {
   readonly all?: boolean;
   readonly count?: number;
 }
@@ -87,23 +87,23 @@ type Selection =
   | { readonly dlqId: string }
   | { readonly filter: RequestFilters<typeof DEAD_LETTER_FILTERS> & { readonly count?: number } };
 
-/** Returns one dead letter by id, or all that match. Requires --all for many, so that a forgotten id does not select everything. */
-function chosen(dlqId: string | undefined, command: Command): Selection {
-  const options = command.opts<BulkChoice>();
+/** Returns the selected dead letters. Throws UsageError unless either an id or --all is given. */
+function selectionOf(dlqId: string | undefined, command: Command): Selection {
+  const options = command.opts<SelectionOptions>();
   const filter = filtersOf(DEAD_LETTER_FILTERS, command);
-  const bulk = options.all === true || hasFilter(filter) || options.count !== undefined;
+  const isBulk = options.all === true || hasFilter(filter) || options.count !== undefined;
   if (dlqId !== undefined) {
-    if (bulk) throw new UsageError('Give either a dead letter id or --all with filters, not both.');
+    if (isBulk) throw new UsageError('Give either a dead letter id or --all with filters, not both.');
     return { dlqId };
   }
   if (!options.all) throw new UsageError('Give a dead letter id, or --all (optionally with filters).');
   return { filter: { ...filter, count: options.count } };
 }
 
-const withChoice = (command: Command, done: string): Command =>
+const withSelection = (command: Command, outcome: string): Command =>
   withDeadLetterFilters(withConnection(command))
     .argument('[dlqId]', 'id of one dead letter')
-    .option('--all', `all matching dead letters are ${done}; without filters, all dead letters`)
+    .option('--all', `all matching dead letters are ${outcome}; without filters, all dead letters`)
     .option('--count <number>', 'with --all: maximum number of dead letters', wholeNumber('--count', 1));
 
 interface OverrideOptions {
@@ -113,15 +113,15 @@ interface OverrideOptions {
   readonly newRunId?: string;
 }
 
-/** Settings that a single dead letter accepts, and those that require --all. */
-const SINGLE = ['retries'] as const;
-const BULK = ['delay', 'retryDelay', 'labels'] as const;
+/** Settings that can be replaced for a single dead letter, and those that require --all. */
+const SINGLE_OVERRIDES = ['retries'] as const;
+const BULK_OVERRIDES = ['delay', 'retryDelay', 'labels'] as const;
 
-const withRecovery = (command: Command): Command =>
-  withOverrides(withOverrides(command, SINGLE), BULK, 'with --all: ')
+const withRecoveryOptions = (command: Command): Command =>
+  withOverrides(withOverrides(command, SINGLE_OVERRIDES), BULK_OVERRIDES, 'with --all: ')
     .option('--new-run-id <id>', 'id of the new run (single dead letter only)')
     .option('--set-flow-control-key <key>', 'flow control key of the new run')
-    .option('--set-flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"')
+    .option('--set-flow-control <limits>', 'limits of the key: "parallelism=<n>, rate=<n>, period=<duration>"')
     .option('--set-failure-callback <url>', 'with --all: failure callback of the new runs');
 
 function flowControlOf({ setFlowControlKey: key, setFlowControl }: OverrideOptions): RunOverrides['flowControl'] {
@@ -129,38 +129,38 @@ function flowControlOf({ setFlowControlKey: key, setFlowControl }: OverrideOptio
   return { ...(key === undefined ? {} : { key }), ...flowControlLimits('--set-flow-control', setFlowControl) };
 }
 
-async function recover(client: Client, verb: 'resume' | 'restart', choice: Selection, command: Command) {
+async function recover(client: Client, verb: 'resume' | 'restart', selection: Selection, command: Command) {
   const options = command.opts<OverrideOptions>();
   const { newRunId: runId, setFailureCallback: failureCallback } = options;
-  const { retries } = overridesIn(command, SINGLE);
-  const bulkOnly = { ...overridesIn(command, BULK), failureCallback };
+  const { retries } = overridesIn(command, SINGLE_OVERRIDES);
+  const bulkOverrides = { ...overridesIn(command, BULK_OVERRIDES), failureCallback };
   const flowControl = flowControlOf(options);
-  if ('dlqId' in choice) {
-    if (hasFilter(bulkOnly)) {
+  if ('dlqId' in selection) {
+    if (hasFilter(bulkOverrides)) {
       throw new UsageError(
         'A single dead letter accepts --new-run-id, --set-retries and --set-flow-control*. The other options require --all.',
       );
     }
-    return [await client.dlq[verb](choice.dlqId, { runId, retries, flowControl })];
+    return [await client.dlq[verb](selection.dlqId, { runId, retries, flowControl })];
   }
   if (runId !== undefined) throw new UsageError('--new-run-id requires a single dead letter.');
-  const overrides: RunOverrides = { retries, flowControl, ...bulkOnly };
+  const overrides: RunOverrides = { retries, flowControl, ...bulkOverrides };
   const runs: RunReference[] = [];
-  const all =
-    verb === 'resume' ? client.dlq.resumeAll(choice.filter, overrides) : client.dlq.restartAll(choice.filter, overrides);
-  for await (const run of all) runs.push(run);
+  const recoveredRuns =
+    verb === 'resume' ? client.dlq.resumeAll(selection.filter, overrides) : client.dlq.restartAll(selection.filter, overrides);
+  for await (const run of recoveredRuns) runs.push(run);
   return runs;
 }
 
 function recoverCommand(shell: Shell, verb: 'resume' | 'restart', description: string): Command {
   const { screen } = shell;
-  const command = withRecovery(withChoice(new Command(verb), `${verb}${verb === 'resume' ? 'd' : 'ed'}`)).description(
+  const command = withRecoveryOptions(withSelection(new Command(verb), `${verb}${verb === 'resume' ? 'd' : 'ed'}`)).description(
     description,
   );
   return command.action(async (dlqId: string | undefined) => {
-    const choice = chosen(dlqId, command);
-    const { client, options } = await open(command, shell);
-    const workflowRuns = await recover(client, verb, choice, command);
+    const selection = selectionOf(dlqId, command);
+    const { client, options } = await openClient(command, shell);
+    const workflowRuns = await recover(client, verb, selection, command);
     if (options.json) return screen.write(json({ workflowRuns }));
     if (workflowRuns.length === 0) return screen.write('No matching dead letters.\n');
     const rows = workflowRuns.map((run) => [run.workflowRunId, instant(run.workflowCreatedAt)]);
@@ -170,15 +170,17 @@ function recoverCommand(shell: Shell, verb: 'resume' | 'restart', description: s
 
 function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withChoice(new Command('delete'), 'deleted').description('Delete dead letters. The runs stay in the run log.');
+  const command = withSelection(new Command('delete'), 'deleted').description(
+    'Delete dead letters. The runs stay in the run log.',
+  );
   return command.action(async (dlqId: string | undefined) => {
-    const choice = chosen(dlqId, command);
-    const { client, options } = await open(command, shell);
+    const selection = selectionOf(dlqId, command);
+    const { client, options } = await openClient(command, shell);
     let deleted = 1;
-    if ('dlqId' in choice) await client.dlq.delete(choice.dlqId);
+    if ('dlqId' in selection) await client.dlq.delete(selection.dlqId);
     else {
       // The API requires a filter for a deletion; --all without one selects everything.
-      const { filter } = choice;
+      const { filter } = selection;
       deleted = await client.dlq.deleteAll(hasFilter({ ...filter, count: undefined }) ? filter : { ...filter, fromDate: 0 });
     }
     screen.write(options.json ? json({ deleted }) : `${deleted} deleted\n`);
@@ -193,7 +195,7 @@ export function deadLetterCommand(shell: Shell): Command {
     .addCommand(listCommand(shell))
     .addCommand(getCommand(shell))
     .addCommand(deadLetterGroupsCommand(shell))
-    .addCommand(checkEntries(shell, withDeadLetterFilters(withConnection(new Command('check')))))
+    .addCommand(dlqCheckCommand(shell, withDeadLetterFilters(withConnection(new Command('check')))))
     .addCommand(recoverCommand(shell, 'resume', resume))
     .addCommand(recoverCommand(shell, 'restart', restart))
     .addCommand(deleteCommand(shell))

@@ -1,33 +1,36 @@
-/** Texts about errors that the code of an app has thrown. */
+/** Describes errors that the code of an app has thrown, and groups of them. */
 import type { DeadLetterEntry, DeadLetterGroup } from '@everstep/sdk';
-import { counted, instant, printable, type Screen, styled } from '../../output.js';
+import { countText, instant, printable, type Screen, styled } from '../../output.js';
 
 type FailedBy = NonNullable<DeadLetterEntry['failedBy']>;
 type Source = NonNullable<NonNullable<DeadLetterGroup['latest']>['source']>;
 type Stack = NonNullable<NonNullable<FailedBy['thrown']>['stack']>;
 
-/** Formats a place in source code: `src/charge.js:7 in charge()`. */
+/** Formats a position in source code: `src/charge.js:7 in charge()`. */
 export const sourceText = ({ file, line, function: name }: Source): string =>
   `${file}:${line}${name === undefined ? '' : ` in ${name}()`}`;
 
 const linesOf = (text: string): string[] => text.split('\n').map(printable);
-const indented = (lines: readonly string[], by: string): string => lines.map((line) => `${by}${line}\n`).join('');
+const indentLines = (lines: readonly string[], indentation: string): string =>
+  lines.map((line) => `${indentation}${line}\n`).join('');
 
-const stackText = (screen: Screen, stack: Stack | undefined, by: string): string =>
-  (stack ?? []).map(({ text, own }) => `${by}${own ? printable(text) : styled(screen, 'dim', printable(text))}\n`).join('');
+const stackText = (screen: Screen, stack: Stack | undefined, indentation: string): string =>
+  (stack ?? [])
+    .map(({ text, own }) => `${indentation}${own ? printable(text) : styled(screen, 'dim', printable(text))}\n`)
+    .join('');
 
-/** The message with its line breaks, the source line, the stack and the causes. Frames that are not the user's own are dim. */
+/** Returns the message with its line breaks, the source line, the stack and the causes. Frames of libraries are dim. */
 export function failureText(screen: Screen, { stepName, message, thrown }: FailedBy): string {
-  const where = thrown?.source;
+  const source = thrown?.source;
   const parts = [
     `${stepName === null ? 'Failed' : `Step ${printable(stepName)} failed`}:\n`,
-    indented(linesOf(message), '  '),
-    where ? `  at ${printable(sourceText(where))}${where.code === undefined ? '' : `: ${printable(where.code)}`}\n` : '',
+    indentLines(linesOf(message), '  '),
+    source ? `  at ${printable(sourceText(source))}${source.code === undefined ? '' : `: ${printable(source.code)}`}\n` : '',
     stackText(screen, thrown?.stack, '    '),
     ...(thrown?.causes ?? []).map(
       (cause) =>
         `Caused by ${printable(cause.name)}${cause.code === undefined ? '' : ` (${printable(cause.code)})`}:\n` +
-        indented(linesOf(cause.message), '  ') +
+        indentLines(linesOf(cause.message), '  ') +
         stackText(screen, cause.stack, '    '),
     ),
   ];
@@ -40,27 +43,28 @@ const STATES: Readonly<Record<DeadLetterGroup['state'], string>> = {
   regressed: 'regressed: it was resolved, but has occurred again',
 };
 
-const decided = ({ at, by }: { readonly at: number; readonly by: string }): string => `by ${printable(by)} on ${instant(at)} UTC`;
+const decisionText = ({ at, by }: { readonly at: number; readonly by: string }): string =>
+  `by ${printable(by)} on ${instant(at)} UTC`;
 
 /** Describes a group in sentences, with times in UTC. */
 export function groupText(screen: Screen, group: DeadLetterGroup): string {
   const { latest, responseStatus, workflows } = group;
-  const answered = responseStatus === null ? 'without a response' : `with the status ${responseStatus}`;
+  const outcomeText = responseStatus === null ? 'without a response' : `with the status ${responseStatus}`;
   const marks = [
     group.acknowledgedAt === null
       ? ''
       : `Acknowledged ${instant(group.acknowledgedAt)} UTC${group.acknowledgedBy === null ? '' : ` by ${printable(group.acknowledgedBy)}`}.\n`,
     group.resolvedAt === null ? '' : `Resolved ${instant(group.resolvedAt)} UTC.\n`,
     group.regressedAt === null ? '' : `Regressed ${instant(group.regressedAt)} UTC.\n`,
-    group.assignment === null ? '' : `Assigned to ${printable(group.assignment.assignee)} ${decided(group.assignment)}.\n`,
-    group.snooze === null ? '' : `Snoozed until ${instant(group.snooze.until)} UTC ${decided(group.snooze)}.\n`,
-    ...group.notes.map((note) => `Note ${note.noteId} ${decided(note)}:\n${indented(linesOf(note.text), '  ')}`),
+    group.assignment === null ? '' : `Assigned to ${printable(group.assignment.assignee)} ${decisionText(group.assignment)}.\n`,
+    group.snooze === null ? '' : `Snoozed until ${instant(group.snooze.until)} UTC ${decisionText(group.snooze)}.\n`,
+    ...group.notes.map((note) => `Note ${note.noteId} ${decisionText(note)}:\n${indentLines(linesOf(note.text), '  ')}`),
   ];
   return [
     `Group ${styled(screen, 'bold', group.fingerprint)} is ${STATES[group.state]}.\n`,
-    `It has ${counted(group.count, 'dead letter')} now (${group.total} in total). They failed in ${
+    `It has ${countText(group.count, 'dead letter')} now (${group.total} in total). They failed in ${
       group.stepName === null ? 'the code between steps' : `step ${printable(group.stepName)}`
-    } ${answered}.\n`,
+    } ${outcomeText}.\n`,
     `First seen ${instant(group.firstSeenAt)} UTC, last seen ${instant(group.lastSeenAt)} UTC.\n`,
     ...marks,
     `Message pattern: ${printable(group.message)}\n`,

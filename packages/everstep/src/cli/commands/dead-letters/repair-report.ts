@@ -13,17 +13,17 @@ const countsOf = ({ counts }: Repair): string =>
     .map((state) => `${counts[state]} ${state}`)
     .join(', ');
 
-const whyOf = ({ stopReason, stopMessage }: Repair): string => {
+const stopText = ({ stopReason, stopMessage }: Repair): string => {
   if (stopReason === null) return '';
   return ` (${stopReason}${stopMessage === null ? '' : `: ${stopMessage}`})`;
 };
 
-/** `rep_... running: 120 of 500; 380 pending, 2 started, 118 succeeded` */
+/** Formats the progress: `rep_... running: 120 of 500; 380 pending, 2 started, 118 succeeded`. */
 export function progressLine(repair: Repair): string {
   const { repairId, state, counts, undoUntil } = repair;
-  const started = counts.total - counts.pending;
+  const startedCount = counts.total - counts.pending;
   const undo = state === 'undo-window' && undoUntil !== null ? `; deletion starts at ${instant(undoUntil)}` : '';
-  return `${repairId} ${state}: ${started} of ${counts.total}; ${countsOf(repair) || 'nothing to do'}${undo}${whyOf(repair)}`;
+  return `${repairId} ${state}: ${startedCount} of ${counts.total}; ${countsOf(repair) || 'nothing to do'}${undo}${stopText(repair)}`;
 }
 
 export function repairReport(screen: Screen, repair: Repair): string {
@@ -31,7 +31,7 @@ export function repairReport(screen: Screen, repair: Repair): string {
   const rows: (readonly [string, string])[] = [
     ['repair', repair.repairId],
     ['action', action],
-    ['state', `${repair.state}${whyOf(repair)}`],
+    ['state', `${repair.state}${stopText(repair)}`],
     ['entries', `${counts.total}${plan.more ? ' (more match; plan another repair for the rest)' : ''}`],
   ];
   if (repair.startedAt !== null) rows.push(['counts', countsOf(repair) || '-']);
@@ -39,8 +39,8 @@ export function repairReport(screen: Screen, repair: Repair): string {
   if (action === 'resume') rows.push(['steps kept', String(plan.stepsKept)]);
   if (action !== 'delete') {
     rows.push(['messages', `${plan.messagesAtLeast} or more`]);
-    const at = ratePerSecond === null ? 'at 1 per second' : `at ${ratePerSecond} per second`;
-    rows.push(['duration', `${duration(plan.expectedDurationMs)} ${at}`]);
+    const rateText = ratePerSecond === null ? 'at 1 per second' : `at ${ratePerSecond} per second`;
+    rows.push(['duration', `${duration(plan.expectedDurationMs)} ${rateText}`]);
   }
   if (canary) {
     const { total, ended, succeeded, failed, maxFailurePercent } = canary;

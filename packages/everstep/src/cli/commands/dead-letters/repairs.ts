@@ -4,10 +4,10 @@ import type { Client, Repair, RepairAction, RepairItem, RepairOverrides, RepairS
 import { Command } from 'commander';
 import { LIMITS } from '../../../config/limits.js';
 import { REPAIR_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
-import { collected, durationMs, wholeNumber } from '../../arguments.js';
+import { collectValue, durationMs, wholeNumber } from '../../arguments.js';
 import { EXIT, UsageError } from '../../exit-codes.js';
 import { json, type Shell } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { flowControlLimits } from '../control/flow-control-limits.js';
 import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
 import { overridesIn, withOverrides } from '../runs/run-settings.js';
@@ -15,14 +15,14 @@ import { progressLine, repairItemTable, repairReport, repairTable } from './repa
 
 const ACTIONS: readonly RepairAction[] = ['resume', 'restart', 'delete'];
 const WATCH_EVERY_MS = 1_000;
-const PLANNING_LOOK_MS = 500;
-const DEFAULT_SHOWN = 20;
-const PAGE_MOST = 100;
+const PLANNING_POLL_MS = 500;
+const DEFAULT_COUNT = 20;
+const MAX_PAGE_SIZE = 100;
 const ITEMS_PER_PAGE = 1_000;
 /** States in which a repair waits for a decision or has ended. */
-const AT_REST: readonly RepairState[] = ['planned', 'canary-passed', 'paused', 'stopped', 'aborted', 'done'];
+const RESTING_STATES: readonly RepairState[] = ['planned', 'canary-passed', 'paused', 'stopped', 'aborted', 'done'];
 
-const rate =
+const parseRate =
   (name: string) =>
   (text: string): number => {
     const value = Number(text);
@@ -31,7 +31,7 @@ const rate =
     return value;
   };
 
-const percent = (text: string): number => {
+const parsePercent = (text: string): number => {
   const value = Number(text.replace(/%$/, ''));
   if (text.trim() === '' || !(value >= 0 && value <= 100))
     throw new UsageError(`--max-failures must be a percentage from 0 to 100; got "${text}"`);
@@ -44,27 +44,27 @@ interface PlanOptions extends ClientOptions {
   readonly setFlowControl?: string;
 }
 
-/** A repair starts its runs at its own pace, so they have no delay. */
+/** Settings that a repair can replace. There is no delay, because a repair starts its runs at its own pace. */
 const OVERRIDES = ['retries', 'retryDelay', 'labels'] as const;
 
 function overridesOf(command: Command, options: PlanOptions): RepairOverrides {
   const { setFlowControlKey: key, setFlowControl } = options;
-  const { parallelism, rate: starts, period } = flowControlLimits('--set-flow-control', setFlowControl);
+  const { parallelism, rate: startsPerPeriod, period } = flowControlLimits('--set-flow-control', setFlowControl);
   const flowControl = {
     key,
     parallelism,
-    rate: starts,
+    rate: startsPerPeriod,
     periodMs: period === undefined ? undefined : durationMs('--set-flow-control period')(period),
   };
   const { retries, retryDelay, labels } = overridesIn(command, OVERRIDES);
   return { retries, retryDelay, labels, ...(hasFilter(flowControl) ? { flowControl } : {}) };
 }
 
-/** Waits until all dead letters of the plan are selected. */
-async function planned(client: Client, given: Repair): Promise<Repair> {
-  let repair = given;
+/** Waits until all dead letters of the plan are selected. Resolves with the repair. */
+async function waitForPlan(client: Client, plannedRepair: Repair): Promise<Repair> {
+  let repair = plannedRepair;
   while (repair.state === 'planning') {
-    await pause(PLANNING_LOOK_MS);
+    await pause(PLANNING_POLL_MS);
     repair = await client.repairs.get(repair.repairId);
   }
   return repair;
@@ -77,18 +77,18 @@ function planCommand(shell: Shell): Command {
     .argument('<action>', ACTIONS.join(', '))
     .option('--all', 'all dead letters')
     .option('--set-flow-control-key <key>', 'flow control key of the new runs')
-    .option('--set-flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"');
+    .option('--set-flow-control <limits>', 'limits of the key: "parallelism=<n>, rate=<n>, period=<duration>"');
   withOverrides(command, OVERRIDES);
-  return command.action(async (word: string) => {
-    const action = ACTIONS.find((known) => known === word);
-    if (!action) throw new UsageError(`<action> must be one of ${ACTIONS.join(', ')}; got "${word}"`);
-    const { client, options } = await open<PlanOptions>(command, shell);
+  return command.action(async (text: string) => {
+    const action = ACTIONS.find((name) => name === text);
+    if (!action) throw new UsageError(`<action> must be one of ${ACTIONS.join(', ')}; got "${text}"`);
+    const { client, options } = await openClient<PlanOptions>(command, shell);
     const filter = filtersOf(REPAIR_FILTERS, command);
     if (!hasFilter(filter) && !options.all) throw new UsageError('Give at least one filter, or --all.');
-    const everything = hasFilter(filter) ? filter : { fromDate: 0 };
-    const repair = await planned(
+    const effectiveFilter = hasFilter(filter) ? filter : { fromDate: 0 };
+    const repair = await waitForPlan(
       client,
-      await client.repairs.plan(action, { filter: everything, overrides: overridesOf(command, options) }),
+      await client.repairs.plan(action, { filter: effectiveFilter, overrides: overridesOf(command, options) }),
     );
     screen.write(options.json ? json(repair) : repairReport(screen, repair));
   });
@@ -103,16 +103,16 @@ interface StartOptions extends ClientOptions {
   readonly watch?: boolean;
 }
 
-/** Prints the progress at most once a second, when it has changed, until the repair waits or has ended. */
-async function watched(client: Client, repairId: string, shell: Shell, options: ClientOptions): Promise<Repair> {
+/** Prints the progress at most once a second, if it has changed, until the repair waits for a decision or has ended. */
+async function watchRepair(client: Client, repairId: string, shell: Shell, options: ClientOptions): Promise<Repair> {
   let lastLine = '';
   for (;;) {
     const repair = await client.repairs.get(repairId);
     const line = progressLine(repair);
     if (line !== lastLine && !options.json) shell.screen.write(`${line}\n`);
     lastLine = line;
-    const isOut = repair.counts.started > 0 && (repair.state === 'stopped' || repair.state === 'aborted');
-    if (AT_REST.includes(repair.state) && !isOut) return repair;
+    const hasRunningEntries = repair.counts.started > 0 && (repair.state === 'stopped' || repair.state === 'aborted');
+    if (RESTING_STATES.includes(repair.state) && !hasRunningEntries) return repair;
     await pause(WATCH_EVERY_MS);
   }
 }
@@ -127,18 +127,18 @@ function startCommand(shell: Shell, finish: (code: number) => void): Command {
   const command = withConnection(new Command('start'))
     .description('Start a planned repair. It runs on the server; you can close the terminal.')
     .argument('<repairId>', 'id of the repair')
-    .option('--rate <number>', 'dead letters per second; 0.1 is one every ten seconds', rate('--rate'))
+    .option('--rate <number>', 'dead letters per second; 0.1 is one every ten seconds', parseRate('--rate'))
     .option('--canary <number>', 'number of dead letters to try first', wholeNumber('--canary', 1))
     .option(
       '--max-failures <percent>',
       `with --canary: stop if more than this percentage of a group fails again (default: ${LIMITS.repairCanaryMaxFailurePercent})`,
-      percent,
+      parsePercent,
     )
     .option('--then-continue', 'with --canary: continue automatically if the canary passes')
     .option('--undo <duration>', 'for a delete: time before anything is deleted (default: 10m)', durationMs('--undo'))
     .option('--watch', 'print the progress; exit code 1 if runs failed again, 5 if the repair waits for approval');
   return command.action(async (repairId: string) => {
-    const { client, options } = await open<StartOptions>(command, shell);
+    const { client, options } = await openClient<StartOptions>(command, shell);
     const { canary: count, maxFailures, thenContinue } = options;
     if (count === undefined && (maxFailures !== undefined || thenContinue))
       throw new UsageError('--max-failures and --then-continue require --canary.');
@@ -150,8 +150,8 @@ function startCommand(shell: Shell, finish: (code: number) => void): Command {
             ...(maxFailures === undefined ? {} : { maxFailurePercent: maxFailures }),
             thenContinue: thenContinue === true,
           };
-    const started = await client.repairs.start(repairId, { ratePerSecond: options.rate, canary, undoMs: options.undo });
-    const repair = options.watch ? await watched(client, repairId, shell, options) : started;
+    const startedRepair = await client.repairs.start(repairId, { ratePerSecond: options.rate, canary, undoMs: options.undo });
+    const repair = options.watch ? await watchRepair(client, repairId, shell, options) : startedRepair;
     screen.write(options.json ? json(repair) : repairReport(screen, repair));
     if (options.watch) finish(exitCodeOf(repair));
   });
@@ -165,8 +165,8 @@ function watchCommand(shell: Shell, finish: (code: number) => void): Command {
     )
     .argument('<repairId>', 'id of the repair');
   return command.action(async (repairId: string) => {
-    const { client, options } = await open(command, shell);
-    const repair = await watched(client, repairId, shell, options);
+    const { client, options } = await openClient(command, shell);
+    const repair = await watchRepair(client, repairId, shell, options);
     screen.write(options.json ? json(repair) : repairReport(screen, repair));
     finish(exitCodeOf(repair));
   });
@@ -183,9 +183,9 @@ function showCommand(shell: Shell): Command {
     .description('Show a repair: its plan and its progress.')
     .argument('<repairId>', 'id of the repair')
     .option('--items', 'include the result of each dead letter')
-    .option('--state <state>', 'with --items: dead letters in this state; may be repeated', collected);
+    .option('--state <state>', 'with --items: dead letters in this state; may be repeated', collectValue);
   return command.action(async (repairId: string) => {
-    const { client, options } = await open<ShowOptions>(command, shell);
+    const { client, options } = await openClient<ShowOptions>(command, shell);
     const repair = await client.repairs.get(repairId);
     const items: RepairItem[] = [];
     if (options.items)
@@ -206,14 +206,14 @@ function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('list'))
     .description('List repairs, newest first.')
-    .option('--state <state>', 'repairs in this state; may be repeated', collected)
-    .option('--count <number>', 'maximum number of repairs', wholeNumber('--count', 1), DEFAULT_SHOWN);
+    .option('--state <state>', 'repairs in this state; may be repeated', collectValue)
+    .option('--count <number>', 'maximum number of repairs', wholeNumber('--count', 1), DEFAULT_COUNT);
   return command.action(async () => {
-    const { client, options } = await open<ListOptions>(command, shell);
+    const { client, options } = await openClient<ListOptions>(command, shell);
     const repairs: Repair[] = [];
     let cursor: string | undefined;
     do {
-      const count = Math.min(options.count - repairs.length, PAGE_MOST);
+      const count = Math.min(options.count - repairs.length, MAX_PAGE_SIZE);
       const page = await client.repairs.list({ state: options.state, count, ...(cursor ? { cursor } : {}) });
       repairs.push(...page.repairs);
       cursor = page.cursor;
@@ -232,16 +232,16 @@ function changeCommand<Options extends ClientOptions>(
   const { screen } = shell;
   const command = withConnection(new Command(name)).description(description).argument('<repairId>', 'id of the repair');
   return command.action(async (repairId: string) => {
-    const { client, options } = await open<Options>(command, shell);
+    const { client, options } = await openClient<Options>(command, shell);
     const repair = await act(client, repairId, options);
     screen.write(options.json ? json(repair) : `${progressLine(repair)}\n`);
   });
 }
 
 export function repairCommand(shell: Shell, finish: (code: number) => void): Command {
-  const pausing = 'Pause a repair. Runs it already started continue.';
-  const continuing = 'Continue a repair that is paused or whose canary passed.';
-  const aborting = 'Stop a repair permanently. In the undo window of a delete, this cancels the deletion.';
+  const pauseHelp = 'Pause a repair. Runs it already started continue.';
+  const continueHelp = 'Continue a repair that is paused or whose canary passed.';
+  const abortHelp = 'Stop a repair permanently. In the undo window of a delete, this cancels the deletion.';
   return new Command('repair')
     .description('Repair many failed runs: resume, restart or delete them at a controlled rate.')
     .addCommand(planCommand(shell))
@@ -249,11 +249,11 @@ export function repairCommand(shell: Shell, finish: (code: number) => void): Com
     .addCommand(watchCommand(shell, finish))
     .addCommand(showCommand(shell))
     .addCommand(listCommand(shell))
-    .addCommand(changeCommand(shell, 'pause', pausing, (client, repairId) => client.repairs.pause(repairId)))
+    .addCommand(changeCommand(shell, 'pause', pauseHelp, (client, repairId) => client.repairs.pause(repairId)))
     .addCommand(
-      changeCommand<ClientOptions & { readonly rate?: number }>(shell, 'continue', continuing, (client, repairId, options) =>
+      changeCommand<ClientOptions & { readonly rate?: number }>(shell, 'continue', continueHelp, (client, repairId, options) =>
         client.repairs.continue(repairId, { ratePerSecond: options.rate }),
-      ).option('--rate <number>', 'new rate in dead letters per second', rate('--rate')),
+      ).option('--rate <number>', 'new rate in dead letters per second', parseRate('--rate')),
     )
-    .addCommand(changeCommand(shell, 'abort', aborting, (client, repairId) => client.repairs.abort(repairId)));
+    .addCommand(changeCommand(shell, 'abort', abortHelp, (client, repairId) => client.repairs.abort(repairId)));
 }

@@ -191,7 +191,7 @@ describe('backup commands', () => {
       /credentials\.json has \d+ bytes, but had/,
     ],
     ['a missing file', (backup) => rm(join(backup, 'credentials.json')), /credentials\.json is missing/],
-    ['no manifest', (backup) => rm(join(backup, 'manifest.json')), /does not contain a backup, or an unfinished one/],
+    ['no manifest', (backup) => rm(join(backup, 'manifest.json')), /does not contain a complete backup/],
     [
       'an invalid manifest',
       (backup) => writeFile(join(backup, 'manifest.json'), '{}'),

@@ -12,9 +12,9 @@ import { SERVICE_VERSION } from '../../../step-calls/version.js';
 import type { CheckResult } from '../../../stores/shared/consistency/checks.js';
 import { UsageError } from '../../exit-codes.js';
 import { json, printable, type Shell, table } from '../../output.js';
-import { settingOf } from './service-settings.js';
+import { settingOf } from './server-settings.js';
 
-interface PlaceOptions {
+interface LocationOptions {
   readonly dataDir?: string;
   readonly store?: string;
 }
@@ -28,7 +28,7 @@ const PASSPHRASE_FILE = '--passphrase-file <path>';
 const MIN_PASSPHRASE_LENGTH = 12;
 const MAX_PASSPHRASE_BYTES = 16 * 1024;
 
-/** Returns the secret that opens encrypted backups; null when none is configured. */
+/** Returns the secret that decrypts backups; null if none is configured. */
 async function secretOf({ passphraseFile }: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
   if (passphraseFile !== undefined) {
     const text = await readFile(resolve(shell.cwd, passphraseFile), 'utf8').catch((error) => {
@@ -43,7 +43,7 @@ async function secretOf({ passphraseFile }: SecretOptions, shell: Shell): Promis
   return keys && { kind: 'key', keys };
 }
 
-/** Returns the secret to encrypt with; null when the backup is not encrypted. */
+/** Returns the secret that encrypts the new backup; null if it is not encrypted. */
 async function encryptionOf(options: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
   if (!options.encrypt && options.passphraseFile === undefined) return null;
   const secret = await secretOf(options, shell);
@@ -53,7 +53,7 @@ async function encryptionOf(options: SecretOptions, shell: Shell): Promise<Backu
   );
 }
 
-function storeFileOf({ store }: PlaceOptions, dataDir: string, shell: Shell): string {
+function storeFileOf({ store }: LocationOptions, dataDir: string, shell: Shell): string {
   const location = settingOf(SETTINGS.store, store, shell);
   if (location?.kind === 'postgres')
     throw new UsageError('The store is a PostgreSQL database. Back it up with PostgreSQL tools (see docs/operations/backup.md).');
@@ -61,11 +61,11 @@ function storeFileOf({ store }: PlaceOptions, dataDir: string, shell: Shell): st
 }
 
 function showCounts({ screen }: Shell, counts: Manifest['counts']): void {
-  const rows = Object.entries(counts).map(([what, count]) => [
-    what.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
+  const rows = Object.entries(counts).map(([name, count]) => [
+    name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
     count,
   ]);
-  screen.write(table(screen, ['what', 'count'], rows));
+  screen.write(table(screen, ['RECORDS', 'COUNT'], rows));
 }
 
 function showManifest(shell: Shell, { beganAt, version, counts, files }: Manifest): void {
@@ -92,13 +92,13 @@ export function backupCommand(shell: Shell): Command {
     .option('--encrypt', 'encrypt the backup with the key in EVERSTEP_SECRETS_KEY_FILE, or with a passphrase')
     .option(PASSPHRASE_FILE, 'encrypt the backup with the passphrase in this file')
     .option('--json', 'print the manifest')
-    .action(async (options: PlaceOptions & BackupParts & SecretOptions & { to: string; json?: boolean }) => {
+    .action(async (options: LocationOptions & BackupParts & SecretOptions & { to: string; json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
       const storeFile = storeFileOf(options, dataDir, shell);
       const to = resolve(shell.cwd, options.to);
       const { credentials, secretsKey } = options;
       const { takeBackup } = await import('../../../backup/taking.js');
-      const { manifest, online } = await takeBackup({
+      const { manifest, isOnline } = await takeBackup({
         dataDir,
         storeFile,
         to,
@@ -110,25 +110,25 @@ export function backupCommand(shell: Shell): Command {
       if (options.json) return screen.write(json(manifest));
       showManifest(shell, manifest);
       screen.write(
-        `Backed up ${online ? 'the running server' : 'the store of a stopped server'} to ${to}${manifest.encryption ? ', encrypted' : ''}. The backup contains secrets: protect it like the store.\n`,
+        `Backed up ${isOnline ? 'the running server' : 'the store of a stopped server'} to ${to}${manifest.encryption ? ', encrypted' : ''}. The backup contains secrets: protect it like the store.\n`,
       );
     });
 }
 
-/** Prints the violated rules. Throws BackupError if there are any. */
+/** Prints the violated invariants. Throws BackupError if there are any. */
 function assertInvariants(checks: readonly CheckResult[] | null, isJson: boolean, { screen, printError }: Shell): void {
   if (!checks) {
     printError('Warning: the store has the schema of an older version. Start the server once to check its invariants.\n');
     return;
   }
-  const violated = checks.filter(({ violations }) => violations > 0);
-  for (const { id, rule, violations, examples } of violated)
+  const violatedChecks = checks.filter(({ violations }) => violations > 0);
+  for (const { id, rule, violations, examples } of violatedChecks)
     printError(
-      `${id}: ${violations} violations of the rule "${rule}"\n${examples.map((what) => `  ${printable(what)}\n`).join('')}`,
+      `${id}: ${violations} violations of the rule "${rule}"\n${examples.map((example) => `  ${printable(example)}\n`).join('')}`,
     );
-  if (violated.length > 0)
+  if (violatedChecks.length > 0)
     throw new BackupError(
-      `${violated.length} of ${checks.length} invariants do not hold. Keep a copy of the store and report this.`,
+      `${violatedChecks.length} of ${checks.length} invariants do not hold. Keep a copy of the store and report this.`,
     );
   if (!isJson) screen.write(`${checks.length} invariants hold.\n`);
 }
@@ -155,18 +155,18 @@ export function verifyCommand(shell: Shell): Command {
     .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')
     .option('--store <path-or-url>', 'store file or database, if it is not in the data directory (or EVERSTEP_STORE)')
     .option('--json', 'print the result as JSON')
-    .action(async (options: PlaceOptions & { json?: boolean }) => {
+    .action(async (options: LocationOptions & { json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
       const location = settingOf(SETTINGS.store, options.store, shell);
       if (location?.kind === 'postgres') return verifyPostgres(location.url, options.json === true, shell);
       const storeFile = storeFileOf(options, dataDir, shell);
       const { verifyStore } = await import('../../../backup/verifying.js');
-      const verified = await verifyStore({ dataDir, storeFile });
-      if (options.json) screen.write(json(verified));
-      else showCounts(shell, verified.counts);
-      assertInvariants(verified.checks, options.json === true, shell);
+      const verification = await verifyStore({ dataDir, storeFile });
+      if (options.json) screen.write(json(verification));
+      else showCounts(shell, verification.counts);
+      assertInvariants(verification.checks, options.json === true, shell);
       if (options.json) return;
-      for (const doubt of verified.doubts) shell.printError(`Warning: ${doubt}\n`);
+      for (const doubt of verification.doubts) shell.printError(`Warning: ${doubt}\n`);
       screen.write(`The store ${storeFile} is valid.\n`);
     });
 }
@@ -200,7 +200,7 @@ export function restoreCommand(shell: Shell): Command {
     .option(DATA_DIR, 'target data directory; must be empty or missing (or EVERSTEP_DATA_DIR)')
     .option(PASSPHRASE_FILE, 'file with the passphrase of an encrypted backup; a key is read from EVERSTEP_SECRETS_KEY_FILE')
     .option('--json', 'print the manifest')
-    .action(async (options: PlaceOptions & SecretOptions & { from: string; json?: boolean }) => {
+    .action(async (options: LocationOptions & SecretOptions & { from: string; json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
       const { restoreBackup } = await import('../../../backup/restoring.js');
       const manifest = await restoreBackup({

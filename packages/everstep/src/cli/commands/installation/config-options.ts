@@ -1,4 +1,4 @@
-/** The settings of the server as options of a command. */
+/** Adds the settings of the server as options to a command, and reads them. */
 import type { Command } from 'commander';
 import { type Config, parseConfig } from '../../../config/config.js';
 import type { Mode } from '../../../config/setting.js';
@@ -11,6 +11,7 @@ function settingsHelp(): string {
   return `\nEnvironment variables (a flag takes precedence):\n${rows.join('\n')}\n`;
 }
 
+/** Adds an option for each setting, and a list of their environment variables to the help. */
 export function withConfig(command: Command, mode: Mode): Command {
   for (const { flag, help, defaultText } of Object.values(SETTINGS)) {
     if (mode === 'serve' && flag === SETTINGS.demo.flag) continue;
@@ -23,7 +24,7 @@ export function withConfig(command: Command, mode: Mode): Command {
 export function configOf(command: Command, mode: Mode, { env, cwd }: Shell): Config {
   const flags: Record<string, string | boolean | undefined> = {};
   for (const { option } of Object.values(SETTINGS)) {
-    // Commander presets --no-x to true; only typed options count as given.
+    // Commander sets --no-x to true by default; only options on the command line count.
     if (command.getOptionValueSource(option) === 'cli') flags[option] = command.getOptionValue(option);
   }
   const parsed = parseConfig({ mode, flags, env, cwd });

@@ -8,7 +8,7 @@ import { json, type Shell, table } from '../../output.js';
 
 const REPORT_EVERY_MS = 2000;
 
-function addressOf(flag: string | undefined, { env, cwd }: Shell): string {
+function databaseUrlOf(flag: string | undefined, { env, cwd }: Shell): string {
   const text = flag ?? env.EVERSTEP_STORE?.trim() ?? '';
   if (/^postgres(ql)?:/.test(text)) {
     try {
@@ -21,9 +21,9 @@ function addressOf(flag: string | undefined, { env, cwd }: Shell): string {
   throw new UsageError('No database: set --to or EVERSTEP_STORE to postgres://user:password@host:port/database.');
 }
 
-function sourceOf(flag: string | undefined, { env, cwd }: Shell): string {
-  const named = flag ?? env.EVERSTEP_DATA_DIR?.trim() ?? '';
-  return named === '' ? SETTINGS.dataDir.fallback({ mode: 'serve', cwd }) : resolve(cwd, named);
+function sourcePathOf(flag: string | undefined, { env, cwd }: Shell): string {
+  const path = flag ?? env.EVERSTEP_DATA_DIR?.trim() ?? '';
+  return path === '' ? SETTINGS.dataDir.fallback({ mode: 'serve', cwd }) : resolve(cwd, path);
 }
 
 /** Returns a listener that prints the progress at intervals. */
@@ -37,19 +37,19 @@ function progressPrinter({ printError }: Shell): (progress: CopyProgress) => voi
   };
 }
 
-/** Returns a signal that the first Ctrl-C or SIGTERM aborts; the second one ends the process. */
-function interruption(shell: Shell): { readonly signal: AbortSignal; done(): void } {
-  const ending = new AbortController();
-  const end = () => {
+/** Returns a signal that is aborted by the first Ctrl-C or SIGTERM. The second one ends the process. */
+function listenForInterruption(shell: Shell): { readonly signal: AbortSignal; stopListening(): void } {
+  const controller = new AbortController();
+  const interrupt = () => {
     shell.printError('Interrupted, rolling back ...\n');
-    ending.abort(new Error('interrupted'));
+    controller.abort(new Error('interrupted'));
   };
   const signals = ['SIGINT', 'SIGTERM'] as const;
-  for (const name of signals) process.once(name, end);
+  for (const name of signals) process.once(name, interrupt);
   return {
-    signal: ending.signal,
-    done() {
-      for (const name of signals) process.off(name, end);
+    signal: controller.signal,
+    stopListening() {
+      for (const name of signals) process.off(name, interrupt);
     },
   };
 }
@@ -68,28 +68,28 @@ export function copyStoreCommand(shell: Shell): Command {
     .option('--to <url>', 'postgres://user:password@host:port/database (or EVERSTEP_STORE, which other users cannot see)')
     .option('--json', 'print the result as JSON')
     .action(async (options: { from?: string; to?: string; json?: boolean }) => {
-      const to = addressOf(options.to, shell);
-      const from = sourceOf(options.from, shell);
-      // Loaded only here: no other command needs the stores.
+      const to = databaseUrlOf(options.to, shell);
+      const from = sourcePathOf(options.from, shell);
+      // The module is loaded only here, because no other command needs the stores.
       const { copyStore } = await import('../../../store-copy/copying.js');
       const startedAt = performance.now();
-      const { signal, done } = interruption(shell);
+      const { signal, stopListening } = listenForInterruption(shell);
       try {
-        const copied = await copyStore({ from, to, onProgress: progressPrinter(shell), signal });
+        const report = await copyStore({ from, to, onProgress: progressPrinter(shell), signal });
         const tookMs = Math.round(performance.now() - startedAt);
-        if (copied.changedTexts > 0)
+        if (report.changedTexts > 0)
           shell.printError(
-            `${copied.changedTexts} texts contained NUL characters, which PostgreSQL does not support; the copy has U+FFFD instead.\n`,
+            `${report.changedTexts} texts contained NUL characters, which PostgreSQL does not support; the copy has U+FFFD instead.\n`,
           );
-        if (options.json) return screen.write(json({ ...copied, tookMs }));
-        const rows = copied.tables.filter((table) => table.rows > 0).map(({ what, rows, checksum }) => [what, rows, checksum]);
-        screen.write(table(screen, ['what', 'rows', 'checksum'], rows));
+        if (options.json) return screen.write(json({ ...report, tookMs }));
+        const rows = report.tables.filter(({ rows }) => rows > 0).map(({ what, rows, checksum }) => [what, rows, checksum]);
+        screen.write(table(screen, ['TABLE', 'ROWS', 'CHECKSUM'], rows));
         screen.write(
-          `Copied and verified ${copied.source === 'back-up' ? 'the backup' : 'the store of a stopped server'} in ${Math.round(tookMs / 100) / 10} s. ` +
+          `Copied and verified ${report.source === 'back-up' ? 'the backup' : 'the store of a stopped server'} in ${Math.round(tookMs / 100) / 10} s. ` +
             'Start servers with EVERSTEP_STORE, and none on the embedded store.\n',
         );
       } finally {
-        done();
+        stopListening();
       }
     });
 }

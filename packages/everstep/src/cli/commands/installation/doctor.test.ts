@@ -126,7 +126,7 @@ test('certificates of the files and of the public URL are read', async (t) => {
   assert.equal((await examined(env))('tls')[0]?.status, 'problem');
 });
 
-test('the newest complete backup of a directory counts', async () => {
+test('the newest complete backup in a directory is used', async () => {
   const backups = join(directory, 'backups');
   await mkdir(join(backups, 'incomplete'), { recursive: true });
   const env = { ...NO_SERVER, EVERSTEP_DATA_DIR: await dataDir('backed-up') };

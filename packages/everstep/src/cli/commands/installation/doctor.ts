@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { Finding } from '../../doctor/findings.js';
 import { EXIT, UsageError } from '../../exit-codes.js';
-import { counted, json, printable, type Screen, type Shell, type Style, styled } from '../../output.js';
+import { countText, json, printable, type Screen, type Shell, type Style, styled } from '../../output.js';
 import { configOf, withConfig } from './config-options.js';
 
 const HOUR_MS = 3_600_000;
@@ -16,7 +16,7 @@ const MARKS: Readonly<Record<Finding['status'], readonly [string, Style]>> = {
 };
 const [MARK_WIDTH, NAME_WIDTH] = [9, 13];
 
-function show(screen: Screen, findings: readonly Finding[]): void {
+function showFindings(screen: Screen, findings: readonly Finding[]): void {
   for (const { check, status, message, fix } of findings) {
     const [mark, style] = MARKS[status];
     screen.write(`${styled(screen, style, mark.padEnd(MARK_WIDTH))}${check.padEnd(NAME_WIDTH)}${printable(message)}\n`);
@@ -25,7 +25,7 @@ function show(screen: Screen, findings: readonly Finding[]): void {
 }
 
 /** Returns the age in ms. Throws UsageError if it is not a number of hours. */
-function ageOf(hours: string): number {
+function parseAge(hours: string): number {
   const age = Number(hours);
   if (/^\d{1,5}$/.test(hours) && age >= 1) return age * HOUR_MS;
   throw new UsageError(`--max-backup-age must be a number of hours from 1 to 99999; got "${hours}"`);
@@ -46,13 +46,17 @@ export function doctorCommand(shell: Shell, finish: (code: number) => void): Com
     .option('--max-backup-age <hours>', 'maximum age of the latest backup', DEFAULT_AGE_HOURS)
     .option('--json', 'print the findings as JSON')
     .action(async () => {
-      const { backups, maxBackupAge, json: asJson } = command.opts<{ backups?: string; maxBackupAge: string; json?: boolean }>();
-      const maxBackupAgeMs = ageOf(maxBackupAge);
+      const {
+        backups,
+        maxBackupAge,
+        json: printsJson,
+      } = command.opts<{ backups?: string; maxBackupAge: string; json?: boolean }>();
+      const maxBackupAgeMs = parseAge(maxBackupAge);
       const config = configOf(command, 'serve', shell);
-      // Loaded only here: no other command needs both stores.
+      // The modules are loaded only here, because no other command needs both stores.
       const [{ examine }, { probe }] = await Promise.all([
         import('../../doctor/doctor.js'),
-        import('../../doctor/service-probe.js'),
+        import('../../doctor/server-probe.js'),
       ]);
       const findings = await examine(config, {
         backups: backups === undefined ? null : resolve(shell.cwd, backups),
@@ -61,10 +65,10 @@ export function doctorCommand(shell: Shell, finish: (code: number) => void): Com
       });
       const count = (status: Finding['status']) => findings.filter((finding) => finding.status === status).length;
       const [problems, warnings] = [count('problem'), count('warning')];
-      if (asJson) screen.write(json({ problems, warnings, findings }));
+      if (printsJson) screen.write(json({ problems, warnings, findings }));
       else {
-        show(screen, findings);
-        screen.write(`\n${counted(problems, 'problem')}, ${counted(warnings, 'warning')}\n`);
+        showFindings(screen, findings);
+        screen.write(`\n${countText(problems, 'problem')}, ${countText(warnings, 'warning')}\n`);
       }
       finish(problems > 0 ? EXIT.refused : EXIT.ok);
     });

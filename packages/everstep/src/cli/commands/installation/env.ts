@@ -2,7 +2,7 @@
 import { Client } from '@everstep/sdk';
 import { Command } from 'commander';
 import { appEnvironmentOf } from '../../../bootstrap/env-file.js';
-import { findService } from '../../connection.js';
+import { findServer } from '../../connection.js';
 import { UsageError } from '../../exit-codes.js';
 import { json, type Shell } from '../../output.js';
 import { type ClientOptions, withConnection } from '../connection-options.js';
@@ -13,7 +13,7 @@ function instanceOf(token: string): string {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
     if (typeof claims === 'object' && claims !== null && 'sub' in claims && typeof claims.sub === 'string') return claims.sub;
   } catch {
-    // Reported below.
+    // The error below reports a token that cannot be parsed.
   }
   throw new UsageError('Invalid token: it must be a token of an Everstep server (a JWT), such as the one in EVERSTEP_TOKEN.');
 }
@@ -25,14 +25,14 @@ export function envCommand(shell: Shell): Command {
   );
   return command.action(async () => {
     const options = command.opts<ClientOptions>();
-    const { url, token } = await findService(options, shell);
+    const { url, token } = await findServer(options, shell);
     const instanceId = instanceOf(token);
     const { current, next } = await new Client({ baseUrl: url, token }).keys.get();
-    const lines = appEnvironmentOf({ url, token, instanceId, currentSigningKey: current, nextSigningKey: next });
-    if (options.json) screen.write(json(lines));
+    const environment = appEnvironmentOf({ url, token, instanceId, currentSigningKey: current, nextSigningKey: next });
+    if (options.json) screen.write(json(environment));
     else
       screen.write(
-        Object.entries(lines)
+        Object.entries(environment)
           .map(([name, value]) => `${name}=${value}\n`)
           .join(''),
       );

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { SETTINGS } from '../../../config/settings.js';
-import { counted, json, type Shell } from '../../output.js';
-import { settingOf } from './service-settings.js';
+import { countText, json, type Shell } from '../../output.js';
+import { settingOf } from './server-settings.js';
 
 interface RotateOptions {
   readonly dataDir?: string;
@@ -35,12 +35,12 @@ export function rotateSecretsCommand(shell: Shell): Command {
       const warn = (details: Readonly<Record<string, unknown>>, message: string) =>
         printError(`${message} ${JSON.stringify(details)}\n`);
       const log = { debug() {}, info() {}, warn, error: warn };
-      const { rotateFromOutside } = await import('../../../rotation/offline.js');
-      const rotation = await rotateFromOutside({ dataDir, store, secretsKeys, log, endTokens, onlyEncrypt });
+      const { runRotateCommand } = await import('../../../rotation/rotate-command.js');
+      const rotation = await runRotateCommand({ dataDir, store, secretsKeys, log, endTokens, onlyEncrypt });
       if (options.json) return screen.write(json(rotation));
       const { replaced, encrypted } = rotation;
-      if (!onlyEncrypt) screen.write(`${counted(replaced.length, 'key')} replaced: ${replaced.join(', ') || 'none'}.\n`);
-      screen.write(`${counted(encrypted, 'secret')} encrypted with the current key.\n`);
+      if (!onlyEncrypt) screen.write(`${countText(replaced.length, 'key')} replaced: ${replaced.join(', ') || 'none'}.\n`);
+      screen.write(`${countText(encrypted, 'secret')} encrypted with the current key.\n`);
       if (endTokens && !onlyEncrypt)
         screen.write('All permanent tokens are now invalid. Get the new ones with `everstep admin instances get`.\n');
     });

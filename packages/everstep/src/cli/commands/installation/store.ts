@@ -1,15 +1,15 @@
-/** `everstep store`: how the tables of a PostgreSQL store are distributed over several servers. */
+/** `everstep store status|distribute|move`: distributes the tables of a PostgreSQL store over several servers. */
 import { Command } from 'commander';
 import { SETTINGS } from '../../../config/settings.js';
 import { wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { json, type Shell, table } from '../../output.js';
-import { settingOf } from './service-settings.js';
+import { settingOf } from './server-settings.js';
 
-const STORE = '--store <url>';
-const STORE_TEXT = 'postgres://user:password@host:port/database of the coordinator (or EVERSTEP_STORE)';
-const JSON_TEXT = 'print the result as JSON';
-const LISTED_INSTANCES = 1000;
+const STORE_FLAG = '--store <url>';
+const STORE_HELP = 'postgres://user:password@host:port/database of the coordinator (or EVERSTEP_STORE)';
+const JSON_HELP = 'print the result as JSON';
+const MAX_LISTED_INSTANCES = 1000;
 
 interface StoreOptions {
   readonly store?: string;
@@ -22,17 +22,17 @@ function urlOf({ store }: StoreOptions, shell: Shell): string {
   throw new UsageError('No database: set --store or EVERSTEP_STORE to postgres://user:password@host:port/database.');
 }
 
-/** Loaded only by these commands: no other one needs the database. */
-const sharding = () => import('../../../stores/postgres/sharding/administration.js');
+/** Loads the functions for the database, which no other commands need. */
+const loadSharding = () => import('../../../stores/postgres/sharding/administration.js');
 
 function statusCommand(shell: Shell): Command {
   return new Command('status')
     .description('Show the servers, the shards and where each queue instance is. Changes nothing.')
-    .option(STORE, STORE_TEXT)
+    .option(STORE_FLAG, STORE_HELP)
     .option('--instance <id>', 'show only this queue instance')
-    .option('--json', JSON_TEXT)
+    .option('--json', JSON_HELP)
     .action(async (options: StoreOptions & { instance?: string }) => {
-      const { administer, distributionState, locationsOf, serversOf } = await sharding();
+      const { administer, distributionState, locationsOf, serversOf } = await loadSharding();
       const status = await administer(urlOf(options, shell), async (client) => {
         const { version, pending } = await distributionState(client);
         const isDistributed = pending.length === 0;
@@ -42,7 +42,7 @@ function statusCommand(shell: Shell): Command {
           distributed: isDistributed,
           pendingTables: pending.map((entry) => entry.table),
           servers: isDistributed ? await serversOf(client) : [],
-          instances: isDistributed ? await locationsOf(client, { ...only, limit: LISTED_INSTANCES }) : [],
+          instances: isDistributed ? await locationsOf(client, { ...only, limit: MAX_LISTED_INSTANCES }) : [],
         };
       });
       const { screen } = shell;
@@ -64,7 +64,8 @@ function statusCommand(shell: Shell): Command {
       screen.write('\n');
       const rows = status.instances.map(({ instanceId, shard, server }) => [instanceId, shard, server]);
       screen.write(table(screen, ['INSTANCE', 'SHARD', 'SERVER'], rows));
-      if (rows.length === LISTED_INSTANCES) screen.write(`Only the first ${LISTED_INSTANCES} queue instances are shown.\n`);
+      if (rows.length === MAX_LISTED_INSTANCES)
+        screen.write(`Only the first ${MAX_LISTED_INSTANCES} queue instances are shown.\n`);
     });
 }
 
@@ -76,20 +77,20 @@ function distributeCommand(shell: Shell): Command {
         'instance; small tables are copied to every server. Existing rows are included. Stop all nodes first. If the command is\n' +
         'interrupted, repeat it: it continues with the remaining tables. Without --yes it only shows what it would do.',
     )
-    .option(STORE, STORE_TEXT)
+    .option(STORE_FLAG, STORE_HELP)
     .option('--shards <number>', 'number of shards of the tables of queue instances', wholeNumber('--shards', 1), 32)
     .option('--yes', 'distribute the tables')
-    .option('--json', JSON_TEXT)
+    .option('--json', JSON_HELP)
     .action(async (options: StoreOptions & { shards: number; yes?: boolean }) => {
-      const { administer, createTables, distribute, distributionState } = await sharding();
+      const { administer, createTables, distribute, distributionState } = await loadSharding();
       const { screen, printError } = shell;
       const url = urlOf(options, shell);
-      // Checked first, so that a database that cannot be distributed does not change.
+      // The check comes first, so that a database that cannot be distributed is not changed.
       await administer(url, distributionState);
       if (options.yes) await createTables(url);
       const state = await administer(url, async (client) => {
-        const found = await distributionState(client);
-        if (options.yes !== true) return found;
+        const before = await distributionState(client);
+        if (options.yes !== true) return before;
         await distribute(client, {
           shards: options.shards,
           done: ({ table: name, by }) => printError(`${name}: ${by === null ? 'on every server' : `distributed by ${by}`}\n`),
@@ -118,10 +119,10 @@ function moveCommand(shell: Shell): Command {
     )
     .argument('<instance>', 'id of the queue instance')
     .requiredOption('--to <host:port>', 'server, as everstep store status shows it')
-    .option(STORE, STORE_TEXT)
-    .option('--json', JSON_TEXT)
+    .option(STORE_FLAG, STORE_HELP)
+    .option('--json', JSON_HELP)
     .action(async (instanceId: string, options: StoreOptions & { to: string }) => {
-      const { administer, moveInstance } = await sharding();
+      const { administer, moveInstance } = await loadSharding();
       const location = await administer(urlOf(options, shell), (client) => moveInstance(client, { instanceId, to: options.to }));
       if (options.json) return shell.screen.write(json(location));
       shell.screen.write(`${location.instanceId} is on ${location.server}, in shard ${location.shard}.\n`);

@@ -4,7 +4,7 @@
  */
 import { EverstepError } from '@everstep/sdk';
 import type { Command } from 'commander';
-import { findService } from '../../connection.js';
+import { findServer } from '../../connection.js';
 import type { Shell } from '../../output.js';
 import type { ClientOptions } from '../connection-options.js';
 
@@ -19,28 +19,29 @@ export interface MessageCall {
 /** Sends a request. Rejects with EverstepError. Resolves with null for an empty response. */
 export type CallMessages = <Body>(call: MessageCall) => Promise<Body>;
 
-const MAX_SHOWN = 200;
+const MAX_SHOWN_LENGTH = 200;
 
 function queryText(query: MessageCall['query']): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) {
     const values = Array.isArray(value) ? value : [value];
-    // The server splits a parameter at its commas, and takes repeated values literally.
-    const isSplit = Array.isArray(value) && values.length === 1 && String(values[0]).includes(',');
-    for (const one of isSplit ? [...values, ...values] : values) if (one !== undefined) parameters.append(name, String(one));
+    // The server splits a single value at its commas, but takes repeated values literally. Such a value is therefore sent twice.
+    const wouldBeSplit = Array.isArray(value) && values.length === 1 && String(values[0]).includes(',');
+    for (const item of wouldBeSplit ? [...values, ...values] : values)
+      if (item !== undefined) parameters.append(name, String(item));
   }
   const text = parameters.toString();
   return text === '' ? '' : `?${text}`;
 }
 
-function errorIn(text: string, status: number): string {
+function errorMessageIn(text: string, status: number): string {
   try {
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') return body.error;
   } catch {
-    // Not JSON: the text itself is shown.
+    // A text that is not JSON is shown as it is.
   }
-  return `unexpected response with status ${status}: ${text.slice(0, MAX_SHOWN)}`;
+  return `unexpected response with status ${status}: ${text.slice(0, MAX_SHOWN_LENGTH)}`;
 }
 
 /** Returns the parsed options of a command and a function that sends requests to the server they select. */
@@ -49,7 +50,7 @@ export async function openMessages<Options extends ClientOptions>(
   shell: Shell,
 ): Promise<{ readonly call: CallMessages; readonly options: Options }> {
   const options = command.opts<Options>();
-  const { url, token } = await findService(options, shell);
+  const { url, token } = await findServer(options, shell);
   const base = url.replace(/\/+$/, '');
   const call: CallMessages = async <Body>({ method, path, query, headers, body }: MessageCall) => {
     let response: Response;
@@ -67,7 +68,7 @@ export async function openMessages<Options extends ClientOptions>(
     const { status } = response;
     if (!response.ok) {
       const code = response.headers.get('svc-error-code') ?? response.headers.get('upstash-error-code') ?? 'unknown';
-      throw new EverstepError(errorIn(text, status), { status, code });
+      throw new EverstepError(errorMessageIn(text, status), { status, code });
     }
     return JSON.parse(text === '' ? 'null' : text) as Body;
   };
@@ -75,7 +76,7 @@ export async function openMessages<Options extends ClientOptions>(
 }
 
 /** Returns a request with a JSON body. */
-export const sendingJson = (method: MessageCall['method'], path: string, body: object): MessageCall => ({
+export const jsonCall = (method: MessageCall['method'], path: string, body: object): MessageCall => ({
   method,
   path,
   headers: { 'content-type': 'application/json' },

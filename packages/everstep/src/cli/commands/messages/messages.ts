@@ -7,7 +7,7 @@ import { type ClientOptions, withConnection } from '../connection-options.js';
 import { filtersOf, withFilters } from '../filter-options.js';
 import { openMessages } from './message-connection.js';
 
-/** The fields that are printed. */
+/** Fields of a message event that are printed. */
 interface MessageEvent {
   readonly time: number;
   readonly state: string;
@@ -94,9 +94,9 @@ function sendCommand(shell: Shell): Command {
     const body = options.body === undefined ? '' : await readBody(options.body);
     const path = options.queue === undefined ? '/v2/publish' : `/v2/enqueue/${encodeURIComponent(options.queue)}`;
     const { method, retries, delay } = options;
-    const sent = await call<unknown>({
+    const response = await call<unknown>({
       method: 'POST',
-      // The destination is part of the path as it is: a URL keeps its slashes.
+      // The destination is not encoded in the path: a URL keeps its slashes.
       path: `${path}/${destination}`,
       headers: {
         'content-type': isJson(body) ? 'application/json' : 'text/plain',
@@ -106,13 +106,13 @@ function sendCommand(shell: Shell): Command {
       },
       body,
     });
-    if (options.json) return screen.write(json(sent));
-    for (const { messageId, url } of (Array.isArray(sent) ? sent : [sent]) as readonly Sent[])
+    if (options.json) return screen.write(json(response));
+    for (const { messageId, url } of (Array.isArray(response) ? response : [response]) as readonly SentMessage[])
       screen.write(`${messageId} to ${url ?? destination}\n`);
   });
 }
 
-interface Sent {
+interface SentMessage {
   readonly messageId: string;
   /** The endpoint that a message to a URL group is sent to. */
   readonly url?: string;

@@ -3,9 +3,9 @@ import { Command } from 'commander';
 import { wholeNumber } from '../../arguments.js';
 import { instant, json, type Shell, table } from '../../output.js';
 import { type ClientOptions, withConnection } from '../connection-options.js';
-import { openMessages, sendingJson } from './message-connection.js';
+import { jsonCall, openMessages } from './message-connection.js';
 
-/** The fields that are printed. */
+/** Fields of a queue that are printed. */
 interface QueueRow {
   readonly name: string;
   readonly updatedAt: number;
@@ -26,7 +26,7 @@ function listCommand(shell: Shell): Command {
     if (queues.length === 0) return screen.write('No queues.\n');
     const rows = queues.map(({ name, paused, lag, parallelism, updatedAt }) => [
       name,
-      paused ? 'paused' : 'sends',
+      paused ? 'paused' : 'active',
       lag,
       parallelism,
       instant(updatedAt),
@@ -44,7 +44,7 @@ function setCommand(shell: Shell): Command {
   return command.action(async (queueName: string) => {
     const { call, options } = await openMessages<ClientOptions & { readonly parallelism: number }>(command, shell);
     const { parallelism } = options;
-    await call(sendingJson('POST', '/v2/queues', { queueName, parallelism }));
+    await call(jsonCall('POST', '/v2/queues', { queueName, parallelism }));
     screen.write(options.json ? json({ queueName, parallelism }) : `${queueName} has parallelism ${parallelism}\n`);
   });
 }
@@ -52,23 +52,23 @@ function setCommand(shell: Shell): Command {
 interface QueueAction {
   readonly name: 'pause' | 'resume' | 'delete';
   readonly description: string;
-  readonly done: string;
+  readonly outcome: string;
 }
 
 const QUEUE_ACTIONS: readonly QueueAction[] = [
-  { name: 'pause', description: 'Pause a queue. Messages in flight continue.', done: 'paused' },
-  { name: 'resume', description: 'Resume a paused queue. Its messages are sent in order.', done: 'resumed' },
-  { name: 'delete', description: 'Delete a queue and its waiting messages.', done: 'deleted' },
+  { name: 'pause', description: 'Pause a queue. Messages in flight continue.', outcome: 'paused' },
+  { name: 'resume', description: 'Resume a paused queue. Its messages are sent in order.', outcome: 'resumed' },
+  { name: 'delete', description: 'Delete a queue and its waiting messages.', outcome: 'deleted' },
 ];
 
-function actionCommand(shell: Shell, { name, description, done }: QueueAction): Command {
+function actionCommand(shell: Shell, { name, description, outcome }: QueueAction): Command {
   const { screen } = shell;
   const command = withConnection(new Command(name)).description(description).argument('<name>', 'name of the queue');
   return command.action(async (queueName: string) => {
     const { call, options } = await openMessages(command, shell);
     const path = pathOf(queueName);
     await call(name === 'delete' ? { method: 'DELETE', path } : { method: 'POST', path: `${path}/${name}` });
-    screen.write(options.json ? json({ queueName }) : `${queueName} ${done}\n`);
+    screen.write(options.json ? json({ queueName }) : `${queueName} ${outcome}\n`);
   });
 }
 

@@ -2,9 +2,9 @@
 import { Command } from 'commander';
 import { instant, json, type Shell, table } from '../../output.js';
 import { type ClientOptions, withConnection } from '../connection-options.js';
-import { openMessages, sendingJson } from './message-connection.js';
+import { jsonCall, openMessages } from './message-connection.js';
 
-/** The fields that are printed. */
+/** Fields of a URL group that are printed. */
 interface GroupRow {
   readonly name: string;
   readonly updatedAt: number;
@@ -30,22 +30,22 @@ function listCommand(shell: Shell): Command {
 
 function changeCommand(shell: Shell, name: 'add' | 'remove'): Command {
   const { screen } = shell;
-  const adds = name === 'add';
+  const isAdd = name === 'add';
   const command = withConnection(new Command(name))
     .description(
-      adds
+      isAdd
         ? 'Add an endpoint to a URL group. The group is created if it does not exist.'
         : 'Remove an endpoint from a URL group.',
     )
     .argument('<group>', 'name of the group')
     .argument('<endpoint>', 'URL of the endpoint');
-  if (adds) command.option('--name <name>', 'name of the endpoint in the group');
+  if (isAdd) command.option('--name <name>', 'name of the endpoint in the group');
   return command.action(async (group: string, url: string) => {
     const { call, options } = await openMessages<ClientOptions & { readonly name?: string }>(command, shell);
     const endpoints = [{ url, ...(options.name === undefined ? {} : { name: options.name }) }];
-    await call(sendingJson(adds ? 'POST' : 'DELETE', `${pathOf(group)}/endpoints`, { endpoints }));
+    await call(jsonCall(isAdd ? 'POST' : 'DELETE', `${pathOf(group)}/endpoints`, { endpoints }));
     if (options.json) screen.write(json({ group, endpoints }));
-    else screen.write(adds ? `added ${url} to ${group}\n` : `removed ${url} from ${group}\n`);
+    else screen.write(isAdd ? `added ${url} to ${group}\n` : `removed ${url} from ${group}\n`);
   });
 }
 

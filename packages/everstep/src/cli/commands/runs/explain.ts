@@ -3,7 +3,7 @@ import type { RunExplanation } from '@everstep/sdk';
 import { Command } from 'commander';
 import { timestampMs } from '../../arguments.js';
 import { json, printable, type Screen, type Shell, styled } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 
 const SUBJECTS: Readonly<Record<RunExplanation['tasks'][number]['what'], string>> = {
   workflow: 'the workflow code',
@@ -13,7 +13,7 @@ const SUBJECTS: Readonly<Record<RunExplanation['tasks'][number]['what'], string>
 };
 
 /** Prints the reasons why a run waits, in the order in which they must be resolved. */
-function show(screen: Screen, { workflowRunId, workflowState, summary, tasks }: RunExplanation): void {
+function showExplanation(screen: Screen, { workflowRunId, workflowState, summary, tasks }: RunExplanation): void {
   screen.write(`${workflowRunId} ${workflowState}\n${printable(summary)}\n`);
   for (const { stepName, stepType, what, reasons } of tasks) {
     const subject = stepName === undefined ? SUBJECTS[what] : `${printable(stepName)}${stepType ? ` (${stepType})` : ''}`;
@@ -32,9 +32,9 @@ export function explainCommand(shell: Shell): Command {
     .argument('<runId>', 'id of the run')
     .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', timestampMs('--created-at'));
   return command.action(async (runId: string) => {
-    const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command, shell);
+    const { client, options } = await openClient<ClientOptions & { readonly createdAt?: number }>(command, shell);
     const explanation = await client.runs.explain(runId, { workflowCreatedAt: options.createdAt });
     if (options.json) screen.write(json(explanation));
-    else show(screen, explanation);
+    else showExplanation(screen, explanation);
   });
 }

@@ -1,7 +1,7 @@
 /** `everstep dlq callback retry|cancel <dlqId>` */
 import { Command } from 'commander';
 import { json, type Shell } from '../../output.js';
-import { open, withConnection } from '../connection-options.js';
+import { openClient, withConnection } from '../connection-options.js';
 
 const VERBS = {
   retry: {
@@ -19,9 +19,9 @@ function verbCommand(shell: Shell, verb: keyof typeof VERBS): Command {
   const { description, call } = VERBS[verb];
   const command = withConnection(new Command(verb)).description(description).argument('<dlqId>', 'id of the dead letter');
   return command.action(async (dlqId: string) => {
-    const { client, options } = await open(command, shell);
-    const changed = await client.dlq[call](dlqId);
-    screen.write(options.json ? json(changed) : `${changed.failureFunctionState}\n`);
+    const { client, options } = await openClient(command, shell);
+    const entry = await client.dlq[call](dlqId);
+    screen.write(options.json ? json(entry) : `${entry.failureFunctionState}\n`);
   });
 }
 

@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { isJson, readBody, readBodyFile } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, type Screen, type Shell, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 
 const PAGE_SIZE = 1_000;
 
@@ -23,7 +23,7 @@ function runOf(headers: Readonly<Record<string, readonly string[]>>): string | u
 }
 
 /** Formats Unix seconds; 0 means that the run does not wait yet. */
-const until = (deadline: number): string => (deadline === 0 ? 'stored until the run waits' : instant(deadline * 1000));
+const deadlineText = (deadline: number): string => (deadline === 0 ? 'stored until the run waits' : instant(deadline * 1000));
 
 async function eventData({ data, dataFile }: NotifyOptions): Promise<string | Uint8Array | undefined> {
   if (data !== undefined && dataFile !== undefined) throw new UsageError('Give either --data or --data-file, not both.');
@@ -47,17 +47,17 @@ export function notifyCommand(shell: Shell): Command {
     )
     .option('--run <id>', 'notify only this run; the event is stored until the run waits for it');
   return command.action(async (eventId: string) => {
-    const { client, options } = await open<NotifyOptions>(command, shell);
+    const { client, options } = await openClient<NotifyOptions>(command, shell);
     const data = await eventData(options);
     const contentType = options.contentType ?? (data !== undefined && isJson(data) ? 'application/json' : 'text/plain');
-    const notified = await client.notify({
+    const results = await client.notify({
       eventId,
       ...(data === undefined ? {} : { eventData: data, contentType }),
       ...(options.run === undefined ? {} : { workflowRunId: options.run }),
     });
-    if (options.json) return screen.write(json(notified));
-    if (notified.length === 0) return screen.write(`No runs are waiting for ${eventId}.\n`);
-    const rows = notified.map(({ waiter, messageId, kept }) => [
+    if (options.json) return screen.write(json(results));
+    if (results.length === 0) return screen.write(`No runs are waiting for ${eventId}.\n`);
+    const rows = results.map(({ waiter, messageId, kept }) => [
       runOf(waiter.headers),
       waiter.url,
       messageId,
@@ -71,7 +71,7 @@ interface WaiterOptions extends ClientOptions {
   readonly workflowUrl?: string;
 }
 
-async function showAll(screen: Screen, client: Client, { workflowUrl, json: asJson }: WaiterOptions): Promise<void> {
+async function showAllWaiters(screen: Screen, client: Client, { workflowUrl, json: printsJson }: WaiterOptions): Promise<void> {
   const waiters: EventWaiter[] = [];
   let cursor: string | undefined;
   do {
@@ -79,7 +79,7 @@ async function showAll(screen: Screen, client: Client, { workflowUrl, json: asJs
     waiters.push(...page.waiters);
     ({ cursor } = page);
   } while (cursor !== undefined);
-  if (asJson) return screen.write(json({ waiters }));
+  if (printsJson) return screen.write(json({ waiters }));
   if (waiters.length === 0) return screen.write('No runs are waiting for an event.\n');
   const rows = waiters.map(({ eventId, workflowRunId, stepName, since, deadlineAt, url }) => [
     eventId,
@@ -100,13 +100,13 @@ export function waitersCommand(shell: Shell): Command {
     .argument('[event]', 'id of the event')
     .option('--workflow-url <url>', 'runs of this workflow (only without an event)');
   return command.action(async (eventId: string | undefined) => {
-    const { client, options } = await open<WaiterOptions>(command, shell);
-    if (eventId === undefined) return showAll(screen, client, options);
+    const { client, options } = await openClient<WaiterOptions>(command, shell);
+    if (eventId === undefined) return showAllWaiters(screen, client, options);
     if (options.workflowUrl !== undefined) throw new UsageError('--workflow-url cannot be combined with an event.');
     const waiters = await client.waiters(eventId);
     if (options.json) return screen.write(json(waiters));
     if (waiters.length === 0) return screen.write(`No runs are waiting for ${eventId}.\n`);
-    const rows = waiters.map(({ url, headers, deadline }) => [runOf(headers), url, until(deadline)]);
+    const rows = waiters.map(({ url, headers, deadline }) => [runOf(headers), url, deadlineText(deadline)]);
     screen.write(table(screen, ['RUN', 'WORKFLOW', 'UNTIL (UTC)'], rows));
   });
 }

@@ -4,14 +4,14 @@ import { Command } from 'commander';
 import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { timestampMs, wholeNumber } from '../../arguments.js';
 import { duration, instant, json, printable, type Screen, type Shell, shorten, styled, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { filtersOf, withFilters } from '../filter-options.js';
 import { stateText } from './state-text.js';
 
-const DEFAULT_SHOWN = 20;
+const DEFAULT_COUNT = 20;
 const PAGE_SIZE = 100;
-const SHOWN_ERROR = 80;
-const SHOWN_BODY = 2_000;
+const MAX_ERROR_LENGTH = 80;
+const MAX_BODY_LENGTH = 2_000;
 
 interface SearchOptions extends ClientOptions {
   readonly count: number;
@@ -22,16 +22,16 @@ export function searchRunsCommand(shell: Shell): Command {
   const command = withFilters(withConnection(new Command('search')), RUN_FILTERS, 'runs')
     .description('Search runs that contain all words in their id, labels, workflow URL or error, newest first.')
     .argument('[words...]', 'words to search for, ignoring case')
-    .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_SHOWN);
+    .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_COUNT);
   return command.action(async (words: readonly string[]) => {
-    const { client, options } = await open<SearchOptions>(command, shell);
+    const { client, options } = await openClient<SearchOptions>(command, shell);
     const { count } = options;
     const filter = { ...filtersOf(RUN_FILTERS, command), q: words.join(' ') };
     const runs: FoundRun[] = [];
     let [cursor, complete]: readonly [string | undefined, boolean] = [undefined, false];
     do {
-      const left = Math.min(PAGE_SIZE, count - runs.length);
-      const page = await client.runs.search({ ...filter, count: left, ...(cursor === undefined ? {} : { cursor }) });
+      const pageSize = Math.min(PAGE_SIZE, count - runs.length);
+      const page = await client.runs.search({ ...filter, count: pageSize, ...(cursor === undefined ? {} : { cursor }) });
       runs.push(...page.runs);
       ({ cursor, complete } = page);
     } while (cursor !== undefined && runs.length < count);
@@ -43,7 +43,7 @@ export function searchRunsCommand(shell: Shell): Command {
       instant(run.workflowRunCreatedAt),
       run.workflowUrl,
       run.labels.join(',') || '-',
-      shorten(run.workflowRunError ?? '-', SHOWN_ERROR),
+      shorten(run.workflowRunError ?? '-', MAX_ERROR_LENGTH),
     ]);
     screen.write(table(screen, ['RUN', 'STATE', 'CREATED (UTC)', 'WORKFLOW', 'LABELS', 'ERROR'], rows));
     if (!complete) screen.write('There may be more. Show more with --count.\n');
@@ -52,23 +52,24 @@ export function searchRunsCommand(shell: Shell): Command {
 
 function showAttempt(screen: Screen, attempt: RunAttempt): void {
   const { kind, stepId, stepName, retried, outcome, at, durationMs, message, request, response, retryAt } = attempt;
-  const what = stepName === null ? kind : `${kind} ${stepId ?? ''} "${printable(stepName)}"`;
-  const took = durationMs === null ? '' : ` after ${duration(durationMs)}`;
+  const subject = stepName === null ? kind : `${kind} ${stepId ?? ''} "${printable(stepName)}"`;
+  const durationText = durationMs === null ? '' : ` after ${duration(durationMs)}`;
   const color = outcome === 'failed' ? 'red' : 'green';
-  screen.write(`${instant(at)}  ${what}, attempt ${retried + 1}: ${styled(screen, color, outcome)}${took}\n`);
-  const line = (name: string, value: string) => screen.write(`  ${styled(screen, 'dim', name.padEnd(10))}${printable(value)}\n`);
-  const headers = (of: RunAttempt['request'] | RunAttempt['response']) => {
-    for (const [name, values] of Object.entries(of?.headers ?? {})) line('', `${name}: ${values.join(', ')}`);
+  screen.write(`${instant(at)}  ${subject}, attempt ${retried + 1}: ${styled(screen, color, outcome)}${durationText}\n`);
+  const printLine = (name: string, value: string) =>
+    screen.write(`  ${styled(screen, 'dim', name.padEnd(10))}${printable(value)}\n`);
+  const printHeaders = (exchange: RunAttempt['request'] | RunAttempt['response']) => {
+    for (const [name, values] of Object.entries(exchange?.headers ?? {})) printLine('', `${name}: ${values.join(', ')}`);
   };
-  if (message !== null) line('error', message);
+  if (message !== null) printLine('error', message);
   const size = request && request.bodyBytes !== null ? ` (${request.bodyBytes} bytes)` : '';
-  if (request) line('request', `${request.method} ${request.url}${size}`);
-  headers(request);
-  if (request?.body) line(request.rebuilt ? 'rebuilt' : '', shorten(request.body, SHOWN_BODY));
-  if (response) line('response', `${response.status ?? 'the result'} (${response.bodyBytes} bytes)`);
-  headers(response);
-  if (response && response.body !== '') line('', shorten(response.body, SHOWN_BODY));
-  if (retryAt !== null) line('retry at', instant(retryAt));
+  if (request) printLine('request', `${request.method} ${request.url}${size}`);
+  printHeaders(request);
+  if (request?.body) printLine(request.rebuilt ? 'rebuilt' : '', shorten(request.body, MAX_BODY_LENGTH));
+  if (response) printLine('response', `${response.status ?? 'the result'} (${response.bodyBytes} bytes)`);
+  printHeaders(response);
+  if (response && response.body !== '') printLine('', shorten(response.body, MAX_BODY_LENGTH));
+  if (retryAt !== null) printLine('retry at', instant(retryAt));
 }
 
 interface AttemptOptions extends ClientOptions {
@@ -84,7 +85,7 @@ export function attemptsCommand(shell: Shell): Command {
     .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', timestampMs('--created-at'))
     .option('--step <number>', 'only attempts of the step at this position', wholeNumber('--step', 1));
   return command.action(async (runId: string) => {
-    const { client, options } = await open<AttemptOptions>(command, shell);
+    const { client, options } = await openClient<AttemptOptions>(command, shell);
     const { createdAt, step: stepId } = options;
     const attempts: RunAttempt[] = [];
     let cursor: string | undefined;

@@ -2,7 +2,7 @@
 import type { RunOverrides, TriggerOptions } from '@everstep/sdk';
 import { type Command, Option } from 'commander';
 import { OVERRIDE_HEADERS, SETTING_HEADERS, type SettingHeader, type SettingTable } from '../../../contract/run-settings.js';
-import { collected, headerPair, isJson, readBody, wholeNumber } from '../../arguments.js';
+import { collectHeader, collectValue, isJson, readBody, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { flowControlLimits } from '../control/flow-control-limits.js';
 
@@ -18,31 +18,31 @@ export interface RunSettingOptions {
 
 type Setting = Pick<SettingHeader, 'kind'> & { readonly option: NonNullable<SettingHeader['option']> };
 
-/** Settings with an option of their own. */
+/** Returns the settings that have an option of their own. */
 const settingsIn = (table: SettingTable): readonly Setting[] =>
   Object.values(table).flatMap(({ kind, option }) => (option ? [{ kind, option }] : []));
 const SETTINGS = settingsIn(SETTING_HEADERS);
 const OVERRIDES = settingsIn(OVERRIDE_HEADERS);
 
 function addSetting(command: Command, { kind, option: { flag, help } }: Setting): void {
-  const added = new Option(flag, help);
-  if (kind === 'count') added.argParser(wholeNumber(added.long ?? flag));
-  if (kind === 'labels' || kind === 'redaction') added.argParser(collected);
-  command.addOption(added);
+  const option = new Option(flag, help);
+  if (kind === 'count') option.argParser(wholeNumber(option.long ?? flag));
+  if (kind === 'labels' || kind === 'redaction') option.argParser(collectValue);
+  command.addOption(option);
 }
 
-/** Returns the values that were given, by the option of the SDK. */
+/** Returns the values on the command line, by the name of the SDK option. */
 function valuesOf(settings: readonly Setting[], command: Command): Readonly<Record<string, unknown>> {
-  const given: Readonly<Record<string, unknown>> = command.opts();
-  return Object.fromEntries(settings.map(({ option }) => [option.sets, given[new Option(option.flag).attributeName()]]));
+  const values: Readonly<Record<string, unknown>> = command.opts();
+  return Object.fromEntries(settings.map(({ option }) => [option.sets, values[new Option(option.flag).attributeName()]]));
 }
 
 /** Settings of a new run that replace those of a dead letter, except its flow control and failure callback. */
 export type Overrides = Pick<RunOverrides, 'retries' | 'retryDelay' | 'delay' | 'labels'>;
 type OverrideName = keyof Overrides;
 
-/** The option `--set-<name>` of each of these settings. */
-const overriding = (names: readonly OverrideName[]): readonly Setting[] =>
+/** Returns these settings, with options of the form `--set-<name>`. */
+const overrideSettings = (names: readonly OverrideName[]): readonly Setting[] =>
   OVERRIDES.filter(({ option }) => names.some((name) => name === option.sets)).map(({ kind, option }) => ({
     kind,
     option: { ...option, flag: option.flag.replace('--', '--set-') },
@@ -50,15 +50,17 @@ const overriding = (names: readonly OverrideName[]): readonly Setting[] =>
 
 /** Adds `--set-` options for these settings. Their help starts with `prefix`. */
 export function withOverrides(command: Command, names: readonly OverrideName[], prefix = ''): Command {
-  for (const { kind, option } of overriding(names))
+  for (const { kind, option } of overrideSettings(names))
     addSetting(command, { kind, option: { ...option, help: prefix + option.help } });
   return command;
 }
 
+/** Returns the values of the `--set-` options for these settings. */
 // Each option was parsed as the kind of its setting requires.
 export const overridesIn = (command: Command, names: readonly OverrideName[]): Overrides =>
-  valuesOf(overriding(names), command) as Overrides;
+  valuesOf(overrideSettings(names), command) as Overrides;
 
+/** Adds the options for the settings of a run. */
 export function withRunSettings(command: Command): Command {
   command
     .option('-d, --body <text>', 'payload of the workflow: text, @file, or - for standard input')
@@ -66,14 +68,14 @@ export function withRunSettings(command: Command): Command {
       '--content-type <type>',
       'content type of the body (default: application/json if it is valid JSON, otherwise text/plain)',
     )
-    .option('-H, --header <pair>', 'header to forward to the workflow, "Name: value"; may be repeated', headerPair)
+    .option('-H, --header <pair>', 'header to forward to the workflow, "Name: value"; may be repeated', collectHeader)
     .option('--flow-control-key <key>', 'flow control key')
-    .option('--flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"')
+    .option('--flow-control <limits>', 'limits of the key: "parallelism=<n>, rate=<n>, period=<duration>"')
     .option('--failure-callback <url>', 'URL to call when the run fails')
     .option(
       '--failure-callback-header <pair>',
       'header to send to the failure callback, "Name: value"; may be repeated',
-      headerPair,
+      collectHeader,
     );
   for (const setting of SETTINGS) addSetting(command, setting);
   return command;
@@ -99,7 +101,7 @@ function failureCallbackOf({ failureCallback: url, failureCallbackHeader: header
   return url === undefined || headers === undefined ? url : { url, headers };
 }
 
-/** Returns the given settings. Rejects with UsageError. */
+/** Returns the settings on the command line. Rejects with UsageError if they are invalid. */
 export async function runSettings(command: Command): Promise<RunSettings> {
   const options = command.opts<RunSettingOptions>();
   const { flowControlKey: key } = options;

@@ -5,7 +5,7 @@ import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filte
 import { isJson, readBody, timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Screen, type Shell, type Style, shorten, styled, table } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { filtersOf } from '../filter-options.js';
 
 const MAX_SHOWN = 60;
@@ -20,12 +20,12 @@ interface ForkResultText {
   readonly text: string | undefined;
 }
 
-/** `3={"ok":true}`, `3=@file`, or `3` alone for no result. */
-function given(text: string, before: readonly ForkResultText[] | undefined): readonly ForkResultText[] {
+/** Collects the values of --result: `3={"ok":true}`, `3=@file`, or `3` for a step without a result. */
+function collectResult(text: string, previous: readonly ForkResultText[] | undefined): readonly ForkResultText[] {
   const [, stepId, value] = /^(\d+)(?:=(.*))?$/s.exec(text) ?? [];
   if (stepId === undefined)
     throw new UsageError(`--result must have the form 3=<JSON>, 3=@<file>, or 3 for a step without a result; got "${text}"`);
-  return [...(before ?? []), { stepId: Number(stepId), text: value }];
+  return [...(previous ?? []), { stepId: Number(stepId), text: value }];
 }
 
 async function resultOf({ stepId, text }: ForkResultText): Promise<ForkResult> {
@@ -35,7 +35,7 @@ async function resultOf({ stepId, text }: ForkResultText): Promise<ForkResult> {
   return { stepId, result: JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString()) };
 }
 
-const textOf = (body: string | Uint8Array): string => {
+const decodeText = (body: string | Uint8Array): string => {
   if (typeof body === 'string') return body;
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
@@ -65,17 +65,17 @@ export function forkCommand(shell: Shell): Command {
     )
     .option('--input <text>', 'new input: text, @file, or - for standard input')
     .option('--content-type <type>', 'content type of the input (default: that of the run)')
-    .option('--result <step=JSON>', 'new result of a kept step or of the step itself; may be repeated', given)
+    .option('--result <step=JSON>', 'new result of a kept step or of the step itself; may be repeated', collectResult)
     .option('--id <runId>', 'id of the new run')
     .option('--note <text>', 'reason, shown with the run and in the audit log')
     .option(...CREATED_AT, timestampMs('--created-at'));
   return command.action(async (runId: string) => {
-    const { client, options } = await open<ForkCommandOptions>(command, shell);
+    const { client, options } = await openClient<ForkCommandOptions>(command, shell);
     const { fromStep = 1, input, contentType, result = [], id, note, createdAt } = options;
     if (input === undefined && contentType !== undefined) throw new UsageError('--content-type requires --input.');
     const results: ForkResult[] = [];
-    for (const given of result) results.push(await resultOf(given));
-    const body = input === undefined ? undefined : textOf(await readBody(input));
+    for (const resultOption of result) results.push(await resultOf(resultOption));
+    const body = input === undefined ? undefined : decodeText(await readBody(input));
     const run = await client.runs.fork(runId, {
       fromStep,
       ...(createdAt === undefined ? {} : { createdAt }),
@@ -88,13 +88,13 @@ export function forkCommand(shell: Shell): Command {
   });
 }
 
-const resultWords = (step: ComparedStep | null, same: boolean): string => {
+const resultText = (step: ComparedStep | null, isSame: boolean): string => {
   if (step === null) return '(no such step)';
-  const out = step.out === undefined ? (same ? '' : '(none)') : shorten(printable(step.out), MAX_SHOWN);
+  const out = step.out === undefined ? (isSame ? '' : '(none)') : shorten(printable(step.out), MAX_SHOWN);
   return step.edited ? `${out} (edited)`.trim() : out;
 };
 
-const DIFFERENCE_PLACES = {
+const DIFFERENCE_TITLES = {
   input: 'different input',
   result: 'different result',
   step: 'step missing from one run',
@@ -114,16 +114,16 @@ export function compareCommand(shell: Shell): Command {
       'creation time of the other run, if several runs share the id (Unix ms)',
       timestampMs('--with-created-at'),
     );
-  return command.action(async (runId: string, other: string | undefined) => {
-    const { client, options } = await open<CreatedAt & { readonly withCreatedAt?: number }>(command, shell);
+  return command.action(async (runId: string, otherRunId: string | undefined) => {
+    const { client, options } = await openClient<CreatedAt & { readonly withCreatedAt?: number }>(command, shell);
     const { createdAt, withCreatedAt } = options;
-    const compared = await client.runs.compare(runId, { createdAt, with: other, withCreatedAt });
-    if (options.json) return screen.write(json(compared));
-    const { left, right, differences, steps } = compared;
+    const comparison = await client.runs.compare(runId, { createdAt, with: otherRunId, withCreatedAt });
+    if (options.json) return screen.write(json(comparison));
+    const { left, right, differences, steps } = comparison;
     screen.write(`${left.workflowRunId} (${left.workflowState}) and ${right.workflowRunId} (${right.workflowState})\n`);
     if (differences.length === 0) return screen.write(`${styled(screen, 'green', 'no differences')}\n`);
-    for (const [nth, difference] of differences.entries()) {
-      const title = nth === 0 ? 'first difference' : `first ${DIFFERENCE_PLACES[difference.kind]}`;
+    for (const [index, difference] of differences.entries()) {
+      const title = index === 0 ? 'first difference' : `first ${DIFFERENCE_TITLES[difference.kind]}`;
       screen.write(`${styled(screen, 'yellow', title)}: ${printable(difference.message)}\n`);
       if (difference.left !== null) screen.write(`  left   ${shorten(printable(difference.left), MAX_SHOWN * 2)}\n`);
       if (difference.right !== null) screen.write(`  right  ${shorten(printable(difference.right), MAX_SHOWN * 2)}\n`);
@@ -132,25 +132,25 @@ export function compareCommand(shell: Shell): Command {
       step.same ? 'same' : 'differs',
       step.stepType,
       step.stepName,
-      resultWords(step.left, step.same),
-      resultWords(step.right, step.same),
+      resultText(step.left, step.same),
+      resultText(step.right, step.same),
     ]);
     if (rows.length > 0) screen.write(table(screen, ['', 'TYPE', 'STEP', 'LEFT', 'RIGHT'], rows));
   });
 }
 
-function relativeRow(which: string, relative: RunRelative): readonly (string | undefined)[] {
+function relativeRow(relation: string, relative: RunRelative): readonly (string | undefined)[] {
   const { kind, workflowRunId, workflowCreatedAt, workflowState, stepId, stepName, scheduleId, note, of } = relative;
   const step = stepName === undefined ? (stepId === undefined ? '' : `from step ${stepId}`) : `by step "${stepName}"`;
-  const words = [step, note ?? '', of ? `of ${of.workflowRunId}` : ''].filter((part) => part !== '').join(', ');
+  const details = [step, note ?? '', of ? `of ${of.workflowRunId}` : ''].filter((part) => part !== '').join(', ');
   const created = workflowCreatedAt === undefined ? undefined : instant(workflowCreatedAt);
   return [
-    which,
+    relation,
     kind,
     workflowRunId ?? scheduleId,
     scheduleId === undefined ? (workflowState ?? 'removed') : undefined,
     created,
-    words,
+    details,
   ];
 }
 
@@ -161,7 +161,7 @@ export function lineageCommand(shell: Shell): Command {
     .argument('<runId>', 'id of the run')
     .option(...CREATED_AT, timestampMs('--created-at'));
   return command.action(async (runId: string) => {
-    const { client, options } = await open<CreatedAt>(command, shell);
+    const { client, options } = await openClient<CreatedAt>(command, shell);
     const lineage = await client.runs.lineage(runId, { createdAt: options.createdAt });
     if (options.json) return screen.write(json(lineage));
     const rows = [
@@ -190,22 +190,22 @@ export function checkCommand(shell: Shell): Command {
     .argument('<runId>', 'id of the run')
     .option(...CREATED_AT, timestampMs('--created-at'));
   return command.action(async (runId: string) => {
-    const { client, options } = await open<CreatedAt>(command, shell);
+    const { client, options } = await openClient<CreatedAt>(command, shell);
     const check = await client.runs.check(runId, { createdAt: options.createdAt });
     if (options.json) screen.write(json(check));
     else showChecks(screen, [check]);
   });
 }
 
-/** Completes the command `check` for many dead letters, which has their filters. */
-export function checkEntries(shell: Shell, command: Command): Command {
+/** Adds the action of `everstep dlq check` to a command that has the filters of dead letters. */
+export function dlqCheckCommand(shell: Shell, command: Command): Command {
   const { screen } = shell;
-  const checking = command
+  const dlqCommand = command
     .description('Check whether the current code of the endpoints can replay failed runs. No step is executed.')
     .option('--count <number>', 'maximum number of dead letters, newest first', wholeNumber('--count', 1), CHECKS_PER_REQUEST);
-  return checking.action(async () => {
-    const { client, options } = await open<ClientOptions & { readonly count: number }>(checking, shell);
-    const filter = filtersOf(DEAD_LETTER_FILTERS, checking);
+  return dlqCommand.action(async () => {
+    const { client, options } = await openClient<ClientOptions & { readonly count: number }>(dlqCommand, shell);
+    const filter = filtersOf(DEAD_LETTER_FILTERS, dlqCommand);
     const checks: RunCheck[] = [];
     let cursor = '';
     do {
@@ -217,7 +217,7 @@ export function checkEntries(shell: Shell, command: Command): Command {
     if (options.json) return screen.write(json({ checks }));
     if (checks.length === 0) return screen.write('No matching dead letters.\n');
     showChecks(screen, checks);
-    const counted = (outcome: RunCheck['outcome']) => checks.filter((check) => check.outcome === outcome).length;
-    screen.write(`${counted('fits')} fit, ${counted('differs')} differ, ${counted('cannot-tell')} could not be checked\n`);
+    const countOf = (outcome: RunCheck['outcome']) => checks.filter((check) => check.outcome === outcome).length;
+    screen.write(`${countOf('fits')} fit, ${countOf('differs')} differ, ${countOf('cannot-tell')} could not be checked\n`);
   });
 }

@@ -7,18 +7,18 @@ import { UsageError } from '../../exit-codes.js';
 import { pageOf } from '../../journal-page.js';
 import { duration, instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
 import { RunStory } from '../../run-story.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
 import { explainCommand } from './explain.js';
 import { attemptsCommand, searchRunsCommand } from './run-search.js';
 import { checkCommand, compareCommand, forkCommand, lineageCommand } from './run-tools.js';
 import { stateText } from './state-text.js';
 
-const DEFAULT_SHOWN = 20;
+const DEFAULT_COUNT = 20;
 const PAGE_SIZE = 10;
 
 /** Returns at most `limit` items of a paginated listing. */
-async function first<Item>(listing: AsyncIterable<Item>, limit: number): Promise<readonly Item[]> {
+async function takeFirst<Item>(listing: AsyncIterable<Item>, limit: number): Promise<readonly Item[]> {
   const items: Item[] = [];
   if (limit === 0) return items;
   for await (const item of listing) {
@@ -28,7 +28,7 @@ async function first<Item>(listing: AsyncIterable<Item>, limit: number): Promise
   return items;
 }
 
-const took = (run: { readonly workflowRunCreatedAt: number; readonly workflowRunCompletedAt?: number }): string =>
+const durationText = (run: { readonly workflowRunCreatedAt: number; readonly workflowRunCompletedAt?: number }): string =>
   run.workflowRunCompletedAt === undefined ? '-' : duration(run.workflowRunCompletedAt - run.workflowRunCreatedAt);
 
 interface ListOptions extends ClientOptions {
@@ -42,21 +42,21 @@ function listCommand(shell: Shell): Command {
   const command = withFilters(withConnection(new Command('list')), RUN_FILTERS, 'runs')
     .description('List runs, newest first.')
     .option('--oldest-first', 'list the oldest runs first')
-    .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_SHOWN)
+    .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_COUNT)
     .option('--all', 'list all runs');
   return command.action(async () => {
-    const { client, options } = await open<ListOptions>(command, shell);
+    const { client, options } = await openClient<ListOptions>(command, shell);
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
     const order = options.oldestFirst ? ({ order: 'oldest-first' } as const) : {};
     const filter = { ...filtersOf(RUN_FILTERS, command), ...order, count: Math.min(limit, PAGE_SIZE) };
-    const runs = await first<RunLogEntry>(client.runs.entries(filter), limit);
+    const runs = await takeFirst<RunLogEntry>(client.runs.entries(filter), limit);
     if (options.json) return screen.write(json({ runs }));
     if (runs.length === 0) return screen.write('No matching runs.\n');
     const rows = runs.map((run) => [
       run.workflowRunId,
       stateText(run),
       instant(run.workflowRunCreatedAt),
-      took(run),
+      durationText(run),
       run.workflowUrl,
       run.labels.join(',') || '-',
     ]);
@@ -89,7 +89,7 @@ function showRun(screen: Screen, run: RunJournal): void {
   field('waiting', run.waiting && printable(run.waiting.text));
   field('workflow', run.workflowUrl);
   field('created', `${instant(run.workflowRunCreatedAt)} (${run.workflowRunCreatedAt})`);
-  field('took', run.workflowRunCompletedAt === undefined ? undefined : took(run));
+  field('took', run.workflowRunCompletedAt === undefined ? undefined : durationText(run));
   field('labels', run.labels.length > 0 ? run.labels.join(', ') : undefined);
   field('flow key', run.flowControlKey);
   field('dlq', run.dlqId);
@@ -108,7 +108,7 @@ function getCommand(shell: Shell): Command {
     .argument('<runId>', 'id of the run')
     .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', timestampMs('--created-at'));
   return command.action(async (runId: string) => {
-    const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command, shell);
+    const { client, options } = await openClient<ClientOptions & { readonly createdAt?: number }>(command, shell);
     const run = await client.runs.get(runId, { workflowCreatedAt: options.createdAt });
     if (options.json) screen.write(json(run));
     else showRun(screen, run);
@@ -128,14 +128,14 @@ function cancelCommand(shell: Shell): Command {
     .option('--workflow-url <url>', 'runs of workflows whose URL starts with this')
     .option('--exact', 'match --workflow-url exactly');
   return command.action(async (runIds: readonly string[]) => {
-    const { client, options } = await open<CancelOptions>(command, shell);
+    const { client, options } = await openClient<CancelOptions>(command, shell);
     const { workflowUrl, exact: workflowUrlExactMatch } = options;
     const filters = { ...filtersOf(CANCEL_FILTERS, command), workflowUrl };
     if (hasFilter(filters) === runIds.length > 0) throw new UsageError('Give either run ids or filters.');
-    const [only] = runIds;
+    const [onlyId] = runIds;
     let cancelled = 1;
     // With a single id, a run that is missing or not active is an error.
-    if (only !== undefined && runIds.length === 1) await client.runs.cancel(only);
+    if (onlyId !== undefined && runIds.length === 1) await client.runs.cancel(onlyId);
     else if (runIds.length > 0) cancelled = (await client.runs.cancelMany({ workflowRunIds: runIds })).cancelled;
     else cancelled = (await client.runs.cancelMany({ ...filters, workflowUrlExactMatch })).cancelled;
     screen.write(options.json ? json({ cancelled }) : `${cancelled} canceled\n`);

@@ -4,10 +4,10 @@ import { Command } from 'commander';
 import { timestampMs } from '../../arguments.js';
 import { EXIT, UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell } from '../../output.js';
-import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { type RunSettingOptions, runSettings, withRunSettings } from './run-settings.js';
 
-interface CommandOptions extends ClientOptions, RunSettingOptions {
+interface TriggerCommandOptions extends ClientOptions, RunSettingOptions {
   readonly runId?: string;
   readonly notBefore?: number;
   readonly deduplicationId?: string;
@@ -33,7 +33,7 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
     );
   return command.action(async (workflowUrl: string) => {
     if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; got "${workflowUrl}"`);
-    const { client, options } = await open<CommandOptions>(command, shell);
+    const { client, options } = await openClient<TriggerCommandOptions>(command, shell);
     const { wait } = options;
     const settings: TriggerOptions = {
       ...(await runSettings(command)),
@@ -42,15 +42,15 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
       deduplicationId: options.deduplicationId,
       contentBasedDeduplication: options.contentBasedDeduplication,
     };
-    const started: TriggerOutput =
+    const run: TriggerOutput =
       wait === undefined
         ? await client.trigger(workflowUrl, settings)
         : await client.trigger(workflowUrl, { ...settings, waitForResult: wait === true ? DEFAULT_WAIT : wait });
-    if (options.json) screen.write(json(started));
-    else screen.write(describe(started));
+    if (options.json) screen.write(json(run));
+    else screen.write(runText(run));
     // Scripts read the id from standard output.
-    if (started.noWorker && !options.json) shell.printError(noWorkerNotice(started.noWorker));
-    const { workflowState } = started;
+    if (run.noWorker && !options.json) shell.printError(noWorkerNotice(run.noWorker));
+    const { workflowState } = run;
     if (workflowState === 'RUN_FAILED' || workflowState === 'RUN_CANCELED') finish(EXIT.refused);
     if (workflowState === 'RUN_STARTED') finish(EXIT.pending);
   });
@@ -68,7 +68,7 @@ interface TriggerOutput {
   readonly noWorker?: MissingWorker;
 }
 
-function describe(run: TriggerOutput): string {
+function runText(run: TriggerOutput): string {
   const { workflowRunId, workflowState } = run;
   if (run.deduplicated) return `${workflowRunId} (already exists, no run started)\n`;
   if (workflowState === undefined) return `${workflowRunId}\n`;

@@ -5,14 +5,14 @@ import type { Credentials } from '../../../bootstrap/credentials.js';
 import type { Config } from '../../../config/config.js';
 import { LIMITS } from '../../../config/limits.js';
 import type { Mode } from '../../../config/setting.js';
-import type { RunningService } from '../../../main.js';
-import { nextSteps } from '../../demo/next-steps.js';
+import type { RunningServer } from '../../../main.js';
+import { writeNextSteps } from '../../demo/next-steps.js';
 import { EXIT } from '../../exit-codes.js';
-import { type Screen, type Shell, shownPath, styled } from '../../output.js';
+import { displayPath, type Screen, type Shell, styled } from '../../output.js';
 import { untilSignal } from '../../shutdown.js';
 import { configOf, withConfig } from './config-options.js';
 
-const ABOUT: Readonly<Record<Mode, readonly [string, string]>> = {
+const DESCRIPTIONS: Readonly<Record<Mode, readonly [string, string]>> = {
   dev: [
     'Start the server for local development, with the example order app',
     'Deliveries to loopback addresses are allowed. Other private addresses must be listed in --allow-addresses.',
@@ -23,27 +23,27 @@ const ABOUT: Readonly<Record<Mode, readonly [string, string]>> = {
   ],
 };
 
-export function serviceCommand(mode: Mode, shell: Shell, finish: (code: number) => void): Command {
-  const [summary, description] = ABOUT[mode];
+export function serverCommand(mode: Mode, shell: Shell, finish: (code: number) => void): Command {
+  const [summary, description] = DESCRIPTIONS[mode];
   const command = new Command(mode).summary(summary).description(`${summary}.\n${description}`).usage('[options]');
   withConfig(command, mode).action(async () => {
-    finish(await runService(configOf(command, mode, shell), shell.screen));
+    finish(await runServer(configOf(command, mode, shell), shell.screen));
   });
   return command;
 }
 
-const credentialsPath = ({ dataDir }: Config): string => shownPath(join(dataDir, 'credentials.json'));
+const credentialsPath = ({ dataDir }: Config): string => displayPath(join(dataDir, 'credentials.json'));
 
-/** Whether secrets may be printed. Output other than a terminal is often stored permanently, for example by a container engine. */
-const mayPrint = (screen: Screen, config: Config): boolean => config.printCredentials || screen.isTerminal;
+/** Returns whether secrets may be printed. Output that is not a terminal is often stored, for example by a container engine. */
+const canPrintSecrets = (screen: Screen, config: Config): boolean => config.printCredentials || screen.isTerminal;
 
 function printCredentials(screen: Screen, config: Config, credentials: Credentials, kind: 'first' | 'reissued'): void {
-  if (!mayPrint(screen, config)) {
-    const [what, made] =
+  if (!canPrintSecrets(screen, config)) {
+    const [cause, subject] =
       kind === 'first'
         ? ['This is the first start.', 'The new credentials']
         : ['The stored credentials were lost or revoked.', 'New ones'];
-    screen.write(`${what} ${made} are in ${credentialsPath(config)}. Use --print-credentials to print them.\n\n`);
+    screen.write(`${cause} ${subject} are in ${credentialsPath(config)}. Use --print-credentials to print them.\n\n`);
     return;
   }
   const heading =
@@ -64,72 +64,73 @@ function printCredentials(screen: Screen, config: Config, credentials: Credentia
   screen.write(`  ${styled(screen, 'dim', `They are stored in ${credentialsPath(config)}.`)}\n\n`);
 }
 
-/** Whether to print a one-time login link instead of the credentials. */
-const printsLink = (screen: Screen, config: Config): boolean => config.mode === 'dev' && mayPrint(screen, config);
+/** Returns whether to print a one-time login link instead of the credentials. */
+const shouldPrintLink = (screen: Screen, config: Config): boolean => config.mode === 'dev' && canPrintSecrets(screen, config);
 
 /** Returns the URL of the dashboard and how to log in. */
 function dashboardText(
   screen: Screen,
   config: Config,
-  service: Pick<RunningService, 'managementUrl' | 'credentials' | 'start' | 'loginUrl'>,
+  server: Pick<RunningServer, 'managementUrl' | 'credentials' | 'start' | 'loginUrl'>,
 ): string {
-  const link = printsLink(screen, config) ? service.loginUrl() : null;
+  const link = shouldPrintLink(screen, config) ? server.loginUrl() : null;
   if (link !== null)
     return [
       `Open the dashboard: ${styled(screen, 'cyan', link)}`,
       `  ${styled(screen, 'dim', `This link logs you in once, within ${LIMITS.loginLinkMs / 60_000} minutes. After that, log in with the email and API key in ${credentialsPath(config)}.`)}`,
     ].join('\n');
-  const at = `Dashboard: ${styled(screen, 'cyan', `${service.managementUrl}/`)}`;
-  if (!service.credentials) return at;
-  const where = service.start === 'known' || !mayPrint(screen, config) ? `in ${credentialsPath(config)}` : 'below';
-  return `${at} (log in with the email and API key ${where})`;
+  const dashboardLine = `Dashboard: ${styled(screen, 'cyan', `${server.managementUrl}/`)}`;
+  if (!server.credentials) return dashboardLine;
+  const credentialsLocation =
+    server.start === 'known' || !canPrintSecrets(screen, config) ? `in ${credentialsPath(config)}` : 'below';
+  return `${dashboardLine} (log in with the email and API key ${credentialsLocation})`;
 }
 
 /** Resolves with the exit code when the server has stopped. */
-async function runService(config: Config, screen: Screen): Promise<number> {
-  // From here on a signal shuts the server down gracefully, even during startup.
+async function runServer(config: Config, screen: Screen): Promise<number> {
+  // From here on, a signal shuts the server down gracefully, even during startup.
   const signal = untilSignal();
-  // Loaded only here: no other command needs the server.
+  // The modules are loaded only here, because no other command needs the server.
   const [{ startService }, { createDemo }] = await Promise.all([import('../../../main.js'), import('../../demo/demo.js')]);
   const demo = config.demo ? createDemo(config, screen) : null;
-  const canceled = new AbortController();
-  void signal.then(() => canceled.abort());
-  const starting = startService(config, { signal: canceled.signal, ...(demo ? { beforeWork: demo.start } : {}) });
-  // Without a listener the signal would end the process, also during startup.
+  const startController = new AbortController();
+  void signal.then(() => startController.abort());
+  const serverStart = startService(config, { signal: startController.signal, ...(demo ? { beforeWork: demo.start } : {}) });
+  // Without a listener, the signal would end the process, even during startup.
   process.on('SIGUSR2', () => {
-    starting
-      .then((service) => service.toggleDebug())
+    serverStart
+      .then((server) => server.toggleDebug())
       .catch((error) => screen.write(`Could not record the log level change in the audit log: ${error}\n`));
   });
-  const service = await starting.catch(async (error) => {
+  const server = await serverStart.catch(async (error) => {
     await demo?.stop();
     throw error;
   });
-  const { credentials, url } = service;
+  const { credentials, url } = server;
   screen.write(`${styled(screen, 'bold', 'Everstep')} is listening on ${styled(screen, 'cyan', url)}\n`);
-  screen.write(`${dashboardText(screen, config, service)}\n\n`);
+  screen.write(`${dashboardText(screen, config, server)}\n\n`);
   if (config.virtualClock)
     screen.write(
       'The clock is virtual. Advance it with POST /v2/clock/advance and {"by": "7d"}, or with everstep clock advance.\n\n',
     );
   if (!credentials)
     screen.write('This node joined an existing database. The credentials are on the node that was started first.\n\n');
-  if (credentials && (service.start === 'first' || service.start === 'reissued') && !printsLink(screen, config))
-    printCredentials(screen, config, credentials, service.start);
-  if (service.setAside)
-    screen.write(`The data directory contained credentials of another store. They were moved to ${service.setAside}.\n\n`);
-  const stopShow = new AbortController();
-  const show = (credentials ? demo?.show({ ...service, credentials }, stopShow.signal) : undefined)?.catch((error) => {
-    if (!stopShow.signal.aborted) screen.write(`The demo stopped: ${error instanceof Error ? error.message : error}\n`);
+  if (credentials && (server.start === 'first' || server.start === 'reissued') && !shouldPrintLink(screen, config))
+    printCredentials(screen, config, credentials, server.start);
+  if (server.setAsidePath)
+    screen.write(`The data directory contained credentials of another store. They were moved to ${server.setAsidePath}.\n\n`);
+  const demoController = new AbortController();
+  const demoEnd = (credentials ? demo?.show({ ...server, credentials }, demoController.signal) : undefined)?.catch((error) => {
+    if (!demoController.signal.aborted) screen.write(`The demo stopped: ${error instanceof Error ? error.message : error}\n`);
   });
   if (!demo && config.mode === 'dev' && credentials) {
-    screen.write(await nextSteps(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: null }));
+    screen.write(await writeNextSteps(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: null }));
   }
   await signal;
   screen.write('\nStopping ...\n');
-  stopShow.abort();
-  await service.stop();
-  await Promise.all([show, demo?.stop()]);
+  demoController.abort();
+  await server.stop();
+  await Promise.all([demoEnd, demo?.stop()]);
   screen.write(`Stopped. Your data is in ${config.dataDir}.\n`);
   return EXIT.ok;
 }

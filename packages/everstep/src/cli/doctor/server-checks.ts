@@ -1,24 +1,26 @@
 /** Assesses the responses of servers: whether they run and are ready, their versions, clocks, certificates and addresses. */
 import { duration, instant } from '../output.js';
 import { type Finding, findingsOf } from './findings.js';
-import type { Certificate, NoReply, Reply } from './service-probe.js';
+import type { Certificate, NoReply, Reply } from './server-probe.js';
 
 const DAY_MS = 86_400_000;
 const EXPIRES_SOON_MS = 14 * DAY_MS;
 const SKEW_WARNING_MS = 2_000;
 const SKEW_PROBLEM_MS = 30_000;
 
-const text = (body: unknown, field: string): string | null => {
+const stringField = (body: unknown, field: string): string | null => {
   if (typeof body !== 'object' || body === null) return null;
   const value = new Map<string, unknown>(Object.entries(body)).get(field);
   return typeof value === 'string' ? value : null;
 };
 
-/** Returns the version of the server that answered `GET /health`; null if it was another program. */
+/** Returns the version of the server that responded to `GET /health`; null if it was another program. */
 export const versionIn = (reply: Reply | NoReply): string | null =>
-  reply.kind === 'replied' && reply.status === 200 && text(reply.body, 'status') === 'ok' ? text(reply.body, 'version') : null;
+  reply.kind === 'replied' && reply.status === 200 && stringField(reply.body, 'status') === 'ok'
+    ? stringField(reply.body, 'version')
+    : null;
 
-export function assessService(url: string, health: Reply | NoReply, ready: Reply | NoReply): Finding {
+export function assessServer(url: string, health: Reply | NoReply, ready: Reply | NoReply): Finding {
   const { ok, warning, problem } = findingsOf('service');
   if (health.kind === 'failed')
     return warning(
@@ -31,33 +33,34 @@ export function assessService(url: string, health: Reply | NoReply, ready: Reply
       'Stop it, or set EVERSTEP_PORT to a free port.',
     );
   if (ready.kind === 'replied' && ready.status === 200) return ok(`the server at ${url} is running and ready`);
-  const reason = ready.kind === 'failed' ? ready.error : (text(ready.body, 'reason') ?? `status ${ready.status}`);
-  const error = ready.kind === 'failed' ? null : text(ready.body, 'error');
+  const reason = ready.kind === 'failed' ? ready.error : (stringField(ready.body, 'reason') ?? `status ${ready.status}`);
+  const error = ready.kind === 'failed' ? null : stringField(ready.body, 'error');
   return problem(
     `the server at ${url} is running but not ready: ${reason}${error === null ? '' : ` (${error})`}`,
     'See "Health checks" in docs/operations/running.md for each reason.',
   );
 }
 
-/** Assesses the versions of this command and of the server. `server`: version of the server; null if it did not respond. */
-export function assessVersions(own: string, server: string | null): Finding {
+/** Compares the versions of this command and of the server. `server` is null if the server did not respond. */
+export function assessVersions(ownVersion: string, serverVersion: string | null): Finding {
   const { ok, skipped, warning } = findingsOf('versions');
-  if (server === null) return skipped('the version of the server is unknown, because the server does not respond');
-  if (server === own) return ok(`the server and this command have version ${own}`);
-  return warning(`the server has version ${server}, this command ${own}`, 'Use the command of the same version as the server.');
+  if (serverVersion === null) return skipped('the version of the server is unknown, because the server does not respond');
+  if (serverVersion === ownVersion) return ok(`the server and this command have version ${ownVersion}`);
+  return warning(
+    `the server has version ${serverVersion}, this command ${ownVersion}`,
+    'Use the command of the same version as the server.',
+  );
 }
 
-/**
- * Compares a clock with that of this machine. `uncertainMs`: half of the time during which the other clock was read.
- */
-export function assessClock(whose: string, skewMs: number, uncertainMs: number): Finding {
+/** Compares a clock with that of this machine. `uncertaintyMs` is half of the time that reading the other clock took. */
+export function assessClock(clockOwner: string, skewMs: number, uncertaintyMs: number): Finding {
   const { ok, warning, problem } = findingsOf('clock');
-  const certainMs = Math.max(0, Math.abs(skewMs) - uncertainMs);
-  if (certainMs < SKEW_WARNING_MS) return ok(`the clock of ${whose} matches the clock of this machine`);
-  const message = `the clock of ${whose} is ${duration(certainMs)} ${skewMs > 0 ? 'ahead of' : 'behind'} the clock of this machine`;
+  const minSkewMs = Math.max(0, Math.abs(skewMs) - uncertaintyMs);
+  if (minSkewMs < SKEW_WARNING_MS) return ok(`the clock of ${clockOwner} matches the clock of this machine`);
+  const message = `the clock of ${clockOwner} is ${duration(minSkewMs)} ${skewMs > 0 ? 'ahead of' : 'behind'} the clock of this machine`;
   const fix =
     'Synchronize the clocks of all machines (chrony or systemd-timesyncd). Tokens, signatures and schedules depend on them.';
-  return certainMs < SKEW_PROBLEM_MS ? warning(message, fix) : problem(message, fix);
+  return minSkewMs < SKEW_PROBLEM_MS ? warning(message, fix) : problem(message, fix);
 }
 
 /**
@@ -66,26 +69,26 @@ export function assessClock(whose: string, skewMs: number, uncertainMs: number):
  */
 export function assessServerClock(url: string, reply: Reply | NoReply): Finding | null {
   if (reply.kind === 'failed' || reply.date === null) return null;
-  const readAt = reply.at - reply.roundTripMs / 2;
+  const readAt = reply.receivedAt - reply.roundTripMs / 2;
   return assessClock(`the server at ${url}`, reply.date + 500 - readAt, 500 + reply.roundTripMs / 2);
 }
 
-export function assessCertificate(where: string, { validFrom, validTo }: Certificate, now: number): Finding {
+export function assessCertificate(location: string, { validFrom, validTo }: Certificate, now: number): Finding {
   const { ok, warning, problem } = findingsOf('tls');
   const until = `${instant(validTo)} UTC`;
   const renew = 'Renew it. Everstep reads changed certificate files without a restart.';
   if (now < validFrom)
     return problem(
-      `the certificate of ${where} is valid only from ${instant(validFrom)} UTC`,
+      `the certificate of ${location} is valid only from ${instant(validFrom)} UTC`,
       'Check the clock of this machine.',
     );
-  if (now >= validTo) return problem(`the certificate of ${where} expired on ${until}`, renew);
-  if (validTo - now < EXPIRES_SOON_MS) return warning(`the certificate of ${where} expires on ${until}`, renew);
-  return ok(`the certificate of ${where} is valid until ${until}`);
+  if (now >= validTo) return problem(`the certificate of ${location} expired on ${until}`, renew);
+  if (validTo - now < EXPIRES_SOON_MS) return warning(`the certificate of ${location} expires on ${until}`, renew);
+  return ok(`the certificate of ${location} is valid until ${until}`);
 }
 
 /** Assesses an address at which others reach the server. `name` is the setting. */
-export function assessAddress(name: string, url: string, health: Reply | NoReply, own: string | null): Finding {
+export function assessAddress(name: string, url: string, health: Reply | NoReply, ownVersion: string | null): Finding {
   const { ok, warning, problem } = findingsOf('addresses');
   if (health.kind === 'failed')
     return problem(
@@ -98,9 +101,9 @@ export function assessAddress(name: string, url: string, health: Reply | NoReply
       `${name} (${url}) is served by another program (status ${health.status})`,
       'Make the proxy forward all paths to Everstep.',
     );
-  if (own !== null && version !== own)
+  if (ownVersion !== null && version !== ownVersion)
     return warning(
-      `${name} (${url}) is served by version ${version}, but this server has version ${own}`,
+      `${name} (${url}) is served by version ${version}, but this server has version ${ownVersion}`,
       'Finish the upgrade of all nodes, or correct the URL.',
     );
   return ok(`${name} (${url}) responds`);

@@ -8,18 +8,18 @@ import { freePort } from '../../packages/everstep/dist/stores/postgres/testing/s
 const ROOT = join(import.meta.dirname, '../..');
 const BIN = join(ROOT, 'packages/everstep/dist/cli/bin.js');
 const MONITOR = join(import.meta.dirname, 'monitor.mjs');
-const STARTS_WITHIN_MS = 30_000;
+const START_TIMEOUT_MS = 30_000;
 const MAX_LOG_LINES = 200;
 
 /**
  * Starts the server and resolves when it is ready.
  * @param {{ heapMb: number, endpointPort: number, onStall: (stall: { stallMs: number, cpuMs: number }) => void }} options
  */
-export async function startService({ heapMb, endpointPort, onStall }) {
+export async function startServer({ heapMb, endpointPort, onStall }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'everstep-fuzz-'));
   const port = await freePort();
   const faults = [];
-  const memory = { rss: 0, most: 0 };
+  const memory = { rss: 0, maxRss: 0 };
   const child = spawn(
     process.execPath,
     [
@@ -45,40 +45,40 @@ export async function startService({ heapMb, endpointPort, onStall }) {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     },
   );
-  const service = { port, pid: child.pid, faults, memory, exit: null, credentials: null };
-  const take = (chunk) => {
+  const server = { port, pid: child.pid, faults, memory, exit: null, credentials: null };
+  const addFaults = (chunk) => {
     for (const line of chunk.toString().split('\n'))
       if (line !== '' && faults.length < MAX_LOG_LINES) faults.push(line.slice(0, 2_000));
   };
   child.stdout.on('data', (chunk) => {
-    // Errors in the log; the output of the startup is ignored.
-    for (const line of chunk.toString().split('\n')) if (line.startsWith('{')) take(line);
+    // Only the log is recorded, not the output of the startup.
+    for (const line of chunk.toString().split('\n')) if (line.startsWith('{')) addFaults(line);
   });
-  child.stderr.on('data', take);
+  child.stderr.on('data', addFaults);
   child.on('message', (message) => {
     if (message.kind === 'stall') onStall(message);
-    else Object.assign(memory, { rss: message.rss, most: Math.max(memory.most, message.rss) });
+    else Object.assign(memory, { rss: message.rss, maxRss: Math.max(memory.maxRss, message.rss) });
   });
-  const ended = new Promise((resolve) => {
+  const exited = new Promise((resolve) => {
     child.once('exit', (code, signal) => {
-      service.exit = { code, signal };
+      server.exit = { code, signal };
       resolve();
     });
   });
-  const until = performance.now() + STARTS_WITHIN_MS;
+  const deadline = performance.now() + START_TIMEOUT_MS;
   for (;;) {
     const ready = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => null);
     if (ready?.ok) break;
-    if (service.exit || performance.now() > until) throw new Error(`the server did not start: ${faults.join('\n')}`);
+    if (server.exit || performance.now() > deadline) throw new Error(`the server did not start: ${faults.join('\n')}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  service.credentials = JSON.parse(readFileSync(join(dataDir, 'data/credentials.json'), 'utf8'));
-  service.stop = async () => {
-    if (!service.exit) child.kill('SIGTERM');
+  server.credentials = JSON.parse(readFileSync(join(dataDir, 'data/credentials.json'), 'utf8'));
+  server.stop = async () => {
+    if (!server.exit) child.kill('SIGTERM');
     const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
-    await ended;
+    await exited;
     clearTimeout(timer);
     rmSync(dataDir, { recursive: true, force: true });
   };
-  return service;
+  return server;
 }

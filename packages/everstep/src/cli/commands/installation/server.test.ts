@@ -22,9 +22,9 @@ describe('the server process', () => {
     const settings = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: name, EVERSTEP_ENV_FILE: envFile, EVERSTEP_DEMO: '0', ...env };
     const service = new SpawnedCli([mode], { cwd: directory.path, env: settings });
     await service.printed(/is listening on/);
-    const written = await readEnvFile(envFile);
-    const baseUrl = written.EVERSTEP_URL ?? '';
-    return { service, written, client: new Client({ baseUrl, token: written.EVERSTEP_TOKEN ?? '' }) };
+    const serverEnv = await readEnvFile(envFile);
+    const baseUrl = serverEnv.EVERSTEP_URL ?? '';
+    return { service, serverEnv, client: new Client({ baseUrl, token: serverEnv.EVERSTEP_TOKEN ?? '' }) };
   }
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -38,12 +38,12 @@ describe('the server process', () => {
   }
 
   test('SIGUSR2 switches the log to debug, and back', async () => {
-    const { service, written } = await start('log-level', 'dev', { EVERSTEP_LOG_LEVEL: 'info' });
+    const { service, serverEnv } = await start('log-level', 'dev', { EVERSTEP_LOG_LEVEL: 'info' });
     const {
       EVERSTEP_MANAGEMENT_URL: baseUrl = '',
       EVERSTEP_ADMIN_EMAIL: email = '',
       EVERSTEP_ADMIN_API_KEY: apiKey = '',
-    } = written;
+    } = serverEnv;
     const admin = new AdminClient({ baseUrl, email, apiKey });
     for (const expected of ['debug', 'info']) {
       service.child.kill('SIGUSR2');
@@ -60,8 +60,8 @@ describe('the server process', () => {
     assert.match((await service.end()).stderr, /INFO log level changed newLevel=debug previousLevel=info by=signal\n/);
   });
 
-  async function statusOf(url: string, written: Readonly<Record<string, string>>): Promise<number> {
-    const credential = `${written.EVERSTEP_ADMIN_EMAIL}:${written.EVERSTEP_ADMIN_API_KEY}`;
+  async function statusOf(url: string, serverEnv: Readonly<Record<string, string>>): Promise<number> {
+    const credential = `${serverEnv.EVERSTEP_ADMIN_EMAIL}:${serverEnv.EVERSTEP_ADMIN_API_KEY}`;
     const headers = { authorization: `Basic ${Buffer.from(credential).toString('base64')}` };
     const response = await fetch(url, { headers });
     await response.arrayBuffer();
@@ -69,27 +69,27 @@ describe('the server process', () => {
   }
 
   test('the first user can use the management API on the address of the runtime API', async () => {
-    const { service, written } = await start('management', 'dev', { EVERSTEP_ADMIN_EMAIL: 'Ann@W.test' });
-    assert.equal(written.EVERSTEP_MANAGEMENT_URL, written.EVERSTEP_URL);
-    assert.equal(await statusOf(`${written.EVERSTEP_MANAGEMENT_URL}/v2/queue/users`, written), 200);
+    const { service, serverEnv } = await start('management', 'dev', { EVERSTEP_ADMIN_EMAIL: 'Ann@W.test' });
+    assert.equal(serverEnv.EVERSTEP_MANAGEMENT_URL, serverEnv.EVERSTEP_URL);
+    assert.equal(await statusOf(`${serverEnv.EVERSTEP_MANAGEMENT_URL}/v2/queue/users`, serverEnv), 200);
     await service.end();
   });
 
   test('the management API is served only on its own address if one is set', async () => {
-    const { service, written, client } = await start('own-address', 'serve', { EVERSTEP_MANAGEMENT_ADDRESS: '0' });
-    const { EVERSTEP_URL: runtime, EVERSTEP_MANAGEMENT_URL: management } = written;
+    const { service, serverEnv, client } = await start('own-address', 'serve', { EVERSTEP_MANAGEMENT_ADDRESS: '0' });
+    const { EVERSTEP_URL: runtime, EVERSTEP_MANAGEMENT_URL: management } = serverEnv;
     assert.notEqual(runtime, management);
-    assert.equal(await statusOf(`${management}/v2/account`, written), 200);
-    assert.equal(await statusOf(`${management}/health`, written), 200);
-    assert.equal(await statusOf(`${management}/v2/flowControl`, written), 404);
-    assert.equal(await statusOf(`${runtime}/v2/account`, written), 404);
+    assert.equal(await statusOf(`${management}/v2/account`, serverEnv), 200);
+    assert.equal(await statusOf(`${management}/health`, serverEnv), 200);
+    assert.equal(await statusOf(`${management}/v2/flowControl`, serverEnv), 404);
+    assert.equal(await statusOf(`${runtime}/v2/account`, serverEnv), 404);
     assert.deepEqual((await client.runs.list()).runs, []);
     assert.equal((await service.end()).code, 0);
   });
 
   test('the env file contains working settings for clients and apps', async () => {
-    const { service, written, client } = await start('env');
-    assert.deepEqual(Object.keys(written), [
+    const { service, serverEnv, client } = await start('env');
+    assert.deepEqual(Object.keys(serverEnv), [
       'EVERSTEP_URL',
       'EVERSTEP_MANAGEMENT_URL',
       'EVERSTEP_TOKEN',
@@ -103,13 +103,13 @@ describe('the server process', () => {
       'QSTASH_CURRENT_SIGNING_KEY',
       'QSTASH_NEXT_SIGNING_KEY',
     ]);
-    const headers = { authorization: `Bearer ${written.QSTASH_TOKEN}` };
-    assert.equal((await fetch(`${written.QSTASH_URL}/v2/queues`, { headers })).status, 200);
+    const headers = { authorization: `Bearer ${serverEnv.QSTASH_TOKEN}` };
+    assert.equal((await fetch(`${serverEnv.QSTASH_URL}/v2/queues`, { headers })).status, 200);
     assert.deepEqual(await client.keys.get(), {
-      current: written.EVERSTEP_CURRENT_SIGNING_KEY,
-      next: written.EVERSTEP_NEXT_SIGNING_KEY,
+      current: serverEnv.EVERSTEP_CURRENT_SIGNING_KEY,
+      next: serverEnv.EVERSTEP_NEXT_SIGNING_KEY,
     });
-    const reader = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_READONLY_TOKEN ?? '' });
+    const reader = new Client({ baseUrl: serverEnv.EVERSTEP_URL ?? '', token: serverEnv.EVERSTEP_READONLY_TOKEN ?? '' });
     assert.deepEqual((await reader.runs.list()).runs, []);
     await assert.rejects(reader.trigger('http://127.0.0.1:8999/'), { status: 403 });
     await service.end();
@@ -120,10 +120,10 @@ describe('the server process', () => {
     await first.service.printed(/Press Ctrl-C to stop/);
     const { stdout } = first.service;
     const [, secret = ''] = /\/login#(lnk_[\w-]{43})\n/.exec(stdout) ?? [];
-    for (const [name, value] of Object.entries(first.written))
+    for (const [name, value] of Object.entries(first.serverEnv))
       if (/TOKEN|KEY/.test(name)) assert.ok(!stdout.includes(value), name);
     const logIn = () =>
-      fetch(`${first.written.EVERSTEP_MANAGEMENT_URL}/v2/session/link`, {
+      fetch(`${first.serverEnv.EVERSTEP_MANAGEMENT_URL}/v2/session/link`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ secret }),
@@ -139,26 +139,26 @@ describe('the server process', () => {
     await second.service.printed(/Press Ctrl-C to stop/);
     assert.match(second.service.stdout, /\/login#lnk_/);
     assert.ok(!second.service.stdout.includes(secret));
-    assert.ok(!second.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
-    const { EVERSTEP_URL: _url, EVERSTEP_MANAGEMENT_URL: _managementUrl, QSTASH_URL: _sameUrl, ...kept } = first.written;
-    for (const [name, value] of Object.entries(kept)) assert.equal(second.written[name], value, name);
+    assert.ok(!second.service.stdout.includes(first.serverEnv.EVERSTEP_ADMIN_API_KEY ?? '?'));
+    const { EVERSTEP_URL: _url, EVERSTEP_MANAGEMENT_URL: _managementUrl, QSTASH_URL: _sameUrl, ...kept } = first.serverEnv;
+    for (const [name, value] of Object.entries(kept)) assert.equal(second.serverEnv[name], value, name);
     assert.equal((await second.client.runs.get('kept')).workflowState, 'RUN_STARTED');
     await second.service.end();
   });
 
   test('serve prints credentials to a terminal only, unless --print-credentials is set', async () => {
-    const secretsOf = (written: Readonly<Record<string, string>>) =>
-      Object.entries(written).flatMap(([name, value]) => (/TOKEN|KEY/.test(name) ? [value] : []));
+    const secretsOf = (serverEnv: Readonly<Record<string, string>>) =>
+      Object.entries(serverEnv).flatMap(([name, value]) => (/TOKEN|KEY/.test(name) ? [value] : []));
     const quiet = await start('unprinted', 'serve');
     await quiet.service.printed(/credentials\.json/);
     const { stdout, stderr } = await quiet.service.end();
     assert.match(stdout, /This is the first start\. The new credentials are in unprinted\/credentials\.json/);
     assert.match(stdout, /--print-credentials/);
-    assert.ok(secretsOf(quiet.written).length >= 6);
-    for (const secret of secretsOf(quiet.written)) assert.ok(!`${stdout}${stderr}`.includes(secret));
+    assert.ok(secretsOf(quiet.serverEnv).length >= 6);
+    for (const secret of secretsOf(quiet.serverEnv)) assert.ok(!`${stdout}${stderr}`.includes(secret));
     const asked = await start('printed', 'serve', { EVERSTEP_PRINT_CREDENTIALS: '1' });
     await asked.service.printed(/This is the first start[\s\S]*ek_[\s\S]*credentials\.json/);
-    assert.ok((await asked.service.end()).stdout.includes(asked.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
+    assert.ok((await asked.service.end()).stdout.includes(asked.serverEnv.EVERSTEP_ADMIN_API_KEY ?? '?'));
   });
 
   test('after a kill, the next start continues', async () => {
@@ -171,13 +171,13 @@ describe('the server process', () => {
   });
 
   test('serve logs JSON lines and refuses loopback destinations, unless they are allowed', async () => {
-    const { service, client, written } = await start('serve', 'serve');
+    const { service, client, serverEnv } = await start('serve', 'serve');
     await assert.rejects(client.trigger('http://127.0.0.1:8999/'), { status: 400, code: 'blocked-address' });
     const {
       EVERSTEP_MANAGEMENT_URL: baseUrl = '',
       EVERSTEP_ADMIN_EMAIL: email = '',
       EVERSTEP_ADMIN_API_KEY: apiKey = '',
-    } = written;
+    } = serverEnv;
     const admin = new AdminClient({ baseUrl, email, apiKey });
     const [queue] = await admin.instances.list();
     await admin.instances.setAllowedDestinations(queue?.id ?? '', ['127.0.0.1:8999']);

@@ -1,6 +1,6 @@
-/** `everstep rotate-secrets`: sends the request to the server that uses the data directory, or opens the store itself. */
+/** Runs `everstep rotate-secrets`: the server that uses the data directory rotates; without one, the command opens the store. */
 import { existsSync } from 'node:fs';
-import { askToRotate, type RotateRequest, type RotateResult } from '../backup/control-channel.js';
+import { type RotateRequest, type RotateResult, requestRotation } from '../backup/control-channel.js';
 import { findSealer } from '../bootstrap/secrets-key.js';
 import { StartError } from '../bootstrap/start-error.js';
 import type { SecretKeys } from '../config/secret-keys.js';
@@ -9,7 +9,7 @@ import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/stores/store.js';
 import { rotateSecrets } from './rotating.js';
 
-export interface OfflineRotation extends RotateRequest {
+export interface RotateCommandOptions extends RotateRequest {
   /** Absolute path of the data directory. */
   readonly dataDir: string;
   readonly store: StoreSetting;
@@ -29,14 +29,14 @@ async function openStore(store: StoreSetting, log: Log): Promise<Store> {
 }
 
 /**
- * Rotates the secrets. A database is changed directly, even while nodes use it. Rejects with BackupError, SecretsError,
+ * Rotates the secrets. The command changes a database directly, even while nodes use it. Rejects with BackupError, SecretsError,
  * StoreOpenError or StartError, whose messages are for the operator.
  */
-export async function rotateFromOutside(options: OfflineRotation): Promise<RotateResult> {
+export async function runRotateCommand(options: RotateCommandOptions): Promise<RotateResult> {
   const { dataDir, store: setting, secretsKeys, log, endTokens, onlyEncrypt } = options;
   const request = { endTokens, onlyEncrypt };
-  const serviceResult = setting.kind === 'file' ? await askToRotate(dataDir, request) : null;
-  if (serviceResult) return serviceResult;
+  const serverResult = setting.kind === 'file' ? await requestRotation(dataDir, request) : null;
+  if (serverResult) return serverResult;
   const store = await openStore(setting, log);
   try {
     const sealer = await findSealer(store.accounts, { dataDir, secretsKeys, mode: 'serve', store: setting });

@@ -1,4 +1,4 @@
-/** Sends a request to a server, and returns the status, the clock and the certificate that its response shows. */
+/** Sends a request to a server, and returns the status, the body, the time and the certificate of its response. */
 import http from 'node:http';
 import https from 'node:https';
 import { TLSSocket } from 'node:tls';
@@ -17,10 +17,10 @@ export interface Reply {
   readonly status: number;
   /** The JSON body; null if it is not JSON. */
   readonly body: unknown;
-  /** Time in the Date header, Unix ms; null without one. It is rounded down to a second. */
+  /** Time in the Date header, which is rounded down to a second, Unix ms; null if there is none. */
   readonly date: number | null;
   /** Time of this machine when the headers arrived, Unix ms. */
-  readonly at: number;
+  readonly receivedAt: number;
   readonly roundTripMs: number;
   readonly certificate: Certificate | null;
 }
@@ -30,9 +30,9 @@ export interface NoReply {
   readonly error: string;
 }
 
-export type Probe = (url: string, options?: { readonly verifies?: boolean }) => Promise<Reply | NoReply>;
+export type Probe = (url: string, options?: { readonly verifiesCertificate?: boolean }) => Promise<Reply | NoReply>;
 
-function parsed(text: string): unknown {
+function parseJsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -46,16 +46,16 @@ function certificateOf(socket: unknown): Certificate | null {
   return from && to ? { validFrom: Date.parse(from), validTo: Date.parse(to) } : null;
 }
 
-/** Sends a request. Never rejects. With `verifies: false` any certificate is accepted, for example at a local address. */
-export const probe: Probe = (url, { verifies = true } = {}) =>
+/** Sends a request. Never rejects. Accepts any certificate, such as one of a local address, if `verifiesCertificate` is false. */
+export const probe: Probe = (url, { verifiesCertificate = true } = {}) =>
   new Promise((resolve) => {
     const fail = (error: Error) =>
       resolve({ kind: 'failed', error: 'code' in error && error.code ? `${error.code}: ${error.message}` : error.message });
     if (!URL.canParse(url)) return fail(new Error(`${url} is not a URL`));
     const startedAt = performance.now();
     const send = url.startsWith('https:') ? https.get : http.get;
-    const request = send(url, { rejectUnauthorized: verifies, agent: false, timeout: TIMEOUT_MS }, (response) => {
-      const [at, roundTripMs] = [Date.now(), performance.now() - startedAt];
+    const request = send(url, { rejectUnauthorized: verifiesCertificate, agent: false, timeout: TIMEOUT_MS }, (response) => {
+      const [receivedAt, roundTripMs] = [Date.now(), performance.now() - startedAt];
       const certificate = certificateOf(response.socket);
       const date = Date.parse(response.headers.date ?? '');
       let text = '';
@@ -66,7 +66,14 @@ export const probe: Probe = (url, { verifies = true } = {}) =>
       });
       response.on('end', () =>
         resolve({
-          ...{ kind: 'replied', status: response.statusCode ?? 0, body: parsed(text), at, roundTripMs, certificate },
+          ...{
+            kind: 'replied',
+            status: response.statusCode ?? 0,
+            body: parseJsonOrNull(text),
+            receivedAt,
+            roundTripMs,
+            certificate,
+          },
           date: Number.isNaN(date) ? null : date,
         }),
       );
