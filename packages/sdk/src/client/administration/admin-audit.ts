@@ -1,5 +1,4 @@
-/** The audit log of all accounts, for operators (management API). */
-
+/** Client for the audit log of all accounts, for operators (management API). */
 import type { AuditExportLine, AuditVerification } from '../generated/index.js';
 import type { Call } from '../transport.js';
 
@@ -21,7 +20,7 @@ export interface AuditVerifyOptions {
   readonly known?: string;
 }
 
-/** The audit log of all accounts. For operators only. */
+/** Operations on the audit log of all accounts. For operators only. */
 export class AuditLog {
   private readonly call: <T>(call: Call) => Promise<T>;
   private readonly callText: (call: Call) => Promise<string>;
