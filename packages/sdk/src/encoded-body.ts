@@ -4,12 +4,13 @@ import type { EncodedBody } from './protocol.js';
 // Keeps a byte order mark. Without it, the text would be shorter than its bytes and could not be restored.
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const lenientUtf8 = new TextDecoder('utf-8');
-/** Number of arguments of one call that fits on the stack. */
-const CHUNK = 8_192;
+/** Number of bytes for one call of `String.fromCharCode`. More arguments could overflow the stack. */
+const CHUNK_BYTES = 8_192;
 
 function base64(bytes: Uint8Array): string {
   let text = '';
-  for (let from = 0; from < bytes.length; from += CHUNK) text += String.fromCharCode(...bytes.subarray(from, from + CHUNK));
+  for (let from = 0; from < bytes.length; from += CHUNK_BYTES)
+    text += String.fromCharCode(...bytes.subarray(from, from + CHUNK_BYTES));
   return btoa(text);
 }
 

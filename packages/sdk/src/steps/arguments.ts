@@ -1,6 +1,6 @@
 /**
  * Validates the arguments of steps that the server executes. Errors are TypeError or RangeError, and their message
- * starts with the invalid argument. The server itself checks limits that are rarely reached.
+ * starts with the invalid argument. Limits that are rarely reached are checked only by the server.
  */
 import { type Duration, durationMs } from '../duration.js';
 import type { FlowControlSpec } from '../protocol.js';
@@ -39,25 +39,25 @@ export function eventIdsOf(values: unknown): readonly string[] {
   return eventIds;
 }
 
-function nonEmptyString(value: unknown, what: string): string {
+function nonEmptyString(value: unknown, subject: string): string {
   if (typeof value !== 'string' || value === '' || !isStorable(value))
-    throw new TypeError(`${what} must be a non-empty string, not ${shown(value)}`);
+    throw new TypeError(`${subject} must be a non-empty string without U+0000 and unpaired surrogates, not ${shown(value)}`);
   return value;
 }
 
 /** Validates a run id. */
 export const runIdOf = (value: unknown): string => nonEmptyString(value, 'a run id');
 
-function countOf(value: unknown, min: number, what: string): number {
+function countOf(value: unknown, min: number, subject: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min) return value;
-  throw new RangeError(`${what} must be a whole number of at least ${min}, not ${shown(value)}`);
+  throw new RangeError(`${subject} must be a whole number of at least ${min}, not ${shown(value)}`);
 }
 
 /** Returns the URL unchanged if it is an absolute http or https URL. */
-export function httpUrlOf(value: unknown, what: string): string {
+export function httpUrlOf(value: unknown, subject: string): string {
   const url = value instanceof URL ? value.href : value;
   if (typeof url === 'string' && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw new TypeError(`${what} must be an absolute http or https URL, not ${shown(url)}`);
+  throw new TypeError(`${subject} must be an absolute http or https URL, not ${shown(url)}`);
 }
 
 /** Returns the URL unchanged if it is one of a workflow: an absolute http or https URL, or `worker://<app>/<workflow>`. */
@@ -68,29 +68,29 @@ export function workflowUrlOf(value: unknown): string {
 }
 
 /** Validates an object of headers. */
-export function headersOf(given: unknown): Readonly<Record<string, string>> {
-  if (given === undefined) return {};
-  if (typeof given !== 'object' || given === null || Array.isArray(given) || given instanceof Headers) {
+export function headersOf(headers: unknown): Readonly<Record<string, string>> {
+  if (headers === undefined) return {};
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers) || headers instanceof Headers) {
     throw new TypeError('headers must be an object of names and strings');
   }
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(given)) {
+  const validHeaders: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
     // Values may be secrets, so the error shows only names.
     if (typeof value !== 'string') throw new TypeError(`the header ${shown(name)} must be a string, not ${typeof value}`);
-    headers[name] = value;
+    validHeaders[name] = value;
   }
-  return headers;
+  return validHeaders;
 }
 
 /** Returns the value of a header. `name` is in lower case. */
-export const headerNamed = (headers: Readonly<Record<string, string>>, name: string): string | undefined =>
-  Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1];
+export const findHeader = (headers: Readonly<Record<string, string>>, name: string): string | undefined =>
+  Object.entries(headers).find(([headerName]) => headerName.toLowerCase() === name)?.[1];
 
 /** Validates a list of labels. */
-export function labelsOf(given: unknown): readonly string[] {
-  if (!Array.isArray(given)) throw new TypeError(`labels must be an array of strings, not ${shown(given)}`);
-  return given.map((label) => nonEmptyString(label, 'a label'));
+export function labelsOf(labels: unknown): readonly string[] {
+  if (!Array.isArray(labels)) throw new TypeError(`labels must be an array of strings, not ${shown(labels)}`);
+  return labels.map((label) => nonEmptyString(label, 'a label'));
 }
 
 function flowControlOf({ key, parallelism, rate, period }: FlowControlLimits): FlowControlSpec {
