@@ -45,7 +45,7 @@ export function JsonView({ text, label, original = text }: JsonViewProps) {
       )}
       <div className="json-foot">
         <span>{bytesText(new TextEncoder().encode(original).length)}</span>
-        <CopyButton value={original} what={label} text="Copy" />
+        <CopyButton value={original} valueName={label} text="Copy" />
         {tree === null ? null : (
           <button type="button" className="button button-quiet button-small" onClick={() => setAsTree(!asTree)}>
             {asTree ? 'Show as text' : 'Show as tree'}

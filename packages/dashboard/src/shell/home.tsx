@@ -9,7 +9,7 @@ import { lastInstance } from './last-instance.js';
 export function Home() {
   const { data, error, refetch } = useQuery(instancesQuery);
   if (error instanceof ApiFailure)
-    return <ErrorState failure={error} what="your queue instances" onRetry={() => void refetch()} />;
+    return <ErrorState failure={error} subject="your queue instances" onRetry={() => void refetch()} />;
   if (data === undefined) return <Skeleton lines={6} />;
   const last = lastInstance();
   const instance = data.find(({ id }) => id === last) ?? data[0];

@@ -8,7 +8,7 @@ import { useUnreachableSince } from '../api/reachable.js';
 import { useSession } from '../api/session.js';
 import { Brand } from '../components/brand.js';
 import { Icon } from '../components/icons.js';
-import { later } from '../components/loading/later.js';
+import { loadAfterPage } from '../components/loading/load-after-page.js';
 import { exactTime } from '../components/times/formats.js';
 import { TimeTooltip } from '../components/times/time-tooltip.js';
 import { BacklogCount, useBacklog, useBacklogInTab } from './backlog.js';
@@ -18,7 +18,7 @@ import { UnknownInstance } from './not-found.js';
 import { Shortcuts } from './shortcuts.js';
 import { UserMenu } from './user-menu.js';
 
-const Drawer = later(() => import('./drawer.js'));
+const Drawer = loadAfterPage(() => import('./drawer.js'));
 
 const HomeLink = () => (
   <Link to="/" className="brand-link">

@@ -46,7 +46,7 @@ function OpenedLink<Answer>({ secret, onDone, url, action, usedOf, ...title }: O
       <div className="login-card">
         <PageTitle {...usedTitle} />
         <p>Log in as {email} with this key.</p>
-        <CopyId value={apiKey} what="API key" />
+        <CopyId value={apiKey} valueName="API key" />
         <button type="button" className="button button-primary" onClick={() => onDone({ email, apiKey })}>
           Continue to login
         </button>

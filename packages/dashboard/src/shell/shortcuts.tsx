@@ -1,9 +1,9 @@
 /** Keys that work on every page: `/` to search, Ctrl-K or Cmd-K for the command palette, `?` for help. */
 import { useEffect, useState } from 'react';
 import { DialogClose, DialogWindow } from '../components/dialogs.js';
-import { later } from '../components/loading/later.js';
+import { loadAfterPage } from '../components/loading/load-after-page.js';
 
-const Palette = later(() => import('./palette/palette.js'));
+const Palette = loadAfterPage(() => import('./palette/palette.js'));
 
 type OpenOverlay = 'palette' | 'help' | null;
 

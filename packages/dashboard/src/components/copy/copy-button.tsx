@@ -8,14 +8,14 @@ import { copyText } from './copy-text.js';
 export interface CopyButtonProps {
   readonly value: string;
   /** Kind of value, used in the label of the button and in messages: `Copy run id`. */
-  readonly what: string;
+  readonly valueName: string;
   /** Visible text. Without it, the button is an icon. */
   readonly text?: string;
 }
 
 const SHOWN_MS = 1_500;
 
-export function CopyButton({ value, what, text }: CopyButtonProps) {
+export function CopyButton({ value, valueName, text }: CopyButtonProps) {
   const [copied, setCopied] = useState(false);
   const timer = useRef<number | undefined>(undefined);
   const inTable = use(InTable);
@@ -23,8 +23,8 @@ export function CopyButton({ value, what, text }: CopyButtonProps) {
   const copy = async (event: MouseEvent<HTMLButtonElement>) => {
     event.stopPropagation();
     const done = await copyText(value, event.currentTarget);
-    if (!done) return toastNote(`Couldn't copy ${what}. Select the text and copy it with the keyboard.`);
-    announce(`Copied ${what}`);
+    if (!done) return toastNote(`Couldn't copy ${valueName}. Select the text and copy it with the keyboard.`);
+    announce(`Copied ${valueName}`);
     setCopied(true);
     window.clearTimeout(timer.current);
     timer.current = window.setTimeout(() => setCopied(false), SHOWN_MS);
@@ -33,7 +33,7 @@ export function CopyButton({ value, what, text }: CopyButtonProps) {
     <button
       type="button"
       className={text === undefined ? 'copy-button' : 'button button-quiet button-small'}
-      aria-label={`Copy ${what}`}
+      aria-label={`Copy ${valueName}`}
       onClick={copy}
       tabIndex={inTable ? -1 : 0}
     >

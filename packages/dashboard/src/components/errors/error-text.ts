@@ -4,16 +4,16 @@ import type { ShownError } from './shown-error.js';
 
 export interface SplitError {
   /** The step or other part that failed; null if the error does not name one. */
-  readonly where: string | null;
-  readonly what: string;
+  readonly failedPart: string | null;
+  readonly message: string;
 }
 
 /** Format of the server's errors: `step "charge" (2) failed after 4 attempts: ...`. Other texts are shown unchanged. */
 const FAILED = /^(?:step "(.+?)" \(\d+\)|([^:"]+?)) failed (?:and is not retried|after \d+ attempts?): (.+)$/s;
 
 export function splitError(error: string): SplitError {
-  const [, step, other, what] = FAILED.exec(error) ?? [];
-  return what === undefined ? { where: null, what: error } : { where: step ?? other ?? null, what };
+  const [, step, other, message] = FAILED.exec(error) ?? [];
+  return message === undefined ? { failedPart: null, message: error } : { failedPart: step ?? other ?? null, message };
 }
 
 export interface RunFailure extends ShownError {
@@ -23,11 +23,11 @@ export interface RunFailure extends ShownError {
 
 /** @param last the attempt after which the run failed; undefined if it is unknown */
 export function failureOf(error: string, last: ShownError | undefined): RunFailure {
-  const { what } = splitError(error);
-  const heading = error.slice(0, error.length - what.length).replace(/: $/, '');
+  const { message } = splitError(error);
+  const heading = error.slice(0, error.length - message.length).replace(/: $/, '');
   return {
     heading: heading === '' ? null : heading.charAt(0).toUpperCase() + heading.slice(1),
-    message: last?.message ?? what,
+    message: last?.message ?? message,
     thrown: last?.thrown,
   };
 }

@@ -16,7 +16,7 @@ export function ErrorView({ message, thrown, compact = false }: ErrorViewProps) 
   return (
     <div className="error-view">
       <Message text={message}>
-        <CopyButton value={textOfError({ message, thrown })} what="error" />
+        <CopyButton value={textOfError({ message, thrown })} valueName="error" />
       </Message>
       {source === undefined ? null : (
         <div className="error-source">

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ThrownError } from '../../../../everstep/src/contract/fields/thrown-error.js';
-import { partsOfStack, sourceText, startOfLong, textOfError, withoutShownStacks } from './shown-error.js';
+import { hideShownStacks, partsOfStack, sourceText, startOfLong, textOfError } from './shown-error.js';
 
 const OWN = { text: 'at charge (/srv/src/charge.js:7:13)', own: true };
 const PACKAGE = { text: 'at query (/srv/node_modules/pg/client.js:1:2)', own: false };
@@ -54,19 +54,19 @@ describe('the response body of a failed attempt', () => {
 
   test('does not repeat the stacks that are shown with the error', () => {
     const body = { error: { message: 'charge', stack, causes: [{ name: 'TypeError', stack: OWN.text }] } };
-    assert.deepEqual(JSON.parse(withoutShownStacks(JSON.stringify(body, null, 2), THROWN)), {
+    assert.deepEqual(JSON.parse(hideShownStacks(JSON.stringify(body, null, 2), THROWN)), {
       error: { message: 'charge', stack: '(shown above)', causes: [{ name: 'TypeError', stack: '(shown above)' }] },
     });
   });
 
   test('is shortened too when it is cut within the stack', () => {
     const body = JSON.stringify({ stack }).slice(0, -10);
-    assert.equal(withoutShownStacks(body, THROWN), '{"stack":"(shown above)"');
+    assert.equal(hideShownStacks(body, THROWN), '{"stack":"(shown above)"');
   });
 
   test('keeps all other strings', () => {
     const body = JSON.stringify({ stack: 'of plates', out: { text: stack, stack: 'at other (/srv/a.js:1:2)' } });
-    assert.equal(withoutShownStacks(body, THROWN), body);
-    assert.equal(withoutShownStacks(JSON.stringify({ stack }), undefined), JSON.stringify({ stack }));
+    assert.equal(hideShownStacks(body, THROWN), body);
+    assert.equal(hideShownStacks(JSON.stringify({ stack }), undefined), JSON.stringify({ stack }));
   });
 });

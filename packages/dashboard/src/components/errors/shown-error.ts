@@ -56,7 +56,7 @@ const STACK_MEMBER = /("stack"\s*:\s*)"([^"\\]*(?:\\.[^"\\]*)*)(?:"|$)/gs;
  * Replaces the stacks in the body of a response that are shown with the error itself, because JSON escapes their line breaks. Other
  * strings stay, even if their name is `stack`. The body may be cut.
  */
-export function withoutShownStacks(body: string, thrown: ThrownError | undefined): string {
+export function hideShownStacks(body: string, thrown: ThrownError | undefined): string {
   const shown = [thrown?.stack, ...(thrown?.causes ?? []).map(({ stack }) => stack)].flatMap((stack) => {
     const [first] = stack ?? [];
     return first === undefined ? [] : [JSON.stringify(first.text).slice(1, -1)];

@@ -1,9 +1,9 @@
 /** A button that opens a menu. Its popup is loaded after the page. */
 import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
-import { later } from '../loading/later.js';
+import { loadAfterPage } from '../loading/load-after-page.js';
 import type { MenuSection } from './menu-popup.js';
 
-const MenuPopup = later(() => import('./menu-popup.js'));
+const MenuPopup = loadAfterPage(() => import('./menu-popup.js'));
 
 export interface MenuButtonProps {
   /** Accessible name, if the button shows only an icon. */

@@ -6,7 +6,7 @@ import { useApi } from '../../api/queries.js';
 import { storedText, storeText } from '../../browser-storage.js';
 import { TimeHistogram } from '../charts/time-histogram.js';
 import { Icon } from '../icons.js';
-import { countText, oneOf, quantity } from '../times/formats.js';
+import { countText, quantity, singularOf } from '../times/formats.js';
 import { TimeText } from '../times/time-text.js';
 import { UrlText } from '../url-text.js';
 import type { FilterState } from './filters.js';
@@ -25,13 +25,13 @@ export interface CountedField<Name extends string> {
 
 /** Lists with a histogram: the plural name of their entries, and the label of the histogram. */
 const LISTS = {
-  runs: { what: 'runs', label: 'Runs by creation' },
-  'dead-letters': { what: 'dead letters', label: 'Dead letters by failure' },
-  messages: { what: 'messages', label: 'Messages by publication' },
+  runs: { rowsName: 'runs', label: 'Runs by creation' },
+  'dead-letters': { rowsName: 'dead letters', label: 'Dead letters by failure' },
+  messages: { rowsName: 'messages', label: 'Messages by publication' },
 } as const;
 
 export interface ListHistogramProps<Name extends string> {
-  readonly of: keyof typeof LISTS;
+  readonly listName: keyof typeof LISTS;
   /** The list below. Without entries and filters, there is nothing to count. */
   readonly list: { readonly rows: readonly unknown[]; readonly isPending: boolean };
   /** Filters of the list, as the API has them. */
@@ -55,28 +55,28 @@ const parameterOf = (value: string, isList: boolean): string => (isList && value
 const shortened = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text);
 
 /** Explains which entries are not counted, or are counted although they are not in the list. */
-function Coverage({ summary: { source, coveredFrom }, what }: { readonly summary: ListSummary; readonly what: string }) {
+function Coverage({ summary: { source, coveredFrom }, rowsName }: { readonly summary: ListSummary; readonly rowsName: string }) {
   return (
     <>
-      {source === 'counters' ? `Includes removed ${what}. ` : null}
+      {source === 'counters' ? `Includes removed ${rowsName}. ` : null}
       {coveredFrom === null ? null : (
         <>
-          Older {what} than <TimeText unixMs={coveredFrom} style="exact" /> are not counted.
+          Older {rowsName} than <TimeText unixMs={coveredFrom} style="exact" /> are not counted.
         </>
       )}
     </>
   );
 }
 
-function TopValues<Name extends string>({ of, query, filters, fields }: ListHistogramProps<Name>) {
-  const { what } = LISTS[of];
+function TopValues<Name extends string>({ listName, query, filters, fields }: ListHistogramProps<Name>) {
+  const { rowsName } = LISTS[listName];
   const id = useId();
   const [name, setName] = useState(fields[0]?.field ?? '');
   const field = fields.find((candidate) => candidate.field === name);
   const { data, error } = useApi<ListSummary>({
     topic: 'settings',
     name: 'top-values',
-    url: path`/v2/insights/${of}`,
+    url: path`/v2/insights/${listName}`,
     query: { ...query, field: name },
     enabled: field !== undefined,
     staleMs: REFRESH_MS,
@@ -103,7 +103,7 @@ function TopValues<Name extends string>({ of, query, filters, fields }: ListHist
                 key={value}
                 type="button"
                 className="button button-small"
-                title={`${text}: ${quantity(count, oneOf(what))}`}
+                title={`${text}: ${quantity(count, singularOf(rowsName))}`}
                 onClick={() => filters.set(field.parameter, parameterOf(value, field.isList === true))}
               >
                 {text.includes('://') ? <UrlText url={text} /> : <span className="clip">{shortened(text)}</span>}{' '}
@@ -120,7 +120,7 @@ function TopValues<Name extends string>({ of, query, filters, fields }: ListHist
               ? top.values.length === 0
                 ? 'No values'
                 : ''
-              : `Among the newest ${countText(top.examined)} ${what}`}
+              : `Among the newest ${countText(top.examined)} ${rowsName}`}
       </span>
     </section>
   );
@@ -129,18 +129,18 @@ function TopValues<Name extends string>({ of, query, filters, fields }: ListHist
 /** Shows nothing above an empty list without filters. */
 export function ListHistogram<Name extends string>(props: ListHistogramProps<Name>) {
   const { list, filters } = props;
-  return list.rows.length > 0 || list.isPending || filters.any ? <ShownHistogram {...props} /> : null;
+  return list.rows.length > 0 || list.isPending || filters.isFiltered ? <ShownHistogram {...props} /> : null;
 }
 
 function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
-  const { of, query, filters, range } = props;
-  const { what, label } = LISTS[of];
+  const { listName, query, filters, range } = props;
+  const { rowsName, label } = LISTS[listName];
   const [open, setOpen] = useState(false);
   const [hidden, setHidden] = useState(() => storedText(HIDDEN_KEY) === 'yes');
   const { data, error } = useApi<ListSummary>({
     topic: 'settings',
     name: 'histogram',
-    url: path`/v2/insights/${of}`,
+    url: path`/v2/insights/${listName}`,
     query,
     enabled: !hidden,
     refreshMs: REFRESH_MS,
@@ -170,8 +170,8 @@ function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
             <Icon name={hidden ? 'right' : 'down'} />
           </button>
           <span role="status">
-            {hidden ? 'Histogram' : data === undefined ? (error?.text ?? '') : `${quantity(sum, oneOf(what))}. `}
-            {hidden || data === undefined ? null : <Coverage summary={data} what={what} />}
+            {hidden ? 'Histogram' : data === undefined ? (error?.text ?? '') : `${quantity(sum, singularOf(rowsName))}. `}
+            {hidden || data === undefined ? null : <Coverage summary={data} rowsName={rowsName} />}
           </span>
           <span className="line">
             {isLimited ? (
@@ -192,7 +192,7 @@ function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
         {hidden || data === undefined ? null : (
           <TimeHistogram
             label={label}
-            one={oneOf(what)}
+            one={singularOf(rowsName)}
             from={data.from}
             intervalMs={data.intervalMs}
             counts={data.counts}

@@ -39,13 +39,11 @@ export function viewsIn(text: string | null): readonly SavedView[] {
 }
 
 /** Returns the views with this one, which replaces an earlier one with its name on its page. */
-export const withView = (views: readonly SavedView[], view: SavedView): readonly SavedView[] =>
-  [...withoutView(views, view), { ...view, name: view.name.trim().slice(0, MAX_NAME_LENGTH) }].slice(-MAX_VIEWS);
+export const addView = (views: readonly SavedView[], view: SavedView): readonly SavedView[] =>
+  [...removeView(views, view), { ...view, name: view.name.trim().slice(0, MAX_NAME_LENGTH) }].slice(-MAX_VIEWS);
 
-export const withoutView = (
-  views: readonly SavedView[],
-  { page, name }: Pick<SavedView, 'page' | 'name'>,
-): readonly SavedView[] => views.filter((view) => view.page !== page || view.name !== name.trim());
+export const removeView = (views: readonly SavedView[], { page, name }: Pick<SavedView, 'page' | 'name'>): readonly SavedView[] =>
+  views.filter((view) => view.page !== page || view.name !== name.trim());
 
 let views: readonly SavedView[] | null = null;
 const listeners = new Set<() => void>();

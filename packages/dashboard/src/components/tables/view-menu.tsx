@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../dialogs.js';
 import { Icon } from '../icons.js';
 import { MenuButton } from '../menus/menu-button.js';
 import { toastDone } from '../toasts.js';
-import { saveViews, useSavedViews, withoutView, withView } from './saved-views.js';
+import { addView, removeView, saveViews, useSavedViews } from './saved-views.js';
 
 export interface ViewMenuProps {
   /** Whether any filter is set. */
@@ -42,7 +42,7 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
               ...(isFiltered && open === undefined ? [{ text: 'Save this view', onSelect: () => setNaming(true) }] : []),
               ...(open === undefined
                 ? []
-                : [{ text: `Delete view ${open.name}`, onSelect: () => saveViews(withoutView(all, open)) }]),
+                : [{ text: `Delete view ${open.name}`, onSelect: () => saveViews(removeView(all, open)) }]),
             ],
           },
         ]}
@@ -57,7 +57,7 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
         confirmText="Save view"
         disabled={name.trim() === ''}
         onConfirm={async () => {
-          saveViews(withView(all, { page, name, search: current }));
+          saveViews(addView(all, { page, name, search: current }));
           toastDone(`Saved view ${name.trim()}`);
           setName('');
           return { ok: true, value: null };

@@ -14,7 +14,7 @@ export const quantity = (count: number, one: string, many = `${one}s`): string =
   `${countText(count)} ${count === 1 ? one : many}`;
 
 /** Returns the singular of a list name, such as `run` for `runs`. All list names form the plural with an s. */
-export const oneOf = (many: string): string => many.replace(/s$/, '');
+export const singularOf = (many: string): string => many.replace(/s$/, '');
 
 /** Formats a duration: 350 ms, 2.5 s, 3 min 20 s, 4 h 5 min, 2 d 3 h */
 export function durationText(ms: number): string {

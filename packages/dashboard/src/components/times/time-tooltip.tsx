@@ -3,10 +3,10 @@
  * tooltip per time would dominate the cost of rendering lists, so a page has one, which reads the times from data attributes.
  */
 import { useEffect, useState } from 'react';
-import { later } from '../loading/later.js';
+import { loadAfterPage } from '../loading/load-after-page.js';
 import type { ShownTime, ShownTimes } from './times-popup.js';
 
-const TimesPopup = later(() => import('./times-popup.js'));
+const TimesPopup = loadAfterPage(() => import('./times-popup.js'));
 
 /** How long the pointer must rest on a time before the tooltip opens. */
 const OPEN_AFTER_MS = 200;
@@ -19,7 +19,7 @@ const timeAt = (target: EventTarget | null): HTMLElement | null =>
 const shownTime = ({ dataset, textContent }: HTMLElement): ShownTime => ({
   unixMs: Number(dataset.time),
   relative: dataset.relative !== undefined,
-  of: dataset.of ?? textContent ?? '',
+  label: dataset.of ?? textContent ?? '',
 });
 
 const timeOf = (anchor: HTMLElement): ShownTimes => ({ anchor, focused: null, times: [shownTime(anchor)] });

@@ -8,7 +8,7 @@ export interface ShownTime {
   readonly unixMs: number;
   readonly relative: boolean;
   /** Label of the time, or its text in the row. */
-  readonly of: string;
+  readonly label: string;
 }
 
 export interface ShownTimes {
@@ -35,9 +35,9 @@ export default function TimesPopup({ shown: { anchor, focused, times }, onClose 
       <Tooltip.Portal container={document.getElementById('page')}>
         <Tooltip.Positioner sideOffset={6} className="tooltip-positioner" anchor={anchor}>
           <Tooltip.Popup className="tooltip" id={id}>
-            {times.map(({ unixMs, relative, of }) => (
-              <div key={`${unixMs} ${of}`} className="tooltip-time">
-                {times.length === 1 ? null : <span className="tooltip-of">{of}</span>}
+            {times.map(({ unixMs, relative, label }) => (
+              <div key={`${unixMs} ${label}`} className="tooltip-time">
+                {times.length === 1 ? null : <span className="tooltip-of">{label}</span>}
                 <span>{exactTime(unixMs, 'utc')}</span>
                 <span>{exactTime(unixMs, 'local')} local</span>
                 {relative || times.length > 1 ? null : <Ago unixMs={unixMs} />}

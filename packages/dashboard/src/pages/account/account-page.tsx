@@ -18,7 +18,7 @@ export default function AccountPage() {
   const link = async () => {
     setBusy(true);
     const outcome = await change<Redirected>({
-      ...{ method: 'POST', url: '/v2/session/sso/link', topics: [], account: true, showFailure: true },
+      ...{ method: 'POST', url: '/v2/session/sso/link', topics: [], isManagementCall: true, showFailure: true },
     });
     setBusy(false);
     if (outcome.ok) window.location.assign(outcome.value.location);
@@ -39,7 +39,7 @@ export default function AccountPage() {
         >
           <Facts
             facts={[
-              ['Id', <CopyId key="id" value={user.id} what="user id" />],
+              ['Id', <CopyId key="id" value={user.id} valueName="user id" />],
               ['Operator', isOperator ? 'Yes' : 'No'],
             ]}
           />

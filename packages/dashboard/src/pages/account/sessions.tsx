@@ -23,13 +23,13 @@ export function Sessions() {
     name: 'sessions',
     url: '/v2/sessions',
   });
-  const others = data?.filter(({ current }) => !current) ?? [];
-  const end = ({ id }: OwnSession, more: { readonly done?: string; readonly showFailure?: boolean } = {}) =>
-    change({ method: 'DELETE', url: path`/v2/sessions/${id}`, topics: ['account'], account: true, ...more });
+  const otherSessions = data?.filter(({ current }) => !current) ?? [];
+  const endSession = ({ id }: OwnSession, options: { readonly successText?: string; readonly showFailure?: boolean } = {}) =>
+    change({ method: 'DELETE', url: path`/v2/sessions/${id}`, topics: ['account'], isManagementCall: true, ...options });
   const endOthers = async (): Promise<Outcome<unknown>> => {
     let outcome: Outcome<unknown> = { ok: true, value: null };
-    for (const session of others) {
-      const ended = await end(session);
+    for (const session of otherSessions) {
+      const ended = await endSession(session);
       // 404: the session has already ended.
       if (!ended.ok && ended.failure.status !== 404) outcome = ended;
     }
@@ -60,7 +60,7 @@ export function Sessions() {
       id: 'until',
       header: 'Expires if unused',
       width: '140px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ expires_at: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
@@ -74,7 +74,7 @@ export function Sessions() {
           small
           disabledReason={session.current ? CURRENT : undefined}
           aria-label={`End session ${session.id}`}
-          onClick={() => void end(session, { done: 'Session ended', showFailure: true })}
+          onClick={() => void endSession(session, { successText: 'Session ended', showFailure: true })}
         >
           End
         </ActionButton>
@@ -89,7 +89,7 @@ export function Sessions() {
         <ActionButton
           variant="danger"
           small
-          disabledReason={others.length === 0 ? 'You have no other sessions' : undefined}
+          disabledReason={otherSessions.length === 0 ? 'You have no other sessions' : undefined}
           onClick={() => setConfirming(true)}
         >
           End all other sessions
@@ -111,13 +111,13 @@ export function Sessions() {
         title="End all other sessions?"
         open={confirming}
         onClose={() => setConfirming(false)}
-        confirmText={`End ${quantity(others.length, 'session')}`}
+        confirmText={`End ${quantity(otherSessions.length, 'session')}`}
         danger
         onConfirm={endOthers}
       >
         <p>
-          {quantity(others.length, 'other browser')} will be logged out immediately. This cannot be undone, but you can log in
-          again. API keys remain valid.
+          {quantity(otherSessions.length, 'other browser')} will be logged out immediately. This cannot be undone, but you can log
+          in again. API keys remain valid.
         </p>
       </ConfirmDialog>
     </Card>

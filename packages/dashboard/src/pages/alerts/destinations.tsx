@@ -21,12 +21,12 @@ const KINDS = { webhook: 'Signed webhook', slack: 'Slack-compatible webhook', em
 >;
 
 const COLUMNS: readonly Column<AlertDestinationEntry>[] = [
-  { id: 'kind', header: 'Kind', width: '190px', from: 'medium', stackUnder: 'name', cell: ({ kind }) => KINDS[kind] },
+  { id: 'kind', header: 'Kind', width: '190px', shownFrom: 'medium', stackUnder: 'name', cell: ({ kind }) => KINDS[kind] },
   {
     id: 'url',
     header: 'URL or addresses',
     width: 'minmax(0, 2fr)',
-    from: 'wide',
+    shownFrom: 'wide',
     cell: ({ url, to }) => {
       const text = to?.join(', ') ?? url;
       return (
@@ -65,7 +65,7 @@ function DestinationForm({ dialog, onSecret }: FormProps) {
   const [rotateSecret, setRotateSecret] = useState(false);
   return (
     <NamedForm
-      of={dialog}
+      dialog={dialog}
       disabled={url.trim() === '' || lacksMail}
       body={{ kind, ...targetOf(kind, url), rotateSecret }}
       onSaved={({ secret }) => (secret === undefined ? undefined : onSecret(secret))}
@@ -84,14 +84,14 @@ function DestinationForm({ dialog, onSecret }: FormProps) {
 }
 
 export function Destinations() {
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [secret, setSecret] = useState<string | null>(null);
   return (
     <>
       <NamedSection<AlertDestinationEntry>
         title="Destinations"
-        what="destination"
+        objectName="destination"
         url="/v2/alerts/destinations"
         field="destinations"
         columns={COLUMNS}
@@ -101,14 +101,14 @@ export function Destinations() {
         actions={({ name }) => (
           <ActionButton
             small
-            disabledReason={readOnly}
+            disabledReason={readOnlyReason}
             aria-label={`Test destination ${name}`}
             onClick={() =>
               change({
                 method: 'POST',
                 url: path`/v2/alerts/destinations/${name}/test`,
                 topics: ['queues'],
-                done: `Sent a test notice to ${name}`,
+                successText: `Sent a test notice to ${name}`,
                 showFailure: true,
               })
             }
@@ -126,7 +126,7 @@ export function Destinations() {
         >
           <div className="stack">
             <p>Save this secret now: it is shown only once. The receiver verifies the signature of each request with it.</p>
-            <CopyId value={secret} what="secret" />
+            <CopyId value={secret} valueName="secret" />
           </div>
         </DialogWindow>
       )}

@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<AlertRuleEntry>[] = [
     id: 'condition',
     header: 'Condition',
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    shownFrom: 'medium',
     stackUnder: 'name',
     cell: (rule) => (
       <>
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<AlertRuleEntry>[] = [
     id: 'destinations',
     header: 'Destinations',
     width: 'minmax(0, 1fr)',
-    from: 'wide',
+    shownFrom: 'wide',
     cell: ({ destinations }) =>
       destinations.length === 0 ? <span className="muted">only listed</span> : destinations.join(', '),
   },
@@ -49,7 +49,7 @@ function RuleForm({ dialog }: { readonly dialog: NamedDialog<AlertRuleEntry> }) 
   const [quiet, setQuiet] = useState(row?.quietHours ?? { from: '', to: '', timeZone: ownTimeZone() });
   return (
     <NamedForm
-      of={dialog}
+      dialog={dialog}
       hasState
       body={{ condition: conditionOf(kind, texts), destinations, ...(quiet.from.trim() === '' ? {} : { quietHours: quiet }) }}
     >
@@ -98,7 +98,7 @@ function RuleForm({ dialog }: { readonly dialog: NamedDialog<AlertRuleEntry> }) 
 export const Rules = () => (
   <NamedSection<AlertRuleEntry>
     title="Rules"
-    what="rule"
+    objectName="rule"
     url="/v2/alerts/rules"
     field="rules"
     columns={COLUMNS}

@@ -18,7 +18,7 @@ const COLUMNS: readonly Column<LifecycleWebhookEntry>[] = [
     id: 'events',
     header: 'Events',
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    shownFrom: 'medium',
     stackUnder: 'name',
     cell: (webhook) => (
       <>
@@ -29,7 +29,13 @@ const COLUMNS: readonly Column<LifecycleWebhookEntry>[] = [
       </>
     ),
   },
-  { id: 'destination', header: 'Destination', width: 'minmax(0, 1fr)', from: 'wide', cell: ({ destination }) => destination },
+  {
+    id: 'destination',
+    header: 'Destination',
+    width: 'minmax(0, 1fr)',
+    shownFrom: 'wide',
+    cell: ({ destination }) => destination,
+  },
   STATE_COLUMN,
 ];
 
@@ -43,7 +49,7 @@ function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhook
   const destination = chosen === '' ? (known[0]?.name ?? '') : chosen;
   return (
     <NamedForm
-      of={dialog}
+      dialog={dialog}
       hasState
       disabled={destination === '' || events.length === 0}
       body={{
@@ -74,7 +80,7 @@ function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhook
 export const Webhooks = () => (
   <NamedSection<LifecycleWebhookEntry>
     title="Lifecycle webhooks"
-    what="webhook"
+    objectName="webhook"
     url="/v2/alerts/webhooks"
     field="webhooks"
     columns={COLUMNS}

@@ -5,7 +5,7 @@ import { useInstanceId } from '../../api/instances.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EntriesView } from './entries-view.js';
 import { GroupsView } from './groups-view.js';
-import { without } from './plan-parameters.js';
+import { omitParameters } from './plan-parameters.js';
 
 export default function DeadLettersPage() {
   const instanceId = useInstanceId();
@@ -21,7 +21,7 @@ export default function DeadLettersPage() {
             <Link
               to="/q/$instanceId/dead-letters"
               params={{ instanceId }}
-              search={(before) => without(before, 'view', 'fingerprint')}
+              search={(before) => omitParameters(before, 'view', 'fingerprint')}
               activeOptions={{ includeSearch: true, exact: true }}
               activeProps={{}}
               aria-current={entries ? undefined : 'page'}
@@ -31,7 +31,7 @@ export default function DeadLettersPage() {
             <Link
               to="/q/$instanceId/dead-letters"
               params={{ instanceId }}
-              search={(before) => ({ ...without(before, 'state'), view: 'entries' })}
+              search={(before) => ({ ...omitParameters(before, 'state'), view: 'entries' })}
               activeProps={{}}
               aria-current={entries ? 'page' : undefined}
             >

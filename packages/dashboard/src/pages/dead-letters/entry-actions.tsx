@@ -57,7 +57,7 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
         url: path`/v2/workflows/dlq/${entry.dlqId}`,
         method: 'DELETE',
         topics: ['dlq'],
-        done: 'Deleted the dead letter',
+        successText: 'Deleted the dead letter',
       });
       if (outcome.ok) onDeleted();
       return outcome;
@@ -67,7 +67,7 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
       method: 'POST',
       headers: overrideHeaders(overridesIn(texts)),
       topics: ['dlq', 'runs'],
-      done: last === 'resume' ? 'Run resumed. This page shows the new run' : 'Run restarted. This page shows the new run',
+      successText: last === 'resume' ? 'Run resumed. This page shows the new run' : 'Run restarted. This page shows the new run',
     });
     if (outcome.ok) onRun(outcome.value.workflowRunId);
     return outcome;
@@ -76,15 +76,15 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
   return (
     <>
       <ReadOnlyNote />
-      <ActionButton variant="primary" disabledReason={permissions.readOnly} onClick={() => openDialog('resume')}>
+      <ActionButton variant="primary" disabledReason={permissions.readOnlyReason} onClick={() => openDialog('resume')}>
         <Icon name="play" />
         Resume
       </ActionButton>
-      <ActionButton disabledReason={permissions.readOnly} onClick={() => openDialog('restart')}>
+      <ActionButton disabledReason={permissions.readOnlyReason} onClick={() => openDialog('restart')}>
         <Icon name="refresh" />
         Restart
       </ActionButton>
-      <ActionButton variant="danger" disabledReason={permissions.readOnly} onClick={() => openDialog('delete')}>
+      <ActionButton variant="danger" disabledReason={permissions.readOnlyReason} onClick={() => openDialog('delete')}>
         Delete
       </ActionButton>
       <ConfirmDialog
@@ -100,7 +100,7 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
           Run <span className="mono">{entry.workflowRunId}</span>
         </p>
         {last === 'resume' ? <CompatibilityCheck entry={entry} enabled={open === 'resume'} /> : null}
-        {last === 'delete' ? null : <OverrideFields of="replacing-run" texts={texts} onChange={setTexts} />}
+        {last === 'delete' ? null : <OverrideFields purpose="replacing-run" texts={texts} onChange={setTexts} />}
       </ConfirmDialog>
     </>
   );

@@ -25,7 +25,7 @@ const TEXT_OF: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 const fieldsOf = (names: readonly EntryFilter[]): readonly FilterField<EntryFilter>[] =>
-  names.map((name) => fieldOf(name, FILTERS[name], { any: 'Any or none', textOf: TEXT_OF, wide: name === 'workflowUrl' }));
+  names.map((name) => fieldOf(name, FILTERS[name], { anyText: 'Any or none', textOf: TEXT_OF, wide: name === 'workflowUrl' }));
 export const FIELDS = fieldsOf(SHOWN_FILTERS);
 export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...SHOWN_FILTERS, ...WITHOUT_INPUT].includes(name)));
 

@@ -23,14 +23,14 @@ import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
 import { failureLocation, GROUP_STATES } from './group-text.js';
 import { GroupTriageLines } from './group-triage.js';
-import { GROUP_FILTERS, planOfGroups, without } from './plan-parameters.js';
+import { GROUP_FILTERS, omitParameters, planOfGroups } from './plan-parameters.js';
 
 const FIELDS: readonly FilterField<(typeof GROUP_FILTERS)[number]>[] = [
   {
     kind: 'choice',
     name: 'state',
     label: 'State',
-    any: 'Any state',
+    anyText: 'Any state',
     options: Object.entries(GROUP_STATES).map(([value, { text }]) => ({ value, text })),
   },
   { kind: 'list', name: 'workflowUrl', label: 'Workflow URL', wide: true },
@@ -98,7 +98,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'hours',
     header: 'Last 24 hours',
     width: 'clamp(96px, 9vw, 148px)',
-    from: 'full',
+    shownFrom: 'full',
     cell: (group) => <GroupSparkline group={group} />,
   },
   {
@@ -118,7 +118,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'workflows',
     header: 'Workflows',
     width: 'minmax(0, 2fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'error',
     stackBelow: true,
     cell: (group) => <GroupWorkflows group={group} max={2} />,
@@ -128,15 +128,15 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     header: 'Seen',
     sortBy: ({ lastSeenAt }) => lastSeenAt,
     width: '140px',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'error',
     stackBelow: true,
     cell: ({ firstSeenAt, lastSeenAt }) => (
       <div className="group-seen">
         <span className="muted">first</span>
-        <TimeText unixMs={firstSeenAt} style="relative" of="First seen" />
+        <TimeText unixMs={firstSeenAt} style="relative" label="First seen" />
         <span className="muted">last</span>
-        <TimeText unixMs={lastSeenAt} style="relative" of="Last seen" />
+        <TimeText unixMs={lastSeenAt} style="relative" label="Last seen" />
       </div>
     ),
   },
@@ -166,12 +166,12 @@ export function GroupsView() {
     idOf,
   });
   // Rows that have left the list or are hidden by a filter are no longer selected.
-  const selected = list.rows.filter((group) => ids.has(group.fingerprint) && !list.gone.has(group.fingerprint));
-  const covered = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.gone.has(fingerprint));
+  const selected = list.rows.filter((group) => ids.has(group.fingerprint) && !list.removedIds.has(group.fingerprint));
+  const covered = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.removedIds.has(fingerprint));
   const entries = covered.reduce((sum, { count }) => sum + count, 0);
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const hrefOf = ({ fingerprint }: DeadLetterGroup) =>
-    path`/q/${instanceId}/dead-letters` + stringifySearch({ ...without(search, 'state'), view: 'entries', fingerprint });
+    path`/q/${instanceId}/dead-letters` + stringifySearch({ ...omitParameters(search, 'state'), view: 'entries', fingerprint });
   const markSelected = async (kind: Mark) => {
     setBusy(kind);
     const outcome = await mark(
@@ -188,12 +188,19 @@ export function GroupsView() {
       <FilterBar filters={filters} fields={FIELDS} />
       {/* Dead letters have no filter by the state of their group. */}
       {state === undefined ? (
-        <ListHistogram of="dead-letters" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_IN_GROUPS} />
+        <ListHistogram
+          listName="dead-letters"
+          list={list}
+          query={query}
+          filters={filters}
+          range={RANGE}
+          fields={COUNTED_IN_GROUPS}
+        />
       ) : null}
       <ListTable
         label="Groups of dead letters"
         list={list}
-        what="groups"
+        rowsName="groups"
         columns={COLUMNS}
         idOf={idOf}
         nameOf={nameOf}
@@ -201,7 +208,7 @@ export function GroupsView() {
         estimatedHeight={86}
         selection={{ ids, onChange: setIds }}
         empty={
-          filters.any ? (
+          filters.isFiltered ? (
             <EmptyState
               title="No matching groups"
               action={
@@ -248,14 +255,14 @@ export function GroupsView() {
             {MARKS.map(({ kind, text }) => (
               <ActionButton
                 key={kind}
-                disabledReason={permissions.readOnly ?? (selected.length === 0 ? 'Select groups first' : undefined)}
+                disabledReason={permissions.readOnlyReason ?? (selected.length === 0 ? 'Select groups first' : undefined)}
                 busy={busy !== null}
                 onClick={() => markSelected(kind)}
               >
                 {busy === kind ? 'Working…' : text}
               </ActionButton>
             ))}
-            {permissions.write ? (
+            {permissions.canWrite ? (
               <Link
                 to="/q/$instanceId/repairs/new"
                 params={{ instanceId }}
@@ -266,7 +273,7 @@ export function GroupsView() {
                 {selected.length === 0 ? 'Plan repair of all' : 'Plan repair'}
               </Link>
             ) : (
-              <ActionButton variant="primary" disabledReason={permissions.readOnly}>
+              <ActionButton variant="primary" disabledReason={permissions.readOnlyReason}>
                 <Icon name="repairs" />
                 Plan repair
               </ActionButton>

@@ -59,14 +59,14 @@ export default function FlowControlKeyPage() {
       id: 'step',
       header: 'Step',
       width: 'minmax(0, 2fr)',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ stepName }) => <div className="clip">{stepName ?? 'workflow code'}</div>,
     },
     {
       id: 'workflow',
       header: 'Workflow',
       width: 'minmax(0, 3fr)',
-      from: 'wide',
+      shownFrom: 'wide',
       cell: ({ workflowUrl }) => (
         <div className="clip" title={workflowUrl}>
           {workflowUrl}
@@ -86,7 +86,7 @@ export default function FlowControlKeyPage() {
     return (
       <>
         <PageTitle title={key} />
-        <ErrorState failure={entry.error} onRetry={() => void entry.refetch()} what="this key" />
+        <ErrorState failure={entry.error} onRetry={() => void entry.refetch()} subject="this key" />
       </>
     );
   const { data } = entry;

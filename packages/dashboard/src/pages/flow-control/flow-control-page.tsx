@@ -63,7 +63,7 @@ const idOf = ({ flowControlKey }: FlowControlEntry): string => flowControlKey;
 
 export default function FlowControlPage() {
   const instanceId = useInstanceId();
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const filters = useFilters(FILTERS);
   const [pinning, setPinning] = useState(false);
   const keys = useApi<{ readonly flowControls: readonly FlowControlEntry[] }>({
@@ -86,7 +86,7 @@ export default function FlowControlPage() {
         title="Flow control"
         lead="Limits per flow control key: how many deliveries can be in flight at once, and how many can start per period."
         actions={
-          <ActionButton disabledReason={readOnly} onClick={() => setPinning(true)}>
+          <ActionButton disabledReason={readOnlyReason} onClick={() => setPinning(true)}>
             Pin limits
           </ActionButton>
         }
@@ -94,7 +94,7 @@ export default function FlowControlPage() {
       <FilterBar filters={filters} fields={FIELDS} />
       <WholeListView
         label="Flow control keys"
-        what="keys"
+        rowsName="keys"
         query={keys}
         list={list}
         columns={COLUMNS}

@@ -58,7 +58,7 @@ export function PinDialog({ entry, onClose }: PinDialogProps) {
           url: path`/v2/flowControl/${key}/pin`,
           query: { parallelism, rate, period: rate === '' ? '' : period },
           topics: ['flow-control'],
-          done: `Pinned the limits of ${key}`,
+          successText: `Pinned the limits of ${key}`,
         })
       }
     >

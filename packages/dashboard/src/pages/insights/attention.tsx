@@ -35,7 +35,7 @@ function Item({ shown: { item, resolved } }: { readonly shown: ShownItem }) {
       </a>
       <span className="muted nowrap">{countOf(item)}</span>
       <span className="muted nowrap">
-        {item.since === null ? null : <TimeText unixMs={item.since} style="relative" of="Since" />}
+        {item.since === null ? null : <TimeText unixMs={item.since} style="relative" label="Since" />}
       </span>
     </li>
   );

@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<WorkflowCounts>[] = [
     sortBy: ({ succeeded }) => succeeded,
     width: '92px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ succeeded }) => countText(succeeded),
   },
   {
@@ -66,7 +66,7 @@ const COLUMNS: readonly Column<WorkflowCounts>[] = [
     sortBy: ({ canceled }) => canceled,
     width: '84px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ canceled }) => countText(canceled),
   },
 ];
@@ -86,7 +86,7 @@ function Workflows({ query, window }: { readonly query: InsightsQuery; readonly 
   return (
     <ListSection
       title="Top workflows"
-      what="workflows"
+      rowsName="workflows"
       query={query}
       rows={query.data?.workflows}
       columns={COLUMNS}
@@ -100,20 +100,20 @@ function Workflows({ query, window }: { readonly query: InsightsQuery; readonly 
 }
 
 /** Returns whether the instance has no runs, not even before the time range; undefined while that is unknown. */
-function useWithoutRuns({ data, refetch }: InsightsQuery): boolean | undefined {
-  const counted = data !== undefined && data.workflows.length > 0;
-  const { data: any, error } = useApi<RunSearchPage>({
+function useHasNoRuns({ data, refetch }: InsightsQuery): boolean | undefined {
+  const hasCountedRuns = data !== undefined && data.workflows.length > 0;
+  const { data: anyRuns, error } = useApi<RunSearchPage>({
     topic: 'runs',
     name: 'any',
     url: '/v2/workflows/search',
     query: { count: 1 },
-    enabled: data !== undefined && !counted,
+    enabled: data !== undefined && !hasCountedRuns,
   });
-  const hasRuns = any === undefined ? undefined : any.runs.length > 0;
+  const hasRuns = anyRuns === undefined ? undefined : anyRuns.runs.length > 0;
   useEffect(() => {
     if (hasRuns === true) void refetch();
   }, [hasRuns, refetch]);
-  return counted || error !== null ? false : hasRuns === undefined ? undefined : !hasRuns;
+  return hasCountedRuns || error !== null ? false : hasRuns === undefined ? undefined : !hasRuns;
 }
 
 export default function OverviewPage() {
@@ -127,18 +127,22 @@ export default function OverviewPage() {
     keepPrevious: true,
   });
   const { data, error, refetch } = query;
-  const withoutRuns = useWithoutRuns(query);
+  const hasNoRuns = useHasNoRuns(query);
   const title = (
-    <PageTitle title="Overview" actions={data === undefined || withoutRuns !== false ? null : <WindowSelect {...choice} />} />
+    <PageTitle title="Overview" actions={data === undefined || hasNoRuns !== false ? null : <WindowSelect {...choice} />} />
   );
-  if (data === undefined || withoutRuns === undefined)
+  if (data === undefined || hasNoRuns === undefined)
     return (
       <>
         {title}
-        {error === null ? <Skeleton lines={9} /> : <ErrorState failure={error} onRetry={() => void refetch()} what="insights" />}
+        {error === null ? (
+          <Skeleton lines={9} />
+        ) : (
+          <ErrorState failure={error} onRetry={() => void refetch()} subject="insights" />
+        )}
       </>
     );
-  if (withoutRuns)
+  if (hasNoRuns)
     return (
       <>
         {title}

@@ -43,7 +43,7 @@ const STEPS: readonly Column<Step>[] = [
     header: 'Finished',
     width: '84px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ finished }) => countText(finished),
   },
   {
@@ -53,8 +53,8 @@ const STEPS: readonly Column<Step>[] = [
     align: 'right',
     cell: ({ failedAttempts }) => countText(failedAttempts),
   },
-  { id: 'mean', header: 'Mean', width: '104px', align: 'right', from: 'wide', cell: ({ meanMs }) => durationOf(meanMs) },
-  { id: 'p50', header: 'Median', width: '104px', align: 'right', from: 'medium', cell: ({ p50Ms }) => durationOf(p50Ms) },
+  { id: 'mean', header: 'Mean', width: '104px', align: 'right', shownFrom: 'wide', cell: ({ meanMs }) => durationOf(meanMs) },
+  { id: 'p50', header: 'Median', width: '104px', align: 'right', shownFrom: 'medium', cell: ({ p50Ms }) => durationOf(p50Ms) },
   { id: 'p95', header: '95th percentile', width: '120px', align: 'right', cell: ({ p95Ms }) => durationOf(p95Ms) },
 ];
 
@@ -118,7 +118,7 @@ function Steps({ query }: { readonly query: Insights }) {
     <ListSection
       key={`${query.data?.intervalMs} ${failing}`}
       title="Steps"
-      what="steps"
+      rowsName="steps"
       query={query}
       rows={rows}
       columns={STEPS}
@@ -153,7 +153,7 @@ function Content({ url, query, data }: { readonly url: string; readonly query: I
       <Steps query={query} />
       <ListSection
         title="Recent failures"
-        what="failures"
+        rowsName="failures"
         query={query}
         rows={data.recentFailures}
         columns={FAILURES}
@@ -164,7 +164,7 @@ function Content({ url, query, data }: { readonly url: string; readonly query: I
       {isWorkerUrl(url) ? (
         <ListSection
           title="Worker versions"
-          what="versions"
+          rowsName="versions"
           query={query}
           rows={data.versions}
           columns={VERSIONS}
@@ -207,7 +207,7 @@ function Workflow({ url }: { readonly url: string }) {
       ) : error === null ? (
         <Skeleton lines={9} />
       ) : (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="this workflow" />
+        <ErrorState failure={error} onRetry={() => void refetch()} subject="this workflow" />
       )}
     </>
   );

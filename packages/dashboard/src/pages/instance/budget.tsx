@@ -145,8 +145,8 @@ function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly b
           url: path`/v2/queue/update-budget/${id}`,
           body: { budget: Number(text) },
           topics: ['account'],
-          account: true,
-          done: 'Budget saved',
+          isManagementCall: true,
+          successText: 'Budget saved',
         })
       }
     >
@@ -182,8 +182,8 @@ function AlertDialog({ id, url, onClose }: { readonly id: string; readonly url: 
           url: path`/v2/queue/set-budget-alert/${id}`,
           body: { url: alertUrl === '' ? null : alertUrl },
           topics: ['account'],
-          account: true,
-          done: alertUrl === '' ? 'Alerts are off' : 'Alerts will be sent at 80% and 100%',
+          isManagementCall: true,
+          successText: alertUrl === '' ? 'Alerts are off' : 'Alerts will be sent at 80% and 100%',
         })
       }
     >

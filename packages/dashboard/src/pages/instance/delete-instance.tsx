@@ -28,8 +28,8 @@ export function DeleteDialog({ instance, onClose }: { readonly instance: Instanc
           url: path`/v2/queue/user/${instance.id}`,
           query: { confirm: instance.name },
           topics: ['account'],
-          account: true,
-          done: `Deleted ${instance.name}`,
+          isManagementCall: true,
+          successText: `Deleted ${instance.name}`,
         });
         if (!outcome.ok) return outcome;
         // The cached list still contains the instance, so `/` would redirect back to it.

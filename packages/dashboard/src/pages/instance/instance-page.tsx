@@ -43,7 +43,7 @@ type OpenDialog = 'create' | 'move' | 'plan' | 'delete';
 
 export default function InstancePage() {
   const instanceId = useInstanceId();
-  const { administer } = usePermissions();
+  const { canAdminister } = usePermissions();
   const { is_operator: operator } = useSession();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
@@ -57,14 +57,14 @@ export default function InstancePage() {
       <>
         <PageTitle title="Instance" />
         {error && !isPending ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="this instance" />
+          <ErrorState failure={error} onRetry={() => void refetch()} subject="this instance" />
         ) : (
           <Skeleton lines={10} />
         )}
       </>
     );
-  const id = <CopyId value={data.id} what="instance id" />;
-  const owner = <CopyId value={data.customer_id} what="account id" />;
+  const id = <CopyId value={data.id} valueName="instance id" />;
+  const owner = <CopyId value={data.customer_id} valueName="account id" />;
   const created = <TimeText unixMs={data.creation_time * 1000} />;
   return (
     <>
@@ -83,7 +83,7 @@ export default function InstancePage() {
             <>
               <ActionButton
                 small
-                disabledReason={administer ? undefined : 'Only owners and admins can move an instance'}
+                disabledReason={canAdminister ? undefined : 'Only owners and admins can move an instance'}
                 onClick={() => setDialog('move')}
               >
                 Move to team
@@ -91,7 +91,7 @@ export default function InstancePage() {
               <ActionButton
                 variant="danger"
                 small
-                disabledReason={administer ? undefined : 'Only owners and admins can delete an instance'}
+                disabledReason={canAdminister ? undefined : 'Only owners and admins can delete an instance'}
                 onClick={() => setDialog('delete')}
               >
                 Delete

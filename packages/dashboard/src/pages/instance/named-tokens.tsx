@@ -32,7 +32,7 @@ const hasEnded = ({ revocation_time: revoked, expiration_time: end }: TokenEntry
 
 export function NamedTokens() {
   const instanceId = useInstanceId();
-  const { write, readOnly } = usePermissions();
+  const { canWrite, readOnlyReason } = usePermissions();
   const [creating, setCreating] = useState(false);
   const [created, setCreated] = useState<TokenEntry | null>(null);
   const [revoking, setRevoking] = useState<TokenEntry | null>(null);
@@ -41,7 +41,7 @@ export function NamedTokens() {
     topic: 'account',
     name: 'tokens',
     url: path`/v2/queue/tokens/${instanceId}`,
-    enabled: write,
+    enabled: canWrite,
   });
   const named = data?.filter(({ is_permanent: isPermanent }) => !isPermanent) ?? [];
   const columns: readonly Column<TokenEntry>[] = [
@@ -62,7 +62,7 @@ export function NamedTokens() {
       id: 'used',
       header: 'Last use',
       width: '118px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ last_use_time: at }) =>
         at === undefined ? <span className="muted">never</span> : <TimeText unixMs={at * 1000} />,
     },
@@ -85,7 +85,7 @@ export function NamedTokens() {
           <ActionButton
             variant="danger"
             small
-            disabledReason={readOnly}
+            disabledReason={readOnlyReason}
             aria-label={`Revoke ${token.name}`}
             onClick={() => setRevoking(token)}
           >
@@ -99,12 +99,12 @@ export function NamedTokens() {
       title="Named tokens"
       flush
       actions={
-        <ActionButton small disabledReason={readOnly} onClick={() => setCreating(true)}>
+        <ActionButton small disabledReason={readOnlyReason} onClick={() => setCreating(true)}>
           New token
         </ActionButton>
       }
     >
-      {!write ? (
+      {!canWrite ? (
         <p className="card-body muted">Hidden for your role</p>
       ) : isPending ? (
         <div className="card-body">
@@ -129,7 +129,7 @@ export function NamedTokens() {
         >
           <div className="stack">
             <p>Save this token now: it is shown only once. Everstep stores only its hash.</p>
-            <CopyId value={created.token} what="token" />
+            <CopyId value={created.token} valueName="token" />
           </div>
         </DialogWindow>
       )}
@@ -144,8 +144,8 @@ export function NamedTokens() {
             method: 'DELETE',
             url: path`/v2/queue/tokens/${instanceId}/${revoking?.id ?? ''}`,
             topics: ['account'],
-            account: true,
-            done: `Revoked ${revoking?.name ?? ''}`,
+            isManagementCall: true,
+            successText: `Revoked ${revoking?.name ?? ''}`,
           })
         }
       >
@@ -190,7 +190,7 @@ function NewToken({ onClose, onCreated }: NewTokenProps) {
           url: path`/v2/queue/tokens/${instanceId}`,
           body: { name: name.trim(), scopes: [...scopes].map((scope) => scopeFor(scope, app.trim())), ...end },
           topics: ['account'],
-          account: true,
+          isManagementCall: true,
         });
         if (outcome.ok) onCreated(outcome.value);
         return outcome;

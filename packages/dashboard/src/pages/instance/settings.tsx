@@ -38,7 +38,7 @@ export function SettingsCard() {
 }
 
 function Form({ settings }: { readonly settings: Settings }) {
-  const { write, readOnly } = usePermissions();
+  const { canWrite, readOnlyReason } = usePermissions();
   const enabledId = useId();
   const [form, setForm] = useState<SettingsForm>(() => formOf(settings));
   const [confirming, setConfirming] = useState(false);
@@ -46,7 +46,8 @@ function Form({ settings }: { readonly settings: Settings }) {
   const edited = settingsOf(form);
   const changed = JSON.stringify(form) !== JSON.stringify(formOf(settings));
   const less = edited === null ? [] : shortened(settings, edited);
-  const send = () => change({ method: 'PUT', url: '/v2/settings', body: edited, topics: ['settings'], done: 'Settings saved' });
+  const send = () =>
+    change({ method: 'PUT', url: '/v2/settings', body: edited, topics: ['settings'], successText: 'Settings saved' });
   const setDays = (state: RetentionState, text: string) => setForm({ ...form, days: { ...form.days, [state]: text.trim() } });
   const setCount = (state: RetentionState, text: string) =>
     setForm({ ...form, counts: { ...form.counts, [state]: text.trim() } });
@@ -60,7 +61,7 @@ function Form({ settings }: { readonly settings: Settings }) {
         else void send();
       }}
     >
-      <fieldset className="plain" disabled={!write}>
+      <fieldset className="plain" disabled={!canWrite}>
         <table className="retention">
           <caption className="visually-hidden">Retention of ended runs</caption>
           <thead>
@@ -129,7 +130,7 @@ function Form({ settings }: { readonly settings: Settings }) {
           submits
           variant="primary"
           disabledReason={
-            readOnly ??
+            readOnlyReason ??
             (edited === null ? 'Some fields are not valid numbers' : changed ? undefined : 'There are no changes to save')
           }
         >

@@ -23,7 +23,7 @@ export interface MessageWindowProps {
 const MAX_EVENTS = 1000;
 
 export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [busy, setBusy] = useState(false);
   const { data, error, isPending, refetch } = useApi<EventPage>({
@@ -46,7 +46,7 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
       method: 'DELETE',
       url: path`/v2/messages/${messageId}`,
       topics: ['runs', 'queues'],
-      done: 'Canceled the message',
+      successText: 'Canceled the message',
       showFailure: true,
     });
     setBusy(false);
@@ -60,7 +60,7 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
       actions={
         <>
           {isActive ? (
-            <ActionButton variant="danger" disabledReason={readOnly} busy={busy} onClick={cancel}>
+            <ActionButton variant="danger" disabledReason={readOnlyReason} busy={busy} onClick={cancel}>
               Cancel message
             </ActionButton>
           ) : null}
@@ -78,8 +78,8 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
         <div className="stack">
           <Facts
             facts={[
-              ['Id', <CopyId key="id" value={messageId} what="message id" />],
-              ['Destination', <CopyId key="url" value={last.url} what="URL" />],
+              ['Id', <CopyId key="id" value={messageId} valueName="message id" />],
+              ['Destination', <CopyId key="url" value={last.url} valueName="URL" />],
               ['Method', last.method],
               ['Queue', last.queueName],
               ['URL group', last.topicName],

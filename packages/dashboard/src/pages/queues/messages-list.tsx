@@ -22,7 +22,7 @@ const FIELDS: readonly FilterField<Name>[] = [
     kind: 'choice',
     name: 'state',
     label: 'State',
-    any: 'Any',
+    anyText: 'Any',
     // The filter matches any event of a message, so only final states can be selected: earlier events would match as well.
     options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: STATE_TEXTS[value].text })),
   },
@@ -89,7 +89,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
     id: 'error',
     header: 'Error',
     width: 'minmax(0, 3fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'url',
     cell: ({ error }) => (
       <div className="clip" title={error}>
@@ -149,16 +149,16 @@ export function MessagesList() {
         <h2 id={heading}>Messages</h2>
       </div>
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram of="messages" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
+      <ListHistogram listName="messages" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
       <ListTable
         label="Messages"
-        what="messages"
+        rowsName="messages"
         list={list}
         columns={columns}
         idOf={idOf}
         onOpen={({ messageId }) => opened.set('message', messageId)}
         empty={
-          <EmptyState title={filters.any ? 'No matching messages' : 'No messages'}>
+          <EmptyState title={filters.isFiltered ? 'No matching messages' : 'No messages'}>
             Messages that are published to a URL or URL group, or enqueued, appear here. Workflow runs have their own page.
           </EmptyState>
         }

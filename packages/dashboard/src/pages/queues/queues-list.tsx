@@ -23,7 +23,7 @@ type OpenDialog = { readonly kind: 'new' } | { readonly kind: 'edit' | 'delete';
 
 export function QueuesList() {
   const heading = useId();
-  const { write, readOnly } = usePermissions();
+  const { canWrite, readOnlyReason } = usePermissions();
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
@@ -39,7 +39,7 @@ export function QueuesList() {
       method: 'POST',
       url: path`/v2/queues/${name}/${paused ? 'resume' : 'pause'}`,
       topics: ['queues'],
-      done: paused ? `Resumed ${name}` : `Paused ${name}. Messages in flight finish`,
+      successText: paused ? `Resumed ${name}` : `Paused ${name}. Messages in flight finish`,
       showFailure: true,
     });
   const columns: readonly Column<QueueRow>[] = [
@@ -69,7 +69,7 @@ export function QueuesList() {
       sortBy: ({ parallelism }) => parallelism,
       width: '96px',
       align: 'right',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ parallelism }) => countText(parallelism),
     },
     {
@@ -77,7 +77,7 @@ export function QueuesList() {
       header: 'Updated',
       sortBy: ({ updatedAt }) => updatedAt,
       width: '118px',
-      from: 'wide',
+      shownFrom: 'wide',
       cell: ({ updatedAt }) => <TimeText unixMs={updatedAt} />,
     },
     {
@@ -89,7 +89,7 @@ export function QueuesList() {
         <ActionButton
           small
           aria-label={`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}
-          disabledReason={readOnly}
+          disabledReason={readOnlyReason}
           onClick={() => pause(queue)}
         >
           {queue.paused ? 'Resume' : 'Pause'}
@@ -101,13 +101,13 @@ export function QueuesList() {
       header: 'Actions',
       width: '148px',
       align: 'right',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: (queue) => (
         <span className="row-buttons">
           <ActionButton
             small
             aria-label={`Edit ${queue.name}`}
-            disabledReason={readOnly}
+            disabledReason={readOnlyReason}
             onClick={() => setDialog({ kind: 'edit', queue })}
           >
             Edit
@@ -116,7 +116,7 @@ export function QueuesList() {
             variant="danger"
             small
             aria-label={`Delete ${queue.name}`}
-            disabledReason={readOnly}
+            disabledReason={readOnlyReason}
             onClick={() => setDialog({ kind: 'delete', queue })}
           >
             Delete
@@ -129,18 +129,18 @@ export function QueuesList() {
     <section className="queues-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>Queues</h2>
-        <ActionButton disabledReason={readOnly} onClick={() => setDialog({ kind: 'new' })}>
+        <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog({ kind: 'new' })}>
           New queue
         </ActionButton>
       </div>
       <WholeListView
         label="Queues"
-        what="queues"
+        rowsName="queues"
         query={queues}
         list={list}
         columns={columns}
         idOf={idOf}
-        {...(write ? { onOpen: (queue: QueueRow) => setDialog({ kind: 'edit', queue }) } : {})}
+        {...(canWrite ? { onOpen: (queue: QueueRow) => setDialog({ kind: 'edit', queue }) } : {})}
         empty={<EmptyState title="No queues">A queue is created with its first enqueued message, or with New queue.</EmptyState>}
       />
       {dialog === null ? null : dialog.kind === 'new' ? (
@@ -159,7 +159,7 @@ export function QueuesList() {
               method: 'DELETE',
               url: path`/v2/queues/${dialog.queue.name}`,
               topics: ['queues', 'runs'],
-              done: `Deleted queue ${dialog.queue.name}`,
+              successText: `Deleted queue ${dialog.queue.name}`,
             })
           }
         >
@@ -198,7 +198,7 @@ function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; read
           url: '/v2/queues',
           body: { queueName: name.trim(), parallelism: count, paused },
           topics: ['queues'],
-          done: queue === null ? `Created queue ${name.trim()}` : `Saved queue ${name}`,
+          successText: queue === null ? `Created queue ${name.trim()}` : `Saved queue ${name}`,
         })
       }
     >

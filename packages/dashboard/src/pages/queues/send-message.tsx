@@ -30,7 +30,7 @@ export function SendMessage({ onClose }: { readonly onClose: () => void }) {
           body,
           headers: { 'content-type': isJson ? 'application/json' : 'text/plain' },
           topics: ['runs', 'queues'],
-          done: queue === '' ? 'Message sent' : `Message queued in ${queue}`,
+          successText: queue === '' ? 'Message sent' : `Message queued in ${queue}`,
         })
       }
     >

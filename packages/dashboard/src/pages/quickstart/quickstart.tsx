@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useInstance, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { CopyButton } from '../../components/copy/copy-button.js';
-import { type QuickstartWay, stepsOf, WAYS, withoutSecrets } from './snippets.js';
+import { type QuickstartWay, shortenSecrets, stepsOf, WAYS } from './snippets.js';
 import './quickstart.css';
 
 // Object.keys returns the names of the table.
@@ -11,13 +11,13 @@ const NAMES = Object.keys(WAYS) as readonly QuickstartWay[];
 
 export default function Quickstart() {
   const instance = useInstance();
-  const { write } = usePermissions();
+  const { canWrite } = usePermissions();
   const [way, setWay] = useState<QuickstartWay>('typescript');
   const keys = useApi<{ readonly current: string; readonly next: string }>({
     topic: 'settings',
     name: 'signing-keys',
     url: '/v2/keys',
-    enabled: write,
+    enabled: canWrite,
   });
   const access = {
     url: window.location.origin,
@@ -56,11 +56,11 @@ export default function Quickstart() {
               <h3>
                 {index + 1}. {title}
               </h3>
-              <CopyButton value={code} what={`step ${index + 1}`} text="Copy" />
+              <CopyButton value={code} valueName={`step ${index + 1}`} text="Copy" />
             </div>
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable with the keyboard */}
             <section className="quickstart-code" tabIndex={0} aria-label={`Code of step ${index + 1}`}>
-              <pre>{withoutSecrets(code, access)}</pre>
+              <pre>{shortenSecrets(code, access)}</pre>
             </section>
           </li>
         ))}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { type QuickstartWay, stepsOf, WAYS, withoutSecrets } from './snippets.js';
+import { type QuickstartWay, shortenSecrets, stepsOf, WAYS } from './snippets.js';
 
 const ACCESS = {
   url: 'http://127.0.0.1:8080',
@@ -38,7 +38,7 @@ test('the published SDK gets the token in its own format', () => {
 
 test('secrets are shortened on the screen', () => {
   for (const way of Object.keys(WAYS) as QuickstartWay[]) {
-    const shown = stepsOf(way, ACCESS).map(({ code }) => withoutSecrets(code, ACCESS));
+    const shown = stepsOf(way, ACCESS).map(({ code }) => shortenSecrets(code, ACCESS));
     assert.doesNotMatch(shown.join(), /the-token|dGhlLXRva2Vu/, way);
   }
 });

@@ -124,7 +124,7 @@ export function stepsOf(way: QuickstartWay, access: QuickstartAccess): readonly 
 const SHOWN_LENGTH = 6;
 
 /** Returns the code with the secrets shortened, for the screen. */
-export const withoutSecrets = (code: string, access: QuickstartAccess): string =>
+export const shortenSecrets = (code: string, access: QuickstartAccess): string =>
   [carried(access), access.token, access.currentSigningKey, access.nextSigningKey]
     .filter((secret) => secret.length > SHOWN_LENGTH && !secret.startsWith('<'))
     .reduce((text, secret) => text.replaceAll(secret, `${secret.slice(0, SHOWN_LENGTH)}…`), code);

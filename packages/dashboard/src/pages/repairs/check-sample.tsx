@@ -79,10 +79,10 @@ export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
   const { checks, failure, busy, total, check, stop } = useChecks(repair);
   const started = useRef(false);
   useEffect(() => {
-    if (started.current || !permissions.write) return;
+    if (started.current || !permissions.canWrite) return;
     started.current = true;
     void check(Math.min(SAMPLE_SIZE, total));
-  }, [check, permissions.write, total]);
+  }, [check, permissions.canWrite, total]);
   return (
     <section className="card" aria-labelledby="plan-check">
       <div className="card-head">
@@ -92,7 +92,7 @@ export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
             Stop
           </button>
         ) : null}
-        <ActionButton small disabledReason={permissions.readOnly} busy={busy} onClick={() => check(total)}>
+        <ActionButton small disabledReason={permissions.readOnlyReason} busy={busy} onClick={() => check(total)}>
           {busy ? 'Checking…' : `Check all ${countText(total)}`}
         </ActionButton>
       </div>

@@ -53,7 +53,7 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
         {isWaiting ? (
           <ActionButton
             variant="primary"
-            disabledReason={permissions.readOnly}
+            disabledReason={permissions.readOnlyReason}
             busy={busy}
             onClick={() => apply({ kind: 'continue', body: {} })}
           >
@@ -61,7 +61,7 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
             <StableWidthLabel text="Continue" alternatives={LABELS} />
           </ActionButton>
         ) : (
-          <ActionButton disabledReason={permissions.readOnly} busy={busy} onClick={() => apply({ kind: 'pause' })}>
+          <ActionButton disabledReason={permissions.readOnlyReason} busy={busy} onClick={() => apply({ kind: 'pause' })}>
             <Icon name="pause" />
             <StableWidthLabel text="Pause" alternatives={LABELS} />
           </ActionButton>
@@ -70,7 +70,7 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
         {undo ? (
           <ActionButton
             variant="primary"
-            disabledReason={permissions.readOnly}
+            disabledReason={permissions.readOnlyReason}
             busy={busy}
             onClick={() => apply({ kind: 'abort' })}
           >
@@ -78,7 +78,12 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
             Undo deletion
           </ActionButton>
         ) : (
-          <ActionButton variant="danger" disabledReason={permissions.readOnly} busy={busy} onClick={() => setAborting(true)}>
+          <ActionButton
+            variant="danger"
+            disabledReason={permissions.readOnlyReason}
+            busy={busy}
+            onClick={() => setAborting(true)}
+          >
             <Icon name="stop" />
             Abort
           </ActionButton>
@@ -90,7 +95,7 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
           key={ratePerSecond}
           rate={ratePerSecond}
           isWaiting={isWaiting}
-          disabledReason={permissions.readOnly}
+          disabledReason={permissions.readOnlyReason}
           busy={busy}
           onSet={setRate}
         />

@@ -12,7 +12,7 @@ import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { NO_OVERRIDES, OverrideFields, overridesIn } from '../../components/run-overrides.js';
 import { FailureNotice } from '../../components/states.js';
 import { filterOf } from '../dead-letters/entry-filters.js';
-import { Covered } from './covered-list.js';
+import { CoveredList } from './covered-list.js';
 import type { RepairAction } from './repair-text.js';
 
 const ACTIONS = [
@@ -84,10 +84,10 @@ export default function NewRepairPage() {
                 </label>
               ))}
             </fieldset>
-            {action === 'delete' ? null : <OverrideFields of="replacing-runs" texts={texts} onChange={setTexts} />}
+            {action === 'delete' ? null : <OverrideFields purpose="replacing-runs" texts={texts} onChange={setTexts} />}
             {failure === null ? null : <FailureNotice failure={failure} />}
             <div className="line">
-              <ActionButton submits variant="primary" disabledReason={permissions.readOnly} busy={busy}>
+              <ActionButton submits variant="primary" disabledReason={permissions.readOnlyReason} busy={busy}>
                 {busy ? 'Collecting dead letters…' : 'Create plan'}
               </ActionButton>
               <Link to="/q/$instanceId/dead-letters" params={{ instanceId }} className="button button-quiet">
@@ -102,7 +102,7 @@ export default function NewRepairPage() {
             <h2 id={`${id}-covered`}>Selected dead letters</h2>
           </div>
           <div className="card-body">
-            <Covered filter={filter} />
+            <CoveredList filter={filter} />
           </div>
         </section>
       </form>

@@ -6,7 +6,7 @@ import { countText, durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { CheckSample } from './check-sample.js';
-import { Covered } from './covered-list.js';
+import { CoveredList } from './covered-list.js';
 import { consequences } from './repair-text.js';
 import { StartForm } from './start-form.js';
 
@@ -108,7 +108,7 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
             )}
             <details>
               <summary>Selection</summary>
-              <Covered filter={repair.filter} />
+              <CoveredList filter={repair.filter} />
             </details>
           </div>
         </section>

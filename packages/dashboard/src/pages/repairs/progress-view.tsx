@@ -2,14 +2,14 @@
 import { Link } from '@tanstack/react-router';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { useInstanceId } from '../../api/instances.js';
-import { KeptHeight } from '../../components/kept-height.js';
+import { NonShrinkingBox } from '../../components/non-shrinking-box.js';
 import { actorName } from '../../components/people/actor-name.js';
 import { useNow } from '../../components/times/clock.js';
 import { countText, durationText, exactTime, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { parametersOf } from '../dead-letters/entry-filters.js';
 import { Controls } from './controls.js';
-import { Covered } from './covered-list.js';
+import { CoveredList } from './covered-list.js';
 import { ItemsList } from './items-list.js';
 import { Figures, ProgressBar } from './progress-bar.js';
 import { TextBadge } from './repair-badges.js';
@@ -46,7 +46,7 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
           {state === 'undo-window' && repair.undoUntil !== null ? <Countdown until={repair.undoUntil} /> : null}
           <ProgressBar counts={counts} label="Progress of the repair" />
           <Figures counts={counts} action={action} />
-          <KeptHeight>{isOver(repair) ? <NextSteps repair={repair} /> : <Controls repair={repair} />}</KeptHeight>
+          <NonShrinkingBox>{isOver(repair) ? <NextSteps repair={repair} /> : <Controls repair={repair} />}</NonShrinkingBox>
         </div>
       </section>
       <Canary repair={repair} />
@@ -58,7 +58,7 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
           <Facts repair={repair} />
           <details>
             <summary>Selected dead letters</summary>
-            <Covered filter={repair.filter} />
+            <CoveredList filter={repair.filter} />
           </details>
         </div>
       </section>

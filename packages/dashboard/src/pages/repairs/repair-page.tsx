@@ -64,7 +64,7 @@ export default function RepairPage() {
             </EmptyState>
           </div>
         ) : (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="this repair" />
+          <ErrorState failure={error} onRetry={() => void refetch()} subject="this repair" />
         )}
       </>
     );

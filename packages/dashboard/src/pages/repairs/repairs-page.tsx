@@ -24,7 +24,7 @@ const FIELDS: readonly FilterField<'state'>[] = [
     kind: 'choice',
     name: 'state',
     label: 'State',
-    any: 'Any state',
+    anyText: 'Any state',
     options: Object.entries(REPAIR_STATES).map(([value, { text }]) => ({ value, text })),
   },
 ];
@@ -63,7 +63,7 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
     id: 'who',
     header: 'Planned by',
     width: 'minmax(0, 1fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'what',
     stackPrefix: 'by',
     cell: ({ createdBy }) =>
@@ -112,13 +112,13 @@ export default function RepairsPage() {
       <ListTable
         label="Repairs"
         list={list}
-        what="repairs"
+        rowsName="repairs"
         columns={COLUMNS}
         idOf={idOf}
         hrefOf={({ repairId }) => path`/q/${instanceId}/repairs/${repairId}`}
         estimatedHeight={52}
         empty={
-          filters.any ? (
+          filters.isFiltered ? (
             <EmptyState title="No repairs in this state" />
           ) : (
             <EmptyState title="No repairs">Select dead letters and plan a repair. Nothing changes until you start it.</EmptyState>

@@ -118,7 +118,7 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
         <div className="plan-start">
           {failure === null ? null : <FailureNotice failure={failure} />}
           <ReadOnlyNote />
-          <ActionButton submits variant={isDelete ? 'danger' : 'primary'} disabledReason={permissions.readOnly} busy={busy}>
+          <ActionButton submits variant={isDelete ? 'danger' : 'primary'} disabledReason={permissions.readOnlyReason} busy={busy}>
             {busy
               ? 'Working…'
               : isDelete
@@ -127,7 +127,7 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
           </ActionButton>
           <ActionButton
             variant="quiet"
-            disabledReason={permissions.readOnly}
+            disabledReason={permissions.readOnlyReason}
             busy={busy}
             onClick={() => apply({ kind: 'abort' })}
           >

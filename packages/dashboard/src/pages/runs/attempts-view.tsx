@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
 import { ErrorView } from '../../components/errors/error-view.js';
-import { withoutShownStacks } from '../../components/errors/shown-error.js';
+import { hideShownStacks } from '../../components/errors/shown-error.js';
 import { JsonView } from '../../components/json-view.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { bytesText, durationText } from '../../components/times/formats.js';
@@ -85,7 +85,7 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
               <p className="muted">Binary body of {bytesText(response.bodyBytes)}</p>
             ) : (
               <JsonView
-                text={withoutShownStacks(response.body, attempt.thrown)}
+                text={hideShownStacks(response.body, attempt.thrown)}
                 original={response.body}
                 label={`Response body, attempt ${attempt.retried + 1}`}
               />

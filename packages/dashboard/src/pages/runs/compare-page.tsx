@@ -34,7 +34,7 @@ const idOf = (step: ComparedStep): string => String(step.index);
 const COLUMNS: readonly Column<ComparedStep>[] = [
   { id: 'index', header: 'Step', width: '48px', align: 'right', cell: ({ index }) => index + 1 },
   { id: 'name', header: 'Name', width: 'minmax(0, 3fr)', cell: ({ stepName }) => <div className="clip">{stepName}</div> },
-  { id: 'type', header: 'Type', width: '130px', from: 'medium', cell: ({ stepType }) => stepType },
+  { id: 'type', header: 'Type', width: '130px', shownFrom: 'medium', cell: ({ stepType }) => stepType },
   {
     id: 'same',
     header: 'Result',
@@ -73,7 +73,7 @@ export default function ComparePage() {
           error.status === 404 ? (
             <EmptyState title="No run to compare with">{error.text}</EmptyState>
           ) : (
-            <ErrorState failure={error} what="the comparison" onRetry={() => void refetch()} />
+            <ErrorState failure={error} subject="the comparison" onRetry={() => void refetch()} />
           )
         ) : (
           <Skeleton lines={9} />
@@ -159,7 +159,7 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
               <section key={difference.kind} className="stack" aria-label={`Difference: ${DIFFERENCE_NAMES[difference.kind]}`}>
                 {differences.length === 1 ? null : <h3>{DIFFERENCE_NAMES[difference.kind]}</h3>}
                 <p>{capitalized(difference.message)}</p>
-                <Difference left={difference.left} right={difference.right} what={DIFFERENCE_NAMES[difference.kind]} />
+                <Difference left={difference.left} right={difference.right} subject={DIFFERENCE_NAMES[difference.kind]} />
               </section>
             ))}
           </div>
@@ -174,7 +174,7 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
             </button>
           }
         >
-          <Difference left={step.left?.out ?? null} right={step.right?.out ?? null} what={`Step ${step.index + 1}`} />
+          <Difference left={step.left?.out ?? null} right={step.right?.out ?? null} subject={`Step ${step.index + 1}`} />
         </Card>
       )}
       <Card
@@ -206,11 +206,11 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
 function Difference({
   left,
   right,
-  what,
+  subject,
 }: {
   readonly left: string | null;
   readonly right: string | null;
-  readonly what: string;
+  readonly subject: string;
 }) {
   const lines = useMemo(() => lineDifference(prettyJson(left ?? ''), prettyJson(right ?? '')), [left, right]);
   const sides = [
@@ -220,7 +220,7 @@ function Difference({
   return (
     <div className="difference">
       {sides.map(([side, text, shown]) => (
-        <section key={side} aria-label={`${side}: ${what}`}>
+        <section key={side} aria-label={`${side}: ${subject}`}>
           <h3>{side}</h3>
           {text === null ? (
             <p className="muted">None</p>

@@ -77,7 +77,7 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
           method: 'POST',
           body: read.request,
           topics: ['runs'],
-          done: 'Started the fork',
+          successText: 'Started the fork',
         });
         if (outcome.ok) onForked(outcome.value);
         return outcome;

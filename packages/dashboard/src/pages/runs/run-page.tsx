@@ -45,7 +45,7 @@ export default function RunPage() {
       <>
         <PageTitle title={`Run ${runId}`} />
         {run.error ? (
-          <ErrorState failure={run.error} what="this run" onRetry={() => void run.refetch()} />
+          <ErrorState failure={run.error} subject="this run" onRetry={() => void run.refetch()} />
         ) : (
           <Skeleton lines={9} />
         )}
@@ -120,7 +120,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
         <Card title="Details">
           <Facts
             facts={[
-              ['Id', <CopyId key="id" value={runId} what="run id" />],
+              ['Id', <CopyId key="id" value={runId} valueName="run id" />],
               ['Workflow', <WorkflowUrl key="url" url={journal.workflowUrl} />],
               ['Created', <TimeText key="created" unixMs={createdAt} style="exact" />],
               ['Ended', completedAt === null ? notEnded : <TimeText key="ended" unixMs={completedAt} style="exact" />],

@@ -13,7 +13,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { splitError } from '../../components/errors/error-text.js';
 import { Icon } from '../../components/icons.js';
 import { Labels } from '../../components/labels.js';
-import { later } from '../../components/loading/later.js';
+import { loadAfterPage } from '../../components/loading/load-after-page.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink, runPath } from '../../components/run-link.js';
 import { RUN_STATES, RunStateBadge, WaitingBadge } from '../../components/run-state.js';
@@ -32,7 +32,7 @@ import { WorkflowLink } from '../../components/urls/workflow-link.js';
 import { BulkActions } from './bulk/bulk-actions.js';
 import './runs.css';
 
-const TriggerDialog = later(() => import('../trigger/trigger-dialog.js'));
+const TriggerDialog = loadAfterPage(() => import('../trigger/trigger-dialog.js'));
 /** Most instances have runs, so its code is not part of the first page. */
 const Quickstart = lazy(() => loadPageFiles(import('../quickstart/quickstart.js')));
 
@@ -79,13 +79,13 @@ const SINCE: Readonly<Record<string, { readonly text: string; readonly ms: numbe
 
 const FIELDS: readonly FilterField<string>[] = [
   { kind: 'text', name: 'q', label: 'Search', placeholder: 'Label, id, URL or error', wide: true },
-  fieldOf('state', STATE, { any: 'Any state', textOf: STATE_TEXTS }),
-  fieldOf('waits', WAITING_FOR, { any: 'All runs', textOf: WAIT_TEXTS }),
+  fieldOf('state', STATE, { anyText: 'Any state', textOf: STATE_TEXTS }),
+  fieldOf('waits', WAITING_FOR, { anyText: 'All runs', textOf: WAIT_TEXTS }),
   {
     kind: 'choice',
     name: 'since',
     label: 'Created',
-    any: 'Any time',
+    anyText: 'Any time',
     options: Object.entries(SINCE).map(([value, { text }]) => ({ value, text })),
   },
 ];
@@ -118,11 +118,11 @@ const read = ({ runs, cursor, searchedUntil }: RunSearchPage): CursorPage<FoundR
 });
 
 function RunError({ error }: { readonly error: string }) {
-  const { where, what } = splitError(error);
+  const { failedPart, message } = splitError(error);
   return (
     <div className="clip" title={error}>
-      {where === null ? null : <span className="muted">{where}: </span>}
-      {what}
+      {failedPart === null ? null : <span className="muted">{failedPart}: </span>}
+      {message}
     </div>
   );
 }
@@ -166,7 +166,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
     header: 'Workflow',
     sortBy: ({ workflowUrl }) => workflowUrl,
     width: 'minmax(0, 5fr)',
-    from: 'wide',
+    shownFrom: 'wide',
     stackUnder: 'run',
     cell: (run) => <WorkflowLink url={run.workflowUrl} />,
   },
@@ -174,7 +174,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
     id: 'labels',
     header: 'Labels',
     width: 'minmax(0, 5fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'details',
     cell: (run) => <Labels labels={run.labels} max={2} />,
   },
@@ -182,7 +182,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
     id: 'details',
     header: 'Error or wait',
     width: 'minmax(0, 7fr)',
-    from: 'wide',
+    shownFrom: 'wide',
     stackUnder: 'run',
     cell: ({ workflowRunError, waiting }) => {
       if (workflowRunError !== undefined) return <RunError error={workflowRunError} />;
@@ -216,7 +216,7 @@ const refreshMsOf = (rows: readonly FoundRun[]): number | false =>
 
 export default function RunsPage() {
   const instanceId = useInstanceId();
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const trigger = usePageAction('trigger');
   const filters = useFilters(FILTERS);
   const { q, state, waits, since } = filters.values;
@@ -248,8 +248,8 @@ export default function RunsPage() {
         title="Runs"
         actions={
           <>
-            <BulkActions query={query} filtered={filters.any} />
-            <ActionButton variant="primary" disabledReason={readOnly} onClick={trigger.open}>
+            <BulkActions query={query} isFiltered={filters.isFiltered} />
+            <ActionButton variant="primary" disabledReason={readOnlyReason} onClick={trigger.open}>
               <Icon name="play" />
               Trigger run
             </ActionButton>
@@ -257,17 +257,17 @@ export default function RunsPage() {
         }
       />
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram of="runs" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
+      <ListHistogram listName="runs" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
       <ListTable
         label="Runs"
-        what="runs"
+        rowsName="runs"
         list={list}
         columns={columns}
         idOf={idOf}
         nameOf={(run) => run.workflowRunId}
         hrefOf={(run) => runPath(instanceId, run.workflowRunId, run.workflowRunCreatedAt)}
         empty={
-          filters.any ? (
+          filters.isFiltered ? (
             <EmptyState
               title="No matching runs"
               action={

@@ -203,10 +203,10 @@ export function timelineOf(journal: RunJournal): TimelineRow[] {
     // The result of the last attempt has its own row.
     return { ...row, segments: row.segments.filter(({ kind }) => kind !== 'work'), to: last?.time ?? row.to };
   });
-  return withGroupPositions([...recorded, ...open, ...loose]);
+  return addGroupPositions([...recorded, ...open, ...loose]);
 }
 
-function withGroupPositions(rows: readonly UngroupedRow[]): TimelineRow[] {
+function addGroupPositions(rows: readonly UngroupedRow[]): TimelineRow[] {
   const groupStarts = new Map<number, number>();
   for (const { group, from } of rows) if (group !== null) groupStarts.set(group, Math.min(from, groupStarts.get(group) ?? from));
   const startOf = (row: UngroupedRow): number => (row.group === null ? row.from : (groupStarts.get(row.group) ?? row.from));

@@ -46,7 +46,7 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
           },
           ...(body.trim() === '' ? {} : { body }),
           topics: ['schedules'],
-          done: 'Created the schedule',
+          successText: 'Created the schedule',
         })
       }
     >
@@ -74,7 +74,7 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
         value={scheduleId}
         onChange={setScheduleId}
       />
-      <OverrideFields of="new-run" texts={settings} onChange={setSettings} />
+      <OverrideFields purpose="new-run" texts={settings} onChange={setSettings} />
     </ConfirmDialog>
   );
 }

@@ -50,7 +50,7 @@ export function EditSchedule({ schedule, onClose }: EditScheduleProps) {
           url: path`/v2/schedules/${schedule.scheduleId}`,
           body: changed,
           topics: ['schedules'],
-          done: 'Changed the schedule',
+          successText: 'Changed the schedule',
         })
       }
     >

@@ -61,14 +61,14 @@ export default function SchedulePage() {
     return (
       <>
         <PageTitle title="Schedule" />
-        {error ? <ErrorState failure={error} onRetry={() => void refetch()} what="this schedule" /> : <Skeleton lines={8} />}
+        {error ? <ErrorState failure={error} onRetry={() => void refetch()} subject="this schedule" /> : <Skeleton lines={8} />}
       </>
     );
   const { lastScheduleTime, lastScheduleRunId } = schedule;
   const state = schedule.isPaused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Active</StatusBadge>;
   const lastStart = lastScheduleTime === undefined ? 'none yet' : <TimeText unixMs={lastScheduleTime} />;
   const lastRun = lastScheduleRunId === undefined ? 'none yet' : <RunLink runId={lastScheduleRunId} />;
-  const workflow = <WorkflowUrl url={schedule.destination} what="URL" />;
+  const workflow = <WorkflowUrl url={schedule.destination} valueName="URL" />;
   const cron = <span className="mono">{`${schedule.cron} (${schedule.timezone})`}</span>;
   const created = <TimeText unixMs={schedule.createdAt} />;
   const facts: FactsProps['facts'] = [
@@ -88,7 +88,7 @@ export default function SchedulePage() {
     <>
       <PageTitle
         title={`Schedule of ${workflowName(schedule.destination)}`}
-        lead={<CopyId value={scheduleId} what="schedule id" />}
+        lead={<CopyId value={scheduleId} valueName="schedule id" />}
         actions={<ScheduleActions schedule={schedule} />}
       />
       <div className="stack">

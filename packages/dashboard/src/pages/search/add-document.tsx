@@ -36,8 +36,8 @@ export function AddDocument({ indexId, namespace, onClose }: AddDocumentProps) {
             ...(metadata.ok && metadata.value !== null ? { metadata: metadata.value } : {}),
           },
           topics: ['account'],
-          account: true,
-          done: `Added document ${id.trim()}`,
+          isManagementCall: true,
+          successText: `Added document ${id.trim()}`,
         })
       }
     >

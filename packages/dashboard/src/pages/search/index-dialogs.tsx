@@ -28,8 +28,8 @@ export function RenameDialog({ index, onClose }: IndexDialogProps) {
           url: path`/v2/search/${index.id}/rename`,
           body: { name: name.trim() },
           topics: ['account'],
-          account: true,
-          done: `Renamed the index to ${name.trim()}`,
+          isManagementCall: true,
+          successText: `Renamed the index to ${name.trim()}`,
         })
       }
     >
@@ -41,7 +41,7 @@ export function RenameDialog({ index, onClose }: IndexDialogProps) {
 
 export const MoveIndex = ({ index, onClose }: IndexDialogProps) => (
   <MoveDialog
-    what="index"
+    subject="index"
     name={index.name}
     ownerId={index.customer_id}
     url={path`/v2/search/${index.id}/transfer`}
@@ -70,8 +70,8 @@ export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & {
           method: 'DELETE',
           url: path`/v2/search/${index.id}`,
           topics: [],
-          account: true,
-          done: `Deleted ${index.name}`,
+          isManagementCall: true,
+          successText: `Deleted ${index.name}`,
         });
         if (outcome.ok) onDeleted();
         return outcome;

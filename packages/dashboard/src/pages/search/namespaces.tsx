@@ -37,7 +37,7 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
   const change = useChange();
   const [deleting, setDeleting] = useState(false);
   const [naming, setNaming] = useState('');
-  const readOnly = index.token === undefined ? 'Your role has read-only access to this index' : undefined;
+  const readOnlyReason = index.token === undefined ? 'Your role has read-only access to this index' : undefined;
   const { data, error, isPending, refetch } = useQuery<Info, ApiFailure>({
     queryKey: [instanceId, 'account', 'search-info', index.id],
     // All operations of an index are POST, including reads.
@@ -55,7 +55,7 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
         <ActionButton
           variant="danger"
           small
-          disabledReason={readOnly ?? (documents === 0 ? 'The namespace contains no documents' : undefined)}
+          disabledReason={readOnlyReason ?? (documents === 0 ? 'The namespace contains no documents' : undefined)}
           onClick={() => setDeleting(true)}
         >
           Delete documents
@@ -118,8 +118,8 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
             method: 'POST',
             url: namespace === '' ? path`/search/${index.id}/reset` : path`/search/${index.id}/delete-namespace/${namespace}`,
             topics: ['account'],
-            account: true,
-            done: `Deleted ${quantity(documents, 'document')}`,
+            isManagementCall: true,
+            successText: `Deleted ${quantity(documents, 'document')}`,
           });
           if (outcome.ok) onSelect('');
           return outcome;

@@ -10,7 +10,7 @@ import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js'
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { KeyShown } from './key-shown.js';
+import { NewKeyDialog } from './new-key-dialog.js';
 
 export function ApiKeys() {
   const [creating, setCreating] = useState(false);
@@ -36,7 +36,7 @@ export function ApiKeys() {
       id: 'created',
       header: 'Created',
       width: '118px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
@@ -94,7 +94,7 @@ export function ApiKeys() {
             url: '/v2/apikeys',
             body: { name: name.trim() },
             topics: ['account'],
-            account: true,
+            isManagementCall: true,
           });
           if (outcome.ok) {
             setCreated(outcome.value);
@@ -106,7 +106,7 @@ export function ApiKeys() {
         <TextField label="Name" value={name} onChange={setName} />
       </ConfirmDialog>
       {created?.api_key === undefined ? null : (
-        <KeyShown title={`API key ${created.name}`} apiKey={created.api_key} onClose={() => setCreated(null)} />
+        <NewKeyDialog title={`API key ${created.name}`} apiKey={created.api_key} onClose={() => setCreated(null)} />
       )}
       <ConfirmDialog
         title={`Revoke ${revoking?.name ?? ''}?`}
@@ -119,8 +119,8 @@ export function ApiKeys() {
             method: 'DELETE',
             url: path`/v2/apikeys/${revoking?.id ?? ''}`,
             topics: ['account'],
-            account: true,
-            done: `Revoked ${revoking?.name ?? ''}`,
+            isManagementCall: true,
+            successText: `Revoked ${revoking?.name ?? ''}`,
           })
         }
       >

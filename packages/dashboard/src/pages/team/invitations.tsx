@@ -39,7 +39,7 @@ export function Invitations({ team }: InvitationsProps) {
       id: 'until',
       header: 'Expires',
       width: '118px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ expiration_time: at = 0 }) => <TimeText unixMs={at * 1000} />,
     },
     {
@@ -87,7 +87,7 @@ export function Invitations({ team }: InvitationsProps) {
             method: 'DELETE',
             url: path`/v2/invitations/${revoking?.id ?? ''}`,
             topics: ['account'],
-            done: `Revoked the invitation for ${revoking?.member_email ?? ''}`,
+            successText: `Revoked the invitation for ${revoking?.member_email ?? ''}`,
           })
         }
       >

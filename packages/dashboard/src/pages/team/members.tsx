@@ -59,7 +59,7 @@ export function Members({ team }: MembersProps) {
       id: 'since',
       header: 'Joined',
       width: '118px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
@@ -146,8 +146,8 @@ export function Members({ team }: MembersProps) {
             url: '/v2/teams/member',
             body: { team_id: team.id, member_email: removing?.member_email },
             topics: ['account'],
-            account: true,
-            done: `Removed ${removing?.member_email ?? ''} from ${team.name}`,
+            isManagementCall: true,
+            successText: `Removed ${removing?.member_email ?? ''} from ${team.name}`,
           })
         }
       >
@@ -167,8 +167,8 @@ export function Members({ team }: MembersProps) {
             method: 'DELETE',
             url: path`/v2/team/${team.id}`,
             topics: ['account'],
-            account: true,
-            done: `Deleted team ${team.name}`,
+            isManagementCall: true,
+            successText: `Deleted team ${team.name}`,
           })
         }
       >
@@ -206,8 +206,9 @@ function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
           url: '/v2/teams/member',
           body: { team_id: team.id, member_email: email.trim(), member_role: role },
           topics: ['account'],
-          account: true,
-          done: member === null ? `Invited ${email.trim()} to ${team.name}` : `Changed the role of ${email.trim()} to ${role}`,
+          isManagementCall: true,
+          successText:
+            member === null ? `Invited ${email.trim()} to ${team.name}` : `Changed the role of ${email.trim()} to ${role}`,
         });
         if (outcome.ok && outcome.value.invitation_secret !== undefined) onInvited(email.trim(), outcome.value.invitation_secret);
         return outcome;

@@ -36,7 +36,7 @@ export default function TeamPage() {
         {isPending ? (
           <Skeleton lines={6} />
         ) : error && !data ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="teams" />
+          <ErrorState failure={error} onRetry={() => void refetch()} subject="teams" />
         ) : data?.length === 0 ? (
           <div className="card">
             <EmptyState title="No teams">
@@ -60,8 +60,8 @@ export default function TeamPage() {
             url: '/v2/team',
             body: { team_name: name.trim() },
             topics: ['account'],
-            account: true,
-            done: `Created team ${name.trim()}`,
+            isManagementCall: true,
+            successText: `Created team ${name.trim()}`,
           });
           if (outcome.ok) setName('');
           return outcome;
@@ -81,8 +81,8 @@ export default function TeamPage() {
             url: '/v2/invitations/join',
             body: { secret: secret.trim().replace(/^.*#/, '') },
             topics: ['account'],
-            account: true,
-            done: 'You joined the team',
+            isManagementCall: true,
+            successText: 'You joined the team',
           });
           if (outcome.ok) setSecret('');
           return outcome;

@@ -42,7 +42,7 @@ export default function RunAgainDialog({ journal, onClose, onStarted }: RunAgain
           method: 'POST',
           body,
           topics: ['runs'],
-          done: 'Started this new run',
+          successText: 'Started this new run',
         });
         if (outcome.ok) onStarted(outcome.value);
         return outcome;

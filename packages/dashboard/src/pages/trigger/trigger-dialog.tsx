@@ -42,7 +42,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
       },
       ...(contentType === null ? {} : { body }),
       topics: ['runs'],
-      done: 'Triggered this run',
+      successText: 'Triggered this run',
     });
     if (outcome.ok) {
       const { workflowRunId, workflowCreatedAt } = outcome.value;
@@ -113,7 +113,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
         onChange={setBody}
       />
       <TextField label="Run id (optional)" mono placeholder="Generated if empty" value={runId} onChange={setRunId} />
-      <OverrideFields of="new-run" texts={settings} onChange={setSettings} />
+      <OverrideFields purpose="new-run" texts={settings} onChange={setSettings} />
     </ConfirmDialog>
   );
 }

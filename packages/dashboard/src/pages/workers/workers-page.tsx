@@ -59,7 +59,7 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
     header: 'Host',
     sortBy: ({ host = null }) => host,
     width: 'minmax(0, 3fr)',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ host, workerId, sdk, nodeId }) => (
       <div className="clip" title={`Worker ${workerId}, ${sdk}, connected to node ${nodeId}`}>
         {host ?? <span className="muted">unknown</span>}
@@ -71,7 +71,7 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
     header: 'Version',
     sortBy: ({ version = null }) => version,
     width: '92px',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'host',
     cell: ({ version }) => <div className="clip">{version}</div>,
   },
@@ -80,7 +80,7 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
     header: 'Since',
     width: '118px',
     stackUnder: 'app',
-    cell: ({ connectedAt }) => <TimeText unixMs={connectedAt} of="Connected" />,
+    cell: ({ connectedAt }) => <TimeText unixMs={connectedAt} label="Connected" />,
   },
   {
     id: 'load',
@@ -88,14 +88,14 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
     sortBy: ({ inFlight }) => inFlight,
     width: '104px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ inFlight, maxConcurrency }) => `${countText(inFlight)} of ${countText(maxConcurrency)}`,
   },
   {
     id: 'error',
     header: 'Last error',
     width: 'minmax(0, 3fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'app',
     cell: ({ lastError }) => (
       <div className="clip" title={lastError}>
@@ -112,7 +112,7 @@ const UNSERVED: readonly Column<UnservedWorkflow>[] = [
     header: 'No worker since',
     width: '140px',
     stackUnder: 'workflow',
-    cell: ({ since }) => <TimeText unixMs={since} of="No worker since" />,
+    cell: ({ since }) => <TimeText unixMs={since} label="No worker since" />,
   },
   {
     id: 'waiting',
@@ -158,7 +158,7 @@ export default function WorkersPage() {
       <PageTitle title="Workers" lead="Apps that serve workflows over a connection they open to this server." />
       <WholeListView
         label="Workers"
-        what="connections"
+        rowsName="connections"
         query={workers}
         list={list}
         columns={COLUMNS}

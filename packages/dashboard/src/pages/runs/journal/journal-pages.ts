@@ -6,7 +6,7 @@ import type { Failure, Outcome } from '../../../api/outcome.js';
 export const JOURNAL_PAGE_STEPS = 1_000;
 
 /** Returns the journal so far with the next page, which has everything except the earlier steps, attempts and the input. */
-export function withPage(known: RunJournal, page: RunJournal): RunJournal {
+export function appendPage(known: RunJournal, page: RunJournal): RunJournal {
   return {
     ...page,
     ...(known.input === undefined ? {} : { input: known.input }),
@@ -40,7 +40,7 @@ export async function readJournal(
       journal = null;
       continue;
     }
-    journal = journal === null ? outcome.value : withPage(journal, outcome.value);
+    journal = journal === null ? outcome.value : appendPage(journal, outcome.value);
     if (journal.complete !== false || journal.steps.length >= maxSteps) return { ok: true, value: journal };
   }
 }
