@@ -27,7 +27,7 @@ const DIFFERENCE_NAMES: Readonly<Record<RunComparison['differences'][number]['ki
   outcome: 'Outcome',
 };
 
-const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 const idOf = (step: ComparedStep): string => String(step.index);
 
@@ -67,7 +67,7 @@ export default function ComparePage() {
         title="Compare runs"
         lead="Compares this run (left) with the last successful run of the same workflow (right), or with another run of your choice."
       />
-      <OtherRun />
+      <OtherRunForm />
       {data === undefined ? (
         error ? (
           error.status === 404 ? (
@@ -86,10 +86,10 @@ export default function ComparePage() {
 }
 
 /** Form that selects the run on the right. */
-function OtherRun() {
+function OtherRunForm() {
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const navigate = useNavigate();
-  const [other, setOther] = useState(search.with ?? '');
+  const [otherRunId, setOtherRunId] = useState(search.with ?? '');
   return (
     <form
       className="filters"
@@ -97,8 +97,8 @@ function OtherRun() {
         event.preventDefault();
         void navigate({
           to: '.',
-          search: ({ with: _with, withCreatedAt: _at, ...rest }) =>
-            other.trim() === '' ? rest : { ...rest, with: other.trim() },
+          search: ({ with: _with, withCreatedAt: _withCreatedAt, ...otherParameters }) =>
+            otherRunId.trim() === '' ? otherParameters : { ...otherParameters, with: otherRunId.trim() },
         });
       }}
     >
@@ -110,8 +110,8 @@ function OtherRun() {
           id="compare-with"
           className="input"
           placeholder="Last successful run"
-          value={other}
-          onChange={(event) => setOther(event.target.value)}
+          value={otherRunId}
+          onChange={(event) => setOtherRunId(event.target.value)}
         />
       </div>
       <button type="submit" className="button">
@@ -123,9 +123,9 @@ function OtherRun() {
 
 function Comparison({ comparison }: { readonly comparison: RunComparison }) {
   const { left, right, differences, steps } = comparison;
-  const [all, setAll] = useState(false);
+  const [showsAll, setShowsAll] = useState(false);
   const [selectedId, setSelectedId] = useState<string | null>(null);
-  const shown = useMemo(() => (all ? steps : steps.filter(({ same }) => !same)), [all, steps]);
+  const shownSteps = useMemo(() => (showsAll ? steps : steps.filter(({ same }) => !same)), [showsAll, steps]);
   const step = steps.find((candidate) => idOf(candidate) === selectedId);
   return (
     <div className="stack">
@@ -158,7 +158,7 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
             {differences.map((difference) => (
               <section key={difference.kind} className="stack" aria-label={`Difference: ${DIFFERENCE_NAMES[difference.kind]}`}>
                 {differences.length === 1 ? null : <h3>{DIFFERENCE_NAMES[difference.kind]}</h3>}
-                <p>{capitalized(difference.message)}</p>
+                <p>{capitalize(difference.message)}</p>
                 <Difference left={difference.left} right={difference.right} subject={DIFFERENCE_NAMES[difference.kind]} />
               </section>
             ))}
@@ -182,18 +182,18 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
         flush
         actions={
           <label className="line">
-            <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} />
+            <input type="checkbox" checked={showsAll} onChange={(event) => setShowsAll(event.target.checked)} />
             Show identical steps
           </label>
         }
       >
-        {shown.length === 0 ? (
+        {shownSteps.length === 0 ? (
           <EmptyState title={steps.length === 0 ? 'No recorded steps' : `All ${steps.length} steps are the same`} />
         ) : (
           <DataTable
             label="Steps of both runs"
             columns={COLUMNS}
-            rows={shown}
+            rows={shownSteps}
             idOf={idOf}
             onOpen={(row) => setSelectedId(idOf(row))}
           />
@@ -219,17 +219,17 @@ function Difference({
   ] as const;
   return (
     <div className="difference">
-      {sides.map(([side, text, shown]) => (
+      {sides.map(([side, text, sideLines]) => (
         <section key={side} aria-label={`${side}: ${subject}`}>
           <h3>{side}</h3>
           {text === null ? (
             <p className="muted">None</p>
           ) : (
             <pre>
-              {shown.map((line, index) => (
+              {sideLines.map((line, index) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a line is identified by its position
-                <span key={index} className="difference-line" data-changed={line.changed ? '' : undefined}>
-                  {line.changed ? <span className="visually-hidden">differs: </span> : null}
+                <span key={index} className="difference-line" data-changed={line.isChanged ? '' : undefined}>
+                  {line.isChanged ? <span className="visually-hidden">differs: </span> : null}
                   {line.text}
                 </span>
               ))}

@@ -28,10 +28,10 @@ interface NewRun {
 export interface RunActionsProps {
   readonly journal: RunJournal;
   /** Whether the run was in progress when the page was opened. If so, the buttons keep their position when it ends. */
-  readonly watched: boolean;
+  readonly wasActive: boolean;
 }
 
-export function RunActions({ journal, watched }: RunActionsProps) {
+export function RunActions({ journal, wasActive }: RunActionsProps) {
   const { workflowRunId: runId, workflowCreatedAt: createdAt, workflowState: state, dlqId } = journal;
   const instanceId = useInstanceId();
   const permissions = usePermissions();
@@ -55,10 +55,10 @@ export function RunActions({ journal, watched }: RunActionsProps) {
     if (outcome.ok) goTo(outcome.value);
     return outcome;
   };
-  const recoverable = dlqId !== undefined;
+  const isRecoverable = dlqId !== undefined;
   return (
     <div className="line run-actions">
-      {state === 'RUN_STARTED' || (watched && !recoverable) ? (
+      {state === 'RUN_STARTED' || (wasActive && !isRecoverable) ? (
         <ActionButton
           variant="danger"
           disabledReason={permissions.readOnlyReason ?? (state === 'RUN_STARTED' ? undefined : 'The run has ended')}
@@ -68,7 +68,7 @@ export function RunActions({ journal, watched }: RunActionsProps) {
           Cancel
         </ActionButton>
       ) : null}
-      {recoverable ? (
+      {isRecoverable ? (
         <ActionButton variant="primary" disabledReason={permissions.readOnlyReason} onClick={() => setOpen('resume')}>
           <Icon name="play" />
           Resume
@@ -88,7 +88,7 @@ export function RunActions({ journal, watched }: RunActionsProps) {
         sections={[
           {
             entries: [
-              ...(recoverable
+              ...(isRecoverable
                 ? [
                     {
                       text: 'Restart from the beginning',
