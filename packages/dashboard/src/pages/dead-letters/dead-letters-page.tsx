@@ -10,7 +10,7 @@ import { omitParameters } from './plan-parameters.js';
 export default function DeadLettersPage() {
   const instanceId = useInstanceId();
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
-  const entries = search.view === 'entries';
+  const showsEntries = search.view === 'entries';
   return (
     <>
       <PageTitle
@@ -24,7 +24,7 @@ export default function DeadLettersPage() {
               search={(before) => omitParameters(before, 'view', 'fingerprint')}
               activeOptions={{ includeSearch: true, exact: true }}
               activeProps={{}}
-              aria-current={entries ? undefined : 'page'}
+              aria-current={showsEntries ? undefined : 'page'}
             >
               By error
             </Link>
@@ -33,14 +33,14 @@ export default function DeadLettersPage() {
               params={{ instanceId }}
               search={(before) => ({ ...omitParameters(before, 'state'), view: 'entries' })}
               activeProps={{}}
-              aria-current={entries ? 'page' : undefined}
+              aria-current={showsEntries ? 'page' : undefined}
             >
               Entries
             </Link>
           </nav>
         }
       />
-      {entries ? <EntriesView /> : <GroupsView />}
+      {showsEntries ? <EntriesView /> : <GroupsView />}
     </>
   );
 }

@@ -122,12 +122,12 @@ export function EntriesView() {
     idOf,
   });
   const selected = list.rows.filter((entry) => ids.has(entry.dlqId) && !list.removedIds.has(entry.dlqId));
-  const tooMany = selected.length > MAX_SELECTED;
+  const isTooMany = selected.length > MAX_SELECTED;
   const plan = selected.length > 0 ? planOfEntries(selected.map(idOf)) : planOfFilters(filters.values);
-  const [single] = fingerprints?.length === 1 ? fingerprints : [];
+  const [onlyFingerprint] = fingerprints?.length === 1 ? fingerprints : [];
   return (
     <>
-      {single === undefined ? null : <GroupCard fingerprint={single} />}
+      {onlyFingerprint === undefined ? null : <GroupCard fingerprint={onlyFingerprint} />}
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
       <ListHistogram listName="dead-letters" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
       <ListTable
@@ -169,7 +169,7 @@ export function EntriesView() {
             ) : (
               <>
                 <strong>{quantity(selected.length, 'dead letter')}</strong> selected
-                {tooMany ? `; select at most ${MAX_SELECTED} or use a filter` : ''}
+                {isTooMany ? `; select at most ${MAX_SELECTED} or use a filter` : ''}
               </>
             )}
           </span>
@@ -182,7 +182,7 @@ export function EntriesView() {
             >
               Clear selection
             </ActionButton>
-            {permissions.canWrite && !tooMany ? (
+            {permissions.canWrite && !isTooMany ? (
               <Link to="/q/$instanceId/repairs/new" params={{ instanceId }} search={plan} className="button button-primary">
                 <Icon name="repairs" />
                 {selected.length === 0 ? 'Plan repair of all' : 'Plan repair'}

@@ -43,18 +43,18 @@ const read = ({ cursor, groups }: DeadLetterGroupPage): CursorPage<DeadLetterGro
   cursor: cursor === '' ? null : cursor,
 });
 const idOf = ({ fingerprint }: DeadLetterGroup): string => fingerprint;
-/** Longer messages are cut in the accessible name of a row. */
-const NAME_LENGTH = 200;
+/** Maximum length of a message in the accessible name of a row. */
+const MAX_NAME_LENGTH = 200;
 const nameOf = ({ latest, message, count }: DeadLetterGroup): string =>
-  `${quantity(count, 'dead letter')}: ${(latest?.message ?? message).slice(0, NAME_LENGTH)}`;
+  `${quantity(count, 'dead letter')}: ${(latest?.message ?? message).slice(0, MAX_NAME_LENGTH)}`;
 
-/** A location in the code: where there is little room, its directory is clipped. */
+/** A location in the code. If there is little space, its directory is clipped. */
 function SourceLocation({ text }: { readonly text: string }) {
-  const name = text.lastIndexOf('/') + 1;
+  const nameStart = text.lastIndexOf('/') + 1;
   return (
     <span className="ends mono" title={text}>
-      <span className="ends-first clip">{text.slice(0, name)}</span>
-      <span className="ends-last clip">{text.slice(name)}</span>
+      <span className="ends-first clip">{text.slice(0, nameStart)}</span>
+      <span className="ends-last clip">{text.slice(nameStart)}</span>
     </span>
   );
 }
@@ -143,7 +143,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
 ];
 
 const NO_IDS: ReadonlySet<string> = new Set();
-const MARKS = [
+const MARK_ACTIONS = [
   { kind: 'acknowledge', text: 'Acknowledge' },
   { kind: 'resolve', text: 'Resolve' },
 ] as const satisfies readonly { readonly kind: Mark; readonly text: string }[];
@@ -155,7 +155,7 @@ export function GroupsView() {
   const filters = useFilters(GROUP_FILTERS);
   const { state, workflowUrl, fromDate, toDate } = filters.values;
   const [ids, setIds] = useState(NO_IDS);
-  const [busy, setBusy] = useState<Mark | null>(null);
+  const [busyMark, setBusyMark] = useState<Mark | null>(null);
   const query = { workflowUrl: listWithWholeOf(workflowUrl), fromDate, toDate };
   const list = useCursorList<DeadLetterGroupPage, DeadLetterGroup>({
     topic: 'dlq',
@@ -167,22 +167,22 @@ export function GroupsView() {
   });
   // Rows that have left the list or are hidden by a filter are no longer selected.
   const selected = list.rows.filter((group) => ids.has(group.fingerprint) && !list.removedIds.has(group.fingerprint));
-  const covered = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.removedIds.has(fingerprint));
-  const entries = covered.reduce((sum, { count }) => sum + count, 0);
+  const coveredGroups = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.removedIds.has(fingerprint));
+  const entryCount = coveredGroups.reduce((sum, { count }) => sum + count, 0);
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const hrefOf = ({ fingerprint }: DeadLetterGroup) =>
     path`/q/${instanceId}/dead-letters` + stringifySearch({ ...omitParameters(search, 'state'), view: 'entries', fingerprint });
-  const markSelected = async (kind: Mark) => {
-    setBusy(kind);
+  const markSelectedGroups = async (kind: Mark) => {
+    setBusyMark(kind);
     const outcome = await mark(
       kind,
       selected.map(({ fingerprint }) => fingerprint),
     );
-    setBusy(null);
+    setBusyMark(null);
     if (outcome.ok) setIds(NO_IDS);
   };
   // Entries have no filter by state. If one is set here, the repair must list the groups explicitly.
-  const named = selected.length > 0 || state !== undefined ? covered.map(({ fingerprint }) => fingerprint) : [];
+  const fingerprints = selected.length > 0 || state !== undefined ? coveredGroups.map(({ fingerprint }) => fingerprint) : [];
   return (
     <>
       <FilterBar filters={filters} fields={FIELDS} />
@@ -233,13 +233,13 @@ export function GroupsView() {
           <span role="status">
             {selected.length === 0 ? (
               <>
-                No groups selected: a repair applies to all <strong>{quantity(entries, 'dead letter')}</strong>
+                No groups selected: a repair applies to all <strong>{quantity(entryCount, 'dead letter')}</strong>
                 {list.hasMore && state === undefined ? ' and to the groups not loaded yet' : ''}
               </>
             ) : (
               <>
                 <strong>{quantity(selected.length, 'group')}</strong> selected,{' '}
-                <strong>{quantity(entries, 'dead letter')}</strong>
+                <strong>{quantity(entryCount, 'dead letter')}</strong>
               </>
             )}
           </span>
@@ -252,21 +252,21 @@ export function GroupsView() {
             >
               Clear selection
             </ActionButton>
-            {MARKS.map(({ kind, text }) => (
+            {MARK_ACTIONS.map(({ kind, text }) => (
               <ActionButton
                 key={kind}
                 disabledReason={permissions.readOnlyReason ?? (selected.length === 0 ? 'Select groups first' : undefined)}
-                busy={busy !== null}
-                onClick={() => markSelected(kind)}
+                busy={busyMark !== null}
+                onClick={() => markSelectedGroups(kind)}
               >
-                {busy === kind ? 'Working…' : text}
+                {busyMark === kind ? 'Working…' : text}
               </ActionButton>
             ))}
             {permissions.canWrite ? (
               <Link
                 to="/q/$instanceId/repairs/new"
                 params={{ instanceId }}
-                search={planOfGroups(named, filters.values)}
+                search={planOfGroups(fingerprints, filters.values)}
                 className="button button-primary"
               >
                 <Icon name="repairs" />

@@ -14,7 +14,7 @@ import { FailureNotice, Skeleton } from '../../components/states.js';
 export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
   const { readOnlyReason } = usePermissions();
   const change = useChange();
-  const [confirming, setConfirming] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const { token, read_only_token: readOnlyToken } = instance;
   const readWrite =
     token === undefined ? <span className="muted">Hidden for your role</span> : <Secret value={token} valueName="token" />;
@@ -28,7 +28,7 @@ export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
     <Card
       title="Tokens"
       actions={
-        <ActionButton small disabledReason={readOnlyReason} onClick={() => setConfirming(true)}>
+        <ActionButton small disabledReason={readOnlyReason} onClick={() => setIsConfirming(true)}>
           Rotate
         </ActionButton>
       }
@@ -41,8 +41,8 @@ export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
       />
       <ConfirmDialog
         title="Rotate tokens?"
-        open={confirming}
-        onClose={() => setConfirming(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         confirmText="Rotate tokens"
         danger
         onConfirm={() =>
@@ -72,7 +72,7 @@ interface SigningKeys {
 export function Keys() {
   const { canWrite, readOnlyReason } = usePermissions();
   const change = useChange();
-  const [confirming, setConfirming] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const { data, error, isPending, refetch } = useApi<SigningKeys>({
     topic: 'settings',
     name: 'signing-keys',
@@ -83,7 +83,7 @@ export function Keys() {
     <Card
       title="Signing keys"
       actions={
-        <ActionButton small disabledReason={readOnlyReason} onClick={() => setConfirming(true)}>
+        <ActionButton small disabledReason={readOnlyReason} onClick={() => setIsConfirming(true)}>
           Rotate
         </ActionButton>
       }
@@ -106,8 +106,8 @@ export function Keys() {
       )}
       <ConfirmDialog
         title="Rotate signing keys?"
-        open={confirming}
-        onClose={() => setConfirming(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         confirmText="Rotate keys"
         danger
         onConfirm={() =>

@@ -17,7 +17,7 @@ export const dollarText = (dollars: number): string =>
 
 export function DayChart({ days }: { readonly days: readonly Day[] }) {
   const top = roundUp(Math.max(...days.map(({ messages }) => messages), 0));
-  const step = WIDTH / Math.max(1, days.length);
+  const dayWidth = WIDTH / Math.max(1, days.length);
   const sum = days.reduce((total, { messages }) => total + messages, 0);
   const first = days[0]?.day ?? '';
   const last = days.at(-1)?.day ?? '';
@@ -40,9 +40,9 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
             <rect
               key={day}
               className="day-bar"
-              x={index * step + step * 0.12}
+              x={index * dayWidth + dayWidth * 0.12}
               y={HEIGHT - height}
-              width={step * 0.76}
+              width={dayWidth * 0.76}
               height={height}
             >
               <title>{`${day}: ${countText(messages)} messages, ${dollarText(dollars)}`}</title>

@@ -144,7 +144,7 @@ interface Share {
 }
 
 function Shares({ rows, total }: { readonly rows: readonly Share[]; readonly total: number }) {
-  const named = rows.reduce((sum, { count }) => sum + count, 0);
+  const listedCount = rows.reduce((sum, { count }) => sum + count, 0);
   return (
     <ul className="shares">
       {rows.map(({ id, name, count }) => (
@@ -156,7 +156,7 @@ function Shares({ rows, total }: { readonly rows: readonly Share[]; readonly tot
           <span className="share-bar" aria-hidden="true" style={{ width: `${Math.max(1, (count / total) * 100)}%` }} />
         </li>
       ))}
-      {named < total ? <li className="muted">and {countText(total - named)} others</li> : null}
+      {listedCount < total ? <li className="muted">and {countText(total - listedCount)} others</li> : null}
     </ul>
   );
 }

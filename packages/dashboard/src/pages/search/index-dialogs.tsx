@@ -55,7 +55,7 @@ export const MoveIndex = ({ index, onClose }: IndexDialogProps) => (
 
 /** Deletes an index. Because this cannot be undone, the user must type its name. */
 export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & { readonly onDeleted: () => void }) {
-  const [typed, setTyped] = useState('');
+  const [typedName, setTypedName] = useState('');
   const change = useChange();
   return (
     <ConfirmDialog
@@ -64,7 +64,7 @@ export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & {
       onClose={onClose}
       confirmText="Delete index"
       danger
-      disabled={typed.trim() !== index.name}
+      disabled={typedName.trim() !== index.name}
       onConfirm={async () => {
         const outcome = await change({
           method: 'DELETE',
@@ -78,7 +78,7 @@ export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & {
       }}
     >
       <p>Deletes the index with all its namespaces and documents. Its tokens stop working immediately. This cannot be undone.</p>
-      <TextField label={`Type ${index.name} to confirm`} autoComplete="off" value={typed} onChange={setTyped} />
+      <TextField label={`Type ${index.name} to confirm`} autoComplete="off" value={typedName} onChange={setTypedName} />
     </ConfirmDialog>
   );
 }
