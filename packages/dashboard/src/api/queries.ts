@@ -6,7 +6,7 @@ import { type Query, type RequestOptions, request } from './client.js';
 import { useInstanceId } from './instances.js';
 import type { LiveQuery, Topic } from './live-changes.js';
 import { type ApiFailure, type Outcome, valueIn } from './outcome.js';
-import { noteOwnChange } from './own-changes.js';
+import { recordOwnChange } from './own-changes.js';
 
 export interface ApiSource {
   /** Topic of the live hints that refresh this query; `account` for the management API, which sends no hints. */
@@ -70,7 +70,7 @@ export function useChange(): <Body>(change: Change) => Promise<Outcome<Body>> {
       ...options
     }: Change): Promise<Outcome<Body>> => {
       const outcome = await request<Body>(url, { ...options, ...(isManagementCall ? {} : { instanceId }) });
-      noteOwnChange(instanceId, topics);
+      recordOwnChange(instanceId, topics);
       for (const topic of topics) void client.invalidateQueries({ queryKey: [instanceId, topic] });
       if (topics.includes('account')) void client.invalidateQueries({ queryKey: ['instances'] });
       if (outcome.ok && successText !== undefined) toastDone(successText);

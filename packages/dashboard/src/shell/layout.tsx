@@ -77,16 +77,16 @@ function UnreachableNotice() {
 
 function LiveState() {
   const state = useLiveState();
-  const unreachable = useUnreachableSince() !== null;
+  const isUnreachable = useUnreachableSince() !== null;
   return (
     <p className="live-state" data-state={state}>
       <span className="live-dot" aria-hidden="true" />
-      {unreachable ? 'No connection' : LIVE_TEXTS[state]}
+      {isUnreachable ? 'No connection' : LIVE_TEXTS[state]}
     </p>
   );
 }
 
-function SideContents() {
+function SidebarContent() {
   return (
     <>
       <HomeLink />
@@ -106,7 +106,7 @@ export function Layout() {
   useBacklogInTab();
   const pathname = useRouterState({ select: ({ location }) => location.pathname });
   const { data: instances, isFetching } = useQuery(instancesQuery);
-  const unknown = instances !== undefined && !isFetching && !instances.some(({ id }) => id === instanceId);
+  const isUnknown = instances !== undefined && !isFetching && !instances.some(({ id }) => id === instanceId);
   const [open, setOpen] = useState(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the drawer closes when another page is shown
   useEffect(() => setOpen(false), [pathname]);
@@ -116,7 +116,7 @@ export function Layout() {
         Skip to content
       </a>
       <aside className="shell-side" aria-label="Everstep">
-        <SideContents />
+        <SidebarContent />
       </aside>
       <div className="shell-main">
         <header className="shell-bar">
@@ -131,7 +131,7 @@ export function Layout() {
             <Icon name="menu" />
           </button>
           <Drawer open={open} onClose={() => setOpen(false)}>
-            <SideContents />
+            <SidebarContent />
           </Drawer>
           <HomeLink />
         </header>
@@ -139,7 +139,7 @@ export function Layout() {
         <Shortcuts />
         <TimeTooltip />
         <main id="page" className="shell-page" tabIndex={-1}>
-          {unknown ? <UnknownInstance /> : <Outlet />}
+          {isUnknown ? <UnknownInstance /> : <Outlet />}
         </main>
       </div>
     </div>

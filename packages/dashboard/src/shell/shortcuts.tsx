@@ -34,9 +34,9 @@ export function Shortcuts() {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.altKey) return;
-      const modified = event.ctrlKey || event.metaKey;
-      if (modified && event.key.toLowerCase() === 'k') setOpen('palette');
-      else if (modified || isTyping(event.target) || document.querySelector('[role="dialog"], [role="menu"]') !== null) return;
+      const hasModifier = event.ctrlKey || event.metaKey;
+      if (hasModifier && event.key.toLowerCase() === 'k') setOpen('palette');
+      else if (hasModifier || isTyping(event.target) || document.querySelector('[role="dialog"], [role="menu"]') !== null) return;
       else if (event.key === '?') setOpen('help');
       else if (event.key === '/') {
         if (!focusSearch()) setOpen('palette');
