@@ -1,7 +1,7 @@
 /** Labeled fields of forms. All other attributes are passed to the HTML control. */
 import { type ComponentProps, type ReactNode, useId } from 'react';
 
-interface OwnProps {
+interface FieldProps {
   readonly label: string;
   readonly value: string | number;
   readonly onChange: (value: string) => void;
@@ -11,12 +11,12 @@ interface OwnProps {
   readonly hint?: ReactNode;
   /** Why the value is not valid; null or absent if it is. */
   readonly problem?: string | null | undefined;
-  /** Shown last, such as who set the value. */
+  /** Content after the field, such as who set the value. */
   readonly after?: ReactNode;
 }
 
-type Props<Tag extends 'input' | 'textarea' | 'select'> = OwnProps &
-  Omit<ComponentProps<Tag>, keyof OwnProps | 'id' | 'className'>;
+type Props<Tag extends 'input' | 'textarea' | 'select'> = FieldProps &
+  Omit<ComponentProps<Tag>, keyof FieldProps | 'id' | 'className'>;
 
 interface ControlProps {
   readonly id: string;
@@ -32,7 +32,7 @@ function Field({
   problem,
   after,
   render,
-}: Omit<OwnProps, 'value' | 'onChange'> & { render: (controlProps: ControlProps) => ReactNode }) {
+}: Omit<FieldProps, 'value' | 'onChange'> & { render: (controlProps: ControlProps) => ReactNode }) {
   const id = useId();
   const noteId = useId();
   const isInvalid = problem !== undefined && problem !== null;

@@ -1,4 +1,4 @@
-/** A secret that is hidden until the user shows it. It can be copied either way. */
+/** A secret that is hidden until the user shows it. It can be copied while it is hidden. */
 import { useState } from 'react';
 import { CopyId } from './copy-id.js';
 
@@ -9,20 +9,20 @@ export interface SecretProps {
 }
 
 export function Secret({ value, valueName }: SecretProps) {
-  const [shown, setShown] = useState(false);
+  const [isShown, setIsShown] = useState(false);
   return (
     <span className="line secret">
       <CopyId value={value} valueName={valueName}>
-        {shown ? value : '•'.repeat(24)}
+        {isShown ? value : '•'.repeat(24)}
       </CopyId>
       <button
         type="button"
         className="button button-quiet button-small"
-        aria-pressed={shown}
+        aria-pressed={isShown}
         aria-label={`Show ${valueName}`}
-        onClick={() => setShown(!shown)}
+        onClick={() => setIsShown(!isShown)}
       >
-        {shown ? 'Hide' : 'Show'}
+        {isShown ? 'Hide' : 'Show'}
       </button>
     </span>
   );

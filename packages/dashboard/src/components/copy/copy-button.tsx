@@ -16,18 +16,18 @@ export interface CopyButtonProps {
 const SHOWN_MS = 1_500;
 
 export function CopyButton({ value, valueName, text }: CopyButtonProps) {
-  const [copied, setCopied] = useState(false);
+  const [isCopied, setIsCopied] = useState(false);
   const timer = useRef<number | undefined>(undefined);
   const inTable = use(InTable);
   useEffect(() => () => window.clearTimeout(timer.current), []);
   const copy = async (event: MouseEvent<HTMLButtonElement>) => {
     event.stopPropagation();
-    const done = await copyText(value, event.currentTarget);
-    if (!done) return toastNote(`Couldn't copy ${valueName}. Select the text and copy it with the keyboard.`);
+    const hasCopied = await copyText(value, event.currentTarget);
+    if (!hasCopied) return toastNote(`Couldn't copy ${valueName}. Select the text and copy it with the keyboard.`);
     announce(`Copied ${valueName}`);
-    setCopied(true);
+    setIsCopied(true);
     window.clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => setCopied(false), SHOWN_MS);
+    timer.current = window.setTimeout(() => setIsCopied(false), SHOWN_MS);
   };
   return (
     <button
@@ -37,7 +37,7 @@ export function CopyButton({ value, valueName, text }: CopyButtonProps) {
       onClick={copy}
       tabIndex={inTable ? -1 : 0}
     >
-      <Icon name={copied ? 'check' : 'copy'} />
+      <Icon name={isCopied ? 'check' : 'copy'} />
       {text}
     </button>
   );

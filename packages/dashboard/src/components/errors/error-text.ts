@@ -1,4 +1,4 @@
-/** Divides the error of a failed run into what failed and the message. */
+/** Divides the error of a failed run into the part that failed and the message. */
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import type { ShownError } from './shown-error.js';
 
@@ -12,8 +12,8 @@ export interface SplitError {
 const FAILED = /^(?:step "(.+?)" \(\d+\)|([^:"]+?)) failed (?:and is not retried|after \d+ attempts?): (.+)$/s;
 
 export function splitError(error: string): SplitError {
-  const [, step, other, message] = FAILED.exec(error) ?? [];
-  return message === undefined ? { failedPart: null, message: error } : { failedPart: step ?? other ?? null, message };
+  const [, step, otherPart, message] = FAILED.exec(error) ?? [];
+  return message === undefined ? { failedPart: null, message: error } : { failedPart: step ?? otherPart ?? null, message };
 }
 
 export interface RunFailure extends ShownError {
@@ -21,14 +21,17 @@ export interface RunFailure extends ShownError {
   readonly heading: string | null;
 }
 
-/** @param last the attempt after which the run failed; undefined if it is unknown */
-export function failureOf(error: string, last: ShownError | undefined): RunFailure {
+/**
+ * Returns the error of a failed run.
+ * @param lastAttempt the attempt after which the run failed; undefined if it is unknown
+ */
+export function failureOf(error: string, lastAttempt: ShownError | undefined): RunFailure {
   const { message } = splitError(error);
   const heading = error.slice(0, error.length - message.length).replace(/: $/, '');
   return {
     heading: heading === '' ? null : heading.charAt(0).toUpperCase() + heading.slice(1),
-    message: last?.message ?? message,
-    thrown: last?.thrown,
+    message: lastAttempt?.message ?? message,
+    thrown: lastAttempt?.thrown,
   };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ThrownError } from '../../../../everstep/src/contract/fields/thrown-error.js';
-import { hideShownStacks, partsOfStack, sourceText, startOfLong, textOfError } from './shown-error.js';
+import { foldedStart, hideShownStacks, partsOfStack, sourceText, textOfError } from './shown-error.js';
 
 const OWN = { text: 'at charge (/srv/src/charge.js:7:13)', own: true };
 const PACKAGE = { text: 'at query (/srv/node_modules/pg/client.js:1:2)', own: false };
@@ -14,18 +14,18 @@ const THROWN: ThrownError = {
 
 describe('a shown error', () => {
   test('is folded when its message is long or has many lines', () => {
-    assert.equal(startOfLong('two\nlines'), null);
-    assert.equal(startOfLong(Array(8).fill('x').join('\n')), null);
-    assert.equal(startOfLong(Array(9).fill('x').join('\n')), Array(8).fill('x').join('\n'));
-    assert.equal(startOfLong('x'.repeat(600)), null);
-    assert.equal(startOfLong('x'.repeat(5_000))?.length, 600);
+    assert.equal(foldedStart('two\nlines'), null);
+    assert.equal(foldedStart(Array(8).fill('x').join('\n')), null);
+    assert.equal(foldedStart(Array(9).fill('x').join('\n')), Array(8).fill('x').join('\n'));
+    assert.equal(foldedStart('x'.repeat(600)), null);
+    assert.equal(foldedStart('x'.repeat(5_000))?.length, 600);
   });
 
   test('separates frames of user code from those of packages and Node.js', () => {
     assert.deepEqual(partsOfStack([PACKAGE, OWN, OWN, NODE, PACKAGE]), [
-      { own: false, frames: [PACKAGE.text] },
-      { own: true, frames: [OWN.text, OWN.text] },
-      { own: false, frames: [NODE.text, PACKAGE.text] },
+      { isOwn: false, frames: [PACKAGE.text] },
+      { isOwn: true, frames: [OWN.text, OWN.text] },
+      { isOwn: false, frames: [NODE.text, PACKAGE.text] },
     ]);
     assert.deepEqual(partsOfStack([]), []);
   });

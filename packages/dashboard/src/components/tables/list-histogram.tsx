@@ -37,8 +37,8 @@ export interface ListHistogramProps<Name extends string> {
   /** Filters of the list, as the API has them. */
   readonly query: Query;
   readonly filters: FilterState<Name>;
-  /** URL parameters of the range, and others that set it. */
-  readonly range: { readonly from: Name; readonly to: Name; readonly others?: readonly Name[] };
+  /** URL parameters of the range, and alternative parameters for its start. */
+  readonly range: { readonly from: Name; readonly to: Name; readonly alternatives?: readonly Name[] };
   readonly fields: readonly CountedField<Name>[];
 }
 
@@ -52,7 +52,7 @@ const MAX_VALUE_LENGTH = 60;
 const HIDDEN_KEY = 'everstep.histograms-hidden';
 
 const parameterOf = (value: string, isList: boolean): string => (isList && value.includes(',') ? JSON.stringify([value]) : value);
-const shortened = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text);
+const shorten = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text);
 
 /** Explains which entries are not counted, or are counted although they are not in the list. */
 function Coverage({ summary: { source, coveredFrom }, rowsName }: { readonly summary: ListSummary; readonly rowsName: string }) {
@@ -106,7 +106,7 @@ function TopValues<Name extends string>({ listName, query, filters, fields }: Li
                 title={`${text}: ${quantity(count, singularOf(rowsName))}`}
                 onClick={() => filters.set(field.parameter, parameterOf(value, field.isList === true))}
               >
-                {text.includes('://') ? <UrlText url={text} /> : <span className="clip">{shortened(text)}</span>}{' '}
+                {text.includes('://') ? <UrlText url={text} /> : <span className="clip">{shorten(text)}</span>}{' '}
                 <span className="muted">{countText(count)}</span>
               </button>
             );
@@ -135,43 +135,43 @@ export function ListHistogram<Name extends string>(props: ListHistogramProps<Nam
 function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
   const { listName, query, filters, range } = props;
   const { rowsName, label } = LISTS[listName];
-  const [open, setOpen] = useState(false);
-  const [hidden, setHidden] = useState(() => storedText(HIDDEN_KEY) === 'yes');
+  const [showsTopValues, setShowsTopValues] = useState(false);
+  const [isHidden, setIsHidden] = useState(() => storedText(HIDDEN_KEY) === 'yes');
   const { data, error } = useApi<ListSummary>({
     topic: 'settings',
     name: 'histogram',
     url: path`/v2/insights/${listName}`,
     query,
-    enabled: !hidden,
+    enabled: !isHidden,
     refreshMs: REFRESH_MS,
     staleMs: REFRESH_MS,
     keepPrevious: true,
   });
-  const { from, to, others = [] } = range;
+  const { from, to, alternatives = [] } = range;
   const setRange = (fromText: string, toText: string) =>
-    filters.setAll([...others.map((name) => [name, ''] as const), [from, fromText], [to, toText]]);
-  const isLimited = [from, to, ...others].some((name) => filters.values[name] !== undefined);
+    filters.setAll([...alternatives.map((name) => [name, ''] as const), [from, fromText], [to, toText]]);
+  const isLimited = [from, to, ...alternatives].some((name) => filters.values[name] !== undefined);
   const sum = data?.counts.reduce((total, count) => total + count, 0) ?? 0;
   return (
     <>
-      <section className="list-histogram" aria-label={label} data-hidden={hidden ? '' : undefined}>
+      <section className="list-histogram" aria-label={label} data-hidden={isHidden ? '' : undefined}>
         <div className="histogram-head">
           <button
             type="button"
             className="copy-button"
             aria-label="Histogram"
-            title={hidden ? 'Show the histogram' : 'Hide the histogram'}
-            aria-expanded={!hidden}
+            title={isHidden ? 'Show the histogram' : 'Hide the histogram'}
+            aria-expanded={!isHidden}
             onClick={() => {
-              storeText(HIDDEN_KEY, hidden ? '' : 'yes');
-              setHidden(!hidden);
+              storeText(HIDDEN_KEY, isHidden ? '' : 'yes');
+              setIsHidden(!isHidden);
             }}
           >
-            <Icon name={hidden ? 'right' : 'down'} />
+            <Icon name={isHidden ? 'right' : 'down'} />
           </button>
           <span role="status">
-            {hidden ? 'Histogram' : data === undefined ? (error?.text ?? '') : `${quantity(sum, singularOf(rowsName))}. `}
-            {hidden || data === undefined ? null : <Coverage summary={data} rowsName={rowsName} />}
+            {isHidden ? 'Histogram' : data === undefined ? (error?.text ?? '') : `${quantity(sum, singularOf(rowsName))}. `}
+            {isHidden || data === undefined ? null : <Coverage summary={data} rowsName={rowsName} />}
           </span>
           <span className="line">
             {isLimited ? (
@@ -182,17 +182,17 @@ function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
             <button
               type="button"
               className="button button-quiet button-small"
-              aria-expanded={open}
-              onClick={() => setOpen(!open)}
+              aria-expanded={showsTopValues}
+              onClick={() => setShowsTopValues(!showsTopValues)}
             >
               Top values
             </button>
           </span>
         </div>
-        {hidden || data === undefined ? null : (
+        {isHidden || data === undefined ? null : (
           <TimeHistogram
             label={label}
-            one={singularOf(rowsName)}
+            entryName={singularOf(rowsName)}
             from={data.from}
             intervalMs={data.intervalMs}
             counts={data.counts}
@@ -201,7 +201,7 @@ function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
           />
         )}
       </section>
-      {open ? <TopValues {...props} /> : null}
+      {showsTopValues ? <TopValues {...props} /> : null}
     </>
   );
 }

@@ -44,7 +44,11 @@ function SearchProgress<Row>({ list, rowsName }: { readonly list: CursorList<Row
 }
 
 /** Note about removed rows, which stay in place until the user hides them. */
-function RemovedRows({ list: { removedIds, showNew } }: { readonly list: Pick<WholeList<unknown>, 'removedIds' | 'showNew'> }) {
+function RemovedRowsNote({
+  list: { removedIds, showNew },
+}: {
+  readonly list: Pick<WholeList<unknown>, 'removedIds' | 'showNew'>;
+}) {
   if (removedIds.size === 0) return null;
   return (
     <span className="line">
@@ -61,13 +65,13 @@ export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' |
   /** Plural name of the rows, such as `queues`. */
   readonly rowsName: string;
   /** Shown after the number of rows. */
-  readonly shownAside?: ReactNode;
+  readonly countNote?: ReactNode;
   /** Shown at the end of the table footer. */
   readonly footEnd?: ReactNode;
 }
 
 /** Table of a list that arrives in one response. */
-export function WholeTable<Row>({ list, rowsName, shownAside, footEnd, ...table }: WholeTableProps<Row>) {
+export function WholeTable<Row>({ list, rowsName, countNote, footEnd, ...table }: WholeTableProps<Row>) {
   return (
     <>
       <NewBar count={list.newCount} hasMore={list.hasMoreNew} rowsName={rowsName} onShow={list.showNew} />
@@ -79,9 +83,9 @@ export function WholeTable<Row>({ list, rowsName, shownAside, footEnd, ...table 
           <>
             <span>
               {quantity(list.rows.length, singularOf(rowsName), rowsName)} shown
-              {shownAside}
+              {countNote}
             </span>
-            <RemovedRows list={list} />
+            <RemovedRowsNote list={list} />
             {footEnd}
           </>
         }
@@ -110,7 +114,7 @@ export function ListTable<Row>({ list, rowsName, empty, ...table }: ListTablePro
       rowsName={rowsName}
       isWhole={!list.hasMore}
       {...(list.moreFailure === null ? { onEnd: list.loadMore } : {})}
-      shownAside={
+      countNote={
         list.searchedBackTo === null || !list.hasMore ? null : (
           <>
             ; searched to <TimeText unixMs={list.searchedBackTo} />

@@ -17,14 +17,14 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
   const id = useId();
   const navigate = useNavigate();
   const location = useRouterState({ select: (state) => state.location });
-  const all = useSavedViews();
-  const [naming, setNaming] = useState(false);
+  const allViews = useSavedViews();
+  const [isNaming, setIsNaming] = useState(false);
   const [name, setName] = useState('');
   const [, , , page = ''] = location.pathname.split('/');
-  const views = all.filter((view) => view.page === page);
+  const views = allViews.filter((view) => view.page === page);
   if (!isFiltered && views.length === 0) return null;
   const current = stringifySearch(location.search);
-  const open = views.find(({ search }) => search === current);
+  const openView = views.find(({ search }) => search === current);
   return (
     <>
       <MenuButton
@@ -39,25 +39,25 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
           },
           {
             entries: [
-              ...(isFiltered && open === undefined ? [{ text: 'Save this view', onSelect: () => setNaming(true) }] : []),
-              ...(open === undefined
+              ...(isFiltered && openView === undefined ? [{ text: 'Save this view', onSelect: () => setIsNaming(true) }] : []),
+              ...(openView === undefined
                 ? []
-                : [{ text: `Delete view ${open.name}`, onSelect: () => saveViews(removeView(all, open)) }]),
+                : [{ text: `Delete view ${openView.name}`, onSelect: () => saveViews(removeView(allViews, openView)) }]),
             ],
           },
         ]}
       >
-        {open?.name ?? 'Views'}
+        {openView?.name ?? 'Views'}
         <Icon name="down" />
       </MenuButton>
       <ConfirmDialog
         title="Save this view"
-        open={naming}
-        onClose={() => setNaming(false)}
+        open={isNaming}
+        onClose={() => setIsNaming(false)}
         confirmText="Save view"
         disabled={name.trim() === ''}
         onConfirm={async () => {
-          saveViews(addView(all, { page, name, search: current }));
+          saveViews(addView(allViews, { page, name, search: current }));
           toastDone(`Saved view ${name.trim()}`);
           setName('');
           return { ok: true, value: null };

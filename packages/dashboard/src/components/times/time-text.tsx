@@ -6,7 +6,7 @@ import { exactTime, relativeText, shortTime } from './formats.js';
 
 export interface TimeTextProps {
   readonly unixMs: number;
-  /** `relative`: 5 min ago; `short`: without the date if it is today; `exact`: with the date. */
+  /** Format: `relative` (5 min ago), `short` (without the date if it is today) or `exact` (with the date). */
   readonly style?: 'relative' | 'short' | 'exact';
   /** Label of the time, for table rows that contain several times. */
   readonly label?: string;

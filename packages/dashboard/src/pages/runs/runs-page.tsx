@@ -91,7 +91,7 @@ const FIELDS: readonly FilterField<string>[] = [
 ];
 const MORE_FIELDS = MORE_FILTER_NAMES.map((name) => fieldOf(parameterOf(name), MORE_FILTERS[name]));
 
-const RANGE = { from: parameterOf('fromDate'), to: parameterOf('toDate'), others: ['since'] };
+const RANGE = { from: parameterOf('fromDate'), to: parameterOf('toDate'), alternatives: ['since'] };
 const COUNTED_FIELDS: readonly CountedField<string>[] = [
   ...(['workflowUrl', 'label', 'flowControlKey', 'callerIp'] as const).map((field) => ({
     field,
