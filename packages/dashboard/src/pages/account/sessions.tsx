@@ -13,10 +13,10 @@ import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 
-const CURRENT = 'This is your current session; log out to end it';
+const CURRENT_SESSION_REASON = 'This is your current session; log out to end it';
 
 export function Sessions() {
-  const [confirming, setConfirming] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly OwnSession[]>({
     topic: 'account',
@@ -29,9 +29,9 @@ export function Sessions() {
   const endOthers = async (): Promise<Outcome<unknown>> => {
     let outcome: Outcome<unknown> = { ok: true, value: null };
     for (const session of otherSessions) {
-      const ended = await endSession(session);
+      const endOutcome = await endSession(session);
       // 404: the session has already ended.
-      if (!ended.ok && ended.failure.status !== 404) outcome = ended;
+      if (!endOutcome.ok && endOutcome.failure.status !== 404) outcome = endOutcome;
     }
     return outcome;
   };
@@ -44,7 +44,7 @@ export function Sessions() {
         current ? <StatusBadge tone="good">This browser</StatusBadge> : <StatusBadge tone="quiet">Other</StatusBadge>,
     },
     {
-      id: 'way',
+      id: 'method',
       header: 'Method',
       width: 'minmax(0, 3fr)',
       cell: ({ api_key_id: key }) => <div className="clip">{key === undefined ? 'SSO' : `API key ${key}`}</div>,
@@ -53,7 +53,7 @@ export function Sessions() {
       id: 'since',
       header: 'Logged in',
       width: '118px',
-      stackUnder: 'way',
+      stackUnder: 'method',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
@@ -72,7 +72,7 @@ export function Sessions() {
         <ActionButton
           variant="danger"
           small
-          disabledReason={session.current ? CURRENT : undefined}
+          disabledReason={session.current ? CURRENT_SESSION_REASON : undefined}
           aria-label={`End session ${session.id}`}
           onClick={() => void endSession(session, { successText: 'Session ended', showFailure: true })}
         >
@@ -90,7 +90,7 @@ export function Sessions() {
           variant="danger"
           small
           disabledReason={otherSessions.length === 0 ? 'You have no other sessions' : undefined}
-          onClick={() => setConfirming(true)}
+          onClick={() => setIsConfirming(true)}
         >
           End all other sessions
         </ActionButton>
@@ -109,8 +109,8 @@ export function Sessions() {
       )}
       <ConfirmDialog
         title="End all other sessions?"
-        open={confirming}
-        onClose={() => setConfirming(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         confirmText={`End ${quantity(otherSessions.length, 'session')}`}
         danger
         onConfirm={endOthers}

@@ -61,18 +61,18 @@ function DestinationForm({ dialog, onSecret }: FormProps) {
   const [kind, setKind] = useState<Kind>(row?.kind ?? 'webhook');
   // The stored URL of Slack is not shown, so it must be entered again.
   const [url, setUrl] = useState(row?.kind === 'webhook' ? row.url : (row?.to?.join(', ') ?? ''));
-  const lacksMail = !useMailAvailable() && kind === 'email';
+  const isMailMissing = !useMailAvailable() && kind === 'email';
   const [rotateSecret, setRotateSecret] = useState(false);
   return (
     <NamedForm
       dialog={dialog}
-      disabled={url.trim() === '' || lacksMail}
+      disabled={url.trim() === '' || isMailMissing}
       body={{ kind, ...targetOf(kind, url), rotateSecret }}
       onSaved={({ secret }) => (secret === undefined ? undefined : onSecret(secret))}
     >
       <ChoiceField label="Kind" value={kind} choices={KINDS} onChange={(value) => (isKind(value) ? setKind(value) : undefined)} />
       <TextField label={kind === 'email' ? 'Email addresses' : 'URL'} value={url} onChange={setUrl} hint={HINTS[kind]} />
-      {lacksMail ? <p role="alert">{NO_MAIL}</p> : null}
+      {isMailMissing ? <p role="alert">{NO_MAIL}</p> : null}
       {row?.kind === 'webhook' && kind === 'webhook' ? (
         <label className="line">
           <input type="checkbox" checked={rotateSecret} onChange={(event) => setRotateSecret(event.target.checked)} />

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { LifecycleWebhookEntry } from '../../../../everstep/src/contract/alerts/alerts.js';
 import { TextField } from '../../components/fields.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { Checks, ChoiceField } from './fields.js';
+import { CheckboxGroup, ChoiceField } from './fields.js';
 import { type NamedDialog, NamedForm, STATE_COLUMN } from './named-form.js';
 import { NamedSection } from './named-section.js';
 import { useDestinations } from './use-destinations.js';
@@ -41,12 +41,12 @@ const COLUMNS: readonly Column<LifecycleWebhookEntry>[] = [
 
 function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhookEntry> }) {
   const { row } = dialog;
-  const known = useDestinations().filter(({ kind }) => kind === 'webhook');
+  const webhookDestinations = useDestinations().filter(({ kind }) => kind === 'webhook');
   const [events, setEvents] = useState<readonly string[]>(row?.events ?? EVENTS);
   const [workflowUrl, setWorkflowUrl] = useState(row?.workflowUrl ?? '');
   const [label, setLabel] = useState(row?.label ?? '');
-  const [chosen, setChosen] = useState(row?.destination ?? '');
-  const destination = chosen === '' ? (known[0]?.name ?? '') : chosen;
+  const [chosenDestination, setChosenDestination] = useState(row?.destination ?? '');
+  const destination = chosenDestination === '' ? (webhookDestinations[0]?.name ?? '') : chosenDestination;
   return (
     <NamedForm
       dialog={dialog}
@@ -58,7 +58,7 @@ function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhook
         ...(label.trim() === '' ? {} : { label: label.trim() }),
       }}
     >
-      <Checks legend="Events" names={EVENTS} checked={events} onChange={setEvents} />
+      <CheckboxGroup legend="Events" names={EVENTS} checked={events} onChange={setEvents} />
       <TextField
         label="Workflow URL (optional)"
         hint="Leave empty to match every workflow."
@@ -69,9 +69,9 @@ function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhook
       <ChoiceField
         label="Destination"
         value={destination}
-        choices={Object.fromEntries(known.map((destination) => [destination.name, destination.name]))}
-        onChange={setChosen}
-        {...(known.length === 0 ? { hint: 'Create a destination of the kind "Signed webhook" first.' } : {})}
+        choices={Object.fromEntries(webhookDestinations.map((destination) => [destination.name, destination.name]))}
+        onChange={setChosenDestination}
+        {...(webhookDestinations.length === 0 ? { hint: 'Create a destination of the kind "Signed webhook" first.' } : {})}
       />
     </NamedForm>
   );

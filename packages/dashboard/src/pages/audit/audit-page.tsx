@@ -1,4 +1,4 @@
-/** Audit log: what was changed, by whom, when and from where. Entries are append-only. */
+/** Lists the audit log: changes with their actor, time and IP address. Entries are append-only. */
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import type { AuditLogEntry, AuditLogPage } from '../../../../everstep/src/contract/audit.js';
@@ -91,14 +91,14 @@ export default function AuditPage() {
   const filters = useFilters(FILTERS);
   const { is_operator: isOperator } = useSession();
   const q = filters.values.q ?? '';
-  const all = isOperator && filters.values.accounts === 'all';
+  const showsAll = isOperator && filters.values.accounts === 'all';
   const pages = useInfiniteQuery<AuditLogPage, ApiFailure, { pages: AuditLogPage[] }, readonly string[], string>({
-    queryKey: ['account', 'auditlogs', all ? 'all' : 'own', q],
+    queryKey: ['account', 'auditlogs', showsAll ? 'all' : 'own', q],
     initialPageParam: '',
     queryFn: async ({ pageParam, signal }) =>
       valueIn(
         await request<AuditLogPage>('/v2/auditlogs', {
-          query: { count: PAGE_SIZE, cursor: pageParam, q, ...(all ? { all: 'true' } : {}) },
+          query: { count: PAGE_SIZE, cursor: pageParam, q, ...(showsAll ? { all: 'true' } : {}) },
           signal,
         }),
       ),

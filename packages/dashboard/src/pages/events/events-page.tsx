@@ -33,7 +33,7 @@ const idOf = ({ eventId, workflowRunId, workflowCreatedAt, stepName }: EventWait
 export default function EventsPage() {
   const { readOnlyReason } = usePermissions();
   const filters = useFilters(FILTERS);
-  const [notifying, setNotifying] = useState<string | null>(null);
+  const [selectedEventId, setSelectedEventId] = useState<string | null>(null);
   const send = usePageAction('send');
   const list = useCursorList({
     topic: 'runs',
@@ -106,7 +106,7 @@ export default function EventsPage() {
           small
           aria-label={`Send event ${eventId}`}
           disabledReason={readOnlyReason}
-          onClick={() => setNotifying(eventId)}
+          onClick={() => setSelectedEventId(eventId)}
         >
           Send event
         </ActionButton>
@@ -140,7 +140,7 @@ export default function EventsPage() {
         }
       />
       {send.isOpen ? <NotifyDialog eventId="" onClose={send.close} /> : null}
-      {notifying === null ? null : <NotifyDialog eventId={notifying} onClose={() => setNotifying(null)} />}
+      {selectedEventId === null ? null : <NotifyDialog eventId={selectedEventId} onClose={() => setSelectedEventId(null)} />}
     </>
   );
 }

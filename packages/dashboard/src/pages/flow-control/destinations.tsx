@@ -21,7 +21,7 @@ export function Destinations() {
   const { readOnlyReason } = usePermissions();
   const change = useChange();
   const heading = useId();
-  const [holding, setHolding] = useState(false);
+  const [isHolding, setIsHolding] = useState(false);
   const { data, dataUpdatedAt, error, isPending, refetch } = useApi<{ readonly destinations: readonly DestinationEntry[] }>({
     topic: 'settings',
     name: 'destinations',
@@ -64,7 +64,7 @@ export function Destinations() {
       ),
     },
     {
-      id: 'why',
+      id: 'reason',
       header: 'Reason',
       width: 'minmax(0, 4fr)',
       stackUnder: 'origin',
@@ -114,7 +114,7 @@ export function Destinations() {
     <section className="flow-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>Destinations</h2>
-        <ActionButton disabledReason={readOnlyReason} onClick={() => setHolding(true)}>
+        <ActionButton disabledReason={readOnlyReason} onClick={() => setIsHolding(true)}>
           Hold destination
         </ActionButton>
       </div>
@@ -131,7 +131,7 @@ export function Destinations() {
       ) : (
         <WholeTable label="Destinations" rowsName="destinations" list={list} columns={columns} idOf={idOf} />
       )}
-      {holding ? <HoldDialog onClose={() => setHolding(false)} /> : null}
+      {isHolding ? <HoldDialog onClose={() => setIsHolding(false)} /> : null}
     </section>
   );
 }

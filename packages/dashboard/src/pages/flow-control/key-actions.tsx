@@ -13,7 +13,7 @@ export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
   const { flowControlKey: key, isPaused, isPinnedParallelism, isPinnedRate, rateMax } = entry;
   const { readOnlyReason } = usePermissions();
   const change = useChange();
-  const [pinning, setPinning] = useState(false);
+  const [isPinning, setIsPinning] = useState(false);
   const changeKey = (verb: Verb, successText: string, query: Readonly<Record<string, boolean>> = {}) =>
     void change({
       method: 'POST',
@@ -43,8 +43,8 @@ export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
       {isPinnedParallelism && isPinnedRate
         ? button('Unpin rate', () => changeKey('unpin', `Unpinned the rate of ${key}`, { rate: true }))
         : null}
-      {button(isPinnedParallelism || isPinnedRate ? 'Change limits' : 'Pin limits', () => setPinning(true))}
-      {pinning ? <PinDialog entry={entry} onClose={() => setPinning(false)} /> : null}
+      {button(isPinnedParallelism || isPinnedRate ? 'Change limits' : 'Pin limits', () => setIsPinning(true))}
+      {isPinning ? <PinDialog entry={entry} onClose={() => setIsPinning(false)} /> : null}
     </>
   );
 }

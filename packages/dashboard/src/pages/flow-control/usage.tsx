@@ -4,7 +4,7 @@ import { countText, durationText } from '../../components/times/formats.js';
 import './flow-control.css';
 
 export interface UsageProps {
-  /** What is counted, such as `in flight`. */
+  /** Text after the number, such as `in flight`. */
   readonly countName: string;
   readonly used: number;
   /** The limit; undefined if there is none. */
@@ -18,11 +18,11 @@ export function Usage({ countName, used, max }: UsageProps) {
         {countText(used)} {countName}, no limit
       </span>
     );
-  const part = max === 0 ? 1 : Math.min(1, used / max);
+  const fraction = max === 0 ? 1 : Math.min(1, used / max);
   return (
     <span className="usage">
       <span className="usage-bar" aria-hidden="true">
-        <span className="usage-used" data-full={used >= max ? '' : undefined} style={{ width: `${part * 100}%` }} />
+        <span className="usage-used" data-full={used >= max ? '' : undefined} style={{ width: `${fraction * 100}%` }} />
       </span>
       <span className="usage-text">
         {countText(used)} of {countText(max)} {countName}

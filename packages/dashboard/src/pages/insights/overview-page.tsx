@@ -73,7 +73,7 @@ const COLUMNS: readonly Column<WorkflowCounts>[] = [
 
 const idOf = ({ workflowUrl }: WorkflowCounts): string => workflowUrl ?? '';
 
-const currentOf = ({ backlog, oldestDueAt, workers }: InstanceInsights['now']): readonly Figure[] => [
+const currentFigures = ({ backlog, oldestDueAt, workers }: InstanceInsights['now']): readonly Figure[] => [
   ['Backlog', backlog < MAX_BACKLOG ? countText(backlog) : `${countText(MAX_BACKLOG)}+`],
   ['Oldest pending', oldestDueAt === null ? 'None' : <TimeText key="oldest" unixMs={oldestDueAt} style="relative" />],
   ['Workers', countText(workers)],
@@ -99,7 +99,7 @@ function Workflows({ query, window }: { readonly query: InsightsQuery; readonly 
   );
 }
 
-/** Returns whether the instance has no runs, not even before the time range; undefined while that is unknown. */
+/** Returns whether the instance has no runs at all, including before the time range; undefined while this is unknown. */
 function useHasNoRuns({ data, refetch }: InsightsQuery): boolean | undefined {
   const hasCountedRuns = data !== undefined && data.workflows.length > 0;
   const { data: anyRuns, error } = useApi<RunSearchPage>({
@@ -157,7 +157,7 @@ export default function OverviewPage() {
     <>
       {title}
       <div className="insights">
-        <Figures figures={[...totalsOf(data.totals), ...currentOf(data.now)]} />
+        <Figures figures={[...totalsOf(data.totals), ...currentFigures(data.now)]} />
         <Attention items={data.attention} errors={data.now.errors} />
         <RunCharts {...data} />
         <Workflows key={data.intervalMs} query={query} window={choice.parameter} />

@@ -24,11 +24,11 @@ export interface SettingsForm {
 
 const DAY_MS = 86_400_000;
 
-const mapStates = <Value>(valueOf: (state: RetentionState) => Value): Readonly<Record<RetentionState, Value>> => ({
-  succeeded: valueOf('succeeded'),
-  failed: valueOf('failed'),
-  canceled: valueOf('canceled'),
-  deadLetter: valueOf('deadLetter'),
+const mapStates = <Value>(toValue: (state: RetentionState) => Value): Readonly<Record<RetentionState, Value>> => ({
+  succeeded: toValue('succeeded'),
+  failed: toValue('failed'),
+  canceled: toValue('canceled'),
+  deadLetter: toValue('deadLetter'),
 });
 
 export const formOf = ({ breaker, retention }: Settings): SettingsForm => ({

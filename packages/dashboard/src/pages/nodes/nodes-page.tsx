@@ -12,14 +12,14 @@ import { TimeText } from '../../components/times/time-text.js';
 /** Polling interval: leases are renewed constantly and have no live hints. */
 const REFRESH_MS = 2_000;
 
-function State({ node }: { readonly node: NodeEntry }) {
+function NodeState({ node }: { readonly node: NodeEntry }) {
   if (node.leaving) return <StatusBadge tone="warn">Shutting down</StatusBadge>;
   if (node.leaseUntil !== null && node.leaseUntil < Date.now()) return <StatusBadge tone="bad">Unresponsive</StatusBadge>;
   return <StatusBadge tone="good">Up</StatusBadge>;
 }
 
 const COLUMNS: readonly Column<NodeEntry>[] = [
-  { id: 'state', header: 'State', width: '136px', stackUnder: 'node', cell: (node) => <State node={node} /> },
+  { id: 'state', header: 'State', width: '136px', stackUnder: 'node', cell: (node) => <NodeState node={node} /> },
   {
     id: 'node',
     header: 'Node',

@@ -18,7 +18,7 @@ import type { QueueRow } from './shapes.js';
 const REFRESH_MS = 5_000;
 const idOf = ({ name }: QueueRow): string => name;
 
-/** `new`: a queue that does not exist yet. */
+/** The open dialog. The kind `new` creates a queue. */
 type OpenDialog = { readonly kind: 'new' } | { readonly kind: 'edit' | 'delete'; readonly queue: QueueRow };
 
 export function QueuesList() {
@@ -34,7 +34,7 @@ export function QueuesList() {
     refreshMs: REFRESH_MS,
   });
   const list = useWholeList({ topic: 'queues', rows: queues.data, readAt: queues.dataUpdatedAt, idOf });
-  const pause = ({ name, paused }: QueueRow) =>
+  const togglePause = ({ name, paused }: QueueRow) =>
     void change({
       method: 'POST',
       url: path`/v2/queues/${name}/${paused ? 'resume' : 'pause'}`,
@@ -90,7 +90,7 @@ export function QueuesList() {
           small
           aria-label={`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}
           disabledReason={readOnlyReason}
-          onClick={() => pause(queue)}
+          onClick={() => togglePause(queue)}
         >
           {queue.paused ? 'Resume' : 'Pause'}
         </ActionButton>
@@ -178,25 +178,25 @@ export function QueuesList() {
 const MIN_PARALLELISM = 1;
 
 function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; readonly onClose: () => void }) {
-  const ids = { paused: useId() };
+  const pausedId = useId();
   const [name, setName] = useState(queue?.name ?? '');
   const [parallelism, setParallelism] = useState(String(queue?.parallelism ?? MIN_PARALLELISM));
-  const [paused, setPaused] = useState(queue?.paused ?? false);
+  const [isPaused, setIsPaused] = useState(queue?.paused ?? false);
   const change = useChange();
   const count = Number(parallelism);
-  const valid = Number.isInteger(count) && count >= MIN_PARALLELISM;
+  const isValid = Number.isInteger(count) && count >= MIN_PARALLELISM;
   return (
     <ConfirmDialog
       title={queue === null ? 'New queue' : `Edit ${queue.name}`}
       open
       onClose={onClose}
       confirmText={queue === null ? 'Create queue' : 'Save'}
-      disabled={name.trim() === '' || !valid}
+      disabled={name.trim() === '' || !isValid}
       onConfirm={() =>
         change({
           method: 'POST',
           url: '/v2/queues',
-          body: { queueName: name.trim(), parallelism: count, paused },
+          body: { queueName: name.trim(), parallelism: count, paused: isPaused },
           topics: ['queues'],
           successText: queue === null ? `Created queue ${name.trim()}` : `Saved queue ${name}`,
         })
@@ -216,11 +216,11 @@ function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; read
         type="number"
         min={MIN_PARALLELISM}
         value={parallelism}
-        aria-invalid={!valid}
+        aria-invalid={!isValid}
         onChange={setParallelism}
       />
-      <label className="line" htmlFor={ids.paused}>
-        <input id={ids.paused} type="checkbox" checked={paused} onChange={(event) => setPaused(event.target.checked)} />
+      <label className="line" htmlFor={pausedId}>
+        <input id={pausedId} type="checkbox" checked={isPaused} onChange={(event) => setIsPaused(event.target.checked)} />
         Paused (accepts messages but sends none)
       </label>
     </ConfirmDialog>

@@ -144,7 +144,7 @@ const endpointBody = (url: string, name: string) => ({
 });
 
 function NewGroup({ onClose }: { readonly onClose: () => void }) {
-  const [group, setGroup] = useState('');
+  const [groupName, setGroupName] = useState('');
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
   const change = useChange();
@@ -154,19 +154,19 @@ function NewGroup({ onClose }: { readonly onClose: () => void }) {
       open
       onClose={onClose}
       confirmText="Create group"
-      disabled={group.trim() === '' || url.trim() === ''}
+      disabled={groupName.trim() === '' || url.trim() === ''}
       onConfirm={() =>
         change({
           method: 'POST',
-          url: path`/v2/topics/${group.trim()}/endpoints`,
+          url: path`/v2/topics/${groupName.trim()}/endpoints`,
           body: endpointBody(url, name),
           topics: ['queues'],
-          successText: `Created URL group ${group.trim()}`,
+          successText: `Created URL group ${groupName.trim()}`,
         })
       }
     >
       <p>A group starts with one endpoint. To add more, open the group.</p>
-      <TextField label="Group name" mono value={group} onChange={setGroup} />
+      <TextField label="Group name" mono value={groupName} onChange={setGroupName} />
       <TextField label="First endpoint URL" mono value={url} onChange={setUrl} />
       <TextField label="Endpoint name (optional)" value={name} onChange={setName} />
     </ConfirmDialog>
@@ -184,7 +184,7 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
   const change = useChange();
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
-  const last = group.endpoints.length === 1;
+  const isLastEndpoint = group.endpoints.length === 1;
   const remove = (endpoint: GroupEndpoint) =>
     void change({
       method: 'DELETE',
@@ -234,7 +234,7 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
                 small
                 aria-label={`Remove ${endpoint.name ?? endpoint.url}`}
                 disabledReason={
-                  readOnlyReason ?? (last ? 'A group needs at least one endpoint; delete the group instead' : undefined)
+                  readOnlyReason ?? (isLastEndpoint ? 'A group needs at least one endpoint; delete the group instead' : undefined)
                 }
                 onClick={() => remove(endpoint)}
               >

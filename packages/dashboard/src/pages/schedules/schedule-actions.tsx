@@ -19,7 +19,7 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
-  const pause = () =>
+  const togglePause = () =>
     void change({
       method: 'PATCH',
       url: path`/v2/schedules/${scheduleId}/${isPaused ? 'resume' : 'pause'}`,
@@ -35,7 +35,7 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
       <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog('edit')}>
         Edit
       </ActionButton>
-      <ActionButton disabledReason={readOnlyReason} onClick={pause}>
+      <ActionButton disabledReason={readOnlyReason} onClick={togglePause}>
         {isPaused ? 'Resume' : 'Pause'}
       </ActionButton>
       <ActionButton variant="danger" disabledReason={readOnlyReason} onClick={() => setDialog('delete')}>

@@ -21,7 +21,7 @@ import './schedules.css';
 
 const MAX_SHOWN = 5;
 
-function Fires({ schedule }: { readonly schedule: ScheduleEntry }) {
+function NextRuns({ schedule }: { readonly schedule: ScheduleEntry }) {
   const { data, error, isPending, refetch } = useApi<{ readonly fires: readonly number[] }>({
     topic: 'schedules',
     name: 'next',
@@ -97,7 +97,7 @@ export default function SchedulePage() {
             <Facts facts={facts} />
           </Card>
           <Card title={`Next runs (your time zone, ${LOCAL_ZONE})`}>
-            <Fires schedule={schedule} />
+            <NextRuns schedule={schedule} />
           </Card>
         </div>
         <ScheduleRuns schedule={schedule} />

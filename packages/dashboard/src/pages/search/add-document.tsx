@@ -44,14 +44,14 @@ export function AddDocument({ indexId, namespace, onClose }: AddDocumentProps) {
       <TextField label="Id (replaces a document with the same id)" mono value={id} onChange={setId} />
       <TextArea
         label="Searchable content (JSON object)"
-        problem={content.ok ? null : content.why}
+        problem={content.ok ? null : content.problem}
         spellCheck={false}
         value={contentText}
         onChange={setContent}
       />
       <TextArea
         label="Metadata (JSON object, optional)"
-        problem={metadata.ok ? null : metadata.why}
+        problem={metadata.ok ? null : metadata.problem}
         spellCheck={false}
         value={metadataText}
         onChange={setMetadata}

@@ -29,7 +29,7 @@ export default function SearchIndexPage() {
   const change = useChange();
   const [namespace, setNamespace] = useState('');
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
-  const [issued, setIssued] = useState<SearchIndexEntry | null>(null);
+  const [newTokens, setNewTokens] = useState<SearchIndexEntry | null>(null);
   const close = () => setDialog(null);
   const { data, error, isPending, refetch } = useApi<SearchIndexEntry>({
     topic: 'account',
@@ -126,7 +126,7 @@ export default function SearchIndexPage() {
             topics: ['account'],
             isManagementCall: true,
           });
-          if (outcome.ok) setIssued(outcome.value);
+          if (outcome.ok) setNewTokens(outcome.value);
           return outcome;
         }}
       >
@@ -135,7 +135,7 @@ export default function SearchIndexPage() {
           this cannot be undone. Update every app that uses this index. Documents do not change.
         </p>
       </ConfirmDialog>
-      {issued ? <NewTokensDialog index={issued} onClose={() => setIssued(null)} /> : null}
+      {newTokens ? <NewTokensDialog index={newTokens} onClose={() => setNewTokens(null)} /> : null}
     </>
   );
 }

@@ -72,7 +72,7 @@ const COLUMNS: readonly Column<Row>[] = [
 
 export default function SearchPage() {
   const instanceId = useInstanceId();
-  const [creating, setCreating] = useState(false);
+  const [isCreating, setIsCreating] = useState(false);
   const { data, error, isPending, refetch } = useApi<readonly SearchIndexEntry[]>({
     topic: 'account',
     name: 'search-indexes',
@@ -86,7 +86,7 @@ export default function SearchPage() {
         title="Search indexes"
         lead="Full-text search over documents, with filters on their fields. Indexes belong to an account, not to a queue instance."
         actions={
-          <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
+          <button type="button" className="button button-primary" onClick={() => setIsCreating(true)}>
             New index
           </button>
         }
@@ -108,7 +108,7 @@ export default function SearchPage() {
           hrefOf={({ id }) => path`/q/${instanceId}/search/${id}`}
         />
       )}
-      {creating ? <CreateIndex onClose={() => setCreating(false)} /> : null}
+      {isCreating ? <CreateIndex onClose={() => setIsCreating(false)} /> : null}
     </>
   );
 }
