@@ -19,8 +19,8 @@ const MAX_SHOWN_LENGTH = 40;
 /** Returns the milliseconds. Throws RangeError if a number cannot represent them exactly. */
 function checkExact(ms: number, duration: Duration): number {
   if (Number.isSafeInteger(ms)) return ms;
-  const shown = String(duration).slice(0, MAX_SHOWN_LENGTH);
-  throw new RangeError(`a duration must be at most ${Number.MAX_SAFE_INTEGER} ms, not ${shown}`);
+  const durationText = String(duration).slice(0, MAX_SHOWN_LENGTH);
+  throw new RangeError(`a duration must be at most ${Number.MAX_SAFE_INTEGER} ms, not ${durationText}`);
 }
 
 /**

@@ -62,8 +62,8 @@ export function createContext<Payload>(
 
   function wait<Data>(name: string, readEventIds: () => readonly string[], options?: WaitOptions): Promise<WaitResult<Data>> {
     const stepName = validStepName(name);
-    const planned = asNonRetryable(name, () => ({ eventIds: readEventIds(), timeoutMs: waitMs(options) }));
-    return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Wait', ...planned }), {
+    const stepFields = asNonRetryable(name, () => ({ eventIds: readEventIds(), timeoutMs: waitMs(options) }));
+    return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Wait', ...stepFields }), {
       read: (recorded) => waitResultOf<Data>(recorded, encryption),
     });
   }
@@ -100,12 +100,12 @@ export function createContext<Payload>(
     waitForAny: (name, eventIds, options) => wait(name, () => eventIdsOf(eventIds), options),
     notify(name, eventId, data, options) {
       const stepName = validStepName(name);
-      const planned = asNonRetryable(name, () => {
+      const stepFields = asNonRetryable(name, () => {
         const event = { eventId: eventIdOf(eventId), content: eventContentOf(data) };
         return options?.workflowRunId === undefined ? event : { ...event, workflowRunId: runIdOf(options.workflowRunId) };
       });
-      const content = { ...planned.content, body: sealBody(encryption, planned.content.body) };
-      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Notify', ...planned, content }), {
+      const content = { ...stepFields.content, body: sealBody(encryption, stepFields.content.body) };
+      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Notify', ...stepFields, content }), {
         read: notifyResultOf,
       });
     },
@@ -116,10 +116,10 @@ export function createContext<Payload>(
     },
     invoke<Body>(name: string, invocation: Parameters<WorkflowContext<Payload>['invoke']>[1]) {
       const stepName = validStepName(name);
-      const planned = asNonRetryable(name, () => invokeSpecOf(invocation));
-      const { body } = planned;
+      const stepFields = asNonRetryable(name, () => invokeSpecOf(invocation));
+      const { body } = stepFields;
       const isSealed = body !== undefined && invocation.encrypt !== false;
-      const invoke = isSealed ? { ...planned, body: sealBody(encryption, body) } : planned;
+      const invoke = isSealed ? { ...stepFields, body: sealBody(encryption, body) } : stepFields;
       return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Invoke', invoke }), {
         read: (recorded) => invokeResultOf<Body>(recorded, encryption),
       });
@@ -130,8 +130,8 @@ export function createContext<Payload>(
     },
     waitForWebhook(name, webhook, options) {
       const stepName = validStepName(name);
-      const planned = asNonRetryable(name, () => ({ eventIds: [eventIdOf(webhook.eventId)], timeoutMs: waitMs(options) }));
-      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'WaitForWebhook', ...planned }), {
+      const stepFields = asNonRetryable(name, () => ({ eventIds: [eventIdOf(webhook.eventId)], timeoutMs: waitMs(options) }));
+      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'WaitForWebhook', ...stepFields }), {
         read: (recorded) => webhookResultOf(recorded, encryption),
       });
     },

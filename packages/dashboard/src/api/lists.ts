@@ -53,8 +53,10 @@ export interface CursorList<Row> {
   readonly showNew: () => void;
   /** Ids of rows that are still shown but are no longer in the list. Known only if the list is a single page. */
   readonly removedIds: ReadonlySet<string>;
-  /** Rows after the first `after` were loaded at `since` (Unix ms) and may be out of date; null if all rows are current. */
-  readonly stale: { readonly after: number; readonly since: number } | null;
+  /**
+   * Rows after the first `freshCount` were loaded at `loadedAt` (Unix ms) and may be out of date. Null if all rows are up to date.
+   */
+  readonly stale: { readonly freshCount: number; readonly loadedAt: number } | null;
   /** Fetches all loaded pages again. */
   readonly refreshAll: () => void;
   readonly isRefreshing: boolean;
@@ -113,12 +115,12 @@ export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorL
     refetchOnMount: 'always',
     enabled,
   });
-  const first = useQuery<LoadedPage<Row>, ApiFailure>({
+  const firstPage = useQuery<LoadedPage<Row>, ApiFailure>({
     queryKey: [instanceId, topic, name, 'first', query ?? null],
     queryFn: async ({ signal }) => {
-      const current = await fetchPage(null, signal);
-      update(current.rows);
-      return current;
+      const page = await fetchPage(null, signal);
+      update(page.rows);
+      return page;
     },
     enabled: enabled && pages.data !== undefined,
     refetchInterval: ({ state: { data } }) => (data === undefined ? false : (refreshMsOf?.(data.rows) ?? false)),
@@ -127,25 +129,25 @@ export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorL
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-  const loaded = useMemo(() => pages.data?.pages.flatMap(({ rows }) => rows) ?? NO_ROWS, [pages.data]);
-  const fresh = first.data;
+  const loadedRows = useMemo(() => pages.data?.pages.flatMap(({ rows }) => rows) ?? NO_ROWS, [pages.data]);
+  const freshPage = firstPage.data;
   // An empty list cannot move: show new rows immediately.
-  const shown = loaded.length === 0 && fresh !== undefined ? fresh.rows : loaded;
-  const isSinglePage = pages.data?.pages.length === 1 && pages.data.pages[0]?.cursor === null && fresh?.cursor === null;
+  const shownRows = loadedRows.length === 0 && freshPage !== undefined ? freshPage.rows : loadedRows;
+  const isSinglePage = pages.data?.pages.length === 1 && pages.data.pages[0]?.cursor === null && freshPage?.cursor === null;
   const { rows, newCount, hasMoreNew, removedIds } = useMemo(
     () =>
-      fresh === undefined
-        ? { rows: shown, newCount: 0, hasMoreNew: false, removedIds: NO_REMOVED_IDS }
-        : stableRows(shown, fresh.rows, idOf, isSinglePage),
-    [shown, fresh, idOf, isSinglePage],
+      freshPage === undefined
+        ? { rows: shownRows, newCount: 0, hasMoreNew: false, removedIds: NO_REMOVED_IDS }
+        : stableRows(shownRows, freshPage.rows, idOf, isSinglePage),
+    [shownRows, freshPage, idOf, isSinglePage],
   );
-  const followedUntil = useFollowedRows(source, rows, fresh?.rows ?? rows, update);
-  const oldest = Math.min(...(pages.data?.pages.slice(1).map(({ readAt }) => readAt) ?? []));
+  const followedUntil = useFollowedRows(source, rows, freshPage?.rows ?? rows, update);
+  const loadedAt = Math.min(...(pages.data?.pages.slice(1).map(({ readAt }) => readAt) ?? []));
   // Hints do not name all changes, so any page after the first may be out of date, unless its rows are followed.
-  const after = follow === undefined ? (pages.data?.pages[0]?.rows.length ?? 0) : followedUntil;
-  const stale = after !== null && fresh !== undefined && fresh.readAt > oldest ? { since: oldest, after } : null;
+  const freshCount = follow === undefined ? (pages.data?.pages[0]?.rows.length ?? 0) : followedUntil;
+  const stale = freshCount !== null && freshPage !== undefined && freshPage.readAt > loadedAt ? { loadedAt, freshCount } : null;
   const showNew = () => {
-    if (fresh !== undefined) client.setQueryData(pagesKey, { pages: [fresh], pageParams: [null] });
+    if (freshPage !== undefined) client.setQueryData(pagesKey, { pages: [freshPage], pageParams: [null] });
   };
   return {
     rows,
@@ -190,11 +192,11 @@ function useFollowedRows<Body, Row>(
     queryKey: [instanceId, topic, name, 'followed', query ?? null],
     queryFn: async ({ signal }) => {
       if (follow === undefined) return 0;
-      const next = nextRowsToRequest(rows, idOf, requestedAt.current, follow);
-      const current = read(valueIn(await request<Body>(url, { instanceId, query: follow.queryOf(next), signal })));
+      const requestedRows = nextRowsToRequest(rows, idOf, requestedAt.current, follow);
+      const page = read(valueIn(await request<Body>(url, { instanceId, query: follow.queryOf(requestedRows), signal })));
       const now = Date.now();
-      for (const row of next) requestedAt.current.set(idOf(row), now);
-      update(current.rows);
+      for (const row of requestedRows) requestedAt.current.set(idOf(row), now);
+      update(page.rows);
       return now;
     },
     enabled: isNeeded,

@@ -35,10 +35,10 @@ export function useWholeList<Row>({ topic, rows, readAt, idOf, matches = () => t
   const current =
     rows !== snapshot.rows && (isEmpty || (changedAt >= snapshot.readAt && readAt >= changedAt)) ? { rows, readAt } : snapshot;
   if (current !== snapshot) setSnapshot(current);
-  const fresh = rows?.filter(matches) ?? [];
-  const shown = current.rows?.filter(matches) ?? [];
+  const freshRows = rows?.filter(matches) ?? [];
+  const shownRows = current.rows?.filter(matches) ?? [];
   return {
-    ...stableRows(shown.length === 0 ? fresh : shown, fresh, idOf, true),
+    ...stableRows(shownRows.length === 0 ? freshRows : shownRows, freshRows, idOf, true),
     showNew: () => setSnapshot({ rows, readAt }),
   };
 }

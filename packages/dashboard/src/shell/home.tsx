@@ -11,8 +11,8 @@ export function Home() {
   if (error instanceof ApiFailure)
     return <ErrorState failure={error} subject="your queue instances" onRetry={() => void refetch()} />;
   if (data === undefined) return <Skeleton lines={6} />;
-  const last = lastInstance();
-  const instance = data.find(({ id }) => id === last) ?? data[0];
+  const lastId = lastInstance();
+  const instance = data.find(({ id }) => id === lastId) ?? data[0];
   if (instance === undefined)
     return (
       <EmptyState title="No queue instances">

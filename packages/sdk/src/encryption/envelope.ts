@@ -124,10 +124,10 @@ const bodyOf = (text: string): EncodedBody =>
 
 /** Returns the payload of a run. Throws the errors of `openValue`, and PayloadError for a plain payload that is not accepted. */
 export function openPayload(cipher: Cipher, body: EncodedBody): EncodedBody {
-  const opened = openBody(cipher, body, 'the payload');
-  if (cipher?.requireEncrypted && opened === body && body.data !== '')
+  const plainBody = openBody(cipher, body, 'the payload');
+  if (cipher?.requireEncrypted && plainBody === body && body.data !== '')
     throw new PayloadError('the payload is not encrypted, but this workflow accepts only encrypted payloads');
-  return opened;
+  return plainBody;
 }
 
 /**

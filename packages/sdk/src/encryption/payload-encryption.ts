@@ -33,13 +33,13 @@ function readKeys(keys: PayloadEncryptionOptions['keys']): readonly [PayloadKey,
           .split(/[\s,]+/)
           .filter(Boolean)
       : keys;
-  const [first, ...others] = texts.map((text, index) => {
+  const [firstKey, ...otherKeys] = texts.map((text, index) => {
     const key = KEY.test(text) ? Buffer.from(text, 'base64') : null;
     if (key?.length === 32) return new PayloadKey(key);
     throw new RangeError(`payload key ${index + 1} must be 32 bytes in Base64, for example from: openssl rand -base64 32`);
   });
-  if (!first) throw new RangeError('payload encryption requires at least one key');
-  return [first, ...others];
+  if (!firstKey) throw new RangeError('payload encryption requires at least one key');
+  return [firstKey, ...otherKeys];
 }
 
 /**

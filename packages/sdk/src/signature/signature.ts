@@ -121,17 +121,17 @@ export function pathOf(url: string): string {
 }
 
 const invalid = (message: string): SignatureCheck => ({ ok: false, message });
-const shown = (text: string): string => JSON.stringify(text);
+const quote = (text: string): string => JSON.stringify(text);
 
 /** Checks the kind and the receiver. Returns null if both are correct. */
 function checkUse({ url, path, kinds }: CheckedSignature, { sub, kind }: SignatureClaims): SignatureCheck | null {
   if (kinds !== undefined && kind !== undefined && !kinds.some((allowedKind) => allowedKind === kind))
-    return invalid(`the signature is for a request of the kind ${shown(kind)}, not for ${kinds.map(shown).join(' or ')}`);
+    return invalid(`the signature is for a request of the kind ${quote(kind)}, not for ${kinds.map(quote).join(' or ')}`);
   if (url !== undefined && !isSameUrl(sub, url))
-    return invalid(`the signature is for ${shown(sub)}, not for ${shown(url)}: check the url option`);
+    return invalid(`the signature is for ${quote(sub)}, not for ${quote(url)}: check the url option`);
   if (url === undefined && path !== undefined && pathOf(sub) !== path) {
     return invalid(
-      `the signature is for the path ${shown(pathOf(sub))}, but this request was sent to ${shown(path)}: if a proxy changes the path, ` +
+      `the signature is for the path ${quote(pathOf(sub))}, but this request was sent to ${quote(path)}: if a proxy changes the path, ` +
         'set the url option to the URL at which the server calls this endpoint',
     );
   }
@@ -142,7 +142,7 @@ function checkUse({ url, path, kinds }: CheckedSignature, { sub, kind }: Signatu
 function checkClaims(input: CheckedSignature, payload: string): SignatureCheck {
   const claims = parseSegment(payload);
   if (!isClaims(claims)) return invalid('the signature lacks one of the claims iss, sub, iat, nbf, exp, jti, body');
-  if (claims.iss !== ISSUER) return invalid(`the signature was issued by ${shown(claims.iss)}, not by ${ISSUER}`);
+  if (claims.iss !== ISSUER) return invalid(`the signature was issued by ${quote(claims.iss)}, not by ${ISSUER}`);
   const nowS = (input.now ?? Date.now()) / 1000;
   const toleranceS = input.clockToleranceS ?? DEFAULT_TOLERANCE_S;
   if (!(nowS - toleranceS < claims.exp))
@@ -227,7 +227,7 @@ function checkPublicKey(crypto: Cryptography, input: CheckedSignature, parts: Si
   const foundKey = configuredKey ?? (jwksUrl === undefined ? null : keySetAt(jwksUrl).find(kid));
   return andThen(foundKey, (key) => {
     if (key === null)
-      return invalid(`the signature was made with the key ${shown(kid)}, which is not one of the public keys of this endpoint`);
+      return invalid(`the signature was made with the key ${quote(kid)}, which is not one of the public keys of this endpoint`);
     if ('problem' in key) return invalid(key.problem);
     return andThen(
       crypto.isSignedBy(key, parts.text, parts.signaturePart),

@@ -1,6 +1,6 @@
 /** Converts the options of calls and invocations to their form on the wire. */
 import type { CallSpec, InvokeSpec } from '../protocol.js';
-import { deliveryOf, findHeader, headersOf, httpUrlOf, labelsOf, runIdOf, shown, workflowUrlOf } from './arguments.js';
+import { deliveryOf, findHeader, headersOf, httpUrlOf, labelsOf, quoteValue, runIdOf, workflowUrlOf } from './arguments.js';
 import { encodeContent } from './content.js';
 import type { CallOptions, InvokeOptions } from './step-types.js';
 
@@ -15,7 +15,8 @@ const CONTENT_TYPE = 'content-type';
  */
 export function callSpecOf(request: CallOptions): CallSpec {
   const { method = 'GET' } = request;
-  if (!METHODS.includes(method)) throw new TypeError(`the method must be one of ${METHODS.join(', ')}, not ${shown(method)}`);
+  if (!METHODS.includes(method))
+    throw new TypeError(`the method must be one of ${METHODS.join(', ')}, not ${quoteValue(method)}`);
   const content = encodeContent(request.body, 'the body of the call');
   if (content && (method === 'GET' || method === 'HEAD'))
     throw new TypeError(`a ${method} request cannot have a body; omit it or use another method`);

@@ -133,10 +133,10 @@ export async function startTestService(options: StartOptions = {}): Promise<Star
     EVERSTEP_ENV_FILE: envFile,
     ...options.env,
   });
-  let stopped: Promise<void> | undefined;
+  let stopPromise: Promise<void> | undefined;
   const stop = () => {
-    stopped ??= server.stop().then(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
-    return stopped;
+    stopPromise ??= server.stop().then(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
+    return stopPromise;
   };
   try {
     await server.ready(options.startTimeoutMs ?? START_TIMEOUT_MS);

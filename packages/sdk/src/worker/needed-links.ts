@@ -34,10 +34,10 @@ export interface NeededLinks {
  * the number of attempts is limited.
  */
 export function neededLinks({ nodes, reachedNodeIds, directFailures, searchCount }: LinkState): NeededLinks {
-  const missing = nodes.filter(({ nodeId }) => !reachedNodeIds.has(nodeId));
+  const missingNodes = nodes.filter(({ nodeId }) => !reachedNodeIds.has(nodeId));
   const direct: Required<ConnectionNode>[] = [];
   let isHidden = false;
-  for (const { nodeId, url } of missing) {
+  for (const { nodeId, url } of missingNodes) {
     if (url !== undefined) direct.push({ nodeId, url });
     if (url === undefined || (directFailures.get(nodeId) ?? 0) >= MAX_DIRECT_FAILURES) isHidden = true;
   }

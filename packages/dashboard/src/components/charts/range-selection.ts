@@ -41,9 +41,9 @@ export function moveSelection(
 ): RangeSelection | null {
   const move = MOVES[key];
   if (move === undefined || count === 0) return null;
-  const last = count - 1;
-  const start = selection ?? { anchor: last, cursor: last };
-  const cursor = Math.min(last, Math.max(0, move(start.cursor, last)));
+  const lastIndex = count - 1;
+  const start = selection ?? { anchor: lastIndex, cursor: lastIndex };
+  const cursor = Math.min(lastIndex, Math.max(0, move(start.cursor, lastIndex)));
   return { anchor: keepsAnchor ? start.anchor : cursor, cursor };
 }
 

@@ -40,8 +40,8 @@ const COMPARED_LENGTH = 1_000;
 
 /** Returns the attempt after which the run failed; undefined if it is not among those that are loaded. */
 export function lastAttemptOf(error: string, attempts: RunJournal['attempts']): ShownError | undefined {
-  const last = attempts.findLast(
+  const lastAttempt = attempts.findLast(
     (attempt) => attempt.retryAt === undefined && error.includes(attempt.error.slice(0, COMPARED_LENGTH)),
   );
-  return last && { message: last.error, thrown: last.thrown };
+  return lastAttempt && { message: lastAttempt.error, thrown: lastAttempt.thrown };
 }

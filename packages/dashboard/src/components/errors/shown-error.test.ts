@@ -30,7 +30,7 @@ describe('a shown error', () => {
     assert.deepEqual(partsOfStack([]), []);
   });
 
-  test('names its place in the code', () => {
+  test('names its location in the code', () => {
     assert.equal(sourceText({ file: 'src/charge.js', line: 7, function: 'charge' }), 'src/charge.js:7 in charge()');
     assert.equal(sourceText({ file: 'src/charge.js', line: 7 }), 'src/charge.js:7');
   });

@@ -30,8 +30,8 @@ export interface StackPart {
 export function partsOfStack(stack: readonly StackLine[]): readonly StackPart[] {
   const parts: { readonly isOwn: boolean; readonly frames: string[] }[] = [];
   for (const { text, own } of stack) {
-    const last = parts.at(-1);
-    if (last?.isOwn === own) last.frames.push(text);
+    const lastPart = parts.at(-1);
+    if (lastPart?.isOwn === own) lastPart.frames.push(text);
     else parts.push({ isOwn: own, frames: [text] });
   }
   return parts;
@@ -58,8 +58,8 @@ const STACK_MEMBER = /("stack"\s*:\s*)"([^"\\]*(?:\\.[^"\\]*)*)(?:"|$)/gs;
  */
 export function hideShownStacks(body: string, thrown: ThrownError | undefined): string {
   const shownFrames = [thrown?.stack, ...(thrown?.causes ?? []).map(({ stack }) => stack)].flatMap((stack) => {
-    const [first] = stack ?? [];
-    return first === undefined ? [] : [JSON.stringify(first.text).slice(1, -1)];
+    const [firstLine] = stack ?? [];
+    return firstLine === undefined ? [] : [JSON.stringify(firstLine.text).slice(1, -1)];
   });
   return body.replaceAll(STACK_MEMBER, (member: string, name: string, text: string) =>
     shownFrames.some((frame) => text.includes(frame)) ? `${name}"(shown above)"` : member,

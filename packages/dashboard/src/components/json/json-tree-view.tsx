@@ -17,7 +17,7 @@ interface Folding {
   readonly isOpen: (node: JsonNode) => boolean;
   readonly toggle: (node: JsonNode) => void;
   readonly matches: ReadonlySet<string>;
-  readonly current: string | undefined;
+  readonly currentPath: string | undefined;
 }
 
 export function JsonTreeView({ root, label }: JsonTreeViewProps) {
@@ -28,13 +28,13 @@ export function JsonTreeView({ root, label }: JsonTreeViewProps) {
   const box = useRef<HTMLElement>(null);
   const matches = useMemo(() => matchesIn(root, word.trim()), [root, word]);
   const openPaths = useMemo(() => ancestorsOf(root, matches), [root, matches]);
-  const current = matches[Math.min(matchIndex, matches.length - 1)];
+  const currentPath = matches[Math.min(matchIndex, matches.length - 1)];
   const isOpen = (node: JsonNode) => toggledPaths.get(node.path) ?? (openPaths.has(node.path) || node.depth < OPEN_DEPTH);
   const folding: Folding = {
     isOpen,
     toggle: (node) => setToggledPaths(new Map(toggledPaths).set(node.path, !isOpen(node))),
     matches: new Set(matches),
-    current,
+    currentPath,
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when another match becomes the current one
   useEffect(() => {
@@ -42,7 +42,7 @@ export function JsonTreeView({ root, label }: JsonTreeViewProps) {
     if (!mark || !box.current) return;
     // Scrolls the box only, not the page.
     box.current.scrollTop = mark.offsetTop - box.current.clientHeight / 2;
-  }, [current]);
+  }, [currentPath]);
   return (
     <>
       <div className="json-search">
@@ -91,11 +91,11 @@ interface NodeProps {
 function Node({ node, isLast, folding }: NodeProps) {
   const { path, name, depth, scalar, brackets, children } = node;
   const [showsAll, setShowsAll] = useState(false);
-  const mark = folding.matches.has(path) ? (folding.current === path ? 'json-current' : 'json-found') : '';
+  const mark = folding.matches.has(path) ? (folding.currentPath === path ? 'json-current' : 'json-found') : '';
   const key = name === null ? null : <span className="json-key">{name}: </span>;
   const style = { paddingLeft: `${depth * 1.25 + 1}em` };
   const comma = isLast ? '' : ',';
-  const currentMark = folding.current === path ? { 'data-current': '' } : {};
+  const currentMark = folding.currentPath === path ? { 'data-current': '' } : {};
   if (brackets === null)
     return (
       <div style={style} className={mark} {...currentMark}>

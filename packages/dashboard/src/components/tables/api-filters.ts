@@ -51,8 +51,8 @@ function parseValue(filter: Filter, text: string | undefined): Value | undefined
   if (hasOneValue(filter)) return text;
   const mayContainComma = filter.kind === 'texts' && filter.comma === 'may-be-inside';
   const values = parseJsonList(text) ?? (mayContainComma ? listWithWholeOf(text) : listOf(text)) ?? [];
-  const valid = filter.kind === 'choices' ? values.filter((value) => filter.values.includes(value)) : values;
-  return valid.length === 0 ? undefined : [...valid];
+  const validValues = filter.kind === 'choices' ? values.filter((value) => filter.values.includes(value)) : values;
+  return validValues.length === 0 ? undefined : [...validValues];
 }
 
 /** Returns the values of all filters that are set. */

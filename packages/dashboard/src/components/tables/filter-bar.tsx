@@ -82,9 +82,9 @@ function FilterInput<Name extends string>({
   const id = useId();
   const value = filters.values[field.name] ?? '';
   const change = (next: string) => filters.set(field.name, next);
-  const wide = 'wide' in field && field.wide === true;
+  const isWide = 'wide' in field && field.wide === true;
   return (
-    <div className={wide ? 'field field-wide' : 'field'}>
+    <div className={isWide ? 'field field-wide' : 'field'}>
       <label className="field-label" htmlFor={id}>
         {field.label}
       </label>

@@ -126,8 +126,8 @@ export function ListTable<Row>({ list, rowsName, empty, ...table }: ListTablePro
           {list.stale === null ? null : (
             <span className="line">
               <span>
-                Only the first {countText(list.stale.after)} update automatically. The others were loaded{' '}
-                <TimeText unixMs={list.stale.since} style="relative" />.
+                Only the first {countText(list.stale.freshCount)} update automatically. The others were loaded{' '}
+                <TimeText unixMs={list.stale.loadedAt} style="relative" />.
               </span>
               <ActionButton small disabledReason={undefined} busy={list.isRefreshing} onClick={list.refreshAll}>
                 {list.isRefreshing ? 'Refreshing…' : 'Refresh'}

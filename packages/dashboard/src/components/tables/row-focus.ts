@@ -21,11 +21,11 @@ export function useRowFocus({ tableId, tableRows, scrollToIndex }: RowFocusOptio
     [tableRows, currentId],
   );
   const focusRow = (index: number) => {
-    const next = tableRows[Math.min(Math.max(index, 0), tableRows.length - 1)];
-    if (next === undefined) return;
+    const nextRow = tableRows[Math.min(Math.max(index, 0), tableRows.length - 1)];
+    if (nextRow === undefined) return;
     shouldMoveFocus.current = true;
-    setCurrentId(next.id);
-    scrollToIndex(next.index, { align: 'auto' });
+    setCurrentId(nextRow.id);
+    scrollToIndex(nextRow.index, { align: 'auto' });
   };
   // In a layout effect, so that the next key reaches the new row.
   useLayoutEffect(() => {

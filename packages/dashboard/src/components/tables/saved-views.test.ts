@@ -4,7 +4,7 @@ import { addView, removeView, type SavedView, viewsIn } from './saved-views.js';
 
 const view = (name: string, search = '?label=eu'): SavedView => ({ page: 'runs', name, search });
 
-test('a view replaces the one with its name on its page', () => {
+test('a view replaces a view with the same name on the same page', () => {
   const views = addView([view('EU'), { ...view('EU'), page: 'events' }], view(' EU ', '?label=us'));
   assert.deepEqual(views, [{ ...view('EU'), page: 'events' }, view('EU', '?label=us')]);
   assert.deepEqual(removeView(views, view('EU')), [{ ...view('EU'), page: 'events' }]);

@@ -50,8 +50,8 @@ export const readSort = (text: string | undefined): RowSort | null =>
 export function sortAfterClick(current: RowSort | null, columnId: string, firstDirection: SortDirection): string {
   const direction = current?.columnId === columnId ? current.direction : null;
   if (direction !== null && direction !== firstDirection) return '';
-  const next = direction === null ? firstDirection : firstDirection === 'ascending' ? 'descending' : 'ascending';
-  return next === 'descending' ? `-${columnId}` : columnId;
+  const nextDirection = direction === null ? firstDirection : firstDirection === 'ascending' ? 'descending' : 'ascending';
+  return nextDirection === 'descending' ? `-${columnId}` : columnId;
 }
 
 interface SortedRowsOptions<Row> {
@@ -94,11 +94,11 @@ export function useSortedRows<Row>({ columns, rows, idOf, isWhole }: SortedRowsO
       if (!isWhole || sortBy === undefined || rows.length < 2) return undefined;
       const withValue = rows.find((row) => sortBy(row) !== null);
       const firstValue = withValue === undefined ? null : sortBy(withValue);
-      const first = typeof firstValue === 'number' ? 'descending' : 'ascending';
-      const current = column === undefined || direction === null ? null : { columnId: column.id, direction };
+      const initialDirection = typeof firstValue === 'number' ? 'descending' : 'ascending';
+      const currentSort = column === undefined || direction === null ? null : { columnId: column.id, direction };
       return {
         direction: column?.id === id ? direction : null,
-        onReverse: () => set('sort', sortAfterClick(current, id, first)),
+        onReverse: () => set('sort', sortAfterClick(currentSort, id, initialDirection)),
       };
     },
     [rows, isWhole, column, direction, set],

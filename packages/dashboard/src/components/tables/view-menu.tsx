@@ -23,8 +23,8 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
   const [, , , page = ''] = location.pathname.split('/');
   const views = allViews.filter((view) => view.page === page);
   if (!isFiltered && views.length === 0) return null;
-  const current = stringifySearch(location.search);
-  const openView = views.find(({ search }) => search === current);
+  const currentSearch = stringifySearch(location.search);
+  const openView = views.find(({ search }) => search === currentSearch);
   return (
     <>
       <MenuButton
@@ -57,7 +57,7 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
         confirmText="Save view"
         disabled={name.trim() === ''}
         onConfirm={async () => {
-          saveViews(addView(allViews, { page, name, search: current }));
+          saveViews(addView(allViews, { page, name, search: currentSearch }));
           toastDone(`Saved view ${name.trim()}`);
           setName('');
           return { ok: true, value: null };

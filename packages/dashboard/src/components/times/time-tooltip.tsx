@@ -87,7 +87,7 @@ function followTimes(setShown: (change: (shown: ShownTimes | null) => ShownTimes
 }
 
 export function TimeTooltip() {
-  const [shown, setShown] = useState<ShownTimes | null>(null);
-  useEffect(() => followTimes(setShown), []);
-  return shown === null ? null : <TimesPopup shown={shown} onClose={() => setShown(null)} />;
+  const [shownTimes, setShownTimes] = useState<ShownTimes | null>(null);
+  useEffect(() => followTimes(setShownTimes), []);
+  return shownTimes === null ? null : <TimesPopup shownTimes={shownTimes} onClose={() => setShownTimes(null)} />;
 }

@@ -19,11 +19,11 @@ export interface ShownTimes {
 }
 
 interface TimesPopupProps {
-  readonly shown: ShownTimes;
+  readonly shownTimes: ShownTimes;
   readonly onClose: () => void;
 }
 
-export default function TimesPopup({ shown: { anchor, focusedElement, times }, onClose }: TimesPopupProps) {
+export default function TimesPopup({ shownTimes: { anchor, focusedElement, times }, onClose }: TimesPopupProps) {
   const id = useId();
   useEffect(() => {
     focusedElement?.setAttribute('aria-describedby', id);

@@ -83,7 +83,9 @@ export function updateShownItems(before: readonly ShownItem[], items: readonly A
     remaining.delete(idOf(shown.item));
     return item === undefined ? { item: shown.item, isResolved: true } : { item, isResolved: false };
   });
-  const all = [...knownItems, ...[...remaining.values()].map((item): ShownItem => ({ item, isResolved: false }))];
-  const resolvedCount = all.filter((shown) => shown.isResolved).length;
-  return resolvedCount > MAX_RESOLVED || resolvedCount === all.length ? all.filter((shown) => !shown.isResolved) : all;
+  const allItems = [...knownItems, ...[...remaining.values()].map((item): ShownItem => ({ item, isResolved: false }))];
+  const resolvedCount = allItems.filter((shown) => shown.isResolved).length;
+  return resolvedCount > MAX_RESOLVED || resolvedCount === allItems.length
+    ? allItems.filter((shown) => !shown.isResolved)
+    : allItems;
 }

@@ -66,7 +66,7 @@ export default function InstancePage() {
     );
   const id = <CopyId value={data.id} valueName="instance id" />;
   const owner = <CopyId value={data.customer_id} valueName="account id" />;
-  const created = <TimeText unixMs={data.creation_time * 1000} />;
+  const creationTime = <TimeText unixMs={data.creation_time * 1000} />;
   return (
     <>
       <PageTitle
@@ -106,7 +106,7 @@ export default function InstancePage() {
               ['Owner account', owner],
               ['Your role', data.role],
               ['Region', data.region],
-              ['Created', created],
+              ['Created', creationTime],
             ]}
           />
         </Card>

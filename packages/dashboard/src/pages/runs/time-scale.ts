@@ -30,8 +30,8 @@ export function plainScale({ from, to }: Span): TimeScale {
 export function shortenedScale(span: Span, busy: readonly Span[]): TimeScale {
   const merged: { from: number; to: number }[] = [];
   for (const busySpan of [...busy].sort((a, b) => a.from - b.from)) {
-    const last = merged.at(-1);
-    if (last !== undefined && busySpan.from <= last.to) last.to = Math.max(last.to, busySpan.to);
+    const lastSpan = merged.at(-1);
+    if (lastSpan !== undefined && busySpan.from <= lastSpan.to) lastSpan.to = Math.max(lastSpan.to, busySpan.to);
     else merged.push({ from: Math.max(busySpan.from, span.from), to: Math.min(Math.max(busySpan.to, busySpan.from), span.to) });
   }
   const workMs = merged.reduce((sum, { from, to }) => sum + Math.max(0, to - from), 0);

@@ -105,8 +105,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
       PageDown: index + 15,
       PageUp: index - 15,
     };
-    const next = moves[event.key];
-    if (next !== undefined) goTo(next);
+    const nextIndex = moves[event.key];
+    if (nextIndex !== undefined) goTo(nextIndex);
     else if (event.key === 'Enter' || event.key === ' ') onSelect(row);
     else return;
     event.preventDefault();

@@ -108,9 +108,11 @@ function segmentsOf(times: StepTimes, failed: readonly FailedAttempt[]): Segment
 }
 
 function stateOfOpen(journal: RunJournal, failed: readonly FailedAttempt[]): RowState {
-  const last = failed.at(-1);
-  if (journal.workflowState === 'RUN_STARTED') return last === undefined ? 'open' : 'retrying';
-  return journal.workflowState === 'RUN_FAILED' && last !== undefined && last.retryAt === undefined ? 'failed' : 'canceled';
+  const lastAttempt = failed.at(-1);
+  if (journal.workflowState === 'RUN_STARTED') return lastAttempt === undefined ? 'open' : 'retrying';
+  return journal.workflowState === 'RUN_FAILED' && lastAttempt !== undefined && lastAttempt.retryAt === undefined
+    ? 'failed'
+    : 'canceled';
 }
 
 /** Returns the group of an open step. Steps of a group were created at the same time. */
@@ -190,18 +192,18 @@ export function timelineOf(journal: RunJournal): TimelineRow[] {
     ];
   });
   const unmatchedRows = [...failedByMessage].map(([messageId, failed]) => {
-    const [first] = failed;
-    const startedAt = first?.startedAt ?? first?.time ?? journal.workflowCreatedAt;
-    const last = failed.at(-1);
-    const state: RowState = last?.retryAt === undefined ? 'failed' : 'done';
+    const [firstAttempt] = failed;
+    const startedAt = firstAttempt?.startedAt ?? firstAttempt?.time ?? journal.workflowCreatedAt;
+    const lastAttempt = failed.at(-1);
+    const state: RowState = lastAttempt?.retryAt === undefined ? 'failed' : 'done';
     const row = rowOf(
       { messageId, createdAt: startedAt },
-      { stepId: first?.stepId ?? null, name: first?.stepName ?? 'Workflow code', type: 'Code', group: null },
-      { state, startedAt: null, completedAt: last?.retryAt ?? null, isEdited: false },
+      { stepId: firstAttempt?.stepId ?? null, name: firstAttempt?.stepName ?? 'Workflow code', type: 'Code', group: null },
+      { state, startedAt: null, completedAt: lastAttempt?.retryAt ?? null, isEdited: false },
       failed,
     );
     // The result of the last attempt has its own row.
-    return { ...row, segments: row.segments.filter(({ kind }) => kind !== 'work'), to: last?.time ?? row.to };
+    return { ...row, segments: row.segments.filter(({ kind }) => kind !== 'work'), to: lastAttempt?.time ?? row.to };
   });
   return addGroupPositions([...recordedRows, ...openRows, ...unmatchedRows]);
 }

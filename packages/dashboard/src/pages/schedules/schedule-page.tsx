@@ -70,7 +70,7 @@ export default function SchedulePage() {
   const lastRun = lastScheduleRunId === undefined ? 'none yet' : <RunLink runId={lastScheduleRunId} />;
   const workflow = <WorkflowUrl url={schedule.destination} valueName="URL" />;
   const cron = <span className="mono">{`${schedule.cron} (${schedule.timezone})`}</span>;
-  const created = <TimeText unixMs={schedule.createdAt} />;
+  const creationTime = <TimeText unixMs={schedule.createdAt} />;
   const facts: FactsProps['facts'] = [
     ['State', state],
     ['Workflow', workflow],
@@ -82,7 +82,7 @@ export default function SchedulePage() {
     ['Labels', schedule.labels.length === 0 ? 'none' : schedule.labels.join(', ')],
     ['Flow control key', schedule.flowControlKey ?? 'none'],
     ['Failure callback', schedule.failureCallback ?? 'none'],
-    ['Created', created],
+    ['Created', creationTime],
   ];
   return (
     <>

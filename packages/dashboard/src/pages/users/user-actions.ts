@@ -24,7 +24,7 @@ export interface UserAction {
   readonly call: (user: UserEntry) => Pick<Change, 'method' | 'url'>;
 }
 
-const always = (): boolean => true;
+const appliesToAll = (): boolean => true;
 
 export const USER_ACTIONS: readonly UserAction[] = [
   {
@@ -41,13 +41,19 @@ export const USER_ACTIONS: readonly UserAction[] = [
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/enable` }),
   },
   {
-    ...{ id: 'revoke-keys', text: 'Revoke API keys', successText: 'Revoked the API keys of', danger: true, applies: always },
+    ...{
+      id: 'revoke-keys',
+      text: 'Revoke API keys',
+      successText: 'Revoked the API keys of',
+      danger: true,
+      applies: appliesToAll,
+    },
     effect:
       'Revokes all API keys of the user and ends all sessions. This cannot be undone. To give the user a new key, create a recovery link.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/apikeys` }),
   },
   {
-    ...{ id: 'end-sessions', text: 'End sessions', successText: 'Ended the sessions of', danger: true, applies: always },
+    ...{ id: 'end-sessions', text: 'End sessions', successText: 'Ended the sessions of', danger: true, applies: appliesToAll },
     effect: 'Logs the user out of all browsers. This cannot be undone, but the user can log in again. API keys remain valid.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/sessions` }),
   },
@@ -71,7 +77,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/recovery` }),
   },
   {
-    ...{ id: 'delete', text: 'Delete', successText: 'Deleted', danger: true, applies: always },
+    ...{ id: 'delete', text: 'Delete', successText: 'Deleted', danger: true, applies: appliesToAll },
     effect:
       'Deletes the user with all API keys, sessions and memberships. This cannot be undone. A user that owns a queue instance or a search index cannot be deleted.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}` }),
