@@ -15,7 +15,7 @@ function base64(bytes: Uint8Array): string {
 }
 
 /** Encodes content as UTF-8 text if that is lossless, otherwise as base64. */
-export function encodedBody(content: string | Uint8Array): EncodedBody {
+export function encodeBody(content: string | Uint8Array): EncodedBody {
   if (typeof content === 'string') return { encoding: 'utf8', data: content };
   try {
     return { encoding: 'utf8', data: strictUtf8.decode(content) };

@@ -1,5 +1,5 @@
 /** The failure function: the server calls it when a run has failed permanently. */
-import { bytesOf, encodedBody, textOf } from './encoded-body.js';
+import { bytesOf, encodeBody, textOf } from './encoded-body.js';
 import { type EncryptionOptions, openPayload } from './encryption/envelope.js';
 import { DecryptionError } from './errors.js';
 import { headersOf, type PayloadOptions, withPayload } from './payload.js';
@@ -70,7 +70,7 @@ function inputOf({ sourceHeader, sourceBody }: FailureNotice): RunInput {
   );
   const [contentType] = contentTypes;
   return {
-    body: encodedBody(bytesOf({ encoding: 'base64', data: sourceBody })),
+    body: encodeBody(bytesOf({ encoding: 'base64', data: sourceBody })),
     ...(contentType === undefined ? {} : { contentType }),
     headers: Object.fromEntries(Object.entries(forwarded).map(([name, values]) => [name, values.join(', ')])),
   };

@@ -3,7 +3,7 @@ import type { Duration } from '../duration.js';
 import { decryptAll, type EncryptionOptions } from '../encryption/envelope.js';
 import { NATIVE_PREFIX } from '../protocol.js';
 import { Alerts } from './alerts.js';
-import { configured } from './configuration.js';
+import { requireOption } from './configuration.js';
 import { DeadLetters } from './dead-letters/dead-letters.js';
 import { Repairs } from './dead-letters/repairs.js';
 import { Destinations, FlowControl } from './flow-control.js';
@@ -115,11 +115,11 @@ export class Client {
    */
   constructor(options: ClientOptions = {}) {
     const { encryption } = options;
-    const configuredUrl = configured(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
+    const configuredUrl = requireOption(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
     const baseUrl = options.region === undefined ? new URL(configuredUrl).toString() : withRegion(configuredUrl, options.region);
     const transport: TransportOptions = {
       baseUrl: baseUrl.replace(/\/+$/, ''),
-      authorization: `Bearer ${configured(options.token, 'token', 'EVERSTEP_TOKEN')}`,
+      authorization: `Bearer ${requireOption(options.token, 'token', 'EVERSTEP_TOKEN')}`,
       // Looked up at each call, so that tracing and test doubles that replace the global function see the calls.
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     };

@@ -6,7 +6,7 @@ import { EverstepError } from '../errors.js';
  *
  * @throws {EverstepError} If both are missing.
  */
-export function configured(value: string | undefined, option: string, variable: string): string {
+export function requireOption(value: string | undefined, option: string, variable: string): string {
   const configuredValue = value ?? (typeof process === 'object' ? process.env[variable] : undefined);
   if (configuredValue) return configuredValue;
   throw new EverstepError(`the option ${option} is missing: pass it, or set the environment variable ${variable}`, {

@@ -1,5 +1,5 @@
 /** Client for the documents of one search index. `AdminClient` creates, renames and deletes indexes. */
-import { configured } from './configuration.js';
+import { requireOption } from './configuration.js';
 import type {
   DocumentPage,
   DocumentParts,
@@ -88,13 +88,13 @@ export class SearchClient {
    * @throws {TypeError} If the URL is malformed.
    */
   constructor(options: SearchClientOptions = {}) {
-    const url = new URL(configured(options.url, 'url', 'EVERSTEP_SEARCH_URL')).toString();
+    const url = new URL(requireOption(options.url, 'url', 'EVERSTEP_SEARCH_URL')).toString();
     const { login } = options;
     const transport: TransportOptions = {
       baseUrl: url.replace(/\/+$/, ''),
       authorization: login
         ? basicAuthorization(login.email, login.apiKey)
-        : `Bearer ${configured(options.token, 'token', 'EVERSTEP_SEARCH_TOKEN')}`,
+        : `Bearer ${requireOption(options.token, 'token', 'EVERSTEP_SEARCH_TOKEN')}`,
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     };
     // The server guarantees the shapes of its responses.

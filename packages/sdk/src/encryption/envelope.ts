@@ -5,7 +5,7 @@
  * An error of a cipher can be temporary, for example because a deployment has not reached this process. Workflow code must not
  * catch it, because it would then continue differently than on other replays. The attempt fails instead (`DecryptionError`).
  */
-import { base64Of, encodedBody } from '../encoded-body.js';
+import { base64Of, encodeBody } from '../encoded-body.js';
 import { DecryptionError, describeError, jsonProblem, PayloadError, retryAdvice } from '../errors.js';
 import type { EncodedBody } from '../protocol.js';
 
@@ -93,12 +93,12 @@ export function sealValue(cipher: Cipher, value: unknown): unknown {
 export function sealBody(cipher: Cipher, body: EncodedBody): EncodedBody {
   if (!canEncrypt(cipher) || body.data === '') return body;
   const isText = body.encoding === 'utf8' && !body.data.startsWith(BYTES_MARK);
-  return encodedBody(sealText(cipher, isText ? body.data : BYTES_MARK + base64Of(body)));
+  return encodeBody(sealText(cipher, isText ? body.data : BYTES_MARK + base64Of(body)));
 }
 
 /** Encrypts a body that a client sends. */
 export function sealContent(cipher: Cipher, body: string | Uint8Array | undefined): string | Uint8Array | undefined {
-  return body === undefined || !canEncrypt(cipher) ? body : sealBody(cipher, encodedBody(body)).data;
+  return body === undefined || !canEncrypt(cipher) ? body : sealBody(cipher, encodeBody(body)).data;
 }
 
 /**

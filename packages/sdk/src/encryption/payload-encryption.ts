@@ -2,7 +2,7 @@
  * Encryption of payloads with keys of the app. Requires `node:crypto`; the main entry of the package does not.
  * A value is `v1.<key id>.<base64url of nonce, ciphertext and tag>`.
  */
-import { configured } from '../client/configuration.js';
+import { requireOption } from '../client/configuration.js';
 import { PayloadError } from '../errors.js';
 import type { PayloadCipher } from './envelope.js';
 import { PayloadKey } from './payload-key.js';
@@ -29,7 +29,7 @@ const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 function readKeys(keys: PayloadEncryptionOptions['keys']): readonly [PayloadKey, ...PayloadKey[]] {
   const texts =
     keys === undefined || typeof keys === 'string'
-      ? configured(keys, 'keys', 'EVERSTEP_PAYLOAD_KEYS')
+      ? requireOption(keys, 'keys', 'EVERSTEP_PAYLOAD_KEYS')
           .split(/[\s,]+/)
           .filter(Boolean)
       : keys;

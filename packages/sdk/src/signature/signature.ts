@@ -248,7 +248,8 @@ function checkKey(crypto: Cryptography, input: CheckedSignature, parts: Signatur
   }
 }
 
-function isUsed({ once, now, clockToleranceS }: CheckedSignature, { jti, exp }: SignatureClaims): boolean {
+/** Marks the signature as used if `once` is set. Returns whether it was used before. */
+function markAsUsed({ once, now, clockToleranceS }: CheckedSignature, { jti, exp }: SignatureClaims): boolean {
   if (!once) return false;
   const nowS = (now ?? Date.now()) / 1000;
   return !usedSignatures.use(jti, exp + (clockToleranceS ?? DEFAULT_TOLERANCE_S), nowS);
@@ -266,7 +267,7 @@ export function checkSignature(
     if (!check.ok) return check;
     return andThen(crypto.hashOf(input.body), (hash) => {
       if (hash !== check.claims.body.replaceAll('=', '')) return invalid(WRONG_BODY);
-      return isUsed(input, check.claims) ? invalid(ALREADY_USED) : check;
+      return markAsUsed(input, check.claims) ? invalid(ALREADY_USED) : check;
     });
   });
 }

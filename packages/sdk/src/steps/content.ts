@@ -1,5 +1,5 @@
 /** Converts values that steps send to bodies with a content type, and received bodies to values. */
-import { bytesOf, encodedBody, isJsonType, textOf } from '../encoded-body.js';
+import { bytesOf, encodeBody, isJsonType, textOf } from '../encoded-body.js';
 import { openBody, type PayloadCipher } from '../encryption/envelope.js';
 import { jsonProblem, PayloadError } from '../errors.js';
 import type { EncodedBody, EventContent } from '../protocol.js';
@@ -21,10 +21,10 @@ export interface EncodedContent {
  * @throws {NonRetryableError} If JSON cannot represent the value.
  */
 export function encodeContent(value: unknown, subject: string): EncodedContent | null {
-  if (typeof value === 'string') return { body: encodedBody(value), contentType: 'text/plain; charset=utf-8' };
-  if (value instanceof Uint8Array) return { body: encodedBody(value), contentType: BYTES_TYPE };
+  if (typeof value === 'string') return { body: encodeBody(value), contentType: 'text/plain; charset=utf-8' };
+  if (value instanceof Uint8Array) return { body: encodeBody(value), contentType: BYTES_TYPE };
   const text = jsonText(value, `${subject} cannot be sent`);
-  return text === undefined ? null : { body: encodedBody(text), contentType: JSON_TYPE };
+  return text === undefined ? null : { body: encodeBody(text), contentType: JSON_TYPE };
 }
 
 /** Returns the text of a body, or its bytes. Data that was sent as bytes stays bytes, even if it is valid text. */

@@ -1,5 +1,5 @@
 /** Serves workflows over connections that the app opens to the server. The app does not need its own address. */
-import { configured } from '../client/configuration.js';
+import { requireOption } from '../client/configuration.js';
 import type { Workflow } from '../context.js';
 import type { EncryptionOptions } from '../encryption/envelope.js';
 import type { WorkflowEndpoint } from '../endpoint.js';
@@ -66,7 +66,7 @@ export interface ConnectedWorker<Name extends string = string> {
   readonly connected: Promise<void>;
   /** Number of requests in progress. */
   readonly inFlight: number;
-  /** Takes no more work, waits for the requests in progress, at most `graceMs` (default: 30,000), and disconnects. */
+  /** Accepts no more work, waits up to `graceMs` (default: 30,000) for the requests in progress, and disconnects. */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
@@ -114,8 +114,8 @@ export function startWorker<Name extends string>(
 ): Worker {
   const { app, version, host = hostName(), maxConcurrency = DEFAULT_CONCURRENCY } = options;
   const { onProblem = (message) => console.warn(`Worker connection: ${message}`), onState = () => {} } = options;
-  const baseUrl = configured(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
-  const token = configured(options.token, 'token', 'EVERSTEP_TOKEN');
+  const baseUrl = requireOption(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
+  const token = requireOption(options.token, 'token', 'EVERSTEP_TOKEN');
   const Socket = options.WebSocket ?? (globalThis.WebSocket as SocketConstructor | undefined);
   if (!Socket) throw new TypeError('this runtime has no WebSocket: use Node 22 or newer, or pass the option WebSocket');
   const servedWorkflows = new Map(names.map((name) => [name, toServedWorkflow(options.workflows[name], options)]));

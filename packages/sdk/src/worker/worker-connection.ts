@@ -133,7 +133,7 @@ export class WorkerConnection {
     return this.openRequests.size;
   }
 
-  /** Accepts no more work, and resolves when the work in progress has been answered, or after the time. */
+  /** Accepts no more work, and resolves when the work in progress has been answered, or after `graceMs`. */
   drain(graceMs: number): Promise<void> {
     if (this.hasEnded) return Promise.resolve();
     this.drainPromise ??= this.finishWork(graceMs);

@@ -101,7 +101,7 @@ export class Worker {
     return this.state === 'draining' || this.state === 'closed';
   }
 
-  /** Resolves when the work in progress has been answered, or after the time. */
+  /** Accepts no more work. Resolves when the work in progress has been answered, or after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     if (this.state === 'closed') return;
     this.setState('draining');

@@ -1,6 +1,6 @@
 /** Client of the management API: accounts, teams, queue instances, budgets, search indexes. */
 
-import { configured } from '../configuration.js';
+import { requireOption } from '../configuration.js';
 import type {
   Account,
   ApiKey,
@@ -52,7 +52,7 @@ const SESSIONS = '/v2/sessions';
  * @throws {TypeError} If the base URL is malformed.
  */
 function transportOf(options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'>): TransportOptions {
-  const baseUrl = new URL(configured(options.baseUrl, 'baseUrl', 'EVERSTEP_MANAGEMENT_URL')).toString();
+  const baseUrl = new URL(requireOption(options.baseUrl, 'baseUrl', 'EVERSTEP_MANAGEMENT_URL')).toString();
   return {
     baseUrl: baseUrl.replace(/\/+$/, ''),
     authorization: '',
@@ -122,8 +122,8 @@ export class AdminClient {
     const transport: TransportOptions = {
       ...transportOf(options),
       authorization: basicAuthorization(
-        configured(options.email, 'email', 'EVERSTEP_ADMIN_EMAIL'),
-        configured(options.apiKey, 'apiKey', 'EVERSTEP_ADMIN_API_KEY'),
+        requireOption(options.email, 'email', 'EVERSTEP_ADMIN_EMAIL'),
+        requireOption(options.apiKey, 'apiKey', 'EVERSTEP_ADMIN_API_KEY'),
       ),
     };
     // The server guarantees the shapes of its responses.
