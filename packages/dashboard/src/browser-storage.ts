@@ -1,4 +1,4 @@
-/** Texts that stay in this browser. Without storage, they are forgotten when the page is closed. */
+/** Returns a text that is stored in this browser, or null if there is none or storage is unavailable. */
 export function storedText(key: string): string | null {
   try {
     return localStorage.getItem(key);
@@ -7,6 +7,7 @@ export function storedText(key: string): string | null {
   }
 }
 
+/** Stores a text in this browser. Does nothing if storage is unavailable. */
 export function storeText(key: string, text: string): void {
   try {
     localStorage.setItem(key, text);

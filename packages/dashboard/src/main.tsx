@@ -12,11 +12,11 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'preact/compat/client';
 import { StrictMode } from 'react';
-import { whenSessionIsLost } from './api/client.js';
+import { setSessionLostListener } from './api/client.js';
 import { ApiFailure } from './api/outcome.js';
 import { sessionQuery } from './api/session.js';
 import { Toasts } from './components/toasts.js';
-import { makeRouter } from './routes.js';
+import { createDashboardRouter } from './routes.js';
 
 const client = new QueryClient({
   defaultOptions: {
@@ -28,7 +28,7 @@ const client = new QueryClient({
     },
   },
 });
-const router = makeRouter(client);
+const router = createDashboardRouter(client);
 
 // Load the code of the page in parallel with the session instead of after it. The home page leads to the overview.
 const { pathname } = router.latestLocation;
@@ -36,7 +36,7 @@ if (/^\/(?:q\/[^/]+\/?)?$/.test(pathname)) void import('./pages/insights/overvie
 const [matchedRoutes] = router.getMatchedRoutes(pathname);
 for (const { options } of matchedRoutes) void options.component?.preload?.();
 
-whenSessionIsLost(() => {
+setSessionLostListener(() => {
   if (client.getQueryData(sessionQuery.queryKey) === null) return;
   client.setQueryData(sessionQuery.queryKey, null);
   void router.navigate({ to: '/login', search: { to: router.state.location.href } });

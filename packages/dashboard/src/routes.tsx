@@ -12,7 +12,7 @@ import { loadPageFiles } from './api/page-files.js';
 import { sessionQuery } from './api/session.js';
 import { parseSearch, type SearchParameters, stringifySearch } from './search-parameters.js';
 import { Home } from './shell/home.js';
-import { keepLastInstance } from './shell/last-instance.js';
+import { storeLastInstance } from './shell/last-instance.js';
 import { Layout } from './shell/layout.js';
 import { ErrorPage, NotFound } from './shell/not-found.js';
 
@@ -34,9 +34,9 @@ const login = createRoute({
 });
 
 /** Parent of all pages that require a session. */
-const inside = createRoute({
+const authenticated = createRoute({
   getParentRoute: () => root,
-  id: 'inside',
+  id: 'authenticated',
   beforeLoad: async ({ context, location }) => {
     const session = await context.client.ensureQueryData(sessionQuery);
     if (session === null) throw redirect({ to: '/login', search: { to: location.href } });
@@ -45,12 +45,12 @@ const inside = createRoute({
   errorComponent: ErrorPage,
 });
 
-const home = createRoute({ getParentRoute: () => inside, path: '/', component: Home });
+const home = createRoute({ getParentRoute: () => authenticated, path: '/', component: Home });
 
 const instance = createRoute({
-  getParentRoute: () => inside,
+  getParentRoute: () => authenticated,
   path: '/q/$instanceId',
-  beforeLoad: ({ params }) => keepLastInstance(params.instanceId),
+  beforeLoad: ({ params }) => storeLastInstance(params.instanceId),
   component: Layout,
 });
 
@@ -196,7 +196,7 @@ const nodes = createRoute({
 
 const tree = root.addChildren([
   login,
-  inside.addChildren([
+  authenticated.addChildren([
     home,
     instance.addChildren([
       toOverview,
@@ -230,7 +230,7 @@ const tree = root.addChildren([
   ]),
 ]);
 
-export const makeRouter = (client: QueryClient) =>
+export const createDashboardRouter = (client: QueryClient) =>
   createRouter({
     routeTree: tree,
     context: { client },
@@ -244,6 +244,6 @@ export const makeRouter = (client: QueryClient) =>
 
 declare module '@tanstack/react-router' {
   interface Register {
-    router: ReturnType<typeof makeRouter>;
+    router: ReturnType<typeof createDashboardRouter>;
   }
 }

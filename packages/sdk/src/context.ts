@@ -25,7 +25,7 @@ export interface LogFields {
 }
 
 /**
- * The run and the steps that it can take.
+ * The context of a run: its data, and the methods that request steps.
  *
  * Your workflow function runs again from the top whenever the run continues in a process that does not hold it.
  * Recorded steps then return their recorded results. Code between steps must therefore be deterministic: put time,
@@ -34,7 +34,7 @@ export interface LogFields {
 export interface WorkflowContext<Payload> {
   /**
    * Payload of the trigger: parsed JSON if it is JSON, otherwise text, otherwise bytes. With `parsePayload` or
-   * `schema`, their result.
+   * `schema`, it is the result of that option.
    */
   readonly payload: Payload;
   /** Id of the run. */

@@ -16,11 +16,11 @@ const PART = /(\d+(?:\.\d+)?)(ms|[smhd])/g;
 
 const MAX_SHOWN_LENGTH = 40;
 
-/** Returns the milliseconds. Throws RangeError if they are not exact or not finite. */
-function exact(ms: number, duration: Duration): number {
+/** Returns the milliseconds. Throws RangeError if a number cannot represent them exactly. */
+function checkExact(ms: number, duration: Duration): number {
   if (Number.isSafeInteger(ms)) return ms;
-  const shown = String(duration).slice(0, MAX_SHOWN_LENGTH);
-  throw new RangeError(`a duration must be at most ${Number.MAX_SAFE_INTEGER} ms, not ${shown}`);
+  const durationText = String(duration).slice(0, MAX_SHOWN_LENGTH);
+  throw new RangeError(`a duration must be at most ${Number.MAX_SAFE_INTEGER} ms, not ${durationText}`);
 }
 
 /**
@@ -33,7 +33,7 @@ export function durationMs(duration: Duration): number {
     if (!Number.isFinite(duration) || duration < 0) {
       throw new RangeError(`a duration in seconds must be a number of at least 0, not ${duration}`);
     }
-    return exact(Math.ceil(duration * 1000), duration);
+    return checkExact(Math.ceil(duration * 1000), duration);
   }
   const text = typeof duration === 'string' ? duration.trim() : '';
   if (!DURATION.test(text)) {
@@ -43,7 +43,7 @@ export function durationMs(duration: Duration): number {
   }
   let totalMs = 0;
   for (const [, value, unit] of text.matchAll(PART)) totalMs += Number(value) * (UNIT_MS[unit ?? ''] ?? 0);
-  return exact(Math.ceil(totalMs), duration);
+  return checkExact(Math.ceil(totalMs), duration);
 }
 
 /** A point in time: a Date, an ISO 8601 string, or Unix milliseconds. */

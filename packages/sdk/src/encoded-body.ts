@@ -4,17 +4,18 @@ import type { EncodedBody } from './protocol.js';
 // Keeps a byte order mark. Without it, the text would be shorter than its bytes and could not be restored.
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const lenientUtf8 = new TextDecoder('utf-8');
-/** Number of arguments of one call that fits on the stack. */
-const CHUNK = 8_192;
+/** Number of bytes for one call of `String.fromCharCode`. More arguments could overflow the stack. */
+const CHUNK_BYTES = 8_192;
 
 function base64(bytes: Uint8Array): string {
   let text = '';
-  for (let from = 0; from < bytes.length; from += CHUNK) text += String.fromCharCode(...bytes.subarray(from, from + CHUNK));
+  for (let from = 0; from < bytes.length; from += CHUNK_BYTES)
+    text += String.fromCharCode(...bytes.subarray(from, from + CHUNK_BYTES));
   return btoa(text);
 }
 
 /** Encodes content as UTF-8 text if that is lossless, otherwise as base64. */
-export function encodedBody(content: string | Uint8Array): EncodedBody {
+export function encodeBody(content: string | Uint8Array): EncodedBody {
   if (typeof content === 'string') return { encoding: 'utf8', data: content };
   try {
     return { encoding: 'utf8', data: strictUtf8.decode(content) };

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Workflow } from './context.js';
 import { createEndpoint, type EndpointRequest, type ServeOptions } from './endpoint.js';
-import { FakeService, replyOf } from './executor/fake-service.fixture.js';
+import { FakeServer, replyOf } from './executor/fake-server.fixture.js';
 import type { PayloadSchema, SchemaResult } from './payload.js';
 import type { RunInput, StepRequest } from './protocol.js';
 import { serve } from './serve.js';
 
 function firstRequest(change: Partial<StepRequest> = {}): StepRequest {
-  const service = new FakeService('k');
-  const [open] = service.tasks.values();
+  const server = new FakeServer('k');
+  const [open] = server.tasks.values();
   assert.ok(open);
-  return { ...service.request(open), ...change };
+  return { ...server.request(open), ...change };
 }
 
 const asMessage = (body: unknown, change: Partial<EndpointRequest> = {}): EndpointRequest => ({

@@ -29,7 +29,7 @@ export interface EndpointRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The raw body. If a framework has parsed the body and the bytes are no longer available, the parsed value. */
   readonly body: Uint8Array | string | { readonly parsed: unknown };
-  /** Returns true once the client has disconnected. Absent: unknown. */
+  /** Returns true once the client has disconnected. Absent if the HTTP library cannot detect this. */
   readonly isAbandoned?: () => boolean;
 }
 
@@ -101,19 +101,19 @@ function noticeResponse(outcome: NoticeOutcome): EndpointResponse {
   }
 }
 
-function failed(name: string, message: string): FailedReply {
+function failedReply(name: string, message: string): FailedReply {
   return { protocol: PROTOCOL_VERSION, kind: 'failed', base: 0, done: [], error: { name, message }, retry: { kind: 'backoff' } };
 }
 
 const firstValue = (header: string | readonly string[] | undefined): string | undefined =>
   typeof header === 'string' ? header : header?.[0];
 
-/** Returns an error message if a signature and its frame name different URLs, otherwise null. */
+/** Returns an error message if a signature and its frame contain different URLs, otherwise null. */
 function urlMismatch(claims: SignatureClaims | null, frame: unknown): string | null {
   const run = typeof frame === 'object' && frame !== null && 'run' in frame ? frame.run : null;
-  const named = typeof run === 'object' && run !== null && 'workflowUrl' in run ? run.workflowUrl : null;
-  if (claims === null || typeof named !== 'string' || isSameUrl(claims.sub, named)) return null;
-  return `the signature is for ${JSON.stringify(claims.sub)}, but the run belongs to ${JSON.stringify(named)}`;
+  const runUrl = typeof run === 'object' && run !== null && 'workflowUrl' in run ? run.workflowUrl : null;
+  if (claims === null || typeof runUrl !== 'string' || isSameUrl(claims.sub, runUrl)) return null;
+  return `the signature is for ${JSON.stringify(claims.sub)}, but the run belongs to ${JSON.stringify(runUrl)}`;
 }
 
 const NOT_FROM_SERVER = `this is a workflow endpoint: start a run through the server (POST /v2/trigger/<this URL>) instead of calling it (the request has no ${VERSION_HEADER} header)`;
@@ -133,12 +133,12 @@ export function createEndpoint<Payload, Result>(
   workflow: Workflow<Payload, Result>,
   options: ServeOptions<Payload> = {},
 ): WorkflowEndpoint {
-  const served = createServedWorkflow(workflow, options, options.url);
+  const servedWorkflow = createServedWorkflow(workflow, options, options.url);
   const checkRequest = createRequestCheck(options);
 
   function refuseSignature(message: string, status: 401 | 500): EndpointResponse {
-    served.log?.(`rejected a request: ${message}`);
-    return json(status, failed('SignatureError', message));
+    servedWorkflow.log?.(`rejected a request: ${message}`);
+    return json(status, failedReply('SignatureError', message));
   }
 
   async function handleRequest(request: EndpointRequest): Promise<EndpointResponse> {
@@ -148,35 +148,35 @@ export function createEndpoint<Payload, Result>(
     if (version === undefined && !isFailureNotice) {
       return respond(refusal('bad-request', NOT_FROM_SERVER));
     }
-    const { url, headers, body: bytes } = request;
-    const pending = checkRequest({
+    const { url, headers, body } = request;
+    const check = checkRequest({
       url,
       signature: firstValue(headers[ENDPOINT_HEADERS.signature]),
       ed25519Signature: firstValue(headers[ENDPOINT_HEADERS.ed25519Signature]),
-      body: bytes,
+      body,
       kind: isFailureNotice ? 'failure-function' : 'step',
     });
-    const signed = pending instanceof Promise ? await pending : pending;
-    if (!signed.ok) return refuseSignature(signed.message, 'isMisconfigured' in signed ? 500 : 401);
+    const verdict = check instanceof Promise ? await check : check;
+    if (!verdict.ok) return refuseSignature(verdict.message, 'isMisconfigured' in verdict ? 500 : 401);
     if (!isFailureNotice && version?.trim() !== String(PROTOCOL_VERSION))
       return respond(refusal('unsupported-protocol', unsupportedProtocol(version).message));
-    const body = readJson(request.body);
-    if (!body.ok) return respond(refusal('bad-request', body.message));
-    const { value } = body;
-    if (isFailureNotice) return noticeResponse(await served.notice(value));
-    const wrongRun = urlMismatch(signed.claims, value);
-    if (wrongRun !== null) return refuseSignature(wrongRun, 401);
-    return respond(await served.answer(value, request));
+    const bodyResult = readJson(body);
+    if (!bodyResult.ok) return respond(refusal('bad-request', bodyResult.message));
+    const { value } = bodyResult;
+    if (isFailureNotice) return noticeResponse(await servedWorkflow.handleNotice(value));
+    const mismatch = urlMismatch(verdict.claims, value);
+    if (mismatch !== null) return refuseSignature(mismatch, 401);
+    return respond(await servedWorkflow.answer(value, request));
   }
 
   return {
-    workflow: served,
+    workflow: servedWorkflow,
     async handle(request) {
       try {
         return await handleRequest(request);
       } catch (error) {
         const { name, message } = describeError(error);
-        return json(500, failed(name, message));
+        return json(500, failedReply(name, message));
       }
     },
   };
@@ -189,9 +189,9 @@ function decode(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-type ReadBody = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string };
+type BodyResult = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string };
 
-function readJson(body: EndpointRequest['body']): ReadBody {
+function readJson(body: EndpointRequest['body']): BodyResult {
   if (typeof body === 'object' && 'parsed' in body) return { ok: true, value: body.parsed };
   try {
     return { ok: true, value: parseJson(typeof body === 'string' ? body : decode(body)) };

@@ -21,25 +21,28 @@ export class RetryAfterError extends Error {
   }
 }
 
-/** A payload or another value is malformed or damaged, or the schema rejects it. Fails the run without retries. */
+/**
+ * Thrown for a value, such as a payload, that is malformed or damaged, or that the schema rejects. Fails the run without
+ * retries.
+ */
 export class PayloadError extends NonRetryableError {
   override readonly name: string = 'PayloadError';
 }
 
 /**
- * A value cannot be decrypted at the moment, for example because its key is missing in this process. The attempt fails and is
- * retried. Workflow code does not see this error.
+ * Thrown for a value that cannot be decrypted at the moment, for example because its key is missing in this process. The
+ * attempt fails and is retried. Workflow code does not see this error.
  */
 export class DecryptionError extends Error {
   override readonly name: string = 'DecryptionError';
 }
 
-/** The recorded steps differ from the steps that the code requests. */
+/** Thrown if the code requests other steps than the recorded ones. */
 export class JournalMismatchError extends Error {
   override readonly name: string = 'JournalMismatchError';
 }
 
-/** A call to the API of the server failed. */
+/** Thrown if a call to the API of the server fails. */
 export class EverstepError extends Error {
   override readonly name: string = 'EverstepError';
   /** HTTP status; 0 if no response arrived. */
@@ -94,8 +97,8 @@ export type RetryAdvice =
   | { readonly kind: 'never' };
 
 /**
- * Returns what an error requests about retries. It is recognized by name as well as by class, because an app may
- * contain two copies of this package.
+ * Returns whether and when a failed attempt may be retried after this error. The error is recognized by name as well as by
+ * class, because an app may contain two copies of this package.
  */
 export function retryAdvice(thrown: unknown): RetryAdvice {
   if (thrown instanceof NonRetryableError) return { kind: 'never' };

@@ -4,7 +4,7 @@ import { sealText } from './encryption/envelope.js';
 import { payloadEncryption } from './encryption/payload-encryption.js';
 import { createEndpoint, type EndpointRequest, type EndpointResponse, type ServeOptions } from './endpoint.js';
 import { NonRetryableError, RetryAfterError } from './errors.js';
-import { FakeService, post } from './executor/fake-service.fixture.js';
+import { FakeServer, post } from './executor/fake-server.fixture.js';
 import type { RunFailure } from './failure-function.js';
 import type { FailureNotice } from './protocol.js';
 import { serve } from './serve.js';
@@ -150,11 +150,11 @@ describe('a failure function that throws is called again', () => {
 
 describe('an endpoint', () => {
   it('reports in its replies whether it has a failure function', async () => {
-    const service = new FakeService('k');
-    const [open] = service.tasks.values();
+    const server = new FakeServer('k');
+    const [open] = server.tasks.values();
     assert.ok(open);
     const says = async (workflow: () => unknown, options: ServeOptions<unknown>) =>
-      JSON.parse((await post(createEndpoint(workflow, options), service.request(open))).body).failureFunction;
+      JSON.parse((await post(createEndpoint(workflow, options), server.request(open))).body).failureFunction;
     const failing = () => {
       throw new Error('no');
     };

@@ -1,11 +1,11 @@
 /** The failure function: the server calls it when a run has failed permanently. */
-import { bytesOf, encodedBody, textOf } from './encoded-body.js';
+import { bytesOf, encodeBody, textOf } from './encoded-body.js';
 import { type EncryptionOptions, openPayload } from './encryption/envelope.js';
 import { DecryptionError } from './errors.js';
 import { headersOf, type PayloadOptions, withPayload } from './payload.js';
 import { type FailureNotice, parseJson, type RunInput } from './protocol.js';
 
-/** Describes a failed run. */
+/** A failed run, as its failure function receives it. */
 export interface RunFailure<Payload> {
   readonly runId: string;
   /** Time at which the run was created, Unix milliseconds. */
@@ -44,23 +44,24 @@ export type FailureFunction<Payload> = (failure: RunFailure<Payload>) => unknown
 type FunctionNotice = FailureNotice & { readonly error: string };
 
 type ReadOptions<Payload> = PayloadOptions<Payload> & EncryptionOptions;
-type Shape = Readonly<Record<string, unknown>>;
-const isShape = (value: unknown): value is Shape => typeof value === 'object' && value !== null && !Array.isArray(value);
-const isTexts = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((one) => typeof one === 'string');
-const isHeaderMap = (value: unknown): value is FailureNotice['header'] => isShape(value) && Object.values(value).every(isTexts);
+type JsonObject = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isStringList = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string');
+const isHeaderMap = (value: unknown): value is FailureNotice['header'] =>
+  isObject(value) && Object.values(value).every(isStringList);
 
-const TEXTS = ['body', 'error', 'url', 'sourceBody', 'workflowRunId', 'dlqId'] as const;
-const NUMBERS = ['status', 'retried', 'maxRetries', 'workflowCreatedAt'] as const;
+const STRING_FIELDS = ['body', 'error', 'url', 'sourceBody', 'workflowRunId', 'dlqId'] as const;
+const NUMBER_FIELDS = ['status', 'retried', 'maxRetries', 'workflowCreatedAt'] as const;
 
 /** Returns the notice, or null if the value is not a failure notice. */
 export function readFailureNotice(value: unknown): FunctionNotice | null {
-  const isNotice = (notice: Shape): notice is Shape & FunctionNotice =>
-    TEXTS.every((name) => typeof notice[name] === 'string') &&
-    NUMBERS.every((name) => typeof notice[name] === 'number') &&
+  const isNotice = (notice: JsonObject): notice is JsonObject & FunctionNotice =>
+    STRING_FIELDS.every((name) => typeof notice[name] === 'string') &&
+    NUMBER_FIELDS.every((name) => typeof notice[name] === 'number') &&
     isHeaderMap(notice.sourceHeader) &&
-    (notice.labels === undefined || isTexts(notice.labels));
-  return isShape(value) && isNotice(value) ? value : null;
+    (notice.labels === undefined || isStringList(notice.labels));
+  return isObject(value) && isNotice(value) ? value : null;
 }
 
 function inputOf({ sourceHeader, sourceBody }: FailureNotice): RunInput {
@@ -69,7 +70,7 @@ function inputOf({ sourceHeader, sourceBody }: FailureNotice): RunInput {
   );
   const [contentType] = contentTypes;
   return {
-    body: encodedBody(bytesOf({ encoding: 'base64', data: sourceBody })),
+    body: encodeBody(bytesOf({ encoding: 'base64', data: sourceBody })),
     ...(contentType === undefined ? {} : { contentType }),
     headers: Object.fromEntries(Object.entries(forwarded).map(([name, values]) => [name, values.join(', ')])),
   };
@@ -79,7 +80,7 @@ function inputOf({ sourceHeader, sourceBody }: FailureNotice): RunInput {
 function thrownMessage(response: string): string | null {
   try {
     const reply: unknown = parseJson(response);
-    if (!isShape(reply) || reply.kind !== 'failed' || !isShape(reply.error)) return null;
+    if (!isObject(reply) || reply.kind !== 'failed' || !isObject(reply.error)) return null;
     return typeof reply.error.message === 'string' ? reply.error.message : null;
   } catch {
     return null;

@@ -47,7 +47,7 @@ function request(attempt: number, changes: Partial<StepRequest> = {}): StepReque
   };
 }
 
-/** Two steps, which note their active span before and after an await. */
+/** Two steps, which record their active span before and after an await. */
 function traced() {
   const seen: (string | undefined)[] = [];
   const note = () => seen.push(trace.getSpanContext(context.active())?.spanId);
@@ -85,7 +85,7 @@ test('each step has the attempt of its own request as the active span, although 
   assert.equal(trace.getSpanContext(context.active()), undefined);
 });
 
-test('over a connection it is the same', async () => {
+test('over a connection, each step also has its own attempt as the active span', async () => {
   const { seen, endpoint } = traced();
   const workflows = new Map([['flow', endpoint.workflow]]);
   await performWork(workflows, { id: 1, kind: 'step', workflow: 'flow', request: request(1) } as never);

@@ -33,7 +33,7 @@ interface SchemaIssue {
 const BEYOND_ASCII = /[\x80-\xff]/;
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Header values are bytes, one character each. Values beyond ASCII are usually UTF-8. */
+/** Decodes a header value. Each of its characters is one byte, and bytes beyond ASCII are usually UTF-8. */
 function headerText(value: string): string {
   if (!BEYOND_ASCII.test(value)) return value;
   try {
@@ -48,15 +48,15 @@ export function headersOf(input: RunInput): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(input.headers).map(([name, value]) => [name, headerText(value)]));
 }
 
-/** The default content type of `curl -d`. It says nothing about the body. */
+/** The default content type of `curl -d`, regardless of the body. */
 const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i;
 
 /**
  * Returns parsed JSON if the content type is JSON or missing, otherwise text, otherwise bytes. Returns undefined for
  * an empty body.
  */
-function defaultPayload({ text, bytes, contentType: given }: RawPayload): unknown {
-  const contentType = given !== undefined && FORM_TYPE.test(given) ? undefined : given;
+function defaultPayload({ text, bytes, contentType: declaredType }: RawPayload): unknown {
+  const contentType = declaredType !== undefined && FORM_TYPE.test(declaredType) ? undefined : declaredType;
   if (text === undefined) return bytes();
   if (text === '') return undefined;
   if (contentType !== undefined && !isJsonType(contentType)) return text;
@@ -76,18 +76,19 @@ export interface PayloadOptions<Payload> {
   readonly schema?: PayloadSchema<Payload>;
 }
 
-function inWords(issues: readonly SchemaIssue[]): string {
+function formatIssues(issues: readonly SchemaIssue[]): string {
   return issues
     .slice(0, 5)
     .map(({ path, message }) => {
-      const where = path?.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
-      return where ? `${where}: ${message}` : message;
+      const location = path?.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
+      return location ? `${location}: ${message}` : message;
     })
     .join('; ');
 }
 
-function checked<Payload>(result: SchemaResult<Payload>): Payload {
-  if (result.issues) throw new PayloadError(`the payload does not match the schema of this workflow: ${inWords(result.issues)}`);
+function requireValid<Payload>(result: SchemaResult<Payload>): Payload {
+  if (result.issues)
+    throw new PayloadError(`the payload does not match the schema of this workflow: ${formatIssues(result.issues)}`);
   return result.value;
 }
 
@@ -111,7 +112,9 @@ export function withPayload<Payload, T>(
     const validate = (value: unknown) => schema['~standard'].validate(value);
     const parsed = options.parsePayload ? options.parsePayload(raw) : defaultPayload(raw);
     const result = parsed instanceof Promise ? parsed.then(validate) : validate(parsed);
-    return result instanceof Promise ? result.then((settled) => next(checked(settled))) : next(checked(result));
+    return result instanceof Promise
+      ? result.then((awaitedResult) => next(requireValid(awaitedResult)))
+      : next(requireValid(result));
   }
   if (options.parsePayload) {
     const parsed = options.parsePayload(raw);

@@ -14,7 +14,7 @@ import { ExchangeHooks } from './hooks/exchange-hooks.js';
 import { HookCaller, type WorkflowHooks } from './hooks/workflow-hooks.js';
 import { type PayloadOptions, withPayload } from './payload.js';
 import type { CheckReply, FailedReply, StepReply, StepRequest } from './protocol.js';
-import { contextOf } from './workflow-context.js';
+import { createContext } from './workflow-context.js';
 
 /** Limits of the runs that are kept in memory between their steps. */
 export interface HoldOptions {
@@ -70,16 +70,16 @@ export type NoticeOutcome =
 export interface RequestTransport {
   /** Hooks of a connection, called before the ones of the workflow. */
   readonly hooks?: HookCaller | undefined;
-  /** Returns true once the server no longer waits for the reply. Absent: unknown. */
+  /** Returns true once the server no longer waits for the reply. Absent if the transport cannot detect this. */
   readonly isAbandoned?: (() => boolean) | undefined;
 }
 
 /** Handles the frames of one workflow. */
 export interface ServedWorkflow {
-  /** Returns the reply to a step request or a check request, given as parsed JSON. Rejects only on an error of this library. */
+  /** Returns the reply to a step request or a check request, given as parsed JSON. Rejects only if this library has a bug. */
   answer(frame: unknown, transport?: RequestTransport): Promise<StepReply | CheckReply>;
   /** Handles the notice, given as parsed JSON, that a run has failed permanently. Never rejects. */
-  notice(frame: unknown): Promise<NoticeOutcome>;
+  handleNotice(frame: unknown): Promise<NoticeOutcome>;
   /** Logs a line if the workflow logs its requests. */
   readonly log: ((line: string) => void) | undefined;
 }
@@ -87,7 +87,7 @@ export interface ServedWorkflow {
 const DEFAULT_HOLD = { max: 10_000, idleMs: 60_000 } as const;
 
 const NO_FAILURE_FUNCTION = 'this workflow has no failureFunction; add the option to serve() or deploy the version that has it';
-const NO_NOTICE = 'the body is not a failure notice; only the server may send this request';
+const NOT_A_NOTICE = 'the body is not a failure notice; only the server may send this request';
 
 function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null {
   const isCloudflare = typeof navigator === 'object' && navigator.userAgent === 'Cloudflare-Workers';
@@ -119,60 +119,62 @@ export function createServedWorkflow<Payload, Result>(
   const { retries, failureFunction, encryption } = options;
   checkRetries(retries);
   const log = options.verbose === true ? console.log : options.verbose === false ? undefined : options.verbose;
-  let worker: string | undefined;
+  let workerName: string | undefined;
   const ownHooks = options.hooks && options.hooks.length > 0 ? new HookCaller(options.hooks) : undefined;
   /** Runs the workflow function. */
   function runCode(execution: Execution, { run, input }: Pick<StepRequest, 'run' | 'input'>): unknown {
     // The input is present whenever a run starts here. A request without it uses only a held execution.
     if (!input) throw new Error('the request has no input');
     const url = publicUrl ?? run.workflowUrl;
-    const opened = { ...input, body: openPayload(encryption, input.body) };
-    return withPayload(opened, options, (payload) => workflow(contextOf(execution, run, input, { payload, url, encryption })));
+    const decryptedInput = { ...input, body: openPayload(encryption, input.body) };
+    return withPayload(decryptedInput, options, (payload) =>
+      workflow(createContext(execution, run, input, { payload, url, encryption })),
+    );
   }
   const executor = new Executor({
-    body: runCode,
+    runCode,
     heldRuns: heldRunsFor(options.holdRuns),
     // Created with the first request, because some runtimes have no randomness while a module loads.
-    worker: () => {
-      worker ??= crypto.randomUUID();
-      return worker;
+    workerName: () => {
+      workerName ??= crypto.randomUUID();
+      return workerName;
     },
     ...(retries === undefined ? {} : { maxRetries: retries }),
-    failureFunction: failureFunction !== undefined,
-    sourceLines: options.sourceLines ?? readsSourceLines(),
+    hasFailureFunction: failureFunction !== undefined,
+    includeSourceLines: options.sourceLines ?? readsSourceLines(),
     checkpoint: checkpointOf(options.checkpoint),
     ...(encryption ? { encryption } : {}),
   });
 
   return {
     log,
-    async answer(frame, { hooks: ofConnection, isAbandoned } = {}) {
+    async answer(frame, { hooks: connectionHooks, isAbandoned } = {}) {
       const check = readCheckRequest(frame);
       // Not logged, because the check does not affect the run.
       if (check) return checkReplay(check, (execution) => runCode(execution, check));
       const read = readStepRequest(frame);
       if (!read.ok) return refusal(read.code, read.message);
-      const callers = [ofConnection, ownHooks].filter((caller) => caller !== undefined);
+      const callers = [connectionHooks, ownHooks].filter((caller) => caller !== undefined);
       const { request } = read;
       const hooks = callers.length > 0 ? new ExchangeHooks(callers, request, publicUrl ?? request.run.workflowUrl) : null;
       const reply = await executor.handle(request, { hooks, isAbandoned });
       if (log) log(describeExchange(read.request, reply));
       return reply;
     },
-    async notice(frame) {
+    async handleNotice(frame) {
       const notice = readFailureNotice(frame);
-      if (!notice) return { kind: 'rejected', reason: 'malformed', message: NO_NOTICE };
+      if (!notice) return { kind: 'rejected', reason: 'malformed', message: NOT_A_NOTICE };
       // This instance of the app may be outdated. A retry may reach one that has the function.
       if (!failureFunction) return { kind: 'rejected', reason: 'no-function', message: NO_FAILURE_FUNCTION };
-      const what = `run ${notice.workflowRunId}, failure function`;
+      const logPrefix = `run ${notice.workflowRunId}, failure function`;
       try {
         await callFailureFunction(notice, failureFunction, options);
       } catch (error) {
         const { name, message } = describeError(error);
-        log?.(`${what}: ${name}: ${message}`);
+        log?.(`${logPrefix}: ${name}: ${message}`);
         return { kind: 'failed', message: `${name}: ${message}`, retry: retryAdvice(error) };
       }
-      log?.(`${what}: done`);
+      log?.(`${logPrefix}: done`);
       return { kind: 'handled' };
     },
   };

@@ -15,14 +15,14 @@ import type { TraceContext } from './trace-context.js';
 /** Version of the frames below. It is a number in every frame, and the value of the header `Svc-Workflow-Protocol`. */
 export const PROTOCOL_VERSION = 1;
 
-/** Header names without their prefix (`Svc-` in the native dialect). */
+/** Name of the protocol header without its prefix (`Svc-` in the native dialect). */
 export const PROTOCOL_HEADER = 'Workflow-Protocol';
 /** Prefix of header names in the native dialect. */
 export const NATIVE_PREFIX = 'Svc-';
 
 /**
  * Kinds of signed requests. The signature contains the kind (claim `kind`), so that a request of one kind cannot be
- * replayed as another. Older services omit it. `step` covers all frames of this protocol.
+ * replayed as another. Older servers omit it. `step` covers all frames of this protocol.
  */
 export const SIGNED_KINDS = [
   'step',
@@ -36,8 +36,9 @@ export const SIGNED_KINDS = [
 /** Kind of a signed request. */
 export type SignedKind = (typeof SIGNED_KINDS)[number];
 
-/** Signature headers without their prefix: signed with a shared key, and with the private key of the queue instance. */
+/** Header for a signature made with a shared key, without its prefix. */
 export const SIGNATURE_HEADER = 'Signature';
+/** Header for a signature made with the private key of the queue instance, without its prefix. */
 export const ED25519_SIGNATURE_HEADER = 'Signature-Ed25519';
 
 /**
@@ -99,7 +100,7 @@ export interface CheckpointLimits {
   readonly maxChars: number;
 }
 
-/** Service to endpoint: continue this run. */
+/** Request of the server to an endpoint to continue a run. */
 export interface StepRequest {
   readonly protocol: typeof PROTOCOL_VERSION;
   readonly run: {
@@ -116,13 +117,13 @@ export interface StepRequest {
   readonly retried: number;
   readonly maxRetries: number;
   /**
-   * Position of the planned step to execute. Null: replay, and execute the next step only if it is the only thing the
-   * code waits for.
+   * Position of the planned step to execute. If it is null, the endpoint replays the journal and executes the next step only if
+   * the code waits for nothing else.
    */
   readonly target: number | null;
-  /** The server knows every step id below this one (recorded or planned). Ids from here on are new. */
+  /** The server knows every step id below this one (recorded or planned). This id and higher ones are new. */
   readonly known: number;
-  /** Positions above `known` that are already recorded: parallel steps of a forked run. Absent: none. */
+  /** Positions above `known` that are already recorded: parallel steps of a forked run. Absent if there are none. */
   readonly ahead?: readonly number[];
   readonly journal: {
     /** Index of the first entry sent. Above 0 only if the worker reported that it holds the earlier entries. */
@@ -134,7 +135,7 @@ export interface StepRequest {
     readonly worker?: string;
     /**
      * Digest of the entries before `from`, as the server has recorded them (see extendJournalDigest). A worker that
-     * holds different entries replies `journal-needed`. Older services omit it.
+     * holds different entries replies `journal-needed`. Older servers omit it.
      */
     readonly digest?: number;
     /** Number of entries in the whole journal. */
@@ -144,10 +145,10 @@ export interface StepRequest {
   };
   /**
    * The server records several results from one reply: after the step that it asks for, the worker may execute the steps
-   * that follow, one after the other. Older services omit it and record one result.
+   * that follow, one after the other. Older servers omit it and record one result.
    */
   readonly checkpoint?: CheckpointLimits;
-  /** Trace context of this attempt. Absent: the run belongs to no trace, or the server is older. */
+  /** Trace context of this attempt. Absent if the run belongs to no trace, or if the server is older. */
   readonly trace?: TraceContext;
   /** Present exactly when `journal.from` is 0. */
   readonly input?: RunInput;
@@ -168,7 +169,7 @@ export interface CallSpec {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: EncodedBody;
-  /** Number of retries after the first attempt. Absent: none. */
+  /** Number of retries after the first attempt. Absent if there are none. */
   readonly retries?: number;
   /** Retry delay in milliseconds, as an expression over `retried`. */
   readonly retryDelay?: string;
@@ -213,7 +214,7 @@ export type EventContent = {
 /** A planned step with the data that its type needs. Durations are in milliseconds, instants in Unix milliseconds. */
 export type PlannedStep =
   /**
-   * `asks`: the step is planned by name only. When the server calls the endpoint for it, the endpoint replies with
+   * With `asks`, the step is planned by name only. When the server calls the endpoint for it, the endpoint replies with
    * the data that a step of that type needs.
    */
   | { readonly stepId: number; readonly name: string; readonly type: 'Run'; readonly asks?: StepType }
@@ -379,9 +380,9 @@ export interface RefusedReply {
 export type StepReply = ProgressReply | FailedReply | JournalNeededReply | RefusedReply;
 
 /**
- * Service to endpoint: would the current code replay this journal? The endpoint runs its code against the journal. It
- * executes no step and keeps nothing. An endpoint that does not support this frame treats it as a malformed step
- * request and rejects it before any code runs.
+ * Request of the server to an endpoint to check whether its current code would replay a journal. The endpoint runs its code
+ * against the journal. It executes no step and keeps nothing. An endpoint that does not support this frame treats it as a
+ * malformed step request and rejects it before any code runs.
  */
 export interface CheckRequest {
   readonly protocol: typeof PROTOCOL_VERSION;
@@ -422,7 +423,7 @@ export interface FailureNotice {
   readonly body: string;
   /** Error text. Present only for a failure function. */
   readonly error?: string;
-  /** Labels of the run. Present only for a failure function; older services omit them. */
+  /** Labels of the run. Present only for a failure function; older servers omit them. */
   readonly labels?: readonly string[];
   /** Number of retries of the delivery that failed the run; 0 if it failed at the first attempt. */
   readonly retried: number;

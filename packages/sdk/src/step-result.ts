@@ -17,10 +17,10 @@ export type JsonOf<T> = T extends { toJSON(...args: never[]): infer J }
 /**
  * Returns the JSON text of a value; undefined for undefined.
  *
- * @param whatCannot Start of the error message, such as "the result of step \"a\" cannot be recorded".
+ * @param problem Start of the error message, such as "the result of step \"a\" cannot be recorded".
  * @throws {NonRetryableError} If JSON cannot represent the value.
  */
-export function jsonText(value: unknown, whatCannot: string): string | undefined {
+export function jsonText(value: unknown, problem: string): string | undefined {
   if (value === undefined) return undefined;
   let reason: string;
   if (value instanceof Map || value instanceof Set) {
@@ -34,13 +34,13 @@ export function jsonText(value: unknown, whatCannot: string): string | undefined
       reason = error instanceof Error ? error.message : String(error);
     }
   }
-  throw new NonRetryableError(`${whatCannot} as JSON: ${reason}`);
+  throw new NonRetryableError(`${problem} as JSON: ${reason}`);
 }
 
 /**
- * Returns the JSON text of a result. `what` names it in the error.
+ * Returns the JSON text of a result. `subject` describes the step or workflow in the error.
  *
  * @throws {NonRetryableError} If JSON cannot represent the result.
  */
-export const resultToJson = (value: unknown, what: string): string | undefined =>
-  jsonText(value, `the result of ${what} cannot be recorded`);
+export const resultToJson = (value: unknown, subject: string): string | undefined =>
+  jsonText(value, `the result of ${subject} cannot be recorded`);

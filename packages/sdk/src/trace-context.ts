@@ -20,35 +20,35 @@ export interface SpanReference {
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const ALL_ZERO = /^0+$/;
 const SAMPLED = 1;
-/** Sampled, and random trace id. Other flags have no meaning yet and are not passed on. */
+/** The flags "sampled" and "random trace id". Other flags have no meaning yet and are not passed on. */
 const KNOWN_FLAGS = 3;
 const MAX_TRACEPARENT_LENGTH = 256;
 const MAX_TRACESTATE_LENGTH = 512;
 const MAX_TRACESTATE_MEMBERS = 32;
 const TRACESTATE_MEMBER = /^[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
-/** Returns a traceparent. */
+/** Formats a traceparent. */
 export const formatTraceparent = ({ traceId, spanId, isSampled }: SpanReference): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
-interface ReadParent extends SpanReference {
+interface ParsedTraceparent extends SpanReference {
   readonly flags: number;
 }
 
-function readTraceparent(text: string): ReadParent | null {
+function readTraceparent(text: string): ParsedTraceparent | null {
   if (text.length > MAX_TRACEPARENT_LENGTH) return null;
   const [, version, traceId = '', spanId = '', flags = '', rest] = TRACEPARENT.exec(text) ?? [];
   // Later versions may append fields. Version ff is invalid.
   if (version === undefined || version === 'ff' || (version === '00' && rest !== undefined)) return null;
   if (ALL_ZERO.test(traceId) || ALL_ZERO.test(spanId)) return null;
-  const known = Number.parseInt(flags, 16) & KNOWN_FLAGS;
-  return { traceId, spanId, isSampled: (known & SAMPLED) !== 0, flags: known };
+  const knownFlags = Number.parseInt(flags, 16) & KNOWN_FLAGS;
+  return { traceId, spanId, isSampled: (knownFlags & SAMPLED) !== 0, flags: knownFlags };
 }
 
 /** Returns the parts of a traceparent, or null if it is invalid. */
 export function parseTraceparent(text: string): SpanReference | null {
-  const read = readTraceparent(text);
-  return read && { traceId: read.traceId, spanId: read.spanId, isSampled: read.isSampled };
+  const parsed = readTraceparent(text);
+  return parsed && { traceId: parsed.traceId, spanId: parsed.spanId, isSampled: parsed.isSampled };
 }
 
 function isTracestate(text: string): boolean {
@@ -66,9 +66,9 @@ export function readTraceContext(headers: {
   readonly tracestate?: unknown;
 }): TraceContext | undefined {
   const { traceparent, tracestate } = headers;
-  const read = typeof traceparent === 'string' ? readTraceparent(traceparent) : null;
-  if (!read) return undefined;
-  const parent = `00-${read.traceId}-${read.spanId}-0${read.flags}`;
+  const parsed = typeof traceparent === 'string' ? readTraceparent(traceparent) : null;
+  if (!parsed) return undefined;
+  const parent = `00-${parsed.traceId}-${parsed.spanId}-0${parsed.flags}`;
   const isStateValid = typeof tracestate === 'string' && tracestate !== '' && isTracestate(tracestate);
   return isStateValid ? { traceparent: parent, tracestate } : { traceparent: parent };
 }

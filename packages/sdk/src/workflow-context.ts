@@ -7,23 +7,23 @@ import type { Execution } from './executor/execution.js';
 import { headersOf } from './payload.js';
 import type { EventContent, RunInput, StepRequest } from './protocol.js';
 import { eventIdOf, eventIdsOf, isStorable, runIdOf } from './steps/arguments.js';
-import { sentContent } from './steps/content.js';
+import { encodeContent } from './steps/content.js';
 import { callResultOf, invokeResultOf, notifyResultOf, waitResultOf, webhookOf, webhookResultOf } from './steps/outcomes.js';
 import { callSpecOf, invokeSpecOf } from './steps/specs.js';
 import type { WaitOptions, WaitResult } from './steps/step-types.js';
 
-const NEW_STEP_NAME_LIMIT = 1024;
+const MAX_STEP_NAME_LENGTH = 1024;
 const DEFAULT_WAIT: Duration = '7d';
 
-function stepName(name: string): string {
-  if (typeof name === 'string' && name.length > 0 && name.length <= NEW_STEP_NAME_LIMIT) {
+function validStepName(name: string): string {
+  if (typeof name === 'string' && name.length > 0 && name.length <= MAX_STEP_NAME_LENGTH) {
     if (isStorable(name)) return name;
     throw new NonRetryableError(
       `the name of a step must not contain U+0000 or an unpaired surrogate, but ${JSON.stringify(name)} does`,
     );
   }
   throw new NonRetryableError(
-    `the name of a step must be a string of 1 to ${NEW_STEP_NAME_LIMIT} characters, not ${JSON.stringify(name)?.slice(0, 80)}`,
+    `the name of a step must be a string of 1 to ${MAX_STEP_NAME_LENGTH} characters, not ${JSON.stringify(name)?.slice(0, 80)}`,
   );
 }
 
@@ -40,11 +40,11 @@ const waitMs = ({ timeout = DEFAULT_WAIT }: WaitOptions = {}): number => duratio
 
 /** Returns the content of an event. An event without data is empty. */
 function eventContentOf(data: unknown): Extract<EventContent, { kind: 'data' }> {
-  const content = sentContent(data, 'the data of the event');
+  const content = encodeContent(data, 'the data of the event');
   return content ? { kind: 'data', ...content } : { kind: 'data', body: { encoding: 'utf8', data: '' } };
 }
 
-/** What the context contains besides the run. */
+/** Parts of the context that do not come from the run. */
 export interface ContextParts<Payload> {
   readonly payload: Payload;
   readonly url: string;
@@ -52,7 +52,7 @@ export interface ContextParts<Payload> {
 }
 
 /** Creates the context of an execution. */
-export function contextOf<Payload>(
+export function createContext<Payload>(
   execution: Execution,
   run: StepRequest['run'],
   input: RunInput,
@@ -61,9 +61,9 @@ export function contextOf<Payload>(
   const { id, createdAt, labels } = run;
 
   function wait<Data>(name: string, readEventIds: () => readonly string[], options?: WaitOptions): Promise<WaitResult<Data>> {
-    const checked = stepName(name);
-    const planned = asNonRetryable(name, () => ({ eventIds: readEventIds(), timeoutMs: waitMs(options) }));
-    return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Wait', ...planned }), {
+    const stepName = validStepName(name);
+    const stepFields = asNonRetryable(name, () => ({ eventIds: readEventIds(), timeoutMs: waitMs(options) }));
+    return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Wait', ...stepFields }), {
       read: (recorded) => waitResultOf<Data>(recorded, encryption),
     });
   }
@@ -76,62 +76,62 @@ export function contextOf<Payload>(
     headers: headersOf(input),
     url,
     run(name, action) {
-      const checked = stepName(name);
+      const stepName = validStepName(name);
       if (typeof action !== 'function')
         throw new NonRetryableError(
           `step ${JSON.stringify(name)} has no function to run: pass a function as the second argument of run()`,
         );
-      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Run' }), {
+      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Run' }), {
         action,
-        read: (recorded) => openValue(encryption, recorded, `the result of step ${JSON.stringify(checked)}`),
+        read: (recorded) => openValue(encryption, recorded, `the result of step ${JSON.stringify(stepName)}`),
       });
     },
     sleep(name, duration) {
-      const checked = stepName(name);
+      const stepName = validStepName(name);
       const sleepMs = asNonRetryable(name, () => durationMs(duration));
-      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'SleepFor', sleepMs }));
+      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'SleepFor', sleepMs }));
     },
     sleepUntil(name, instant) {
-      const checked = stepName(name);
+      const stepName = validStepName(name);
       const wakeAt = asNonRetryable(name, () => instantMs(instant));
-      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'SleepUntil', wakeAt }));
+      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'SleepUntil', wakeAt }));
     },
     waitForEvent: (name, eventId, options) => wait(name, () => [eventIdOf(eventId)], options),
     waitForAny: (name, eventIds, options) => wait(name, () => eventIdsOf(eventIds), options),
     notify(name, eventId, data, options) {
-      const checked = stepName(name);
-      const planned = asNonRetryable(name, () => {
+      const stepName = validStepName(name);
+      const stepFields = asNonRetryable(name, () => {
         const event = { eventId: eventIdOf(eventId), content: eventContentOf(data) };
         return options?.workflowRunId === undefined ? event : { ...event, workflowRunId: runIdOf(options.workflowRunId) };
       });
-      const content = { ...planned.content, body: sealBody(encryption, planned.content.body) };
-      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Notify', ...planned, content }), {
+      const content = { ...stepFields.content, body: sealBody(encryption, stepFields.content.body) };
+      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Notify', ...stepFields, content }), {
         read: notifyResultOf,
       });
     },
     call<Body>(name: string, request: Parameters<WorkflowContext<Payload>['call']>[1]) {
-      const checked = stepName(name);
+      const stepName = validStepName(name);
       const call = asNonRetryable(name, () => callSpecOf(request));
-      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Call', call }), { read: callResultOf<Body> });
+      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Call', call }), { read: callResultOf<Body> });
     },
     invoke<Body>(name: string, invocation: Parameters<WorkflowContext<Payload>['invoke']>[1]) {
-      const checked = stepName(name);
-      const planned = asNonRetryable(name, () => invokeSpecOf(invocation));
-      const { body } = planned;
+      const stepName = validStepName(name);
+      const stepFields = asNonRetryable(name, () => invokeSpecOf(invocation));
+      const { body } = stepFields;
       const isSealed = body !== undefined && invocation.encrypt !== false;
-      const invoke = isSealed ? { ...planned, body: sealBody(encryption, body) } : planned;
-      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Invoke', invoke }), {
+      const invoke = isSealed ? { ...stepFields, body: sealBody(encryption, body) } : stepFields;
+      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Invoke', invoke }), {
         read: (recorded) => invokeResultOf<Body>(recorded, encryption),
       });
     },
     createWebhook(name) {
-      const checked = stepName(name);
-      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'CreateWebhook' }), { read: webhookOf });
+      const stepName = validStepName(name);
+      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'CreateWebhook' }), { read: webhookOf });
     },
     waitForWebhook(name, webhook, options) {
-      const checked = stepName(name);
-      const planned = asNonRetryable(name, () => ({ eventIds: [eventIdOf(webhook.eventId)], timeoutMs: waitMs(options) }));
-      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'WaitForWebhook', ...planned }), {
+      const stepName = validStepName(name);
+      const stepFields = asNonRetryable(name, () => ({ eventIds: [eventIdOf(webhook.eventId)], timeoutMs: waitMs(options) }));
+      return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'WaitForWebhook', ...stepFields }), {
         read: (recorded) => webhookResultOf(recorded, encryption),
       });
     },

@@ -27,8 +27,8 @@ export function setCsrfToken(token: string | null): void {
   csrfToken = token;
 }
 
-/** Registers a listener that is called when a response says that the session is missing or has ended. */
-export function whenSessionIsLost(listener: () => void): void {
+/** Sets the listener that is called when a response reports that the session is missing or has ended. */
+export function setSessionLostListener(listener: () => void): void {
   onSessionLost = listener;
 }
 
@@ -40,11 +40,12 @@ export function path(strings: TemplateStringsArray, ...values: readonly (string 
   }, '');
 }
 
+/** Formats query parameters, with the question mark; empty if there are none. */
 export function queryText(query: Query = {}): string {
   const parts: string[] = [];
   const add = (name: string, value: string | number | boolean) => parts.push(`${name}=${encodeURIComponent(value)}`);
   for (const [name, value] of Object.entries(query)) {
-    if (typeof value === 'object' && value !== null) for (const each of value) add(name, each);
+    if (typeof value === 'object' && value !== null) for (const item of value) add(name, item);
     else if (value !== undefined && value !== null && value !== '') add(name, value);
   }
   return parts.length === 0 ? '' : `?${parts.join('&')}`;
@@ -63,12 +64,12 @@ async function failureOf(response: Response): Promise<Failure> {
   return {
     code: response.headers.get('svc-error-code') ?? response.headers.get('upstash-error-code') ?? `http-${response.status}`,
     status: response.status,
-    text: errorIn(text) ?? `The server responded with ${response.status} ${response.statusText}.`,
+    text: errorTextOf(text) ?? `The server responded with ${response.status} ${response.statusText}.`,
     retryAfterMs: Number.isFinite(retryAfter) ? retryAfter * 1000 : null,
   };
 }
 
-function errorIn(text: string): string | null {
+function errorTextOf(text: string): string | null {
   try {
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string')
@@ -79,21 +80,21 @@ function errorIn(text: string): string | null {
   return null;
 }
 
-/** Messages of the API start in lower case. Words such as `"cron"` and names of headers stay as they are. */
+/** Capitalizes a message of the API. Quoted words such as `"cron"` and names of headers stay as they are. */
 const asSentence = (message: string): string =>
   /^[a-z][a-z]* /.test(message) ? `${message[0]?.toUpperCase()}${message.slice(1)}` : message;
 
 /** Sends one request. `Value` is the type of a successful response in the operation's contract. */
 export async function request<Value>(url: string, options: RequestOptions = {}): Promise<Outcome<Value>> {
   const { method = 'GET', instanceId, query, body, headers = {}, signal } = options;
-  const sent = new Headers(headers);
-  sent.set('accept', 'application/json');
-  if (instanceId !== undefined) sent.set('x-everstep-queue', instanceId);
-  if (method !== 'GET' && csrfToken !== null) sent.set('x-everstep-csrf', csrfToken);
-  const raw = typeof body === 'string' && sent.has('content-type');
-  if (body !== undefined && !raw) sent.set('content-type', 'application/json');
-  const init: RequestInit = { method, headers: sent, credentials: 'same-origin' };
-  if (body !== undefined) init.body = raw ? body : JSON.stringify(body);
+  const allHeaders = new Headers(headers);
+  allHeaders.set('accept', 'application/json');
+  if (instanceId !== undefined) allHeaders.set('x-everstep-queue', instanceId);
+  if (method !== 'GET' && csrfToken !== null) allHeaders.set('x-everstep-csrf', csrfToken);
+  const isRawBody = typeof body === 'string' && allHeaders.has('content-type');
+  if (body !== undefined && !isRawBody) allHeaders.set('content-type', 'application/json');
+  const init: RequestInit = { method, headers: allHeaders, credentials: 'same-origin' };
+  if (body !== undefined) init.body = isRawBody ? body : JSON.stringify(body);
   if (signal !== undefined) init.signal = signal;
   let response: Response;
   try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { followedRows, MAX_FOLLOWED, nextToAsk } from './followed-rows.js';
+import { followedRows, MAX_FOLLOWED, nextRowsToRequest } from './followed-rows.js';
 
 interface Row {
   readonly id: string;
@@ -27,10 +27,10 @@ describe('rows that newer ones have pushed out of the first page', () => {
   test('take turns when they do not fit into one request', () => {
     const rows = Array.from({ length: 60 }, (_, n) => row(String(n)));
     const asked = new Map<string, number>();
-    const first = nextToAsk(rows, idOf, asked, rule);
+    const first = nextRowsToRequest(rows, idOf, asked, rule);
     assert.equal(first.length, 50);
     for (const { id } of first) asked.set(id, 1);
-    assert.deepEqual(ids(nextToAsk(rows, idOf, asked, rule)).slice(0, 11), [
+    assert.deepEqual(ids(nextRowsToRequest(rows, idOf, asked, rule)).slice(0, 11), [
       '50',
       '51',
       '52',
@@ -47,7 +47,7 @@ describe('rows that newer ones have pushed out of the first page', () => {
 
   test('with long ids are requested in more requests', () => {
     const rows = Array.from({ length: 10 }, (_, n) => row(`${n}${'x'.repeat(2_000)}`));
-    assert.equal(nextToAsk(rows, idOf, new Map(), rule).length, 2);
-    assert.equal(nextToAsk([row('y'.repeat(9_000))], idOf, new Map(), rule).length, 1);
+    assert.equal(nextRowsToRequest(rows, idOf, new Map(), rule).length, 2);
+    assert.equal(nextRowsToRequest([row('y'.repeat(9_000))], idOf, new Map(), rule).length, 1);
   });
 });

@@ -4,7 +4,7 @@
  */
 import type { Query } from './client.js';
 
-/** How rows are requested again. */
+/** Declares which rows are requested again, and how. */
 export interface FollowRule<Row> {
   /** Whether the row is final. */
   readonly isFinal: (row: Row) => boolean;
@@ -35,10 +35,10 @@ export function followedRows<Row>(
   idOf: (row: Row) => string,
   { isFinal }: Pick<FollowRule<Row>, 'isFinal'>,
 ): FollowedRows<Row> {
-  const current = new Set(fresh.map(idOf));
+  const freshIds = new Set(fresh.map(idOf));
   const rows: Row[] = [];
   for (const [index, row] of shown.entries()) {
-    if (isFinal(row) || current.has(idOf(row))) continue;
+    if (isFinal(row) || freshIds.has(idOf(row))) continue;
     if (rows.length === MAX_FOLLOWED) return { rows, followedUntil: index };
     rows.push(row);
   }
@@ -46,19 +46,19 @@ export function followedRows<Row>(
 }
 
 /** Returns the rows of the next request: those that were requested the longest time ago, or never. */
-export function nextToAsk<Row>(
+export function nextRowsToRequest<Row>(
   rows: readonly Row[],
   idOf: (row: Row) => string,
-  askedAt: ReadonlyMap<string, number>,
+  requestedAt: ReadonlyMap<string, number>,
   { sizeOf }: Pick<FollowRule<Row>, 'sizeOf'>,
 ): readonly Row[] {
-  const timeOf = (row: Row): number => askedAt.get(idOf(row)) ?? 0;
-  const chosen: Row[] = [];
+  const timeOf = (row: Row): number => requestedAt.get(idOf(row)) ?? 0;
+  const nextRows: Row[] = [];
   let characters = 0;
   for (const row of [...rows].sort((a, b) => timeOf(a) - timeOf(b))) {
     characters += sizeOf(row);
-    if (chosen.length > 0 && (chosen.length === MAX_ROWS || characters > MAX_CHARACTERS)) break;
-    chosen.push(row);
+    if (nextRows.length > 0 && (nextRows.length === MAX_ROWS || characters > MAX_CHARACTERS)) break;
+    nextRows.push(row);
   }
-  return chosen;
+  return nextRows;
 }

@@ -28,16 +28,17 @@ export function useInstance(): InstanceRecord | null {
 
 export interface Permissions {
   /** Allows cancel, resume and everything else that changes runs. */
-  readonly write: boolean;
-  readonly administer: boolean;
+  readonly canWrite: boolean;
+  /** Allows moving and deleting the instance. */
+  readonly canAdminister: boolean;
   /** Why actions are disabled; undefined if they are enabled. */
-  readonly readOnly: string | undefined;
+  readonly readOnlyReason: string | undefined;
 }
 
 /** Returns what the user is allowed to do in the instance. */
 export function usePermissions(): Permissions {
   const role = useInstance()?.role;
-  const write = role !== undefined && role !== 'finance';
+  const canWrite = role !== undefined && role !== 'finance';
   const reason = role === undefined ? 'Your role is still loading' : `Your role (${role}) has read-only access`;
-  return { write, administer: role === 'owner' || role === 'admin', readOnly: write ? undefined : reason };
+  return { canWrite, canAdminister: role === 'owner' || role === 'admin', readOnlyReason: canWrite ? undefined : reason };
 }

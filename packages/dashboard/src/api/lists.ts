@@ -5,11 +5,11 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef } from 'react';
 import { type Query, request } from './client.js';
-import { type FollowRule, followedRows, nextToAsk } from './followed-rows.js';
+import { type FollowRule, followedRows, nextRowsToRequest } from './followed-rows.js';
 import { useInstanceId } from './instances.js';
 import type { Topic } from './live-changes.js';
 import { type ApiFailure, valueIn } from './outcome.js';
-import { stableRows, withUpdates } from './stable-rows.js';
+import { applyUpdates, stableRows } from './stable-rows.js';
 
 export interface CursorPage<Row> {
   readonly rows: readonly Row[];
@@ -34,9 +34,12 @@ export interface ListSource<Body, Row> {
   /** Must be declared outside the component, so that its identity is stable. */
   readonly read: (response: Body) => CursorPage<Row>;
   readonly idOf: (row: Row) => string;
-  /** How rows after the first page are kept up to date. Absent: marked as outdated. Must be declared outside the component. */
+  /**
+   * How rows after the first page are kept up to date. Without it, they are marked as outdated. Must be declared outside the
+   * component.
+   */
   readonly follow?: FollowRule<Row>;
-  /** Polling interval of the first page while these are its rows, ms; false: only live hints refresh it. */
+  /** Returns the polling interval of the first page with these rows, ms; false if only live hints refresh it. */
   readonly refreshMsOf?: (rows: readonly Row[]) => number | false;
   readonly enabled?: boolean;
 }
@@ -46,12 +49,14 @@ export interface CursorList<Row> {
   /** Number of new rows that are not shown yet; `showNew` inserts them. */
   readonly newCount: number;
   /** Whether there may be more new rows than `newCount`. */
-  readonly moreNew: boolean;
+  readonly hasMoreNew: boolean;
   readonly showNew: () => void;
   /** Ids of rows that are still shown but are no longer in the list. Known only if the list is a single page. */
-  readonly gone: ReadonlySet<string>;
-  /** Rows after the first `after` were loaded at `since` (Unix ms) and may be out of date; null if all rows are current. */
-  readonly stale: { readonly after: number; readonly since: number } | null;
+  readonly removedIds: ReadonlySet<string>;
+  /**
+   * Rows after the first `freshCount` were loaded at `loadedAt` (Unix ms) and may be out of date. Null if all rows are up to date.
+   */
+  readonly stale: { readonly freshCount: number; readonly loadedAt: number } | null;
   /** Fetches all loaded pages again. */
   readonly refreshAll: () => void;
   readonly isRefreshing: boolean;
@@ -75,13 +80,13 @@ interface LoadedPage<Row> extends CursorPage<Row> {
 }
 
 const NO_ROWS: readonly never[] = [];
-const NONE_GONE: ReadonlySet<string> = new Set();
+const NO_REMOVED_IDS: ReadonlySet<string> = new Set();
 
 export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorList<Row> {
   const { topic, name, url, query, count = 50, moreCount = 100, read, idOf, follow, refreshMsOf, enabled = true } = source;
   const instanceId = useInstanceId();
   const client = useQueryClient();
-  const page = async (cursor: string | null, signal: AbortSignal): Promise<LoadedPage<Row>> => {
+  const fetchPage = async (cursor: string | null, signal: AbortSignal): Promise<LoadedPage<Row>> => {
     const readAt = Date.now();
     const pageQuery = { ...query, count: cursor === null ? count : moreCount, cursor };
     return { ...read(valueIn(await request<Body>(url, { instanceId, query: pageQuery, signal }))), readAt };
@@ -96,26 +101,26 @@ export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorL
       (known) =>
         known && {
           ...known,
-          pages: known.pages.map((knownPage) => ({ ...knownPage, rows: withUpdates(knownPage.rows, updates, idOf) })),
+          pages: known.pages.map((knownPage) => ({ ...knownPage, rows: applyUpdates(knownPage.rows, updates, idOf) })),
         },
     );
   };
   const pages = useInfiniteQuery<LoadedPage<Row>, ApiFailure, { pages: LoadedPage<Row>[] }, typeof pagesKey, string | null>({
     queryKey: pagesKey,
     initialPageParam: null,
-    queryFn: ({ pageParam, signal }) => page(pageParam, signal),
+    queryFn: ({ pageParam, signal }) => fetchPage(pageParam, signal),
     getNextPageParam: (last) => last.cursor,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
     refetchOnMount: 'always',
     enabled,
   });
-  const first = useQuery<LoadedPage<Row>, ApiFailure>({
+  const firstPage = useQuery<LoadedPage<Row>, ApiFailure>({
     queryKey: [instanceId, topic, name, 'first', query ?? null],
     queryFn: async ({ signal }) => {
-      const current = await page(null, signal);
-      update(current.rows);
-      return current;
+      const page = await fetchPage(null, signal);
+      update(page.rows);
+      return page;
     },
     enabled: enabled && pages.data !== undefined,
     refetchInterval: ({ state: { data } }) => (data === undefined ? false : (refreshMsOf?.(data.rows) ?? false)),
@@ -124,31 +129,31 @@ export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorL
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-  const loaded = useMemo(() => pages.data?.pages.flatMap(({ rows }) => rows) ?? NO_ROWS, [pages.data]);
-  const fresh = first.data;
+  const loadedRows = useMemo(() => pages.data?.pages.flatMap(({ rows }) => rows) ?? NO_ROWS, [pages.data]);
+  const freshPage = firstPage.data;
   // An empty list cannot move: show new rows immediately.
-  const shown = loaded.length === 0 && fresh !== undefined ? fresh.rows : loaded;
-  const single = pages.data?.pages.length === 1 && pages.data.pages[0]?.cursor === null && fresh?.cursor === null;
-  const { rows, newCount, moreNew, gone } = useMemo(
+  const shownRows = loadedRows.length === 0 && freshPage !== undefined ? freshPage.rows : loadedRows;
+  const isSinglePage = pages.data?.pages.length === 1 && pages.data.pages[0]?.cursor === null && freshPage?.cursor === null;
+  const { rows, newCount, hasMoreNew, removedIds } = useMemo(
     () =>
-      fresh === undefined
-        ? { rows: shown, newCount: 0, moreNew: false, gone: NONE_GONE }
-        : stableRows(shown, fresh.rows, idOf, single),
-    [shown, fresh, idOf, single],
+      freshPage === undefined
+        ? { rows: shownRows, newCount: 0, hasMoreNew: false, removedIds: NO_REMOVED_IDS }
+        : stableRows(shownRows, freshPage.rows, idOf, isSinglePage),
+    [shownRows, freshPage, idOf, isSinglePage],
   );
-  const followedUntil = useFollowedRows(source, rows, fresh?.rows ?? rows, update);
-  const oldest = Math.min(...(pages.data?.pages.slice(1).map(({ readAt }) => readAt) ?? []));
+  const followedUntil = useFollowedRows(source, rows, freshPage?.rows ?? rows, update);
+  const loadedAt = Math.min(...(pages.data?.pages.slice(1).map(({ readAt }) => readAt) ?? []));
   // Hints do not name all changes, so any page after the first may be out of date, unless its rows are followed.
-  const after = follow === undefined ? (pages.data?.pages[0]?.rows.length ?? 0) : followedUntil;
-  const stale = after !== null && fresh !== undefined && fresh.readAt > oldest ? { since: oldest, after } : null;
+  const freshCount = follow === undefined ? (pages.data?.pages[0]?.rows.length ?? 0) : followedUntil;
+  const stale = freshCount !== null && freshPage !== undefined && freshPage.readAt > loadedAt ? { loadedAt, freshCount } : null;
   const showNew = () => {
-    if (fresh !== undefined) client.setQueryData(pagesKey, { pages: [fresh], pageParams: [null] });
+    if (freshPage !== undefined) client.setQueryData(pagesKey, { pages: [freshPage], pageParams: [null] });
   };
   return {
     rows,
     newCount,
-    moreNew,
-    gone,
+    hasMoreNew,
+    removedIds,
     showNew,
     isPending: enabled && pages.isPending,
     failure: rows.length === 0 ? pages.error : null,
@@ -166,7 +171,10 @@ export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorL
   };
 }
 
-/** Requests rows again that can still change and are not among the fresh ones. Returns how many rows are up to date; null: all. */
+/**
+ * Requests rows again that can still change and are not on the first page. Returns the number of rows that are up to date, or
+ * null if all are.
+ */
 function useFollowedRows<Body, Row>(
   { topic, name, url, query, read, idOf, follow, enabled = true }: ListSource<Body, Row>,
   shown: readonly Row[],
@@ -174,29 +182,29 @@ function useFollowedRows<Body, Row>(
   update: (rows: readonly Row[]) => void,
 ): number | null {
   const instanceId = useInstanceId();
-  const askedAt = useRef(new Map<string, number>());
+  const requestedAt = useRef(new Map<string, number>());
   const { rows, followedUntil } = useMemo(
     () => (follow === undefined ? { rows: NO_ROWS, followedUntil: null } : followedRows(shown, fresh, idOf, follow)),
     [shown, fresh, idOf, follow],
   );
-  const wanted = enabled && rows.length > 0;
+  const isNeeded = enabled && rows.length > 0;
   const { isFetching, isError, refetch } = useQuery<number, ApiFailure>({
     queryKey: [instanceId, topic, name, 'followed', query ?? null],
     queryFn: async ({ signal }) => {
       if (follow === undefined) return 0;
-      const next = nextToAsk(rows, idOf, askedAt.current, follow);
-      const current = read(valueIn(await request<Body>(url, { instanceId, query: follow.queryOf(next), signal })));
+      const requestedRows = nextRowsToRequest(rows, idOf, requestedAt.current, follow);
+      const page = read(valueIn(await request<Body>(url, { instanceId, query: follow.queryOf(requestedRows), signal })));
       const now = Date.now();
-      for (const row of next) askedAt.current.set(idOf(row), now);
-      update(current.rows);
+      for (const row of requestedRows) requestedAt.current.set(idOf(row), now);
+      update(page.rows);
       return now;
     },
-    enabled: wanted,
+    enabled: isNeeded,
     staleTime: Number.POSITIVE_INFINITY,
     ...(follow === undefined ? {} : { meta: { live: { runIds: rows.map(follow.runIdOf), isFinal: () => false } } }),
   });
   // A hint about a row can arrive before the row has left the first page, so each row is requested once when it leaves.
-  const isNew = wanted && rows.some((row) => !askedAt.current.has(idOf(row)));
+  const isNew = isNeeded && rows.some((row) => !requestedAt.current.has(idOf(row)));
   useEffect(() => {
     if (isNew && !isFetching && !isError) void refetch();
   }, [isNew, isFetching, isError, refetch]);

@@ -13,7 +13,7 @@ export const TOPICS = [
 ] as const satisfies readonly LiveTopic[];
 export type Topic = LiveTopic;
 
-/** What changed, according to one or several hints. */
+/** The changes that one or several hints report. */
 export interface Change {
   readonly topics: ReadonlySet<Topic>;
   readonly runIds: ReadonlySet<string>;
@@ -32,7 +32,7 @@ export interface LiveQuery {
 
 declare module '@tanstack/react-query' {
   interface Register {
-    /** `live`: absent if every hint of the topic affects the query. */
+    /** `live` is absent if every hint of the topic affects the query. */
     queryMeta: { readonly live?: LiveQuery };
   }
 }
@@ -40,35 +40,38 @@ declare module '@tanstack/react-query' {
 /** Used when it is unknown what changed, for example after a reconnect. */
 export const ALL_CHANGED: Change = { topics: new Set(TOPICS), runIds: new Set(), moreRuns: true };
 
-const isTopic = (topic: unknown): topic is Topic => TOPICS.some((known) => known === topic);
+const isTopic = (topic: unknown): topic is Topic => TOPICS.some((candidate) => candidate === topic);
 
 /** Returns what a `change` event reports, or that everything may have changed if it cannot be parsed. */
 export function changeOf(data: string): Change {
   try {
     const hint: unknown = JSON.parse(data);
     if (typeof hint !== 'object' || hint === null || !('topics' in hint) || !Array.isArray(hint.topics)) return ALL_CHANGED;
-    const named = 'runIds' in hint && Array.isArray(hint.runIds) ? hint.runIds : null;
+    const runIds = 'runIds' in hint && Array.isArray(hint.runIds) ? hint.runIds : null;
     return {
       topics: new Set(hint.topics.filter(isTopic)),
-      runIds: new Set(named?.filter((id): id is string => typeof id === 'string')),
-      moreRuns: named === null || ('moreRuns' in hint && hint.moreRuns === true),
+      runIds: new Set(runIds?.filter((id): id is string => typeof id === 'string')),
+      moreRuns: runIds === null || ('moreRuns' in hint && hint.moreRuns === true),
     };
   } catch {
     return ALL_CHANGED;
   }
 }
 
-export const mergeChanges = (one: Change, other: Change): Change => ({
-  topics: new Set([...one.topics, ...other.topics]),
-  runIds: new Set([...one.runIds, ...other.runIds]),
-  moreRuns: one.moreRuns || other.moreRuns,
+export const mergeChanges = (first: Change, second: Change): Change => ({
+  topics: new Set([...first.topics, ...second.topics]),
+  runIds: new Set([...first.runIds, ...second.runIds]),
+  moreRuns: first.moreRuns || second.moreRuns,
 });
 
-/** Returns whether a query with this topic must be fetched again. `data`: what it holds; undefined before its first response. */
+/**
+ * Returns whether a query with this topic must be fetched again. `data` is its last result; undefined before its first
+ * response.
+ */
 export function isAffected(change: Change, topic: unknown, query: LiveQuery | undefined, data: unknown): boolean {
   if (!isTopic(topic) || !change.topics.has(topic)) return false;
   if (query === undefined) return true;
-  const shown = [...query.runIds, ...(query.relatedIn?.(data) ?? [])];
-  if (shown.some((runId) => change.runIds.has(runId))) return true;
+  const runIds = [...query.runIds, ...(query.relatedIn?.(data) ?? [])];
+  if (runIds.some((runId) => change.runIds.has(runId))) return true;
   return change.moreRuns && !(data !== undefined && query.isFinal(data));
 }

@@ -8,7 +8,10 @@ import { queryText } from './client.js';
 import { ALL_CHANGED, type Change, changeOf, isAffected, mergeChanges } from './live-changes.js';
 import { reportReachable } from './reachable.js';
 
-/** connected: the server pushes changes; waiting: the stream is unavailable and queries are polled. */
+/**
+ * State of the live updates. While `connected`, the server pushes changes. While `waiting`, the stream is unavailable and
+ * queries are polled.
+ */
 export type LiveState = 'connecting' | 'connected' | 'waiting';
 
 const REOPEN_MS = 3_000;
@@ -37,9 +40,9 @@ export const useLiveState = (): LiveState =>
 class RefreshScheduler {
   private readonly client: QueryClient;
   private readonly instanceId: string;
-  private due: Change | null = null;
+  private pending: Change | null = null;
   private timer: number | undefined;
-  private lastMs = Number.NEGATIVE_INFINITY;
+  private lastRefreshMs = Number.NEGATIVE_INFINITY;
 
   constructor(client: QueryClient, instanceId: string) {
     this.client = client;
@@ -47,18 +50,18 @@ class RefreshScheduler {
   }
 
   add(change: Change): void {
-    this.due = this.due === null ? change : mergeChanges(this.due, change);
-    this.plan();
+    this.pending = this.pending === null ? change : mergeChanges(this.pending, change);
+    this.schedule();
   }
 
-  plan(): void {
-    if (this.due === null || this.timer !== undefined || document.hidden) return;
-    const waitMs = Math.max(0, this.lastMs + MIN_INTERVAL_MS - performance.now());
+  schedule(): void {
+    if (this.pending === null || this.timer !== undefined || document.hidden) return;
+    const waitMs = Math.max(0, this.lastRefreshMs + MIN_INTERVAL_MS - performance.now());
     this.timer = window.setTimeout(() => {
       this.timer = undefined;
-      this.lastMs = performance.now();
-      const change = this.due;
-      this.due = null;
+      this.lastRefreshMs = performance.now();
+      const change = this.pending;
+      this.pending = null;
       if (change === null) return;
       void this.client.invalidateQueries({
         queryKey: [this.instanceId],
@@ -69,7 +72,7 @@ class RefreshScheduler {
 
   stop(): void {
     window.clearTimeout(this.timer);
-    this.due = null;
+    this.pending = null;
   }
 }
 
@@ -82,8 +85,8 @@ export function useLive(instanceId: string): void {
   useEffect(() => {
     const scheduler = new RefreshScheduler(client, instanceId);
     let source: EventSource | null = null;
-    let reopen: number | undefined;
-    let wasAway = document.hidden;
+    let reopenTimer: number | undefined;
+    let mayHaveMissed = document.hidden;
     const open = () => {
       if (document.hidden || source !== null) return;
       source = new EventSource(`/v2/live${queryText({ 'everstep-queue': instanceId })}`);
@@ -91,39 +94,39 @@ export function useLive(instanceId: string): void {
         setLiveState('connected');
         reportReachable(true);
         // Catch up on changes made while the stream was closed.
-        if (wasAway) scheduler.add(ALL_CHANGED);
-        wasAway = false;
+        if (mayHaveMissed) scheduler.add(ALL_CHANGED);
+        mayHaveMissed = false;
       };
       source.addEventListener('change', (event) => scheduler.add(changeOf(event.data)));
       source.onerror = () => {
-        wasAway = true;
+        mayHaveMissed = true;
         setLiveState('waiting');
         // The browser reconnects automatically, except after a response that is not an event stream.
         if (source?.readyState !== EventSource.CLOSED) return;
         source = null;
-        reopen = window.setTimeout(open, REOPEN_MS);
+        reopenTimer = window.setTimeout(open, REOPEN_MS);
       };
     };
     const close = () => {
-      window.clearTimeout(reopen);
+      window.clearTimeout(reopenTimer);
       source?.close();
       source = null;
-      wasAway = true;
+      mayHaveMissed = true;
       setLiveState('connecting');
     };
     open();
-    const polling = window.setInterval(() => {
-      if (wasAway) scheduler.add(ALL_CHANGED);
+    const pollTimer = window.setInterval(() => {
+      if (mayHaveMissed) scheduler.add(ALL_CHANGED);
     }, POLL_INTERVAL_MS);
     const onVisible = () => {
       if (document.hidden) return close();
       open();
-      scheduler.plan();
+      scheduler.schedule();
     };
     document.addEventListener('visibilitychange', onVisible);
     return () => {
       close();
-      window.clearInterval(polling);
+      window.clearInterval(pollTimer);
       document.removeEventListener('visibilitychange', onVisible);
       scheduler.stop();
     };

@@ -3,7 +3,8 @@ const changedAt = new Map<string, number>();
 
 const keyOf = (instanceId: string, topic: string): string => `${instanceId} ${topic}`;
 
-export function noteOwnChange(instanceId: string, topics: readonly string[]): void {
+/** Records that this window has changed these topics now. */
+export function recordOwnChange(instanceId: string, topics: readonly string[]): void {
   for (const topic of topics) changedAt.set(keyOf(instanceId, topic), Date.now());
 }
 

@@ -6,7 +6,7 @@ import { type Query, type RequestOptions, request } from './client.js';
 import { useInstanceId } from './instances.js';
 import type { LiveQuery, Topic } from './live-changes.js';
 import { type ApiFailure, type Outcome, valueIn } from './outcome.js';
-import { noteOwnChange } from './own-changes.js';
+import { recordOwnChange } from './own-changes.js';
 
 export interface ApiSource {
   /** Topic of the live hints that refresh this query; `account` for the management API, which sends no hints. */
@@ -17,11 +17,11 @@ export interface ApiSource {
   readonly url: string;
   readonly query?: Query | undefined;
   readonly enabled?: boolean;
-  /** Run that the resource is about, so that hints about other runs do not refetch it. Absent: every hint of the topic does. */
+  /** Run that the resource is about, so that hints about other runs do not refetch it. Without it, every hint of the topic does. */
   readonly live?: LiveQuery;
   /** Polling interval for data that has no live hints, ms. */
   readonly refreshMs?: number;
-  /** Age below which a result is not fetched again when the page is shown or focused, ms. Absent: a few seconds. */
+  /** Age below which a result is not fetched again when the page is shown or focused, ms. Default: a few seconds. */
   readonly staleMs?: number;
   /** Shows the previous result while the result for other parameters loads. */
   readonly keepPrevious?: boolean;
@@ -49,11 +49,11 @@ export interface Change extends RequestOptions {
   /** Topics to refetch afterwards. */
   readonly topics: readonly (Topic | 'account')[];
   /** Message shown on success; without it, none is shown. */
-  readonly done?: string;
+  readonly successText?: string;
   /** Whether to show a failure as a message; false if the caller shows it, such as `ConfirmDialog`. */
   readonly showFailure?: boolean;
   /** Whether the call belongs to the management API, which needs no instance. */
-  readonly account?: boolean;
+  readonly isManagementCall?: boolean;
 }
 
 /** Returns a function that makes a call that changes something. It returns failures as values and does not throw. */
@@ -61,12 +61,19 @@ export function useChange(): <Body>(change: Change) => Promise<Outcome<Body>> {
   const instanceId = useInstanceId();
   const client = useQueryClient();
   return useCallback(
-    async <Body>({ url, topics, done, showFailure = false, account = false, ...options }: Change): Promise<Outcome<Body>> => {
-      const outcome = await request<Body>(url, { ...options, ...(account ? {} : { instanceId }) });
-      noteOwnChange(instanceId, topics);
+    async <Body>({
+      url,
+      topics,
+      successText,
+      showFailure = false,
+      isManagementCall = false,
+      ...options
+    }: Change): Promise<Outcome<Body>> => {
+      const outcome = await request<Body>(url, { ...options, ...(isManagementCall ? {} : { instanceId }) });
+      recordOwnChange(instanceId, topics);
       for (const topic of topics) void client.invalidateQueries({ queryKey: [instanceId, topic] });
       if (topics.includes('account')) void client.invalidateQueries({ queryKey: ['instances'] });
-      if (outcome.ok && done !== undefined) toastDone(done);
+      if (outcome.ok && successText !== undefined) toastDone(successText);
       if (!outcome.ok && showFailure) toastFailure(outcome.failure);
       return outcome;
     },

@@ -3,14 +3,15 @@ import { useSyncExternalStore } from 'react';
 
 /** Unix ms of the last response; null while the server responds. */
 let unreachableSince: number | null = null;
-let answeredAt = Date.now();
+let respondedAt = Date.now();
 const listeners = new Set<() => void>();
 
-export function reportReachable(answered: boolean): void {
-  if (answered) answeredAt = Date.now();
-  const next = answered ? null : (unreachableSince ?? answeredAt);
-  if (next === unreachableSince) return;
-  unreachableSince = next;
+/** Reports whether the server has responded to a request. */
+export function reportReachable(isReachable: boolean): void {
+  if (isReachable) respondedAt = Date.now();
+  const since = isReachable ? null : (unreachableSince ?? respondedAt);
+  if (since === unreachableSince) return;
+  unreachableSince = since;
   for (const listener of listeners) listener();
 }
 

@@ -12,8 +12,8 @@ export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async (): Promise<Session | null> => {
     const outcome = await request<Session>('/v2/session');
-    if (!outcome.ok && outcome.failure.status === 401) return keep(null);
-    return keep(valueIn(outcome));
+    if (!outcome.ok && outcome.failure.status === 401) return applySession(null);
+    return applySession(valueIn(outcome));
   },
   staleTime: Number.POSITIVE_INFINITY,
 });
@@ -25,21 +25,23 @@ export const signInMethodsQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-function keep(session: Session | null): Session | null {
+/** Uses the CSRF token of the session for all further requests. */
+function applySession(session: Session | null): Session | null {
   setCsrfToken(session?.csrf_token ?? null);
   return session;
 }
 
+/** Logs in with an email and an API key. */
 export async function logIn(email: string, apiKey: string): Promise<Outcome<Session>> {
   const outcome = await request<Session>('/v2/session', { method: 'POST', body: { email, api_key: apiKey } });
-  if (outcome.ok) keep(outcome.value);
+  if (outcome.ok) applySession(outcome.value);
   return outcome;
 }
 
 /** Logs in with the secret of a one-time login link. */
 export async function logInWithLink(secret: string): Promise<Outcome<Session>> {
   const outcome = await request<Session>('/v2/session/link', { method: 'POST', body: { secret } });
-  if (outcome.ok) keep(outcome.value);
+  if (outcome.ok) applySession(outcome.value);
   return outcome;
 }
 
@@ -49,9 +51,9 @@ export const logOut = (): Promise<Outcome<unknown>> => request('/v2/session', { 
 /** Ends all sessions of the user, in every browser. */
 export const logOutEverywhere = (): Promise<Outcome<unknown>> => request('/v2/sessions', { method: 'DELETE' });
 
-/** Returns the session. Use it only below the layout, which requires one. */
+/** Returns the session. Use it only below the layout, which requires a session. */
 export function useSession(): Session {
   const { data } = useQuery(sessionQuery);
-  if (!data) throw new Error('useSession requires a session');
+  if (!data) throw new Error('useSession is used outside the layout, without a session');
   return data;
 }

@@ -28,14 +28,14 @@ describe('rows of a live list', () => {
   });
 
   test('removed rows are reported only if the whole list is known', () => {
-    assert.deepEqual([...stableRows([row('b'), row('a')], [row('a')], idOf, true).gone], ['b']);
-    assert.deepEqual([...stableRows([row('b'), row('a')], [row('a')], idOf).gone], []);
+    assert.deepEqual([...stableRows([row('b'), row('a')], [row('a')], idOf, true).removedIds], ['b']);
+    assert.deepEqual([...stableRows([row('b'), row('a')], [row('a')], idOf).removedIds], []);
   });
 
   test('all rows count as new when none is known, and there may be more', () => {
-    const { newCount, moreNew } = stableRows([row('a')], [row('c'), row('b')], idOf);
-    assert.deepEqual([newCount, moreNew], [2, true]);
-    assert.equal(stableRows([row('a')], [row('b'), row('a')], idOf).moreNew, false);
-    assert.equal(stableRows([row('a')], [], idOf, true).moreNew, false);
+    const { newCount, hasMoreNew } = stableRows([row('a')], [row('c'), row('b')], idOf);
+    assert.deepEqual([newCount, hasMoreNew], [2, true]);
+    assert.equal(stableRows([row('a')], [row('b'), row('a')], idOf).hasMoreNew, false);
+    assert.equal(stableRows([row('a')], [], idOf, true).hasMoreNew, false);
   });
 });

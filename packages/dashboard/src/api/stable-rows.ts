@@ -6,39 +6,39 @@ export interface StableRows<Row> {
   /** Number of new rows that are not shown yet. */
   readonly newCount: number;
   /** Whether more rows may be new than were counted, because the fresh rows and the rows on screen do not overlap. */
-  readonly moreNew: boolean;
+  readonly hasMoreNew: boolean;
   /** Ids of rows that are shown but are no longer in the list. */
-  readonly gone: ReadonlySet<string>;
+  readonly removedIds: ReadonlySet<string>;
 }
 
 /**
  * Merges the current state of a list into the rows that are on screen.
  * @param shown rows on screen
  * @param fresh first rows of the list in its current state
- * @param whole whether both are complete lists; if so, rows that are missing in `fresh` are gone
+ * @param isWholeList whether both are complete lists; if so, rows that are missing in `fresh` were removed
  */
 export function stableRows<Row>(
   shown: readonly Row[],
   fresh: readonly Row[],
   idOf: (row: Row) => string,
-  whole = false,
+  isWholeList = false,
 ): StableRows<Row> {
-  const now = new Set(fresh.map(idOf));
-  const known = new Set(shown.map(idOf));
+  const freshIds = new Set(fresh.map(idOf));
+  const shownIds = new Set(shown.map(idOf));
   // Rows after the last known one are older rows that moved up because others left, so they are not new. In a complete list
   // there are no such rows.
   let lastKnown = -1;
-  for (const [index, row] of fresh.entries()) if (known.has(idOf(row))) lastKnown = index;
-  const end = whole || lastKnown === -1 ? fresh.length : lastKnown;
-  const newCount = fresh.slice(0, end).filter((row) => !known.has(idOf(row))).length;
-  const gone = new Set<string>();
-  if (whole) for (const id of known) if (!now.has(id)) gone.add(id);
-  const moreNew = !whole && lastKnown === -1 && shown.length > 0 && fresh.length > 0;
-  return { rows: withUpdates(shown, fresh, idOf), newCount, moreNew, gone };
+  for (const [index, row] of fresh.entries()) if (shownIds.has(idOf(row))) lastKnown = index;
+  const end = isWholeList || lastKnown === -1 ? fresh.length : lastKnown;
+  const newCount = fresh.slice(0, end).filter((row) => !shownIds.has(idOf(row))).length;
+  const removedIds = new Set<string>();
+  if (isWholeList) for (const id of shownIds) if (!freshIds.has(id)) removedIds.add(id);
+  const hasMoreNew = !isWholeList && lastKnown === -1 && shown.length > 0 && fresh.length > 0;
+  return { rows: applyUpdates(shown, fresh, idOf), newCount, hasMoreNew, removedIds };
 }
 
 /** Returns the rows in their order, each in its newest state. Returns the same list if nothing changed. */
-export function withUpdates<Row>(rows: readonly Row[], updates: readonly Row[], idOf: (row: Row) => string): readonly Row[] {
-  const now = new Map(updates.map((row) => [idOf(row), row]));
-  return rows.some((row) => now.has(idOf(row))) ? rows.map((row) => now.get(idOf(row)) ?? row) : rows;
+export function applyUpdates<Row>(rows: readonly Row[], updates: readonly Row[], idOf: (row: Row) => string): readonly Row[] {
+  const updatesById = new Map(updates.map((row) => [idOf(row), row]));
+  return rows.some((row) => updatesById.has(idOf(row))) ? rows.map((row) => updatesById.get(idOf(row)) ?? row) : rows;
 }

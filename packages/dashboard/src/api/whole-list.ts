@@ -21,23 +21,24 @@ export interface WholeList<Row> {
   readonly rows: readonly Row[];
   /** Number of new rows that are not shown yet; `showNew` inserts them and drops the rows that are gone. */
   readonly newCount: number;
-  /** Whether there may be more; false for a list that arrives in one response. */
-  readonly moreNew: boolean;
-  readonly gone: ReadonlySet<string>;
+  /** Whether there may be more new rows than `newCount`; false for a list that arrives in one response. */
+  readonly hasMoreNew: boolean;
+  readonly removedIds: ReadonlySet<string>;
   readonly showNew: () => void;
 }
 
 export function useWholeList<Row>({ topic, rows, readAt, idOf, matches = () => true }: WholeListSource<Row>): WholeList<Row> {
-  const own = lastOwnChange(useInstanceId(), topic);
-  const [taken, setTaken] = useState({ rows, readAt });
+  const changedAt = lastOwnChange(useInstanceId(), topic);
+  const [snapshot, setSnapshot] = useState({ rows, readAt });
   // An empty list cannot move, and the user expects to see the effect of their own change immediately.
-  const first = taken.rows === undefined || taken.rows.length === 0;
-  const current = rows !== taken.rows && (first || (own >= taken.readAt && readAt >= own)) ? { rows, readAt } : taken;
-  if (current !== taken) setTaken(current);
-  const fresh = rows?.filter(matches) ?? [];
-  const known = current.rows?.filter(matches) ?? [];
+  const isEmpty = snapshot.rows === undefined || snapshot.rows.length === 0;
+  const current =
+    rows !== snapshot.rows && (isEmpty || (changedAt >= snapshot.readAt && readAt >= changedAt)) ? { rows, readAt } : snapshot;
+  if (current !== snapshot) setSnapshot(current);
+  const freshRows = rows?.filter(matches) ?? [];
+  const shownRows = current.rows?.filter(matches) ?? [];
   return {
-    ...stableRows(known.length === 0 ? fresh : known, fresh, idOf, true),
-    showNew: () => setTaken({ rows, readAt }),
+    ...stableRows(shownRows.length === 0 ? freshRows : shownRows, freshRows, idOf, true),
+    showNew: () => setSnapshot({ rows, readAt }),
   };
 }

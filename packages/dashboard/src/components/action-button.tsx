@@ -1,5 +1,5 @@
 /**
- * A button for an action. A disabled one stays focusable and explains why it is disabled: in its tooltip, to screen readers, and
+ * A button for an action. A disabled button stays focusable and explains why it is disabled: in its tooltip, to screen readers, and
  * in a notification when it is pressed.
  */
 import type { ButtonHTMLAttributes, MouseEvent } from 'react';
@@ -26,7 +26,7 @@ export function ActionButton(props: ActionButtonProps) {
     onClick,
     title,
     children,
-    ...rest
+    ...attributes
   } = props;
   const press = (event: MouseEvent<HTMLButtonElement>) => {
     if (disabledReason === undefined && !busy) return onClick?.(event);
@@ -35,7 +35,7 @@ export function ActionButton(props: ActionButtonProps) {
   };
   return (
     <button
-      {...rest}
+      {...attributes}
       type={submits ? 'submit' : 'button'}
       className={`button${variant === 'plain' ? '' : ` button-${variant}`}${small ? ' button-small' : ''}`}
       aria-disabled={disabledReason !== undefined || busy ? true : undefined}

@@ -4,18 +4,18 @@ import { CopyButton } from './copy/copy-button.js';
 export interface CopyIdProps {
   readonly value: string;
   /** Kind of value, used in the button's label: `Copy run id`. */
-  readonly what?: string;
+  readonly valueName?: string;
   /** Shown instead of the value. */
   readonly children?: React.ReactNode;
 }
 
-export function CopyId({ value, what = 'id', children }: CopyIdProps) {
+export function CopyId({ value, valueName = 'id', children }: CopyIdProps) {
   return (
     <span className="copy">
       <span className="mono clip" title={value}>
         {children ?? value}
       </span>
-      <CopyButton value={value} what={what} />
+      <CopyButton value={value} valueName={valueName} />
     </span>
   );
 }

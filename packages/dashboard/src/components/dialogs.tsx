@@ -2,10 +2,10 @@
 import { createContext, type ReactNode, use, useState } from 'react';
 import type { Failure, Outcome } from '../api/outcome.js';
 import type { DialogWindowProps } from './dialogs/dialog-frame.js';
-import { later } from './loading/later.js';
+import { loadAfterPage } from './loading/load-after-page.js';
 import { FailureNotice } from './states.js';
 
-const DialogFrame = later(() => import('./dialogs/dialog-frame.js'));
+const DialogFrame = loadAfterPage(() => import('./dialogs/dialog-frame.js'));
 
 /** Closes the dialog around it. */
 const CloseDialog = createContext(() => {});

@@ -1,7 +1,7 @@
 /** Labeled fields of forms. All other attributes are passed to the HTML control. */
 import { type ComponentProps, type ReactNode, useId } from 'react';
 
-interface OwnProps {
+interface FieldProps {
   readonly label: string;
   readonly value: string | number;
   readonly onChange: (value: string) => void;
@@ -11,14 +11,14 @@ interface OwnProps {
   readonly hint?: ReactNode;
   /** Why the value is not valid; null or absent if it is. */
   readonly problem?: string | null | undefined;
-  /** Shown last, such as who set the value. */
+  /** Content after the field, such as who set the value. */
   readonly after?: ReactNode;
 }
 
-type Props<Tag extends 'input' | 'textarea' | 'select'> = OwnProps &
-  Omit<ComponentProps<Tag>, keyof OwnProps | 'id' | 'className'>;
+type Props<Tag extends 'input' | 'textarea' | 'select'> = FieldProps &
+  Omit<ComponentProps<Tag>, keyof FieldProps | 'id' | 'className'>;
 
-interface Parts {
+interface ControlProps {
   readonly id: string;
   readonly className: string;
   readonly 'aria-invalid'?: true;
@@ -31,13 +31,13 @@ function Field({
   hint,
   problem,
   after,
-  of,
-}: Omit<OwnProps, 'value' | 'onChange'> & { of: (parts: Parts) => ReactNode }) {
+  render,
+}: Omit<FieldProps, 'value' | 'onChange'> & { render: (controlProps: ControlProps) => ReactNode }) {
   const id = useId();
   const noteId = useId();
   const isInvalid = problem !== undefined && problem !== null;
   const hasNote = isInvalid || hint !== undefined;
-  const control = of({
+  const control = render({
     id,
     className: mono ? 'input mono' : 'input',
     ...(isInvalid ? { 'aria-invalid': true } : {}),
@@ -63,7 +63,7 @@ export function TextField({ label, mono, hint, problem, after, onChange, ...inpu
   return (
     <Field
       {...{ label, mono, hint, problem, after }}
-      of={(parts) => <input {...input} {...parts} onChange={(event) => onChange(event.target.value)} />}
+      render={(controlProps) => <input {...input} {...controlProps} onChange={(event) => onChange(event.target.value)} />}
     />
   );
 }
@@ -72,7 +72,7 @@ export function TextArea({ label, mono, hint, problem, after, onChange, ...area 
   return (
     <Field
       {...{ label, mono, hint, problem, after }}
-      of={(parts) => <textarea {...area} {...parts} onChange={(event) => onChange(event.target.value)} />}
+      render={(controlProps) => <textarea {...area} {...controlProps} onChange={(event) => onChange(event.target.value)} />}
     />
   );
 }
@@ -82,7 +82,7 @@ export function SelectField({ label, mono, hint, problem, after, onChange, ...se
   return (
     <Field
       {...{ label, mono, hint, problem, after }}
-      of={(parts) => <select {...select} {...parts} onChange={(event) => onChange(event.target.value)} />}
+      render={(controlProps) => <select {...select} {...controlProps} onChange={(event) => onChange(event.target.value)} />}
     />
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Shows a body: long JSON as a tree with search, short JSON indented, anything else as text. A long body starts shortened. Of an
- * encrypted value only the key is shown; the button copies the value.
+ * Shows a body: long JSON as a tree with search, short JSON indented, anything else as text. A long body starts shortened. For an
+ * encrypted value, only the id of its key is shown; the button copies the value.
  */
 import { useMemo, useState } from 'react';
 import { CopyButton } from './copy/copy-button.js';
@@ -22,38 +22,43 @@ const FOLDED_LENGTH = 4_000;
 const TREE_LENGTH = 400;
 
 export function JsonView({ text, label, original = text }: JsonViewProps) {
-  const [open, setOpen] = useState(false);
+  const [isExpanded, setIsExpanded] = useState(false);
   const encrypted = encryptedText(text);
   const tree = useMemo(() => (encrypted === null && text.length > TREE_LENGTH ? treeOf(text) : null), [text, encrypted]);
-  const [asTree, setAsTree] = useState(true);
-  const laidOut = useMemo(() => encrypted ?? prettyJson(text), [text, encrypted]);
-  const long = laidOut.length > FOLDED_LENGTH;
-  const shown = long && !open ? laidOut.slice(0, FOLDED_LENGTH) : laidOut;
+  const [showsTree, setShowsTree] = useState(true);
+  const formattedText = useMemo(() => encrypted ?? prettyJson(text), [text, encrypted]);
+  const isLong = formattedText.length > FOLDED_LENGTH;
+  const shownText = isLong && !isExpanded ? formattedText.slice(0, FOLDED_LENGTH) : formattedText;
   if (text === '') return <p className="muted">Empty</p>;
   return (
     <div>
-      {tree !== null && asTree ? (
+      {tree !== null && showsTree ? (
         <JsonTreeView root={tree} label={label} />
       ) : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable with the keyboard
         <section className="json" tabIndex={0} aria-label={label}>
           <pre>
-            {shown}
-            {long && !open ? ' …' : null}
+            {shownText}
+            {isLong && !isExpanded ? ' …' : null}
           </pre>
         </section>
       )}
       <div className="json-foot">
         <span>{bytesText(new TextEncoder().encode(original).length)}</span>
-        <CopyButton value={original} what={label} text="Copy" />
+        <CopyButton value={original} valueName={label} text="Copy" />
         {tree === null ? null : (
-          <button type="button" className="button button-quiet button-small" onClick={() => setAsTree(!asTree)}>
-            {asTree ? 'Show as text' : 'Show as tree'}
+          <button type="button" className="button button-quiet button-small" onClick={() => setShowsTree(!showsTree)}>
+            {showsTree ? 'Show as text' : 'Show as tree'}
           </button>
         )}
-        {long && (tree === null || !asTree) ? (
-          <button type="button" className="button button-quiet button-small" aria-expanded={open} onClick={() => setOpen(!open)}>
-            {open ? 'Show less' : `Show all ${bytesText(laidOut.length)}`}
+        {isLong && (tree === null || !showsTree) ? (
+          <button
+            type="button"
+            className="button button-quiet button-small"
+            aria-expanded={isExpanded}
+            onClick={() => setIsExpanded(!isExpanded)}
+          >
+            {isExpanded ? 'Show less' : `Show all ${bytesText(formattedText.length)}`}
           </button>
         ) : null}
       </div>

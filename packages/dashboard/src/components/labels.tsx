@@ -22,8 +22,8 @@ export function Labels({ labels, max, page = 'runs' }: LabelsProps) {
   const instanceId = useInstanceId();
   const inTable = use(InTable);
   if (labels.length === 0) return null;
-  const shown = labels.slice(0, max);
-  const others = labels.slice(shown.length);
+  const shownLabels = labels.slice(0, max);
+  const hiddenLabels = labels.slice(shownLabels.length);
   const linkTo = (label: string) => {
     const search: Readonly<Record<string, string>> = {
       ...(page === 'dead-letters' ? { view: 'entries' } : {}),
@@ -43,14 +43,14 @@ export function Labels({ labels, max, page = 'runs' }: LabelsProps) {
   };
   return (
     <ul className="labels" data-one-line={max === undefined ? undefined : ''} aria-label="Labels">
-      {shown.map((label) => (
+      {shownLabels.map((label) => (
         <li key={label} className="chip" title={`Show all with the label ${label}`}>
           {linkTo(label)}
         </li>
       ))}
-      {others.length === 0 ? null : (
-        <li className="labels-others" title={others.join(', ')}>
-          +{others.length}
+      {hiddenLabels.length === 0 ? null : (
+        <li className="labels-others" title={hiddenLabels.join(', ')}>
+          +{hiddenLabels.length}
         </li>
       )}
     </ul>

@@ -14,21 +14,21 @@ export interface PageTitleProps {
 let isFirstPage = true;
 let pageTitle = '';
 let titlePrefix = '';
-const showTitle = (): void => {
+const updateTitle = (): void => {
   document.title = `${titlePrefix}${pageTitle === '' ? '' : `${pageTitle} · `}Everstep`;
 };
 
 /** Sets a text in front of the title of the browser tab, such as `(3) `. */
 export function setTitlePrefix(prefix: string): void {
   titlePrefix = prefix;
-  showTitle();
+  updateTitle();
 }
 
 export function PageTitle({ title, children, lead, actions }: PageTitleProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     pageTitle = title;
-    showTitle();
+    updateTitle();
   }, [title]);
   useLayoutEffect(() => {
     // After the first load, the focus stays at the top of the document, where the "Skip to content" link is.

@@ -2,6 +2,6 @@ import { usePermissions } from '../api/instances.js';
 
 /** Explains to users with a read-only role why the buttons are disabled. Renders nothing for other users. */
 export function ReadOnlyNote() {
-  const { readOnly } = usePermissions();
-  return readOnly === undefined ? null : <span className="muted">{readOnly}.</span>;
+  const { readOnlyReason } = usePermissions();
+  return readOnlyReason === undefined ? null : <span className="muted">{readOnlyReason}.</span>;
 }

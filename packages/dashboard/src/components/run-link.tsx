@@ -7,7 +7,7 @@ import { stringifySearch } from '../search-parameters.js';
 import { InTable } from './tables/in-table.js';
 import { RowLink } from './tables/row-link.js';
 
-const TAIL = 6;
+const TAIL_LENGTH = 6;
 
 export interface RunLinkProps {
   readonly runId: string;
@@ -22,11 +22,11 @@ export const runPath = (instanceId: string, runId: string, createdAt?: number): 
 
 /** A run id that is clipped in its middle: generated ids start with the time, so their ends distinguish them. */
 export function RunId({ runId }: { readonly runId: string }) {
-  if (runId.length <= 2 * TAIL) return <span className="clip">{runId}</span>;
+  if (runId.length <= 2 * TAIL_LENGTH) return <span className="clip">{runId}</span>;
   return (
     <span className="ends">
-      <span className="ends-first clip">{runId.slice(0, -TAIL)}</span>
-      <span className="ends-last">{runId.slice(-TAIL)}</span>
+      <span className="ends-first clip">{runId.slice(0, -TAIL_LENGTH)}</span>
+      <span className="ends-last">{runId.slice(-TAIL_LENGTH)}</span>
     </span>
   );
 }

@@ -44,7 +44,7 @@ export function overridesIn(texts: OverrideTexts): RunOverrides | undefined {
   return Object.keys(overrides).length === 0 ? undefined : overrides;
 }
 
-/** Returns the headers that an operation on a single entry takes instead. */
+/** Returns the overrides as the headers of an operation on a single entry. */
 export function overrideHeaders(overrides: RunOverrides | undefined): Record<string, string> {
   if (overrides === undefined) return {};
   const { retries, retryDelay, labels, flowControl } = overrides;
@@ -53,14 +53,14 @@ export function overrideHeaders(overrides: RunOverrides | undefined): Record<str
     ...(flowControl?.rate === undefined ? [] : [`rate=${flowControl.rate}`]),
     ...(flowControl?.periodMs === undefined ? [] : [`period=${flowControl.periodMs / 1000}s`]),
   ];
-  const given: [string, string | undefined][] = [
+  const headers: [string, string | undefined][] = [
     ['svc-retries', retries === undefined ? undefined : String(retries)],
     ['svc-retry-delay', retryDelay],
     ['svc-label', labels?.join(',')],
     ['svc-flow-control-key', flowControl?.key],
     ['svc-flow-control-value', limits.length === 0 ? undefined : limits.join(', ')],
   ];
-  return Object.fromEntries(given.filter((entry): entry is [string, string] => entry[1] !== undefined));
+  return Object.fromEntries(headers.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 const labelsIn = (text: string): string[] =>
@@ -106,17 +106,17 @@ const TITLES = {
 } as const;
 
 export interface OverrideFieldsProps {
-  /** What the settings are for: a run or runs without settings yet, or ones that replace failed runs. */
-  readonly of: keyof typeof TITLES;
+  /** Whether the settings are for a new run, or for runs that replace failed ones. */
+  readonly purpose: keyof typeof TITLES;
   readonly texts: OverrideTexts;
   readonly onChange: (texts: OverrideTexts) => void;
 }
 
-export function OverrideFields({ of, texts, onChange }: OverrideFieldsProps) {
+export function OverrideFields({ purpose, texts, onChange }: OverrideFieldsProps) {
   const id = useId();
   return (
     <details className="overrides">
-      <summary>{TITLES[of]}</summary>
+      <summary>{TITLES[purpose]}</summary>
       <div className="overrides-fields">
         {ORDER.map((name) => {
           const { label, hint, replacing = hint, number } = FIELDS[name];
@@ -135,7 +135,7 @@ export function OverrideFields({ of, texts, onChange }: OverrideFieldsProps) {
                 onChange={(event) => onChange({ ...texts, [name]: event.target.value })}
               />
               <span id={`${id}-${name}-hint`} className="field-hint">
-                {of === 'new-run' ? hint : replacing}
+                {purpose === 'new-run' ? hint : replacing}
               </span>
             </div>
           );

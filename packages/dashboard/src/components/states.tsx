@@ -24,13 +24,13 @@ export interface ErrorStateProps {
   readonly failure: Failure;
   readonly onRetry?: () => void;
   /** What failed to load, such as `runs` or `this run`. */
-  readonly what?: string;
+  readonly subject?: string;
 }
 
-export function ErrorState({ failure, onRetry, what }: ErrorStateProps) {
+export function ErrorState({ failure, onRetry, subject }: ErrorStateProps) {
   return (
     <div className="state" role="alert">
-      <p className="state-title">{what === undefined ? 'Something went wrong' : `Couldn't load ${what}`}</p>
+      <p className="state-title">{subject === undefined ? 'Something went wrong' : `Couldn't load ${subject}`}</p>
       <p>
         {failure.text} <span className="mono">({failure.code})</span>
       </p>

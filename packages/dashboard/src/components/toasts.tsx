@@ -12,7 +12,7 @@ interface Toast {
 const TOAST_ICONS = { good: 'check', bad: 'warning', note: 'info' } as const satisfies Readonly<Record<Toast['tone'], IconName>>;
 const SHOWN_MS = 6_000;
 let toasts: readonly Toast[] = [];
-let spoken = '';
+let announcement = '';
 let lastId = 0;
 const listeners = new Set<() => void>();
 const subscribe = (listener: () => void) => {
@@ -26,15 +26,15 @@ const notifyListeners = () => {
 /** Announces a text to screen readers without showing it. */
 export function announce(text: string): void {
   // A live region announces only changes: alter a repeated text invisibly so that it is announced again.
-  spoken = spoken === text ? `${text}\u00a0` : text;
+  announcement = announcement === text ? `${text}\u00a0` : text;
   notifyListeners();
 }
 
 function show(tone: Toast['tone'], text: string): void {
   const id = ++lastId;
   // A repeated note replaces the earlier one.
-  const others = tone === 'note' ? toasts.filter((toast) => toast.text !== text) : toasts;
-  toasts = [...others.slice(-3), { id, tone, text }];
+  const otherToasts = tone === 'note' ? toasts.filter((toast) => toast.text !== text) : toasts;
+  toasts = [...otherToasts.slice(-3), { id, tone, text }];
   // Failures stay until they are dismissed.
   if (tone !== 'bad') window.setTimeout(() => dismiss(id), SHOWN_MS);
   announce(text);
@@ -53,16 +53,16 @@ export const toastNote = (text: string): void => show('note', text);
 export const toastFailure = ({ text, code }: Failure): void => show('bad', `${text} (${code})`);
 
 export function Toasts() {
-  const shown = useSyncExternalStore(subscribe, () => toasts);
-  const text = useSyncExternalStore(subscribe, () => spoken);
+  const shownToasts = useSyncExternalStore(subscribe, () => toasts);
+  const text = useSyncExternalStore(subscribe, () => announcement);
   return (
     <>
       <div className="visually-hidden" role="status" aria-live="polite">
         {text}
       </div>
-      {shown.length === 0 ? null : (
+      {shownToasts.length === 0 ? null : (
         <section className="toasts" aria-label="Notifications">
-          {shown.map(({ id, tone, text: message }) => (
+          {shownToasts.map(({ id, tone, text: message }) => (
             <div key={id} className="toast" data-tone={tone}>
               <Icon name={TOAST_ICONS[tone]} />
               <span className="toast-text">{message}</span>

@@ -13,8 +13,8 @@ export function UrlText({ url }: { readonly url: string }) {
 }
 
 /** The URL of a workflow with a copy button. */
-export const WorkflowUrl = ({ url, what = 'workflow URL' }: { readonly url: string; readonly what?: string }) => (
-  <CopyId value={url} what={what}>
+export const WorkflowUrl = ({ url, valueName = 'workflow URL' }: { readonly url: string; readonly valueName?: string }) => (
+  <CopyId value={url} valueName={valueName}>
     <UrlText url={url} />
   </CopyId>
 );

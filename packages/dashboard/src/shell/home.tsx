@@ -9,10 +9,10 @@ import { lastInstance } from './last-instance.js';
 export function Home() {
   const { data, error, refetch } = useQuery(instancesQuery);
   if (error instanceof ApiFailure)
-    return <ErrorState failure={error} what="your queue instances" onRetry={() => void refetch()} />;
+    return <ErrorState failure={error} subject="your queue instances" onRetry={() => void refetch()} />;
   if (data === undefined) return <Skeleton lines={6} />;
-  const last = lastInstance();
-  const instance = data.find(({ id }) => id === last) ?? data[0];
+  const lastId = lastInstance();
+  const instance = data.find(({ id }) => id === lastId) ?? data[0];
   if (instance === undefined)
     return (
       <EmptyState title="No queue instances">

@@ -5,4 +5,4 @@ const KEY = 'everstep.instance';
 /** Returns the id of the queue instance that was last opened in this browser, or null if there is none. */
 export const lastInstance = (): string | null => storedText(KEY);
 
-export const keepLastInstance = (id: string): void => storeText(KEY, id);
+export const storeLastInstance = (id: string): void => storeText(KEY, id);

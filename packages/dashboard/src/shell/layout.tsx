@@ -8,7 +8,7 @@ import { useUnreachableSince } from '../api/reachable.js';
 import { useSession } from '../api/session.js';
 import { Brand } from '../components/brand.js';
 import { Icon } from '../components/icons.js';
-import { later } from '../components/loading/later.js';
+import { loadAfterPage } from '../components/loading/load-after-page.js';
 import { exactTime } from '../components/times/formats.js';
 import { TimeTooltip } from '../components/times/time-tooltip.js';
 import { BacklogCount, useBacklog, useBacklogInTab } from './backlog.js';
@@ -18,7 +18,7 @@ import { UnknownInstance } from './not-found.js';
 import { Shortcuts } from './shortcuts.js';
 import { UserMenu } from './user-menu.js';
 
-const Drawer = later(() => import('./drawer.js'));
+const Drawer = loadAfterPage(() => import('./drawer.js'));
 
 const HomeLink = () => (
   <Link to="/" className="brand-link">
@@ -77,16 +77,16 @@ function UnreachableNotice() {
 
 function LiveState() {
   const state = useLiveState();
-  const unreachable = useUnreachableSince() !== null;
+  const isUnreachable = useUnreachableSince() !== null;
   return (
     <p className="live-state" data-state={state}>
       <span className="live-dot" aria-hidden="true" />
-      {unreachable ? 'No connection' : LIVE_TEXTS[state]}
+      {isUnreachable ? 'No connection' : LIVE_TEXTS[state]}
     </p>
   );
 }
 
-function SideContents() {
+function SidebarContent() {
   return (
     <>
       <HomeLink />
@@ -106,7 +106,7 @@ export function Layout() {
   useBacklogInTab();
   const pathname = useRouterState({ select: ({ location }) => location.pathname });
   const { data: instances, isFetching } = useQuery(instancesQuery);
-  const unknown = instances !== undefined && !isFetching && !instances.some(({ id }) => id === instanceId);
+  const isUnknown = instances !== undefined && !isFetching && !instances.some(({ id }) => id === instanceId);
   const [open, setOpen] = useState(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the drawer closes when another page is shown
   useEffect(() => setOpen(false), [pathname]);
@@ -116,7 +116,7 @@ export function Layout() {
         Skip to content
       </a>
       <aside className="shell-side" aria-label="Everstep">
-        <SideContents />
+        <SidebarContent />
       </aside>
       <div className="shell-main">
         <header className="shell-bar">
@@ -131,7 +131,7 @@ export function Layout() {
             <Icon name="menu" />
           </button>
           <Drawer open={open} onClose={() => setOpen(false)}>
-            <SideContents />
+            <SidebarContent />
           </Drawer>
           <HomeLink />
         </header>
@@ -139,7 +139,7 @@ export function Layout() {
         <Shortcuts />
         <TimeTooltip />
         <main id="page" className="shell-page" tabIndex={-1}>
-          {unknown ? <UnknownInstance /> : <Outlet />}
+          {isUnknown ? <UnknownInstance /> : <Outlet />}
         </main>
       </div>
     </div>

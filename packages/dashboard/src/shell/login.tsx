@@ -12,12 +12,12 @@ import { AcceptInvitation, Recover } from './opened-link.js';
 import { pathAfterLogin } from './return-path.js';
 import { signInErrorText } from './sign-in-errors.js';
 
-const SECRET = /^#((inv|rec)_[A-Za-z0-9_-]+)$/;
-const LINK = /^#(lnk_[A-Za-z0-9_-]+)$/;
+const ONE_TIME_SECRET = /^#((inv|rec)_[A-Za-z0-9_-]+)$/;
+const LOGIN_LINK = /^#(lnk_[A-Za-z0-9_-]+)$/;
 
 /** Returns the secret of the login link that was opened, and removes it from the URL and the history of the browser. */
 function takeLinkSecret(): string | null {
-  const secret = LINK.exec(window.location.hash)?.[1] ?? null;
+  const secret = LOGIN_LINK.exec(window.location.hash)?.[1] ?? null;
   if (secret !== null) window.history.replaceState(window.history.state, '', window.location.pathname + window.location.search);
   return secret;
 }
@@ -28,13 +28,13 @@ export default function Login() {
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const [email, setEmail] = useState('');
   const [apiKey, setApiKey] = useState('');
-  const [secret, setSecret] = useState(() => SECRET.exec(window.location.hash)?.[1] ?? null);
+  const [secret, setSecret] = useState(() => ONE_TIME_SECRET.exec(window.location.hash)?.[1] ?? null);
   const { data: methods } = useQuery(signInMethodsQuery);
   const signInError = signInErrorText(search['sign-in-error']);
   const [link, setLink] = useState(takeLinkSecret);
   const [busy, setBusy] = useState(link !== null);
   const [failure, setFailure] = useState<Failure | null>(null);
-  const enter = async (login: Promise<Outcome<Session>>) => {
+  const finishLogin = async (login: Promise<Outcome<Session>>) => {
     setBusy(true);
     setFailure(null);
     const outcome = await login;
@@ -45,13 +45,13 @@ export default function Login() {
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    void enter(logIn(email.trim(), apiKey.trim()));
+    void finishLogin(logIn(email.trim(), apiKey.trim()));
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: a link is used once
   useEffect(() => {
     if (link === null) return;
     setLink(null);
-    void enter(logInWithLink(link));
+    void finishLogin(logInWithLink(link));
   }, [link]);
   if (secret !== null) {
     const onDone = (login: { readonly email: string; readonly apiKey: string } | null) => {
@@ -59,10 +59,10 @@ export default function Login() {
       setEmail(login?.email ?? '');
       setApiKey(login?.apiKey ?? '');
     };
-    const Opened = secret.startsWith('inv_') ? AcceptInvitation : Recover;
+    const LinkForm = secret.startsWith('inv_') ? AcceptInvitation : Recover;
     return (
       <main className="login">
-        <Opened secret={secret} onDone={onDone} />
+        <LinkForm secret={secret} onDone={onDone} />
       </main>
     );
   }

@@ -35,11 +35,11 @@ export function UnknownInstance() {
 
 function asFailure(error: unknown): Failure {
   if (error instanceof ApiFailure) return error;
-  const known = { status: 0, retryAfterMs: null };
+  const details = { status: 0, retryAfterMs: null };
   if (error instanceof PageFilesUnavailable)
-    return { ...known, code: 'unreachable', text: "Couldn't load this page because the server did not respond." };
+    return { ...details, code: 'unreachable', text: "Couldn't load this page because the server did not respond." };
   const message = error instanceof Error ? error.message : String(error);
-  return { ...known, code: 'page-failed', text: `Couldn't display this page: ${message}. Reload it.` };
+  return { ...details, code: 'page-failed', text: `Couldn't display this page: ${message}. Reload it.` };
 }
 
 /** Shown instead of a page that failed to load or render. */

@@ -1,4 +1,4 @@
-/** Uses the link that was opened, an invitation or a recovery link, and shows the API key that it creates. */
+/** Page of an invitation or recovery link. Shows the API key that the link creates. */
 import { useState } from 'react';
 import type { JoinedTeam, Recovered } from '../../../everstep/src/contract/management.js';
 import { request } from '../api/client.js';
@@ -20,33 +20,33 @@ export interface LinkProps {
 
 type Title = Pick<PageTitleProps, 'title' | 'lead'>;
 
-interface OpenedLinkProps<Answer> extends LinkProps, Title {
+interface OpenedLinkProps<ResponseBody> extends LinkProps, Title {
   readonly url: string;
   /** Label of the button that uses the link. */
   readonly action: string;
   /** Returns the new login and the heading above it. */
-  readonly usedOf: (response: Answer) => Login & Title;
+  readonly loginOf: (response: ResponseBody) => Login & Title;
 }
 
-function OpenedLink<Answer>({ secret, onDone, url, action, usedOf, ...title }: OpenedLinkProps<Answer>) {
+function OpenedLink<ResponseBody>({ secret, onDone, url, action, loginOf, ...title }: OpenedLinkProps<ResponseBody>) {
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
-  const [response, setResponse] = useState<Answer | null>(null);
-  const open = async () => {
+  const [response, setResponse] = useState<ResponseBody | null>(null);
+  const openLink = async () => {
     setBusy(true);
     setFailure(null);
-    const outcome = await request<Answer>(url, { method: 'POST', body: { secret } });
+    const outcome = await request<ResponseBody>(url, { method: 'POST', body: { secret } });
     setBusy(false);
     if (outcome.ok) setResponse(outcome.value);
     else setFailure(outcome.failure);
   };
   if (response !== null) {
-    const { email, apiKey, ...usedTitle } = usedOf(response);
+    const { email, apiKey, ...resultTitle } = loginOf(response);
     return (
       <div className="login-card">
-        <PageTitle {...usedTitle} />
+        <PageTitle {...resultTitle} />
         <p>Log in as {email} with this key.</p>
-        <CopyId value={apiKey} what="API key" />
+        <CopyId value={apiKey} valueName="API key" />
         <button type="button" className="button button-primary" onClick={() => onDone({ email, apiKey })}>
           Continue to login
         </button>
@@ -57,7 +57,7 @@ function OpenedLink<Answer>({ secret, onDone, url, action, usedOf, ...title }: O
     <div className="login-card">
       <PageTitle {...title} />
       {failure === null ? null : <FailureNotice failure={failure} />}
-      <button type="button" className="button button-primary" disabled={busy} onClick={() => void open()}>
+      <button type="button" className="button button-primary" disabled={busy} onClick={() => void openLink()}>
         {action}
       </button>
       <button type="button" className="button" onClick={() => onDone(null)}>
@@ -67,7 +67,7 @@ function OpenedLink<Answer>({ secret, onDone, url, action, usedOf, ...title }: O
   );
 }
 
-/** Accepting an invitation creates the user. */
+/** Form that accepts an invitation, which creates the user. */
 export const AcceptInvitation = (props: LinkProps) => (
   <OpenedLink<JoinedTeam>
     {...props}
@@ -75,7 +75,7 @@ export const AcceptInvitation = (props: LinkProps) => (
     title="You have been invited to a team"
     lead="Accepting creates a user for you. If you already have one, log in and select Join a team on the Team page."
     action="Accept invitation"
-    usedOf={({ member_email: email, api_key: apiKey = '', team_name: team, member_role: role }) => ({
+    loginOf={({ member_email: email, api_key: apiKey = '', team_name: team, member_role: role }) => ({
       ...{ email, apiKey, title: `Welcome to ${team}` },
       lead: `Your role is ${role}. Save this API key now: it is shown only once.`,
     })}
@@ -89,7 +89,7 @@ export const Recover = (props: LinkProps) => (
     title="Recover your user"
     lead="This link creates a new API key for your user. It can be used only once."
     action="Create API key"
-    usedOf={({ email, api_key: apiKey }) => ({
+    loginOf={({ email, api_key: apiKey }) => ({
       ...{ email, apiKey },
       title: 'Your new API key',
       lead: 'Save it now: it is shown only once.',

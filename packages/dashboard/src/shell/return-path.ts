@@ -1,5 +1,5 @@
 /** Returns the path to open after login. It is always a path of this site. */
-export function pathAfterLogin(wanted: string | undefined): string {
-  if (wanted === undefined || !/^\/(?![/\\])/.test(wanted)) return '/';
-  return wanted.startsWith('/login') ? '/' : wanted;
+export function pathAfterLogin(requestedPath: string | undefined): string {
+  if (requestedPath === undefined || !/^\/(?![/\\])/.test(requestedPath)) return '/';
+  return requestedPath.startsWith('/login') ? '/' : requestedPath;
 }

@@ -1,9 +1,9 @@
 /** Keys that work on every page: `/` to search, Ctrl-K or Cmd-K for the command palette, `?` for help. */
 import { useEffect, useState } from 'react';
 import { DialogClose, DialogWindow } from '../components/dialogs.js';
-import { later } from '../components/loading/later.js';
+import { loadAfterPage } from '../components/loading/load-after-page.js';
 
-const Palette = later(() => import('./palette/palette.js'));
+const Palette = loadAfterPage(() => import('./palette/palette.js'));
 
 type OpenOverlay = 'palette' | 'help' | null;
 
@@ -34,9 +34,9 @@ export function Shortcuts() {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.altKey) return;
-      const modified = event.ctrlKey || event.metaKey;
-      if (modified && event.key.toLowerCase() === 'k') setOpen('palette');
-      else if (modified || isTyping(event.target) || document.querySelector('[role="dialog"], [role="menu"]') !== null) return;
+      const hasModifier = event.ctrlKey || event.metaKey;
+      if (hasModifier && event.key.toLowerCase() === 'k') setOpen('palette');
+      else if (hasModifier || isTyping(event.target) || document.querySelector('[role="dialog"], [role="menu"]') !== null) return;
       else if (event.key === '?') setOpen('help');
       else if (event.key === '/') {
         if (!focusSearch()) setOpen('palette');

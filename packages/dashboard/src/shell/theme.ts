@@ -6,21 +6,21 @@ export const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 
 const KEY = 'everstep.theme';
-const dark = window.matchMedia('(prefers-color-scheme: dark)');
+const darkQuery = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
 
-const stored = storedText(KEY);
-let theme: Theme = THEMES.find((candidate) => candidate === stored) ?? 'system';
+const storedTheme = storedText(KEY);
+let theme: Theme = THEMES.find((candidate) => candidate === storedTheme) ?? 'system';
 
-function apply(): void {
-  document.documentElement.dataset.theme = theme === 'dark' || (theme === 'system' && dark.matches) ? 'dark' : 'light';
+function applyTheme(): void {
+  document.documentElement.dataset.theme = theme === 'dark' || (theme === 'system' && darkQuery.matches) ? 'dark' : 'light';
 }
-dark.addEventListener('change', apply);
+darkQuery.addEventListener('change', applyTheme);
 
 export function setTheme(next: Theme): void {
   theme = next;
   storeText(KEY, next);
-  apply();
+  applyTheme();
   for (const listener of listeners) listener();
 }
 

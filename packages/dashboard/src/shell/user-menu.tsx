@@ -17,7 +17,7 @@ export function UserMenu() {
   const theme = useTheme();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const leave = async (endSession: typeof logOut) => {
+  const logOutWith = async (endSession: typeof logOut) => {
     await endSession();
     client.clear();
     client.setQueryData(sessionQuery.queryKey, null);
@@ -40,8 +40,8 @@ export function UserMenu() {
         { entries: [{ text: 'API reference', icon: 'info', href: '/docs' }] },
         {
           entries: [
-            { text: 'Log out', icon: 'leave', onSelect: () => void leave(logOut) },
-            { text: 'Log out everywhere', icon: 'leave', onSelect: () => void leave(logOutEverywhere) },
+            { text: 'Log out', icon: 'leave', onSelect: () => void logOutWith(logOut) },
+            { text: 'Log out everywhere', icon: 'leave', onSelect: () => void logOutWith(logOutEverywhere) },
           ],
         },
       ]}

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { describe, it, type TestContext } from 'node:test';
 import { type FastifyInstance, fastify } from 'fastify';
 import { Hono } from 'hono';
-import { FakeService } from '../executor/fake-service.fixture.js';
+import { FakeServer } from '../executor/fake-server.fixture.js';
 import type { FailureNotice } from '../protocol.js';
 import { serve, type WorkflowHandler } from '../serve.js';
 import { sign } from '../signature/signed.fixture.js';
@@ -46,13 +46,13 @@ interface Signed {
 }
 
 function signedRequest(payload: object): Signed {
-  const service = new FakeService('k', payload);
-  service.checkpoint = { maxSteps: 10, maxChars: 1_000_000 };
-  const [open] = service.tasks.values();
+  const server = new FakeServer('k', payload);
+  server.checkpoint = { maxSteps: 10, maxChars: 1_000_000 };
+  const [open] = server.tasks.values();
   assert.ok(open);
   // Formatted with spaces that JSON serializers do not produce, so that parsing and printing again breaks the
   // signature.
-  return signed(JSON.stringify(service.request(open), null, 1), { 'Svc-Workflow-Protocol': '1' });
+  return signed(JSON.stringify(server.request(open), null, 1), { 'Svc-Workflow-Protocol': '1' });
 }
 
 function signedFailure(): Signed {

@@ -37,7 +37,7 @@ export interface FastifyLikeInstance {
 }
 
 function bodyOf({ rawBody, body }: FastifyLikeRequest): EndpointRequest['body'] {
-  for (const kept of [rawBody, body]) if (kept instanceof Uint8Array || typeof kept === 'string') return kept;
+  for (const received of [rawBody, body]) if (received instanceof Uint8Array || typeof received === 'string') return received;
   return body === undefined || body === null ? '' : { parsed: body };
 }
 

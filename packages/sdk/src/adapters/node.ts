@@ -46,16 +46,19 @@ export interface MaybeParsedRequest extends IncomingMessage {
 /** Returns the body in the form closest to the received bytes. */
 export async function bodyOf(request: MaybeParsedRequest): Promise<EndpointRequest['body']> {
   const { rawBody, body } = request;
-  for (const kept of [rawBody, body]) if (kept instanceof Uint8Array || typeof kept === 'string') return kept;
+  for (const received of [rawBody, body]) if (received instanceof Uint8Array || typeof received === 'string') return received;
   if (!request.readableDidRead && !request.readableEnded) return readBody(request);
   return body === undefined ? '' : { parsed: body };
 }
 
 /** Sends the response, unless one was already sent or the client has disconnected. */
-export function send(response: ServerResponse, received: EndpointResponse): void {
+export function send(response: ServerResponse, endpointResponse: EndpointResponse): void {
   if (response.headersSent || response.destroyed) return;
-  response.writeHead(received.status, { ...received.headers, 'Content-Length': Buffer.byteLength(received.body) });
-  response.end(received.body);
+  response.writeHead(endpointResponse.status, {
+    ...endpointResponse.headers,
+    'Content-Length': Buffer.byteLength(endpointResponse.body),
+  });
+  response.end(endpointResponse.body);
 }
 
 async function handle(endpoint: Endpoint, request: MaybeParsedRequest, response: ServerResponse): Promise<void> {
@@ -63,12 +66,12 @@ async function handle(endpoint: Endpoint, request: MaybeParsedRequest, response:
   try {
     body = await bodyOf(request);
   } catch (error) {
-    const tooLarge = error instanceof RangeError;
-    if (tooLarge) response.setHeader('Connection', 'close');
+    const isTooLarge = error instanceof RangeError;
+    if (isTooLarge) response.setHeader('Connection', 'close');
     send(response, {
-      status: tooLarge ? 413 : 400,
+      status: isTooLarge ? 413 : 400,
       headers: {},
-      body: error instanceof Error ? error.message : 'unreadable body',
+      body: error instanceof Error ? error.message : 'the request body cannot be read',
     });
     return;
   }

@@ -62,7 +62,7 @@ export interface AlertListOptions {
 const ALERTS = '/v2/alerts';
 
 /** Alert objects of one kind, which are identified by name. Methods reject with EverstepError. */
-class Named<Options extends object, Entry> {
+class NamedObjects<Options extends object, Entry> {
   protected readonly call: <T>(call: Call) => Promise<T>;
   private readonly kind: 'destinations' | 'rules' | 'webhooks';
 
@@ -73,8 +73,11 @@ class Named<Options extends object, Entry> {
 
   /** Returns all objects. */
   async list(): Promise<readonly Entry[]> {
-    const listed = await this.call<Readonly<Record<string, readonly Entry[]>>>({ method: 'GET', path: `${ALERTS}/${this.kind}` });
-    return listed[this.kind] ?? [];
+    const response = await this.call<Readonly<Record<string, readonly Entry[]>>>({
+      method: 'GET',
+      path: `${ALERTS}/${this.kind}`,
+    });
+    return response[this.kind] ?? [];
   }
 
   /** Creates or replaces the object with this name. */
@@ -93,7 +96,7 @@ class Named<Options extends object, Entry> {
 }
 
 /** Destinations of notices. The secret of a new webhook is only in the response of `put`. */
-class AlertDestinations extends Named<AlertDestinationOptions, AlertDestination> {
+class AlertDestinations extends NamedObjects<AlertDestinationOptions, AlertDestination> {
   /** Sends a test notice. Returns the id of the message. */
   async test(name: string): Promise<{ readonly messageId: string }> {
     return this.call({ method: 'POST', path: `${this.pathOf(name)}/test` });
@@ -105,16 +108,16 @@ export class Alerts {
   /** Destinations of notices. */
   readonly destinations: AlertDestinations;
   /** Alert rules. */
-  readonly rules: Named<AlertRuleOptions, AlertRule>;
+  readonly rules: NamedObjects<AlertRuleOptions, AlertRule>;
   /** Lifecycle webhooks. */
-  readonly webhooks: Named<LifecycleWebhookOptions, LifecycleWebhook>;
+  readonly webhooks: NamedObjects<LifecycleWebhookOptions, LifecycleWebhook>;
   private readonly call: <T>(call: Call) => Promise<T>;
 
   constructor(call: <T>(call: Call) => Promise<T>) {
     this.call = call;
     this.destinations = new AlertDestinations(call, 'destinations');
-    this.rules = new Named(call, 'rules');
-    this.webhooks = new Named(call, 'webhooks');
+    this.rules = new NamedObjects(call, 'rules');
+    this.webhooks = new NamedObjects(call, 'webhooks');
   }
 
   /** Returns one page of alerts, newest first. */

@@ -409,8 +409,8 @@ describe('a client finds the server', () => {
     });
     delete env.EVERSTEP_URL;
     delete env.EVERSTEP_TOKEN;
-    assert.throws(() => new Client(), /no baseUrl: pass the option baseUrl, or set the environment variable EVERSTEP_URL/);
-    assert.throws(() => new Client({ baseUrl }), /no token: .* EVERSTEP_TOKEN/);
+    assert.throws(() => new Client(), /the option baseUrl is missing: pass it, or set the environment variable EVERSTEP_URL/);
+    assert.throws(() => new Client({ baseUrl }), /the option token is missing: .* EVERSTEP_TOKEN/);
     env.EVERSTEP_URL = baseUrl;
     env.EVERSTEP_TOKEN = 'from-env';
     await new Client().keys.get();

@@ -3,7 +3,7 @@ import type { Duration } from '../duration.js';
 import { decryptAll, type EncryptionOptions } from '../encryption/envelope.js';
 import { NATIVE_PREFIX } from '../protocol.js';
 import { Alerts } from './alerts.js';
-import { configured } from './configuration.js';
+import { requireOption } from './configuration.js';
 import { DeadLetters } from './dead-letters/dead-letters.js';
 import { Repairs } from './dead-letters/repairs.js';
 import { Destinations, FlowControl } from './flow-control.js';
@@ -84,7 +84,7 @@ export class Client {
   readonly settings: {
     /** Returns the settings. */
     readonly get: () => Promise<InstanceSettings>;
-    /** Changes the given settings and keeps the others. Returns all settings. */
+    /** Changes the specified settings and keeps the others. Returns all settings. */
     readonly update: (update: InstanceSettingsUpdate) => Promise<InstanceSettings>;
   };
   /** Signing keys of the queue instance. */
@@ -98,7 +98,7 @@ export class Client {
   readonly signatures: {
     /** Returns the settings of signatures. */
     readonly get: () => Promise<SignatureSettings>;
-    /** Changes the given settings and keeps the others. Returns all settings. */
+    /** Changes the specified settings and keeps the others. Returns all settings. */
     readonly update: (update: SignatureSettingsUpdate) => Promise<SignatureSettings>;
     /** Makes the next key pair the current one, and creates a new next pair. */
     readonly rotate: () => Promise<SignatureSettings>;
@@ -107,7 +107,7 @@ export class Client {
   private readonly encryption: ClientOptions['encryption'];
 
   /**
-   * Options that are not given are read from the environment.
+   * Creates a client. Missing options are read from the environment.
    *
    * @throws {EverstepError} If the base URL or the token is missing.
    * @throws {TypeError} If the base URL is malformed.
@@ -115,18 +115,18 @@ export class Client {
    */
   constructor(options: ClientOptions = {}) {
     const { encryption } = options;
-    const given = configured(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
-    const baseUrl = options.region === undefined ? new URL(given).toString() : withRegion(given, options.region);
+    const configuredUrl = requireOption(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
+    const baseUrl = options.region === undefined ? new URL(configuredUrl).toString() : withRegion(configuredUrl, options.region);
     const transport: TransportOptions = {
       baseUrl: baseUrl.replace(/\/+$/, ''),
-      authorization: `Bearer ${configured(options.token, 'token', 'EVERSTEP_TOKEN')}`,
+      authorization: `Bearer ${requireOption(options.token, 'token', 'EVERSTEP_TOKEN')}`,
       // Looked up at each call, so that tracing and test doubles that replace the global function see the calls.
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     };
     // The server guarantees the shapes of its responses; a test of the server verifies them.
-    const call = async <T>(one: Call) => {
-      const response = await callApi(transport, one);
-      return (encryption ? decryptAll(encryption, response, one.mustDecrypt ? raise : () => {}) : response) as T;
+    const call = async <T>(apiCall: Call) => {
+      const response = await callApi(transport, apiCall);
+      return (encryption ? decryptAll(encryption, response, apiCall.mustDecrypt ? raise : () => {}) : response) as T;
     };
     this.call = call;
     this.encryption = encryption;

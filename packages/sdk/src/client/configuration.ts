@@ -1,15 +1,15 @@
-/** Options of a client, with defaults from the environment. */
+/** Options with defaults from the environment. */
 import { EverstepError } from '../errors.js';
 
 /**
- * Returns the option, or the environment variable.
+ * Returns the value of the option, or of the environment variable if the option is not set.
  *
  * @throws {EverstepError} If both are missing.
  */
-export function configured(given: string | undefined, option: string, variable: string): string {
-  const value = given ?? (typeof process === 'object' ? process.env[variable] : undefined);
-  if (value) return value;
-  throw new EverstepError(`the client has no ${option}: pass the option ${option}, or set the environment variable ${variable}`, {
+export function requireOption(value: string | undefined, option: string, variable: string): string {
+  const configuredValue = value ?? (typeof process === 'object' ? process.env[variable] : undefined);
+  if (configuredValue) return configuredValue;
+  throw new EverstepError(`the option ${option} is missing: pass it, or set the environment variable ${variable}`, {
     status: 0,
     code: 'no-configuration',
   });

@@ -13,7 +13,7 @@ interface Sent {
   readonly contentType: string | null;
 }
 
-/** Returns a client whose service returns this response, and the requests that it has sent. */
+/** Returns a client whose server returns this response, and the requests that it has sent. */
 function clientOf(response: unknown = {}, reader = encryption): { readonly client: Client; readonly sent: readonly Sent[] } {
   const sent: Sent[] = [];
   const client = new Client({
@@ -92,7 +92,7 @@ describe('a client with encryption', () => {
     );
   });
 
-  it('refuses a deduplication by content, which would find no equal payload', async () => {
+  it('rejects deduplication by content, which cannot detect duplicates of encrypted payloads', async () => {
     const { client, sent } = clientOf();
     const options: TriggerOptions = { body: { n: 1 }, contentBasedDeduplication: true };
     await assert.rejects(

@@ -1,4 +1,4 @@
-/** Flow control keys and destinations. */
+/** Client for flow control keys and destinations. */
 import type { Duration } from '../duration.js';
 import type {
   DestinationEntry,
@@ -28,7 +28,7 @@ export interface UnpinnedLimits {
   readonly rate?: boolean;
 }
 
-/** Flow control keys. Use it through `Client.flowControl`. Methods reject with EverstepError. */
+/** Operations on flow control keys. Use it through `Client.flowControl`. Methods reject with EverstepError. */
 export class FlowControl {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -97,7 +97,7 @@ export type DestinationName =
   | { readonly origin: string; readonly url?: undefined }
   | { readonly url: string; readonly origin?: undefined };
 
-/** Destinations. Use it through `Client.destinations`. Methods reject with EverstepError. */
+/** Operations on destinations. Use it through `Client.destinations`. Methods reject with EverstepError. */
 export class Destinations {
   private readonly call: <T>(call: Call) => Promise<T>;
 

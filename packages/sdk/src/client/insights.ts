@@ -14,22 +14,25 @@ import type {
 } from './generated/index.js';
 import { asLists, type Call } from './transport.js';
 
-/** Options for a summary of runs. `field`: the field whose most frequent values are returned. */
+/** Options for a summary of runs. */
 export interface RunSummaryOptions extends RunFilter {
   /** Words to find in ids, labels, URLs and errors. Every word must match. */
   readonly q?: string;
+  /** Field whose most frequent values are returned. */
   readonly field?: RunField;
 }
 
-/** Options for a summary of dead letters. `field`: the field whose most frequent values are returned. */
+/** Options for a summary of dead letters. */
 export interface DeadLetterSummaryOptions extends DeadLetterFilter {
+  /** Field whose most frequent values are returned. */
   readonly field?: DeadLetterField;
 }
 
-/** Options for a summary of messages. `field`: the field whose most frequent values are returned. */
+/** Options for a summary of messages. */
 export interface MessageSummaryOptions extends MessageFilter {
   /** How the message ended. */
   readonly state?: 'DELIVERED' | 'FAILED' | 'CANCELED';
+  /** Field whose most frequent values are returned. */
   readonly field?: MessageField;
 }
 

@@ -1,4 +1,4 @@
-/** Schedules. */
+/** Client for schedules. */
 import { type EncryptionOptions, sealText } from '../encryption/envelope.js';
 import { NATIVE_PREFIX } from '../protocol.js';
 import type { ScheduleChange, ScheduleEntry, ScheduleRun } from './generated/index.js';
@@ -22,7 +22,7 @@ export interface ScheduleOptions
 const SCHEDULES = '/v2/schedules';
 const pathOf = (scheduleId: string) => `${SCHEDULES}/${encodeURIComponent(scheduleId)}`;
 
-/** Schedules. Use it through `Client.schedules`. Methods reject with EverstepError. */
+/** Operations on schedules. Use it through `Client.schedules`. Methods reject with EverstepError. */
 export class Schedules {
   private readonly call: <T>(call: Call) => Promise<T>;
   private readonly encryption: EncryptionOptions['encryption'];

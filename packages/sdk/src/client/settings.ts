@@ -8,7 +8,7 @@ export interface FlowControlSettings {
   readonly key?: string;
   /** Maximum number of deliveries in flight. */
   readonly parallelism?: number;
-  /** Number of starts per period. */
+  /** Maximum number of starts per period. */
   readonly rate?: number;
   /** Length of the period. Default: one second. */
   readonly period?: Duration;
@@ -88,9 +88,9 @@ function setFlowControl(headers: Headers, { key, parallelism, rate, period }: Fl
  *
  * @throws {RangeError} If an item contains a comma, which would split it.
  */
-function commaList(items: readonly string[] | undefined, what: string): string | undefined {
-  const withComma = items?.find((item) => item.includes(','));
-  if (withComma !== undefined) throw new RangeError(`${what} cannot contain a comma: ${JSON.stringify(withComma)}`);
+function commaList(items: readonly string[] | undefined, subject: string): string | undefined {
+  const invalidItem = items?.find((item) => item.includes(','));
+  if (invalidItem !== undefined) throw new RangeError(`${subject} cannot contain a comma: ${JSON.stringify(invalidItem)}`);
   return items?.join(',');
 }
 
@@ -125,14 +125,14 @@ export interface TriggerContent {
  * Converts the options of a trigger. Text and bytes are sent as they are, everything else as JSON; a cipher encrypts all of them.
  *
  * @throws {RangeError} If a duration, an instant, a label or a redacted field is invalid.
- * @throws {TypeError} If the deduplication is based on a content that is encrypted.
+ * @throws {TypeError} If the deduplication is based on encrypted content.
  */
 export function triggerContent(options: TriggerOptions, cipher?: PayloadCipher): TriggerContent {
   const headers = triggerHeaders(options);
   const plain = isRaw(options.body) ? options.body : JSON.stringify(options.body);
   const body = sealContent(cipher, plain);
   if (body !== plain && options.contentBasedDeduplication)
-    throw new TypeError('contentBasedDeduplication does not find equal payloads that are encrypted; set deduplicationId instead');
+    throw new TypeError('contentBasedDeduplication cannot detect duplicates of encrypted payloads; set deduplicationId instead');
   return body === undefined ? { headers } : { headers, body };
 }
 

@@ -9,7 +9,7 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | string;
   readonly signal?: AbortSignal;
-  /** True: rejects if a value in the response cannot be decrypted. Otherwise such a value stays encrypted. */
+  /** If true, the call rejects if a value in the response cannot be decrypted. Otherwise such a value stays encrypted. */
   readonly mustDecrypt?: boolean;
 }
 
@@ -30,16 +30,19 @@ export interface TransportOptions {
   readonly fetch: typeof fetch;
 }
 
-const MAX_SHOWN = 200;
+const MAX_SHOWN_LENGTH = 200;
 
-/** The server splits a single parameter at commas, but not the values of a repeated parameter. */
+/**
+ * Returns the values of a parameter to send. The server splits a single value at commas, but not the values of a repeated
+ * parameter, so a single value of a list is repeated if it contains a comma.
+ */
 function valuesOf(value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) return [value];
-  const [only] = value;
-  return value.length === 1 && String(only).includes(',') ? [only, only] : value;
+  const [item] = value;
+  return value.length === 1 && String(item).includes(',') ? [item, item] : value;
 }
 
-/** Returns `query` with the named filters as lists, because the server does not split the values of a list. */
+/** Returns `query` with the filters in `names` as lists, because the server does not split the values of a list. */
 export function asLists<Options extends object>(query: Options, names: readonly (keyof Options)[]): object {
   const lists = names.map((name) => [name, query[name]] as const).filter(([, value]) => typeof value === 'string');
   return { ...query, ...Object.fromEntries(lists.map(([name, value]) => [name, [value]])) };
@@ -49,9 +52,9 @@ export function asLists<Options extends object>(query: Options, names: readonly 
 export function queryText(query: object | undefined): string {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(query ?? {})) {
-    for (const one of valuesOf(value)) {
-      if (one === undefined) continue;
-      parts.push(`${encodeURIComponent(name)}=${encodeURIComponent(one instanceof Date ? one.getTime() : String(one))}`);
+    for (const item of valuesOf(value)) {
+      if (item === undefined) continue;
+      parts.push(`${encodeURIComponent(name)}=${encodeURIComponent(item instanceof Date ? item.getTime() : String(item))}`);
     }
     // An empty list must not become a missing filter.
     if (Array.isArray(value) && value.length === 0) parts.push(`${encodeURIComponent(name)}=`);
@@ -71,12 +74,12 @@ function messageOf(text: string, status: number): string {
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') return body.error;
   } catch {
-    // Not an error of the server. The text is shown below.
+    // The response is not an error of the server. Its text is shown below.
   }
-  return `the response has status ${status}${text.trim() ? `: ${text.trim().slice(0, MAX_SHOWN)}` : ''}`;
+  return `the response has status ${status}${text.trim() ? `: ${text.trim().slice(0, MAX_SHOWN_LENGTH)}` : ''}`;
 }
 
-function unreachable(options: TransportOptions, error: unknown): EverstepError {
+function unreachableError(options: TransportOptions, error: unknown): EverstepError {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   return new EverstepError(`no response from ${options.baseUrl}: ${describeError(cause).message}`, {
     status: 0,
@@ -85,7 +88,7 @@ function unreachable(options: TransportOptions, error: unknown): EverstepError {
   });
 }
 
-async function refusal(response: Response): Promise<EverstepError> {
+async function errorOf(response: Response): Promise<EverstepError> {
   const { status, headers } = response;
   return new EverstepError(messageOf(await response.text(), status), {
     status,
@@ -103,15 +106,16 @@ async function* textOf(options: TransportOptions, body: ReadableStream<Uint8Arra
       yield decoder.decode(value, { stream: true });
     }
   } catch (error) {
-    throw unreachable(options, error);
+    throw unreachableError(options, error);
   }
 }
 
 /** The path segments "." and ".." cannot be encoded in a URL. The request would go to a different path. */
-const DOTS = /\/\.{1,2}(?=\/|$)/;
+const DOT_SEGMENT = /\/\.{1,2}(?=\/|$)/;
 
 function urlOf({ baseUrl }: TransportOptions, { path, query }: Call): string {
-  if (DOTS.test(path)) throw new EverstepError(`an id cannot be "." or "..": ${path}`, { status: 0, code: 'bad-parameter' });
+  if (DOT_SEGMENT.test(path))
+    throw new EverstepError(`an id cannot be "." or "..": ${path}`, { status: 0, code: 'bad-parameter' });
   return `${baseUrl}${path}${queryText(query)}`;
 }
 
@@ -132,9 +136,9 @@ export async function openStream(options: TransportOptions, call: Call): Promise
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
-    throw unreachable(options, error);
+    throw unreachableError(options, error);
   }
-  if (!response.ok || response.body === null) throw await refusal(response);
+  if (!response.ok || response.body === null) throw await errorOf(response);
   return textOf(options, response.body);
 }
 
@@ -143,7 +147,7 @@ interface TextResponse {
   readonly text: string;
 }
 
-async function responseTo(options: TransportOptions, call: Call): Promise<TextResponse> {
+async function fetchText(options: TransportOptions, call: Call): Promise<TextResponse> {
   const { authorization } = options;
   const headers: Record<string, string> = authorization === '' ? {} : { Authorization: authorization };
   for (const [name, value] of Object.entries(call.headers ?? {})) headers[name] = headerBytes(value);
@@ -161,7 +165,7 @@ async function responseTo(options: TransportOptions, call: Call): Promise<TextRe
     text = await response.text();
   } catch (error) {
     if (call.signal?.aborted) throw call.signal.reason;
-    throw unreachable(options, error);
+    throw unreachableError(options, error);
   }
   const { status } = response;
   if (!response.ok) {
@@ -176,7 +180,7 @@ async function responseTo(options: TransportOptions, call: Call): Promise<TextRe
  * @throws {EverstepError} If the call fails. If `signal` aborts it, rejects with its reason.
  */
 export const callForText = async (options: TransportOptions, call: Call): Promise<string> =>
-  (await responseTo(options, call)).text;
+  (await fetchText(options, call)).text;
 
 /**
  * Returns the JSON value of a successful response.
@@ -184,17 +188,17 @@ export const callForText = async (options: TransportOptions, call: Call): Promis
  * @throws {EverstepError} If the call fails. If `signal` aborts it, rejects with its reason.
  */
 export async function callApi(options: TransportOptions, call: Call): Promise<unknown> {
-  const { status, text } = await responseTo(options, call);
+  const { status, text } = await fetchText(options, call);
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const message = `the response is not JSON; check that ${options.baseUrl} is the address of the server. The response starts with: ${text.slice(0, MAX_SHOWN)}`;
+    const message = `the response is not JSON; check that ${options.baseUrl} is the address of the server. The response starts with: ${text.slice(0, MAX_SHOWN_LENGTH)}`;
     throw new EverstepError(message, { status, code: 'unknown', cause });
   }
 }
 
 /** Returns the HTTP Basic credential of a user, encoded as UTF-8. */
-export function basic(email: string, apiKey: string): string {
+export function basicAuthorization(email: string, apiKey: string): string {
   const bytes = new TextEncoder().encode(`${email}:${apiKey}`);
   return `Basic ${btoa(String.fromCharCode(...bytes))}`;
 }

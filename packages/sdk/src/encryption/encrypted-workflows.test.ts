@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint, type ServeOptions } from '../endpoint.js';
-import { FakeService, progress, successOf, task } from '../executor/fake-service.fixture.js';
+import { FakeServer, progress, successOf, task } from '../executor/fake-server.fixture.js';
 import type { HookFailure } from '../hooks/workflow-hooks.js';
 import type { FailedReply, PlannedStep, StepReply } from '../protocol.js';
 import { decryptAll, sealBody, sealValue } from './envelope.js';
@@ -18,9 +18,9 @@ const opened = (value: unknown): unknown => decryptAll(encryption, value, assert
 const endpointOf = (code: Code, options: ServeOptions<unknown> = {}) => createEndpoint(code, { encryption, ...options });
 
 /** A server that has received an encrypted payload, and returns encrypted data of events and invoked runs. */
-function encryptedService(payload: unknown = 'payload-marker'): FakeService {
-  const service = new FakeService('k', sealValue(encryption, payload));
-  service.outcomeOf = (plan) => {
+function encryptedService(payload: unknown = 'payload-marker'): FakeServer {
+  const server = new FakeServer('k', sealValue(encryption, payload));
+  server.outcomeOf = (plan) => {
     const outcome = successOf(plan);
     if (plan.type === 'Invoke') {
       const result = JSON.stringify(sealValue(encryption, 'invoked-marker'));
@@ -31,7 +31,7 @@ function encryptedService(payload: unknown = 'payload-marker'): FakeService {
     const content = { kind: 'data', contentType: 'application/json', body } as const;
     return { timeout: false, eventId: 'e', content };
   };
-  return service;
+  return server;
 }
 
 const failed = (reply: StepReply): FailedReply => (reply.kind === 'failed' ? reply : assert.fail(JSON.stringify(reply)));
@@ -48,77 +48,77 @@ describe('an encrypted workflow', () => {
 
   for (const holdRuns of [true, false]) {
     it(`sends and records no plain value, ${holdRuns ? 'held between requests' : 'replayed each time'}`, async () => {
-      const service = encryptedService();
+      const server = encryptedService();
       const seen: StepReply[] = [];
-      const send = service.send.bind(service);
-      service.send = async (endpoint, request) => {
+      const send = server.send.bind(server);
+      server.send = async (endpoint, request) => {
         const reply = await send(endpoint, request);
         seen.push(reply);
         return reply;
       };
-      await service.drive(endpointOf(code, { holdRuns }));
-      assert.deepEqual(opened(service.result), result);
-      assert.doesNotMatch(JSON.stringify([seen, service.journal, service.end]), /marker/);
+      await server.drive(endpointOf(code, { holdRuns }));
+      assert.deepEqual(opened(server.result), result);
+      assert.doesNotMatch(JSON.stringify([seen, server.journal, server.end]), /marker/);
       const plans = seen.flatMap((reply) => (reply.kind === 'progress' ? reply.planned : []));
       assert.match(JSON.stringify(opened(plans)), /notified-marker.*sent-marker/);
     });
   }
 
   it('records the steps of a checkpoint encrypted', async () => {
-    const service = encryptedService();
-    service.checkpoint = { maxSteps: 10, maxChars: 10_000 };
+    const server = encryptedService();
+    server.checkpoint = { maxSteps: 10, maxChars: 10_000 };
     const names = ['a', 'b', 'c'];
     const steps: Code = async (context) => {
       for (const name of names) await context.run(name, () => `${name}-marker`);
       return context.payload;
     };
-    await service.drive(endpointOf(steps, { checkpoint: { maxSteps: 10 } }));
-    assert.doesNotMatch(JSON.stringify(service.journal), /marker/);
+    await server.drive(endpointOf(steps, { checkpoint: { maxSteps: 10 } }));
+    assert.doesNotMatch(JSON.stringify(server.journal), /marker/);
     assert.deepEqual(
-      service.journal.map(({ out = '' }) => opened(JSON.parse(out))),
+      server.journal.map(({ out = '' }) => opened(JSON.parse(out))),
       ['a-marker', 'b-marker', 'c-marker'],
     );
   });
 
   it('can invoke a workflow that has no keys', async () => {
-    const service = encryptedService();
+    const server = encryptedService();
     const plain: Code = (context) =>
       context.invoke('invoke', { workflow: 'http://app/other', payload: { n: 1 }, encrypt: false });
-    const [invoke] = progress(await service.deliver(endpointOf(plain), task(service, 0))).planned as readonly PlannedStep[];
+    const [invoke] = progress(await server.deliver(endpointOf(plain), task(server, 0))).planned as readonly PlannedStep[];
     assert.ok(invoke?.type === 'Invoke');
     assert.equal(invoke.invoke.body?.data, '{"n":1}');
   });
 
   it('continues a run that started without encryption', async () => {
-    const service = new FakeService('k', { n: 1 });
+    const server = new FakeServer('k', { n: 1 });
     const steps: Code = async (context) => [context.payload, await context.run('a', () => 1), await context.run('b', () => 2)];
-    await service.deliver(createEndpoint(steps), task(service, 0));
-    assert.equal(service.journal[0]?.out, '1');
-    service.hold = null;
-    await service.drive(endpointOf(steps));
-    assert.match(service.journal[1]?.out ?? '', /^\{"\$encrypted":/);
-    assert.deepEqual(opened(service.result), [{ n: 1 }, 1, 2]);
+    await server.deliver(createEndpoint(steps), task(server, 0));
+    assert.equal(server.journal[0]?.out, '1');
+    server.hold = null;
+    await server.drive(endpointOf(steps));
+    assert.match(server.journal[1]?.out ?? '', /^\{"\$encrypted":/);
+    assert.deepEqual(opened(server.result), [{ n: 1 }, 1, 2]);
   });
 
   it('continues with a new key while the old one is still known', async () => {
-    const service = encryptedService();
+    const server = encryptedService();
     const steps: Code = async (context) => [context.payload, await context.run('a', () => 1), await context.run('b', () => 2)];
-    await service.deliver(endpointOf(steps), task(service, 0));
-    service.hold = null;
+    await server.deliver(endpointOf(steps), task(server, 0));
+    server.hold = null;
     const rotated = payloadEncryption({ keys: `${NEW},${OLD}` });
-    await service.drive(createEndpoint(steps, { encryption: rotated }));
-    const ids = service.journal.map(({ out }) => out?.split('.')[1]);
+    await server.drive(createEndpoint(steps, { encryption: rotated }));
+    const ids = server.journal.map(({ out }) => out?.split('.')[1]);
     assert.equal(new Set(ids).size, 2);
-    assert.deepEqual(decryptAll(rotated, service.result, assert.fail), ['payload-marker', 1, 2]);
+    assert.deepEqual(decryptAll(rotated, server.result, assert.fail), ['payload-marker', 1, 2]);
   });
 
   it('gives bytes and text of a payload to a parser as they were sent', async () => {
-    const service = new FakeService('k');
-    const request = service.request(task(service, 0));
+    const server = new FakeServer('k');
+    const request = server.request(task(server, 0));
     const body = sealBody(encryption, { encoding: 'base64', data: 'AP8=' });
     const input = { body, contentType: 'image/png', headers: {} };
     const endpoint = endpointOf((context) => context.payload, { parsePayload: (raw) => [raw.text ?? null, ...raw.bytes()] });
-    const { end } = progress(await service.send(endpoint, { ...request, input }));
+    const { end } = progress(await server.send(endpoint, { ...request, input }));
     assert.deepEqual(opened(end?.kind === 'finished' && JSON.parse(end.result ?? '')), [null, 0, 255]);
   });
 });
@@ -134,13 +134,13 @@ describe('a value that cannot be decrypted', () => {
     return context.run('last', () => 2);
   };
 
-  async function upToLast(): Promise<FakeService> {
-    const service = encryptedService();
-    await service.drive(endpointOf(code), ([first]) => (service.journal.length < 3 ? first : undefined)).catch(() => {});
-    assert.equal(service.journal.length, 3);
-    service.hold = null;
+  async function upToLast(): Promise<FakeServer> {
+    const server = encryptedService();
+    await server.drive(endpointOf(code), ([first]) => (server.journal.length < 3 ? first : undefined)).catch(() => {});
+    assert.equal(server.journal.length, 3);
+    server.hold = null;
     seen.length = 0;
-    return service;
+    return server;
   }
 
   for (const [what, reader, message] of [
@@ -149,17 +149,17 @@ describe('a value that cannot be decrypted', () => {
   ] as const) {
     it(`fails the attempt and not the run if ${what}, and the code does not see the error`, async () => {
       for (const first of [0, 1, 2]) {
-        const service = await upToLast();
+        const server = await upToLast();
         // The values before it are plain, as if they had been recorded before encryption was switched on.
-        service.journal.splice(0, first, ...(opened(service.journal.slice(0, first)) as typeof service.journal));
+        server.journal.splice(0, first, ...(opened(server.journal.slice(0, first)) as typeof server.journal));
         const payload = { body: { encoding: 'utf8', data: 'null' }, contentType: 'application/json', headers: {} } as const;
-        const advance = [...service.tasks.values()].find(({ slot }) => slot === 0) ?? assert.fail();
-        const request = { ...service.request(advance), input: payload };
+        const advance = [...server.tasks.values()].find(({ slot }) => slot === 0) ?? assert.fail();
+        const request = { ...server.request(advance), input: payload };
         const retries: boolean[] = [];
         const hooks = [{ runFailed: ({ willRetry }: HookFailure) => void retries.push(willRetry) }];
         const endpoint = createEndpoint(code, { encryption: reader, hooks });
         for (const attempt of [1, 2]) {
-          const reply = failed(await service.send(endpoint, request));
+          const reply = failed(await server.send(endpoint, request));
           assert.deepEqual(
             [reply.error.name, reply.retry, reply.step],
             ['DecryptionError', { kind: 'backoff' }, undefined],
@@ -169,18 +169,18 @@ describe('a value that cannot be decrypted', () => {
         }
         assert.deepEqual([seen, retries], [[], [true, true]]);
       }
-      const service = await upToLast();
-      await service.drive(endpointOf(code));
-      assert.equal(opened(service.result), 2, 'another process has the key');
+      const server = await upToLast();
+      await server.drive(endpointOf(code));
+      assert.equal(opened(server.result), 2, 'another process has the key');
     });
 
     it(`is retried if it is the payload and ${what}`, async () => {
-      const service = encryptedService();
-      const reply = failed(await service.send(createEndpoint(code, { encryption: reader }), service.request(task(service, 0))));
+      const server = encryptedService();
+      const reply = failed(await server.send(createEndpoint(code, { encryption: reader }), server.request(task(server, 0))));
       assert.deepEqual(reply.retry, { kind: 'backoff' });
       assert.match(reply.error.message, /^the payload /);
-      await service.drive(endpointOf(code));
-      assert.equal(opened(service.result), 2);
+      await server.drive(endpointOf(code));
+      assert.equal(opened(server.result), 2);
     });
   }
 
@@ -188,29 +188,29 @@ describe('a value that cannot be decrypted', () => {
 
   it('is an error of its step on every replay if it was modified', async () => {
     for (const at of [0, 1, 2]) {
-      const service = await upToLast();
-      const entry = service.journal[at] ?? assert.fail();
-      service.journal[at] = { ...entry, out: damage(entry.out ?? '') };
+      const server = await upToLast();
+      const entry = server.journal[at] ?? assert.fail();
+      server.journal[at] = { ...entry, out: damage(entry.out ?? '') };
       // The first reply is lost.
-      await service.send(endpointOf(code), service.request([...service.tasks.values()][0] ?? assert.fail()));
-      await service.drive(endpointOf(code));
+      await server.send(endpointOf(code), server.request([...server.tasks.values()][0] ?? assert.fail()));
+      await server.drive(endpointOf(code));
       assert.equal(seen.length, 2);
       for (const error of seen) assert.match(String(error), /^PayloadError: .* cannot be decrypted: it was modified/);
-      assert.equal(opened(service.result), 2);
+      assert.equal(opened(server.result), 2);
     }
   });
 
   it('fails the run if it is the payload and was modified', async () => {
-    const service = new FakeService('k', JSON.parse(damage(JSON.stringify(sealValue(encryption, 'payload')))));
-    const reply = failed(await service.send(endpointOf(code), service.request(task(service, 0))));
+    const server = new FakeServer('k', JSON.parse(damage(JSON.stringify(sealValue(encryption, 'payload')))));
+    const reply = failed(await server.send(endpointOf(code), server.request(task(server, 0))));
     assert.deepEqual([reply.error.name, reply.retry], ['PayloadError', { kind: 'never' }]);
     assert.match(reply.error.message, /^the payload cannot be decrypted: it was modified/);
   });
 
   it('leaves a replay check undecided', async () => {
-    const service = await upToLast();
-    const { run, input } = service.request([...service.tasks.values()][0] ?? assert.fail(), 0);
-    const frame = { protocol: 1, kind: 'check', run, journal: service.journal, open: [], input, limitMs: 5_000 };
+    const server = await upToLast();
+    const { run, input } = server.request([...server.tasks.values()][0] ?? assert.fail(), 0);
+    const frame = { protocol: 1, kind: 'check', run, journal: server.journal, open: [], input, limitMs: 5_000 };
     const check = async (reader: typeof other, change: object = {}) => {
       const reply = await createEndpoint(code, { encryption: reader }).workflow.answer({ ...frame, ...change });
       return reply.kind === 'checked' ? reply : assert.fail(reply.kind);
@@ -233,16 +233,16 @@ describe('a workflow that requires encrypted payloads', () => {
   const code: Code = (context) => context.payload ?? 'nothing';
 
   it('fails a run with a plain payload', async () => {
-    const service = new FakeService('k', { n: 1 });
-    const reply = failed(await service.send(createEndpoint(code, strict), service.request(task(service, 0))));
+    const server = new FakeServer('k', { n: 1 });
+    const reply = failed(await server.send(createEndpoint(code, strict), server.request(task(server, 0))));
     assert.deepEqual([reply.error.name, reply.retry], ['PayloadError', { kind: 'never' }]);
   });
 
   it('accepts an encrypted payload and an empty one', async () => {
-    const service = encryptedService();
-    await service.drive(createEndpoint(code, strict));
-    assert.equal(opened(service.result), 'payload-marker');
-    const empty = new FakeService('k');
+    const server = encryptedService();
+    await server.drive(createEndpoint(code, strict));
+    assert.equal(opened(server.result), 'payload-marker');
+    const empty = new FakeServer('k');
     const input = { body: { encoding: 'utf8', data: '' }, headers: {} } as const;
     const { end } = progress(await empty.send(createEndpoint(code, strict), { ...empty.request(task(empty, 0)), input }));
     assert.equal(opened(end?.kind === 'finished' && JSON.parse(end.result ?? '')), 'nothing');

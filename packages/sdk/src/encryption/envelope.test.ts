@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { encodedBody, textOf } from '../encoded-body.js';
+import { encodeBody, textOf } from '../encoded-body.js';
 import { PayloadError } from '../errors.js';
 import { decryptAll, openBody, openValue, type PayloadCipher, sealBody, sealText, sealValue } from './envelope.js';
 import { payloadEncryption } from './payload-encryption.js';
@@ -15,13 +15,13 @@ describe('an envelope', () => {
 
   it('returns text, JSON and bytes as they were', () => {
     for (const content of ['text', '{"a":1}', '\u0000starts like bytes', 'ä', Uint8Array.of(0, 255), Uint8Array.of(65)]) {
-      const body = encodedBody(content);
+      const body = encodeBody(content);
       const sealed = sealBody(cipher, body);
       assert.equal(sealed.encoding, 'utf8');
       assert.equal(Object.keys(JSON.parse(sealed.data)).length, 1);
       assert.equal(textOf(openBody(cipher, sealed, 'it')), textOf(body));
     }
-    assert.deepEqual(openBody(cipher, sealBody(cipher, encodedBody(Uint8Array.of(0, 255))), 'it'), {
+    assert.deepEqual(openBody(cipher, sealBody(cipher, encodeBody(Uint8Array.of(0, 255))), 'it'), {
       encoding: 'base64',
       data: 'AP8=',
     });
@@ -29,7 +29,7 @@ describe('an envelope', () => {
 
   it('is recognized however another JSON writer formats it', () => {
     const { $encrypted } = JSON.parse(sealText(cipher, 'text'));
-    const body = encodedBody(` { "$encrypted" :\n"${$encrypted}" }\n`);
+    const body = encodeBody(` { "$encrypted" :\n"${$encrypted}" }\n`);
     assert.equal(openBody(cipher, body, 'it').data, 'text');
   });
 
@@ -43,7 +43,7 @@ describe('an envelope', () => {
       '{"$encrypted":',
       '[{"$encrypted":"a"}]',
     ]) {
-      const body = encodedBody(text);
+      const body = encodeBody(text);
       assert.equal(openBody(cipher, body, 'it'), body);
     }
     for (const value of [null, 1, [], { $encrypted: 1 }, { $encrypted: 'a', b: 1 }])
@@ -51,7 +51,7 @@ describe('an envelope', () => {
   });
 
   it('contains neither an empty body nor a missing value', () => {
-    assert.equal(sealBody(cipher, encodedBody('')).data, '');
+    assert.equal(sealBody(cipher, encodeBody('')).data, '');
     assert.equal(sealValue(cipher, undefined), undefined);
   });
 
@@ -72,7 +72,7 @@ describe('an envelope', () => {
       ],
     ];
     for (const [reader, name, message] of ciphers)
-      assert.throws(() => openBody(reader, sealBody(cipher, encodedBody('text')), 'the payload'), { name, message });
+      assert.throws(() => openBody(reader, sealBody(cipher, encodeBody('text')), 'the payload'), { name, message });
   });
 
   it('with a value that is not JSON is a PayloadError that does not quote it', () => {
@@ -88,7 +88,7 @@ describe('an envelope', () => {
     const reader = { ...cipher, decryptOnly: true };
     assert.equal(sealText(reader, '"a"'), '"a"');
     assert.deepEqual(sealValue(reader, { a: 1 }), { a: 1 });
-    assert.equal(sealBody(reader, encodedBody('a')).data, 'a');
+    assert.equal(sealBody(reader, encodeBody('a')).data, 'a');
     assert.equal(openValue(reader, sealValue(cipher, 'a'), 'it'), 'a');
   });
 });
@@ -100,7 +100,7 @@ describe('decrypting a response', () => {
       id: 'run',
       result: sealValue(cipher, { n: 1 }),
       steps: [{ out: sealText(cipher, '"one"') }, { out: event }, { out: 'not {"$encrypted" JSON' }],
-      body: sealBody(cipher, encodedBody(Uint8Array.of(0, 255))).data,
+      body: sealBody(cipher, encodeBody(Uint8Array.of(0, 255))).data,
       missing: null,
     };
     assert.deepEqual(decryptAll(cipher, response, assert.fail), {

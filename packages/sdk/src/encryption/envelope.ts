@@ -5,7 +5,7 @@
  * An error of a cipher can be temporary, for example because a deployment has not reached this process. Workflow code must not
  * catch it, because it would then continue differently than on other replays. The attempt fails instead (`DecryptionError`).
  */
-import { base64Of, encodedBody } from '../encoded-body.js';
+import { base64Of, encodeBody } from '../encoded-body.js';
 import { DecryptionError, describeError, jsonProblem, PayloadError, retryAdvice } from '../errors.js';
 import type { EncodedBody } from '../protocol.js';
 
@@ -21,13 +21,13 @@ export interface PayloadCipher {
    * example because it was modified. After any other error the attempt is retried, for example because a key is missing.
    */
   decrypt(encrypted: string): string;
-  /** True: new values are not encrypted, encrypted ones can be read. */
+  /** If true, new values are not encrypted, but encrypted values can be read. */
   readonly decryptOnly?: boolean;
-  /** True: a run fails if its payload is neither encrypted nor empty. */
+  /** If true, a run fails if its payload is neither encrypted nor empty. */
   readonly requireEncrypted?: boolean;
 }
 
-/** The option of everything that produces or consumes values. */
+/** The encryption option of everything that produces or consumes values. */
 export interface EncryptionOptions {
   /**
    * Encrypts payloads, results of `run` steps, event data and results of runs, so that the server cannot read them.
@@ -60,63 +60,63 @@ function contentOfText(text: string): string | null {
   }
 }
 
-function decrypted(cipher: Cipher, content: string, what: string): string {
-  if (!cipher) throw new DecryptionError(`${what} is encrypted: set the option "encryption"`);
+function decryptContent(cipher: Cipher, content: string, subject: string): string {
+  if (!cipher) throw new DecryptionError(`${subject} is encrypted: set the option "encryption"`);
   try {
     return cipher.decrypt(content);
   } catch (error) {
-    const message = `${what} cannot be decrypted: ${describeError(error).message}`;
+    const message = `${subject} cannot be decrypted: ${describeError(error).message}`;
     throw retryAdvice(error).kind === 'never' ? new PayloadError(message) : new DecryptionError(message, { cause: error });
   }
 }
 
-function parsed(text: string, what: string): unknown {
+function parseValue(text: string, subject: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new PayloadError(`${what} is not valid JSON: ${jsonProblem(error)}`);
+    throw new PayloadError(`${subject} is not valid JSON: ${jsonProblem(error)}`);
   }
 }
 
-const encrypts = (cipher: Cipher): cipher is PayloadCipher => cipher !== undefined && !cipher.decryptOnly;
+const canEncrypt = (cipher: Cipher): cipher is PayloadCipher => cipher !== undefined && !cipher.decryptOnly;
 
-/** Returns the text of an envelope with this text, or the text itself without encryption. */
+/** Returns the text of an envelope that contains the encrypted text, or the text itself without encryption. */
 export const sealText = (cipher: Cipher, text: string): string =>
-  encrypts(cipher) ? JSON.stringify({ [PROPERTY]: cipher.encrypt(text) }) : text;
+  canEncrypt(cipher) ? JSON.stringify({ [PROPERTY]: cipher.encrypt(text) }) : text;
 
-/** Returns an envelope with a JSON value, or the value itself without encryption. */
+/** Returns an envelope that contains the encrypted JSON value, or the value itself without encryption. */
 export function sealValue(cipher: Cipher, value: unknown): unknown {
-  return encrypts(cipher) && value !== undefined ? { [PROPERTY]: cipher.encrypt(JSON.stringify(value)) } : value;
+  return canEncrypt(cipher) && value !== undefined ? { [PROPERTY]: cipher.encrypt(JSON.stringify(value)) } : value;
 }
 
 /** Encrypts a body that is not empty. Its content type stays the same. */
 export function sealBody(cipher: Cipher, body: EncodedBody): EncodedBody {
-  if (!encrypts(cipher) || body.data === '') return body;
+  if (!canEncrypt(cipher) || body.data === '') return body;
   const isText = body.encoding === 'utf8' && !body.data.startsWith(BYTES_MARK);
-  return encodedBody(sealText(cipher, isText ? body.data : BYTES_MARK + base64Of(body)));
+  return encodeBody(sealText(cipher, isText ? body.data : BYTES_MARK + base64Of(body)));
 }
 
 /** Encrypts a body that a client sends. */
 export function sealContent(cipher: Cipher, body: string | Uint8Array | undefined): string | Uint8Array | undefined {
-  return body === undefined || !encrypts(cipher) ? body : sealBody(cipher, encodedBody(body)).data;
+  return body === undefined || !canEncrypt(cipher) ? body : sealBody(cipher, encodeBody(body)).data;
 }
 
 /**
- * Returns the value of an envelope, or any other value unchanged. `what` names it in errors.
+ * Returns the value of an envelope, or any other value unchanged. `subject` describes the value in errors.
  *
  * @throws {PayloadError} If the value can never be decrypted.
  * @throws {DecryptionError} If the value cannot be decrypted in this process at this time.
  */
-export function openValue<Value>(cipher: Cipher, value: unknown, what: string): Value {
+export function openValue<Value>(cipher: Cipher, value: unknown, subject: string): Value {
   const content = contentOf(value);
   // The type is what the sender of the value promises.
-  return (content === null ? value : parsed(decrypted(cipher, content, what), what)) as Value;
+  return (content === null ? value : parseValue(decryptContent(cipher, content, subject), subject)) as Value;
 }
 
 /** Returns the body in an envelope, or any other body unchanged. Throws the errors of `openValue`. */
-export function openBody(cipher: Cipher, body: EncodedBody, what: string): EncodedBody {
+export function openBody(cipher: Cipher, body: EncodedBody, subject: string): EncodedBody {
   const content = body.encoding === 'utf8' ? contentOfText(body.data) : null;
-  return content === null ? body : bodyOf(decrypted(cipher, content, what));
+  return content === null ? body : bodyOf(decryptContent(cipher, content, subject));
 }
 
 const bodyOf = (text: string): EncodedBody =>
@@ -124,10 +124,10 @@ const bodyOf = (text: string): EncodedBody =>
 
 /** Returns the payload of a run. Throws the errors of `openValue`, and PayloadError for a plain payload that is not accepted. */
 export function openPayload(cipher: Cipher, body: EncodedBody): EncodedBody {
-  const opened = openBody(cipher, body, 'the payload');
-  if (cipher?.requireEncrypted && opened === body && body.data !== '')
+  const plainBody = openBody(cipher, body, 'the payload');
+  if (cipher?.requireEncrypted && plainBody === body && body.data !== '')
     throw new PayloadError('the payload is not encrypted, but this workflow accepts only encrypted payloads');
-  return opened;
+  return plainBody;
 }
 
 /**
@@ -135,26 +135,26 @@ export function openPayload(cipher: Cipher, body: EncodedBody): EncodedBody {
  * base64. `onFailure` is called for each value that cannot be decrypted; if it returns, the value stays encrypted.
  */
 export function decryptAll(cipher: PayloadCipher, value: unknown, onFailure: (error: Error) => void): unknown {
-  const opened = <T>(content: string, encrypted: T, open: (text: string) => T): T => {
+  const openOrKeep = <T>(content: string, encrypted: T, open: (text: string) => T): T => {
     try {
-      return open(decrypted(cipher, content, 'a value'));
+      return open(decryptContent(cipher, content, 'a value'));
     } catch (error) {
       onFailure(error instanceof Error ? error : new Error(String(error)));
       return encrypted;
     }
   };
-  const visit = (each: unknown): unknown => {
-    if (typeof each === 'string') return visitText(each);
-    if (typeof each !== 'object' || each === null) return each;
-    if (Array.isArray(each)) return each.map(visit);
-    const content = contentOf(each);
-    if (content !== null) return opened<unknown>(content, each, (text) => parsed(text, 'a value'));
-    return Object.fromEntries(Object.entries(each).map(([name, inner]) => [name, visit(inner)]));
+  const visit = (node: unknown): unknown => {
+    if (typeof node === 'string') return visitText(node);
+    if (typeof node !== 'object' || node === null) return node;
+    if (Array.isArray(node)) return node.map(visit);
+    const content = contentOf(node);
+    if (content !== null) return openOrKeep<unknown>(content, node, (text) => parseValue(text, 'a value'));
+    return Object.fromEntries(Object.entries(node).map(([name, inner]) => [name, visit(inner)]));
   };
   const visitText = (text: string): string => {
     if (!text.includes(PROPERTY)) return text;
     const content = contentOfText(text);
-    if (content !== null) return opened(content, text, (plain) => bodyOf(plain).data);
+    if (content !== null) return openOrKeep(content, text, (plain) => bodyOf(plain).data);
     let inner: unknown;
     try {
       inner = JSON.parse(text);

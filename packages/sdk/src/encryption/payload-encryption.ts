@@ -2,7 +2,7 @@
  * Encryption of payloads with keys of the app. Requires `node:crypto`; the main entry of the package does not.
  * A value is `v1.<key id>.<base64url of nonce, ciphertext and tag>`.
  */
-import { configured } from '../client/configuration.js';
+import { requireOption } from '../client/configuration.js';
 import { PayloadError } from '../errors.js';
 import type { PayloadCipher } from './envelope.js';
 import { PayloadKey } from './payload-key.js';
@@ -16,9 +16,9 @@ export interface PayloadEncryptionOptions {
    * encrypts; all keys decrypt. Default: EVERSTEP_PAYLOAD_KEYS.
    */
   readonly keys?: string | readonly string[];
-  /** True: new values are not encrypted, encrypted ones can be read. Use it until every process has the keys. */
+  /** If true, new values are not encrypted, but encrypted values can be read. Use it until every process has the keys. */
   readonly decryptOnly?: boolean;
-  /** True: a run fails with PayloadError if its payload is neither encrypted nor empty. */
+  /** If true, a run fails with PayloadError if its payload is neither encrypted nor empty. */
   readonly requireEncrypted?: boolean;
 }
 
@@ -26,20 +26,20 @@ const VERSION = 'v1';
 const ENCRYPTED = /^v1\.([0-9a-f]{12})\.([\w-]*)$/;
 const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-function keysOf(given: PayloadEncryptionOptions['keys']): readonly [PayloadKey, ...PayloadKey[]] {
+function readKeys(keys: PayloadEncryptionOptions['keys']): readonly [PayloadKey, ...PayloadKey[]] {
   const texts =
-    given === undefined || typeof given === 'string'
-      ? configured(given, 'keys', 'EVERSTEP_PAYLOAD_KEYS')
+    keys === undefined || typeof keys === 'string'
+      ? requireOption(keys, 'keys', 'EVERSTEP_PAYLOAD_KEYS')
           .split(/[\s,]+/)
           .filter(Boolean)
-      : given;
-  const [first, ...others] = texts.map((text, index) => {
+      : keys;
+  const [firstKey, ...otherKeys] = texts.map((text, index) => {
     const key = KEY.test(text) ? Buffer.from(text, 'base64') : null;
     if (key?.length === 32) return new PayloadKey(key);
     throw new RangeError(`payload key ${index + 1} must be 32 bytes in Base64, for example from: openssl rand -base64 32`);
   });
-  if (!first) throw new RangeError('payload encryption requires at least one key');
-  return [first, ...others];
+  if (!firstKey) throw new RangeError('payload encryption requires at least one key');
+  return [firstKey, ...otherKeys];
 }
 
 /**
@@ -55,13 +55,13 @@ function keysOf(given: PayloadEncryptionOptions['keys']): readonly [PayloadKey, 
  */
 export function payloadEncryption(options: PayloadEncryptionOptions = {}): PayloadCipher {
   const { decryptOnly = false, requireEncrypted = false } = options;
-  const keys = keysOf(options.keys);
+  const keys = readKeys(options.keys);
   const byId = new Map(keys.map((key) => [key.id, key]));
-  const [current] = keys;
+  const [firstKey] = keys;
   return {
     decryptOnly,
     requireEncrypted,
-    encrypt: (text) => `${VERSION}.${current.id}.${current.seal(text).toString('base64url')}`,
+    encrypt: (text) => `${VERSION}.${firstKey.id}.${firstKey.seal(text).toString('base64url')}`,
     decrypt(encrypted) {
       const [, id, data = ''] = ENCRYPTED.exec(encrypted) ?? [];
       if (id === undefined) throw new Error('it was encrypted by a newer version of @everstep/sdk, or by another cipher');

@@ -1,6 +1,6 @@
 /**
- * A key that encrypts with XAES-256-GCM (https://c2sp.org/XAES-256-GCM). Its nonce of 24 bytes can be chosen at random for any number
- * of values. A random nonce of AES-GCM has 12 bytes, which is safe for only 2^32 values of a key.
+ * A key that encrypts with XAES-256-GCM (https://c2sp.org/XAES-256-GCM). Its nonce of 24 bytes can be chosen at random for any
+ * number of values. A random nonce of AES-GCM has 12 bytes, which is safe for only 2^32 values per key.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
@@ -22,7 +22,7 @@ function encryptBlocks(key: Buffer, blocks: Buffer): Buffer {
 /** Returns the subkey K1 of AES-CMAC: the encrypted zero block, doubled. */
 function subkeyOf(key: Buffer): Buffer {
   const zero = encryptBlocks(key, Buffer.alloc(BLOCK_BYTES));
-  const doubled = Buffer.from(zero.map((byte, at) => (byte << 1) | ((zero[at + 1] ?? 0) >> 7)));
+  const doubled = Buffer.from(zero.map((byte, index) => (byte << 1) | ((zero[index + 1] ?? 0) >> 7)));
   if ((zero[0] ?? 0) & 0x80) doubled[BLOCK_BYTES - 1] = (doubled[BLOCK_BYTES - 1] ?? 0) ^ 0x87;
   return doubled;
 }
@@ -40,7 +40,7 @@ export class PayloadKey {
     this.subkey = subkeyOf(key);
   }
 
-  /** Returns nonce, ciphertext and tag. Tests choose the nonce and the purpose. */
+  /** Encrypts a text. Returns nonce, ciphertext and tag. Tests choose the nonce and the purpose. */
   seal(plain: string, nonce: Buffer = randomBytes(NONCE_BYTES), purpose = PURPOSE): Buffer {
     const cipher = createCipheriv('aes-256-gcm', this.derivedKey(nonce), nonce.subarray(NONCE_BYTES / 2), {
       authTagLength: TAG_BYTES,
@@ -49,7 +49,7 @@ export class PayloadKey {
     return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** Throws if the value was modified. */
+  /** Decrypts a value. Throws if it was modified. */
   open(sealed: Buffer): string {
     const nonce = sealed.subarray(0, NONCE_BYTES);
     const end = sealed.length - TAG_BYTES;
@@ -65,6 +65,6 @@ export class PayloadKey {
     const blocks = Buffer.concat(
       [1, 2].flatMap((counter) => [Buffer.from([0, counter, 0x58, 0]), nonce.subarray(0, NONCE_BYTES / 2)]),
     );
-    return encryptBlocks(this.key, Buffer.from(blocks.map((byte, at) => byte ^ (this.subkey[at % BLOCK_BYTES] ?? 0))));
+    return encryptBlocks(this.key, Buffer.from(blocks.map((byte, index) => byte ^ (this.subkey[index % BLOCK_BYTES] ?? 0))));
   }
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint, type ServeOptions } from '../endpoint.js';
 import type { CheckReply, CheckRequest } from '../protocol.js';
-import { FakeService } from './fake-service.fixture.js';
+import { FakeServer } from './fake-server.fixture.js';
 import { readStepRequest } from './step-request.js';
 
 type Code = (context: WorkflowContext<unknown>) => unknown;
@@ -137,10 +137,10 @@ describe('checking a journal', () => {
       for (const name of ['a', 'b', 'c']) await context.run(name, () => executed.push(name));
     };
     const endpoint = createEndpoint(code, { verbose: (line) => lines.push(line), failureFunction: never });
-    const service = new FakeService('k');
-    const [first] = service.tasks.values();
+    const server = new FakeServer('k');
+    const [first] = server.tasks.values();
     assert.ok(first);
-    await service.deliver(endpoint, first);
+    await server.deliver(endpoint, first);
     const before = lines.length;
     const received = await endpoint.handle({
       method: 'POST',
@@ -150,8 +150,8 @@ describe('checking a journal', () => {
     });
     assert.equal(JSON.parse(received.body).outcome, 'differs');
     assert.equal(lines.length, before);
-    await service.drive(endpoint);
-    assert.deepEqual([executed, service.misses], [['a', 'b', 'c'], 0]);
+    await server.drive(endpoint);
+    assert.deepEqual([executed, server.misses], [['a', 'b', 'c'], 0]);
   });
 
   it('rejects a request without a valid signature', async () => {

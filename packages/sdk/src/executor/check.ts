@@ -6,7 +6,7 @@ import { DecryptionError, describeError, JournalMismatchError } from '../errors.
 import { type CheckReply, type CheckRequest, type JournalEntry, PROTOCOL_VERSION } from '../protocol.js';
 import { Execution } from './execution.js';
 
-type Asked = Pick<JournalEntry, 'stepId' | 'name' | 'type'>;
+type StepIdentity = Pick<JournalEntry, 'stepId' | 'name' | 'type'>;
 
 const reply = (outcome: CheckReply['outcome'], message: string, stepId?: number): CheckReply => ({
   protocol: PROTOCOL_VERSION,
@@ -16,14 +16,14 @@ const reply = (outcome: CheckReply['outcome'], message: string, stepId?: number)
   message,
 });
 
-const shown = ({ type, name }: Asked): string => `${type} ${JSON.stringify(name)}`;
+const describeStep = ({ type, name }: StepIdentity): string => `${type} ${JSON.stringify(name)}`;
 
 /**
  * Returns the error that the code throws instead of requesting a step.
  *
  * @throws {DecryptionError} If the payload cannot be decrypted, which says nothing about the code.
  */
-function thrown(execution: Execution): string | null {
+function describeThrownError(execution: Execution): string | null {
   const { settlement } = execution;
   if (settlement?.kind !== 'failed') return null;
   if (settlement.error instanceof DecryptionError) throw settlement.error;
@@ -31,52 +31,57 @@ function thrown(execution: Execution): string | null {
   return `${name}: ${message}`;
 }
 
-function differs(execution: Execution, step: Asked, isWhat: 'recorded' | 'planned', words?: string): CheckReply {
-  const error = thrown(execution);
+function differenceReply(
+  execution: Execution,
+  step: StepIdentity,
+  state: 'recorded' | 'planned',
+  explanation?: string,
+): CheckReply {
+  const error = describeThrownError(execution);
   const message =
-    words ??
-    `Step ${step.stepId} is ${isWhat} as ${shown(step)}, but the workflow now ${error === null ? 'does not request it' : `fails before it requests it: ${error}`}.`;
+    explanation ??
+    `Step ${step.stepId} is ${state} as ${describeStep(step)}, but the workflow now ${error === null ? 'does not request it' : `fails before it requests it: ${error}`}.`;
   return reply('differs', message, step.stepId);
 }
 
-async function replay(execution: Execution, { journal, open }: CheckRequest, body: () => unknown): Promise<CheckReply> {
-  execution.start(body);
+async function replay(execution: Execution, { journal, open }: CheckRequest, runCode: () => unknown): Promise<CheckReply> {
+  execution.start(runCode);
   await execution.untilQuiet();
   try {
     await execution.apply({ from: 0, length: journal.length, entries: journal });
   } catch (error) {
-    const entry = journal[execution.applied];
+    const entry = journal[execution.appliedCount];
     if (!(error instanceof JournalMismatchError) || !entry) throw error;
-    return differs(execution, entry, 'recorded', error.message);
+    return differenceReply(execution, entry, 'recorded', error.message);
   }
-  const missed = journal[execution.applied];
-  if (missed) return differs(execution, missed, 'recorded');
+  const nextEntry = journal[execution.appliedCount];
+  if (nextEntry) return differenceReply(execution, nextEntry, 'recorded');
   for (const step of [...open].sort((a, b) => a.stepId - b.stepId)) {
-    if (!(await execution.hasRequested(step.stepId))) return differs(execution, step, 'planned');
-    const asked = execution.pending.get(step.stepId)?.plan;
-    if (asked?.name !== step.name || asked.type !== step.type) {
-      const instead = asked ? `requests ${shown(asked)} at this position` : 'does not wait for it';
-      const words = `Step ${step.stepId} is planned as ${shown(step)}, but the workflow now ${instead}.`;
-      return differs(execution, step, 'planned', words);
+    if (!(await execution.hasRequested(step.stepId))) return differenceReply(execution, step, 'planned');
+    const requested = execution.pending.get(step.stepId)?.plan;
+    if (requested?.name !== step.name || requested.type !== step.type) {
+      const behavior = requested ? `requests ${describeStep(requested)} at this position` : 'does not wait for it';
+      const message = `Step ${step.stepId} is planned as ${describeStep(step)}, but the workflow now ${behavior}.`;
+      return differenceReply(execution, step, 'planned', message);
     }
   }
-  const error = thrown(execution);
+  const error = describeThrownError(execution);
   if (error !== null) {
     return reply('fits', `The code matches the recorded steps, but fails after them, before it requests another step: ${error}`);
   }
   return reply('fits', 'The code requests every recorded step as before.');
 }
 
-/** Replays a journal. `body` runs the workflow function of an execution. Never rejects. */
-export async function checkReplay(request: CheckRequest, body: (execution: Execution) => unknown): Promise<CheckReply> {
+/** Checks a journal against the current code. `runCode` runs the workflow function of an execution. Never rejects. */
+export async function checkReplay(request: CheckRequest, runCode: (execution: Execution) => unknown): Promise<CheckReply> {
   const execution = new Execution('check');
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<CheckReply>((resolve) => {
-    const words = `The code did not reach its next step within ${request.limitMs} ms: it awaits something other than a step.`;
-    timer = setTimeout(() => resolve(reply('cannot-tell', words)), request.limitMs);
+  const timeout = new Promise<CheckReply>((resolve) => {
+    const message = `The code did not reach its next step within ${request.limitMs} ms: it awaits something other than a step.`;
+    timer = setTimeout(() => resolve(reply('cannot-tell', message)), request.limitMs);
   });
   try {
-    return await Promise.race([replay(execution, request, () => body(execution)), late]);
+    return await Promise.race([replay(execution, request, () => runCode(execution)), timeout]);
   } catch (error) {
     return reply('cannot-tell', `The check failed: ${describeError(error).message}`);
   } finally {

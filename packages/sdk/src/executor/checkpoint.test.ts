@@ -6,7 +6,7 @@ import { createEndpoint } from '../endpoint.js';
 import { NonRetryableError } from '../errors.js';
 import type { JournalEntry, ProgressReply, StepReply } from '../protocol.js';
 import type { WorkflowOptions } from '../served-workflow.js';
-import { FakeService, post, progress, replyOf, type Task, task } from './fake-service.fixture.js';
+import { FakeServer, post, progress, replyOf, type Task, task } from './fake-server.fixture.js';
 
 type Context = WorkflowContext<unknown>;
 type Code = (context: Context) => unknown;
@@ -15,11 +15,11 @@ const ACCEPTED = { maxSteps: 1_000, maxChars: 1_000_000 };
 
 /** A server that accepts several results, and an endpoint with a checkpoint of 4 steps. */
 function pair(code: Code, options: WorkflowOptions<unknown> = {}) {
-  const service = new FakeService('k');
-  service.checkpoint = ACCEPTED;
+  const server = new FakeServer('k');
+  server.checkpoint = ACCEPTED;
   const endpoint = createEndpoint(code, { checkpoint: { maxSteps: 4, maxMs: 60_000 }, ...options });
-  const deliver = async (slot: number): Promise<StepReply> => service.deliver(endpoint, task(service, slot));
-  return { service, endpoint, deliver };
+  const deliver = async (slot: number): Promise<StepReply> => server.deliver(endpoint, task(server, slot));
+  return { server, endpoint, deliver };
 }
 
 /** `count` steps in a row. Each result is the number of executions of its step. */
@@ -53,20 +53,20 @@ for (const holdRuns of [true, false]) {
   describe(`a checkpoint, ${holdRuns ? 'held between requests' : 'replayed each time'}`, () => {
     it('reports as many steps as it allows in one reply, with the next plan and the end', async () => {
       const { code, executed } = inARow(10);
-      const { service, endpoint, deliver } = pair(code, { holdRuns });
+      const { server, endpoint, deliver } = pair(code, { holdRuns });
       const first = progress(await deliver(0));
       assert.deepEqual([ids(first), first.advanced, plans(first)], [[1, 2, 3, 4], true, ['5 Run']]);
       const second = progress(await deliver(5));
       assert.deepEqual([ids(second), plans(second)], [[5, 6, 7, 8], ['9 Run']]);
       const last = progress(await deliver(9));
       assert.deepEqual([ids(last), last.end?.kind], [[9, 10], 'finished']);
-      assert.deepEqual(service.result, new Array(10).fill(1));
-      assert.deepEqual([service.requests, service.misses, executed.size], [3, 0, 10]);
-      await assert.doesNotReject(service.drive(endpoint));
+      assert.deepEqual(server.result, new Array(10).fill(1));
+      assert.deepEqual([server.requests, server.misses, executed.size], [3, 0, 10]);
+      await assert.doesNotReject(server.drive(endpoint));
     });
 
     it('ends at a step of the server, at parallel steps and at a cancel', async () => {
-      const { service, deliver } = pair(
+      const { server, deliver } = pair(
         async (context) => {
           await context.run('a', () => 1);
           await context.run('b', () => 1);
@@ -80,7 +80,7 @@ for (const holdRuns of [true, false]) {
       );
       const first = progress(await deliver(0));
       assert.deepEqual([ids(first), plans(first)], [[1, 2], ['3 SleepFor']]);
-      service.wake(task(service, 3));
+      server.wake(task(server, 3));
       const second = progress(await deliver(0));
       assert.deepEqual([ids(second), plans(second)], [[4], ['5 Run', '6 Run']]);
       assert.deepEqual(ids(await deliver(5)), [5]);
@@ -91,7 +91,7 @@ for (const holdRuns of [true, false]) {
 
     it('keeps the results before a step that fails, and retries only that step', async () => {
       const executed = new Map<string, number>();
-      const { service, deliver } = pair(
+      const { server, deliver } = pair(
         async (context) => {
           await context.run('a', () => counted(executed, 'a'));
           await context.run('b', () => counted(executed, 'b'));
@@ -106,10 +106,10 @@ for (const holdRuns of [true, false]) {
       const reply = await deliver(0);
       assert.ok(reply.kind === 'failed');
       assert.deepEqual([ids(reply), reply.step], [[1, 2], { stepId: 3, name: 'flaky', type: 'Run' }]);
-      assert.equal(task(service, 3).retried, 1);
+      assert.equal(task(server, 3).retried, 1);
       await deliver(3);
       await deliver(3);
-      assert.deepEqual([service.result, service.misses], [3, 0]);
+      assert.deepEqual([server.result, server.misses], [3, 0]);
       assert.deepEqual(Object.fromEntries(executed), { a: 1, b: 1, flaky: 3 });
     });
   });
@@ -118,25 +118,25 @@ for (const holdRuns of [true, false]) {
 describe('a checkpoint', () => {
   it('reports one step in each reply to a server that does not accept more', async () => {
     const { code } = inARow(5);
-    const { service, endpoint } = pair(code);
-    service.checkpoint = undefined;
-    await service.drive(endpoint);
-    assert.deepEqual([service.requests, service.journal.length], [5, 5]);
+    const { server, endpoint } = pair(code);
+    server.checkpoint = undefined;
+    await server.drive(endpoint);
+    assert.deepEqual([server.requests, server.journal.length], [5, 5]);
   });
 
   it('is the smaller one of the app and the server', async () => {
     const { code } = inARow(6);
-    const { service, deliver } = pair(code);
-    service.checkpoint = { ...ACCEPTED, maxSteps: 2 };
+    const { server, deliver } = pair(code);
+    server.checkpoint = { ...ACCEPTED, maxSteps: 2 };
     assert.deepEqual(ids(await deliver(0)), [1, 2]);
   });
 
   it('without the option, a request for more changes nothing', async () => {
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const replies: object[] = [];
     for (const checkpoint of [ACCEPTED, undefined]) {
-      service.checkpoint = checkpoint;
-      const response = await post(createEndpoint(inARow(3).code), service.request(task(service, 0)));
+      server.checkpoint = checkpoint;
+      const response = await post(createEndpoint(inARow(3).code), server.request(task(server, 0)));
       const { hold: _, ...reply } = progress(replyOf(response));
       replies.push(reply);
     }
@@ -191,8 +191,8 @@ describe('a checkpoint', () => {
   });
 
   it('rejects a request with a malformed limit', async () => {
-    const { service, endpoint } = pair(() => 1);
-    const request = { ...service.request(task(service, 0)), checkpoint: { maxSteps: -1, maxChars: 1 } };
+    const { server, endpoint } = pair(() => 1);
+    const request = { ...server.request(task(server, 0)), checkpoint: { maxSteps: -1, maxChars: 1 } };
     const reply = replyOf(await post(endpoint, request));
     assert.ok(reply.kind === 'refused');
     assert.match(reply.message, /"checkpoint" is missing or malformed/);
@@ -218,7 +218,7 @@ describe('the attempts of steps in a checkpoint', () => {
 
   it('do not count those of the first step, even if the code between them fails', async () => {
     for (const failing of ['step', 'code']) {
-      const { service, endpoint } = pair(
+      const { server, endpoint } = pair(
         async (context) => {
           await context.run('a', () => 1);
           await context.run('b', () => 1);
@@ -229,18 +229,18 @@ describe('the attempts of steps in a checkpoint', () => {
         },
         { retries: 1, checkpoint: { maxSteps: 2 } },
       );
-      await service.deliver(endpoint, task(service, 0));
-      if (failing === 'code') assert.equal(service.failure, null);
+      await server.deliver(endpoint, task(server, 0));
+      if (failing === 'code') assert.equal(server.failure, null);
       else {
-        service.checkpoint = ACCEPTED;
-        const reply = await service.send(endpoint, { ...service.request(task(service, 3)), ...attempt });
+        server.checkpoint = ACCEPTED;
+        const reply = await server.send(endpoint, { ...server.request(task(server, 3)), ...attempt });
         assert.ok(reply.kind === 'failed' && reply.retry.kind === 'never', 'its own second attempt is its last one');
       }
     }
   });
 
   it('of a step that follows a step on its last attempt start from the beginning', async () => {
-    const { service, endpoint } = pair(
+    const { server, endpoint } = pair(
       async (context) => {
         await context.sleep('nap', 1);
         await Promise.all([context.run('a', () => 1)]);
@@ -250,21 +250,21 @@ describe('the attempts of steps in a checkpoint', () => {
       },
       { retries: 1 },
     );
-    await service.deliver(endpoint, task(service, 0));
-    service.wake(task(service, 1));
-    const reply = await service.send(endpoint, { ...service.request(task(service, 0)), ...attempt });
+    await server.deliver(endpoint, task(server, 0));
+    server.wake(task(server, 1));
+    const reply = await server.send(endpoint, { ...server.request(task(server, 0)), ...attempt });
     assert.ok(reply.kind === 'failed');
     assert.deepEqual([ids(reply), reply.step?.stepId, reply.retry.kind], [[2], 3, 'backoff']);
   });
 
   it('end immediately with a NonRetryableError, and the results before it are reported', async () => {
-    const { service, endpoint } = pair(async (context) => {
+    const { server, endpoint } = pair(async (context) => {
       await context.run('a', () => 1);
       await context.run('b', () => {
         throw new NonRetryableError('never');
       });
     });
-    const response = await post(endpoint, service.request(task(service, 0)));
+    const response = await post(endpoint, server.request(task(server, 0)));
     assert.equal(response.status, 489);
     const reply = replyOf(response);
     assert.ok(reply.kind === 'failed');
@@ -276,38 +276,38 @@ describe('the size of a reply with a checkpoint', () => {
   const text = (chars: number) => 'x'.repeat(chars - 2);
 
   it('is limited: no step starts after that many characters', async () => {
-    const { service, deliver } = pair(async (context) => {
+    const { server, deliver } = pair(async (context) => {
       for (let i = 0; i < 9; i++) await context.run('step', () => text(46));
     });
     // Each name and result have 50 characters together.
-    service.checkpoint = { maxSteps: 1_000, maxChars: 100 };
+    server.checkpoint = { maxSteps: 1_000, maxChars: 100 };
     const reply = progress(await deliver(0));
     assert.deepEqual([ids(reply), plans(reply)], [[1, 2], ['3 Run']]);
-    service.checkpoint = { maxSteps: 1_000, maxChars: 101 };
+    server.checkpoint = { maxSteps: 1_000, maxChars: 101 };
     assert.deepEqual(ids(await deliver(3)), [3, 4, 5]);
   });
 
   it('excludes an end or a plan that is too long; the server asks for it', async () => {
     for (const last of ['end', 'plan']) {
-      const { service, deliver } = pair(async (context) => {
+      const { server, deliver } = pair(async (context) => {
         await context.run('a', () => text(400));
         await context.run('b', () => text(400));
         if (last === 'plan') await context.notify('tell', 'event', text(1_000));
         return text(1_000);
       });
-      service.checkpoint = { maxSteps: 1_000, maxChars: 500 };
+      server.checkpoint = { maxSteps: 1_000, maxChars: 500 };
       const first = progress(await deliver(0));
       assert.deepEqual([ids(first), first.advanced, first.planned, first.end], [[1, 2], false, [], undefined]);
       const second = progress(await deliver(0));
-      assert.deepEqual([ids(second), second.planned.length, service.misses], [[], last === 'plan' ? 1 : 0, 0]);
-      if (last === 'end') assert.equal(service.result, text(1_000));
+      assert.deepEqual([ids(second), second.planned.length, server.misses], [[], last === 'plan' ? 1 : 0, 0]);
+      if (last === 'end') assert.equal(server.result, text(1_000));
     }
   });
 
   it('stays below the bound that the limits of the server are derived from', async () => {
     const [maxSteps, maxChars, maxResultBytes] = [500, 16 * 1024, 160 * 1024];
     const longest = () => '"'.repeat(maxResultBytes / 2 - 1);
-    const { service, endpoint } = pair(
+    const { server, endpoint } = pair(
       async (context) => {
         for (let i = 0; i < 7; i++) await context.run('\u0001'.repeat(1_024), () => '€'.repeat(1_000));
         await context.run('\u0001'.repeat(1_024), longest);
@@ -317,36 +317,36 @@ describe('the size of a reply with a checkpoint', () => {
       },
       { checkpoint: { maxSteps, maxMs: 600_000 } },
     );
-    service.checkpoint = { maxSteps, maxChars };
+    server.checkpoint = { maxSteps, maxChars };
     let bytes = 0;
-    const open = (): Task => [...service.tasks.values()][0] ?? assert.fail('the run has no task');
-    while (!service.end) {
+    const open = (): Task => [...server.tasks.values()][0] ?? assert.fail('the run has no task');
+    while (!server.end) {
       const current = open();
       if (current.plan && current.plan.type !== 'Run') {
-        service.wake(current);
+        server.wake(current);
         continue;
       }
-      const request = service.request(current);
+      const request = server.request(current);
       const response = await post(endpoint, request);
-      if (service.journal.length < 400) bytes = Math.max(bytes, Buffer.byteLength(response.body));
-      service.apply(current, request, replyOf(response));
+      if (server.journal.length < 400) bytes = Math.max(bytes, Buffer.byteLength(response.body));
+      server.apply(current, request, replyOf(response));
     }
     assert.ok(bytes > 2 * maxResultBytes && bytes <= 9 * maxChars + 2 * maxResultBytes + 256 * maxSteps, `${bytes} bytes`);
-    assert.equal(service.journal.length, 409);
+    assert.equal(server.journal.length, 409);
   });
 });
 
 describe('results of a checkpoint that are not recorded', () => {
   it('are repeated, and no others: the reply was lost', async () => {
     const { code, executed } = inARow(10);
-    const { service, endpoint, deliver } = pair(code);
+    const { server, endpoint, deliver } = pair(code);
     await deliver(0);
-    const open = task(service, 5);
-    const lost = progress(await service.send(endpoint, service.request(open)));
+    const open = task(server, 5);
+    const lost = progress(await server.send(endpoint, server.request(open)));
     assert.deepEqual(ids(lost), [5, 6, 7, 8]);
-    service.loseAttempt(open);
-    await service.drive(endpoint);
-    assert.deepEqual(service.result, [1, 1, 1, 1, 2, 2, 2, 2, 1, 1]);
+    server.loseAttempt(open);
+    await server.drive(endpoint);
+    assert.deepEqual(server.result, [1, 1, 1, 1, 2, 2, 2, 2, 1, 1]);
     assert.equal(executed.size, 10);
   });
 
@@ -355,15 +355,15 @@ describe('results of a checkpoint that are not recorded', () => {
       [{ stepId: 1, name: 's1', type: 'Run', out: '1' }],
       [1, 2, 3].map((stepId) => ({ stepId, name: `s${stepId}`, type: 'Run', out: '7' })),
     ] satisfies readonly JournalEntry[][]) {
-      const { service, endpoint } = pair(inARow(6).code);
-      const lost = progress(await service.send(endpoint, service.request(task(service, 0))));
-      service.journal.push(...recorded);
-      service.known = recorded.length + 1;
-      service.hold = lost.hold ?? null;
-      await service.drive(endpoint);
+      const { server, endpoint } = pair(inARow(6).code);
+      const lost = progress(await server.send(endpoint, server.request(task(server, 0))));
+      server.journal.push(...recorded);
+      server.known = recorded.length + 1;
+      server.hold = lost.hold ?? null;
+      await server.drive(endpoint);
       const outs = recorded.map(({ out }) => Number(out));
       assert.deepEqual(
-        service.result,
+        server.result,
         [1, 2, 3, 4, 5, 6].map((n) => outs[n - 1] ?? (n <= 4 ? 2 : 1)),
       );
     }
@@ -372,7 +372,7 @@ describe('results of a checkpoint that are not recorded', () => {
   it('are few if the server gives up: no further step starts when the message arrives again', async () => {
     const executed = new Map<string, number>();
     let release = (): void => {};
-    const { service, endpoint } = pair(async (context) => {
+    const { server, endpoint } = pair(async (context) => {
       for (let i = 1; i <= 3; i++) {
         await context.run(`s${i}`, async () => {
           const times = counted(executed, `s${i}`);
@@ -381,10 +381,10 @@ describe('results of a checkpoint that are not recorded', () => {
         });
       }
     });
-    const request = service.request(task(service, 0));
-    const first = service.send(endpoint, request);
+    const request = server.request(task(server, 0));
+    const first = server.send(endpoint, request);
     while (!executed.has('s2')) await new Promise((resolve) => setImmediate(resolve));
-    const second = service.send(endpoint, { ...request, retried: 1 });
+    const second = server.send(endpoint, { ...request, retried: 1 });
     assert.deepEqual(ids(await second), [1, 2, 3]);
     release();
     assert.deepEqual(ids(await first), [1, 2]);

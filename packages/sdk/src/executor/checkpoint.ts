@@ -7,7 +7,10 @@ import type { CheckpointLimits, PlannedStep, RunEnd, StepRequest, StepResult } f
 
 /** How many steps in a row are recorded together. */
 export interface CheckpointOptions {
-  /** Maximum number of steps that are recorded together. A crash repeats at most that many. 1: each step on its own. */
+  /**
+   * Maximum number of steps that are recorded together. A crash repeats at most that many. With 1, each step is recorded on its
+   * own.
+   */
   readonly maxSteps: number;
   /**
    * Time in milliseconds since the request arrived, after which no further step starts before the results are recorded. A
@@ -39,13 +42,13 @@ export function checkpointOf(options: CheckpointOptions | undefined): Checkpoint
   return { maxSteps, maxMs, now };
 }
 
-/** What is needed to handle a request, besides the request itself. */
+/** Options of the handling of one request. */
 export interface ExchangeOptions {
-  /** Null or absent: the workflow has no hooks. */
+  /** Null or absent if the workflow has no hooks. */
   readonly hooks?: ExchangeHooks | null;
   /**
    * Returns true once the server no longer waits for the reply, for example because the run was canceled. Then no further step
-   * starts. Absent: unknown.
+   * starts. Absent if the transport cannot detect this.
    */
   readonly isAbandoned?: (() => boolean) | undefined;
 }
@@ -53,14 +56,14 @@ export interface ExchangeOptions {
 /** The results of one request, in the order of their execution. */
 export class ExchangeResults {
   readonly done: StepResult[] = [];
-  /** Null: the workflow has no hooks. */
+  /** Null if the workflow has no hooks. */
   readonly hooks: ExchangeHooks | null;
-  /** Null: the request has at most one result. */
+  /** Null if the reply contains at most one result. */
   private readonly checkpoint: Checkpoint | null;
   private readonly limits: CheckpointLimits;
   private readonly isAbandoned: () => boolean;
   private readonly startedAt: number;
-  private chars = 0;
+  private charCount = 0;
 
   /** Call it when the request arrives. */
   constructor(
@@ -75,16 +78,16 @@ export class ExchangeResults {
     this.startedAt = this.checkpoint?.now() ?? 0;
   }
 
-  /** Returns the time since the request arrived in ms; 0 if the time does not matter. */
+  /** Time since the request arrived, in milliseconds; 0 without a checkpoint. */
   get elapsedMs(): number {
     return this.checkpoint ? this.checkpoint.now() - this.startedAt : 0;
   }
 
-  /** Adds the result of a step that started `startedMs` after the request arrived. */
-  add({ stepId, name, type }: PlannedStep, out: string | undefined, startedMs: number): void {
-    this.chars += name.length + (out?.length ?? 0);
-    // A test of the app may replace the clock.
-    const from = Math.max(0, Math.round(startedMs));
+  /** Adds the result of a step that started `startOffsetMs` after the request arrived. */
+  add({ stepId, name, type }: PlannedStep, out: string | undefined, startOffsetMs: number): void {
+    this.charCount += name.length + (out?.length ?? 0);
+    // The time can go backwards if a test replaces the clock.
+    const from = Math.max(0, Math.round(startOffsetMs));
     const to = Math.max(from, Math.round(this.elapsedMs));
     this.done.push({
       ...{ stepId, name, type },
@@ -94,16 +97,18 @@ export class ExchangeResults {
   }
 
   /** Whether another step may be executed before these results are recorded. */
-  get mayContinue(): boolean {
-    const { checkpoint, limits, done, chars } = this;
+  get canContinue(): boolean {
+    const { checkpoint, limits, done, charCount } = this;
     if (!checkpoint || this.isAbandoned()) return false;
     return (
-      done.length < Math.min(checkpoint.maxSteps, limits.maxSteps) && chars < limits.maxChars && this.elapsedMs < checkpoint.maxMs
+      done.length < Math.min(checkpoint.maxSteps, limits.maxSteps) &&
+      charCount < limits.maxChars &&
+      this.elapsedMs < checkpoint.maxMs
     );
   }
 
-  /** Whether the reply has room for the planned steps or the result of the run. If not, the server asks for them again. */
-  fits(planned: readonly PlannedStep[], end: RunEnd | undefined): boolean {
+  /** Returns whether the planned steps or the result of the run fit into the reply. If not, the server asks for them again. */
+  hasRoomFor(planned: readonly PlannedStep[], end: RunEnd | undefined): boolean {
     if (this.done.length < 2) return true;
     const result = end?.kind === 'finished' ? (end.result?.length ?? 0) : 0;
     return result + JSON.stringify(planned).length <= this.limits.maxChars;

@@ -6,7 +6,7 @@
  * 1. Positions are assigned in the order of requests, starting at 1, and never reused.
  * 2. The code receives a result only when it is quiet, one result at a time, in journal order. The requested steps
  *    are therefore a function of the applied entries alone.
- * 3. Unconfirmed entries (`unconfirmed`) are results of one request, and the last applied ones.
+ * 3. Unconfirmed entries (`unconfirmedCount`) are results of one request, and the last applied ones.
  * 4. A request is handled only after the entries that it relies on are known to match the applied ones.
  *    Entries that were sent are compared directly, the others by their digest.
  * 5. Only the holder of the turn delivers results to the code.
@@ -35,16 +35,16 @@ export interface RequestedStep {
   /** Resolves the step with the recorded result, or rejects it with the error of reading the result. */
   readonly settle: (recorded: unknown) => void;
   /** True from the decision to run the action until its outcome has been handled. */
-  executing: boolean;
+  isExecuting: boolean;
 }
 
-/** How a requested step is executed and read. */
+/** How a requested step is executed, and how its result is read. */
 export interface StepOptions<T> {
   /** Produces the result of the step here; absent if the server produces it. */
   readonly action?: () => unknown;
   /**
-   * Converts the recorded result for the code. If it throws, the step rejects with that error, on every replay. A DecryptionError
-   * can be temporary, so it does not reach the code: `apply` throws it.
+   * Converts the recorded result to what the code receives. If it throws, the step rejects with that error, on every replay. A
+   * DecryptionError can be temporary, so it does not reach the code: `apply` throws it.
    */
   readonly read?: (recorded: unknown) => T;
 }
@@ -65,11 +65,11 @@ const LATE_REQUEST_MS = 1_000;
 
 const describe = (step: { readonly type: string; readonly name: string }) => `${step.type} ${JSON.stringify(step.name)}`;
 
-const HOW_IT_HAPPENS =
+const DETERMINISM_RULES =
   'Code before a recorded step must not change while runs are in progress, and must do the same on every replay ' +
   '(between parallel steps: no clock, no randomness, and no await except steps).';
 
-function settleBy<T>(read: (recorded: unknown) => T, resolve: (result: T) => void, reject: (error: unknown) => void) {
+function createSettler<T>(read: (recorded: unknown) => T, resolve: (result: T) => void, reject: (error: unknown) => void) {
   return (recorded: unknown): void => {
     try {
       resolve(read(recorded));
@@ -87,38 +87,38 @@ export class Execution {
   /** Steps that are requested but not resolved, by position. */
   readonly pending = new Map<number, RequestedStep>();
   /** Ids of messages whose request is in progress on this execution. */
-  readonly exchanges = new Set<string>();
+  readonly openMessageIds = new Set<string>();
   /** Number of positions assigned so far. */
-  asked = 0;
+  requestedCount = 0;
   /**
    * Number of applied entries at the end that are results of this worker, and that the server has not confirmed to have
    * recorded.
    */
-  unconfirmed = 0;
+  unconfirmedCount = 0;
   settlement: Settlement | null = null;
   /** Set when the execution no longer represents its run. Work in progress on it ends without effect on others. */
-  dropped = false;
-  started = false;
+  isDropped = false;
+  hasStarted = false;
   /** Digests of the journal by its length, up to the applied entries. */
   private readonly digests = [EMPTY_JOURNAL_DIGEST];
   private isTurnTaken = false;
-  private readonly queue: (() => void)[] = [];
+  private readonly turnQueue: (() => void)[] = [];
   private onActivity: (() => void) | null = null;
-  private insideStep: PlannedStep | null = null;
+  private activeStep: PlannedStep | null = null;
 
   constructor(name: string) {
     this.name = name;
   }
 
   /** Number of journal entries that the code has received so far. */
-  get applied(): number {
+  get appliedCount(): number {
     return this.digests.length - 1;
   }
 
   /** Waits for the turn and takes it. Returns false if the execution was dropped while it waited. */
   async takeTurn(): Promise<boolean> {
-    while (this.isTurnTaken && !this.dropped) await new Promise<void>((resolve) => this.queue.push(resolve));
-    if (this.dropped) return false;
+    while (this.isTurnTaken && !this.isDropped) await new Promise<void>((resolve) => this.turnQueue.push(resolve));
+    if (this.isDropped) return false;
     this.isTurnTaken = true;
     return true;
   }
@@ -126,24 +126,24 @@ export class Execution {
   /** Gives the turn to the next caller that waits for it. */
   passTurn(): void {
     this.isTurnTaken = false;
-    this.queue.shift()?.();
+    this.turnQueue.shift()?.();
   }
 
   /** Marks the execution as dropped and wakes all callers that wait for the turn. */
   drop(): void {
-    this.dropped = true;
-    for (const wake of this.queue.splice(0)) wake();
+    this.isDropped = true;
+    for (const wake of this.turnQueue.splice(0)) wake();
   }
 
   /**
-   * Starts the workflow function. It is quiet after `untilQuiet`. No closure here may capture `body`: it references
-   * the request with the whole journal, which would stay in memory as long as the execution.
+   * Starts the workflow function. The code is quiet once `untilQuiet` resolves. No closure here may capture `runCode`: it
+   * references the request with the whole journal, which would stay in memory as long as the execution.
    */
-  start(body: () => unknown): void {
-    this.started = true;
+  start(runCode: () => unknown): void {
+    this.hasStarted = true;
     let running: Promise<unknown>;
     try {
-      running = Promise.resolve(body());
+      running = Promise.resolve(runCode());
     } catch (error) {
       running = Promise.reject(error);
     }
@@ -161,24 +161,24 @@ export class Execution {
 
   /** Assigns the next position to a step that the code requests. */
   requestStep<T>(planAt: (stepId: number) => PlannedStep, { action, read }: StepOptions<T> = {}): Promise<T> {
-    if (this.insideStep !== null) {
+    if (this.activeStep !== null) {
       throw new NonRetryableError(
-        `step ${JSON.stringify(this.insideStep.name)} requests another step: steps cannot be nested; request the other step after this one`,
+        `step ${JSON.stringify(this.activeStep.name)} requests another step: steps cannot be nested; request the other step after this one`,
       );
     }
-    const plan = planAt(++this.asked);
-    const asked = new Promise<T>((resolve, reject) => {
+    const plan = planAt(++this.requestedCount);
+    const result = new Promise<T>((resolve, reject) => {
       this.pending.set(plan.stepId, {
         plan,
         ...(action ? { action } : {}),
-        settle: read ? settleBy(read, resolve, reject) : (resolve as (recorded: unknown) => void),
-        executing: false,
+        settle: read ? createSettler(read, resolve, reject) : (resolve as (recorded: unknown) => void),
+        isExecuting: false,
       });
       this.onActivity?.();
     });
     // The code may await it later. Until then, an error of `read` must not count as unhandled.
-    if (read) asked.catch(() => {});
-    return asked;
+    if (read) result.catch(() => {});
+    return result;
   }
 
   /** Resolves when the code is quiet and either has ended or waits for steps. Also waits for awaits that are not steps. */
@@ -191,7 +191,7 @@ export class Execution {
   }
 
   /**
-   * Resolves when the code requests a step or ends, or after `limitMs`, if given. Only the holder of the turn waits
+   * Resolves when the code requests a step or ends, or after `limitMs` if it is set. Only the holder of the turn waits
    * here.
    */
   private nextActivity(limitMs?: number): Promise<void> {
@@ -211,35 +211,35 @@ export class Execution {
    * request it.
    */
   async hasRequested(stepId: number): Promise<boolean> {
-    const until = Date.now() + LATE_REQUEST_MS;
-    while (this.asked < stepId && this.settlement === null) {
-      const leftMs = until - Date.now();
-      if (leftMs <= 0) return false;
-      await this.nextActivity(leftMs);
+    const deadline = Date.now() + LATE_REQUEST_MS;
+    while (this.requestedCount < stepId && this.settlement === null) {
+      const remainingMs = deadline - Date.now();
+      if (remainingMs <= 0) return false;
+      await this.nextActivity(remainingMs);
       await microtasksDrained();
     }
-    return this.asked >= stepId;
+    return this.requestedCount >= stepId;
   }
 
   /**
    * Compares the applied entries with the journal of a request. A request without a digest comes from a server that
    * does not support digests; it says nothing about the entries that it did not send.
    *
-   * `behind`: entries that were not sent are missing here or cannot be compared. `refuted`: the recorded entries
-   * differ from the applied ones.
+   * The result is `behind` if entries that were not sent are missing here or cannot be compared, and `refuted` if the recorded
+   * entries differ from the applied ones.
    */
   compare(journal: StepRequest['journal']): 'fits' | 'behind' | 'refuted' {
-    const { applied, digests, unconfirmed } = this;
+    const { appliedCount, digests, unconfirmedCount } = this;
     const { from, digest, length, entries } = journal;
-    if (applied < from) return 'behind';
+    if (appliedCount < from) return 'behind';
     if (digest !== undefined && digests[from] !== digest) return 'refuted';
-    if (unconfirmed > 0 && applied > length) return 'refuted';
-    if (digest === undefined && from > applied - unconfirmed) return 'behind';
-    for (let index = from; index < Math.min(applied, length); index++) {
+    if (unconfirmedCount > 0 && appliedCount > length) return 'refuted';
+    if (digest === undefined && from > appliedCount - unconfirmedCount) return 'behind';
+    for (let index = from; index < Math.min(appliedCount, length); index++) {
       const [before, entry] = [digests[index], entries[index - from]];
       if (before === undefined || !entry || extendJournalDigest(before, entry) !== digests[index + 1]) return 'refuted';
     }
-    this.unconfirmed = 0;
+    this.unconfirmedCount = 0;
     return 'fits';
   }
 
@@ -251,21 +251,21 @@ export class Execution {
    * @throws {DecryptionError} If a result cannot be decrypted. The execution must not be used any more.
    */
   async apply(journal: StepRequest['journal'], onReplayed?: (entry: JournalEntry) => void): Promise<void> {
-    while (this.applied < journal.length) {
-      const entry = journal.entries[this.applied - journal.from];
-      if (!entry) throw new JournalMismatchError(`entry ${this.applied} of the journal was not sent`);
+    while (this.appliedCount < journal.length) {
+      const entry = journal.entries[this.appliedCount - journal.from];
+      if (!entry) throw new JournalMismatchError(`entry ${this.appliedCount} of the journal was not sent`);
       const step = await this.findRequested(entry);
       if (!step) return;
       onReplayed?.(entry);
       this.deliver(step, entry);
-      if (this.applied % ENTRIES_PER_TURN === 0) await nextTurn();
+      if (this.appliedCount % ENTRIES_PER_TURN === 0) await nextTurn();
       await this.untilQuiet();
     }
   }
 
   /** Delivers a result that the server has not recorded yet, and lets the code continue. */
   async applyOptimistically(step: RequestedStep, out: string | undefined): Promise<void> {
-    this.unconfirmed++;
+    this.unconfirmedCount++;
     this.deliver(step, { stepId: step.plan.stepId, out });
     await this.untilQuiet();
   }
@@ -273,7 +273,7 @@ export class Execution {
   private deliver(step: RequestedStep, entry: DigestedEntry): void {
     const { stepId, out } = entry;
     this.pending.delete(stepId);
-    this.digests.push(extendJournalDigest(this.digests[this.applied] ?? EMPTY_JOURNAL_DIGEST, entry));
+    this.digests.push(extendJournalDigest(this.digests[this.appliedCount] ?? EMPTY_JOURNAL_DIGEST, entry));
     step.settle(out === undefined ? undefined : JSON.parse(out));
   }
 
@@ -284,21 +284,21 @@ export class Execution {
       if (!step) {
         if (this.settlement?.kind === 'failed') return null;
         throw new JournalMismatchError(
-          `${this.whyNotRequested(entry.stepId, `is recorded as ${describe(entry)}`)} ${HOW_IT_HAPPENS}`,
+          `${this.whyNotRequested(entry.stepId, `is recorded as ${describe(entry)}`)} ${DETERMINISM_RULES}`,
         );
       }
     }
     if (step.plan.name !== entry.name || step.plan.type !== entry.type) {
       throw new JournalMismatchError(
-        `Step ${entry.stepId} is recorded as ${describe(entry)}, but the workflow now requests ${describe(step.plan)} at this position. ${HOW_IT_HAPPENS}`,
+        `Step ${entry.stepId} is recorded as ${describe(entry)}, but the workflow now requests ${describe(step.plan)} at this position. ${DETERMINISM_RULES}`,
       );
     }
     return step;
   }
 
-  private whyNotRequested(stepId: number, isWhat: string): string {
-    if (stepId <= this.asked) return `Step ${stepId} ${isWhat} twice.`;
-    const instead =
+  private whyNotRequested(stepId: number, predicate: string): string {
+    if (stepId <= this.requestedCount) return `Step ${stepId} ${predicate} twice.`;
+    const behavior =
       this.settlement?.kind === 'finished'
         ? 'the workflow now returns before it requests it'
         : this.settlement?.kind === 'canceled'
@@ -307,7 +307,7 @@ export class Execution {
               .slice(0, 3)
               .map((step) => `${describe(step.plan)} (step ${step.plan.stepId})`)
               .join(', ')} and does not request it`;
-    return `Step ${stepId} ${isWhat}, but ${instead}.`;
+    return `Step ${stepId} ${predicate}, but ${behavior}.`;
   }
 
   /**
@@ -316,15 +316,18 @@ export class Execution {
    * @throws {JournalMismatchError} If the code has not requested a known step.
    */
   async requireRequested(stepId: number): Promise<boolean> {
-    if (this.asked >= stepId || (await this.hasRequested(stepId))) return true;
+    if (this.requestedCount >= stepId || (await this.hasRequested(stepId))) return true;
     if (this.settlement?.kind === 'failed') return false;
-    throw new JournalMismatchError(`${this.whyNotRequested(stepId, 'is planned')} ${HOW_IT_HAPPENS}`);
+    throw new JournalMismatchError(`${this.whyNotRequested(stepId, 'is planned')} ${DETERMINISM_RULES}`);
   }
 
-  /** The step that calls this, as far as it is known: until its first await always, after that only while no other step runs. */
+  /**
+   * The step whose code is running. It is always known until the first await of the step, and then only while no other step
+   * runs.
+   */
   get currentStep(): PlannedStep | null {
-    if (this.insideStep) return this.insideStep;
-    const running = [...this.pending.values()].filter(({ executing }) => executing);
+    if (this.activeStep) return this.activeStep;
+    const running = [...this.pending.values()].filter(({ isExecuting }) => isExecuting);
     return running.length === 1 ? (running[0]?.plan ?? null) : null;
   }
 
@@ -332,11 +335,11 @@ export class Execution {
   async execute(step: RequestedStep, scope: StepScope | null): Promise<unknown> {
     const { plan, action } = step;
     let result: unknown;
-    this.insideStep = plan;
+    this.activeStep = plan;
     try {
       result = scope && action ? scope(action) : action?.();
     } finally {
-      this.insideStep = null;
+      this.activeStep = null;
     }
     return result;
   }
@@ -344,7 +347,7 @@ export class Execution {
   /** Returns the steps at positions from `known` on that wait for their result. */
   plannedFrom(known: number): PlannedStep[] {
     const planned: PlannedStep[] = [];
-    for (let stepId = known; stepId <= this.asked; stepId++) {
+    for (let stepId = known; stepId <= this.requestedCount; stepId++) {
       const step = this.pending.get(stepId);
       if (step) planned.push(step.plan);
     }

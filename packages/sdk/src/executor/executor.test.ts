@@ -3,20 +3,20 @@ import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint, type ServeOptions } from '../endpoint.js';
 import { NonRetryableError, RetryAfterError } from '../errors.js';
-import { FakeService, post, replyOf, type Task } from './fake-service.fixture.js';
+import { FakeServer, post, replyOf, type Task } from './fake-server.fixture.js';
 
 type Code = (context: WorkflowContext<unknown>) => unknown;
 
 const endpointFor = (workflow: Code, options: ServeOptions<unknown> = {}) => createEndpoint(workflow, options);
 
-async function driven(workflow: Code, options: ServeOptions<unknown> = {}): Promise<FakeService> {
-  const service = new FakeService('k');
-  await service.drive(endpointFor(workflow, options));
-  return service;
+async function driven(workflow: Code, options: ServeOptions<unknown> = {}): Promise<FakeServer> {
+  const server = new FakeServer('k');
+  await server.drive(endpointFor(workflow, options));
+  return server;
 }
 
-const task = (service: FakeService, slot: number): Task => {
-  const found = service.tasks.get(slot);
+const task = (server: FakeServer, slot: number): Task => {
+  const found = server.tasks.get(slot);
   assert.ok(found, `slot ${slot} has a task`);
   return found;
 };
@@ -27,7 +27,7 @@ for (const options of holdings) {
   describe(`a run driven by requests, ${options.holdRuns ? 'held between them' : 'replayed each time'}`, () => {
     it('executes sequential steps in order, each once', async () => {
       const executed: string[] = [];
-      const service = await driven(async (context) => {
+      const server = await driven(async (context) => {
         const one = await context.run('one', () => {
           executed.push('one');
           return { n: 1 };
@@ -41,8 +41,8 @@ for (const options of holdings) {
         return { one, two };
       }, options);
       assert.deepEqual(executed, ['one', 'two']);
-      assert.deepEqual(service.result, { one: { n: 1 }, two: 2 });
-      assert.deepEqual(service.journal, [
+      assert.deepEqual(server.result, { one: { n: 1 }, two: 2 });
+      assert.deepEqual(server.journal, [
         { stepId: 1, name: 'one', type: 'Run', out: '{"n":1}' },
         { stepId: 2, name: 'pause', type: 'SleepFor' },
         { stepId: 3, name: 'two', type: 'Run', out: '2' },
@@ -51,32 +51,32 @@ for (const options of holdings) {
     });
 
     it('needs one request per sequential step and none for the end', async () => {
-      const service = await driven(async (context) => {
+      const server = await driven(async (context) => {
         for (let i = 0; i < 20; i++) await context.run(`s${i}`, () => i);
       }, options);
-      assert.equal(service.requests, 20);
-      assert.equal(service.misses, 0);
+      assert.equal(server.requests, 20);
+      assert.equal(server.misses, 0);
     });
 
     it('plans parallel steps and resolves them in recorded order', async () => {
       const order: number[] = [];
-      const service = new FakeService('k');
+      const server = new FakeServer('k');
       const endpoint = endpointFor(async (context) => {
         const step = (n: number) => context.run(`p${n}`, () => n).then((value) => order.push(value));
         await Promise.all([step(1), step(2), step(3)]);
         return 'all';
       }, options);
-      await service.drive(endpoint, (tasks) => tasks.at(-1));
-      assert.equal(service.result, 'all');
+      await server.drive(endpoint, (tasks) => tasks.at(-1));
+      assert.equal(server.result, 'all');
       assert.deepEqual(
-        service.journal.map((entry) => entry.stepId),
+        server.journal.map((entry) => entry.stepId),
         [3, 2, 1],
       );
       assert.deepEqual(order.slice(-3), [3, 2, 1]);
     });
 
     it('lets branches continue independently of each other', async () => {
-      const service = new FakeService('k');
+      const server = new FakeServer('k');
       const endpoint = endpointFor(async (context) => {
         const branch = async (name: string) => {
           const a = await context.run(`${name}1`, () => `${name}a`);
@@ -85,30 +85,30 @@ for (const options of holdings) {
         };
         return Promise.all([branch('x'), branch('y')]);
       }, options);
-      await service.drive(endpoint, (tasks) => tasks.find((open) => open.slot === 0) ?? tasks.at(-1));
-      assert.deepEqual(service.result, ['xabc', 'yabc']);
+      await server.drive(endpoint, (tasks) => tasks.find((open) => open.slot === 0) ?? tasks.at(-1));
+      assert.deepEqual(server.result, ['xabc', 'yabc']);
     });
 
     it('ends a race with the first step and leaves the other open', async () => {
-      const service = new FakeService('k');
+      const server = new FakeServer('k');
       const endpoint = endpointFor(
         (context) => Promise.race([context.run('slow', () => 'slow'), context.sleep('limit', 5).then(() => 'timed out')]),
         options,
       );
-      await service.drive(endpoint, (tasks) => tasks.find((open) => open.slot !== 1));
-      assert.equal(service.result, 'timed out');
+      await server.drive(endpoint, (tasks) => tasks.find((open) => open.slot !== 1));
+      assert.equal(server.result, 'timed out');
     });
 
     it('does not execute the target if the code has ended without it', async () => {
-      const service = new FakeService('k');
+      const server = new FakeServer('k');
       let executed = 0;
       const endpoint = endpointFor(
         (context) => Promise.race([context.run('slow', () => ++executed), context.sleep('limit', 5).then(() => 'timed out')]),
         options,
       );
-      await service.deliver(endpoint, task(service, 0));
-      service.wake(task(service, 2));
-      const reply = await service.deliver(endpoint, task(service, 1));
+      await server.deliver(endpoint, task(server, 0));
+      server.wake(task(server, 2));
+      const reply = await server.deliver(endpoint, task(server, 1));
       assert.ok(reply.kind === 'progress');
       assert.deepEqual([reply.done, executed], [[], 0]);
       assert.deepEqual(reply.end, { kind: 'finished', result: '"timed out"' });
@@ -120,48 +120,48 @@ for (const options of holdings) {
     });
 
     it('cancels, even from one of several branches', async () => {
-      const service = await driven(async (context) => {
+      const server = await driven(async (context) => {
         await Promise.all([context.run('a', () => 1), context.cancel()]);
         return 'not reached';
       }, options);
-      assert.deepEqual(service.end, { kind: 'canceled' });
+      assert.deepEqual(server.end, { kind: 'canceled' });
     });
 
     it('waits for an await that is not a step', async () => {
-      const service = await driven(async (context) => {
+      const server = await driven(async (context) => {
         await new Promise((resolve) => setTimeout(resolve, 5));
         const a = await context.run('a', () => 1);
         await new Promise((resolve) => setTimeout(resolve, 5));
         return a + (await context.run('b', () => 2));
       }, options);
-      assert.equal(service.result, 3);
-      assert.equal(service.requests, 2);
+      assert.equal(server.result, 3);
+      assert.equal(server.requests, 2);
     });
 
     it('returns the result of a step as JSON represents it, immediately and on replay', async () => {
-      const service = await driven(async (context) => {
+      const server = await driven(async (context) => {
         const at: string = await context.run('date', () => new Date(0));
         const nothing = await context.run('nothing', () => {});
         return { at, nothing: nothing === undefined };
       }, options);
-      assert.deepEqual(service.result, { at: '1970-01-01T00:00:00.000Z', nothing: true });
+      assert.deepEqual(server.result, { at: '1970-01-01T00:00:00.000Z', nothing: true });
     });
 
     it('retries a failed step and continues', async () => {
       let attempts = 0;
-      const service = await driven(async (context) => {
+      const server = await driven(async (context) => {
         return context.run('flaky', () => {
           attempts++;
           if (attempts < 3) throw new Error('not yet');
           return attempts;
         });
       }, options);
-      assert.equal(service.result, 3);
+      assert.equal(server.result, 3);
     });
 
     it('replays a run in which a step found by the replay fails first', async () => {
       let failed = false;
-      const service = await driven(async (context) => {
+      const server = await driven(async (context) => {
         await context.run('a', () => 1);
         await context.run('b', () => {
           if (!failed) {
@@ -172,7 +172,7 @@ for (const options of holdings) {
         });
         return 'ok';
       }, options);
-      assert.equal(service.result, 'ok');
+      assert.equal(server.result, 'ok');
     });
   });
 }
@@ -216,8 +216,8 @@ describe('an error from a step or from the code between steps', () => {
             throw thrown;
           });
         });
-        const service = new FakeService('k');
-        const response = await post(endpoint, service.request(task(service, 0)));
+        const server = new FakeServer('k');
+        const response = await post(endpoint, server.request(task(server, 0)));
         assert.equal(response.status, status);
         for (const [header, value] of Object.entries(headers ?? {})) assert.equal(response.headers[header], value);
         const reply = replyOf(response);
@@ -231,19 +231,19 @@ describe('an error from a step or from the code between steps', () => {
 
   it('keeps a step when the code after it fails', async () => {
     let fail = true;
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = endpointFor(async (context) => {
       const a = await context.run('a', () => 1);
       if (fail) throw new Error('between');
       return a;
     });
-    const reply = await service.deliver(endpoint, task(service, 0));
+    const reply = await server.deliver(endpoint, task(server, 0));
     assert.ok(reply.kind === 'failed');
     assert.deepEqual(reply.done, [{ stepId: 1, name: 'a', type: 'Run', out: '1' }]);
     assert.equal(reply.step, undefined);
     fail = false;
-    await service.drive(endpoint);
-    assert.equal(service.result, 1);
+    await server.drive(endpoint);
+    assert.equal(server.result, 1);
   });
 
   const unrecordable: readonly (readonly [string, () => unknown])[] = [
@@ -261,24 +261,24 @@ describe('an error from a step or from the code between steps', () => {
   ];
   for (const [name, action] of unrecordable) {
     it(`fails immediately and names the step if its result is ${name}`, async () => {
-      const service = await driven((context) => context.run('makes it', action));
-      assert.equal(service.failure?.retry.kind, 'never');
-      assert.match(service.failure?.error.message ?? '', /result of step "makes it" cannot be recorded/);
+      const server = await driven((context) => context.run('makes it', action));
+      assert.equal(server.failure?.retry.kind, 'never');
+      assert.match(server.failure?.error.message ?? '', /result of step "makes it" cannot be recorded/);
     });
   }
 
   it('fails immediately and keeps the step before if JSON cannot represent the result of the workflow', async () => {
-    const service = await driven(async (context) => {
+    const server = await driven(async (context) => {
       await context.run('a', () => 1);
       return 1n;
     });
-    assert.match(service.failure?.error.message ?? '', /result of the workflow/);
-    assert.equal(service.journal.length, 1);
+    assert.match(server.failure?.error.message ?? '', /result of the workflow/);
+    assert.equal(server.journal.length, 1);
   });
 
   it('fails immediately if a step requests another step', async () => {
-    const service = await driven((context) => context.run('outer', () => context.run('inner', () => 1)));
-    assert.match(service.failure?.error.message ?? '', /"outer" requests another step: steps cannot be nested/);
+    const server = await driven((context) => context.run('outer', () => context.run('inner', () => 1)));
+    assert.match(server.failure?.error.message ?? '', /"outer" requests another step: steps cannot be nested/);
   });
 
   it('fails immediately and names the step for a malformed duration, instant or name', async () => {
@@ -294,7 +294,7 @@ describe('an error from a step or from the code between steps', () => {
 
   it('the retries option only lowers the number that the run was triggered with', async () => {
     let attempts = 0;
-    const service = await driven(
+    const server = await driven(
       (context) =>
         context.run('breaks', () => {
           attempts++;
@@ -303,7 +303,7 @@ describe('an error from a step or from the code between steps', () => {
       { retries: 1 },
     );
     assert.equal(attempts, 2);
-    assert.equal(service.failure?.retry.kind, 'never');
+    assert.equal(server.failure?.retry.kind, 'never');
   });
 });
 
@@ -343,14 +343,14 @@ describe('a journal of other code', () => {
   ];
   for (const [name, changed, message] of cases) {
     it(`is rejected: ${name}`, async () => {
-      const service = new FakeService('k');
+      const server = new FakeServer('k');
       const before = endpointFor(recorded);
-      await service.drive(before, (tasks) => (service.journal.length < 2 ? tasks[0] : undefined)).catch(() => {});
-      assert.equal(service.journal.length, 2);
-      service.hold = null;
-      const [open] = service.tasks.values();
+      await server.drive(before, (tasks) => (server.journal.length < 2 ? tasks[0] : undefined)).catch(() => {});
+      assert.equal(server.journal.length, 2);
+      server.hold = null;
+      const [open] = server.tasks.values();
       assert.ok(open);
-      const response = await post(endpointFor(changed), service.request(open));
+      const response = await post(endpointFor(changed), server.request(open));
       assert.equal(response.status, 400);
       const reply = replyOf(response);
       assert.ok(reply.kind === 'refused');
@@ -360,8 +360,8 @@ describe('a journal of other code', () => {
   }
 
   it('is rejected if the target is never requested', async () => {
-    const service = new FakeService('k');
-    const request = service.request(task(service, 0));
+    const server = new FakeServer('k');
+    const request = server.request(task(server, 0));
     const response = await post(
       endpointFor((context) => context.run('a', () => 1)),
       { ...request, target: 2, known: 3 },
@@ -378,10 +378,10 @@ describe('a journal of other code', () => {
       const second = context.run('b', () => 2);
       return (await first) + (await second);
     };
-    const service = new FakeService('k');
-    service.known = 3;
-    service.journal.push({ stepId: 2, name: 'b', type: 'Run', out: '2' });
-    const reply = await service.send(endpointFor(code), { ...service.request(task(service, 0)), target: 1 });
+    const server = new FakeServer('k');
+    server.known = 3;
+    server.journal.push({ stepId: 2, name: 'b', type: 'Run', out: '2' });
+    const reply = await server.send(endpointFor(code), { ...server.request(task(server, 0)), target: 1 });
     assert.ok(reply.kind === 'progress');
     assert.deepEqual(reply.end, { kind: 'finished', result: '3' });
   });

@@ -25,21 +25,21 @@ import type { HeldRuns } from './held-runs.js';
 import { nextTurn } from './quiet.js';
 import { type StepScope, stepScopeOf } from './step-scope.js';
 
-/** What an executor depends on. */
+/** Options and dependencies of an executor. */
 export interface ExecutorOptions extends EncryptionOptions {
   /** Runs the workflow function of a new execution. An error that it throws or rejects with is a failure of the code. */
-  readonly body: (execution: Execution, request: Pick<StepRequest, 'run' | 'input'>) => unknown;
-  /** Null: no execution is kept between requests. */
+  readonly runCode: (execution: Execution, request: Pick<StepRequest, 'run' | 'input'>) => unknown;
+  /** Null if no execution is kept between requests. */
   readonly heldRuns: HeldRuns | null;
   /** Returns a name that is unique to this worker. */
-  readonly worker: () => string;
-  /** Number of failed attempts after which the endpoint itself gives up. Undefined: the server decides. */
+  readonly workerName: () => string;
+  /** Maximum number of retries before the endpoint itself gives up. If it is undefined, the server decides. */
   readonly maxRetries?: number;
-  /** True: replies report that the endpoint has a failure function. */
-  readonly failureFunction?: boolean;
-  /** True: a reported error contains the line of source code that threw it. */
-  readonly sourceLines?: boolean;
-  /** How many steps in a row are recorded together. Null or absent: each step is recorded on its own. */
+  /** Whether replies report that the endpoint has a failure function. */
+  readonly hasFailureFunction?: boolean;
+  /** Whether a reported error contains the line of source code that threw it. */
+  readonly includeSourceLines?: boolean;
+  /** How many steps in a row are recorded together. Null or absent if each step is recorded on its own. */
   readonly checkpoint?: Checkpoint | null;
 }
 
@@ -64,10 +64,10 @@ interface Progress {
 /** State of the code when it was quiet on the journal of the request, before anything was executed. */
 interface CodeState extends Omit<Progress, 'advanced'> {
   /** True if the code is exactly at the end of the journal of the request, not past it. */
-  readonly atBase: boolean;
+  readonly isAtBase: boolean;
 }
 
-/** Returns the step to execute without being asked for it: a new one, and the only thing that the code waits for. */
+/** Returns the step to execute if the request does not name one: a new step, and the only thing that the code waits for. */
 function onlyNewStep({ settlement, pending }: Execution, { known }: StepRequest): RequestedStep | null {
   if (settlement || pending.size !== 1) return null;
   const [step] = pending.values();
@@ -88,7 +88,7 @@ export class Executor {
     // Before anything else, because the code of a held run continues in the async context of an earlier request.
     const scope = stepScopeOf(request);
     for (;;) {
-      const execution = this.find(request);
+      const execution = this.findExecution(request);
       if (!execution) return JOURNAL_NEEDED;
       if (!(await execution.takeTurn())) continue;
       const comparison = execution.compare(request.journal);
@@ -98,41 +98,41 @@ export class Executor {
         if (comparison === 'behind') return JOURNAL_NEEDED;
         continue;
       }
-      const isFresh = !execution.started;
-      execution.exchanges.add(request.messageId);
+      const isFresh = !execution.hasStarted;
+      execution.openMessageIds.add(request.messageId);
       try {
         const reply = await this.exchange(execution, request, scope, options);
         if (!reply) continue;
-        options.hooks?.replied(reply);
+        options.hooks?.onReply(reply);
         return reply;
       } catch (error) {
         this.release(request, execution);
         if (error instanceof DecryptionError) {
-          const reply = this.failure(request, error, { done: [] });
-          options.hooks?.threw(error, reply);
+          const reply = this.failedReply(request, error, { done: [] });
+          options.hooks?.onError(error, reply);
           return reply;
         }
         if (!(error instanceof JournalMismatchError)) throw error;
         // Only a replay of the whole journal proves a mismatch.
         if (isFresh) return refusal('journal-mismatch', error.message);
       } finally {
-        execution.exchanges.delete(request.messageId);
+        execution.openMessageIds.delete(request.messageId);
       }
     }
   }
 
   /** Returns the execution to continue with, or null if it needs entries that were not sent. */
-  private find(request: StepRequest): Execution | null {
+  private findExecution(request: StepRequest): Execution | null {
     const { heldRuns } = this.options;
-    const held = heldRuns?.get(request.run.key);
-    if (held) {
+    const heldExecution = heldRuns?.get(request.run.key);
+    if (heldExecution) {
       // The same message arrived again while its first delivery is in progress here. The server has given up on the
       // first one.
-      if (held.exchanges.has(request.messageId)) this.release(request, held);
-      else if (request.journal.from === 0 || request.journal.worker === held.name) return held;
+      if (heldExecution.openMessageIds.has(request.messageId)) this.release(request, heldExecution);
+      else if (request.journal.from === 0 || request.journal.worker === heldExecution.name) return heldExecution;
     }
     if (request.journal.from > 0) return null;
-    const execution = new Execution(`${this.options.worker()}.${++this.executions}`);
+    const execution = new Execution(`${this.options.workerName()}.${++this.executions}`);
     heldRuns?.put(request.run.key, execution);
     return execution;
   }
@@ -143,7 +143,7 @@ export class Executor {
   }
 
   /**
-   * Handles one request on an execution whose turn we hold. Returns null if the execution was dropped; the caller
+   * Handles one request on an execution whose turn the caller holds. Returns null if the execution was dropped; the caller
    * starts again with a fresh one.
    */
   private async exchange(
@@ -159,11 +159,11 @@ export class Executor {
     try {
       state = await this.advanceTo(execution, request, hooks);
       step = this.stepToExecute(execution, request, state);
-      if (step?.executing) {
+      if (step?.isExecuting) {
         this.release(request, execution);
         return null;
       }
-      if (step) step.executing = true;
+      if (step) step.isExecuting = true;
     } finally {
       execution.passTurn();
     }
@@ -178,28 +178,28 @@ export class Executor {
         if (!('plan' in outcome)) return outcome;
         step = outcome;
       } finally {
-        executed.executing = false;
+        executed.isExecuting = false;
       }
     }
   }
 
   private async advanceTo(execution: Execution, request: StepRequest, hooks: ExchangeHooks | null): Promise<CodeState> {
-    if (!execution.started) {
-      hooks?.codeStarted();
-      execution.start(() => this.options.body(execution, request));
+    if (!execution.hasStarted) {
+      hooks?.onCodeStart();
+      execution.start(() => this.options.runCode(execution, request));
       await execution.untilQuiet();
     }
-    await execution.apply(request.journal, hooks ? (entry) => hooks.replayed(entry) : undefined);
-    const atBase = execution.applied === request.journal.length;
-    if (execution.applied >= request.journal.length) {
+    await execution.apply(request.journal, hooks ? (entry) => hooks.onStepReplay(entry) : undefined);
+    const isAtBase = execution.appliedCount === request.journal.length;
+    if (execution.appliedCount >= request.journal.length) {
       await execution.requireRequested(Math.max(request.known - 1, request.target ?? 0));
     }
     const { known } = request;
     const planned = execution.plannedFrom(known);
     // Past the end of the journal, the code may have received steps that this request does not include. The sender of
     // this request either knows the steps that the code requested after them, or cannot use them.
-    const follows = atBase || planned.every(({ stepId }, index) => stepId === known + index);
-    return { atBase, planned: follows ? planned : [], settlement: execution.settlement };
+    const canReportPlanned = isAtBase || planned.every(({ stepId }, index) => stepId === known + index);
+    return { isAtBase, planned: canReportPlanned ? planned : [], settlement: execution.settlement };
   }
 
   private stepToExecute(execution: Execution, request: StepRequest, state: CodeState): RequestedStep | null {
@@ -215,10 +215,10 @@ export class Executor {
       }
       return step ?? null;
     }
-    return state.atBase ? onlyNewStep(execution, request) : null;
+    return state.isAtBase ? onlyNewStep(execution, request) : null;
   }
 
-  /** Executes a step. Returns the step to execute next, before the reply, or the reply. */
+  /** Executes a step. Returns the reply, or the step to execute before the reply. */
   private async executeStep(
     execution: Execution,
     request: StepRequest,
@@ -227,33 +227,33 @@ export class Executor {
     state: CodeState & { readonly scope: StepScope | null },
   ): Promise<StepReply | RequestedStep> {
     const { stepId, name, type } = step.plan;
-    const startedMs = results.elapsedMs;
+    const startOffsetMs = results.elapsedMs;
     const { hooks } = results;
     // The attempts of the request are those of the first step.
     const retried = results.done.length > 0 ? 0 : request.retried;
-    const startedAt = hooks?.started(step.plan, retried) ?? 0;
+    const startedAt = hooks?.onStepStart(step.plan, retried) ?? 0;
     let out: string | undefined;
     try {
-      out = this.sealed(await execution.execute(step, state.scope), `step ${JSON.stringify(name)}`);
+      out = this.sealResult(await execution.execute(step, state.scope), `step ${JSON.stringify(name)}`);
     } catch (error) {
-      const reply = this.failure(request, error, results, { stepId, name, type });
-      hooks?.threw(error, reply, { plan: step.plan, retried, startedAt });
+      const reply = this.failedReply(request, error, results, { stepId, name, type });
+      hooks?.onError(error, reply, { plan: step.plan, retried, startedAt });
       if (reply.retry.kind === 'never') this.release(request, execution);
-      return this.withHold(execution, request, reply);
+      return this.addHold(execution, request, reply);
     }
-    hooks?.finished(step.plan, retried, startedAt);
+    hooks?.onStepFinish(step.plan, retried, startedAt);
     const base = request.journal.length + results.done.length;
-    results.add(step.plan, out, startedMs);
+    results.add(step.plan, out, startOffsetMs);
     const { pending } = execution;
-    const mayAdvance = () =>
-      !execution.dropped &&
+    const canAdvance = () =>
+      !execution.isDropped &&
       execution.settlement === null &&
-      execution.applied === base &&
+      execution.appliedCount === base &&
       pending.size === 1 &&
       pending.get(stepId) === step;
-    if (mayAdvance() && (await execution.takeTurn())) {
+    if (canAdvance() && (await execution.takeTurn())) {
       try {
-        if (mayAdvance()) {
+        if (canAdvance()) {
           await execution.applyOptimistically(step, out);
           const next = await this.nextStep(execution, request, results);
           if (next) return next;
@@ -266,17 +266,17 @@ export class Executor {
         execution.passTurn();
       }
     }
-    const planned = state.planned.filter((other) => !results.done.some((done) => done.stepId === other.stepId));
+    const planned = state.planned.filter(({ stepId }) => !results.done.some((done) => done.stepId === stepId));
     return this.respond(execution, request, results, { advanced: false, planned, settlement: state.settlement });
   }
 
   /** Returns the step to execute before the results are recorded, or null. The caller holds the turn. */
   private async nextStep(execution: Execution, request: StepRequest, results: ExchangeResults): Promise<RequestedStep | null> {
-    if (!results.mayContinue) return null;
+    if (!results.canContinue) return null;
     if (results.done.length % STEPS_PER_TURN === 0) await nextTurn();
     // The server may no longer wait for the reply.
-    const step = execution.dropped ? null : onlyNewStep(execution, request);
-    if (step) step.executing = true;
+    const step = execution.isDropped ? null : onlyNewStep(execution, request);
+    if (step) step.isExecuting = true;
     return step;
   }
 
@@ -292,64 +292,64 @@ export class Executor {
       if (settlement) end = this.endOf(settlement);
     } catch (error) {
       this.release(request, execution);
-      const reply = this.failure(request, error, results);
-      results.hooks?.threw(error, reply);
+      const reply = this.failedReply(request, error, results);
+      results.hooks?.onError(error, reply);
       return reply;
     }
-    const isWhole = results.fits(planned, end);
-    if (end && isWhole) this.release(request, execution);
+    const isComplete = results.hasRoomFor(planned, end);
+    if (end && isComplete) this.release(request, execution);
     const reply: ProgressReply = {
       protocol: PROTOCOL_VERSION,
       kind: 'progress',
       base: request.journal.length,
       done: results.done,
-      advanced: advanced && isWhole,
-      planned: end || !isWhole ? [] : planned,
-      ...(end && isWhole ? { end } : {}),
-      ...(this.options.failureFunction ? { failureFunction: true } : {}),
+      advanced: advanced && isComplete,
+      planned: end || !isComplete ? [] : planned,
+      ...(end && isComplete ? { end } : {}),
+      ...(this.options.hasFailureFunction ? { failureFunction: true } : {}),
     };
-    return this.withHold(execution, request, reply);
+    return this.addHold(execution, request, reply);
   }
 
   private endOf(settlement: Exclude<Settlement, { readonly kind: 'failed' }>): RunEnd {
     if (settlement.kind === 'canceled') return { kind: 'canceled' };
-    const result = this.sealed(settlement.result, 'the workflow');
+    const result = this.sealResult(settlement.result, 'the workflow');
     return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
   }
 
   /** Returns a result as the server records it. */
-  private sealed(result: unknown, what: string): string | undefined {
-    const text = resultToJson(result, what);
+  private sealResult(result: unknown, subject: string): string | undefined {
+    const text = resultToJson(result, subject);
     return text === undefined ? undefined : sealText(this.options.encryption, text);
   }
 
-  private failure(
+  private failedReply(
     request: StepRequest,
     error: unknown,
     { done }: Pick<ExchangeResults, 'done'>,
     step?: FailedReply['step'],
   ): FailedReply {
-    const { maxRetries, failureFunction } = this.options;
+    const { maxRetries, hasFailureFunction } = this.options;
     // The attempts of the request belong to the first step, or to the code if the request is not for a step.
     const isFirstAttempt = done.length > 0 && (step !== undefined || request.target !== null);
-    const exhausted = maxRetries !== undefined && (isFirstAttempt ? 0 : request.retried) >= maxRetries;
+    const isExhausted = maxRetries !== undefined && (isFirstAttempt ? 0 : request.retried) >= maxRetries;
     return {
       protocol: PROTOCOL_VERSION,
       kind: 'failed',
       base: request.journal.length,
       done,
       ...(step ? { step } : {}),
-      error: describeFailure(error, this.options.sourceLines === true),
-      retry: exhausted ? { kind: 'never' } : retryAdvice(error),
-      ...(failureFunction ? { failureFunction: true } : {}),
+      error: describeFailure(error, this.options.includeSourceLines === true),
+      retry: isExhausted ? { kind: 'never' } : retryAdvice(error),
+      ...(hasFailureFunction ? { failureFunction: true } : {}),
     };
   }
 
-  private withHold<Reply extends ProgressReply | FailedReply>(execution: Execution, request: StepRequest, reply: Reply): Reply {
+  private addHold<Reply extends ProgressReply | FailedReply>(execution: Execution, request: StepRequest, reply: Reply): Reply {
     if (!this.options.heldRuns?.has(request.run.key, execution)) return reply;
-    const { applied, unconfirmed, name: worker } = execution;
+    const { appliedCount, unconfirmedCount, name: worker } = execution;
     // A server that sends no digest cannot confirm later whether it has recorded the last entries.
-    const through = request.journal.digest === undefined ? applied - unconfirmed : applied;
+    const through = request.journal.digest === undefined ? appliedCount - unconfirmedCount : appliedCount;
     const hold: Hold = { worker, through };
     return { ...reply, hold };
   }

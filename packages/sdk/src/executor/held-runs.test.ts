@@ -6,7 +6,7 @@ import type { WorkflowContext } from '../context.js';
 import { createEndpoint } from '../endpoint.js';
 import type { StepReply } from '../protocol.js';
 import { Execution } from './execution.js';
-import { FakeService, progress, task } from './fake-service.fixture.js';
+import { FakeServer, progress, task } from './fake-server.fixture.js';
 import { HeldRuns } from './held-runs.js';
 
 type Context = WorkflowContext<unknown>;
@@ -32,28 +32,28 @@ const aTurn = () => new Promise((resolve) => setImmediate(resolve));
 describe('a held run', () => {
   it('is not replayed: the code runs once over all its steps', async () => {
     let starts = 0;
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = createEndpoint(async (context: Context) => {
       starts++;
       for (let i = 0; i < 50; i++) await context.run(`s${i}`, () => i);
     });
-    await service.drive(endpoint);
+    await server.drive(endpoint);
     assert.equal(starts, 1);
-    assert.equal(service.misses, 0);
+    assert.equal(server.misses, 0);
   });
 
   it('serves a hundred simultaneous parallel steps from one execution', async () => {
     let starts = 0;
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = createEndpoint(async (context: Context) => {
       starts++;
       const all = await Promise.all(Array.from({ length: 100 }, (_, i) => context.run(`p${i}`, () => aTurn().then(() => i))));
       return all.length;
     });
-    await service.deliver(endpoint, task(service, 0));
-    await Promise.all([...service.tasks.values()].map((open) => service.deliver(endpoint, open)));
-    await service.drive(endpoint);
-    assert.equal(service.result, 100);
+    await server.deliver(endpoint, task(server, 0));
+    await Promise.all([...server.tasks.values()].map((open) => server.deliver(endpoint, open)));
+    await server.drive(endpoint);
+    assert.equal(server.result, 100);
     assert.equal(starts, 1);
   });
 
@@ -64,15 +64,15 @@ describe('a held run', () => {
       const first = await context.run('first', () => 1);
       return Promise.all(Array.from({ length: 20 }, (_, i) => context.run(`p${i}`, () => first + i)));
     };
-    const service = new FakeService('k');
-    await service.deliver(createEndpoint(workflow), task(service, 0));
-    service.hold = null;
+    const server = new FakeServer('k');
+    await server.deliver(createEndpoint(workflow), task(server, 0));
+    server.hold = null;
     starts = 0;
     const restarted = createEndpoint(workflow);
-    const requests = [...service.tasks.values()].map((open) => ({ open, request: service.request(open) }));
-    const replies = await Promise.all(requests.map(({ request }) => service.send(restarted, request)));
-    for (const [i, { open, request }] of requests.entries()) service.apply(open, request, replies[i] as StepReply);
-    await service.drive(restarted);
+    const requests = [...server.tasks.values()].map((open) => ({ open, request: server.request(open) }));
+    const replies = await Promise.all(requests.map(({ request }) => server.send(restarted, request)));
+    for (const [i, { open, request }] of requests.entries()) server.apply(open, request, replies[i] as StepReply);
+    await server.drive(restarted);
     assert.equal(starts, 1);
   });
 
@@ -83,27 +83,27 @@ describe('a held run', () => {
       };
       await Promise.all([branch('a', 3), branch('b', 1)]);
     });
-    const service = new FakeService('k');
-    await service.deliver(endpoint, task(service, 0));
+    const server = new FakeServer('k');
+    await server.deliver(endpoint, task(server, 0));
     // The request is in flight while the other branch continues, or its sender does not know about that.
-    const late = { open: task(service, 2), request: service.request(task(service, 2)) };
+    const late = { open: task(server, 2), request: server.request(task(server, 2)) };
     assert.deepEqual([late.request.known, late.request.journal.length], [3, 0]);
-    await service.deliver(endpoint, task(service, 1));
-    await service.deliver(endpoint, task(service, 0));
-    await service.deliver(endpoint, task(service, 3));
-    await service.deliver(endpoint, task(service, 0));
-    assert.deepEqual([service.known, service.journal.length], [5, 2]);
-    const reply = progress(await service.send(endpoint, late.request));
+    await server.deliver(endpoint, task(server, 1));
+    await server.deliver(endpoint, task(server, 0));
+    await server.deliver(endpoint, task(server, 3));
+    await server.deliver(endpoint, task(server, 0));
+    assert.deepEqual([server.known, server.journal.length], [5, 2]);
+    const reply = progress(await server.send(endpoint, late.request));
     assert.deepEqual([reply.done.map(({ name }) => name), reply.advanced, reply.planned], [['b1'], false, []]);
-    service.apply(late.open, late.request, reply);
-    await service.drive(endpoint);
-    assert.equal(service.journal.length, 4);
+    server.apply(late.open, late.request, reply);
+    await server.drive(endpoint);
+    assert.equal(server.journal.length, 4);
   });
 
   it('keeps its execution when a step fails', async () => {
     let starts = 0;
     let attempts = 0;
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = createEndpoint(async (context: Context) => {
       starts++;
       await context.run('a', () => 1);
@@ -112,8 +112,8 @@ describe('a held run', () => {
         return attempts;
       });
     });
-    await service.drive(endpoint);
-    assert.deepEqual([starts, attempts, service.misses], [1, 3, 0]);
+    await server.drive(endpoint);
+    assert.deepEqual([starts, attempts, server.misses], [1, 3, 0]);
   });
 
   it('requests the journal when its worker has been replaced', async () => {
@@ -121,34 +121,34 @@ describe('a held run', () => {
       await context.run('a', () => 1);
       return context.run('b', () => 2);
     };
-    const service = new FakeService('k');
-    await service.deliver(createEndpoint(workflow), task(service, 0));
-    const request = service.request(task(service, 2));
+    const server = new FakeServer('k');
+    await server.deliver(createEndpoint(workflow), task(server, 0));
+    const request = server.request(task(server, 2));
     assert.equal(request.journal.entries.length, 0);
     const other = createEndpoint(workflow);
-    assert.equal((await service.send(other, request)).kind, 'journal-needed');
-    await service.drive(other);
-    assert.equal(service.result, 2);
+    assert.equal((await server.send(other, request)).kind, 'journal-needed');
+    await server.drive(other);
+    assert.equal(server.result, 2);
   });
 
   it('does not continue from a result that the server did not record', async () => {
     let calls = 0;
     const seen: number[] = [];
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = createEndpoint(async (context: Context) => {
       await context.run('a', () => 0);
       seen.push(await context.run('b', () => ++calls));
       return context.run('c', () => calls);
     });
-    await service.deliver(endpoint, task(service, 0));
-    const lost = service.request(task(service, 2));
-    assert.equal(progress(await service.send(endpoint, lost)).done[0]?.out, '1');
+    await server.deliver(endpoint, task(server, 0));
+    const lost = server.request(task(server, 2));
+    assert.equal(progress(await server.send(endpoint, lost)).done[0]?.out, '1');
     // The reply was lost. The server retries and still relies on what was held before.
-    assert.equal((await service.send(endpoint, lost)).kind, 'journal-needed');
-    service.loseAttempt(task(service, 2));
-    await service.deliver(endpoint, task(service, 2));
-    assert.equal(service.journal[1]?.out, '2');
-    await service.drive(endpoint);
+    assert.equal((await server.send(endpoint, lost)).kind, 'journal-needed');
+    server.loseAttempt(task(server, 2));
+    await server.deliver(endpoint, task(server, 2));
+    assert.equal(server.journal[1]?.out, '2');
+    await server.drive(endpoint);
     assert.deepEqual(seen, [1, 2]);
   });
 
@@ -159,41 +159,41 @@ describe('a held run', () => {
       return context.run('c', () => b);
     };
     const [one, two] = [createEndpoint(workflow), createEndpoint(workflow)];
-    const service = new FakeService('k');
-    const open = task(service, 0);
-    await service.send(one, service.request(open));
-    service.loseAttempt(open);
-    await service.deliver(two, open);
-    assert.equal(service.journal[0]?.out, '2');
+    const server = new FakeServer('k');
+    const open = task(server, 0);
+    await server.send(one, server.request(open));
+    server.loseAttempt(open);
+    await server.deliver(two, open);
+    assert.equal(server.journal[0]?.out, '2');
     // The first worker still holds the run with 1 as the result of b.
-    const request = service.request(task(service, 2));
-    assert.equal((await service.send(one, request)).kind, 'journal-needed');
-    await service.deliver(one, task(service, 2));
-    assert.equal(service.result, 2);
+    const request = server.request(task(server, 2));
+    assert.equal((await server.send(one, request)).kind, 'journal-needed');
+    await server.deliver(one, task(server, 2));
+    assert.equal(server.result, 2);
   });
 
   it('does not continue from the effects of a late duplicate', async () => {
     let calls = 0;
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = createEndpoint(async (context: Context) => {
       const a = await context.run('a', () => ++calls);
       return context.run('b', () => a);
     });
-    const duplicated = service.request(task(service, 0));
-    await service.deliver(endpoint, task(service, 0));
-    assert.equal(progress(await service.send(endpoint, duplicated)).done[0]?.out, '2');
-    await service.drive(endpoint);
-    assert.equal(service.result, 1);
+    const duplicated = server.request(task(server, 0));
+    await server.deliver(endpoint, task(server, 0));
+    assert.equal(progress(await server.send(endpoint, duplicated)).done[0]?.out, '2');
+    await server.drive(endpoint);
+    assert.equal(server.result, 1);
   });
 
   it('starts again when a request is repeated while its step runs, and the first request still receives its result', async () => {
     const { action, open } = gate<string>();
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = createEndpoint((context: Context) => context.run('slow', action));
-    const request = service.request(task(service, 0));
-    const first = service.send(endpoint, request);
+    const request = server.request(task(server, 0));
+    const first = server.send(endpoint, request);
     await aTurn();
-    const second = service.send(endpoint, request);
+    const second = server.send(endpoint, request);
     await aTurn();
     open('one');
     const early = progress(await first);
@@ -205,62 +205,62 @@ describe('a held run', () => {
 
   it('does not hang on an await that never ends', async () => {
     let hangs = true;
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = createEndpoint(async (context: Context) => {
       if (hangs) await new Promise(() => {});
       return context.run('a', () => 1);
     });
-    const request = service.request(task(service, 0));
-    void service.send(endpoint, request);
+    const request = server.request(task(server, 0));
+    void server.send(endpoint, request);
     await aTurn();
     hangs = false;
-    assert.equal(progress(await service.send(endpoint, request)).end?.kind, 'finished');
+    assert.equal(progress(await server.send(endpoint, request)).end?.kind, 'finished');
   });
 
   it('does not continue past a step if another one was recorded while it ran', async () => {
     const slow = gate<string>();
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = createEndpoint((context: Context) =>
       Promise.all([context.run('slow', slow.action), context.sleep('nap', 1)]),
     );
-    await service.deliver(endpoint, task(service, 0));
-    const open = task(service, 1);
-    const request = service.request(open);
-    const reply = service.send(endpoint, request);
+    await server.deliver(endpoint, task(server, 0));
+    const open = task(server, 1);
+    const request = server.request(open);
+    const reply = server.send(endpoint, request);
     await aTurn();
-    service.wake(task(service, 2));
-    const moved = progress(await service.deliver(endpoint, task(service, 0)));
+    server.wake(task(server, 2));
+    const moved = progress(await server.deliver(endpoint, task(server, 0)));
     assert.equal(moved.hold?.through, 1);
     slow.open('done');
     const answered = progress(await reply);
     assert.deepEqual([answered.base, answered.advanced, answered.end], [0, false, undefined]);
-    service.apply(open, request, answered);
-    await service.drive(endpoint);
-    assert.deepEqual(service.result, ['done', null]);
+    server.apply(open, request, answered);
+    await server.drive(endpoint);
+    assert.deepEqual(server.result, ['done', null]);
   });
 
   it('executes nothing for a request that arrives after a later one', async () => {
     const b = gate<string>();
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = createEndpoint(async (context: Context) => {
       await Promise.all([context.sleep('one', 1), context.sleep('two', 1)]);
       return context.run('b', b.action);
     });
-    await service.deliver(endpoint, task(service, 0));
-    service.wake(task(service, 1));
-    const early = service.request(task(service, 0));
-    service.wake(task(service, 2));
-    void service.send(endpoint, service.request({ ...task(service, 0), messageId: 'later' }));
+    await server.deliver(endpoint, task(server, 0));
+    server.wake(task(server, 1));
+    const early = server.request(task(server, 0));
+    server.wake(task(server, 2));
+    void server.send(endpoint, server.request({ ...task(server, 0), messageId: 'later' }));
     await aTurn();
-    const reply = progress(await service.send(endpoint, early));
+    const reply = progress(await server.send(endpoint, early));
     assert.deepEqual([reply.base, reply.done, reply.planned.map((step) => step.name), reply.hold?.through], [1, [], ['b'], 2]);
     assert.equal(b.calls, 1);
   });
 
   it('is released when the run ends', async () => {
-    const service = new FakeService('k');
+    const server = new FakeServer('k');
     const endpoint = createEndpoint((context: Context) => context.run('a', () => 1));
-    const reply = progress(await service.send(endpoint, service.request(task(service, 0))));
+    const reply = progress(await server.send(endpoint, server.request(task(server, 0))));
     assert.equal(reply.hold, undefined);
   });
 
@@ -278,8 +278,8 @@ describe('a held run', () => {
       { holdRuns: { max: 1 } },
     );
     for (const key of ['one', 'two']) {
-      const service = new FakeService(key);
-      await service.deliver(endpoint, task(service, 0));
+      const server = new FakeServer(key);
+      await server.deliver(endpoint, task(server, 0));
     }
     for (let i = 0; i < 10 && refs[0]?.deref(); i++) {
       await aTurn();
@@ -304,10 +304,10 @@ it('a held run does not retain the journal that it was rebuilt from', async () =
   };
   const before = await heapUsed();
   for (let i = 0; i < 100; i++) {
-    const service = new FakeService(`k${i}`);
-    service.journal.push({ stepId: 1, name: 'step', type: 'Run', out });
-    service.known = 2;
-    assert.ok(progress(await service.send(endpoint, service.request(task(service, 0)))).hold);
+    const server = new FakeServer(`k${i}`);
+    server.journal.push({ stepId: 1, name: 'step', type: 'Run', out });
+    server.known = 2;
+    assert.ok(progress(await server.send(endpoint, server.request(task(server, 0)))).hold);
   }
   const perRun = ((await heapUsed()) - before) / 100;
   assert.ok(perRun < 50_000, `${perRun} bytes are kept per run`);
@@ -339,7 +339,7 @@ describe('held runs', () => {
 
   it('are not removed while a step runs', () => {
     const { held, pass } = filled({ max: 10, idleMs: 1000 }, ['a']);
-    held.get('a')?.exchanges.add('m1');
+    held.get('a')?.openMessageIds.add('m1');
     pass(5000);
     assert.ok(held.get('a'));
   });
@@ -348,7 +348,7 @@ describe('held runs', () => {
     const { held } = filled({ max: 10, idleMs: 1000 }, ['a']);
     const first = held.get('a');
     held.put('a', new Execution('a2'));
-    assert.equal(first?.dropped, true);
+    assert.equal(first?.isDropped, true);
   });
 });
 
@@ -358,12 +358,12 @@ it('replays a journal of 10,000 steps in well under a second of CPU time', async
     for (let i = 0; i < 10_000; i++) sum += (await context.run('step', () => ({ i }))).i;
     return sum;
   };
-  const service = new FakeService('k');
-  for (let i = 0; i < 10_000; i++) service.journal.push({ stepId: i + 1, name: 'step', type: 'Run', out: JSON.stringify({ i }) });
-  service.known = 10_001;
-  // CPU time, not the clock's: other processes of the machine do not count.
+  const server = new FakeServer('k');
+  for (let i = 0; i < 10_000; i++) server.journal.push({ stepId: i + 1, name: 'step', type: 'Run', out: JSON.stringify({ i }) });
+  server.known = 10_001;
+  // CPU time, so that other processes on the machine do not count.
   const before = process.cpuUsage();
-  const reply = progress(await service.send(createEndpoint(workflow), service.request(task(service, 0))));
+  const reply = progress(await server.send(createEndpoint(workflow), server.request(task(server, 0))));
   const tookMs = process.cpuUsage(before).user / 1000;
   assert.deepEqual(reply.end, { kind: 'finished', result: '49995000' });
   assert.ok(tookMs < 800, `took ${tookMs} ms`);

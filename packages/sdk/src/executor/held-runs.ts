@@ -14,20 +14,20 @@ export interface HeldRunsOptions {
   readonly now?: () => number;
 }
 
-interface Held {
+interface HeldRun {
   readonly execution: Execution;
   lastUsedAt: number;
 }
 
-/** Longest delay of a timer in milliseconds. A longer one would fire immediately. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Maximum delay of a timer in milliseconds. A timer with a longer delay would fire immediately. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The live executions that an endpoint keeps between requests, by run key. */
 export class HeldRuns {
   private readonly options: HeldRunsOptions;
   private readonly now: () => number;
   /** Held runs in order of use, the least recently used first. */
-  private readonly held = new Map<string, Held>();
+  private readonly runs = new Map<string, HeldRun>();
   private sweepTimer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(options: HeldRunsOptions) {
@@ -36,26 +36,26 @@ export class HeldRuns {
   }
 
   get size(): number {
-    return this.held.size;
+    return this.runs.size;
   }
 
   /** Returns the execution of a run and marks it as used. */
   get(runKey: string): Execution | null {
     this.evict();
-    const held = this.held.get(runKey);
-    if (!held) return null;
-    this.touch(runKey, held);
-    return held.execution;
+    const run = this.runs.get(runKey);
+    if (!run) return null;
+    this.touch(runKey, run);
+    return run.execution;
   }
 
   /** Returns whether this execution is the one kept for the run. */
   has(runKey: string, execution: Execution): boolean {
-    return this.held.get(runKey)?.execution === execution;
+    return this.runs.get(runKey)?.execution === execution;
   }
 
   /** Keeps the execution and drops any other execution of the run. */
   put(runKey: string, execution: Execution): void {
-    this.held.get(runKey)?.execution.drop();
+    this.runs.get(runKey)?.execution.drop();
     this.touch(runKey, { execution, lastUsedAt: 0 });
     this.evict();
     this.sweepLater();
@@ -63,28 +63,28 @@ export class HeldRuns {
 
   /** Releases the run if this execution is the one kept for it. */
   release(runKey: string, execution: Execution): void {
-    if (this.has(runKey, execution)) this.held.delete(runKey);
+    if (this.has(runKey, execution)) this.runs.delete(runKey);
   }
 
-  private touch(runKey: string, held: Held): void {
-    held.lastUsedAt = this.now();
-    this.held.delete(runKey);
-    this.held.set(runKey, held);
+  private touch(runKey: string, run: HeldRun): void {
+    run.lastUsedAt = this.now();
+    this.runs.delete(runKey);
+    this.runs.set(runKey, run);
   }
 
   private evict(): void {
     const idleSince = this.now() - this.options.idleMs;
-    for (const [runKey, held] of this.held) {
-      const over = this.held.size > this.options.max;
-      if (!over && held.lastUsedAt >= idleSince) return;
+    for (const [runKey, run] of this.runs) {
+      const isOverLimit = this.runs.size > this.options.max;
+      if (!isOverLimit && run.lastUsedAt >= idleSince) return;
       // A run with a long step is not idle.
-      if (!over && held.execution.exchanges.size > 0) this.touch(runKey, held);
-      else this.held.delete(runKey);
+      if (!isOverLimit && run.execution.openMessageIds.size > 0) this.touch(runKey, run);
+      else this.runs.delete(runKey);
     }
   }
 
   /**
-   * Removes idle runs even if no more requests arrive. Runs only where a timer can be excluded from keeping the
+   * Removes idle runs even if no more requests arrive. Does nothing on platforms where the timer would keep the
    * process alive.
    */
   private sweepLater(): void {
@@ -93,9 +93,9 @@ export class HeldRuns {
       () => {
         this.sweepTimer = null;
         this.evict();
-        if (this.held.size > 0) this.sweepLater();
+        if (this.runs.size > 0) this.sweepLater();
       },
-      Math.min(this.options.idleMs, LONGEST_TIMER_MS),
+      Math.min(this.options.idleMs, MAX_TIMER_MS),
     );
     if (typeof timer === 'object' && typeof timer.unref === 'function') {
       timer.unref();

@@ -12,17 +12,17 @@ function isNode(): boolean {
   return typeof process === 'object' && process.release?.name === 'node' && !('Bun' in globalThis) && !('Deno' in globalThis);
 }
 
-let channel: { readonly port: MessagePort; readonly waiting: (() => void)[] } | undefined;
+let channel: { readonly port: MessagePort; readonly callbacks: (() => void)[] } | undefined;
 
-/** Each message of a channel is a separate task, so the microtasks are drained before it. */
-function postTask(done: () => void): void {
+/** Calls the callback in a separate task. The microtasks are drained before each message of a channel. */
+function postTask(callback: () => void): void {
   if (!channel) {
     const { port1, port2 } = new MessageChannel();
-    const waiting: (() => void)[] = [];
-    port1.onmessage = () => waiting.shift()?.();
-    channel = { port: port2, waiting };
+    const callbacks: (() => void)[] = [];
+    port1.onmessage = () => callbacks.shift()?.();
+    channel = { port: port2, callbacks };
   }
-  channel.waiting.push(done);
+  channel.callbacks.push(callback);
   channel.port.postMessage(null);
 }
 

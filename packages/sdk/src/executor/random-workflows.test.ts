@@ -18,7 +18,7 @@ import {
   type WitnessedEnd,
   witnessedEnd,
 } from '../testing/step-history.fixture.js';
-import { FakeService, type Outcome, successOf, type Task } from './fake-service.fixture.js';
+import { FakeServer, type Outcome, successOf, type Task } from './fake-server.fixture.js';
 
 const SEEDS = { plain: 800, checkpoints: 300 };
 const CHECKPOINT_STEPS = 6;
@@ -159,7 +159,7 @@ const turns = async (count: number) => {
 };
 
 class Harness {
-  readonly service = new FakeService('k');
+  readonly server = new FakeServer('k');
   readonly history: StepHistory;
   readonly executions = new Map<string, number>();
   private readonly random: Random;
@@ -176,12 +176,12 @@ class Harness {
     this.random = random;
     this.hasCheckpoints = hasCheckpoints;
     this.history = new StepHistory({ checkpointSteps: hasCheckpoints ? CHECKPOINT_STEPS : 1 });
-    if (hasCheckpoints) this.service.checkpoint = { maxSteps: CHECKPOINT_STEPS, maxChars: 50 + below(random, 2_000) };
-    this.service.outcomeOf = (planned) => {
+    if (hasCheckpoints) this.server.checkpoint = { maxSteps: CHECKPOINT_STEPS, maxChars: 50 + below(random, 2_000) };
+    this.server.outcomeOf = (planned) => {
       const outcome = randomOutcome(random, planned);
       return isEncrypted ? sealed(outcome) : outcome;
     };
-    this.service.isKnownAtOnce = ({ type }) => type === 'CreateWebhook' || (type === 'Wait' && random() < 0.2);
+    this.server.isKnownAtOnce = ({ type }) => type === 'CreateWebhook' || (type === 'Wait' && random() < 0.2);
     this.workers = [this.newWorker(), this.newWorker()];
   }
 
@@ -233,7 +233,7 @@ class Harness {
    * hold.
    */
   private late(received: Promise<StepReply>): void {
-    this.background(received.then((reply) => this.random() < 0.5 && this.service.noteHold(reply)));
+    this.background(received.then((reply) => this.random() < 0.5 && this.server.noteHold(reply)));
   }
 
   private background(work: Promise<unknown>): void {
@@ -242,39 +242,39 @@ class Harness {
   }
 
   private async deliver(task: Task): Promise<void> {
-    const { service } = this;
+    const { server } = this;
     if (this.chance(0.1)) this.workers[below(this.random, 2)] = this.newWorker();
-    if (this.chance(0.05)) return service.loseAttempt(task);
-    const request = service.request(task);
-    if (this.chance(0.1)) this.late(service.send(this.worker, request));
+    if (this.chance(0.05)) return server.loseAttempt(task);
+    const request = server.request(task);
+    if (this.chance(0.1)) this.late(server.send(this.worker, request));
     if (this.chance(0.05)) {
       // The server gave up while the endpoint worked on it. The reply arrives late or never and is ignored.
-      this.late(service.send(this.worker, request));
+      this.late(server.send(this.worker, request));
       await turns(below(this.random, 3));
-      return service.loseAttempt(task);
+      return server.loseAttempt(task);
     }
-    let reply = await service.send(this.worker, request);
-    if (this.chance(0.1)) this.late(turns(below(this.random, 5)).then(() => service.send(this.worker, request)));
-    if (this.chance(0.05)) return service.loseAttempt(task);
+    let reply = await server.send(this.worker, request);
+    if (this.chance(0.1)) this.late(turns(below(this.random, 5)).then(() => server.send(this.worker, request)));
+    if (this.chance(0.05)) return server.loseAttempt(task);
     let sent = request;
     if (reply.kind === 'journal-needed') {
       assert.ok(request.journal.from > 0);
-      service.hold = null;
-      sent = service.request(task);
+      server.hold = null;
+      sent = server.request(task);
       assert.equal(sent.journal.from, 0);
-      reply = await service.send(this.worker, sent);
+      reply = await server.send(this.worker, sent);
     }
     assert.ok(reply.kind === 'progress' || reply.kind === 'failed', JSON.stringify(reply));
-    service.apply(task, sent, reply);
+    server.apply(task, sent, reply);
   }
 
   async play(): Promise<void> {
-    const { service } = this;
-    while (!service.end) {
-      for (const task of [...service.tasks.values()]) {
+    const { server } = this;
+    while (!server.end) {
+      for (const task of [...server.tasks.values()]) {
         if (task.inFlight || this.random() < 0.3) continue;
         if (task.plan && task.plan.type !== 'Run') {
-          service.wake(task);
+          server.wake(task);
           continue;
         }
         task.inFlight = true;
@@ -285,17 +285,17 @@ class Harness {
         );
       }
       await turns(1 + below(this.random, 3));
-      assert.equal(service.failure, null);
+      assert.equal(server.failure, null);
     }
     await Promise.all(this.underWay);
   }
 
   get end(): WitnessedEnd<unknown> {
-    return witnessedEnd(decrypted(this.service.result)) ?? assert.fail('the run did not end as its code does');
+    return witnessedEnd(decrypted(this.server.result)) ?? assert.fail('the run did not end as its code does');
   }
 
   get recorded(): readonly RecordedOut[] {
-    return this.service.journal.map(({ name, out }) => ({
+    return this.server.journal.map(({ name, out }) => ({
       name,
       out: out === undefined ? undefined : decrypted(JSON.parse(out)),
     }));
@@ -303,10 +303,10 @@ class Harness {
 
   /** Replays the journal on a worker that has never seen the run. */
   async replayed() {
-    const { service } = this;
-    service.hold = null;
-    const request = service.request({ slot: 0, messageId: 'replay', retried: 0, inFlight: false });
-    const reply = await service.send(this.newWorker(), request);
+    const { server } = this;
+    server.hold = null;
+    const request = server.request({ slot: 0, messageId: 'replay', retried: 0, inFlight: false });
+    const reply = await server.send(this.newWorker(), request);
     assert.ok(reply.kind === 'progress', JSON.stringify(reply));
     return reply.end;
   }
@@ -343,8 +343,8 @@ for (const kind of KINDS) {
       const harness = new Harness(plan, random, kind);
       try {
         await harness.play();
-        assert.deepEqual(decrypted(await harness.replayed()), decrypted(harness.service.end));
-        assert.equal(JSON.stringify(harness.service.end).includes('$encrypted'), isEncrypted);
+        assert.deepEqual(decrypted(await harness.replayed()), decrypted(harness.server.end));
+        assert.equal(JSON.stringify(harness.server.end).includes('$encrypted'), isEncrypted);
         const { end } = harness;
         assert.deepEqual(harness.history.problems('k', harness.recorded, end), []);
         if (!mayRace) assert.deepEqual(end.result, JSON.parse(JSON.stringify(await follow(plan, plainly, async (name) => name))));

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint } from '../endpoint.js';
 import type { PlannedStep } from '../protocol.js';
-import { FakeService, type Task } from './fake-service.fixture.js';
+import { FakeServer, type Task } from './fake-server.fixture.js';
 
 type Code = (context: WorkflowContext<unknown>) => Promise<unknown>;
 
@@ -23,8 +23,8 @@ const ALL: readonly (readonly [PlannedStep['type'], Code])[] = [
   ['WaitForWebhook', (context) => context.waitForWebhook('x', { eventId: 'whk_1' })],
 ];
 
-const advanceOf = (service: FakeService): Task => {
-  const task = service.tasks.get(0);
+const advanceOf = (server: FakeServer): Task => {
+  const task = server.tasks.get(0);
   assert.ok(task);
   return task;
 };
@@ -33,8 +33,8 @@ for (const holdRuns of [true, false]) {
   describe(`steps of the server, ${holdRuns ? 'held between requests' : 'replayed each time'}`, () => {
     it('are planned alone and beside other steps, and not executed by the endpoint', async () => {
       for (const [type, code] of ALL) {
-        const service = new FakeService('k');
-        const reply = await service.send(createEndpoint(code, { holdRuns }), service.request(advanceOf(service)));
+        const server = new FakeServer('k');
+        const reply = await server.send(createEndpoint(code, { holdRuns }), server.request(advanceOf(server)));
         assert.ok(reply.kind === 'progress', JSON.stringify(reply));
         assert.deepEqual(reply.done, []);
         assert.deepEqual(
@@ -67,18 +67,18 @@ for (const holdRuns of [true, false]) {
         },
         { holdRuns },
       );
-      const service = new FakeService('k');
-      await service.drive(endpoint, (tasks) => tasks.at(-1));
+      const server = new FakeServer('k');
+      await server.drive(endpoint, (tasks) => tasks.at(-1));
       const recorded = ['invoke', 'call', 'run', 'called', 'event'];
       assert.deepEqual(
-        service.journal.map(({ name }) => name),
+        server.journal.map(({ name }) => name),
         ['webhook', ...recorded],
       );
-      assert.deepEqual(service.result, recorded);
+      assert.deepEqual(server.result, recorded);
     });
 
     it('lose a race against a step of the server that is recorded first', async () => {
-      const service = new FakeService('k');
+      const server = new FakeServer('k');
       const endpoint = createEndpoint(
         (context) =>
           Promise.race([
@@ -87,8 +87,8 @@ for (const holdRuns of [true, false]) {
           ]),
         { holdRuns },
       );
-      await service.drive(endpoint, (tasks) => tasks.find(({ slot }) => slot !== 1));
-      assert.equal(service.result, 'reminded');
+      await server.drive(endpoint, (tasks) => tasks.find(({ slot }) => slot !== 1));
+      assert.equal(server.result, 'reminded');
     });
   });
 }
@@ -97,11 +97,11 @@ describe('a journal is rejected', () => {
   for (const [recorded, code] of ALL) {
     it(`if the code requests another type than the recorded ${recorded}`, async () => {
       const other: Code = recorded === 'Call' ? (context) => context.createWebhook('x') : (context) => context.call('x', { url });
-      const service = new FakeService('k');
-      await service.deliver(createEndpoint(code), advanceOf(service));
-      for (const task of [...service.tasks.values()]) if (task.plan) service.wake(task);
-      service.hold = null;
-      const reply = await service.send(createEndpoint(other), service.request(advanceOf(service)));
+      const server = new FakeServer('k');
+      await server.deliver(createEndpoint(code), advanceOf(server));
+      for (const task of [...server.tasks.values()]) if (task.plan) server.wake(task);
+      server.hold = null;
+      const reply = await server.send(createEndpoint(other), server.request(advanceOf(server)));
       assert.ok(reply.kind === 'refused', JSON.stringify(reply));
       assert.equal(reply.code, 'journal-mismatch');
       const asked = recorded === 'Call' ? 'CreateWebhook' : 'Call';
@@ -113,9 +113,9 @@ describe('a journal is rejected', () => {
   }
 
   it('if the endpoint is asked to run a step of the server', async () => {
-    const service = new FakeService('k');
-    const request = { ...service.request(advanceOf(service)), target: 1, known: 2 };
-    const reply = await service.send(
+    const server = new FakeServer('k');
+    const request = { ...server.request(advanceOf(server)), target: 1, known: 2 };
+    const reply = await server.send(
       createEndpoint((context) => context.waitForEvent('x', 'event')),
       request,
     );

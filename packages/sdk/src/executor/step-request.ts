@@ -10,17 +10,17 @@ import {
 } from '../protocol.js';
 
 /** A step request, or the reason why the value is not a valid one. */
-export type ReadRequest =
+export type StepRequestResult =
   | { readonly ok: true; readonly request: StepRequest }
   | { readonly ok: false; readonly code: 'unsupported-protocol' | 'bad-request'; readonly message: string };
 
-type Shape = Readonly<Record<string, unknown>>;
+type JsonObject = Readonly<Record<string, unknown>>;
 
-const isShape = (value: unknown): value is Shape => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 
 function isInput(value: unknown): value is RunInput {
-  if (!isShape(value) || !isShape(value.body) || !isShape(value.headers)) return false;
+  if (!isObject(value) || !isObject(value.body) || !isObject(value.headers)) return false;
   const { encoding, data } = value.body;
   return (
     (encoding === 'utf8' || encoding === 'base64') &&
@@ -31,7 +31,7 @@ function isInput(value: unknown): value is RunInput {
 }
 
 const isRun = (value: unknown): value is StepRequest['run'] =>
-  isShape(value) &&
+  isObject(value) &&
   typeof value.key === 'string' &&
   typeof value.id === 'string' &&
   isCount(value.createdAt) &&
@@ -40,7 +40,7 @@ const isRun = (value: unknown): value is StepRequest['run'] =>
   value.labels.every((label) => typeof label === 'string');
 
 const isEntry = (value: unknown): value is JournalEntry =>
-  isShape(value) &&
+  isObject(value) &&
   isCount(value.stepId) &&
   typeof value.name === 'string' &&
   typeof value.type === 'string' &&
@@ -48,7 +48,7 @@ const isEntry = (value: unknown): value is JournalEntry =>
 
 function isJournal(value: unknown): value is StepRequest['journal'] {
   return (
-    isShape(value) &&
+    isObject(value) &&
     isCount(value.from) &&
     isCount(value.length) &&
     (value.worker === undefined || typeof value.worker === 'string') &&
@@ -60,31 +60,31 @@ function isJournal(value: unknown): value is StepRequest['journal'] {
 }
 
 const isCheckpoint = (value: unknown): value is CheckpointLimits =>
-  isShape(value) && isCount(value.maxSteps) && isCount(value.maxChars);
+  isObject(value) && isCount(value.maxSteps) && isCount(value.maxChars);
 
 const isTrace = (value: unknown): value is TraceContext =>
-  isShape(value) &&
+  isObject(value) &&
   typeof value.traceparent === 'string' &&
   (value.tracestate === undefined || typeof value.tracestate === 'string');
 
 /** Returns the error for another protocol version. */
-export function unsupportedProtocol(theirs: unknown): {
+export function unsupportedProtocol(serverVersion: unknown): {
   readonly ok: false;
   readonly code: 'unsupported-protocol';
   readonly message: string;
 } {
-  const newer = Number(theirs) > PROTOCOL_VERSION;
+  const isServerNewer = Number(serverVersion) > PROTOCOL_VERSION;
   return {
     ok: false,
     code: 'unsupported-protocol',
     message:
-      `the server uses version ${String(theirs)} of the step protocol, but this endpoint supports only version ${PROTOCOL_VERSION}: ` +
-      `upgrade ${newer ? '@everstep/sdk in this app' : 'the server'}`,
+      `the server uses version ${String(serverVersion)} of the step protocol, but this endpoint supports only version ${PROTOCOL_VERSION}: ` +
+      `upgrade ${isServerNewer ? '@everstep/sdk in this app' : 'the server'}`,
   };
 }
 
 /** Returns the name of the first invalid field, or null. */
-function firstFault(value: Shape): string | null {
+function firstInvalidField(value: JsonObject): string | null {
   if (!isRun(value.run)) return 'run';
   if (typeof value.messageId !== 'string') return 'messageId';
   if (!isCount(value.retried)) return 'retried';
@@ -98,25 +98,25 @@ function firstFault(value: Shape): string | null {
   return null;
 }
 
-const isStepRequest = (value: Shape): value is Shape & StepRequest => firstFault(value) === null;
+const isStepRequest = (value: JsonObject): value is JsonObject & StepRequest => firstInvalidField(value) === null;
 
 /** Validates a step request. */
-export function readStepRequest(value: unknown): ReadRequest {
-  if (!isShape(value))
+export function readStepRequest(value: unknown): StepRequestResult {
+  if (!isObject(value))
     return { ok: false, code: 'bad-request', message: 'the body is not a step request: it is not a JSON object' };
   if (value.protocol !== PROTOCOL_VERSION) return unsupportedProtocol(value.protocol);
   if (isStepRequest(value)) return { ok: true, request: value };
   return {
     ok: false,
     code: 'bad-request',
-    message: `the body is not a step request: "${firstFault(value)}" is missing or malformed`,
+    message: `the body is not a step request: "${firstInvalidField(value)}" is missing or malformed`,
   };
 }
 
 const isOpenStep = (value: unknown): boolean =>
-  isShape(value) && isCount(value.stepId) && typeof value.name === 'string' && typeof value.type === 'string';
+  isObject(value) && isCount(value.stepId) && typeof value.name === 'string' && typeof value.type === 'string';
 
-const isCheck = (value: Shape): value is Shape & CheckRequest =>
+const isCheck = (value: JsonObject): value is JsonObject & CheckRequest =>
   isRun(value.run) &&
   Array.isArray(value.journal) &&
   value.journal.every(isEntry) &&
@@ -127,5 +127,5 @@ const isCheck = (value: Shape): value is Shape & CheckRequest =>
 
 /** Returns the check request, or null if the value is something else, such as a step request. */
 export function readCheckRequest(value: unknown): CheckRequest | null {
-  return isShape(value) && value.protocol === PROTOCOL_VERSION && value.kind === 'check' && isCheck(value) ? value : null;
+  return isObject(value) && value.protocol === PROTOCOL_VERSION && value.kind === 'check' && isCheck(value) ? value : null;
 }

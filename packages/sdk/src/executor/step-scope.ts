@@ -4,16 +4,16 @@ import type { StepRequest, TraceContext } from '../protocol.js';
 /** Runs an action in the scope and returns its result. */
 export type StepScope = (action: () => unknown) => unknown;
 
-/** Returns the scope for requests with a trace context, in the async context of the request. */
-export type ScopeOfTrace = (trace: TraceContext) => StepScope | null;
+/** Returns the scope for a trace context, or null. Called in the async context of the request. */
+export type TraceScopeFactory = (trace: TraceContext) => StepScope | null;
 
-let scopeOfTrace: ScopeOfTrace | null = null;
+let createTraceScope: TraceScopeFactory | null = null;
 
-/** Sets the scope of all workflows of this process; null: none. */
-export function setStepScope(scope: ScopeOfTrace | null): void {
-  scopeOfTrace = scope;
+/** Sets the factory of scopes for all workflows of this process. Null removes it. */
+export function setStepScope(factory: TraceScopeFactory | null): void {
+  createTraceScope = factory;
 }
 
 /** Returns the scope of a request; null if there is none. */
 export const stepScopeOf = ({ trace }: Pick<StepRequest, 'trace'>): StepScope | null =>
-  scopeOfTrace && trace ? scopeOfTrace(trace) : null;
+  createTraceScope && trace ? createTraceScope(trace) : null;

@@ -1,4 +1,7 @@
-/** Describes a thrown value for the server: its causes, its stack and the place in the user's own code. All parts are bounded. */
+/**
+ * Describes a thrown value for the server: its causes, its stack and its location in the user's own code. All parts are
+ * bounded.
+ */
 import { describeError } from '../errors.js';
 import { ERROR_BOUNDS, type ErrorCause, type ErrorFrame, type ErrorSource } from './error-frame.js';
 import { appDirectory, readSourceLine } from './source-line.js';
@@ -9,17 +12,17 @@ const MODULE = 'dist/failures/describe-failure.js';
 const PACKAGE_URL =
   typeof import.meta.url === 'string' && import.meta.url.endsWith(`/${MODULE}`) ? import.meta.url.slice(0, -MODULE.length) : null;
 
-const NO_LINES: FrameLines = { lines: [], certain: false };
+const NO_LINES: FrameLines = { lines: [], isCertain: false };
 
 function linesOf(thrown: unknown, message: string): FrameLines {
   const stack = thrown instanceof Error ? thrown.stack : undefined;
   if (typeof stack !== 'string') return NO_LINES;
-  const { lines, certain } = frameLines(stack, message);
-  const short = (line: string) => (PACKAGE_URL === null ? line : line.replace(`${PACKAGE_URL}dist/`, SDK_DIRECTORY));
-  return { lines: lines.map(short), certain };
+  const { lines, isCertain } = frameLines(stack, message);
+  const shorten = (line: string) => (PACKAGE_URL === null ? line : line.replace(`${PACKAGE_URL}dist/`, SDK_DIRECTORY));
+  return { lines: lines.map(shorten), isCertain };
 }
 
-/** Joins the frames that fit. */
+/** Joins the first frames, up to the length limit. */
 function stackOf({ lines }: FrameLines, maxLength: number): string | undefined {
   let stack = '';
   for (const line of lines) {
@@ -36,14 +39,14 @@ function codeOf(thrown: unknown): string | undefined {
   return typeof code === 'string' && code !== '' && code.length <= ERROR_BOUNDS.codeLength ? code : undefined;
 }
 
-function parts(thrown: unknown) {
-  const { name, message: given } = describeError(thrown);
+function readError(thrown: unknown) {
+  const { name, message: thrownMessage } = describeError(thrown);
   const code = codeOf(thrown);
   // Node reports a refused connection to a host with several addresses without a message.
-  const message = given === '' && code !== undefined ? code : given;
+  const message = thrownMessage === '' && code !== undefined ? code : thrownMessage;
   return {
-    head: { name: name.slice(0, ERROR_BOUNDS.nameLength), message, ...(code === undefined ? {} : { code }) },
-    lines: linesOf(thrown, given),
+    summary: { name: name.slice(0, ERROR_BOUNDS.nameLength), message, ...(code === undefined ? {} : { code }) },
+    lines: linesOf(thrown, thrownMessage),
   };
 }
 
@@ -59,23 +62,23 @@ function causesOf(thrown: unknown): ErrorCause[] {
   for (let cause = causeOf(thrown); cause !== undefined && !seen.has(cause); cause = causeOf(cause)) {
     if (causes.length >= ERROR_BOUNDS.causes) break;
     seen.add(cause);
-    const { head, lines } = parts(cause);
+    const { summary, lines } = readError(cause);
     const stack = stackOf(lines, ERROR_BOUNDS.causeStackLength);
     causes.push({
-      ...head,
-      message: head.message.slice(0, ERROR_BOUNDS.causeMessageLength),
+      ...summary,
+      message: summary.message.slice(0, ERROR_BOUNDS.causeMessageLength),
       ...(stack === undefined ? {} : { stack }),
     });
   }
   return causes;
 }
 
-function ownSource({ lines, certain }: FrameLines, withLine: boolean): ErrorSource | undefined {
+function ownSource({ lines, isCertain }: FrameLines, includeLine: boolean): ErrorSource | undefined {
   const frame = ownFrame(lines);
   if (!frame) return undefined;
   const directory = appDirectory();
   const source = sourceOf(frame, directory);
-  const line = withLine && certain && directory !== null ? readSourceLine(pathOf(frame.file), frame.line, directory) : null;
+  const line = includeLine && isCertain && directory !== null ? readSourceLine(pathOf(frame.file), frame.line, directory) : null;
   return {
     ...source,
     file: source.file.slice(-ERROR_BOUNDS.fileLength),
@@ -84,17 +87,17 @@ function ownSource({ lines, certain }: FrameLines, withLine: boolean): ErrorSour
   };
 }
 
-/** Describes any thrown value. `withLine`: reads the line of source code, if that is possible. Never throws. */
-export function describeFailure(thrown: unknown, withLine: boolean): ErrorFrame {
+/** Describes any thrown value. With `includeLine`, reads the line of source code if possible. Never throws. */
+export function describeFailure(thrown: unknown, includeLine: boolean): ErrorFrame {
   try {
-    const { head, lines } = parts(thrown);
+    const { summary, lines } = readError(thrown);
     const stack = stackOf(lines, ERROR_BOUNDS.stackLength);
     const causes = causesOf(thrown);
-    const source = ownSource(lines, withLine);
+    const source = ownSource(lines, includeLine);
     return {
-      ...head,
-      // Older services show everything after the first line.
-      ...(stack === undefined ? {} : { stack: `${head.name}\n${stack}` }),
+      ...summary,
+      // Older servers show everything after the first line.
+      ...(stack === undefined ? {} : { stack: `${summary.name}\n${stack}` }),
       ...(causes.length === 0 ? {} : { causes }),
       ...(source ? { source } : {}),
     };

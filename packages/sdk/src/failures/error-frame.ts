@@ -15,7 +15,7 @@ export const ERROR_BOUNDS = {
   sourceLineLength: 200,
 } as const;
 
-/** The place in the user's own code where an error was thrown. */
+/** The location in the user's own code where an error was thrown. */
 export interface ErrorSource {
   /** Path of the file, relative to the directory of the app if the file is inside it. Otherwise the path in the stack. */
   readonly file: string;
@@ -39,7 +39,7 @@ export interface ErrorCause {
 
 /** The error of a failed reply. Older SDKs send only `name`, `message` and `stack`. */
 export interface ErrorFrame extends ErrorCause {
-  /** Errors that caused this error, starting with `error.cause`. Absent: none. */
+  /** Errors that caused this error, starting with `error.cause`. Absent if there are none. */
   readonly causes?: readonly ErrorCause[];
   readonly source?: ErrorSource;
 }

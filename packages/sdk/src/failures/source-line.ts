@@ -1,5 +1,5 @@
 /**
- * Reads the line of source code that a stack frame names. A message may imitate a frame, so only regular files with source code
+ * Reads the line of source code that a stack frame refers to. A message may imitate a frame, so only regular files with source code
  * inside the directory of the app are read. Files in hidden directories and installed packages are not.
  */
 
@@ -8,8 +8,8 @@ const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_LINE_LENGTH = 1_000;
 const SOURCE_FILE = /\.[cm]?[jt]sx?$/;
 /** The code of a process does not change, so a line is read once. */
-const MAX_REMEMBERED = 500;
-const remembered = new Map<string, string | null>();
+const MAX_CACHED_LINES = 500;
+const cachedLines = new Map<string, string | null>();
 
 /** Returns the working directory of the process; null outside of Node. */
 export function appDirectory(): string | null {
@@ -20,20 +20,20 @@ export function appDirectory(): string | null {
   }
 }
 
-function read(path: string, line: number, directory: string): string | null {
+function readLine(path: string, line: number, directory: string): string | null {
   const fs = process.getBuiltinModule?.('node:fs');
   if (!fs) return null;
   const root = `${fs.realpathSync(directory)}/`;
-  const real = fs.realpathSync(path);
-  if (!real.startsWith(root) || /(?:^|\/)(?:\.|node_modules\/)/.test(real.slice(root.length))) return null;
-  const file = fs.openSync(real, 'r');
+  const realPath = fs.realpathSync(path);
+  if (!realPath.startsWith(root) || /(?:^|\/)(?:\.|node_modules\/)/.test(realPath.slice(root.length))) return null;
+  const file = fs.openSync(realPath, 'r');
   try {
     const { size } = fs.fstatSync(file);
     if (!fs.fstatSync(file).isFile() || size > MAX_FILE_BYTES) return null;
     const bytes = new Uint8Array(size);
     const text = new TextDecoder().decode(bytes.subarray(0, fs.readSync(file, bytes)));
-    const found = text.split('\n', line)[line - 1]?.trim();
-    return found === undefined || found === '' || found.length > MAX_LINE_LENGTH ? null : found;
+    const sourceLine = text.split('\n', line)[line - 1]?.trim();
+    return sourceLine === undefined || sourceLine === '' || sourceLine.length > MAX_LINE_LENGTH ? null : sourceLine;
   } finally {
     fs.closeSync(file);
   }
@@ -43,18 +43,21 @@ function read(path: string, line: number, directory: string): string | null {
 export function readSourceLine(path: string, line: number, directory: string): string | null {
   if (!SOURCE_FILE.test(path) || line < 1) return null;
   const key = `${line} ${path}`;
-  const known = remembered.get(key);
-  if (known !== undefined) return known;
-  let found: string | null = null;
+  const cachedLine = cachedLines.get(key);
+  if (cachedLine !== undefined) return cachedLine;
+  let sourceLine: string | null = null;
   try {
-    found = read(path, line, directory);
+    sourceLine = readLine(path, line, directory);
   } catch {
-    // It does not exist or is not readable, for example in a bundle.
+    // The file does not exist or is not readable, for example in a bundle.
   }
-  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
-  remembered.set(key, found);
-  return found;
+  if (cachedLines.size >= MAX_CACHED_LINES) cachedLines.clear();
+  cachedLines.set(key, sourceLine);
+  return sourceLine;
 }
 
-/** Whether lines are read by default: not in production, because everyone who can read dead letters could read the code. */
+/**
+ * Returns whether lines are read by default. They are not in production, because everyone who can read dead letters could then
+ * read the code.
+ */
 export const readsSourceLines = (): boolean => typeof process === 'object' && process.env?.NODE_ENV !== 'production';

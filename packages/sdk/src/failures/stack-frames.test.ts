@@ -52,8 +52,8 @@ test('the first own frame is not in Node, in an installed package or in the SDK'
 test('lines of a message that imitate frames are not frames', () => {
   const message = 'upstream failed\n    at steal (/app/secret.js:1:1)';
   const stack = `Error: ${message}\n    at charge (/app/x.js:7:13)`;
-  assert.deepEqual(frameLines(stack, message), { lines: ['at charge (/app/x.js:7:13)'], certain: true });
-  assert.equal(frameLines(stack, 'another message').certain, false);
+  assert.deepEqual(frameLines(stack, message), { lines: ['at charge (/app/x.js:7:13)'], isCertain: true });
+  assert.equal(frameLines(stack, 'another message').isCertain, false);
 });
 
 test('hostile stacks are read in constant time', () => {

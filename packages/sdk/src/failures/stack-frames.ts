@@ -23,23 +23,23 @@ export const SDK_DIRECTORY = '@everstep/sdk/';
 
 const isFrame = (line: string): boolean => line.length <= MAX_LINE_LENGTH && /^\s{0,20}at \S/.test(line);
 
-/** The frames of a stack, and whether the message of the error was found before them. */
+/** The frames of a stack. */
 export interface FrameLines {
   readonly lines: readonly string[];
-  /** False: the lines may be part of a message. */
-  readonly certain: boolean;
+  /** Whether the message was found. If it was not, the lines may be part of it. */
+  readonly isCertain: boolean;
 }
 
 /** Returns the lines of the frames, without indentation. */
 export function frameLines(stack: string, message: string): FrameLines {
-  const at = message === '' ? 0 : stack.indexOf(`${message}\n`);
-  const start = at < 0 ? 0 : at + message.length;
+  const messageStart = message === '' ? 0 : stack.indexOf(`${message}\n`);
+  const start = messageStart < 0 ? 0 : messageStart + message.length;
   const lines = stack
     .slice(start, start + MAX_STACK_LENGTH)
     .split('\n', MAX_LINES)
     .filter(isFrame)
     .map((line) => line.trim());
-  return { lines, certain: at >= 0 };
+  return { lines, isCertain: messageStart >= 0 };
 }
 
 function functionName(text: string): string | null {
@@ -54,20 +54,25 @@ function functionName(text: string): string | null {
 export function parseFrame(line: string): StackFrame | null {
   if (!isFrame(line)) return null;
   const text = line.trim().slice('at '.length);
-  const open = text.endsWith(')') ? text.indexOf(' (') : -1;
-  const match = LOCATION.exec(open < 0 ? text : text.slice(open + 2, -1));
+  const openParenthesis = text.endsWith(')') ? text.indexOf(' (') : -1;
+  const match = LOCATION.exec(openParenthesis < 0 ? text : text.slice(openParenthesis + 2, -1));
   const [, file = '', row = '', column = ''] = match ?? [];
   if (!match || file.startsWith('eval at ')) return null;
-  return { file, line: Number(row), column: Number(column), function: open < 0 ? null : functionName(text.slice(0, open)) };
+  return {
+    file,
+    line: Number(row),
+    column: Number(column),
+    function: openParenthesis < 0 ? null : functionName(text.slice(0, openParenthesis)),
+  };
 }
 
-/** Returns whether a file is the user's own code: not of the runtime, of the SDK or of an installed package. */
+/** Returns whether a file is the user's own code, and not part of the runtime, the SDK or an installed package. */
 export function isOwnFile(file: string): boolean {
   if (/^(?:node|bun|deno|ext|wasm|data|native|evalmachine|internal)\b[:/.]/.test(file) || file.startsWith('<')) return false;
   return !file.startsWith(SDK_DIRECTORY) && !/[/\\]node_modules[/\\]/.test(file);
 }
 
-/** Returns the path of a file that a stack names as a path or as a file URL. */
+/** Returns the path of a file that a stack contains as a path or as a file URL. */
 export function pathOf(file: string): string {
   if (!file.startsWith('file://')) return file;
   const path = file
@@ -90,12 +95,12 @@ export function ownFrame(lines: readonly string[]): StackFrame | null {
   return null;
 }
 
-/** Describes a frame as a source. `directory`: that of the app, which its paths are relative to. */
+/** Describes a frame as a source. The path of a file inside `directory`, the directory of the app, is relative to it. */
 export function sourceOf(frame: StackFrame, directory: string | null = null): ErrorSource {
   const path = pathOf(frame.file);
-  const inside = directory !== null && directory !== '/' && path.startsWith(`${directory}/`);
+  const isInside = directory !== null && directory !== '/' && path.startsWith(`${directory}/`);
   return {
-    file: inside ? path.slice(directory.length + 1) : path,
+    file: isInside ? path.slice(directory.length + 1) : path,
     line: frame.line,
     column: frame.column,
     ...(frame.function === null ? {} : { function: frame.function }),

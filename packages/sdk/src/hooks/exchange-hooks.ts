@@ -1,4 +1,4 @@
-/** Calls the workflow hooks during one request of the server. */
+/** Calls the workflow hooks while a request from the server is handled. */
 import type { FailedReply, PlannedStep, StepReply, StepRequest } from '../protocol.js';
 import type { HookCaller, HookRun, HookStep } from './workflow-hooks.js';
 
@@ -18,27 +18,27 @@ export class ExchangeHooks {
   }
 
   /** Called when the code of the run starts in this process. */
-  codeStarted(): void {
+  onCodeStart(): void {
     const { journal, target, retried } = this.request;
-    if (journal.length === 0 && target === null && retried === 0) this.call('runStarted', this.ofRun());
+    if (journal.length === 0 && target === null && retried === 0) this.call('runStarted', this.hookRun());
   }
 
-  replayed(step: Step): void {
-    this.call('stepReplayed', this.ofStep(step, 1));
+  onStepReplay(step: Step): void {
+    this.call('stepReplayed', this.hookStep(step, 1));
   }
 
-  /** Returns the start of the step for `finished` and `threw`. */
-  started(step: Step, retried: number): number {
-    this.call('stepStarted', this.ofStep(step, retried + 1));
+  /** Called before a step is executed. Returns the start time to pass to `onStepFinish` or `onError`. */
+  onStepStart(step: Step, retried: number): number {
+    this.call('stepStarted', this.hookStep(step, retried + 1));
     return performance.now();
   }
 
-  finished(step: Step, retried: number, startedAt: number): void {
-    this.call('stepFinished', { ...this.ofStep(step, retried + 1), durationMs: performance.now() - startedAt });
+  onStepFinish(step: Step, retried: number, startedAt: number): void {
+    this.call('stepFinished', { ...this.hookStep(step, retried + 1), durationMs: performance.now() - startedAt });
   }
 
   /** Called when a step threw an error, or the code between steps if there is no step. */
-  threw(
+  onError(
     error: unknown,
     { retry }: FailedReply,
     step?: { readonly plan: Step; readonly retried: number; readonly startedAt: number },
@@ -47,33 +47,33 @@ export class ExchangeHooks {
     const failure = { error, willRetry: retry.kind !== 'never' && retried < this.request.maxRetries };
     if (step) {
       const durationMs = performance.now() - step.startedAt;
-      this.call('stepFailed', { ...this.ofStep(step.plan, retried + 1), ...failure, durationMs });
+      this.call('stepFailed', { ...this.hookStep(step.plan, retried + 1), ...failure, durationMs });
     }
     if (step && failure.willRetry) return;
-    const failed = step ? { step: stepOf(step.plan) } : {};
-    this.call('runFailed', { ...this.ofRun(retried + 1), ...failure, ...failed, durationMs: this.age() });
+    const failedStep = step ? { step: stepOf(step.plan) } : {};
+    this.call('runFailed', { ...this.hookRun(retried + 1), ...failure, ...failedStep, durationMs: this.ageMs() });
   }
 
   /** Called when the request has a reply. */
-  replied(reply: StepReply): void {
+  onReply(reply: StepReply): void {
     if (reply.kind !== 'progress' || !reply.end) return;
-    this.call('runFinished', { ...this.ofRun(), outcome: reply.end.kind, durationMs: this.age() });
+    this.call('runFinished', { ...this.hookRun(), outcome: reply.end.kind, durationMs: this.ageMs() });
   }
 
   private readonly call: HookCaller['call'] = (name, context) => {
     for (const caller of this.callers) caller.call(name, context);
   };
 
-  private age(): number {
+  private ageMs(): number {
     return Math.max(0, Date.now() - this.run.runCreatedAt);
   }
 
-  private ofRun(attempt = this.request.retried + 1): HookRun {
+  private hookRun(attempt = this.request.retried + 1): HookRun {
     return { ...this.run, attempt };
   }
 
-  private ofStep(step: Step, attempt: number): HookStep {
-    return { ...this.ofRun(attempt), step: stepOf(step) };
+  private hookStep(step: Step, attempt: number): HookStep {
+    return { ...this.hookRun(attempt), step: stepOf(step) };
   }
 }
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint } from '../endpoint.js';
 import { NonRetryableError } from '../errors.js';
-import { FakeService } from '../executor/fake-service.fixture.js';
+import { FakeServer } from '../executor/fake-server.fixture.js';
 import { performWork } from '../worker/perform-work.js';
 import { HookCaller, type HookName, type WorkflowHooks } from './workflow-hooks.js';
 
@@ -19,7 +19,7 @@ interface Seen {
   readonly error?: unknown;
 }
 
-/** Hooks that note each call as `stepFailed charge#1 attempt 1 will retry`. */
+/** Hooks that record each call as `stepFailed charge#1 attempt 1 will retry`. */
 function recording() {
   const calls: string[] = [];
   const contexts: Seen[] = [];
@@ -36,10 +36,10 @@ function recording() {
 }
 
 type Code = (context: WorkflowContext<unknown>) => unknown;
-async function drive(code: Code, hooks: readonly WorkflowHooks[], holdRuns = true): Promise<FakeService> {
-  const service = new FakeService('k');
-  await service.drive(createEndpoint(code, { hooks, holdRuns }));
-  return service;
+async function drive(code: Code, hooks: readonly WorkflowHooks[], holdRuns = true): Promise<FakeServer> {
+  const server = new FakeServer('k');
+  await server.drive(createEndpoint(code, { hooks, holdRuns }));
+  return server;
 }
 
 const twoSteps: Code = async (context) => {
@@ -101,11 +101,11 @@ describe('hooks are called', () => {
   test('of a connection before those of the workflow', async () => {
     const order: string[] = [];
     const { workflow } = createEndpoint(() => 'ok', { hooks: [{ runStarted: () => order.push('workflow') }] });
-    const service = new FakeService('k');
-    const [open] = service.tasks.values();
+    const server = new FakeServer('k');
+    const [open] = server.tasks.values();
     assert.ok(open);
     const caller = new HookCaller([{ runStarted: () => order.push('first') }, { runStarted: () => order.push('second') }]);
-    const work = { kind: 'step', id: '1', workflow: 'flow', request: service.request(open) } as const;
+    const work = { kind: 'step', id: '1', workflow: 'flow', request: server.request(open) } as const;
     await performWork(new Map([['flow', workflow]]), work as never, { hooks: caller });
     assert.deepEqual(order, ['first', 'second', 'workflow']);
   });
@@ -120,8 +120,8 @@ test('a hook that throws or rejects changes nothing, and is logged once', async 
     },
     stepFinished: () => Promise.reject(new Error('broken too')),
   };
-  const service = await drive(twoSteps, [broken, hooks]);
-  assert.equal(service.journal.length, 3);
+  const server = await drive(twoSteps, [broken, hooks]);
+  assert.equal(server.journal.length, 3);
   assert.ok(calls.includes('runFinished'));
   assert.equal(warn.mock.callCount(), 2);
 });

@@ -23,7 +23,7 @@ export interface HookStep extends HookRun {
   };
 }
 
-/** What is known about a failure. */
+/** A failure, as a hook receives it. */
 export interface HookFailure {
   /** The thrown value, with its causes. */
   readonly error: unknown;
@@ -39,20 +39,20 @@ export interface HookFailure {
 export interface WorkflowHooks {
   /** Called when the code of a run starts for the first time. Not called for runs that continue another run. */
   readonly runStarted?: (run: HookRun) => unknown;
-  /** Called when the run has ended without an error. `durationMs`: time since its creation. */
+  /** Called when the run has ended without an error. `durationMs` is the time since the run was created. */
   readonly runFinished?: (run: HookRun & { readonly outcome: 'finished' | 'canceled'; readonly durationMs: number }) => unknown;
   /**
-   * Called when the code between steps threw an error, or when a step has failed permanently (`step`). With `willRetry: false`, the
-   * run has failed.
+   * Called when the code between steps threw an error, or when a step has failed permanently; `step` is then present. With
+   * `willRetry: false`, the run has failed. `durationMs` is the time since the run was created.
    */
   readonly runFailed?: (
     run: HookRun & HookFailure & { readonly step?: HookStep['step']; readonly durationMs: number },
   ) => unknown;
   /** Called when the app starts to execute a step. */
   readonly stepStarted?: (step: HookStep) => unknown;
-  /** Called when the app has executed a step. `durationMs`: duration of this attempt. */
+  /** Called when the app has executed a step. `durationMs` is the duration of this attempt. */
   readonly stepFinished?: (step: HookStep & { readonly durationMs: number }) => unknown;
-  /** Called when a step threw an error. `durationMs`: duration of this attempt. */
+  /** Called when a step threw an error. `durationMs` is the duration of this attempt. */
   readonly stepFailed?: (step: HookStep & HookFailure & { readonly durationMs: number }) => unknown;
   /**
    * Called when the code received a recorded result without executing the step: on a replay, or because the server completed
@@ -68,7 +68,7 @@ type ContextOf<Name extends HookName> = Parameters<NonNullable<WorkflowHooks[Nam
 /** Calls the hooks of a workflow, in their order. */
 export class HookCaller {
   private readonly hooks: readonly WorkflowHooks[];
-  private readonly reported = new Set<HookName>();
+  private readonly loggedHooks = new Set<HookName>();
 
   constructor(hooks: readonly WorkflowHooks[]) {
     this.hooks = hooks;
@@ -81,23 +81,23 @@ export class HookCaller {
       if (!hook) continue;
       try {
         const result = hook.call(hooks, context);
-        if (result instanceof Promise) result.catch((error: unknown) => this.report(name, error));
+        if (result instanceof Promise) result.catch((error: unknown) => this.logOnce(name, error));
       } catch (error) {
-        this.report(name, error);
+        this.logOnce(name, error);
       }
     }
   }
 
-  private report(name: HookName, error: unknown): void {
-    if (this.reported.has(name)) return;
-    this.reported.add(name);
+  private logOnce(name: HookName, error: unknown): void {
+    if (this.loggedHooks.has(name)) return;
+    this.loggedHooks.add(name);
     try {
       console.warn(
         `The workflow hook ${name} failed; the run is not affected. Further errors of this hook are not logged.`,
         error,
       );
     } catch {
-      // A value that cannot be shown.
+      // console.warn can throw while it formats the error.
     }
   }
 }

@@ -35,21 +35,21 @@ export const andThen = <Value, Result>(
 const isEd25519 = ({ kty, crv }: PublicSigningKey): boolean => kty === 'OKP' && crv === 'Ed25519';
 
 /** Caches objects that are derived from a key. */
-class KeyCache<Made> {
-  private readonly made = new Map<string, Made>();
+class KeyCache<Value> {
+  private readonly values = new Map<string, Value>();
   private readonly max: number;
 
   constructor(max: number) {
     this.max = max;
   }
 
-  get(key: string, make: () => Made): Made {
-    const known = this.made.get(key);
-    if (known !== undefined) return known;
-    if (this.made.size >= this.max) this.made.clear();
-    const made = make();
-    this.made.set(key, made);
-    return made;
+  get(key: string, create: () => Value): Value {
+    const cached = this.values.get(key);
+    if (cached !== undefined) return cached;
+    if (this.values.size >= this.max) this.values.clear();
+    const value = create();
+    this.values.set(key, value);
+    return value;
   }
 }
 const MAX_KEYS = 32;
@@ -80,8 +80,8 @@ function createNodeCryptography(crypto: typeof import('node:crypto')): Cryptogra
   }
   return {
     isSignedWith(key, text, signature) {
-      const [expected, given] = [hmac(key, text), Buffer.from(signature, 'base64url')];
-      return given.length === expected.length && crypto.timingSafeEqual(given, expected);
+      const [expectedBytes, signatureBytes] = [hmac(key, text), Buffer.from(signature, 'base64url')];
+      return signatureBytes.length === expectedBytes.length && crypto.timingSafeEqual(signatureBytes, expectedBytes);
     },
     isSignedBy(key, text, signature) {
       const publicKey = publicKeyOf(key);
@@ -114,16 +114,16 @@ function createWebCryptography(): Cryptography {
   const secretOf = (key: string) => crypto.subtle.importKey('raw', encoder.encode(key), algorithm, false, ['sign', 'verify']);
   return {
     async isSignedWith(key, text, signature) {
-      const given = fromBase64Url(signature);
-      return given !== null && crypto.subtle.verify('HMAC', await secretOf(key), given, encoder.encode(text));
+      const signatureBytes = fromBase64Url(signature);
+      return signatureBytes !== null && crypto.subtle.verify('HMAC', await secretOf(key), signatureBytes, encoder.encode(text));
     },
     async isSignedBy(key, text, signature) {
-      const given = fromBase64Url(signature);
-      const raw = fromBase64Url(key.x);
-      if (!isEd25519(key) || given === null || raw === null) return false;
+      const signatureBytes = fromBase64Url(signature);
+      const keyBytes = fromBase64Url(key.x);
+      if (!isEd25519(key) || signatureBytes === null || keyBytes === null) return false;
       try {
-        const publicKey = await crypto.subtle.importKey('raw', raw, 'Ed25519', false, ['verify']);
-        return await crypto.subtle.verify('Ed25519', publicKey, given, encoder.encode(text));
+        const publicKey = await crypto.subtle.importKey('raw', keyBytes, 'Ed25519', false, ['verify']);
+        return await crypto.subtle.verify('Ed25519', publicKey, signatureBytes, encoder.encode(text));
       } catch {
         return false;
       }

@@ -4,8 +4,8 @@
  */
 import type { PublicSigningKey } from './cryptography.js';
 
-const TIMEOUT_MS = 5_000;
-const MAX_BYTES = 64 * 1024;
+const FETCH_TIMEOUT_MS = 5_000;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 const MAX_KEYS = 16;
 /** How long keys are used before they are fetched again, in milliseconds. */
 export const FRESH_MS = 10 * 60_000;
@@ -15,13 +15,13 @@ export const STALE_MS = 60 * 60_000;
 export const REFETCH_MS = 30_000;
 
 /** The reason why a key is not available. */
-export interface NoKey {
+export interface KeyProblem {
   readonly problem: string;
 }
-/** Result of looking up a key. Null: the queue instance has no such key. */
-export type FoundKey = PublicSigningKey | NoKey | null;
+/** Result of looking up a key; null if the queue instance has no such key. */
+export type KeyLookup = PublicSigningKey | KeyProblem | null;
 
-/** What a key set depends on. */
+/** Dependencies of a key set. */
 export interface KeySetOptions {
   readonly url: string;
   readonly fetch: typeof fetch;
@@ -52,9 +52,9 @@ async function boundedText(response: Response): Promise<string> {
     const { done, value } = await reader.read();
     if (done) return text + decoder.decode();
     bytes += value.byteLength;
-    if (bytes > MAX_BYTES) {
+    if (bytes > MAX_RESPONSE_BYTES) {
       await reader.cancel();
-      throw new Error(`the response is larger than ${MAX_BYTES} bytes`);
+      throw new Error(`the response is larger than ${MAX_RESPONSE_BYTES} bytes`);
     }
     text += decoder.decode(value, { stream: true });
   }
@@ -65,7 +65,7 @@ export class KeySet {
   private readonly options: KeySetOptions;
   private keys: readonly PublicSigningKey[] = [];
   private fetchedAt = Number.NEGATIVE_INFINITY;
-  private triedAt = Number.NEGATIVE_INFINITY;
+  private lastAttemptAt = Number.NEGATIVE_INFINITY;
   private problem: string | null = null;
   private fetching: Promise<void> | null = null;
 
@@ -74,10 +74,10 @@ export class KeySet {
   }
 
   /** Returns the key, or null if the queue instance has no such key. */
-  find(kid: string): FoundKey | Promise<FoundKey> {
+  find(kid: string): KeyLookup | Promise<KeyLookup> {
     const key = this.keyOf(kid);
-    if (key && this.age() < FRESH_MS) return key;
-    const fetching = this.fetchSoon();
+    if (key && this.ageMs() < FRESH_MS) return key;
+    const fetching = this.fetchIfAllowed();
     return fetching ? fetching.then(() => this.outcome(kid)) : this.outcome(kid);
   }
 
@@ -85,23 +85,23 @@ export class KeySet {
     return this.keys.find((key) => key.kid === kid);
   }
 
-  private age(): number {
+  private ageMs(): number {
     return this.options.elapsedMs() - this.fetchedAt;
   }
 
-  private outcome(kid: string): FoundKey {
-    const key = this.age() < STALE_MS ? this.keyOf(kid) : undefined;
+  private outcome(kid: string): KeyLookup {
+    const key = this.ageMs() < STALE_MS ? this.keyOf(kid) : undefined;
     if (key) return key;
     const { url } = this.options;
     return this.problem === null ? null : { problem: `the public keys cannot be read from ${url}: ${this.problem}` };
   }
 
   /** Fetches the keys, or returns null if the last fetch was too recent. */
-  private fetchSoon(): Promise<void> | null {
+  private fetchIfAllowed(): Promise<void> | null {
     if (this.fetching) return this.fetching;
     const now = this.options.elapsedMs();
-    if (now - this.triedAt < REFETCH_MS) return null;
-    this.triedAt = now;
+    if (now - this.lastAttemptAt < REFETCH_MS) return null;
+    this.lastAttemptAt = now;
     this.fetching = this.fetchKeys().finally(() => {
       this.fetching = null;
     });
@@ -112,7 +112,11 @@ export class KeySet {
     const { url, elapsedMs } = this.options;
     try {
       const headers = { Accept: 'application/json' };
-      const response = await this.options.fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
+      const response = await this.options.fetch(url, {
+        headers,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+      });
       if (response.status !== 200) {
         await response.body?.cancel();
         throw new Error(`the response has the status ${response.status}`);
@@ -131,15 +135,15 @@ const keySets = new Map<string, KeySet>();
 
 /** Returns the key set at a URL. All endpoints of this process share it. */
 export function keySetAt(url: string): KeySet {
-  const known = keySets.get(url);
-  if (known) return known;
+  const cached = keySets.get(url);
+  if (cached) return cached;
   if (keySets.size >= MAX_KEY_SETS) keySets.clear();
-  const made = new KeySet({
+  const keySet = new KeySet({
     url,
     // Looked up at each call, so that test doubles of the global function are used.
     fetch: (input, init) => globalThis.fetch(input, init),
     elapsedMs: () => performance.now(),
   });
-  keySets.set(url, made);
-  return made;
+  keySets.set(url, keySet);
+  return keySet;
 }

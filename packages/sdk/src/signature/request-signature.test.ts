@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { createEndpoint, type ServeOptions } from '../endpoint.js';
-import { FakeService } from '../executor/fake-service.fixture.js';
+import { FakeServer } from '../executor/fake-server.fixture.js';
 import type { StepRequest } from '../protocol.js';
 import { newPrivateKey, publicPart, sign } from './signed.fixture.js';
 
@@ -12,10 +12,10 @@ const KEYS = { signingKeys: { current: 'current', next: 'next' } };
 const URL_OF_RUN = 'http://app/flow';
 
 function frame(changes: Partial<StepRequest['run']> = {}): string {
-  const service = new FakeService('k');
-  const [open] = service.tasks.values();
+  const server = new FakeServer('k');
+  const [open] = server.tasks.values();
   assert.ok(open);
-  const request = service.request(open);
+  const request = server.request(open);
   return JSON.stringify({ ...request, run: { ...request.run, workflowUrl: URL_OF_RUN, ...changes } });
 }
 const BODY = frame();

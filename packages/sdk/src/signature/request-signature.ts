@@ -24,8 +24,8 @@ export interface SignatureOptions {
   /** The public keys themselves, instead of their URL. */
   readonly publicKeys?: readonly PublicSigningKey[];
   /**
-   * URL under which the server calls this endpoint. `context.url` returns it, and signatures must be for it. Without
-   * it, signatures must be for the path of the request.
+   * URL at which the server calls this endpoint. `context.url` returns it, and signatures must be for it. Without
+   * this option, signatures must be for the path of the request.
    */
   readonly url?: string;
   /**
@@ -56,7 +56,7 @@ export type RequestVerdict =
 const NO_KEYS =
   'this endpoint has no signing keys, so it cannot verify its caller: set EVERSTEP_CURRENT_SIGNING_KEY and ' +
   'EVERSTEP_NEXT_SIGNING_KEY (everstep keys get), or EVERSTEP_JWKS_URL; if only Everstep can reach it, set the option allowUnsigned: true';
-const PARSED =
+const ALREADY_PARSED =
   'the body was parsed before it reached this endpoint, so its signature cannot be verified: mount the endpoint before ' +
   'the JSON parser (Express: before express.json(), or express.raw({ type: "*/*" }) on this route; Fastify: toFastifyPlugin; ' +
   'Next.js pages: bodyParser: false), or keep the bytes as request.rawBody';
@@ -72,11 +72,11 @@ function nodeEnv(): string | undefined {
   }
 }
 
-const logged = new Set<'error' | 'warn'>();
-/** Logs a text once per process, however many endpoints it has. */
+const loggedLevels = new Set<'error' | 'warn'>();
+/** Logs a text. Each level is logged once per process, however many endpoints it has. */
 function logOnce(level: 'error' | 'warn', text: string): void {
-  if (logged.has(level)) return;
-  logged.add(level);
+  if (loggedLevels.has(level)) return;
+  loggedLevels.add(level);
   console[level](`everstep: ${text}`);
 }
 
@@ -86,19 +86,19 @@ const hasKeyOptions = ({ signingKeys, jwksUrl, publicKeys }: SignatureOptions): 
 function keysOf(options: SignatureOptions): SignatureKeys | null {
   const { signingKeys, jwksUrl, publicKeys } = options;
   const { EVERSTEP_CURRENT_SIGNING_KEY, EVERSTEP_NEXT_SIGNING_KEY, EVERSTEP_JWKS_URL } = environment();
-  const [current, next, keySet] = hasKeyOptions(options)
+  const [currentKey, nextKey, keySetUrl] = hasKeyOptions(options)
     ? [signingKeys?.current, signingKeys?.next, jwksUrl]
     : [EVERSTEP_CURRENT_SIGNING_KEY, EVERSTEP_NEXT_SIGNING_KEY, EVERSTEP_JWKS_URL];
   const keys: SignatureKeys = {
-    ...(current ? { currentSigningKey: current } : {}),
-    ...(current && next ? { nextSigningKey: next } : {}),
-    ...(keySet ? { jwksUrl: keySet } : {}),
+    ...(currentKey ? { currentSigningKey: currentKey } : {}),
+    ...(currentKey && nextKey ? { nextSigningKey: nextKey } : {}),
+    ...(keySetUrl ? { jwksUrl: keySetUrl } : {}),
     ...(publicKeys && publicKeys.length > 0 ? { publicKeys } : {}),
   };
   return Object.keys(keys).length > 0 ? keys : null;
 }
 
-const takesPublicKeys = ({ jwksUrl, publicKeys }: SignatureKeys): boolean => jwksUrl !== undefined || publicKeys !== undefined;
+const hasPublicKeys = ({ jwksUrl, publicKeys }: SignatureKeys): boolean => jwksUrl !== undefined || publicKeys !== undefined;
 
 /** Returns the function that checks each request of an endpoint. */
 export function createRequestCheck(
@@ -108,7 +108,7 @@ export function createRequestCheck(
   /** Read once, because reading the environment takes longer than verifying a signature. */
   let keys: SignatureKeys | null = null;
 
-  return ({ url: receivedAt, signature, ed25519Signature, body, kind }) => {
+  return ({ url: requestUrl, signature, ed25519Signature, body, kind }) => {
     keys ??= keysOf(options);
     if (!keys) {
       if (allowUnsigned) return { ok: true, claims: null };
@@ -117,19 +117,19 @@ export function createRequestCheck(
       if (isRefused || nodeEnv() !== 'test') logOnce(isRefused ? 'error' : 'warn', NO_KEYS);
       return isRefused ? { ok: false, message: NO_KEYS, isMisconfigured: true } : { ok: true, claims: null };
     }
-    if (typeof body === 'object' && 'parsed' in body) return { ok: false, message: PARSED };
-    const isPublic = takesPublicKeys(keys) && (ed25519Signature !== undefined || keys.currentSigningKey === undefined);
+    if (typeof body === 'object' && 'parsed' in body) return { ok: false, message: ALREADY_PARSED };
+    const usesPublicKeys = hasPublicKeys(keys) && (ed25519Signature !== undefined || keys.currentSigningKey === undefined);
     const { currentSigningKey, nextSigningKey, ...publicKeys } = keys;
     const input: CheckedSignature = {
-      ...(isPublic ? publicKeys : {}),
-      ...(!isPublic && currentSigningKey !== undefined ? { currentSigningKey } : {}),
-      ...(!isPublic && nextSigningKey !== undefined ? { nextSigningKey } : {}),
-      signature: isPublic ? ed25519Signature : signature,
+      ...(usesPublicKeys ? publicKeys : {}),
+      ...(!usesPublicKeys && currentSigningKey !== undefined ? { currentSigningKey } : {}),
+      ...(!usesPublicKeys && nextSigningKey !== undefined ? { nextSigningKey } : {}),
+      signature: usesPublicKeys ? ed25519Signature : signature,
       body,
       kinds: [kind],
       once: true,
       messageKeys: false,
-      ...(url === undefined ? { path: pathOf(receivedAt) } : { url }),
+      ...(url === undefined ? { path: pathOf(requestUrl) } : { url }),
     };
     return checkSignature(input);
   };

@@ -50,7 +50,7 @@ const cases: readonly (readonly [string, Changes, RegExp | null])[] = [
   ['the expected path on another host', { signature: sign(), path: '/flow' }, null],
   ['another path', { signature: sign(), path: '/other' }, /the path "\/flow", .* to "\/other".* set the url option/],
   ['the expected kind', { signature: sign({ claims: { kind: 'step' } }), kinds: ['step'] }, null],
-  ['no kind, from an older service', { signature: sign(), kinds: ['step'] }, null],
+  ['no kind, from an older server', { signature: sign(), kinds: ['step'] }, null],
   ['another kind', { signature: sign({ claims: { kind: 'message' } }), kinds: ['step'] }, /the kind "message", not for "step"/],
   ['an unknown kind', { signature: sign({ claims: { kind: 'new' } }), kinds: ['step', 'call'] }, /"step" or "call"/],
   ['a message key where it is allowed', { signature: sign({ key: messageKey }), messageKeys: true }, null],

@@ -20,7 +20,7 @@ export interface SignatureClaims {
   readonly jti: string;
   /** SHA-256 of the body, base64url. */
   readonly body: string;
-  /** Kind of the request: one of `SIGNED_KINDS`, or one that a later service defines. Older services omit it. */
+  /** Kind of the request: one of `SIGNED_KINDS`, or one that a newer server defines. Older servers omit it. */
   readonly kind?: string;
 }
 
@@ -48,7 +48,7 @@ export interface SignatureInput extends SignatureKeys {
   readonly body: Uint8Array | string;
   /** Required receiver of the request. Default: not checked. */
   readonly url?: string;
-  /** Accepted kinds of requests. Default: all. Signatures of older services, which contain no kind, are always accepted. */
+  /** Accepted kinds of requests. Default: all. Signatures of older servers, which contain no kind, are always accepted. */
   readonly kinds?: readonly SignedKind[];
   /** Rejects a signature that this process has accepted before. */
   readonly once?: boolean;
@@ -109,9 +109,9 @@ function isClaims(value: Readonly<Record<string, unknown>> | null): value is Rea
 }
 
 /** Makes `http://app` and `http://app/` equal. */
-const normalized = (url: string): string => (URL.canParse(url) ? new URL(url).href : url);
+const normalizeUrl = (url: string): string => (URL.canParse(url) ? new URL(url).href : url);
 /** Returns whether two URLs are equal after normalization. */
-export const isSameUrl = (a: string, b: string): boolean => a === b || normalized(a) === normalized(b);
+export const isSameUrl = (a: string, b: string): boolean => a === b || normalizeUrl(a) === normalizeUrl(b);
 
 /** Returns the path of an absolute URL, or of a path with a query. A trailing slash is ignored. */
 export function pathOf(url: string): string {
@@ -120,19 +120,19 @@ export function pathOf(url: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-const fault = (message: string): SignatureCheck => ({ ok: false, message });
-const shown = (text: string): string => JSON.stringify(text);
+const invalid = (message: string): SignatureCheck => ({ ok: false, message });
+const quote = (text: string): string => JSON.stringify(text);
 
 /** Checks the kind and the receiver. Returns null if both are correct. */
-function wrongUse({ url, path, kinds }: CheckedSignature, { sub, kind }: SignatureClaims): SignatureCheck | null {
+function checkUse({ url, path, kinds }: CheckedSignature, { sub, kind }: SignatureClaims): SignatureCheck | null {
   if (kinds !== undefined && kind !== undefined && !kinds.some((allowedKind) => allowedKind === kind))
-    return fault(`the signature is for a request of the kind ${shown(kind)}, not for ${kinds.map(shown).join(' or ')}`);
+    return invalid(`the signature is for a request of the kind ${quote(kind)}, not for ${kinds.map(quote).join(' or ')}`);
   if (url !== undefined && !isSameUrl(sub, url))
-    return fault(`the signature is for ${shown(sub)}, not for ${shown(url)}: check the url option`);
+    return invalid(`the signature is for ${quote(sub)}, not for ${quote(url)}: check the url option`);
   if (url === undefined && path !== undefined && pathOf(sub) !== path) {
-    return fault(
-      `the signature is for the path ${shown(pathOf(sub))}, but this request was sent to ${shown(path)}: if a proxy changes the path, ` +
-        'set the url option to the URL under which the server calls this endpoint',
+    return invalid(
+      `the signature is for the path ${quote(pathOf(sub))}, but this request was sent to ${quote(path)}: if a proxy changes the path, ` +
+        'set the url option to the URL at which the server calls this endpoint',
     );
   }
   return null;
@@ -141,16 +141,16 @@ function wrongUse({ url, path, kinds }: CheckedSignature, { sub, kind }: Signatu
 /** Checks everything except the cryptographic signature and the hash of the body. */
 function checkClaims(input: CheckedSignature, payload: string): SignatureCheck {
   const claims = parseSegment(payload);
-  if (!isClaims(claims)) return fault('the signature lacks one of the claims iss, sub, iat, nbf, exp, jti, body');
-  if (claims.iss !== ISSUER) return fault(`the signature was issued by ${shown(claims.iss)}, not by ${ISSUER}`);
+  if (!isClaims(claims)) return invalid('the signature lacks one of the claims iss, sub, iat, nbf, exp, jti, body');
+  if (claims.iss !== ISSUER) return invalid(`the signature was issued by ${quote(claims.iss)}, not by ${ISSUER}`);
   const nowS = (input.now ?? Date.now()) / 1000;
   const toleranceS = input.clockToleranceS ?? DEFAULT_TOLERANCE_S;
   if (!(nowS - toleranceS < claims.exp))
-    return fault('the signature has expired: check the clocks of the server and of this machine');
+    return invalid('the signature has expired: check the clocks of the server and of this machine');
   if (!(nowS + toleranceS >= claims.nbf)) {
-    return fault('the signature is not valid yet: check the clocks of the server and of this machine');
+    return invalid('the signature is not valid yet: check the clocks of the server and of this machine');
   }
-  return wrongUse(input, claims) ?? { ok: true, claims };
+  return checkUse(input, claims) ?? { ok: true, claims };
 }
 
 const WRONG_KEY =
@@ -159,14 +159,15 @@ const WRONG_KEY =
 const WRONG_BODY =
   'the body is not the one that was signed: check that nothing between the server and this endpoint rewrites it ' +
   '(a body parser that parses and prints JSON again does)';
-const USED = 'the signature was used before: each request and each retry has its own signature, so this request was sent twice';
+const ALREADY_USED =
+  'the signature was used before: each request and each retry has its own signature, so this request was sent twice';
 const NO_SHARED_KEY =
   'the signature was made with a shared key, but this endpoint has only public keys: set EVERSTEP_CURRENT_SIGNING_KEY as well';
 const NO_PUBLIC_KEY =
   'the signature was made with a private key, but this endpoint has no public keys: set EVERSTEP_JWKS_URL or the jwksUrl option';
 const FORGED = 'the signature was not made with the private key that it names';
 
-interface Parts {
+interface SignatureParts {
   readonly header: Readonly<Record<string, unknown>> | null;
   readonly payload: string;
   /** The signed text: header and payload. */
@@ -174,22 +175,22 @@ interface Parts {
   readonly signaturePart: string;
 }
 
-function split({ signature, currentSigningKey }: SignatureInput): Parts | SignatureCheck {
+function splitSignature({ signature, currentSigningKey }: SignatureInput): SignatureParts | SignatureCheck {
   const name = NATIVE_PREFIX + (currentSigningKey === undefined ? ED25519_SIGNATURE_HEADER : SIGNATURE_HEADER);
-  if (!signature) return fault(`the request has no ${name} header: only the server may call this endpoint`);
-  if (signature.length > MAX_SIGNATURE_LENGTH) return fault(`the ${name} header is too long to be a signature`);
-  const [header, payload, signaturePart, ...rest] = signature.split('.');
-  if (!header || !payload || !signaturePart || rest.length > 0) return fault(`the ${name} header is not a JWT`);
+  if (!signature) return invalid(`the request has no ${name} header: only the server may call this endpoint`);
+  if (signature.length > MAX_SIGNATURE_LENGTH) return invalid(`the ${name} header is too long to be a signature`);
+  const [header, payload, signaturePart, ...extraParts] = signature.split('.');
+  if (!header || !payload || !signaturePart || extraParts.length > 0) return invalid(`the ${name} header is not a JWT`);
   return { header: parseSegment(header), payload, text: `${header}.${payload}`, signaturePart };
 }
 
 /** Returns whether one of the keys matches. */
-function isSignedWithAny(crypto: Cryptography, keys: readonly string[], parts: Parts): boolean | Promise<boolean> {
+function isSignedWithAny(crypto: Cryptography, keys: readonly string[], parts: SignatureParts): boolean | Promise<boolean> {
   const [key, ...others] = keys;
   if (key === undefined) return false;
   return andThen(
     crypto.isSignedWith(key, parts.text, parts.signaturePart),
-    (signed) => signed || isSignedWithAny(crypto, others, parts),
+    (isSigned) => isSigned || isSignedWithAny(crypto, others, parts),
   );
 }
 
@@ -198,42 +199,44 @@ function messageKeysOf(
   [key, ...others]: readonly string[],
 ): readonly string[] | Promise<readonly string[]> {
   if (key === undefined) return [];
-  return andThen(crypto.messageKeyOf(key), (first) => andThen(messageKeysOf(crypto, others), (rest) => [first, ...rest]));
+  return andThen(crypto.messageKeyOf(key), (messageKey) =>
+    andThen(messageKeysOf(crypto, others), (otherKeys) => [messageKey, ...otherKeys]),
+  );
 }
 
 /** Result of checking the cryptographic signature. Null if it is valid. */
 type KeyCheck = SignatureCheck | null;
 
-function checkSharedKey(crypto: Cryptography, input: CheckedSignature, parts: Parts): KeyCheck | Promise<KeyCheck> {
+function checkSharedKey(crypto: Cryptography, input: CheckedSignature, parts: SignatureParts): KeyCheck | Promise<KeyCheck> {
   const keys = [input.currentSigningKey, input.nextSigningKey].flatMap((key) => (key ? [key] : []));
-  if (keys.length === 0) return fault(NO_SHARED_KEY);
-  return andThen(isSignedWithAny(crypto, keys, parts), (signed) => {
-    if (signed) return null;
-    if (!input.messageKeys) return fault(WRONG_KEY);
+  if (keys.length === 0) return invalid(NO_SHARED_KEY);
+  return andThen(isSignedWithAny(crypto, keys, parts), (isSigned) => {
+    if (isSigned) return null;
+    if (!input.messageKeys) return invalid(WRONG_KEY);
     const byMessageKey = andThen(messageKeysOf(crypto, keys), (derived) => isSignedWithAny(crypto, derived, parts));
-    return andThen(byMessageKey, (fits): KeyCheck => (fits ? null : fault(WRONG_KEY)));
+    return andThen(byMessageKey, (isSigned): KeyCheck => (isSigned ? null : invalid(WRONG_KEY)));
   });
 }
 
-function checkPublicKey(crypto: Cryptography, input: CheckedSignature, parts: Parts): KeyCheck | Promise<KeyCheck> {
+function checkPublicKey(crypto: Cryptography, input: CheckedSignature, parts: SignatureParts): KeyCheck | Promise<KeyCheck> {
   const { publicKeys = [], jwksUrl } = input;
-  if (publicKeys.length === 0 && jwksUrl === undefined) return fault(NO_PUBLIC_KEY);
+  if (publicKeys.length === 0 && jwksUrl === undefined) return invalid(NO_PUBLIC_KEY);
   const kid = parts.header?.kid;
-  if (typeof kid !== 'string') return fault('the signature does not name its key (kid)');
-  const given = publicKeys.find((key) => key.kid === kid);
-  const found = given ?? (jwksUrl === undefined ? null : keySetAt(jwksUrl).find(kid));
-  return andThen(found, (key) => {
+  if (typeof kid !== 'string') return invalid('the signature does not name its key (kid)');
+  const configuredKey = publicKeys.find((key) => key.kid === kid);
+  const foundKey = configuredKey ?? (jwksUrl === undefined ? null : keySetAt(jwksUrl).find(kid));
+  return andThen(foundKey, (key) => {
     if (key === null)
-      return fault(`the signature was made with the key ${shown(kid)}, which is not one of the public keys of this endpoint`);
-    if ('problem' in key) return fault(key.problem);
+      return invalid(`the signature was made with the key ${quote(kid)}, which is not one of the public keys of this endpoint`);
+    if ('problem' in key) return invalid(key.problem);
     return andThen(
       crypto.isSignedBy(key, parts.text, parts.signaturePart),
-      (signed): KeyCheck => (signed ? null : fault(FORGED)),
+      (isSigned): KeyCheck => (isSigned ? null : invalid(FORGED)),
     );
   });
 }
 
-function checkKey(crypto: Cryptography, input: CheckedSignature, parts: Parts): KeyCheck | Promise<KeyCheck> {
+function checkKey(crypto: Cryptography, input: CheckedSignature, parts: SignatureParts): KeyCheck | Promise<KeyCheck> {
   // Each type of key is used only with its own algorithm, so the header cannot choose how a key is used.
   switch (parts.header?.alg) {
     case 'HS256':
@@ -241,11 +244,12 @@ function checkKey(crypto: Cryptography, input: CheckedSignature, parts: Parts): 
     case 'EdDSA':
       return checkPublicKey(crypto, input, parts);
     default:
-      return fault('the signature is not a JWT with algorithm HS256 or EdDSA');
+      return invalid('the signature is not a JWT with algorithm HS256 or EdDSA');
   }
 }
 
-function isUsed({ once, now, clockToleranceS }: CheckedSignature, { jti, exp }: SignatureClaims): boolean {
+/** Marks the signature as used if `once` is set. Returns whether it was used before. */
+function markAsUsed({ once, now, clockToleranceS }: CheckedSignature, { jti, exp }: SignatureClaims): boolean {
   if (!once) return false;
   const nowS = (now ?? Date.now()) / 1000;
   return !usedSignatures.use(jti, exp + (clockToleranceS ?? DEFAULT_TOLERANCE_S), nowS);
@@ -256,14 +260,14 @@ export function checkSignature(
   input: CheckedSignature,
   crypto: Cryptography = cryptography,
 ): SignatureCheck | Promise<SignatureCheck> {
-  const parts = split(input);
+  const parts = splitSignature(input);
   if ('ok' in parts) return parts;
-  return andThen(checkKey(crypto, input, parts), (wrong) => {
-    const check = wrong ?? checkClaims(input, parts.payload);
+  return andThen(checkKey(crypto, input, parts), (keyFailure) => {
+    const check = keyFailure ?? checkClaims(input, parts.payload);
     if (!check.ok) return check;
     return andThen(crypto.hashOf(input.body), (hash) => {
-      if (hash !== check.claims.body.replaceAll('=', '')) return fault(WRONG_BODY);
-      return isUsed(input, check.claims) ? fault(USED) : check;
+      if (hash !== check.claims.body.replaceAll('=', '')) return invalid(WRONG_BODY);
+      return markAsUsed(input, check.claims) ? invalid(ALREADY_USED) : check;
     });
   });
 }

@@ -27,7 +27,7 @@ export interface SignatureOverrides {
   readonly now?: number;
 }
 
-let signatures = 0;
+let signatureCount = 0;
 
 /** Signs a request for `http://app/flow`. Each signature has its own id. */
 export function sign({
@@ -38,10 +38,19 @@ export function sign({
   now = Date.now(),
 }: SignatureOverrides = {}): string {
   const iat = Math.floor(now / 1000);
-  const jti = `j${++signatures}`;
-  const full = { iss: 'Everstep', sub: 'http://app/flow', iat, nbf: iat, exp: iat + 300, jti, body: sha256(body), ...claims };
-  const named = typeof key === 'string' ? { alg: 'HS256', typ: 'JWT' } : { alg: 'EdDSA', typ: 'JWT', kid: key.kid };
-  const text = `${encode({ ...named, ...header })}.${encode(full)}`;
+  const jti = `j${++signatureCount}`;
+  const allClaims = {
+    iss: 'Everstep',
+    sub: 'http://app/flow',
+    iat,
+    nbf: iat,
+    exp: iat + 300,
+    jti,
+    body: sha256(body),
+    ...claims,
+  };
+  const baseHeader = typeof key === 'string' ? { alg: 'HS256', typ: 'JWT' } : { alg: 'EdDSA', typ: 'JWT', kid: key.kid };
+  const text = `${encode({ ...baseHeader, ...header })}.${encode(allClaims)}`;
   if (typeof key === 'string') return `${text}.${createHmac('sha256', key).update(text).digest('base64url')}`;
   return `${text}.${signWith(null, Buffer.from(text), key.privateKey).toString('base64url')}`;
 }

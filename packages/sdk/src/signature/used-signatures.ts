@@ -16,20 +16,20 @@ export class UsedSignatures {
     return this.used.size;
   }
 
-  /** Marks a signature as used. Returns false if it was used before. `untilS` is its expiry in Unix seconds. */
-  use(id: string, untilS: number, nowS: number): boolean {
-    for (const [oldest, forgetS] of this.used) {
-      if (forgetS > nowS && this.used.size < this.max) break;
-      this.used.delete(oldest);
+  /** Marks a signature as used. Returns false if it was used before. Both times are in Unix seconds. */
+  use(id: string, expiryS: number, nowS: number): boolean {
+    for (const [oldestId, oldestExpiryS] of this.used) {
+      if (oldestExpiryS > nowS && this.used.size < this.max) break;
+      this.used.delete(oldestId);
     }
-    const known = this.used.get(id);
-    if (known !== undefined && known > nowS) return false;
-    this.used.set(id, untilS);
+    const usedExpiryS = this.used.get(id);
+    if (usedExpiryS !== undefined && usedExpiryS > nowS) return false;
+    this.used.set(id, expiryS);
     return true;
   }
 }
 
-/** Enough for all signatures of the 5.5 minutes for which they are accepted, at 300 requests a second. About 10 MB. */
-const MAX_USED = 100_000;
+/** Enough for 300 requests per second during the 5.5 minutes for which a signature is accepted. Uses about 10 MB. */
+const MAX_USED_SIGNATURES = 100_000;
 /** The signatures that this process has accepted. */
-export const usedSignatures = new UsedSignatures(MAX_USED);
+export const usedSignatures = new UsedSignatures(MAX_USED_SIGNATURES);

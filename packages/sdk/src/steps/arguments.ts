@@ -1,6 +1,6 @@
 /**
  * Validates the arguments of steps that the server executes. Errors are TypeError or RangeError, and their message
- * starts with the invalid argument. The server itself checks limits that are rarely reached.
+ * starts with the invalid argument. Limits that are rarely reached are checked only by the server.
  */
 import { type Duration, durationMs } from '../duration.js';
 import type { FlowControlSpec } from '../protocol.js';
@@ -12,7 +12,7 @@ const MAX_EVENTS_PER_WAIT = 100;
 const MAX_SHOWN_LENGTH = 80;
 
 /** Returns a value as JSON for an error message, shortened to 80 characters. */
-export const shown = (value: unknown): string => String(JSON.stringify(value) ?? value).slice(0, MAX_SHOWN_LENGTH);
+export const quoteValue = (value: unknown): string => String(JSON.stringify(value) ?? value).slice(0, MAX_SHOWN_LENGTH);
 
 /** Returns whether every store can represent a text, so that it matches later: without U+0000 and unpaired surrogates. */
 export const isStorable = (text: string): boolean => !text.includes('\u0000') && !/\p{Surrogate}/u.test(text);
@@ -20,12 +20,12 @@ export const isStorable = (text: string): boolean => !text.includes('\u0000') &&
 /** Validates an event id. */
 export function eventIdOf(value: unknown): string {
   if (typeof value !== 'string' || value === '')
-    throw new TypeError(`an event id must be a non-empty string, not ${shown(value)}`);
+    throw new TypeError(`an event id must be a non-empty string, not ${quoteValue(value)}`);
   if (value.length > MAX_EVENT_ID_LENGTH) {
     throw new RangeError(`an event id must have at most ${MAX_EVENT_ID_LENGTH} characters, but this one has ${value.length}`);
   }
   if (!isStorable(value))
-    throw new TypeError(`an event id must not contain U+0000 or an unpaired surrogate, but ${shown(value)} does`);
+    throw new TypeError(`an event id must not contain U+0000 or an unpaired surrogate, but ${quoteValue(value)} does`);
   return value;
 }
 
@@ -39,58 +39,58 @@ export function eventIdsOf(values: unknown): readonly string[] {
   return eventIds;
 }
 
-function nonEmptyString(value: unknown, what: string): string {
+function nonEmptyString(value: unknown, subject: string): string {
   if (typeof value !== 'string' || value === '' || !isStorable(value))
-    throw new TypeError(`${what} must be a non-empty string, not ${shown(value)}`);
+    throw new TypeError(`${subject} must be a non-empty string without U+0000 and unpaired surrogates, not ${quoteValue(value)}`);
   return value;
 }
 
 /** Validates a run id. */
 export const runIdOf = (value: unknown): string => nonEmptyString(value, 'a run id');
 
-function countOf(value: unknown, min: number, what: string): number {
+function countOf(value: unknown, min: number, subject: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min) return value;
-  throw new RangeError(`${what} must be a whole number of at least ${min}, not ${shown(value)}`);
+  throw new RangeError(`${subject} must be a whole number of at least ${min}, not ${quoteValue(value)}`);
 }
 
 /** Returns the URL unchanged if it is an absolute http or https URL. */
-export function httpUrlOf(value: unknown, what: string): string {
+export function httpUrlOf(value: unknown, subject: string): string {
   const url = value instanceof URL ? value.href : value;
   if (typeof url === 'string' && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw new TypeError(`${what} must be an absolute http or https URL, not ${shown(url)}`);
+  throw new TypeError(`${subject} must be an absolute http or https URL, not ${quoteValue(url)}`);
 }
 
 /** Returns the URL unchanged if it is one of a workflow: an absolute http or https URL, or `worker://<app>/<workflow>`. */
 export function workflowUrlOf(value: unknown): string {
   if (typeof value !== 'string' || !value.startsWith(WORKER_SCHEME)) return httpUrlOf(value, 'the URL of a workflow');
   if (parseWorkerUrl(value)) return value;
-  throw new TypeError(`the URL of a workflow that a worker serves must be worker://<app>/<workflow>, not ${shown(value)}`);
+  throw new TypeError(`the URL of a workflow that a worker serves must be worker://<app>/<workflow>, not ${quoteValue(value)}`);
 }
 
 /** Validates an object of headers. */
-export function headersOf(given: unknown): Readonly<Record<string, string>> {
-  if (given === undefined) return {};
-  if (typeof given !== 'object' || given === null || Array.isArray(given) || given instanceof Headers) {
+export function headersOf(headers: unknown): Readonly<Record<string, string>> {
+  if (headers === undefined) return {};
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers) || headers instanceof Headers) {
     throw new TypeError('headers must be an object of names and strings');
   }
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(given)) {
+  const validHeaders: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
     // Values may be secrets, so the error shows only names.
-    if (typeof value !== 'string') throw new TypeError(`the header ${shown(name)} must be a string, not ${typeof value}`);
-    headers[name] = value;
+    if (typeof value !== 'string') throw new TypeError(`the header ${quoteValue(name)} must be a string, not ${typeof value}`);
+    validHeaders[name] = value;
   }
-  return headers;
+  return validHeaders;
 }
 
 /** Returns the value of a header. `name` is in lower case. */
-export const headerNamed = (headers: Readonly<Record<string, string>>, name: string): string | undefined =>
-  Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1];
+export const findHeader = (headers: Readonly<Record<string, string>>, name: string): string | undefined =>
+  Object.entries(headers).find(([headerName]) => headerName.toLowerCase() === name)?.[1];
 
 /** Validates a list of labels. */
-export function labelsOf(given: unknown): readonly string[] {
-  if (!Array.isArray(given)) throw new TypeError(`labels must be an array of strings, not ${shown(given)}`);
-  return given.map((label) => nonEmptyString(label, 'a label'));
+export function labelsOf(labels: unknown): readonly string[] {
+  if (!Array.isArray(labels)) throw new TypeError(`labels must be an array of strings, not ${quoteValue(labels)}`);
+  return labels.map((label) => nonEmptyString(label, 'a label'));
 }
 
 function flowControlOf({ key, parallelism, rate, period }: FlowControlLimits): FlowControlSpec {

@@ -1,5 +1,5 @@
 /** Converts values that steps send to bodies with a content type, and received bodies to values. */
-import { bytesOf, encodedBody, isJsonType, textOf } from '../encoded-body.js';
+import { bytesOf, encodeBody, isJsonType, textOf } from '../encoded-body.js';
 import { openBody, type PayloadCipher } from '../encryption/envelope.js';
 import { jsonProblem, PayloadError } from '../errors.js';
 import type { EncodedBody, EventContent } from '../protocol.js';
@@ -10,7 +10,7 @@ const JSON_TYPE = 'application/json';
 const BYTES_TYPE = 'application/octet-stream';
 
 /** A body with its content type. */
-export interface SentContent {
+export interface EncodedContent {
   readonly body: EncodedBody;
   readonly contentType: string;
 }
@@ -20,11 +20,11 @@ export interface SentContent {
  *
  * @throws {NonRetryableError} If JSON cannot represent the value.
  */
-export function sentContent(value: unknown, what: string): SentContent | null {
-  if (typeof value === 'string') return { body: encodedBody(value), contentType: 'text/plain; charset=utf-8' };
-  if (value instanceof Uint8Array) return { body: encodedBody(value), contentType: BYTES_TYPE };
-  const text = jsonText(value, `${what} cannot be sent`);
-  return text === undefined ? null : { body: encodedBody(text), contentType: JSON_TYPE };
+export function encodeContent(value: unknown, subject: string): EncodedContent | null {
+  if (typeof value === 'string') return { body: encodeBody(value), contentType: 'text/plain; charset=utf-8' };
+  if (value instanceof Uint8Array) return { body: encodeBody(value), contentType: BYTES_TYPE };
+  const text = jsonText(value, `${subject} cannot be sent`);
+  return text === undefined ? null : { body: encodeBody(text), contentType: JSON_TYPE };
 }
 
 /** Returns the text of a body, or its bytes. Data that was sent as bytes stays bytes, even if it is valid text. */
@@ -33,10 +33,10 @@ function textOrBytes(body: EncodedBody, contentType: string | undefined): string
 }
 
 /** Parses JSON, with or without a byte order mark. Throws SyntaxError. */
-const parsed = (body: EncodedBody): unknown => JSON.parse(textOf(body).replace(/^\uFEFF/, ''));
+const parseBody = (body: EncodedBody): unknown => JSON.parse(textOf(body).replace(/^\uFEFF/, ''));
 
-/** Returns the content of an event. A request to a webhook comes from a third party, which does not encrypt. */
-const opened = (content: EventContent, cipher: PayloadCipher | undefined): EventContent =>
+/** Returns the decrypted content of an event. A request to a webhook comes from a third party, which does not encrypt. */
+const openContent = (content: EventContent, cipher: PayloadCipher | undefined): EventContent =>
   content.kind === 'data' ? { ...content, body: openBody(cipher, content.body, 'the event data') } : content;
 
 /**
@@ -46,13 +46,13 @@ const opened = (content: EventContent, cipher: PayloadCipher | undefined): Event
  * @throws {DecryptionError} If the data cannot be decrypted at the moment.
  */
 export function eventDataOf(recorded: EventContent, cipher?: PayloadCipher): unknown {
-  const content = opened(recorded, cipher);
+  const content = openContent(recorded, cipher);
   const { body } = content;
   const contentType = content.kind === 'data' ? content.contentType : content.headers['content-type']?.[0];
   if (body.data === '') return undefined;
   if (contentType === undefined || !isJsonType(contentType)) return textOrBytes(body, contentType);
   try {
-    return parsed(body);
+    return parseBody(body);
   } catch (error) {
     throw new PayloadError(`the event data has content type ${contentType} but is not valid JSON: ${jsonProblem(error)}`);
   }
@@ -63,7 +63,7 @@ export function responseBodyOf(body: EncodedBody, contentType: string | undefine
   if (body.data === '') return undefined;
   if (contentType !== undefined && isJsonType(contentType)) {
     try {
-      return parsed(body);
+      return parseBody(body);
     } catch {
       return textOf(body);
     }
@@ -71,17 +71,17 @@ export function responseBodyOf(body: EncodedBody, contentType: string | undefine
   return textOrBytes(body, contentType);
 }
 
-/** Functions that read a body. */
+/** Returns functions that read a body. */
 export const readersOf = (body: EncodedBody) => ({
   text: (): string => textOf(body),
-  json: (): unknown => parsed(body),
+  json: (): unknown => parseBody(body),
 });
 
 /** Returns the request that a webhook received. An event that was notified instead is returned as a POST with its data. */
 export function webhookRequestOf(recorded: EventContent, cipher?: PayloadCipher): WebhookRequest {
-  const content = opened(recorded, cipher);
+  const content = openContent(recorded, cipher);
   const { body } = content;
-  const asRequest =
+  const requestFields =
     content.kind === 'request'
       ? { method: content.method, query: content.query, headers: content.headers }
       : {
@@ -89,5 +89,5 @@ export function webhookRequestOf(recorded: EventContent, cipher?: PayloadCipher)
           query: '',
           headers: content.contentType === undefined ? {} : { 'content-type': [content.contentType] },
         };
-  return { ...asRequest, body: bytesOf(body), ...readersOf(body) };
+  return { ...requestFields, body: bytesOf(body), ...readersOf(body) };
 }

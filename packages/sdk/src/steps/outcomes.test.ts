@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint } from '../endpoint.js';
-import { FakeService, type Outcome } from '../executor/fake-service.fixture.js';
+import { FakeServer, type Outcome } from '../executor/fake-server.fixture.js';
 import type { CallOutcome, EncodedBody, EventContent } from '../protocol.js';
 
 type Code = (context: WorkflowContext<unknown>) => unknown;
@@ -12,10 +12,10 @@ const FF = { encoding: 'base64', data: '/w==' } as const;
 
 /** Returns the result of a workflow whose steps have these outcomes, in the order in which it requests them. */
 async function resultOf(code: Code, ...outcomes: readonly Outcome[]): Promise<unknown> {
-  const service = new FakeService('k');
-  service.outcomeOf = ({ stepId }) => outcomes[stepId - 1];
-  await service.drive(createEndpoint(code));
-  return service.result;
+  const server = new FakeServer('k');
+  server.outcomeOf = ({ stepId }) => outcomes[stepId - 1];
+  await server.drive(createEndpoint(code));
+  return server.result;
 }
 
 describe('an event returns the sent data', () => {
@@ -74,11 +74,11 @@ describe('an event returns the sent data', () => {
       await context.sleep('meanwhile', 1);
       return event;
     };
-    const service = new FakeService('k');
-    service.outcomeOf = ({ type }) => (type === 'Wait' ? broken : undefined);
-    await service.drive(createEndpoint(code));
-    assert.equal(service.journal.length, 2);
-    assert.equal(service.failure?.error.name, 'PayloadError');
+    const server = new FakeServer('k');
+    server.outcomeOf = ({ type }) => (type === 'Wait' ? broken : undefined);
+    await server.drive(createEndpoint(code));
+    assert.equal(server.journal.length, 2);
+    assert.equal(server.failure?.error.name, 'PayloadError');
   });
 });
 
@@ -161,7 +161,7 @@ describe('a webhook returns the request', () => {
     const { method, query, headers, body, text, json } = called.request;
     return { method, query, headers, bytes: [...body], text: text(), json: json() };
   };
-  const made = { eventId: 'whk_1', webhookUrl: 'http://service/whk_1' };
+  const made = { eventId: 'whk_1', webhookUrl: 'http://server/whk_1' };
   const cases: readonly (readonly [string, Outcome, unknown])[] = [
     [
       'with method, query, headers and body',
@@ -177,7 +177,7 @@ describe('a webhook returns the request', () => {
       { timeout: false, eventId: 'whk_1', content: { kind: 'data', body: utf8('7'), contentType: 'application/json' } },
       { method: 'POST', query: '', headers: { 'content-type': ['application/json'] }, bytes: [55], text: '7', json: 7 },
     ],
-    ['or a timeout', { timeout: true }, 'no call of http://service/whk_1'],
+    ['or a timeout', { timeout: true }, 'no call of http://server/whk_1'],
   ];
   for (const [name, outcome, expected] of cases) {
     it(name, async () => assert.deepEqual(await resultOf(code, made, outcome), expected));

@@ -58,8 +58,8 @@ export function invokeResultOf<Body>(recorded: unknown, cipher?: PayloadCipher):
   switch (outcome.state) {
     case 'succeeded': {
       const { result } = outcome;
-      const what = `the result of the run ${workflowRunId}`;
-      const body = result === undefined ? undefined : openValue<Body>(cipher, JSON.parse(result), what);
+      const subject = `the result of the run ${workflowRunId}`;
+      const body = result === undefined ? undefined : openValue<Body>(cipher, JSON.parse(result), subject);
       return { ...run, state: 'succeeded', body: body as Body };
     }
     case 'failed':

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint } from '../endpoint.js';
-import { FakeService } from '../executor/fake-service.fixture.js';
+import { FakeServer } from '../executor/fake-server.fixture.js';
 import type { EncodedBody, PlannedStep } from '../protocol.js';
 
 type Code = (context: WorkflowContext<unknown>) => unknown;
@@ -13,10 +13,10 @@ const DAY_MS = 86_400_000;
 
 /** Returns the step that the code requests from the server. */
 async function plannedBy(code: Code): Promise<PlannedStep | undefined> {
-  const service = new FakeService('k');
-  const [open] = service.tasks.values();
+  const server = new FakeServer('k');
+  const [open] = server.tasks.values();
   assert.ok(open);
-  const reply = await service.send(createEndpoint(code), service.request(open));
+  const reply = await server.send(createEndpoint(code), server.request(open));
   assert.ok(reply.kind === 'progress', JSON.stringify(reply));
   return reply.planned[0];
 }
@@ -222,18 +222,18 @@ describe('an invalid argument fails the run immediately and names the step', () 
   ];
   for (const [name, code, message] of cases) {
     it(name, async () => {
-      const service = new FakeService('k');
-      await service.drive(createEndpoint(code));
-      assert.equal(service.failure?.retry.kind, 'never');
-      assert.match(service.failure?.error.message ?? '', /^step "a": /);
-      assert.match(service.failure?.error.message ?? '', message);
+      const server = new FakeServer('k');
+      await server.drive(createEndpoint(code));
+      assert.equal(server.failure?.retry.kind, 'never');
+      assert.match(server.failure?.error.message ?? '', /^step "a": /);
+      assert.match(server.failure?.error.message ?? '', message);
     });
   }
 });
 
 it('an invalid header is reported by name, without its value', async () => {
   const headers = JSON.parse('{"Authorization":{"secret":"s3cret"}}');
-  const service = new FakeService('k');
-  await service.drive(createEndpoint((context) => context.call('a', { url: 'http://api/', headers })));
-  assert.equal(service.failure?.error.message, 'step "a": the header "Authorization" must be a string, not object');
+  const server = new FakeServer('k');
+  await server.drive(createEndpoint((context) => context.call('a', { url: 'http://api/', headers })));
+  assert.equal(server.failure?.error.message, 'step "a": the header "Authorization" must be a string, not object');
 });

@@ -1,4 +1,4 @@
-/** A separate service for a test: `everstep dev` with a virtual clock, a free port and a temporary data directory. */
+/** A separate server for a test: `everstep dev` with a virtual clock, a free port and a temporary data directory. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -8,7 +8,7 @@ import { AdminClient } from '../client/administration/admin.js';
 import type { EncryptionOptions } from '../encryption/envelope.js';
 import { connectTestService, type TestService } from './test-service.js';
 
-/** Options of a test service. `encryption` is the one of its client. */
+/** Options of a test server. `encryption` is the encryption of its client. */
 export interface StartOptions extends EncryptionOptions {
   /**
    * Command and arguments that start the program, such as `['npx', 'everstep']`. `dev` and its options are appended.
@@ -21,7 +21,7 @@ export interface StartOptions extends EncryptionOptions {
   readonly startTimeoutMs?: number;
 }
 
-/** A test service that this process has started. */
+/** A test server that this process has started. */
 export interface StartedTestService extends TestService {
   /** Keys that sign the requests of the server. Pass them to the option `signingKeys` of `serve`. */
   readonly signingKeys: { readonly current: string; readonly next: string };
@@ -34,49 +34,47 @@ export interface StartedTestService extends TestService {
 const START_TIMEOUT_MS = 30_000;
 /** Time after which a process that does not stop is killed. */
 const STOP_TIMEOUT_MS = 10_000;
-const KEPT_OUTPUT_LENGTH = 8_000;
-/** Printed when the server accepts requests and its env file is written. */
-const LISTENS = /is listening on/;
+const MAX_OUTPUT_LENGTH = 8_000;
+/** Matches the output of a server that accepts requests and has written its env file. */
+const LISTENING = /is listening on/;
 
-/** Resolves the package from the working directory (an app), or from here (a workspace). */
+/** Returns the command of the installed package, resolved from the working directory (an app) or from this file (a workspace). */
 async function installedCommand(): Promise<readonly string[]> {
-  for (const from of [join(process.cwd(), 'package.json'), import.meta.url]) {
+  for (const base of [join(process.cwd(), 'package.json'), import.meta.url]) {
     let file: string;
     try {
-      file = createRequire(from).resolve('everstep/package.json');
+      file = createRequire(base).resolve('everstep/package.json');
     } catch {
       continue;
     }
     const { bin }: { readonly bin: { readonly everstep: string } } = JSON.parse(await readFile(file, 'utf8'));
     return [process.execPath, join(dirname(file), bin.everstep)];
   }
-  throw new Error(
-    'the package everstep is not installed here: run "npm install --save-dev everstep", or pass the option command',
-  );
+  throw new Error('the package everstep is not installed: run "npm install --save-dev everstep", or pass the option command');
 }
 
-class ServiceProcess {
+class ServerProcess {
   private readonly child: ChildProcess;
   /** Resolves with a description of how the process ended. */
-  private readonly ended: Promise<string>;
-  private readonly listens: Promise<null>;
+  private readonly exit: Promise<string>;
+  private readonly listening: Promise<null>;
   private readonly killAtExit = () => void this.child.kill('SIGKILL');
   private output = '';
 
   constructor([file = '', ...args]: readonly string[], env: NodeJS.ProcessEnv) {
     this.child = spawn(file, [...args, 'dev', '--virtual-clock', '--no-demo'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     process.once('exit', this.killAtExit);
-    this.ended = new Promise((resolve) => {
+    this.exit = new Promise((resolve) => {
       this.child.once('error', (error) => resolve(`could not be started: ${error.message}`));
       this.child.once('close', (code, signal) => resolve(`ended with ${signal ?? code}`));
     });
-    this.listens = new Promise((resolve) => {
-      const keep = (chunk: Buffer) => {
-        this.output = (this.output + chunk).slice(-KEPT_OUTPUT_LENGTH);
-        if (LISTENS.test(this.output)) resolve(null);
+    this.listening = new Promise((resolve) => {
+      const appendOutput = (chunk: Buffer) => {
+        this.output = (this.output + chunk).slice(-MAX_OUTPUT_LENGTH);
+        if (LISTENING.test(this.output)) resolve(null);
       };
-      this.child.stdout?.on('data', keep);
-      this.child.stderr?.on('data', keep);
+      this.child.stdout?.on('data', appendOutput);
+      this.child.stderr?.on('data', appendOutput);
     });
   }
 
@@ -87,22 +85,22 @@ class ServiceProcess {
    */
   async ready(timeoutMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<string>((resolve) => {
+    const timeout = new Promise<string>((resolve) => {
       timer = setTimeout(
         resolve,
         timeoutMs,
         `did not start within ${timeoutMs} ms; increase startTimeoutMs if the machine is slow`,
       );
     });
-    const failure = await Promise.race([this.listens, this.ended, late]);
+    const failure = await Promise.race([this.listening, this.exit, timeout]);
     clearTimeout(timer);
     if (failure !== null) throw new Error(`the server ${failure}\n${this.output}`.trimEnd());
   }
 
-  async end(): Promise<void> {
+  async stop(): Promise<void> {
     const timer = setTimeout(() => this.child.kill('SIGKILL'), STOP_TIMEOUT_MS);
     this.child.kill('SIGTERM');
-    await this.ended;
+    await this.exit;
     clearTimeout(timer);
     process.removeListener('exit', this.killAtExit);
   }
@@ -128,29 +126,29 @@ export async function startTestService(options: StartOptions = {}): Promise<Star
   const envFile = join(directory, 'service.env');
   // Settings in the environment of the test belong to another server.
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_'));
-  const service = new ServiceProcess(command, {
+  const server = new ServerProcess(command, {
     ...Object.fromEntries(inherited),
     EVERSTEP_PORT: '0',
     EVERSTEP_DATA_DIR: join(directory, 'data'),
     EVERSTEP_ENV_FILE: envFile,
     ...options.env,
   });
-  let stopped: Promise<void> | undefined;
+  let stopPromise: Promise<void> | undefined;
   const stop = () => {
-    stopped ??= service.end().then(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
-    return stopped;
+    stopPromise ??= server.stop().then(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
+    return stopPromise;
   };
   try {
-    await service.ready(options.startTimeoutMs ?? START_TIMEOUT_MS);
+    await server.ready(options.startTimeoutMs ?? START_TIMEOUT_MS);
     const env = await readEnvFile(envFile);
-    const get = (name: string): string => env.get(name) ?? '';
+    const setting = (name: string): string => env.get(name) ?? '';
     return {
-      ...connectTestService({ url: get('EVERSTEP_URL'), token: get('EVERSTEP_TOKEN'), encryption: options.encryption }),
-      signingKeys: { current: get('EVERSTEP_CURRENT_SIGNING_KEY'), next: get('EVERSTEP_NEXT_SIGNING_KEY') },
+      ...connectTestService({ url: setting('EVERSTEP_URL'), token: setting('EVERSTEP_TOKEN'), encryption: options.encryption }),
+      signingKeys: { current: setting('EVERSTEP_CURRENT_SIGNING_KEY'), next: setting('EVERSTEP_NEXT_SIGNING_KEY') },
       admin: new AdminClient({
-        baseUrl: get('EVERSTEP_MANAGEMENT_URL'),
-        email: get('EVERSTEP_ADMIN_EMAIL'),
-        apiKey: get('EVERSTEP_ADMIN_API_KEY'),
+        baseUrl: setting('EVERSTEP_MANAGEMENT_URL'),
+        email: setting('EVERSTEP_ADMIN_EMAIL'),
+        apiKey: setting('EVERSTEP_ADMIN_API_KEY'),
       }),
       stop,
     };

@@ -36,8 +36,8 @@ export interface RecordedOut {
 const isWitnessed = (out: unknown): out is WitnessedStep<unknown> =>
   typeof out === 'object' && out !== null && 'token' in out && 'seen' in out;
 
-/** Returns whether the token is that of an execution, and not the outcome of a step that the server executed. */
-const isTokenOf = ([step, token]: readonly [step: string, token: string]): boolean => token.startsWith(`${step}#`);
+/** Returns whether the token belongs to an execution. Otherwise it is the outcome of a step that the server executed. */
+const isExecutionToken = ([step, token]: readonly [step: string, token: string]): boolean => token.startsWith(`${step}#`);
 
 /** Returns the return value of a run whose code ended through `StepWitness.end`, otherwise null. */
 export function witnessedEnd(result: unknown): WitnessedEnd<unknown> | null {
@@ -50,22 +50,22 @@ export function witnessedEnd(result: unknown): WitnessedEnd<unknown> | null {
 
 /** One execution of the code of a run, from its start. Each replay is a separate one. */
 export class StepWitness {
-  private readonly executed: (step: string, seen: SeenResults) => string;
+  private readonly recordExecution: (step: string, seen: SeenResults) => string;
   private readonly seen: Record<string, string> = {};
 
-  constructor(executed: (step: string, seen: SeenResults) => string) {
-    this.executed = executed;
+  constructor(recordExecution: (step: string, seen: SeenResults) => string) {
+    this.recordExecution = recordExecution;
   }
 
-  /** Runs a step through `take`, which receives the action to record. Returns the value of `work`. */
+  /** Runs `work` as a step. `requestStep` receives the action to execute and record. Returns the value of `work`. */
   async run<T>(
     step: string,
-    take: (action: () => Promise<WitnessedStep<T>>) => Promise<WitnessedStep<T>>,
+    requestStep: (action: () => Promise<WitnessedStep<T>>) => Promise<WitnessedStep<T>>,
     work: () => T | Promise<T>,
   ): Promise<T> {
-    const witnessed = await take(async () => {
+    const witnessed = await requestStep(async () => {
       const seen = { ...this.seen };
-      const token = this.executed(step, seen);
+      const token = this.recordExecution(step, seen);
       return { value: await work(), token, seen };
     });
     this.seen[step] = witnessed.token;
@@ -89,17 +89,17 @@ export interface StepHistoryOptions {
 
 export class StepHistory {
   private readonly checkpointSteps: number;
-  private tokens = 0;
+  private tokenCount = 0;
   private readonly executions = new Map<string, Execution[]>();
 
   constructor({ checkpointSteps = 1 }: StepHistoryOptions = {}) {
     this.checkpointSteps = checkpointSteps;
   }
 
-  /** Called at the start of the code of a run, including for a replay. `run` is a unique name of the run. */
+  /** Returns the witness for an execution of the code of a run, including a replay. `run` is a unique name of the run. */
   witness(run: string): StepWitness {
     return new StepWitness((step, seen) => {
-      const token = `${step}#${++this.tokens}`;
+      const token = `${step}#${++this.tokenCount}`;
       const executions = this.executions.get(run) ?? [];
       executions.push({ step, token, seen });
       this.executions.set(run, executions);
@@ -117,34 +117,35 @@ export class StepHistory {
    * Then forgets the run. `end` is its return value, if it has one.
    */
   problems(run: string, recorded: readonly RecordedOut[], end?: WitnessedEnd<unknown>): readonly string[] {
-    const truth = new Map<string, string>();
+    const recordedTokens = new Map<string, string>();
     const problems: string[] = [];
     for (const { name, out } of recorded) {
-      if (truth.has(name)) problems.push(`step "${name}" is recorded twice`);
-      if (isWitnessed(out)) truth.set(name, out.token);
+      if (recordedTokens.has(name)) problems.push(`step "${name}" is recorded twice`);
+      if (isWitnessed(out)) recordedTokens.set(name, out.token);
     }
     const names = new Set(recorded.map(({ name }) => name));
-    const look = (observer: string, seen: readonly (readonly [step: string, token: string])[]): void => {
+    const compare = (observer: string, seen: readonly (readonly [step: string, token: string])[]): void => {
       for (const [step, token] of seen) {
-        const known = truth.get(step);
+        const recordedToken = recordedTokens.get(step);
         // Steps that the server executed have no token in the journal. All observers of them must agree.
-        if (known === undefined && names.has(step)) truth.set(step, token);
-        else if (known !== token) problems.push(`${observer} saw ${token}, but "${step}" is recorded as ${known ?? 'nothing'}`);
+        if (recordedToken === undefined && names.has(step)) recordedTokens.set(step, token);
+        else if (recordedToken !== token)
+          problems.push(`${observer} saw ${token}, but "${step}" is recorded as ${recordedToken ?? 'nothing'}`);
       }
     };
     const isLost = (entry: readonly [step: string, token: string] | undefined): boolean =>
-      entry !== undefined && isTokenOf(entry) && truth.get(entry[0]) !== entry[1];
+      entry !== undefined && isExecutionToken(entry) && recordedTokens.get(entry[0]) !== entry[1];
     for (const { name, out } of recorded)
-      if (isWitnessed(out)) look(`the recorded step "${name}" (${out.token})`, Object.entries(out.seen));
+      if (isWitnessed(out)) compare(`the recorded step "${name}" (${out.token})`, Object.entries(out.seen));
     for (const { step, token, seen } of this.executions.get(run) ?? []) {
       // The results before it in a checkpoint are lost together with its own. They are the last ones that it saw.
-      const max = truth.get(step) === token ? 0 : this.checkpointSteps - 1;
+      const maxLost = recordedTokens.get(step) === token ? 0 : this.checkpointSteps - 1;
       const entries = Object.entries(seen);
-      let certain = entries.length;
-      while (certain > 0 && entries.length - certain < max && isLost(entries[certain - 1])) certain--;
-      look(`the execution ${token}`, entries.slice(0, certain));
+      let comparedCount = entries.length;
+      while (comparedCount > 0 && entries.length - comparedCount < maxLost && isLost(entries[comparedCount - 1])) comparedCount--;
+      compare(`the execution ${token}`, entries.slice(0, comparedCount));
     }
-    if (end) look('the end of the run', Object.entries(end.seen));
+    if (end) compare('the end of the run', Object.entries(end.seen));
     this.executions.delete(run);
     return problems.map((problem) => `${run}: ${problem}`);
   }

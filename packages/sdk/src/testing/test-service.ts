@@ -1,4 +1,4 @@
-/** A server with a virtual clock, as a test uses it. */
+/** A server with a virtual clock, for tests. */
 import { Client } from '../client/client.js';
 import type { RunState, TriggeredRun } from '../client/generated/index.js';
 import { durationText, type TriggerOptions } from '../client/settings.js';
@@ -13,7 +13,7 @@ export interface TestConnection extends EncryptionOptions {
 }
 
 /** Result of advancing the clock. */
-export interface Advanced {
+export interface ClockAdvance {
   /** Time on the server's clock, Unix milliseconds. */
   readonly now: number;
   /** Number of timers that became due. */
@@ -32,11 +32,11 @@ export interface TestService {
    * Advances the clock, rounded up to whole seconds. Sleeps, waits, retries and schedules that become due run in
    * order, each at its time. Resolves when all resulting work is done, up to the next item that waits for its time.
    */
-  advance(by: Duration): Promise<Advanced>;
+  advance(by: Duration): Promise<ClockAdvance>;
   /** Advances the clock to a Date, an ISO 8601 string or Unix milliseconds on the server's clock. */
-  advanceTo(at: Instant): Promise<Advanced>;
+  advanceTo(at: Instant): Promise<ClockAdvance>;
   /** Resolves when no work is in progress or due. The clock does not advance. */
-  settle(): Promise<Advanced>;
+  settle(): Promise<ClockAdvance>;
   /** Starts a run and resolves when it has ended or waits for its time or for an event. */
   triggerAndSettle(workflowUrl: string, options?: Omit<TriggerOptions, 'waitForResult'>): Promise<TriggeredRun>;
   /** Returns the state of a run. */
@@ -54,13 +54,13 @@ export function connectTestService({ url, token, encryption }: TestConnection): 
     // The server guarantees the shapes of its responses; a test of the server verifies them.
     return (await callApi(transport, { method, path: `/v2/clock${path}`, ...json })) as Body;
   };
-  const settle = () => clock<Advanced>('POST', '/settle');
-  const endOf = (workflowRunId: string) => client.runs.result(workflowRunId, { timeout: 0 });
+  const settle = () => clock<ClockAdvance>('POST', '/settle');
+  const runResult = (workflowRunId: string) => client.runs.result(workflowRunId, { timeout: 0 });
   return {
     url,
     token,
     client,
-    now: async () => (await clock<Advanced>('GET', '')).now,
+    now: async () => (await clock<ClockAdvance>('GET', '')).now,
     advance: async (by) => clock('POST', '/advance', { by: durationText(by) }),
     advanceTo: async (at) => clock('POST', '/advance', { to: instantMs(at) }),
     settle,
@@ -69,12 +69,12 @@ export function connectTestService({ url, token, encryption }: TestConnection): 
       await settle();
       return run;
     },
-    stateOf: async (workflowRunId) => (await endOf(workflowRunId)).workflowState,
+    stateOf: async (workflowRunId) => (await runResult(workflowRunId)).workflowState,
     async resultOf<Result>(workflowRunId: string) {
-      const end = await endOf(workflowRunId);
-      if (end.workflowState === 'RUN_SUCCESS') return end.result as Result;
-      const why = 'error' in end && end.error !== undefined ? `: ${end.error}` : '';
-      throw new Error(`run ${workflowRunId} has not succeeded: its state is ${end.workflowState}${why}`);
+      const result = await runResult(workflowRunId);
+      if (result.workflowState === 'RUN_SUCCESS') return result.result as Result;
+      const reason = 'error' in result && result.error !== undefined ? `: ${result.error}` : '';
+      throw new Error(`run ${workflowRunId} has not succeeded: its state is ${result.workflowState}${reason}`);
     },
   };
 }

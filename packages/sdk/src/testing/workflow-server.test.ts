@@ -22,7 +22,7 @@ test('another path returns 404 and lists the existing paths', async (t) => {
   t.after(() => server.stop());
   const received = await fetch(server.urls['/one'].replace('/one', '/three'), { method: 'POST' });
   assert.equal(received.status, 404);
-  assert.match(await received.text(), /available paths: \/one/);
+  assert.match(await received.text(), /Available paths: \/one/);
 });
 
 test('a path without a leading slash is rejected', async () => {

@@ -24,15 +24,16 @@ export async function serveWorkflows<Path extends string>(
   workflows: Readonly<Record<Path, WorkflowHandler | Endpoint>>,
 ): Promise<WorkflowServer<Path>> {
   const paths = Object.keys(workflows) as Path[];
-  const wrong = paths.find((path) => !path.startsWith('/'));
-  if (wrong !== undefined) throw new TypeError(`the path of a workflow must start with a slash, not ${JSON.stringify(wrong)}`);
+  const invalidPath = paths.find((path) => !path.startsWith('/'));
+  if (invalidPath !== undefined)
+    throw new TypeError(`the path of a workflow must start with a slash, not ${JSON.stringify(invalidPath)}`);
   const handlers = new Map<string, ReturnType<typeof toNodeHandler>>(
     paths.map((path) => [path, toNodeHandler(endpointOf(workflows[path]))]),
   );
   const server = createServer((request, response) => {
     const handler = handlers.get(request.url?.split('?')[0] ?? '');
     if (handler) void handler(request, response);
-    else response.writeHead(404).end(`there is no workflow at this path; available paths: ${paths.join(', ')}`);
+    else response.writeHead(404).end(`there is no workflow at this path. Available paths: ${paths.join(', ')}`);
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

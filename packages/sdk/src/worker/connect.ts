@@ -1,5 +1,5 @@
 /** Serves workflows over connections that the app opens to the server. The app does not need its own address. */
-import { configured } from '../client/configuration.js';
+import { requireOption } from '../client/configuration.js';
 import type { Workflow } from '../context.js';
 import type { EncryptionOptions } from '../encryption/envelope.js';
 import type { WorkflowEndpoint } from '../endpoint.js';
@@ -66,26 +66,33 @@ export interface ConnectedWorker<Name extends string = string> {
   readonly connected: Promise<void>;
   /** Number of requests in progress. */
   readonly inFlight: number;
-  /** Takes no more work, waits for the requests in progress, at most `graceMs` (default: 30,000), and disconnects. */
+  /** Accepts no more work, waits up to `graceMs` (default: 30,000) for the requests in progress, and disconnects. */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
-function servedOf(
-  given: WorkflowHandler | WorkflowEndpoint | Workflow<never, unknown>,
+function toServedWorkflow(
+  workflow: WorkflowHandler | WorkflowEndpoint | Workflow<never, unknown>,
   { encryption }: EncryptionOptions,
 ): ServedWorkflow {
-  if ('endpoint' in given) return given.endpoint.workflow;
-  if ('workflow' in given) return given.workflow;
-  return createServedWorkflow(given, { encryption });
+  if ('endpoint' in workflow) return workflow.endpoint.workflow;
+  if ('workflow' in workflow) return workflow.workflow;
+  return createServedWorkflow(workflow, { encryption });
 }
 
-function checkedNames<Name extends string>({ app, workflows, maxConcurrency }: ConnectOptions<Name>): readonly Name[] {
+function validWorkflowNames<Name extends string>({ app, workflows, maxConcurrency }: ConnectOptions<Name>): readonly Name[] {
   if (!WORKER_APP.test(app))
-    throw new RangeError(`app must consist of lower-case letters, digits, "-", "_" and ".", not ${JSON.stringify(app)}`);
+    throw new RangeError(
+      'app must consist of at most 63 lower-case letters, digits, "-", "_" and ".", and start and end with a letter or digit, ' +
+        `not ${JSON.stringify(app)}`,
+    );
   const names = Object.keys(workflows) as Name[];
-  if (names.length === 0) throw new RangeError('workflows must name at least one workflow');
-  const wrong = names.find((name) => !WORKER_WORKFLOW.test(name));
-  if (wrong !== undefined) throw new RangeError(`${JSON.stringify(wrong)} is not a valid name of a workflow`);
+  if (names.length === 0) throw new RangeError('workflows must contain at least one workflow');
+  const invalidName = names.find((name) => !WORKER_WORKFLOW.test(name));
+  if (invalidName !== undefined)
+    throw new RangeError(
+      'the name of a workflow must consist of parts of letters, digits, "-", "_", "." and "~", separated by "/", with at most ' +
+        `256 characters, not ${JSON.stringify(invalidName)}`,
+    );
   const max = maxConcurrency ?? DEFAULT_CONCURRENCY;
   if (!(Number.isSafeInteger(max) && max >= 1 && max <= MAX_CONCURRENCY))
     throw new RangeError(`maxConcurrency must be a whole number from 1 to ${MAX_CONCURRENCY}, not ${max}`);
@@ -95,7 +102,7 @@ function checkedNames<Name extends string>({ app, workflows, maxConcurrency }: C
 const hostName = (): string | undefined => (typeof process === 'object' ? process.env.HOSTNAME : undefined);
 
 /**
- * Starts the worker of `connect`, for tests with their own clock. The options must be valid.
+ * Starts the worker of `connect`. Tests call it with their own clock. The options must be valid.
  *
  * @throws {TypeError} If the base URL is malformed, or the runtime has no WebSocket.
  * @throws {EverstepError} If the base URL or the token is missing.
@@ -107,11 +114,11 @@ export function startWorker<Name extends string>(
 ): Worker {
   const { app, version, host = hostName(), maxConcurrency = DEFAULT_CONCURRENCY } = options;
   const { onProblem = (message) => console.warn(`Worker connection: ${message}`), onState = () => {} } = options;
-  const baseUrl = configured(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
-  const token = configured(options.token, 'token', 'EVERSTEP_TOKEN');
+  const baseUrl = requireOption(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
+  const token = requireOption(options.token, 'token', 'EVERSTEP_TOKEN');
   const Socket = options.WebSocket ?? (globalThis.WebSocket as SocketConstructor | undefined);
-  if (!Socket) throw new TypeError('this runtime has no WebSocket: use Node 22, or pass the option WebSocket');
-  const served = new Map(names.map((name) => [name, servedOf(options.workflows[name], options)]));
+  if (!Socket) throw new TypeError('this runtime has no WebSocket: use Node 22 or newer, or pass the option WebSocket');
+  const servedWorkflows = new Map(names.map((name) => [name, toServedWorkflow(options.workflows[name], options)]));
   const hello: HelloFrame = {
     ...{ kind: 'hello', connection: CONNECTION_VERSION, protocol: PROTOCOL_VERSION, token, app, workflows: names },
     ...{ maxConcurrency, workerId: crypto.randomUUID(), sdk: SDK },
@@ -122,7 +129,7 @@ export function startWorker<Name extends string>(
   let stopListening = (): void => {};
   const worker = new Worker({
     ...{ baseUrl, hello, Socket, onProblem, time },
-    perform: (work, isAbandoned) => performWork(served, work, { hooks, isAbandoned }),
+    perform: (work, isAbandoned) => performWork(servedWorkflows, work, { hooks, isAbandoned }),
     onState: (state) => {
       if (state === 'draining' || state === 'closed') stopListening();
       onState(state);
@@ -146,7 +153,7 @@ export function startWorker<Name extends string>(
  * @throws {EverstepError} If the base URL or the token is missing.
  */
 export function connect<Name extends string>(options: ConnectOptions<Name>): ConnectedWorker<Name> {
-  const names = checkedNames(options);
+  const names = validWorkflowNames(options);
   const worker = startWorker(options, names);
   const urls = Object.fromEntries(names.map((name) => [name, workerUrl(options.app, name)])) as Record<Name, string>;
   return {

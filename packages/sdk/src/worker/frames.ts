@@ -26,7 +26,7 @@ export interface HelloFrame {
   readonly maxConcurrency: number;
   /** Identifies the process. All connections of a process send the same id. */
   readonly workerId: string;
-  /** For display: host name, version of the app, name and version of the SDK. */
+  /** For display: host name, version of the app, and name of the SDK. */
   readonly host?: string;
   readonly version?: string;
   readonly sdk: string;
@@ -61,7 +61,7 @@ export type ServiceFrame =
       /** Maximum size of one frame of the worker in bytes of JSON. */
       readonly maxFrameBytes: number;
     }
-  /** The server rejects the worker and closes the connection. `retry`: another attempt can succeed. */
+  /** The server rejects the worker and closes the connection. `retry` is true if another attempt can succeed. */
   | { readonly kind: 'rejected'; readonly code: RejectionCode; readonly message: string; readonly retry: boolean }
   | { readonly kind: 'step'; readonly id: number; readonly workflow: string; readonly request: StepRequest }
   | { readonly kind: 'check'; readonly id: number; readonly workflow: string; readonly request: CheckRequest }
@@ -69,7 +69,7 @@ export type ServiceFrame =
   /** The server no longer waits for the answer. */
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'ping' }
-  /** The nodes have changed. `nodeId`: the node of this connection, which may have a new id. */
+  /** The nodes have changed. `nodeId` is the id of the node of this connection, which may be new. */
   | { readonly kind: 'nodes'; readonly nodes: readonly ConnectionNode[]; readonly nodeId?: string }
   /** The server is stopping: it sends no more work, and waits for the answers to the work in progress. */
   | { readonly kind: 'drain' };

@@ -1,4 +1,4 @@
-/** Performs the work of a connection with the workflows of the app. */
+/** Performs the work that a connection receives with the workflows of the app. */
 import { describeError } from '../errors.js';
 import { refusal } from '../executor/executor.js';
 import { PROTOCOL_VERSION } from '../protocol.js';
@@ -6,7 +6,7 @@ import type { NoticeOutcome, RequestTransport, ServedWorkflow } from '../served-
 import type { NoticeAnswer } from './frames.js';
 import type { Work, WorkReply } from './worker-connection.js';
 
-const noWorkflow = (name: string): string => `this worker does not serve the workflow ${JSON.stringify(name)}`;
+const unknownWorkflow = (name: string): string => `this worker does not serve the workflow ${JSON.stringify(name)}`;
 
 function noticeReply(outcome: NoticeOutcome): NoticeAnswer {
   switch (outcome.kind) {
@@ -27,16 +27,16 @@ export async function performWork(
   transport: RequestTransport = {},
 ): Promise<WorkReply> {
   const { id, workflow } = work;
-  const served = workflows.get(workflow);
+  const servedWorkflow = workflows.get(workflow);
   if (work.kind === 'notice') {
-    const outcome: NoticeAnswer = served
-      ? noticeReply(await served.notice(work.notice))
-      : { kind: 'failed', message: noWorkflow(workflow), retry: { kind: 'backoff' } };
+    const outcome: NoticeAnswer = servedWorkflow
+      ? noticeReply(await servedWorkflow.handleNotice(work.notice))
+      : { kind: 'failed', message: unknownWorkflow(workflow), retry: { kind: 'backoff' } };
     return { kind: 'noticed', id, outcome };
   }
-  if (!served) return { kind: 'answer', id, reply: refusal('bad-request', noWorkflow(workflow)) };
+  if (!servedWorkflow) return { kind: 'answer', id, reply: refusal('bad-request', unknownWorkflow(workflow)) };
   try {
-    return { kind: 'answer', id, reply: await served.answer(work.request, transport) };
+    return { kind: 'answer', id, reply: await servedWorkflow.answer(work.request, transport) };
   } catch (error) {
     const { name, message } = describeError(error);
     const retry = { kind: 'backoff' } as const;

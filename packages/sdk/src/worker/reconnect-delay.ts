@@ -1,13 +1,13 @@
 /** Delay before a worker connects again. */
 
-const FIRST_MS = 250;
-const LONGEST_MS = 30_000;
+const FIRST_DELAY_MS = 250;
+const MAX_DELAY_MS = 30_000;
 
 /**
- * Returns the delay in milliseconds after `failures` attempts without a connection. Workers that lost the same service
- * must not all return at the same time, so the delay is spread over its second half. `random` is from 0 to 1.
+ * Returns the delay in milliseconds after `failures` failed attempts. The delay is random between half of the longest delay and
+ * the longest delay, so that workers that lost the same server do not all return at the same time. `random` is from 0 to 1.
  */
 export function reconnectDelayMs(failures: number, random: number): number {
-  const longest = Math.min(LONGEST_MS, FIRST_MS * 2 ** failures);
-  return longest / 2 + (longest / 2) * random;
+  const longestMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** failures);
+  return longestMs / 2 + (longestMs / 2) * random;
 }

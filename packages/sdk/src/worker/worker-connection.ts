@@ -16,7 +16,7 @@ export interface SocketLike {
 export type SocketConstructor = new (url: string) => SocketLike;
 
 type Welcome = Extract<ServiceFrame, { kind: 'welcome' }>;
-type Rejected = Extract<ServiceFrame, { kind: 'rejected' }>;
+type Rejection = Extract<ServiceFrame, { kind: 'rejected' }>;
 /** A frame that the worker answers. */
 export type Work = Extract<ServiceFrame, { kind: 'step' | 'check' | 'notice' }>;
 /** The answer to a Work frame. */
@@ -27,7 +27,7 @@ export interface ConnectionEnd {
   /** Message for display. */
   readonly message: string;
   /** Set if the server rejected the worker. */
-  readonly rejection?: Rejected;
+  readonly rejection?: Rejection;
   /** Whether the server had accepted the worker. */
   readonly wasConnected: boolean;
 }
@@ -36,29 +36,29 @@ export interface ConnectionEnd {
 export interface ConnectionEvents {
   /** Performs work. Never rejects. `isAbandoned` returns true once the server no longer waits for the answer. */
   readonly perform: (work: Work, isAbandoned: () => boolean) => Promise<WorkReply>;
-  readonly connected: (welcome: Welcome) => void;
+  readonly onConnected: (welcome: Welcome) => void;
   /** Called when the nodes of the installation have changed. */
-  readonly nodes: (frame: Extract<ServiceFrame, { kind: 'nodes' }>) => void;
+  readonly onNodes: (frame: Extract<ServiceFrame, { kind: 'nodes' }>) => void;
   /** Called when the server is stopping. */
-  readonly serviceDrains: () => void;
+  readonly onServerDrain: () => void;
   /** Called once, when the connection has ended. */
-  readonly ended: (end: ConnectionEnd) => void;
+  readonly onEnd: (end: ConnectionEnd) => void;
 }
 
 const OPEN = 1;
 const CLOSED = 3;
 const HELLO_TIMEOUT_MS = 10_000;
-/** Frames are joined until a message has this length. */
-const MESSAGE_LENGTH = 1024 * 1024;
+/** Maximum length of a message that joins several frames, in characters. */
+const MAX_JOINED_LENGTH = 1024 * 1024;
 const NORMAL_CLOSURE = 1000;
-/** Replies are pure JSON, so their text is at most this many bytes per character in UTF-8. */
+/** Maximum number of bytes of a UTF-16 code unit in UTF-8. */
 const MAX_BYTES_PER_CHARACTER = 3;
 
 const isFrame = (value: unknown): value is ServiceFrame =>
   typeof value === 'object' && value !== null && 'kind' in value && typeof value.kind === 'string';
 
 /** Reads a message of the server; null if it is malformed. Frames of an unknown kind are kept and ignored later. */
-function framesOf(data: unknown): readonly ServiceFrame[] | null {
+function parseFrames(data: unknown): readonly ServiceFrame[] | null {
   if (typeof data !== 'string') return null;
   try {
     const frames: unknown = JSON.parse(data);
@@ -100,28 +100,28 @@ export class WorkerConnection {
   private readonly socket: SocketLike;
   private readonly events: ConnectionEvents;
   private welcome: Welcome | null = null;
-  private rejection: Rejected | null = null;
+  private rejection: Rejection | null = null;
   /** Ids of the requests in progress. */
-  private readonly open = new Set<number>();
+  private readonly openRequests = new Set<number>();
   private outgoing: WorkerFrame[] = [];
-  private flushing = false;
-  private received = 0;
-  private acknowledged = 0;
-  private draining: Promise<void> | null = null;
-  private ended = false;
+  private isFlushPlanned = false;
+  private lastReceivedId = 0;
+  private lastAcknowledgedId = 0;
+  private drainPromise: Promise<void> | null = null;
+  private hasEnded = false;
   private readonly time: WorkerTime;
   private lastFrameAt: number;
-  private cancelSilence: () => void;
-  private whenIdle: (() => void) | null = null;
+  private cancelSilenceCheck: () => void;
+  private onIdle: (() => void) | null = null;
 
   constructor(Socket: SocketConstructor, url: string, hello: HelloFrame, events: ConnectionEvents, time: WorkerTime) {
     this.events = events;
     this.time = time;
     this.lastFrameAt = time.now();
-    this.cancelSilence = this.checkSilenceAfter(HELLO_TIMEOUT_MS);
+    this.cancelSilenceCheck = this.checkSilenceAfter(HELLO_TIMEOUT_MS);
     this.socket = openSocket(Socket, url, time);
     this.socket.addEventListener('open', () => {
-      if (!this.ended) this.socket.send(JSON.stringify([hello]));
+      if (!this.hasEnded) this.socket.send(JSON.stringify([hello]));
     });
     this.socket.addEventListener('message', ({ data }) => this.receive(data));
     this.socket.addEventListener('error', () => this.end('the connection could not be opened or was interrupted'));
@@ -130,22 +130,22 @@ export class WorkerConnection {
 
   /** Number of requests in progress. */
   get inFlight(): number {
-    return this.open.size;
+    return this.openRequests.size;
   }
 
-  /** Accepts no more work, and resolves when the work in progress has been answered, or after the time. */
+  /** Accepts no more work, and resolves when the work in progress has been answered, or after `graceMs`. */
   drain(graceMs: number): Promise<void> {
-    if (this.ended) return Promise.resolve();
-    this.draining ??= this.finishWork(graceMs);
-    return this.draining;
+    if (this.hasEnded) return Promise.resolve();
+    this.drainPromise ??= this.finishWork(graceMs);
+    return this.drainPromise;
   }
 
   private async finishWork(graceMs: number): Promise<void> {
     if (this.welcome) this.send({ kind: 'drain' });
-    if (this.open.size > 0) {
+    if (this.openRequests.size > 0) {
       let cancel = (): void => {};
       await new Promise<void>((resolve) => {
-        this.whenIdle = resolve;
+        this.onIdle = resolve;
         cancel = this.time.after(graceMs, resolve);
       });
       cancel();
@@ -153,21 +153,21 @@ export class WorkerConnection {
     this.close('the worker stops');
   }
 
-  /** Closes the connection. Frames that were sent still arrive. */
+  /** Sends the remaining frames and closes the connection. */
   close(message: string): void {
     this.flush();
     this.end(message);
   }
 
   private receive(data: unknown): void {
-    if (this.ended) return;
-    const frames = framesOf(data);
+    if (this.hasEnded) return;
+    const frames = parseFrames(data);
     if (!frames) {
       this.end('the server sent a malformed message');
       return;
     }
     this.lastFrameAt = this.time.now();
-    for (const frame of frames) if (!this.ended) this.handleFrame(frame);
+    for (const frame of frames) if (!this.hasEnded) this.handleFrame(frame);
   }
 
   private handleFrame(frame: ServiceFrame): void {
@@ -175,9 +175,9 @@ export class WorkerConnection {
       case 'welcome':
         if (this.welcome) return;
         this.welcome = frame;
-        this.cancelSilence();
-        this.cancelSilence = this.checkSilenceAfter(MISSED_HEARTBEATS * frame.heartbeatMs);
-        this.events.connected(frame);
+        this.cancelSilenceCheck();
+        this.cancelSilenceCheck = this.checkSilenceAfter(MISSED_HEARTBEATS * frame.heartbeatMs);
+        this.events.onConnected(frame);
         return;
       case 'rejected':
         this.rejection = frame;
@@ -195,68 +195,69 @@ export class WorkerConnection {
         this.send({ kind: 'pong' });
         return;
       case 'nodes':
-        this.events.nodes(frame);
+        this.events.onNodes(frame);
         return;
       case 'drain':
-        this.events.serviceDrains();
+        this.events.onServerDrain();
         return;
       default:
-        // A newer service sends it only as additional information.
+        // A frame of an unknown kind is only additional information from a newer server.
         frame satisfies never;
     }
   }
 
   private perform(work: Work): void {
-    this.open.add(work.id);
-    this.received = Math.max(this.received, work.id);
+    this.openRequests.add(work.id);
+    this.lastReceivedId = Math.max(this.lastReceivedId, work.id);
     this.flushSoon();
-    const isAbandoned = (): boolean => !this.open.has(work.id);
-    void this.events.perform(work, isAbandoned).then((response) => {
+    const isAbandoned = (): boolean => !this.openRequests.has(work.id);
+    void this.events.perform(work, isAbandoned).then((reply) => {
       if (isAbandoned()) return;
-      this.send(response);
+      this.send(reply);
       this.finish(work.id);
     });
   }
 
   private finish(id: number): void {
-    this.open.delete(id);
-    if (this.open.size === 0) this.idle();
+    this.openRequests.delete(id);
+    if (this.openRequests.size === 0) this.notifyIdle();
   }
 
-  private idle(): void {
-    this.whenIdle?.();
-    this.whenIdle = null;
+  private notifyIdle(): void {
+    this.onIdle?.();
+    this.onIdle = null;
   }
 
   private send(frame: WorkerFrame): void {
-    if (this.ended) return;
+    if (this.hasEnded) return;
     this.outgoing.push(frame);
-    // An answer also says that all work up to it has started.
-    if ('id' in frame) this.acknowledged = Math.max(this.acknowledged, frame.id);
+    // An answer also acknowledges that all work up to its id has started.
+    if ('id' in frame) this.lastAcknowledgedId = Math.max(this.lastAcknowledgedId, frame.id);
     // With other work in progress, more answers may follow in this turn.
-    if (this.open.size > 1) this.flushSoon();
+    if (this.openRequests.size > 1) this.flushSoon();
     else this.flush();
   }
 
   private flushSoon(): void {
-    if (this.flushing) return;
-    this.flushing = true;
+    if (this.isFlushPlanned) return;
+    this.isFlushPlanned = true;
     this.time.endOfTurn(() => {
-      this.flushing = false;
+      this.isFlushPlanned = false;
       this.flush();
     });
   }
 
   private flush(): void {
-    if (this.socket.readyState !== OPEN || this.ended) return;
-    if (this.received > this.acknowledged && this.open.size > 0) this.outgoing.push({ kind: 'received', through: this.received });
-    this.acknowledged = this.received;
+    if (this.socket.readyState !== OPEN || this.hasEnded) return;
+    if (this.lastReceivedId > this.lastAcknowledgedId && this.openRequests.size > 0)
+      this.outgoing.push({ kind: 'received', through: this.lastReceivedId });
+    this.lastAcknowledgedId = this.lastReceivedId;
     if (this.outgoing.length === 0) return;
-    const frames = this.outgoing.map((frame) => this.textOf(frame));
+    const frames = this.outgoing.map((frame) => this.frameText(frame));
     this.outgoing = [];
     let message = '';
     for (const frame of frames) {
-      if (message.length + frame.length > MESSAGE_LENGTH && message !== '') {
+      if (message.length + frame.length > MAX_JOINED_LENGTH && message !== '') {
         this.socket.send(`[${message}]`);
         message = '';
       }
@@ -266,7 +267,7 @@ export class WorkerConnection {
   }
 
   /** Returns the JSON of a frame. An answer that the server would not accept is replaced, because it ends the connection. */
-  private textOf(frame: WorkerFrame): string {
+  private frameText(frame: WorkerFrame): string {
     const text = JSON.stringify(frame);
     const max = this.welcome?.maxFrameBytes ?? Number.POSITIVE_INFINITY;
     if (!('id' in frame) || text.length * MAX_BYTES_PER_CHARACTER <= max) return text;
@@ -274,23 +275,23 @@ export class WorkerConnection {
     return bytes <= max ? text : JSON.stringify({ kind: 'too-long', id: frame.id, bytes } satisfies WorkerFrame);
   }
 
-  /** Ends the connection if no frame arrives within the time. One timer is enough, however many frames arrive. */
+  /** Ends the connection if no frame arrives within `limitMs`. One timer is enough, however many frames arrive. */
   private checkSilenceAfter(limitMs: number, delayMs = limitMs): () => void {
     return this.time.after(delayMs, () => {
       const silentMs = this.time.now() - this.lastFrameAt;
-      if (silentMs >= limitMs) this.end('the server did not send anything for too long');
-      else this.cancelSilence = this.checkSilenceAfter(limitMs, limitMs - silentMs);
+      if (silentMs >= limitMs) this.end('the server sent nothing for too long');
+      else this.cancelSilenceCheck = this.checkSilenceAfter(limitMs, limitMs - silentMs);
     });
   }
 
   private end(message: string): void {
-    if (this.ended) return;
-    this.ended = true;
-    this.cancelSilence();
-    this.open.clear();
-    this.idle();
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    this.cancelSilenceCheck();
+    this.openRequests.clear();
+    this.notifyIdle();
     this.socket.close(NORMAL_CLOSURE);
     const { rejection } = this;
-    this.events.ended({ message, wasConnected: this.welcome !== null, ...(rejection ? { rejection } : {}) });
+    this.events.onEnd({ message, wasConnected: this.welcome !== null, ...(rejection ? { rejection } : {}) });
   }
 }

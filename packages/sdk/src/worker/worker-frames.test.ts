@@ -1,4 +1,4 @@
-/** The frames of a worker whose service the test plays, in simulated time. */
+/** The frames of a worker in simulated time. The test plays the server. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
@@ -31,7 +31,7 @@ class FakeTime implements WorkerTime {
   get timerCount(): number {
     return this.timers.length;
   }
-  /** Everything that needs no time happens. */
+  /** Runs everything that does not wait for a timer. */
   async settle(): Promise<void> {
     do {
       for (let hop = 0; hop < 5; hop++) await new Promise((resolve) => setImmediate(resolve));

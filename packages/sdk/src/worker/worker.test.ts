@@ -81,7 +81,7 @@ function latest(): FakeSocket {
 }
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A time that a test moves. */
+/** A clock that a test advances. */
 class TestTime implements WorkerTime {
   private time = 0;
   private timers: { readonly at: number; readonly fire: () => void }[] = [];

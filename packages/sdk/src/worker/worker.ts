@@ -6,12 +6,12 @@ import { reconnectDelayMs } from './reconnect-delay.js';
 import { type ConnectionEnd, type ConnectionEvents, type SocketConstructor, WorkerConnection } from './worker-connection.js';
 import type { WorkerTime } from './worker-time.js';
 
-/** State of a worker. `connected`: at least one connection is open. */
+/** State of a worker. It is `connected` while at least one connection is open. */
 export type WorkerState = 'connecting' | 'connected' | 'draining' | 'closed';
 
-/** A connection that ended earlier counts as a failure, so that a server that closes each connection is not flooded. */
+/** A connection that ends within this time counts as a failure, so that a server that closes each connection is not flooded. */
 const STABLE_MS = 5_000;
-/** Time for the work of a connection that is not needed. */
+/** Time in which a surplus connection can finish its work. */
 const SURPLUS_GRACE_MS = 30_000;
 
 export interface WorkerOptions {
@@ -54,7 +54,7 @@ export function socketUrl(baseUrl: string): string {
 }
 
 /** Returns the socket URL of a node; null if its address is missing or malformed. */
-function addressOf({ url }: ConnectionNode): string | null {
+function nodeSocketUrl({ url }: ConnectionNode): string | null {
   try {
     return url === undefined ? null : socketUrl(url);
   } catch {
@@ -66,31 +66,31 @@ export class Worker {
   state: WorkerState = 'connecting';
   readonly connected: Promise<void>;
   private readonly options: WorkerOptions;
-  private readonly serviceUrl: string;
+  private readonly serverSocketUrl: string;
   /** Links to the addresses of nodes, by node id. */
-  private readonly direct = new Map<string, Link>();
+  private readonly directLinks = new Map<string, Link>();
   /** Links through the URL of the server that have reached a node. */
-  private readonly found = new Set<Link>();
+  private readonly indirectLinks = new Set<Link>();
   /** The link that looks for a node through the URL of the server. */
-  private searching: Link | null = null;
-  private searches = 0;
+  private searchLink: Link | null = null;
+  private searchCount = 0;
   private searchFailures = 0;
   private nodes: readonly ConnectionNode[] = [];
   /** All connections, including those that only answer their work. */
   private readonly connections = new Set<WorkerConnection>();
-  private settle: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null = null;
+  private connectedSettlers: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null = null;
 
   /** @throws {TypeError} If the base URL is malformed. */
   constructor(options: WorkerOptions) {
     this.options = options;
-    this.serviceUrl = socketUrl(options.baseUrl);
+    this.serverSocketUrl = socketUrl(options.baseUrl);
     this.connected = new Promise((resolve, reject) => {
-      this.settle = { resolve, reject };
+      this.connectedSettlers = { resolve, reject };
     });
-    // An app that does not wait for it still sees the reported problem.
+    // Prevents an unhandled rejection in an app that does not await it. `onProblem` reports the error as well.
     this.connected.catch(() => {});
-    this.searching = this.newLink(this.serviceUrl, null);
-    this.dial(this.searching);
+    this.searchLink = this.newLink(this.serverSocketUrl, null);
+    this.dial(this.searchLink);
   }
 
   get inFlight(): number {
@@ -101,33 +101,33 @@ export class Worker {
     return this.state === 'draining' || this.state === 'closed';
   }
 
-  /** Resolves when the work in progress has been answered, or after the time. */
+  /** Accepts no more work. Resolves when the work in progress has been answered, or after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     if (this.state === 'closed') return;
-    this.become('draining');
+    this.setState('draining');
     for (const link of this.links) this.cancelTimer(link);
     await Promise.all([...this.connections].map((connection) => connection.drain(graceMs)));
-    this.closed(new EverstepError('the worker was closed before it was connected', { status: 0, code: 'closed' }));
+    this.finishClosing(new EverstepError('the worker was closed before it was connected', { status: 0, code: 'closed' }));
   }
 
   private get links(): readonly Link[] {
-    return [...this.direct.values(), ...this.found, ...(this.searching ? [this.searching] : [])];
+    return [...this.directLinks.values(), ...this.indirectLinks, ...(this.searchLink ? [this.searchLink] : [])];
   }
 
-  private get reached(): ReadonlySet<string> {
+  private get reachedNodeIds(): ReadonlySet<string> {
     return new Set(this.links.flatMap(({ nodeId }) => (nodeId === null ? [] : [nodeId])));
   }
 
-  private become(state: WorkerState): void {
+  private setState(state: WorkerState): void {
     if (this.state === state || this.state === 'closed') return;
     this.state = state;
     this.options.onState(state);
   }
 
-  private closed(error: Error): void {
-    this.become('closed');
-    this.settle?.reject(error);
-    this.settle = null;
+  private finishClosing(error: Error): void {
+    this.setState('closed');
+    this.connectedSettlers?.reject(error);
+    this.connectedSettlers = null;
   }
 
   private newLink(url: string, target: string | null): Link {
@@ -144,22 +144,22 @@ export class Worker {
     const { Socket, hello, perform, time } = this.options;
     const events: ConnectionEvents = {
       perform,
-      connected: ({ nodeId, connectionId, nodes }) => {
-        if (link.connection === connection && !this.isEnding) this.connectedTo(link, nodeId || connectionId);
-        this.listed(nodes);
+      onConnected: ({ nodeId, connectionId, nodes }) => {
+        if (link.connection === connection && !this.isEnding) this.handleConnected(link, nodeId || connectionId);
+        this.updateNodes(nodes);
       },
-      nodes: ({ nodeId, nodes }) => {
+      onNodes: ({ nodeId, nodes }) => {
         // The node may have lost its lease and joined again.
         if (nodeId && link.connection === connection && link.nodeId !== null) link.nodeId = nodeId;
-        this.listed(nodes);
+        this.updateNodes(nodes);
       },
       // Another node may take over its work. This connection stays open for the answers.
-      serviceDrains: () => {
-        if (link.connection === connection) this.lost(link);
+      onServerDrain: () => {
+        if (link.connection === connection) this.detach(link);
       },
-      ended: (end) => {
+      onEnd: (end) => {
         this.connections.delete(connection);
-        if (link.connection === connection) this.ended(link, end);
+        if (link.connection === connection) this.handleEnd(link, end);
       },
     };
     const connection = new WorkerConnection(Socket, link.url, hello, events, time);
@@ -167,62 +167,62 @@ export class Worker {
     this.connections.add(connection);
   }
 
-  private connectedTo(link: Link, nodeId: string): void {
-    const isSurplus = this.reached.has(nodeId);
+  private handleConnected(link: Link, nodeId: string): void {
+    const isSurplus = this.reachedNodeIds.has(nodeId);
     link.connectedAt = this.options.time.now();
     if (isSurplus) this.dropSurplus(link);
     else {
       link.nodeId = nodeId;
-      if (link === this.searching) {
-        this.found.add(link);
-        this.searching = null;
-        this.searches = 0;
+      if (link === this.searchLink) {
+        this.indirectLinks.add(link);
+        this.searchLink = null;
+        this.searchCount = 0;
       }
     }
-    this.settle?.resolve();
-    this.settle = null;
-    this.become('connected');
+    this.connectedSettlers?.resolve();
+    this.connectedSettlers = null;
+    this.setState('connected');
   }
 
   /** The node has another connection of this worker. The server may have sent work with its welcome. */
   private dropSurplus(link: Link): void {
     void link.connection?.drain(SURPLUS_GRACE_MS);
     link.connection = null;
-    if (link.target !== null) this.direct.delete(link.target);
-    if (link !== this.searching) return;
-    this.searching = null;
-    this.searches++;
+    if (link.target !== null) this.directLinks.delete(link.target);
+    if (link !== this.searchLink) return;
+    this.searchLink = null;
+    this.searchCount++;
     this.searchFailures++;
   }
 
-  private listed(nodes: readonly ConnectionNode[]): void {
+  private updateNodes(nodes: readonly ConnectionNode[]): void {
     if (JSON.stringify(nodes) !== JSON.stringify(this.nodes)) {
-      this.searches = 0;
+      this.searchCount = 0;
       this.searchFailures = 0;
     }
     this.nodes = nodes;
     this.connectAsNeeded();
   }
 
-  private ended(link: Link, { message, rejection }: ConnectionEnd): void {
+  private handleEnd(link: Link, { message, rejection }: ConnectionEnd): void {
     link.isRejected = rejection?.retry === false;
     if (this.isEnding) return;
     this.options.onProblem(`${link.url}: ${message}`);
-    // The server would reject every further attempt. A single node may only be of another version.
-    if (rejection && link.isRejected && link === this.searching) {
-      this.searches = Number.POSITIVE_INFINITY;
-      if (this.reached.size === 0) {
+    // The server would reject every further search. If a node rejects a direct connection, only that node may run another version.
+    if (rejection && link.isRejected && link === this.searchLink) {
+      this.searchCount = Number.POSITIVE_INFINITY;
+      if (this.reachedNodeIds.size === 0) {
         for (const link of this.links) this.cancelTimer(link);
-        this.closed(new EverstepError(message, { status: 0, code: rejection.code }));
+        this.finishClosing(new EverstepError(message, { status: 0, code: rejection.code }));
         for (const connection of [...this.connections]) void connection.drain(SURPLUS_GRACE_MS);
         return;
       }
     }
-    this.lost(link);
+    this.detach(link);
   }
 
-  /** The connection of the link accepts no more work. */
-  private lost(link: Link): void {
+  /** Detaches the connection from the link, because it accepts no more work, and plans another one. */
+  private detach(link: Link): void {
     const wasStable = link.nodeId !== null && this.options.time.now() - link.connectedAt >= STABLE_MS;
     link.connection = null;
     link.nodeId = null;
@@ -232,11 +232,11 @@ export class Worker {
       this.retryLater(link);
     } else {
       this.searchFailures = wasStable ? 0 : this.searchFailures + 1;
-      this.searches = link === this.searching ? this.searches + 1 : 0;
-      if (link === this.searching) this.searching = null;
-      this.found.delete(link);
+      this.searchCount = link === this.searchLink ? this.searchCount + 1 : 0;
+      if (link === this.searchLink) this.searchLink = null;
+      this.indirectLinks.delete(link);
     }
-    if (this.reached.size === 0) this.become('connecting');
+    if (this.reachedNodeIds.size === 0) this.setState('connecting');
     this.connectAsNeeded();
   }
 
@@ -245,48 +245,48 @@ export class Worker {
     const { time } = this.options;
     link.cancelDial = time.after(reconnectDelayMs(link.failures++, time.random()), () => {
       link.cancelDial = null;
-      if (!this.isEnding && this.direct.get(link.target ?? '') === link) this.dial(link);
+      if (!this.isEnding && this.directLinks.get(link.target ?? '') === link) this.dial(link);
     });
   }
 
   private searchLater(): void {
-    const link = this.newLink(this.serviceUrl, null);
-    this.searching = link;
+    const link = this.newLink(this.serverSocketUrl, null);
+    this.searchLink = link;
     const { time } = this.options;
     link.cancelDial = time.after(reconnectDelayMs(this.searchFailures, time.random()), () => {
       link.cancelDial = null;
-      if (this.isEnding || this.searching !== link) return;
+      if (this.isEnding || this.searchLink !== link) return;
       // Another connection may have reached the node in the meantime.
-      if (this.needed.search) this.dial(link);
-      else this.searching = null;
+      if (this.linksToOpen.needsSearch) this.dial(link);
+      else this.searchLink = null;
     });
   }
 
-  private get needed() {
-    const directFailures = new Map([...this.direct].map(([nodeId, { failures }]) => [nodeId, failures]));
-    return neededLinks({ nodes: this.nodes, reached: this.reached, directFailures, searches: this.searches });
+  private get linksToOpen() {
+    const directFailures = new Map([...this.directLinks].map(([nodeId, { failures }]) => [nodeId, failures]));
+    return neededLinks({ nodes: this.nodes, reachedNodeIds: this.reachedNodeIds, directFailures, searchCount: this.searchCount });
   }
 
   /** Connects to nodes without a connection, and gives up nodes that no longer exist. */
   private connectAsNeeded(): void {
     if (this.isEnding) return;
     const listed = new Set(this.nodes.map(({ nodeId }) => nodeId));
-    const { reached } = this;
-    for (const [nodeId, link] of [...this.direct]) {
+    const reached = this.reachedNodeIds;
+    for (const [nodeId, link] of [...this.directLinks]) {
       // An open connection to a node that leaves ends when its work is answered.
       if (link.nodeId !== null || (listed.has(nodeId) && !reached.has(nodeId))) continue;
       this.cancelTimer(link);
-      this.direct.delete(nodeId);
+      this.directLinks.delete(nodeId);
       link.connection?.close('the node no longer exists, or has another connection');
     }
-    const { direct, search } = this.needed;
+    const { direct, needsSearch } = this.linksToOpen;
     for (const node of direct) {
-      const url = addressOf(node);
-      if (url === null || this.direct.has(node.nodeId)) continue;
+      const url = nodeSocketUrl(node);
+      if (url === null || this.directLinks.has(node.nodeId)) continue;
       const link = this.newLink(url, node.nodeId);
-      this.direct.set(node.nodeId, link);
+      this.directLinks.set(node.nodeId, link);
       this.dial(link);
     }
-    if (search && !this.searching) this.searchLater();
+    if (needsSearch && !this.searchLink) this.searchLater();
   }
 }

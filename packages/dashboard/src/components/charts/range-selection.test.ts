@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { intervalAt, moved, spanOf } from './range-selection.js';
+import { intervalAt, moveSelection, spanOf } from './range-selection.js';
 
-const press = (selection: Parameters<typeof moved>[0], key: string, extend = false) =>
-  moved(selection, { key, extend, count: 30 });
+const press = (selection: Parameters<typeof moveSelection>[0], key: string, keepsAnchor = false) =>
+  moveSelection(selection, { key, keepsAnchor, count: 30 });
 
 test('arrow keys move the cursor within the intervals', () => {
   assert.deepEqual(press(null, 'ArrowLeft'), { anchor: 28, cursor: 28 });
@@ -11,7 +11,7 @@ test('arrow keys move the cursor within the intervals', () => {
   assert.deepEqual(press({ anchor: 3, cursor: 3 }, 'PageDown'), { anchor: 0, cursor: 0 });
   assert.deepEqual(press({ anchor: 3, cursor: 3 }, 'End'), { anchor: 29, cursor: 29 });
   assert.equal(press({ anchor: 3, cursor: 3 }, 'a'), null);
-  assert.equal(moved(null, { key: 'Home', extend: false, count: 0 }), null);
+  assert.equal(moveSelection(null, { key: 'Home', keepsAnchor: false, count: 0 }), null);
 });
 
 test('the cursor extends the selection in both directions', () => {

@@ -17,34 +17,34 @@ export const spanOf = ({ anchor, cursor }: RangeSelection): Span => ({
   last: Math.max(anchor, cursor),
 });
 
-const PAGE = 10;
+const PAGE_INTERVALS = 10;
 
-/** Where a key moves the cursor. */
+/** New position of the cursor, by key. */
 const MOVES: Readonly<Record<string, (cursor: number, last: number) => number>> = {
   ArrowLeft: (cursor) => cursor - 1,
   ArrowDown: (cursor) => cursor - 1,
   ArrowRight: (cursor) => cursor + 1,
   ArrowUp: (cursor) => cursor + 1,
-  PageDown: (cursor) => cursor - PAGE,
-  PageUp: (cursor) => cursor + PAGE,
+  PageDown: (cursor) => cursor - PAGE_INTERVALS,
+  PageUp: (cursor) => cursor + PAGE_INTERVALS,
   Home: () => 0,
   End: (_cursor, last) => last,
 };
 
 /**
  * Returns the selection after a key, or null if the key does not move the cursor. Without a selection, the cursor is at the last of
- * the `count` intervals. `extend` keeps the anchor.
+ * the `count` intervals. `keepsAnchor` extends the selection.
  */
-export function moved(
+export function moveSelection(
   selection: RangeSelection | null,
-  { key, extend, count }: { readonly key: string; readonly extend: boolean; readonly count: number },
+  { key, keepsAnchor, count }: { readonly key: string; readonly keepsAnchor: boolean; readonly count: number },
 ): RangeSelection | null {
   const move = MOVES[key];
   if (move === undefined || count === 0) return null;
-  const last = count - 1;
-  const from = selection ?? { anchor: last, cursor: last };
-  const cursor = Math.min(last, Math.max(0, move(from.cursor, last)));
-  return { anchor: extend ? from.anchor : cursor, cursor };
+  const lastIndex = count - 1;
+  const start = selection ?? { anchor: lastIndex, cursor: lastIndex };
+  const cursor = Math.min(lastIndex, Math.max(0, move(start.cursor, lastIndex)));
+  return { anchor: keepsAnchor ? start.anchor : cursor, cursor };
 }
 
 /** Returns the interval at a part of the width, 0 to 1. */

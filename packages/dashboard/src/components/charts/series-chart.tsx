@@ -32,11 +32,11 @@ const MIN_HEIGHT = 2;
 const timeText = (unixMs: number): string => exactTime(unixMs, 'local').slice(5, 16);
 
 /** Returns the path of a stepped line: one level per interval, with gaps where there is no value. */
-function linePath(values: readonly (number | null)[], yOf: (value: number) => number, step: number): string {
+function linePath(values: readonly (number | null)[], yOf: (value: number) => number, intervalWidth: number): string {
   const parts = values.map((value, index) => {
     if (value === null) return '';
     const before = values[index - 1] ?? null;
-    return `${before === null ? `M${index * step} ${yOf(value)}` : `V${yOf(value)}`}H${(index + 1) * step}`;
+    return `${before === null ? `M${index * intervalWidth} ${yOf(value)}` : `V${yOf(value)}`}H${(index + 1) * intervalWidth}`;
   });
   return parts.join('');
 }
@@ -44,7 +44,7 @@ function linePath(values: readonly (number | null)[], yOf: (value: number) => nu
 export function SeriesChart({ label, times, to, series, textOf, roundUp }: SeriesChartProps) {
   const max = Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
   const top = roundUp(max);
-  const step = WIDTH / Math.max(1, times.length);
+  const intervalWidth = WIDTH / Math.max(1, times.length);
   const yOf = (value: number): number => HEIGHT - (value === 0 ? 0 : Math.max(MIN_HEIGHT, (value / top) * HEIGHT));
   const valueText = (values: ChartSeries['values'], index: number): string => {
     const value = values[index] ?? null;
@@ -86,19 +86,25 @@ export function SeriesChart({ label, times, to, series, textOf, roundUp }: Serie
                   key={times[index]}
                   className="series-bar"
                   data-tone={tone}
-                  x={index * step + step * 0.1}
+                  x={index * intervalWidth + intervalWidth * 0.1}
                   y={yOf(value)}
-                  width={step * 0.8}
+                  width={intervalWidth * 0.8}
                   height={HEIGHT - yOf(value)}
                 />
               ),
             )
           ) : (
-            <path key={name} d={linePath(values, yOf, step)} className="series-path" data-style={style} data-tone={tone} />
+            <path
+              key={name}
+              d={linePath(values, yOf, intervalWidth)}
+              className="series-path"
+              data-style={style}
+              data-tone={tone}
+            />
           ),
         )}
         {times.map((at, index) => (
-          <rect key={at} className="series-hover" x={index * step} y={0} width={step} height={HEIGHT}>
+          <rect key={at} className="series-hover" x={index * intervalWidth} y={0} width={intervalWidth} height={HEIGHT}>
             <title>{`${timeText(at)}: ${series.map(({ name, values }) => `${name} ${valueText(values, index)}`).join(', ')}`}</title>
           </rect>
         ))}

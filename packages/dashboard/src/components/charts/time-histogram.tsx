@@ -6,19 +6,19 @@
 import { type KeyboardEvent, type PointerEvent, useState } from 'react';
 import { countText, exactTime, quantity } from '../times/formats.js';
 import { roundUp } from './axis.js';
-import { intervalAt, moved, type RangeSelection, spanOf } from './range-selection.js';
+import { intervalAt, moveSelection, type RangeSelection, spanOf } from './range-selection.js';
 import './series-chart.css';
 
 export interface TimeHistogramProps {
   /** What is counted, such as `Runs`. */
   readonly label: string;
   /** Singular of what is counted, such as `run`. */
-  readonly one: string;
+  readonly entryName: string;
   /** Start of the first interval, Unix ms. */
   readonly from: number;
   readonly intervalMs: number;
   readonly counts: readonly number[];
-  /** Time from which on entries are counted, Unix ms; null: all are. */
+  /** Time from which on entries are counted, Unix ms; null if all entries are counted. */
   readonly coveredFrom: number | null;
   /** Called with the selected time, Unix ms; `to` is exclusive. */
   readonly onZoom: (from: number, to: number) => void;
@@ -32,18 +32,18 @@ const MIN_HEIGHT = 2;
 const timeText = (unixMs: number, intervalMs: number): string =>
   exactTime(unixMs, 'local').slice(5, intervalMs < 60_000 ? undefined : 16);
 
-export function TimeHistogram({ label, one, from, intervalMs, counts, coveredFrom, onZoom }: TimeHistogramProps) {
+export function TimeHistogram({ label, entryName, from, intervalMs, counts, coveredFrom, onZoom }: TimeHistogramProps) {
   const [selection, setSelection] = useState<RangeSelection | null>(null);
-  const [dragging, setDragging] = useState(false);
+  const [isDragging, setIsDragging] = useState(false);
   const count = counts.length;
   const to = from + count * intervalMs;
-  const step = WIDTH / Math.max(1, count);
+  const barWidth = WIDTH / Math.max(1, count);
   const top = roundUp(Math.max(0, ...counts));
-  const uncovered = coveredFrom === null ? 0 : Math.min(count, Math.max(0, Math.ceil((coveredFrom - from) / intervalMs)));
-  const at = (index: number): string => timeText(from + index * intervalMs, intervalMs);
+  const uncoveredCount = coveredFrom === null ? 0 : Math.min(count, Math.max(0, Math.ceil((coveredFrom - from) / intervalMs)));
+  const startText = (index: number): string => timeText(from + index * intervalMs, intervalMs);
   const bars = counts.map((value, index) => ({ start: from + index * intervalMs, value, index }));
-  const zoom = (chosen: RangeSelection) => {
-    const { first, last } = spanOf(chosen);
+  const zoom = (range: RangeSelection) => {
+    const { first, last } = spanOf(range);
     setSelection(null);
     onZoom(from + first * intervalMs, from + (last + 1) * intervalMs);
   };
@@ -51,22 +51,22 @@ export function TimeHistogram({ label, one, from, intervalMs, counts, coveredFro
     const { left, width } = currentTarget.getBoundingClientRect();
     return intervalAt((clientX - left) / Math.max(1, width), count);
   };
-  const stop = () => {
-    setDragging(false);
+  const clearSelection = () => {
+    setIsDragging(false);
     setSelection(null);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Escape') return stop();
+    if (event.key === 'Escape') return clearSelection();
     if (event.key === 'Enter' && selection !== null) return zoom(selection);
-    const next = moved(selection, { key: event.key, extend: event.shiftKey, count });
+    const next = moveSelection(selection, { key: event.key, keepsAnchor: event.shiftKey, count });
     if (next === null || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     setSelection(next);
   };
-  const shown = selection === null ? null : spanOf(selection);
+  const span = selection === null ? null : spanOf(selection);
   const cursor = Math.min(count - 1, selection?.cursor ?? count - 1);
-  const sum = shown === null ? 0 : counts.slice(shown.first, shown.last + 1).reduce((total, each) => total + each, 0);
-  const shownText = shown === null ? null : `${at(shown.first)} to ${at(shown.last + 1)}: ${quantity(sum, one)}`;
+  const sum = span === null ? 0 : counts.slice(span.first, span.last + 1).reduce((total, value) => total + value, 0);
+  const spanText = span === null ? null : `${startText(span.first)} to ${startText(span.last + 1)}: ${quantity(sum, entryName)}`;
   return (
     <div className="series-chart histogram">
       <div
@@ -77,34 +77,34 @@ export function TimeHistogram({ label, one, from, intervalMs, counts, coveredFro
         aria-valuemin={0}
         aria-valuemax={Math.max(0, count - 1)}
         aria-valuenow={cursor}
-        aria-valuetext={shownText ?? `${at(cursor)}: ${quantity(counts[cursor] ?? 0, one)}`}
+        aria-valuetext={spanText ?? `${startText(cursor)}: ${quantity(counts[cursor] ?? 0, entryName)}`}
         onKeyDown={onKeyDown}
-        onBlur={stop}
+        onBlur={clearSelection}
         onPointerDown={(event) => {
           if (event.button !== 0 || !event.isPrimary) return;
           event.currentTarget.setPointerCapture(event.pointerId);
           const index = indexOf(event);
-          setDragging(true);
+          setIsDragging(true);
           setSelection({ anchor: index, cursor: index });
         }}
         onPointerMove={(event) => {
-          if (dragging && selection !== null) setSelection({ ...selection, cursor: indexOf(event) });
+          if (isDragging && selection !== null) setSelection({ ...selection, cursor: indexOf(event) });
         }}
         onPointerUp={() => {
-          setDragging(false);
-          if (dragging && selection !== null) zoom(selection);
+          setIsDragging(false);
+          if (isDragging && selection !== null) zoom(selection);
         }}
         // The browser scrolls the page instead.
-        onPointerCancel={stop}
+        onPointerCancel={clearSelection}
       >
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-          <rect className="histogram-uncovered" x={0} y={0} width={uncovered * step} height={HEIGHT} />
-          {shown === null ? null : (
+          <rect className="histogram-uncovered" x={0} y={0} width={uncoveredCount * barWidth} height={HEIGHT} />
+          {span === null ? null : (
             <rect
               className="histogram-selected"
-              x={shown.first * step}
+              x={span.first * barWidth}
               y={0}
-              width={(shown.last - shown.first + 1) * step}
+              width={(span.last - span.first + 1) * barWidth}
               height={HEIGHT}
             />
           )}
@@ -117,14 +117,14 @@ export function TimeHistogram({ label, one, from, intervalMs, counts, coveredFro
                   <rect
                     className="series-bar"
                     data-tone="info"
-                    x={index * step + step * 0.1}
+                    x={index * barWidth + barWidth * 0.1}
                     y={HEIGHT - height}
-                    width={step * 0.8}
+                    width={barWidth * 0.8}
                     height={height}
                   />
                 )}
-                <rect className="series-hover" x={index * step} y={0} width={step} height={HEIGHT}>
-                  <title>{`${at(index)}: ${index < uncovered && value === 0 ? 'not counted' : countText(value)}`}</title>
+                <rect className="series-hover" x={index * barWidth} y={0} width={barWidth} height={HEIGHT}>
+                  <title>{`${startText(index)}: ${index < uncoveredCount && value === 0 ? 'not counted' : countText(value)}`}</title>
                 </rect>
               </g>
             );
@@ -132,8 +132,8 @@ export function TimeHistogram({ label, one, from, intervalMs, counts, coveredFro
         </svg>
       </div>
       <div className="series-line" aria-hidden="true">
-        <span>{at(0)}</span>
-        {shownText === null ? null : <span className="clip">{shownText}</span>}
+        <span>{startText(0)}</span>
+        {spanText === null ? null : <span className="clip">{spanText}</span>}
         <span>{timeText(to, intervalMs)}</span>
       </div>
     </div>

@@ -8,36 +8,36 @@ import { copyText } from './copy-text.js';
 export interface CopyButtonProps {
   readonly value: string;
   /** Kind of value, used in the label of the button and in messages: `Copy run id`. */
-  readonly what: string;
+  readonly valueName: string;
   /** Visible text. Without it, the button is an icon. */
   readonly text?: string;
 }
 
 const SHOWN_MS = 1_500;
 
-export function CopyButton({ value, what, text }: CopyButtonProps) {
-  const [copied, setCopied] = useState(false);
+export function CopyButton({ value, valueName, text }: CopyButtonProps) {
+  const [isCopied, setIsCopied] = useState(false);
   const timer = useRef<number | undefined>(undefined);
   const inTable = use(InTable);
   useEffect(() => () => window.clearTimeout(timer.current), []);
   const copy = async (event: MouseEvent<HTMLButtonElement>) => {
     event.stopPropagation();
-    const done = await copyText(value, event.currentTarget);
-    if (!done) return toastNote(`Couldn't copy ${what}. Select the text and copy it with the keyboard.`);
-    announce(`Copied ${what}`);
-    setCopied(true);
+    const hasCopied = await copyText(value, event.currentTarget);
+    if (!hasCopied) return toastNote(`Couldn't copy ${valueName}. Select the text and copy it with the keyboard.`);
+    announce(`Copied ${valueName}`);
+    setIsCopied(true);
     window.clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => setCopied(false), SHOWN_MS);
+    timer.current = window.setTimeout(() => setIsCopied(false), SHOWN_MS);
   };
   return (
     <button
       type="button"
       className={text === undefined ? 'copy-button' : 'button button-quiet button-small'}
-      aria-label={`Copy ${what}`}
+      aria-label={`Copy ${valueName}`}
       onClick={copy}
       tabIndex={inTable ? -1 : 0}
     >
-      <Icon name={copied ? 'check' : 'copy'} />
+      <Icon name={isCopied ? 'check' : 'copy'} />
       {text}
     </button>
   );

@@ -1,7 +1,7 @@
 /** Copies text to the clipboard, even on pages that are served over plain HTTP, where browsers offer no clipboard API. */
 
-/** Returns whether the text was copied. `near` is the element that the user pressed; its dialog keeps the focus. */
-export async function copyText(text: string, near: HTMLElement): Promise<boolean> {
+/** Returns whether the text was copied. `pressedElement` is the element that the user pressed; its dialog keeps the focus. */
+export async function copyText(text: string, pressedElement: HTMLElement): Promise<boolean> {
   // Undefined outside secure contexts, which its type does not say.
   const clipboard = navigator.clipboard as Clipboard | undefined;
   if (clipboard !== undefined) {
@@ -12,17 +12,17 @@ export async function copyText(text: string, near: HTMLElement): Promise<boolean
       // The permission is missing: try the selection.
     }
   }
-  return copySelection(text, near);
+  return copySelection(text, pressedElement);
 }
 
-function copySelection(text: string, near: HTMLElement): boolean {
-  const focused = document.activeElement;
+function copySelection(text: string, pressedElement: HTMLElement): boolean {
+  const previousFocus = document.activeElement;
   const field = document.createElement('textarea');
   field.value = text;
   field.readOnly = true;
   field.className = 'visually-hidden';
   field.setAttribute('aria-hidden', 'true');
-  near.after(field);
+  pressedElement.after(field);
   field.focus({ preventScroll: true });
   field.select();
   try {
@@ -31,6 +31,6 @@ function copySelection(text: string, near: HTMLElement): boolean {
     return false;
   } finally {
     field.remove();
-    if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
+    if (previousFocus instanceof HTMLElement) previousFocus.focus({ preventScroll: true });
   }
 }

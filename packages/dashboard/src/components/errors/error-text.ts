@@ -1,19 +1,19 @@
-/** Divides the error of a failed run into what failed and the message. */
+/** Divides the error of a failed run into the part that failed and the message. */
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import type { ShownError } from './shown-error.js';
 
 export interface SplitError {
   /** The step or other part that failed; null if the error does not name one. */
-  readonly where: string | null;
-  readonly what: string;
+  readonly failedPart: string | null;
+  readonly message: string;
 }
 
 /** Format of the server's errors: `step "charge" (2) failed after 4 attempts: ...`. Other texts are shown unchanged. */
 const FAILED = /^(?:step "(.+?)" \(\d+\)|([^:"]+?)) failed (?:and is not retried|after \d+ attempts?): (.+)$/s;
 
 export function splitError(error: string): SplitError {
-  const [, step, other, what] = FAILED.exec(error) ?? [];
-  return what === undefined ? { where: null, what: error } : { where: step ?? other ?? null, what };
+  const [, step, otherPart, message] = FAILED.exec(error) ?? [];
+  return message === undefined ? { failedPart: null, message: error } : { failedPart: step ?? otherPart ?? null, message };
 }
 
 export interface RunFailure extends ShownError {
@@ -21,14 +21,17 @@ export interface RunFailure extends ShownError {
   readonly heading: string | null;
 }
 
-/** @param last the attempt after which the run failed; undefined if it is unknown */
-export function failureOf(error: string, last: ShownError | undefined): RunFailure {
-  const { what } = splitError(error);
-  const heading = error.slice(0, error.length - what.length).replace(/: $/, '');
+/**
+ * Returns the error of a failed run.
+ * @param lastAttempt the attempt after which the run failed; undefined if it is unknown
+ */
+export function failureOf(error: string, lastAttempt: ShownError | undefined): RunFailure {
+  const { message } = splitError(error);
+  const heading = error.slice(0, error.length - message.length).replace(/: $/, '');
   return {
     heading: heading === '' ? null : heading.charAt(0).toUpperCase() + heading.slice(1),
-    message: last?.message ?? what,
-    thrown: last?.thrown,
+    message: lastAttempt?.message ?? message,
+    thrown: lastAttempt?.thrown,
   };
 }
 
@@ -37,8 +40,8 @@ const COMPARED_LENGTH = 1_000;
 
 /** Returns the attempt after which the run failed; undefined if it is not among those that are loaded. */
 export function lastAttemptOf(error: string, attempts: RunJournal['attempts']): ShownError | undefined {
-  const last = attempts.findLast(
+  const lastAttempt = attempts.findLast(
     (attempt) => attempt.retryAt === undefined && error.includes(attempt.error.slice(0, COMPARED_LENGTH)),
   );
-  return last && { message: last.error, thrown: last.thrown };
+  return lastAttempt && { message: lastAttempt.error, thrown: lastAttempt.thrown };
 }

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react';
 import type { StackLine } from '../../../../everstep/src/contract/fields/thrown-error.js';
 import { CopyButton } from '../copy/copy-button.js';
 import { quantity } from '../times/formats.js';
-import { partsOfStack, type ShownError, sourceText, startOfLong, textOfError } from './shown-error.js';
+import { foldedStart, partsOfStack, type ShownError, sourceText, textOfError } from './shown-error.js';
 
 export interface ErrorViewProps extends ShownError {
   /** Whether the stacks are folded, so that what follows the error stays on the screen. */
@@ -16,7 +16,7 @@ export function ErrorView({ message, thrown, compact = false }: ErrorViewProps) 
   return (
     <div className="error-view">
       <Message text={message}>
-        <CopyButton value={textOfError({ message, thrown })} what="error" />
+        <CopyButton value={textOfError({ message, thrown })} valueName="error" />
       </Message>
       {source === undefined ? null : (
         <div className="error-source">
@@ -47,21 +47,26 @@ interface MessageProps {
 }
 
 function Message({ text, prefix, children }: MessageProps) {
-  const [open, setOpen] = useState(false);
-  const start = startOfLong(text);
+  const [isExpanded, setIsExpanded] = useState(false);
+  const start = foldedStart(text);
   return (
     <>
       <div className="error-head">
         <pre className="error-message">
           {prefix === undefined ? null : <span className="muted">{prefix}</span>}
-          {start === null || open ? text : `${start} …`}
+          {start === null || isExpanded ? text : `${start} …`}
         </pre>
         {children}
       </div>
       {start === null ? null : (
         <div>
-          <button type="button" className="button button-quiet button-small" aria-expanded={open} onClick={() => setOpen(!open)}>
-            {open ? 'Show less' : 'Show all'}
+          <button
+            type="button"
+            className="button button-quiet button-small"
+            aria-expanded={isExpanded}
+            onClick={() => setIsExpanded(!isExpanded)}
+          >
+            {isExpanded ? 'Show less' : 'Show all'}
           </button>
         </div>
       )}
@@ -76,10 +81,10 @@ interface StackProps {
 
 function Stack({ lines = [], compact }: StackProps) {
   if (lines.length === 0) return null;
-  const parts = partsOfStack(lines).map(({ own, frames }, index) =>
-    own ? (
+  const parts = partsOfStack(lines).map(({ isOwn, frames }, index) =>
+    isOwn ? (
       // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a stack never move
-      <Frames key={index} frames={frames} own />
+      <Frames key={index} frames={frames} isOwn />
     ) : (
       // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a stack never move
       <details key={index}>
@@ -97,9 +102,9 @@ function Stack({ lines = [], compact }: StackProps) {
   );
 }
 
-function Frames({ frames, own }: { readonly frames: readonly string[]; readonly own?: true }) {
+function Frames({ frames, isOwn }: { readonly frames: readonly string[]; readonly isOwn?: true }) {
   return (
-    <ol className="error-frames" data-own={own && ''} aria-label={own && 'Your code'}>
+    <ol className="error-frames" data-own={isOwn && ''} aria-label={isOwn && 'Your code'}>
       {frames.map((frame, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: frames repeat and never move
         <li key={index}>{frame}</li>

@@ -16,25 +16,25 @@ const MAX_CHILDREN = 100;
 interface Folding {
   readonly isOpen: (node: JsonNode) => boolean;
   readonly toggle: (node: JsonNode) => void;
-  readonly found: ReadonlySet<string>;
-  readonly current: string | undefined;
+  readonly matches: ReadonlySet<string>;
+  readonly currentPath: string | undefined;
 }
 
 export function JsonTreeView({ root, label }: JsonTreeViewProps) {
   const id = useId();
   const [word, setWord] = useState('');
-  const [at, setAt] = useState(0);
-  const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const [matchIndex, setMatchIndex] = useState(0);
+  const [toggledPaths, setToggledPaths] = useState<ReadonlyMap<string, boolean>>(new Map());
   const box = useRef<HTMLElement>(null);
-  const found = useMemo(() => matchesIn(root, word.trim()), [root, word]);
-  const opened = useMemo(() => ancestorsOf(root, found), [root, found]);
-  const current = found[Math.min(at, found.length - 1)];
-  const isOpen = (node: JsonNode) => toggled.get(node.path) ?? (opened.has(node.path) || node.depth < OPEN_DEPTH);
+  const matches = useMemo(() => matchesIn(root, word.trim()), [root, word]);
+  const openPaths = useMemo(() => ancestorsOf(root, matches), [root, matches]);
+  const currentPath = matches[Math.min(matchIndex, matches.length - 1)];
+  const isOpen = (node: JsonNode) => toggledPaths.get(node.path) ?? (openPaths.has(node.path) || node.depth < OPEN_DEPTH);
   const folding: Folding = {
     isOpen,
-    toggle: (node) => setToggled(new Map(toggled).set(node.path, !isOpen(node))),
-    found: new Set(found),
-    current,
+    toggle: (node) => setToggledPaths(new Map(toggledPaths).set(node.path, !isOpen(node))),
+    matches: new Set(matches),
+    currentPath,
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when another match becomes the current one
   useEffect(() => {
@@ -42,7 +42,7 @@ export function JsonTreeView({ root, label }: JsonTreeViewProps) {
     if (!mark || !box.current) return;
     // Scrolls the box only, not the page.
     box.current.scrollTop = mark.offsetTop - box.current.clientHeight / 2;
-  }, [current]);
+  }, [currentPath]);
   return (
     <>
       <div className="json-search">
@@ -57,21 +57,21 @@ export function JsonTreeView({ root, label }: JsonTreeViewProps) {
           value={word}
           onChange={(event) => {
             setWord(event.target.value);
-            setAt(0);
-            setToggled(new Map());
+            setMatchIndex(0);
+            setToggledPaths(new Map());
           }}
           onKeyDown={(event) => {
-            if (event.key !== 'Enter' || found.length === 0) return;
+            if (event.key !== 'Enter' || matches.length === 0) return;
             event.preventDefault();
-            setAt((at + (event.shiftKey ? found.length - 1 : 1)) % found.length);
+            setMatchIndex((matchIndex + (event.shiftKey ? matches.length - 1 : 1)) % matches.length);
           }}
         />
         <span id={`${id}-found`} className="field-hint numeric" role="status">
           {word.trim() === ''
             ? ''
-            : found.length === 0
+            : matches.length === 0
               ? 'No matches'
-              : `${Math.min(at, found.length - 1) + 1} of ${found.length}`}
+              : `${Math.min(matchIndex, matches.length - 1) + 1} of ${matches.length}`}
         </span>
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable with the keyboard */}
@@ -90,15 +90,15 @@ interface NodeProps {
 
 function Node({ node, isLast, folding }: NodeProps) {
   const { path, name, depth, scalar, brackets, children } = node;
-  const [all, setAll] = useState(false);
-  const mark = folding.found.has(path) ? (folding.current === path ? 'json-current' : 'json-found') : '';
+  const [showsAll, setShowsAll] = useState(false);
+  const mark = folding.matches.has(path) ? (folding.currentPath === path ? 'json-current' : 'json-found') : '';
   const key = name === null ? null : <span className="json-key">{name}: </span>;
   const style = { paddingLeft: `${depth * 1.25 + 1}em` };
   const comma = isLast ? '' : ',';
-  const marked = folding.current === path ? { 'data-current': '' } : {};
+  const currentMark = folding.currentPath === path ? { 'data-current': '' } : {};
   if (brackets === null)
     return (
-      <div style={style} className={mark} {...marked}>
+      <div style={style} className={mark} {...currentMark}>
         {key}
         {scalar}
         {comma}
@@ -106,10 +106,10 @@ function Node({ node, isLast, folding }: NodeProps) {
     );
   const [open, close] = brackets;
   const isOpen = folding.isOpen(node);
-  const shown = all || folding.found.size > 0 ? children : children.slice(0, MAX_CHILDREN);
+  const shownChildren = showsAll || folding.matches.size > 0 ? children : children.slice(0, MAX_CHILDREN);
   return (
     <>
-      <div style={style} className={mark} {...marked}>
+      <div style={style} className={mark} {...currentMark}>
         {children.length === 0 ? null : (
           <button
             type="button"
@@ -133,12 +133,12 @@ function Node({ node, isLast, folding }: NodeProps) {
       </div>
       {isOpen && children.length > 0 ? (
         <>
-          {shown.map((child, index) => (
+          {shownChildren.map((child, index) => (
             <Node key={child.path} node={child} isLast={index === children.length - 1} folding={folding} />
           ))}
-          {shown.length === children.length ? null : (
+          {shownChildren.length === children.length ? null : (
             <div style={style}>
-              <button type="button" className="button button-quiet button-small" onClick={() => setAll(true)}>
+              <button type="button" className="button button-quiet button-small" onClick={() => setShowsAll(true)}>
                 Show all {children.length}
               </button>
             </div>

@@ -26,20 +26,20 @@ export function treeOf(text: string): JsonNode | null {
     return null;
   }
   if (typeof value !== 'object' || value === null) return null;
-  let left = MAX_NODES;
-  const node = (each: unknown, name: string | null, path: string, depth: number): JsonNode => {
-    left -= 1;
-    if (typeof each !== 'object' || each === null || left < 0)
-      return { path, name, depth, scalar: JSON.stringify(each) ?? 'null', brackets: null, children: [] };
-    const isArray = Array.isArray(each);
-    const children = Object.entries(each).map(([key, child]) => {
-      const step = isArray ? `[${key}]` : IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
-      return node(child, isArray ? key : JSON.stringify(key), path + step, depth + 1);
+  let remainingNodes = MAX_NODES;
+  const nodeOf = (nodeValue: unknown, name: string | null, path: string, depth: number): JsonNode => {
+    remainingNodes -= 1;
+    if (typeof nodeValue !== 'object' || nodeValue === null || remainingNodes < 0)
+      return { path, name, depth, scalar: JSON.stringify(nodeValue) ?? 'null', brackets: null, children: [] };
+    const isArray = Array.isArray(nodeValue);
+    const children = Object.entries(nodeValue).map(([key, child]) => {
+      const pathPart = isArray ? `[${key}]` : IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+      return nodeOf(child, isArray ? key : JSON.stringify(key), path + pathPart, depth + 1);
     });
     return { path, name, depth, scalar: null, brackets: isArray ? ['[', ']'] : ['{', '}'], children };
   };
-  const root = node(value, null, '$', 0);
-  return left < 0 ? null : root;
+  const root = nodeOf(value, null, '$', 0);
+  return remainingNodes < 0 ? null : root;
 }
 
 const nodeMatches = ({ name, scalar }: JsonNode, word: string): boolean =>
@@ -48,25 +48,25 @@ const nodeMatches = ({ name, scalar }: JsonNode, word: string): boolean =>
 /** Returns the paths of the nodes whose name or value contains the word, ignoring case, in order. */
 export function matchesIn(root: JsonNode, word: string): readonly string[] {
   if (word === '') return [];
-  const lower = word.toLowerCase();
-  const found: string[] = [];
+  const lowerWord = word.toLowerCase();
+  const paths: string[] = [];
   const visit = (node: JsonNode): void => {
-    if (nodeMatches(node, lower)) found.push(node.path);
+    if (nodeMatches(node, lowerWord)) paths.push(node.path);
     for (const child of node.children) visit(child);
   };
   visit(root);
-  return found;
+  return paths;
 }
 
 /** Returns the paths of all nodes that contain one of the nodes. */
 export function ancestorsOf(root: JsonNode, paths: readonly string[]): ReadonlySet<string> {
-  const wanted = new Set(paths);
+  const matchingPaths = new Set(paths);
   const ancestors = new Set<string>();
   const visit = (node: JsonNode): boolean => {
     let contains = false;
     for (const child of node.children) if (visit(child)) contains = true;
     if (contains) ancestors.add(node.path);
-    return contains || wanted.has(node.path);
+    return contains || matchingPaths.has(node.path);
   };
   visit(root);
   return ancestors;

@@ -1,9 +1,9 @@
 /** A button that opens a menu. Its popup is loaded after the page. */
 import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
-import { later } from '../loading/later.js';
+import { loadAfterPage } from '../loading/load-after-page.js';
 import type { MenuSection } from './menu-popup.js';
 
-const MenuPopup = later(() => import('./menu-popup.js'));
+const MenuPopup = loadAfterPage(() => import('./menu-popup.js'));
 
 export interface MenuButtonProps {
   /** Accessible name, if the button shows only an icon. */
@@ -17,11 +17,11 @@ export interface MenuButtonProps {
 export function MenuButton({ label, className, align = 'end', sections, children }: MenuButtonProps) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
-  const [open, setOpen] = useState<'no' | 'by-pointer' | 'by-key'>('no');
+  const [openState, setOpenState] = useState<'closed' | 'by-pointer' | 'by-key'>('closed');
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
     event.preventDefault();
-    setOpen('by-key');
+    setOpenState('by-key');
   };
   return (
     <>
@@ -32,20 +32,20 @@ export function MenuButton({ label, className, align = 'end', sections, children
         className={className}
         aria-label={label}
         aria-haspopup="menu"
-        aria-expanded={open !== 'no'}
+        aria-expanded={openState !== 'closed'}
         // A click without a pointer comes from the keyboard.
-        onClick={({ detail }) => setOpen(detail === 0 ? 'by-key' : 'by-pointer')}
+        onClick={({ detail }) => setOpenState(detail === 0 ? 'by-key' : 'by-pointer')}
         onKeyDown={onKeyDown}
       >
         {children}
       </button>
-      {open === 'no' ? null : (
+      {openState === 'closed' ? null : (
         <MenuPopup
           button={button}
           align={align}
           sections={sections}
-          startsAtFirst={open === 'by-key'}
-          onClose={() => setOpen('no')}
+          startsAtFirst={openState === 'by-key'}
+          onClose={() => setOpenState('closed')}
         />
       )}
     </>

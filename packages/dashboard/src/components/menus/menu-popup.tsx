@@ -79,16 +79,16 @@ function Entry({ entry }: { readonly entry: MenuEntry }): ReactNode {
 
 const Entries = ({ entries }: Pick<MenuSection, 'entries'>) => (
   <Menu.RadioGroup value={entries.find(({ selected }) => selected) ?? null}>
-    {entries.map((entry, at) => (
+    {entries.map((entry, index) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: two instances can have the same name, and entries do not move
-      <Entry key={at} entry={entry} />
+      <Entry key={index} entry={entry} />
     ))}
   </Menu.RadioGroup>
 );
 
 export default function MenuPopup({ button, align, sections, startsAtFirst, onClose }: MenuPopupProps) {
-  const toFirst = useRef(startsAtFirst);
-  const shown = sections.filter(({ entries }) => entries.length > 0);
+  const shouldFocusFirst = useRef(startsAtFirst);
+  const shownSections = sections.filter(({ entries }) => entries.length > 0);
   return (
     <Menu.Root open onOpenChange={(open) => (open ? undefined : onClose())}>
       <Menu.Portal>
@@ -97,16 +97,16 @@ export default function MenuPopup({ button, align, sections, startsAtFirst, onCl
             className="popup"
             aria-labelledby={button.current?.id}
             onFocus={({ target, currentTarget }) => {
-              if (target !== currentTarget || !toFirst.current) return;
-              toFirst.current = false;
+              if (target !== currentTarget || !shouldFocusFirst.current) return;
+              shouldFocusFirst.current = false;
               currentTarget.querySelector<HTMLElement>('.popup-item')?.focus();
             }}
             finalFocus={button}
           >
-            {shown.map(({ heading, entries }, at) => (
+            {shownSections.map(({ heading, entries }, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: sections do not move
-              <Menu.Group key={at}>
-                {at === 0 ? null : <Menu.Separator className="popup-separator" />}
+              <Menu.Group key={index}>
+                {index === 0 ? null : <Menu.Separator className="popup-separator" />}
                 {heading === undefined ? null : <Menu.GroupLabel className="nav-heading">{heading}</Menu.GroupLabel>}
                 <Entries entries={entries} />
               </Menu.Group>

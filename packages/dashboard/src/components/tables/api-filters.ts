@@ -6,8 +6,9 @@ import type { FilterField } from './filter-bar.js';
 import { listOf, listWithWholeOf, timeOf } from './filters.js';
 
 export interface FieldOptions {
-  /** Texts of a choice: without a value, and for each value. */
-  readonly any?: string;
+  /** Text of the option without a value. */
+  readonly anyText?: string;
+  /** Text of each option, by value. */
   readonly textOf?: Readonly<Record<string, string>>;
   readonly wide?: boolean;
 }
@@ -16,14 +17,14 @@ export interface FieldOptions {
 export function fieldOf<Name extends string>(
   name: Name,
   filter: Filter & { readonly label: string },
-  { any = 'Any', textOf = {}, wide = false }: FieldOptions = {},
+  { anyText = 'Any', textOf = {}, wide = false }: FieldOptions = {},
 ): FilterField<Name> {
   const { label } = filter;
   if (filter.kind === 'time') return { kind: 'time', name, label };
   if (filter.kind === 'duration') return { kind: 'text', name, label, placeholder: 'Such as 30s or 2h' };
   if (filter.kind === 'choices') {
     const options = filter.values.map((value) => ({ value, text: textOf[value] ?? value }));
-    return { kind: 'choice', name, label, any, options };
+    return { kind: 'choice', name, label, anyText, options };
   }
   return { kind: hasOneValue(filter) ? 'text' : 'list', name, label, ...(wide ? { wide } : {}) };
 }
@@ -43,15 +44,15 @@ function parseJsonList(text: string): string[] | null {
 }
 
 /** Returns the value of a filter from a URL parameter, or undefined if it is missing or invalid. */
-function parsedValue(filter: Filter, text: string | undefined): Value | undefined {
+function parseValue(filter: Filter, text: string | undefined): Value | undefined {
   if (text === undefined || text === '') return undefined;
   if (filter.kind === 'time') return timeOf(text);
   if (filter.kind === 'duration') return readDuration(text);
   if (hasOneValue(filter)) return text;
   const mayContainComma = filter.kind === 'texts' && filter.comma === 'may-be-inside';
   const values = parseJsonList(text) ?? (mayContainComma ? listWithWholeOf(text) : listOf(text)) ?? [];
-  const valid = filter.kind === 'choices' ? values.filter((value) => filter.values.includes(value)) : values;
-  return valid.length === 0 ? undefined : [...valid];
+  const validValues = filter.kind === 'choices' ? values.filter((value) => filter.values.includes(value)) : values;
+  return validValues.length === 0 ? undefined : [...validValues];
 }
 
 /** Returns the values of all filters that are set. */
@@ -61,7 +62,7 @@ export const valuesOf = (
 ): Readonly<Record<string, Value>> =>
   Object.fromEntries(
     Object.entries(table).flatMap(([name, filter]) => {
-      const value = parsedValue(filter, parameters[name]);
+      const value = parseValue(filter, parameters[name]);
       return value === undefined ? [] : [[name, value]];
     }),
   );

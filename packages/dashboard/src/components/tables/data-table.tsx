@@ -26,7 +26,7 @@ import { useRowFocus } from './row-focus.js';
 import { useOpenHref } from './row-link.js';
 import { useRowReturn } from './row-return.js';
 import { type SortedRows, useSortedRows } from './sorted-rows.js';
-import { type Column, isColumnShown, shownIn, TableRow } from './table-row.js';
+import { type Column, hostColumn, isColumnShown, TableRow } from './table-row.js';
 import { type Selection, useTableSelection } from './table-selection.js';
 
 export type { Column } from './table-row.js';
@@ -44,7 +44,7 @@ export interface DataTableProps<Row> {
   /** Opens a row that has no path, such as one with a dialog. */
   readonly onOpen?: (row: Row) => void;
   readonly selection?: Selection;
-  readonly gone?: ReadonlySet<string>;
+  readonly removedIds?: ReadonlySet<string>;
   readonly estimatedHeight?: number;
   /** Called shortly before the last rows come into view. */
   readonly onEnd?: () => void;
@@ -92,14 +92,14 @@ interface ColumnHeaderProps<Row> {
 }
 
 function ColumnHeader<Row>({ column, stacked, sortOf }: ColumnHeaderProps<Row>) {
-  const sorted = [column, ...stacked].map((candidate) => sortOf(candidate)?.direction).find((direction) => direction);
+  const direction = [column, ...stacked].map((candidate) => sortOf(candidate)?.direction).find((candidate) => candidate);
   return (
     <div
       role="columnheader"
       className="clip table-title"
       data-align={column.align}
       data-stacked={stacked.length === 0 ? undefined : ''}
-      aria-sort={sorted ?? undefined}
+      aria-sort={direction ?? undefined}
     >
       <SortButton header={column.header} sort={sortOf(column)} />
       {stacked.map((hidden) => (
@@ -110,14 +110,14 @@ function ColumnHeader<Row>({ column, stacked, sortOf }: ColumnHeaderProps<Row>) 
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, idOf, nameOf = idOf, hrefOf, onOpen, selection, gone, estimatedHeight = 34, onEnd, foot } = props;
+  const { label, columns, idOf, nameOf = idOf, hrefOf, onOpen, selection, removedIds, estimatedHeight = 34, onEnd, foot } = props;
   const { rows, sortOf } = useSortedRows({ columns, rows: props.rows, idOf, isWhole: props.isWhole ?? true });
   const windowWidth = useWindowWidth();
   const body = useRef<HTMLDivElement>(null);
   const tableId = useId();
   const [margin, setMargin] = useState(0);
   const openHref = useOpenHref();
-  const opens = hrefOf !== undefined || onOpen !== undefined;
+  const opensRow = hrefOf !== undefined || onOpen !== undefined;
   const openRow = (row: Row, click?: MouseEvent) => {
     if (hrefOf === undefined) onOpen?.(row);
     else openHref(hrefOf(row), click);
@@ -155,19 +155,19 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     const element = rowOf(event);
     if (element === null || event.ctrlKey || event.metaKey || event.altKey) return;
-    const inRow = event.target === element;
+    const isInRow = event.target === element;
     const index = indexOf(element);
     const row = tableRows[index];
     switch (event.key) {
       case 'ArrowDown':
       case 'j':
-        if (!inRow && event.key === 'j') return;
+        if (!isInRow && event.key === 'j') return;
         if (event.shiftKey) extend(index, index + 1);
         focusRow(index + 1);
         break;
       case 'ArrowUp':
       case 'k':
-        if (!inRow && event.key === 'k') return;
+        if (!isInRow && event.key === 'k') return;
         if (event.shiftKey) extend(index, index - 1);
         focusRow(index - 1);
         break;
@@ -178,11 +178,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         focusRow(tableRows.length - 1);
         break;
       case 'Enter':
-        if (!inRow || row === undefined || !opens) return;
+        if (!isInRow || row === undefined || !opensRow) return;
         openRow(row.original);
         break;
       case ' ':
-        if (!inRow || row === undefined || selection === undefined) return;
+        if (!isInRow || row === undefined || selection === undefined) return;
         select(index, event.shiftKey);
         break;
       default:
@@ -200,7 +200,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const onClick = (event: MouseEvent) => {
     const element = rowOf(event);
     const row = element === null ? undefined : tableRows[indexOf(element)];
-    if (row === undefined || !opens || event.defaultPrevented || event.button > (hrefOf === undefined ? 0 : 1)) return;
+    if (row === undefined || !opensRow || event.defaultPrevented || event.button > (hrefOf === undefined ? 0 : 1)) return;
     // A click that ends a text selection does not open the row.
     if ((event.target as Element).closest('a, button, input, label, select') || String(window.getSelection()) !== '') return;
     openRow(row.original, event);
@@ -232,7 +232,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   (candidate) =>
                     (candidate.sort ?? sortOf(candidate)?.direction) &&
                     candidate !== column &&
-                    shownIn(candidate, columns, windowWidth) === column,
+                    hostColumn(candidate, columns, windowWidth) === column,
                 )}
               />
             ))}
@@ -262,11 +262,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   index={item.index}
                   top={item.start - margin}
                   tracks={tracks}
-                  selected={selection === undefined ? null : selection.ids.has(row.id)}
-                  gone={gone?.has(row.id) ?? false}
-                  current={item.index === currentIndex}
+                  isSelected={selection === undefined ? null : selection.ids.has(row.id)}
+                  isRemoved={removedIds?.has(row.id) ?? false}
+                  isCurrent={item.index === currentIndex}
                   href={hrefOf?.(row.original)}
-                  opens={opens}
+                  opensRow={opensRow}
                   nameOf={nameOf}
                   measure={virtualizer.measureElement}
                   onSelect={onSelect}

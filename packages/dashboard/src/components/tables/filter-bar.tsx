@@ -6,7 +6,7 @@ import { type FilterState, timeOf } from './filters.js';
 import { ViewMenu } from './view-menu.js';
 
 export type FilterField<Name extends string> =
-  /** `list`: one or more values, separated by commas. */
+  /** A text field. The kind `list` accepts several values, separated by commas. */
   | {
       readonly kind: 'text' | 'list';
       readonly name: Name;
@@ -18,10 +18,10 @@ export type FilterField<Name extends string> =
       readonly kind: 'choice';
       readonly name: Name;
       readonly label: string;
-      readonly any: string;
+      readonly anyText: string;
       readonly options: readonly Option[];
     }
-  /** Entered in the user's time zone; stored in the URL as Unix ms. */
+  /** A time, entered in the user's time zone and stored in the URL as Unix ms. */
   | { readonly kind: 'time'; readonly name: Name; readonly label: string };
 
 export interface Option {
@@ -37,33 +37,37 @@ export interface FilterBarProps<Name extends string> {
 }
 
 /** Number of fields shown in a narrow window, so that the list below them is in view. */
-const SHOWN_NARROW = 2;
+const NARROW_FIELD_COUNT = 2;
 
-export function FilterBar<Name extends string>({ filters, fields: all, moreFields: more = [] }: FilterBarProps<Name>) {
-  const few = useWindowWidth() === 'narrow' && all.length + more.length > SHOWN_NARROW + 1;
-  const fields = few ? all.slice(0, SHOWN_NARROW) : all;
-  const moreFields = few ? [...all.slice(SHOWN_NARROW), ...more] : more;
-  const set = moreFields.some(({ name }) => filters.values[name] !== undefined);
-  const [expanded, setExpanded] = useState(false);
-  const open = expanded || set;
+export function FilterBar<Name extends string>({
+  filters,
+  fields: allFields,
+  moreFields: furtherFields = [],
+}: FilterBarProps<Name>) {
+  const isShortened = useWindowWidth() === 'narrow' && allFields.length + furtherFields.length > NARROW_FIELD_COUNT + 1;
+  const fields = isShortened ? allFields.slice(0, NARROW_FIELD_COUNT) : allFields;
+  const moreFields = isShortened ? [...allFields.slice(NARROW_FIELD_COUNT), ...furtherFields] : furtherFields;
+  const hasFilter = moreFields.some(({ name }) => filters.values[name] !== undefined);
+  const [isExpanded, setExpanded] = useState(false);
+  const isOpen = isExpanded || hasFilter;
   return (
     <search className="filters" aria-label="Filters">
       {fields.map((field) => (
         <FilterInput key={field.name} field={field} filters={filters} />
       ))}
-      {open ? moreFields.map((field) => <FilterInput key={field.name} field={field} filters={filters} />) : null}
-      {moreFields.length === 0 || set ? null : (
-        <button type="button" className="button button-quiet" aria-expanded={open} onClick={() => setExpanded(!expanded)}>
-          {open ? 'Fewer filters' : 'More filters'}
+      {isOpen ? moreFields.map((field) => <FilterInput key={field.name} field={field} filters={filters} />) : null}
+      {moreFields.length === 0 || hasFilter ? null : (
+        <button type="button" className="button button-quiet" aria-expanded={isOpen} onClick={() => setExpanded(!isExpanded)}>
+          {isOpen ? 'Fewer filters' : 'More filters'}
         </button>
       )}
-      {filters.any ? (
+      {filters.isFiltered ? (
         <button type="button" className="button button-quiet" onClick={filters.clear}>
           <Icon name="cross" />
           Clear filters
         </button>
       ) : null}
-      <ViewMenu isFiltered={filters.any} />
+      <ViewMenu isFiltered={filters.isFiltered} />
     </search>
   );
 }
@@ -78,15 +82,15 @@ function FilterInput<Name extends string>({
   const id = useId();
   const value = filters.values[field.name] ?? '';
   const change = (next: string) => filters.set(field.name, next);
-  const wide = 'wide' in field && field.wide === true;
+  const isWide = 'wide' in field && field.wide === true;
   return (
-    <div className={wide ? 'field field-wide' : 'field'}>
+    <div className={isWide ? 'field field-wide' : 'field'}>
       <label className="field-label" htmlFor={id}>
         {field.label}
       </label>
       {field.kind === 'choice' ? (
         <select id={id} className="input" value={value} onChange={(event) => change(event.target.value)}>
-          <option value="">{field.any}</option>
+          <option value="">{field.anyText}</option>
           {field.options.map((option) => (
             <option key={option.value} value={option.value}>
               {option.text}
@@ -103,7 +107,7 @@ function FilterInput<Name extends string>({
           onChange={(event) => change(event.target.value === '' ? '' : String(new Date(event.target.value).getTime()))}
         />
       ) : (
-        <SlowInput
+        <DebouncedInput
           id={id}
           value={value}
           onChange={change}
@@ -117,9 +121,9 @@ function FilterInput<Name extends string>({
 const localInput = (unixMs: number | undefined): string =>
   unixMs === undefined ? '' : exactTime(unixMs, 'local').replace(' ', 'T');
 
-const TYPING_MS = 300;
+const TYPING_PAUSE_MS = 300;
 
-interface SlowInputProps {
+interface DebouncedInputProps {
   readonly id: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
@@ -127,19 +131,19 @@ interface SlowInputProps {
 }
 
 /** Text input that takes effect when typing pauses, or on Enter. */
-function SlowInput({ id, value, onChange, placeholder }: SlowInputProps) {
+function DebouncedInput({ id, value, onChange, placeholder }: DebouncedInputProps) {
   const [text, setText] = useState(value);
   const timer = useRef<number | undefined>(undefined);
-  const sent = useRef(value);
+  const lastSent = useRef(value);
   useEffect(() => {
     // The value changed elsewhere, for example because the user went back or cleared the filters.
-    if (value !== sent.current) setText(value);
-    sent.current = value;
+    if (value !== lastSent.current) setText(value);
+    lastSent.current = value;
   }, [value]);
   useEffect(() => () => window.clearTimeout(timer.current), []);
   const send = (next: string) => {
     window.clearTimeout(timer.current);
-    sent.current = next.trim();
+    lastSent.current = next.trim();
     if (next.trim() !== value) onChange(next.trim());
   };
   return (
@@ -155,7 +159,7 @@ function SlowInput({ id, value, onChange, placeholder }: SlowInputProps) {
         const next = event.target.value;
         setText(next);
         window.clearTimeout(timer.current);
-        timer.current = window.setTimeout(() => send(next), TYPING_MS);
+        timer.current = window.setTimeout(() => send(next), TYPING_PAUSE_MS);
       }}
       onKeyDown={(event) => {
         if (event.key === 'Enter') send(text);

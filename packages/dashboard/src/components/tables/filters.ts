@@ -7,7 +7,7 @@ export type Filters<Name extends string> = Readonly<Partial<Record<Name, string>
 export interface FilterState<Name extends string> {
   readonly values: Filters<Name>;
   /** Whether any filter is set. */
-  readonly any: boolean;
+  readonly isFiltered: boolean;
   /** Sets a filter; '' removes it. */
   readonly set: (name: Name, value: string) => void;
   /** Sets several filters at once. */
@@ -51,7 +51,7 @@ export function useFilters<const Name extends string>(names: readonly Name[]): F
   const set = useCallback((name: Name, value: string) => setAll([[name, value]]), [setAll]);
   return {
     values,
-    any: Object.keys(values).length > 0,
+    isFiltered: Object.keys(values).length > 0,
     set,
     setAll,
     clear: () =>

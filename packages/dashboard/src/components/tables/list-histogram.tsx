@@ -6,7 +6,7 @@ import { useApi } from '../../api/queries.js';
 import { storedText, storeText } from '../../browser-storage.js';
 import { TimeHistogram } from '../charts/time-histogram.js';
 import { Icon } from '../icons.js';
-import { countText, oneOf, quantity } from '../times/formats.js';
+import { countText, quantity, singularOf } from '../times/formats.js';
 import { TimeText } from '../times/time-text.js';
 import { UrlText } from '../url-text.js';
 import type { FilterState } from './filters.js';
@@ -25,20 +25,20 @@ export interface CountedField<Name extends string> {
 
 /** Lists with a histogram: the plural name of their entries, and the label of the histogram. */
 const LISTS = {
-  runs: { what: 'runs', label: 'Runs by creation' },
-  'dead-letters': { what: 'dead letters', label: 'Dead letters by failure' },
-  messages: { what: 'messages', label: 'Messages by publication' },
+  runs: { rowsName: 'runs', label: 'Runs by creation' },
+  'dead-letters': { rowsName: 'dead letters', label: 'Dead letters by failure' },
+  messages: { rowsName: 'messages', label: 'Messages by publication' },
 } as const;
 
 export interface ListHistogramProps<Name extends string> {
-  readonly of: keyof typeof LISTS;
+  readonly listName: keyof typeof LISTS;
   /** The list below. Without entries and filters, there is nothing to count. */
   readonly list: { readonly rows: readonly unknown[]; readonly isPending: boolean };
   /** Filters of the list, as the API has them. */
   readonly query: Query;
   readonly filters: FilterState<Name>;
-  /** URL parameters of the range, and others that set it. */
-  readonly range: { readonly from: Name; readonly to: Name; readonly others?: readonly Name[] };
+  /** URL parameters of the range, and alternative parameters for its start. */
+  readonly range: { readonly from: Name; readonly to: Name; readonly alternatives?: readonly Name[] };
   readonly fields: readonly CountedField<Name>[];
 }
 
@@ -52,31 +52,31 @@ const MAX_VALUE_LENGTH = 60;
 const HIDDEN_KEY = 'everstep.histograms-hidden';
 
 const parameterOf = (value: string, isList: boolean): string => (isList && value.includes(',') ? JSON.stringify([value]) : value);
-const shortened = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text);
+const shorten = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text);
 
 /** Explains which entries are not counted, or are counted although they are not in the list. */
-function Coverage({ summary: { source, coveredFrom }, what }: { readonly summary: ListSummary; readonly what: string }) {
+function Coverage({ summary: { source, coveredFrom }, rowsName }: { readonly summary: ListSummary; readonly rowsName: string }) {
   return (
     <>
-      {source === 'counters' ? `Includes removed ${what}. ` : null}
+      {source === 'counters' ? `Includes removed ${rowsName}. ` : null}
       {coveredFrom === null ? null : (
         <>
-          Older {what} than <TimeText unixMs={coveredFrom} style="exact" /> are not counted.
+          Older {rowsName} than <TimeText unixMs={coveredFrom} style="exact" /> are not counted.
         </>
       )}
     </>
   );
 }
 
-function TopValues<Name extends string>({ of, query, filters, fields }: ListHistogramProps<Name>) {
-  const { what } = LISTS[of];
+function TopValues<Name extends string>({ listName, query, filters, fields }: ListHistogramProps<Name>) {
+  const { rowsName } = LISTS[listName];
   const id = useId();
   const [name, setName] = useState(fields[0]?.field ?? '');
   const field = fields.find((candidate) => candidate.field === name);
   const { data, error } = useApi<ListSummary>({
     topic: 'settings',
     name: 'top-values',
-    url: path`/v2/insights/${of}`,
+    url: path`/v2/insights/${listName}`,
     query: { ...query, field: name },
     enabled: field !== undefined,
     staleMs: REFRESH_MS,
@@ -103,10 +103,10 @@ function TopValues<Name extends string>({ of, query, filters, fields }: ListHist
                 key={value}
                 type="button"
                 className="button button-small"
-                title={`${text}: ${quantity(count, oneOf(what))}`}
+                title={`${text}: ${quantity(count, singularOf(rowsName))}`}
                 onClick={() => filters.set(field.parameter, parameterOf(value, field.isList === true))}
               >
-                {text.includes('://') ? <UrlText url={text} /> : <span className="clip">{shortened(text)}</span>}{' '}
+                {text.includes('://') ? <UrlText url={text} /> : <span className="clip">{shorten(text)}</span>}{' '}
                 <span className="muted">{countText(count)}</span>
               </button>
             );
@@ -120,7 +120,7 @@ function TopValues<Name extends string>({ of, query, filters, fields }: ListHist
               ? top.values.length === 0
                 ? 'No values'
                 : ''
-              : `Among the newest ${countText(top.examined)} ${what}`}
+              : `Among the newest ${countText(top.examined)} ${rowsName}`}
       </span>
     </section>
   );
@@ -129,49 +129,49 @@ function TopValues<Name extends string>({ of, query, filters, fields }: ListHist
 /** Shows nothing above an empty list without filters. */
 export function ListHistogram<Name extends string>(props: ListHistogramProps<Name>) {
   const { list, filters } = props;
-  return list.rows.length > 0 || list.isPending || filters.any ? <ShownHistogram {...props} /> : null;
+  return list.rows.length > 0 || list.isPending || filters.isFiltered ? <ShownHistogram {...props} /> : null;
 }
 
 function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
-  const { of, query, filters, range } = props;
-  const { what, label } = LISTS[of];
-  const [open, setOpen] = useState(false);
-  const [hidden, setHidden] = useState(() => storedText(HIDDEN_KEY) === 'yes');
+  const { listName, query, filters, range } = props;
+  const { rowsName, label } = LISTS[listName];
+  const [showsTopValues, setShowsTopValues] = useState(false);
+  const [isHidden, setIsHidden] = useState(() => storedText(HIDDEN_KEY) === 'yes');
   const { data, error } = useApi<ListSummary>({
     topic: 'settings',
     name: 'histogram',
-    url: path`/v2/insights/${of}`,
+    url: path`/v2/insights/${listName}`,
     query,
-    enabled: !hidden,
+    enabled: !isHidden,
     refreshMs: REFRESH_MS,
     staleMs: REFRESH_MS,
     keepPrevious: true,
   });
-  const { from, to, others = [] } = range;
+  const { from, to, alternatives = [] } = range;
   const setRange = (fromText: string, toText: string) =>
-    filters.setAll([...others.map((name) => [name, ''] as const), [from, fromText], [to, toText]]);
-  const isLimited = [from, to, ...others].some((name) => filters.values[name] !== undefined);
+    filters.setAll([...alternatives.map((name) => [name, ''] as const), [from, fromText], [to, toText]]);
+  const isLimited = [from, to, ...alternatives].some((name) => filters.values[name] !== undefined);
   const sum = data?.counts.reduce((total, count) => total + count, 0) ?? 0;
   return (
     <>
-      <section className="list-histogram" aria-label={label} data-hidden={hidden ? '' : undefined}>
+      <section className="list-histogram" aria-label={label} data-hidden={isHidden ? '' : undefined}>
         <div className="histogram-head">
           <button
             type="button"
             className="copy-button"
             aria-label="Histogram"
-            title={hidden ? 'Show the histogram' : 'Hide the histogram'}
-            aria-expanded={!hidden}
+            title={isHidden ? 'Show the histogram' : 'Hide the histogram'}
+            aria-expanded={!isHidden}
             onClick={() => {
-              storeText(HIDDEN_KEY, hidden ? '' : 'yes');
-              setHidden(!hidden);
+              storeText(HIDDEN_KEY, isHidden ? '' : 'yes');
+              setIsHidden(!isHidden);
             }}
           >
-            <Icon name={hidden ? 'right' : 'down'} />
+            <Icon name={isHidden ? 'right' : 'down'} />
           </button>
           <span role="status">
-            {hidden ? 'Histogram' : data === undefined ? (error?.text ?? '') : `${quantity(sum, oneOf(what))}. `}
-            {hidden || data === undefined ? null : <Coverage summary={data} what={what} />}
+            {isHidden ? 'Histogram' : data === undefined ? (error?.text ?? '') : `${quantity(sum, singularOf(rowsName))}. `}
+            {isHidden || data === undefined ? null : <Coverage summary={data} rowsName={rowsName} />}
           </span>
           <span className="line">
             {isLimited ? (
@@ -182,17 +182,17 @@ function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
             <button
               type="button"
               className="button button-quiet button-small"
-              aria-expanded={open}
-              onClick={() => setOpen(!open)}
+              aria-expanded={showsTopValues}
+              onClick={() => setShowsTopValues(!showsTopValues)}
             >
               Top values
             </button>
           </span>
         </div>
-        {hidden || data === undefined ? null : (
+        {isHidden || data === undefined ? null : (
           <TimeHistogram
             label={label}
-            one={oneOf(what)}
+            entryName={singularOf(rowsName)}
             from={data.from}
             intervalMs={data.intervalMs}
             counts={data.counts}
@@ -201,7 +201,7 @@ function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
           />
         )}
       </section>
-      {open ? <TopValues {...props} /> : null}
+      {showsTopValues ? <TopValues {...props} /> : null}
     </>
   );
 }

@@ -4,33 +4,33 @@ import type { CursorList } from '../../api/lists.js';
 import type { WholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../action-button.js';
 import { ErrorState, FailureNotice, Skeleton } from '../states.js';
-import { countText, oneOf, quantity } from '../times/formats.js';
+import { countText, quantity, singularOf } from '../times/formats.js';
 import { TimeText } from '../times/time-text.js';
 import { DataTable, type DataTableProps } from './data-table.js';
 import { NewBar } from './new-bar.js';
 
-export interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'gone' | 'onEnd' | 'foot'> {
+export interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'removedIds' | 'onEnd' | 'foot'> {
   readonly list: CursorList<Row>;
   /** Plural name of the rows, such as `runs`. */
-  readonly what: string;
+  readonly rowsName: string;
   /** Shown if the list is empty. */
   readonly empty: ReactNode;
 }
 
 /** Progress of a search without matches so far. It continues with older rows automatically. */
-function SearchProgress<Row>({ list, what }: { readonly list: CursorList<Row>; readonly what: string }) {
+function SearchProgress<Row>({ list, rowsName }: { readonly list: CursorList<Row>; readonly rowsName: string }) {
   const { loadMore, isLoadingMore, moreFailure, searchedBackTo } = list;
   // biome-ignore lint/correctness/useExhaustiveDependencies: load the next page after each page
   useEffect(() => {
     if (!isLoadingMore && moreFailure === null) loadMore();
   }, [isLoadingMore, moreFailure, searchedBackTo]);
-  if (moreFailure !== null) return <ErrorState failure={moreFailure} onRetry={loadMore} what={`more ${what}`} />;
+  if (moreFailure !== null) return <ErrorState failure={moreFailure} onRetry={loadMore} subject={`more ${rowsName}`} />;
   return (
     <div className="table">
       <div className="state" role="status">
         <p className="state-title">No matches yet</p>
         <p>
-          Searching {what}
+          Searching {rowsName}
           {searchedBackTo === null ? null : (
             <>
               , now at <TimeText unixMs={searchedBackTo} style="exact" />
@@ -44,8 +44,12 @@ function SearchProgress<Row>({ list, what }: { readonly list: CursorList<Row>; r
 }
 
 /** Note about removed rows, which stay in place until the user hides them. */
-function RemovedRows({ list: { gone, showNew } }: { readonly list: Pick<WholeList<unknown>, 'gone' | 'showNew'> }) {
-  if (gone.size === 0) return null;
+function RemovedRowsNote({
+  list: { removedIds, showNew },
+}: {
+  readonly list: Pick<WholeList<unknown>, 'removedIds' | 'showNew'>;
+}) {
+  if (removedIds.size === 0) return null;
   return (
     <span className="line">
       <span>Crossed-out rows are no longer in this list.</span>
@@ -56,32 +60,32 @@ function RemovedRows({ list: { gone, showNew } }: { readonly list: Pick<WholeLis
   );
 }
 
-export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'gone' | 'foot'> {
+export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'removedIds' | 'foot'> {
   readonly list: WholeList<Row>;
   /** Plural name of the rows, such as `queues`. */
-  readonly what: string;
+  readonly rowsName: string;
   /** Shown after the number of rows. */
-  readonly shownAside?: ReactNode;
+  readonly countNote?: ReactNode;
   /** Shown at the end of the table footer. */
   readonly footEnd?: ReactNode;
 }
 
 /** Table of a list that arrives in one response. */
-export function WholeTable<Row>({ list, what, shownAside, footEnd, ...table }: WholeTableProps<Row>) {
+export function WholeTable<Row>({ list, rowsName, countNote, footEnd, ...table }: WholeTableProps<Row>) {
   return (
     <>
-      <NewBar count={list.newCount} more={list.moreNew} what={what} onShow={list.showNew} />
+      <NewBar count={list.newCount} hasMore={list.hasMoreNew} rowsName={rowsName} onShow={list.showNew} />
       <DataTable
         {...table}
         rows={list.rows}
-        gone={list.gone}
+        removedIds={list.removedIds}
         foot={
           <>
             <span>
-              {quantity(list.rows.length, oneOf(what), what)} shown
-              {shownAside}
+              {quantity(list.rows.length, singularOf(rowsName), rowsName)} shown
+              {countNote}
             </span>
-            <RemovedRows list={list} />
+            <RemovedRowsNote list={list} />
             {footEnd}
           </>
         }
@@ -91,7 +95,7 @@ export function WholeTable<Row>({ list, what, shownAside, footEnd, ...table }: W
 }
 
 /** Table of a list with cursors, including its loading, empty and error states. */
-export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<Row>) {
+export function ListTable<Row>({ list, rowsName, empty, ...table }: ListTableProps<Row>) {
   if (list.isPending)
     return (
       <div className="table">
@@ -100,17 +104,17 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
         </div>
       </div>
     );
-  if (list.failure !== null) return <ErrorState failure={list.failure} onRetry={list.retry} what={what} />;
-  if (list.rows.length === 0 && list.hasMore) return <SearchProgress list={list} what={what} />;
+  if (list.failure !== null) return <ErrorState failure={list.failure} onRetry={list.retry} subject={rowsName} />;
+  if (list.rows.length === 0 && list.hasMore) return <SearchProgress list={list} rowsName={rowsName} />;
   if (list.rows.length === 0) return <div className="table">{empty}</div>;
   return (
     <WholeTable
       {...table}
       list={list}
-      what={what}
+      rowsName={rowsName}
       isWhole={!list.hasMore}
       {...(list.moreFailure === null ? { onEnd: list.loadMore } : {})}
-      shownAside={
+      countNote={
         list.searchedBackTo === null || !list.hasMore ? null : (
           <>
             ; searched to <TimeText unixMs={list.searchedBackTo} />
@@ -122,8 +126,8 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
           {list.stale === null ? null : (
             <span className="line">
               <span>
-                Only the first {countText(list.stale.after)} update automatically. The others were loaded{' '}
-                <TimeText unixMs={list.stale.since} style="relative" />.
+                Only the first {countText(list.stale.freshCount)} update automatically. The others were loaded{' '}
+                <TimeText unixMs={list.stale.loadedAt} style="relative" />.
               </span>
               <ActionButton small disabledReason={undefined} busy={list.isRefreshing} onClick={list.refreshAll}>
                 {list.isRefreshing ? 'Refreshing…' : 'Refresh'}

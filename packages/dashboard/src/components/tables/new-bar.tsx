@@ -1,24 +1,24 @@
 /** Button that inserts new rows. They are not inserted automatically because that would move the rows on screen. */
 
 import { Icon } from '../icons.js';
-import { oneOf } from '../times/formats.js';
+import { singularOf } from '../times/formats.js';
 
 export interface NewBarProps {
   readonly count: number;
   /** Whether there may be more new rows than `count`. */
-  readonly more?: boolean;
-  readonly what: string;
+  readonly hasMore?: boolean;
+  readonly rowsName: string;
   readonly onShow: () => void;
 }
 
-export function NewBar({ count, more = false, what, onShow }: NewBarProps) {
+export function NewBar({ count, hasMore = false, rowsName, onShow }: NewBarProps) {
   return (
     <div className="new-bar" role="status">
       {count === 0 ? null : (
         <button type="button" className="button button-primary" onClick={onShow}>
           <Icon name="up" />
-          Show <span className="new-count numeric">{more ? `${count}+` : count}</span> new
-          <span className="visually-hidden"> {count === 1 ? oneOf(what) : what}</span>
+          Show <span className="new-count numeric">{hasMore ? `${count}+` : count}</span> new
+          <span className="visually-hidden"> {count === 1 ? singularOf(rowsName) : rowsName}</span>
         </button>
       )}
     </div>

@@ -1,4 +1,4 @@
-/** Focus of the rows of a virtualized table: a row that is not rendered yet takes the focus when it is. */
+/** Focus of the rows of a virtualized table. A row that is not rendered yet takes the focus once it is rendered. */
 import { useLayoutEffect, useMemo, useRef, useState } from 'react';
 
 interface RowFocusOptions {
@@ -11,7 +11,7 @@ interface RowFocusOptions {
 
 export function useRowFocus({ tableId, tableRows, scrollToIndex }: RowFocusOptions) {
   const [currentId, setCurrentId] = useState<string | null>(null);
-  const moveFocus = useRef(false);
+  const shouldMoveFocus = useRef(false);
   const currentIndex = useMemo(
     () =>
       Math.max(
@@ -21,18 +21,18 @@ export function useRowFocus({ tableId, tableRows, scrollToIndex }: RowFocusOptio
     [tableRows, currentId],
   );
   const focusRow = (index: number) => {
-    const next = tableRows[Math.min(Math.max(index, 0), tableRows.length - 1)];
-    if (next === undefined) return;
-    moveFocus.current = true;
-    setCurrentId(next.id);
-    scrollToIndex(next.index, { align: 'auto' });
+    const nextRow = tableRows[Math.min(Math.max(index, 0), tableRows.length - 1)];
+    if (nextRow === undefined) return;
+    shouldMoveFocus.current = true;
+    setCurrentId(nextRow.id);
+    scrollToIndex(nextRow.index, { align: 'auto' });
   };
-  // Before the next key, which belongs to the new row.
+  // In a layout effect, so that the next key reaches the new row.
   useLayoutEffect(() => {
-    if (!moveFocus.current || currentId === null) return;
+    if (!shouldMoveFocus.current || currentId === null) return;
     const row = document.getElementById(`${tableId}-${currentIndex}`);
     if (row === null) return;
-    moveFocus.current = false;
+    shouldMoveFocus.current = false;
     row.focus({ preventScroll: true });
   });
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type SavedView, viewsIn, withoutView, withView } from './saved-views.js';
+import { addView, removeView, type SavedView, viewsIn } from './saved-views.js';
 
 const view = (name: string, search = '?label=eu'): SavedView => ({ page: 'runs', name, search });
 
-test('a view replaces the one with its name on its page', () => {
-  const views = withView([view('EU'), { ...view('EU'), page: 'events' }], view(' EU ', '?label=us'));
+test('a view replaces a view with the same name on the same page', () => {
+  const views = addView([view('EU'), { ...view('EU'), page: 'events' }], view(' EU ', '?label=us'));
   assert.deepEqual(views, [{ ...view('EU'), page: 'events' }, view('EU', '?label=us')]);
-  assert.deepEqual(withoutView(views, view('EU')), [{ ...view('EU'), page: 'events' }]);
+  assert.deepEqual(removeView(views, view('EU')), [{ ...view('EU'), page: 'events' }]);
 });
 
 test('anything else in the storage of the browser is ignored', () => {

@@ -1,6 +1,6 @@
 /**
- * Saved views: named filters of a page. They stay in the browser, because they hold what the URL holds and a URL can be shared;
- * see docs/decisions/0040-saved-views-in-the-browser.md.
+ * Saved views: named filters of a page. They stay in the browser, because they contain only what the URL contains, and a URL
+ * can be shared; see docs/decisions/0040-saved-views-in-the-browser.md.
  */
 import { useSyncExternalStore } from 'react';
 import { storedText, storeText } from '../../browser-storage.js';
@@ -28,7 +28,7 @@ const isView = (value: unknown): value is SavedView =>
   typeof value.search === 'string' &&
   value.search.startsWith('?');
 
-/** Returns the views in a stored text; none if it is invalid. */
+/** Parses stored views. Returns no views if the text is invalid. */
 export function viewsIn(text: string | null): readonly SavedView[] {
   try {
     const stored: unknown = JSON.parse(text ?? '[]');
@@ -38,14 +38,13 @@ export function viewsIn(text: string | null): readonly SavedView[] {
   }
 }
 
-/** Returns the views with this one, which replaces an earlier one with its name on its page. */
-export const withView = (views: readonly SavedView[], view: SavedView): readonly SavedView[] =>
-  [...withoutView(views, view), { ...view, name: view.name.trim().slice(0, MAX_NAME_LENGTH) }].slice(-MAX_VIEWS);
+/** Returns the views with this view added. It replaces a view with the same name on the same page. */
+export const addView = (views: readonly SavedView[], view: SavedView): readonly SavedView[] =>
+  [...removeView(views, view), { ...view, name: view.name.trim().slice(0, MAX_NAME_LENGTH) }].slice(-MAX_VIEWS);
 
-export const withoutView = (
-  views: readonly SavedView[],
-  { page, name }: Pick<SavedView, 'page' | 'name'>,
-): readonly SavedView[] => views.filter((view) => view.page !== page || view.name !== name.trim());
+/** Returns the views without the view with this name on this page. */
+export const removeView = (views: readonly SavedView[], { page, name }: Pick<SavedView, 'page' | 'name'>): readonly SavedView[] =>
+  views.filter((view) => view.page !== page || view.name !== name.trim());
 
 let views: readonly SavedView[] | null = null;
 const listeners = new Set<() => void>();

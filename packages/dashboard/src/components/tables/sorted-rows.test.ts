@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readSort, sortAfterClick, sortedBy } from './sorted-rows.js';
+import { readSort, sortAfterClick, sortRows } from './sorted-rows.js';
 
 interface Key {
   readonly name: string;
@@ -15,12 +15,12 @@ const KEYS: readonly Key[] = [
 const names = (keys: readonly Key[]) => keys.map(({ name }) => name).join(' ');
 
 test('numbers are sorted by size, missing values are last in both directions, and equal rows keep their order', () => {
-  assert.equal(names(sortedBy(KEYS, ({ waiting }) => waiting, 'descending')), 'User-1 user-10 user-2 user-9');
-  assert.equal(names(sortedBy(KEYS, ({ waiting }) => waiting, 'ascending')), 'user-10 user-2 User-1 user-9');
+  assert.equal(names(sortRows(KEYS, ({ waiting }) => waiting, 'descending')), 'User-1 user-10 user-2 user-9');
+  assert.equal(names(sortRows(KEYS, ({ waiting }) => waiting, 'ascending')), 'user-10 user-2 User-1 user-9');
 });
 
 test('texts are sorted as people read them: without case, and numbers in them by size', () => {
-  assert.equal(names(sortedBy(KEYS, ({ name }) => name, 'ascending')), 'User-1 user-2 user-9 user-10');
+  assert.equal(names(sortRows(KEYS, ({ name }) => name, 'ascending')), 'User-1 user-2 user-9 user-10');
 });
 
 test('clicks on a header sort by the column, reverse the order, and restore the order of the list', () => {

@@ -20,7 +20,7 @@ function compare(a: SortValue | null, b: SortValue | null, direction: SortDirect
 }
 
 /** Returns the rows in the order of a column. Rows with equal values keep the order of the list. */
-export const sortedBy = <Row>(
+export const sortRows = <Row>(
   rows: readonly Row[],
   sortValueOf: (row: Row) => SortValue | null,
   direction: SortDirection,
@@ -35,6 +35,7 @@ export interface RowSort {
   readonly direction: SortDirection;
 }
 
+/** Parses the URL parameter; null if the rows are not sorted. */
 export const readSort = (text: string | undefined): RowSort | null =>
   text === undefined || text === '' || text === '-'
     ? null
@@ -49,8 +50,8 @@ export const readSort = (text: string | undefined): RowSort | null =>
 export function sortAfterClick(current: RowSort | null, columnId: string, firstDirection: SortDirection): string {
   const direction = current?.columnId === columnId ? current.direction : null;
   if (direction !== null && direction !== firstDirection) return '';
-  const next = direction === null ? firstDirection : firstDirection === 'ascending' ? 'descending' : 'ascending';
-  return next === 'descending' ? `-${columnId}` : columnId;
+  const nextDirection = direction === null ? firstDirection : firstDirection === 'ascending' ? 'descending' : 'ascending';
+  return nextDirection === 'descending' ? `-${columnId}` : columnId;
 }
 
 interface SortedRowsOptions<Row> {
@@ -73,17 +74,17 @@ export function useSortedRows<Row>({ columns, rows, idOf, isWhole }: SortedRowsO
   const column = columns.find(({ id, sortBy }) => id === requested?.columnId && sortBy !== undefined);
   const direction = column === undefined ? null : (requested?.direction ?? null);
   const sortValueOf = column?.sortBy;
-  const shown = useRef<{ readonly by: string; readonly ids: readonly string[] }>({ by: '', ids: [] });
+  const lastOrder = useRef<{ readonly sortKey: string; readonly ids: readonly string[] }>({ sortKey: '', ids: [] });
   // biome-ignore lint/correctness/useExhaustiveDependencies: columns can be new objects in each rendering
   const sortedRows = useMemo(() => {
     if (sortValueOf === undefined || direction === null) return rows;
-    const by = `${column?.id} ${direction}`;
+    const sortKey = `${column?.id} ${direction}`;
     const byId = new Map(rows.map((row) => [idOf(row), row]));
-    const { ids } = shown.current;
-    const keepsOrder = shown.current.by === by && ids.length === rows.length && ids.every((id) => byId.has(id));
+    const { ids } = lastOrder.current;
+    const keepsOrder = lastOrder.current.sortKey === sortKey && ids.length === rows.length && ids.every((id) => byId.has(id));
     if (keepsOrder) return ids.flatMap((id) => byId.get(id) ?? []);
-    const sorted = sortedBy(rows, sortValueOf, direction);
-    shown.current = { by, ids: sorted.map(idOf) };
+    const sorted = sortRows(rows, sortValueOf, direction);
+    lastOrder.current = { sortKey, ids: sorted.map(idOf) };
     return sorted;
   }, [rows, column?.id, direction]);
   const sortOf = useCallback(
@@ -93,11 +94,11 @@ export function useSortedRows<Row>({ columns, rows, idOf, isWhole }: SortedRowsO
       if (!isWhole || sortBy === undefined || rows.length < 2) return undefined;
       const withValue = rows.find((row) => sortBy(row) !== null);
       const firstValue = withValue === undefined ? null : sortBy(withValue);
-      const first = typeof firstValue === 'number' ? 'descending' : 'ascending';
-      const current = column === undefined || direction === null ? null : { columnId: column.id, direction };
+      const initialDirection = typeof firstValue === 'number' ? 'descending' : 'ascending';
+      const currentSort = column === undefined || direction === null ? null : { columnId: column.id, direction };
       return {
         direction: column?.id === id ? direction : null,
-        onReverse: () => set('sort', sortAfterClick(current, id, first)),
+        onReverse: () => set('sort', sortAfterClick(currentSort, id, initialDirection)),
       };
     },
     [rows, isWhole, column, direction, set],

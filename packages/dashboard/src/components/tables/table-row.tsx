@@ -16,15 +16,15 @@ export interface Column<Row> {
   readonly width: string;
   readonly align?: 'left' | 'right';
   /** Minimum window width at which the column is shown. */
-  readonly from?: 'medium' | 'wide' | 'full';
+  readonly shownFrom?: 'medium' | 'wide' | 'full';
   /**
-   * Id of the column whose cell also shows this cell when this column is hidden. Without `from`, it is hidden in narrow windows. If
-   * both columns are hidden, the column that the other one is stacked under shows both cells.
+   * Id of the column whose cell also shows this cell when this column is hidden. Without `shownFrom`, it is hidden in narrow
+   * windows. If both columns are hidden, the column that this other column is stacked under shows both cells.
    */
   readonly stackUnder?: string;
-  /** Whether it is shown below that cell in wide windows too, and not beside it. */
+  /** Whether the cell is below the other cell in wide windows too, instead of beside it. */
   readonly stackBelow?: boolean;
-  /** Prefix of the cell there, such as `until`. */
+  /** Prefix of the cell when it is stacked, such as `until`. */
   readonly stackPrefix?: string;
   /** Present if the list has the order of this column. `direction` is null while another column sorts the rows. */
   readonly sort?: { readonly direction: 'ascending' | 'descending' | null; readonly onReverse: () => void };
@@ -35,18 +35,18 @@ export interface Column<Row> {
 }
 
 const WIDTH_ORDER = { narrow: 0, medium: 1, wide: 2, full: 3 } as const;
-export const isColumnShown = <Row,>({ from, stackUnder }: Column<Row>, windowWidth: WindowWidth): boolean =>
-  WIDTH_ORDER[windowWidth] >= WIDTH_ORDER[from ?? (stackUnder === undefined ? 'narrow' : 'medium')];
+export const isColumnShown = <Row,>({ shownFrom, stackUnder }: Column<Row>, windowWidth: WindowWidth): boolean =>
+  WIDTH_ORDER[windowWidth] >= WIDTH_ORDER[shownFrom ?? (stackUnder === undefined ? 'narrow' : 'medium')];
 
 /** Returns the column that shows the cells of a column: itself, or the one that they are stacked under; undefined if none does. */
-export function shownIn<Row>(
+export function hostColumn<Row>(
   column: Column<Row>,
   columns: readonly Column<Row>[],
   windowWidth: WindowWidth,
 ): Column<Row> | undefined {
   if (isColumnShown(column, windowWidth)) return column;
   const under = columns.find(({ id }) => id === column.stackUnder);
-  return under === undefined ? undefined : shownIn(under, columns, windowWidth);
+  return under === undefined ? undefined : hostColumn(under, columns, windowWidth);
 }
 
 interface CellsProps<Row> {
@@ -57,21 +57,27 @@ interface CellsProps<Row> {
   readonly href?: string | undefined;
 }
 
-function CellsOf<Row>({ row, columns, windowWidth, href }: CellsProps<Row>): ReactNode {
+function PlainCells<Row>({ row, columns, windowWidth, href }: CellsProps<Row>): ReactNode {
   return columns.map((column) => {
     if (!isColumnShown(column, windowWidth)) return null;
-    const stacked = columns.filter((candidate) => candidate !== column && shownIn(candidate, columns, windowWidth) === column);
-    const beside = windowWidth === 'wide' && stacked.some(({ stackBelow }) => stackBelow !== true);
+    const stacked = columns.filter((candidate) => candidate !== column && hostColumn(candidate, columns, windowWidth) === column);
+    const isBeside = windowWidth === 'wide' && stacked.some(({ stackBelow }) => stackBelow !== true);
     const cell = column.cell(row);
     return (
-      <div key={column.id} role="gridcell" className="table-cell" data-align={column.align} data-beside={beside ? '' : undefined}>
+      <div
+        key={column.id}
+        role="gridcell"
+        className="table-cell"
+        data-align={column.align}
+        data-beside={isBeside ? '' : undefined}
+      >
         {href !== undefined && column.isLink === true ? <RowLink href={href}>{cell}</RowLink> : cell}
         <StackedCells stacked={stacked} row={row} />
       </div>
     );
   });
 }
-const Cells = memo(CellsOf) as typeof CellsOf;
+const Cells = memo(PlainCells) as typeof PlainCells;
 
 /** Cells of hidden columns, shown below or beside the cell of another column. */
 function StackedCells<Row>({ stacked, row }: { readonly stacked: readonly Column<Row>[]; readonly row: Row }) {
@@ -97,22 +103,36 @@ export interface TableRowProps<Row> extends CellsProps<Row> {
   /** Value of `grid-template-columns`. */
   readonly tracks: string;
   /** Whether the row is selected; null if rows cannot be selected. */
-  readonly selected: boolean | null;
+  readonly isSelected: boolean | null;
   /** Whether the row was removed from the list and is only still shown. */
-  readonly gone: boolean;
+  readonly isRemoved: boolean;
   /** Whether the row has the focus or gets it next. */
-  readonly current: boolean;
+  readonly isCurrent: boolean;
   /** Whether a click opens the row. */
-  readonly opens: boolean;
+  readonly opensRow: boolean;
   readonly nameOf: (row: Row) => string;
   readonly measure: (element: Element | null) => void;
   /** Called when the checkbox is toggled. */
   readonly onSelect: (index: number, isRange: boolean) => void;
 }
 
-function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
-  const { row, columns, windowWidth, elementId, index, top, tracks, selected, gone, current, opens, nameOf, measure, onSelect } =
-    props;
+function PlainTableRow<Row>(props: TableRowProps<Row>): ReactNode {
+  const {
+    row,
+    columns,
+    windowWidth,
+    elementId,
+    index,
+    top,
+    tracks,
+    isSelected,
+    isRemoved,
+    isCurrent,
+    opensRow,
+    nameOf,
+    measure,
+    onSelect,
+  } = props;
   const { href } = props;
   const [, renderAgain] = useReducer((count: number) => count + 1, 0);
   return (
@@ -121,21 +141,21 @@ function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
       role="row"
       ref={measure}
       data-index={index}
-      data-opens={opens ? '' : undefined}
-      data-gone={gone ? '' : undefined}
+      data-opens={opensRow ? '' : undefined}
+      data-gone={isRemoved ? '' : undefined}
       className="table-row"
       aria-rowindex={index + 2}
-      aria-selected={selected ?? undefined}
-      tabIndex={current ? 0 : -1}
+      aria-selected={isSelected ?? undefined}
+      tabIndex={isCurrent ? 0 : -1}
       style={{ gridTemplateColumns: tracks, transform: `translateY(${top}px)` }}
     >
-      {selected === null ? null : (
+      {isSelected === null ? null : (
         <div role="gridcell" className="table-cell">
           <input
             type="checkbox"
             tabIndex={-1}
             aria-label={`Select ${nameOf(row)}`}
-            checked={selected}
+            checked={isSelected}
             onClick={({ shiftKey }) => {
               onSelect(index, shiftKey);
               // The browser has toggled the box, but a range may leave this row unchanged.
@@ -144,7 +164,7 @@ function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
           />
         </div>
       )}
-      {gone ? (
+      {isRemoved ? (
         <div role="gridcell" className="visually-hidden">
           Removed
         </div>
@@ -153,4 +173,4 @@ function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
     </div>
   );
 }
-export const TableRow = memo(TableRowOf) as typeof TableRowOf;
+export const TableRow = memo(PlainTableRow) as typeof PlainTableRow;

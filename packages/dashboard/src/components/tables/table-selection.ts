@@ -31,19 +31,19 @@ export function useTableSelection<Row>({ selection, tableRows, rows, idOf }: Sel
     if (selection === undefined || target === undefined) return;
     if (anchor === -1) return toggle(target.id);
     const ids = new Set(selection.ids);
-    const selecting = selection.ids.has(tableRows[anchor]?.id ?? '');
+    const isSelecting = selection.ids.has(tableRows[anchor]?.id ?? '');
     for (const { id } of tableRows.slice(Math.min(anchor, index), Math.max(anchor, index) + 1)) {
-      if (selecting) ids.add(id);
+      if (isSelecting) ids.add(id);
       else ids.delete(id);
     }
     selection.onChange(ids);
   };
   /** Selects the current row and the next one. */
   const extend = (from: number, to: number) => {
-    const [here, next] = [tableRows[from], tableRows[to]];
-    if (selection === undefined || here === undefined || next === undefined) return;
-    anchorId.current ??= here.id;
-    selection.onChange(new Set([...selection.ids, here.id, next.id]));
+    const [current, next] = [tableRows[from], tableRows[to]];
+    if (selection === undefined || current === undefined || next === undefined) return;
+    anchorId.current ??= current.id;
+    selection.onChange(new Set([...selection.ids, current.id, next.id]));
   };
 
   const select = (index: number, isRange: boolean) => {

@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../dialogs.js';
 import { Icon } from '../icons.js';
 import { MenuButton } from '../menus/menu-button.js';
 import { toastDone } from '../toasts.js';
-import { saveViews, useSavedViews, withoutView, withView } from './saved-views.js';
+import { addView, removeView, saveViews, useSavedViews } from './saved-views.js';
 
 export interface ViewMenuProps {
   /** Whether any filter is set. */
@@ -17,14 +17,14 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
   const id = useId();
   const navigate = useNavigate();
   const location = useRouterState({ select: (state) => state.location });
-  const all = useSavedViews();
-  const [naming, setNaming] = useState(false);
+  const allViews = useSavedViews();
+  const [isNaming, setIsNaming] = useState(false);
   const [name, setName] = useState('');
   const [, , , page = ''] = location.pathname.split('/');
-  const views = all.filter((view) => view.page === page);
+  const views = allViews.filter((view) => view.page === page);
   if (!isFiltered && views.length === 0) return null;
-  const current = stringifySearch(location.search);
-  const open = views.find(({ search }) => search === current);
+  const currentSearch = stringifySearch(location.search);
+  const openView = views.find(({ search }) => search === currentSearch);
   return (
     <>
       <MenuButton
@@ -39,25 +39,25 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
           },
           {
             entries: [
-              ...(isFiltered && open === undefined ? [{ text: 'Save this view', onSelect: () => setNaming(true) }] : []),
-              ...(open === undefined
+              ...(isFiltered && openView === undefined ? [{ text: 'Save this view', onSelect: () => setIsNaming(true) }] : []),
+              ...(openView === undefined
                 ? []
-                : [{ text: `Delete view ${open.name}`, onSelect: () => saveViews(withoutView(all, open)) }]),
+                : [{ text: `Delete view ${openView.name}`, onSelect: () => saveViews(removeView(allViews, openView)) }]),
             ],
           },
         ]}
       >
-        {open?.name ?? 'Views'}
+        {openView?.name ?? 'Views'}
         <Icon name="down" />
       </MenuButton>
       <ConfirmDialog
         title="Save this view"
-        open={naming}
-        onClose={() => setNaming(false)}
+        open={isNaming}
+        onClose={() => setIsNaming(false)}
         confirmText="Save view"
         disabled={name.trim() === ''}
         onConfirm={async () => {
-          saveViews(withView(all, { page, name, search: current }));
+          saveViews(addView(allViews, { page, name, search: currentSearch }));
           toastDone(`Saved view ${name.trim()}`);
           setName('');
           return { ok: true, value: null };

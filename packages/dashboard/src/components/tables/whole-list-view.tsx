@@ -22,7 +22,7 @@ export function WholeListView<Row>({ query: { data, error, refetch }, empty, ...
     return error === null ? (
       <Skeleton lines={SKELETON_LINES} />
     ) : (
-      <ErrorState failure={error} onRetry={() => void refetch()} what={table.what} />
+      <ErrorState failure={error} onRetry={() => void refetch()} subject={table.rowsName} />
     );
   if (table.list.rows.length === 0) return <div className="table">{empty}</div>;
   return <WholeTable {...table} />;

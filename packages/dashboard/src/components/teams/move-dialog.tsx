@@ -6,7 +6,7 @@ import { OtherTeamField } from './team-fields.js';
 
 export interface MoveDialogProps {
   /** What is moved, such as `instance`. */
-  readonly what: string;
+  readonly subject: string;
   readonly name: string;
   readonly ownerId: string;
   readonly url: string;
@@ -16,17 +16,24 @@ export interface MoveDialogProps {
   readonly children: ReactNode;
 }
 
-export function MoveDialog({ what, name, ownerId, url, bodyFor, onClose, children }: MoveDialogProps) {
+export function MoveDialog({ subject, name, ownerId, url, bodyFor, onClose, children }: MoveDialogProps) {
   const [teamId, setTeamId] = useState('');
   const change = useChange();
   const move = () =>
-    change({ method: 'POST', url, body: bodyFor(teamId), topics: ['account'], account: true, done: `Moved ${name} to the team` });
+    change({
+      method: 'POST',
+      url,
+      body: bodyFor(teamId),
+      topics: ['account'],
+      isManagementCall: true,
+      successText: `Moved ${name} to the team`,
+    });
   return (
     <ConfirmDialog
       title={`Move ${name} to a team?`}
       open
       onClose={onClose}
-      confirmText={`Move ${what}`}
+      confirmText={`Move ${subject}`}
       danger
       disabled={teamId === ''}
       onConfirm={move}

@@ -32,11 +32,11 @@ export function OwnerField(field: TeamFieldProps) {
 
 /** A team other than the owner. */
 export function OtherTeamField({ ownerId, ...field }: TeamFieldProps & { readonly ownerId: string }) {
-  const others = useTeams().filter((team) => team.customer_id !== ownerId);
+  const otherTeams = useTeams().filter((team) => team.customer_id !== ownerId);
   return (
     <SelectField label="Team" {...field}>
-      <option value="">{others.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
-      {optionsOf(others)}
+      <option value="">{otherTeams.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
+      {optionsOf(otherTeams)}
     </SelectField>
   );
 }

@@ -6,13 +6,13 @@ import { exactTime, relativeText, shortTime } from './formats.js';
 
 export interface TimeTextProps {
   readonly unixMs: number;
-  /** `relative`: 5 min ago; `short`: without the date if it is today; `exact`: with the date. */
+  /** Format: `relative` (5 min ago), `short` (without the date if it is today) or `exact` (with the date). */
   readonly style?: 'relative' | 'short' | 'exact';
   /** Label of the time, for table rows that contain several times. */
-  readonly of?: string;
+  readonly label?: string;
 }
 
-export function TimeText({ unixMs, style = 'short', of }: TimeTextProps) {
+export function TimeText({ unixMs, style = 'short', label }: TimeTextProps) {
   const inTable = use(InTable);
   const text = useTimedText((now) =>
     style === 'relative' ? relativeText(unixMs, now) : style === 'short' ? shortTime(unixMs, now) : exactTime(unixMs, 'local'),
@@ -22,7 +22,7 @@ export function TimeText({ unixMs, style = 'short', of }: TimeTextProps) {
       className="time"
       data-time={unixMs}
       data-relative={style === 'relative' ? '' : undefined}
-      data-of={of}
+      data-of={label}
       // In a table the row takes the focus instead. Elsewhere, keyboard users need the tooltip that hovering shows.
       tabIndex={inTable ? undefined : 0}
     >

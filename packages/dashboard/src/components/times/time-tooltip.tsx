@@ -3,10 +3,10 @@
  * tooltip per time would dominate the cost of rendering lists, so a page has one, which reads the times from data attributes.
  */
 import { useEffect, useState } from 'react';
-import { later } from '../loading/later.js';
+import { loadAfterPage } from '../loading/load-after-page.js';
 import type { ShownTime, ShownTimes } from './times-popup.js';
 
-const TimesPopup = later(() => import('./times-popup.js'));
+const TimesPopup = loadAfterPage(() => import('./times-popup.js'));
 
 /** How long the pointer must rest on a time before the tooltip opens. */
 const OPEN_AFTER_MS = 200;
@@ -18,41 +18,41 @@ const timeAt = (target: EventTarget | null): HTMLElement | null =>
 
 const shownTime = ({ dataset, textContent }: HTMLElement): ShownTime => ({
   unixMs: Number(dataset.time),
-  relative: dataset.relative !== undefined,
-  of: dataset.of ?? textContent ?? '',
+  isRelative: dataset.relative !== undefined,
+  label: dataset.of ?? textContent ?? '',
 });
 
-const timeOf = (anchor: HTMLElement): ShownTimes => ({ anchor, focused: null, times: [shownTime(anchor)] });
+const timeOf = (anchor: HTMLElement): ShownTimes => ({ anchor, focusedElement: null, times: [shownTime(anchor)] });
 
 /** Returns the times in an element with the focus: a row or a time. */
 function timesIn(focused: HTMLElement): ShownTimes | null {
   const elements = focused.dataset.time === undefined ? [...focused.querySelectorAll<HTMLElement>('[data-time]')] : [focused];
   const [anchor] = elements;
   const byTime = new Map(elements.map((element) => [`${element.dataset.time} ${element.dataset.of}`, shownTime(element)]));
-  return anchor === undefined ? null : { anchor, focused, times: [...byTime.values()] };
+  return anchor === undefined ? null : { anchor, focusedElement: focused, times: [...byTime.values()] };
 }
 
 /** Shows and hides the tooltip on the events of the document. Returns a function that removes the listeners. */
 function followTimes(setShown: (change: (shown: ShownTimes | null) => ShownTimes | null) => void): () => void {
-  /** Separate timers: rows that scroll under a resting pointer must not cancel the tooltip of the focused row. */
+  // Two timers, because rows that scroll under a resting pointer must not cancel the tooltip of the focused row.
   let pointerTimer: number | undefined;
   let focusTimer: number | undefined;
-  let touched = false;
+  let isTouch = false;
   const close = () => {
     window.clearTimeout(pointerTimer);
     window.clearTimeout(focusTimer);
     setShown(() => null);
   };
-  const show = (found: ShownTimes | null) => setShown(() => (found?.anchor.isConnected ? found : null));
+  const show = (times: ShownTimes | null) => setShown(() => (times?.anchor.isConnected ? times : null));
   const leaveTime = () => {
     window.clearTimeout(pointerTimer);
-    setShown((shown) => (shown?.focused ? shown : null));
+    setShown((shown) => (shown?.focusedElement ? shown : null));
   };
-  const removing = new AbortController();
+  const listeners = new AbortController();
   const on = <Name extends keyof DocumentEventMap>(name: Name, listener: (event: DocumentEventMap[Name]) => void) =>
-    document.addEventListener(name, listener, { capture: true, passive: name === 'scroll', signal: removing.signal });
+    document.addEventListener(name, listener, { capture: true, passive: name === 'scroll', signal: listeners.signal });
   on('pointerdown', ({ pointerType }) => {
-    touched = pointerType === 'touch';
+    isTouch = pointerType === 'touch';
   });
   on('pointerover', ({ target, relatedTarget, pointerType }) => {
     const time = pointerType === 'touch' ? null : timeAt(target);
@@ -72,7 +72,7 @@ function followTimes(setShown: (change: (shown: ShownTimes | null) => ShownTimes
     if (key === 'Escape') close();
   });
   on('click', (event) => {
-    const time = touched ? timeAt(event.target) : null;
+    const time = isTouch ? timeAt(event.target) : null;
     if (time === null) return close();
     // The tap does not open the row of the time.
     if (time.closest('.table-row')) event.preventDefault();
@@ -82,12 +82,12 @@ function followTimes(setShown: (change: (shown: ShownTimes | null) => ShownTimes
   on('scroll', () => setShown(() => null));
   return () => {
     close();
-    removing.abort();
+    listeners.abort();
   };
 }
 
 export function TimeTooltip() {
-  const [shown, setShown] = useState<ShownTimes | null>(null);
-  useEffect(() => followTimes(setShown), []);
-  return shown === null ? null : <TimesPopup shown={shown} onClose={() => setShown(null)} />;
+  const [shownTimes, setShownTimes] = useState<ShownTimes | null>(null);
+  useEffect(() => followTimes(setShownTimes), []);
+  return shownTimes === null ? null : <TimesPopup shownTimes={shownTimes} onClose={() => setShownTimes(null)} />;
 }

@@ -6,41 +6,41 @@ import { exactTime, relativeText } from './formats.js';
 
 export interface ShownTime {
   readonly unixMs: number;
-  readonly relative: boolean;
+  readonly isRelative: boolean;
   /** Label of the time, or its text in the row. */
-  readonly of: string;
+  readonly label: string;
 }
 
 export interface ShownTimes {
   readonly anchor: HTMLElement;
   readonly times: readonly ShownTime[];
   /** The element with the keyboard focus, which the tooltip describes; null if a pointer opened it. */
-  readonly focused: HTMLElement | null;
+  readonly focusedElement: HTMLElement | null;
 }
 
 interface TimesPopupProps {
-  readonly shown: ShownTimes;
+  readonly shownTimes: ShownTimes;
   readonly onClose: () => void;
 }
 
-export default function TimesPopup({ shown: { anchor, focused, times }, onClose }: TimesPopupProps) {
+export default function TimesPopup({ shownTimes: { anchor, focusedElement, times }, onClose }: TimesPopupProps) {
   const id = useId();
   useEffect(() => {
-    focused?.setAttribute('aria-describedby', id);
-    return () => focused?.removeAttribute('aria-describedby');
-  }, [focused, id]);
+    focusedElement?.setAttribute('aria-describedby', id);
+    return () => focusedElement?.removeAttribute('aria-describedby');
+  }, [focusedElement, id]);
   return (
     <Tooltip.Root open onOpenChange={(open) => (open ? undefined : onClose())}>
       {/* Inside the main landmark, so that screen readers that navigate by landmark find it. */}
       <Tooltip.Portal container={document.getElementById('page')}>
         <Tooltip.Positioner sideOffset={6} className="tooltip-positioner" anchor={anchor}>
           <Tooltip.Popup className="tooltip" id={id}>
-            {times.map(({ unixMs, relative, of }) => (
-              <div key={`${unixMs} ${of}`} className="tooltip-time">
-                {times.length === 1 ? null : <span className="tooltip-of">{of}</span>}
+            {times.map(({ unixMs, isRelative, label }) => (
+              <div key={`${unixMs} ${label}`} className="tooltip-time">
+                {times.length === 1 ? null : <span className="tooltip-of">{label}</span>}
                 <span>{exactTime(unixMs, 'utc')}</span>
                 <span>{exactTime(unixMs, 'local')} local</span>
-                {relative || times.length > 1 ? null : <Ago unixMs={unixMs} />}
+                {isRelative || times.length > 1 ? null : <RelativeTime unixMs={unixMs} />}
               </div>
             ))}
           </Tooltip.Popup>
@@ -50,6 +50,6 @@ export default function TimesPopup({ shown: { anchor, focused, times }, onClose 
   );
 }
 
-function Ago({ unixMs }: { readonly unixMs: number }) {
+function RelativeTime({ unixMs }: { readonly unixMs: number }) {
   return <span>{useTimedText((now) => relativeText(unixMs, now))}</span>;
 }

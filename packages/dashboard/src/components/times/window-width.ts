@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react';
 /** Width class of the window: below 640 px, below 1000 px, below 1280 px, or wider. */
 export type WindowWidth = 'narrow' | 'medium' | 'wide' | 'full';
 
-/** Classes with the greatest width of each, narrowest first. */
+/** Width classes with a query for the maximum width of each, narrowest first. */
 const QUERIES: readonly (readonly [WindowWidth, MediaQueryList])[] = [
   ['narrow', window.matchMedia('(max-width: 639px)')],
   ['medium', window.matchMedia('(max-width: 999px)')],

@@ -8,7 +8,7 @@ import { InTable } from '../tables/in-table.js';
 import { RowLink } from '../tables/row-link.js';
 import { UrlText } from '../url-text.js';
 
-/** Path of the page of a workflow. `window`: the time range it covers; absent: its default. */
+/** Returns the path of the page of a workflow. `window` is the time range of the page; without it, the page uses its default. */
 export const workflowPath = (instanceId: string, url: string, window?: string): string =>
   path`/q/${instanceId}/workflow` + stringifySearch({ url, window });
 

@@ -21,15 +21,15 @@ export function partsOfUrl(url: string): UrlParts {
 /** Returns the last part of the path, or the host of a URL without a path: `order` for `https://shop.example/api/order`. */
 export function workflowName(url: string): string {
   const { path, host } = partsOfUrl(url);
-  const [withoutQuery = ''] = path.split(/[?#]/);
-  const last = withoutQuery
+  const [pathOnly = ''] = path.split(/[?#]/);
+  const lastPart = pathOnly
     .split('/')
     .filter((part) => part !== '')
     .at(-1);
-  if (last === undefined) return host;
+  if (lastPart === undefined) return host;
   try {
-    return decodeURIComponent(last);
+    return decodeURIComponent(lastPart);
   } catch {
-    return last;
+    return lastPart;
   }
 }

@@ -15,10 +15,10 @@ export default function AccountPage() {
   const { data: methods } = useQuery(signInMethodsQuery);
   const [busy, setBusy] = useState(false);
   const change = useChange();
-  const link = async () => {
+  const linkSso = async () => {
     setBusy(true);
     const outcome = await change<Redirected>({
-      ...{ method: 'POST', url: '/v2/session/sso/link', topics: [], account: true, showFailure: true },
+      ...{ method: 'POST', url: '/v2/session/sso/link', topics: [], isManagementCall: true, showFailure: true },
     });
     setBusy(false);
     if (outcome.ok) window.location.assign(outcome.value.location);
@@ -31,7 +31,7 @@ export default function AccountPage() {
           title={user.email}
           actions={
             methods?.sso === true ? (
-              <button type="button" className="button button-small" disabled={busy} onClick={() => void link()}>
+              <button type="button" className="button button-small" disabled={busy} onClick={() => void linkSso()}>
                 Link SSO
               </button>
             ) : undefined
@@ -39,7 +39,7 @@ export default function AccountPage() {
         >
           <Facts
             facts={[
-              ['Id', <CopyId key="id" value={user.id} what="user id" />],
+              ['Id', <CopyId key="id" value={user.id} valueName="user id" />],
               ['Operator', isOperator ? 'Yes' : 'No'],
             ]}
           />

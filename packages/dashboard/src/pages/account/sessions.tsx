@@ -13,25 +13,25 @@ import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 
-const CURRENT = 'This is your current session; log out to end it';
+const CURRENT_SESSION_REASON = 'This is your current session; log out to end it';
 
 export function Sessions() {
-  const [confirming, setConfirming] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly OwnSession[]>({
     topic: 'account',
     name: 'sessions',
     url: '/v2/sessions',
   });
-  const others = data?.filter(({ current }) => !current) ?? [];
-  const end = ({ id }: OwnSession, more: { readonly done?: string; readonly showFailure?: boolean } = {}) =>
-    change({ method: 'DELETE', url: path`/v2/sessions/${id}`, topics: ['account'], account: true, ...more });
+  const otherSessions = data?.filter(({ current }) => !current) ?? [];
+  const endSession = ({ id }: OwnSession, options: { readonly successText?: string; readonly showFailure?: boolean } = {}) =>
+    change({ method: 'DELETE', url: path`/v2/sessions/${id}`, topics: ['account'], isManagementCall: true, ...options });
   const endOthers = async (): Promise<Outcome<unknown>> => {
     let outcome: Outcome<unknown> = { ok: true, value: null };
-    for (const session of others) {
-      const ended = await end(session);
+    for (const session of otherSessions) {
+      const endOutcome = await endSession(session);
       // 404: the session has already ended.
-      if (!ended.ok && ended.failure.status !== 404) outcome = ended;
+      if (!endOutcome.ok && endOutcome.failure.status !== 404) outcome = endOutcome;
     }
     return outcome;
   };
@@ -44,7 +44,7 @@ export function Sessions() {
         current ? <StatusBadge tone="good">This browser</StatusBadge> : <StatusBadge tone="quiet">Other</StatusBadge>,
     },
     {
-      id: 'way',
+      id: 'method',
       header: 'Method',
       width: 'minmax(0, 3fr)',
       cell: ({ api_key_id: key }) => <div className="clip">{key === undefined ? 'SSO' : `API key ${key}`}</div>,
@@ -53,14 +53,14 @@ export function Sessions() {
       id: 'since',
       header: 'Logged in',
       width: '118px',
-      stackUnder: 'way',
+      stackUnder: 'method',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
       id: 'until',
       header: 'Expires if unused',
       width: '140px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ expires_at: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
@@ -72,9 +72,9 @@ export function Sessions() {
         <ActionButton
           variant="danger"
           small
-          disabledReason={session.current ? CURRENT : undefined}
+          disabledReason={session.current ? CURRENT_SESSION_REASON : undefined}
           aria-label={`End session ${session.id}`}
-          onClick={() => void end(session, { done: 'Session ended', showFailure: true })}
+          onClick={() => void endSession(session, { successText: 'Session ended', showFailure: true })}
         >
           End
         </ActionButton>
@@ -89,8 +89,8 @@ export function Sessions() {
         <ActionButton
           variant="danger"
           small
-          disabledReason={others.length === 0 ? 'You have no other sessions' : undefined}
-          onClick={() => setConfirming(true)}
+          disabledReason={otherSessions.length === 0 ? 'You have no other sessions' : undefined}
+          onClick={() => setIsConfirming(true)}
         >
           End all other sessions
         </ActionButton>
@@ -109,15 +109,15 @@ export function Sessions() {
       )}
       <ConfirmDialog
         title="End all other sessions?"
-        open={confirming}
-        onClose={() => setConfirming(false)}
-        confirmText={`End ${quantity(others.length, 'session')}`}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
+        confirmText={`End ${quantity(otherSessions.length, 'session')}`}
         danger
         onConfirm={endOthers}
       >
         <p>
-          {quantity(others.length, 'other browser')} will be logged out immediately. This cannot be undone, but you can log in
-          again. API keys remain valid.
+          {quantity(otherSessions.length, 'other browser')} will be logged out immediately. This cannot be undone, but you can log
+          in again. API keys remain valid.
         </p>
       </ConfirmDialog>
     </Card>

@@ -19,7 +19,7 @@ const FIELDS: readonly FilterField<'state'>[] = [
     kind: 'choice',
     name: 'state',
     label: 'State',
-    any: 'Open and ended',
+    anyText: 'Open and ended',
     options: [
       { value: 'open', text: 'Open' },
       { value: 'ended', text: 'Ended' },
@@ -59,12 +59,12 @@ const COLUMNS: readonly Column<AlertEntry>[] = [
     id: 'run',
     header: 'Last run',
     width: 'minmax(0, 1fr)',
-    from: 'wide',
+    shownFrom: 'wide',
     cell: ({ workflowRunId }) => {
       if (workflowRunId === undefined) return <span className="muted">none</span>;
       // A plain message has no page.
       return workflowRunId.startsWith('msg_') ? (
-        <CopyId value={workflowRunId} what="message id" />
+        <CopyId value={workflowRunId} valueName="message id" />
       ) : (
         <RunLink runId={workflowRunId} />
       );
@@ -76,7 +76,7 @@ const COLUMNS: readonly Column<AlertEntry>[] = [
     sortBy: ({ occurrences }) => occurrences,
     width: '76px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ occurrences }) => countText(occurrences),
   },
   {
@@ -85,16 +85,16 @@ const COLUMNS: readonly Column<AlertEntry>[] = [
     sortBy: ({ openedAt }) => openedAt,
     width: '118px',
     stackUnder: 'summary',
-    cell: ({ openedAt }) => <TimeText unixMs={openedAt} of="Opened" />,
+    cell: ({ openedAt }) => <TimeText unixMs={openedAt} label="Opened" />,
   },
   {
     id: 'ended',
     header: 'Ended',
     sortBy: ({ endedAt = null }) => endedAt,
     width: '118px',
-    from: 'wide',
+    shownFrom: 'wide',
     cell: ({ endedAt }) =>
-      endedAt === undefined ? <span className="muted">open</span> : <TimeText unixMs={endedAt} of="Ended" />,
+      endedAt === undefined ? <span className="muted">open</span> : <TimeText unixMs={endedAt} label="Ended" />,
   },
 ];
 
@@ -118,14 +118,14 @@ export function AlertsList() {
       <ListTable
         label="Alerts"
         list={list}
-        what="alerts"
+        rowsName="alerts"
         columns={COLUMNS}
         idOf={idOf}
         nameOf={({ summary }) => summary}
         hrefOf={({ dashboardPath }) => dashboardPath}
         estimatedHeight={52}
         empty={
-          filters.any ? (
+          filters.isFiltered ? (
             <EmptyState title="No alerts in this state" />
           ) : (
             <EmptyState title="No alerts">Rules open alerts here. Ended alerts are kept for 30 days.</EmptyState>

@@ -109,7 +109,7 @@ export function conditionOf(kind: Kind, texts: Readonly<Record<string, string>>)
   return { kind, ...Object.fromEntries(fields) };
 }
 
-/** Describes the condition and the quiet hours of a rule in a few words. */
+/** Returns a short description of the condition and the quiet hours of a rule. */
 export function ruleText({ condition, quietHours }: Pick<AlertRuleEntry, 'condition' | 'quietHours'>): string {
   const texts = textsOf(condition);
   const parts = KINDS[condition.kind].fields.flatMap(({ name, type, unit = type === 'minutes' ? 'min' : '' }) => {

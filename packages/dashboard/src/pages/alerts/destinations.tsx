@@ -21,12 +21,12 @@ const KINDS = { webhook: 'Signed webhook', slack: 'Slack-compatible webhook', em
 >;
 
 const COLUMNS: readonly Column<AlertDestinationEntry>[] = [
-  { id: 'kind', header: 'Kind', width: '190px', from: 'medium', stackUnder: 'name', cell: ({ kind }) => KINDS[kind] },
+  { id: 'kind', header: 'Kind', width: '190px', shownFrom: 'medium', stackUnder: 'name', cell: ({ kind }) => KINDS[kind] },
   {
     id: 'url',
     header: 'URL or addresses',
     width: 'minmax(0, 2fr)',
-    from: 'wide',
+    shownFrom: 'wide',
     cell: ({ url, to }) => {
       const text = to?.join(', ') ?? url;
       return (
@@ -61,18 +61,18 @@ function DestinationForm({ dialog, onSecret }: FormProps) {
   const [kind, setKind] = useState<Kind>(row?.kind ?? 'webhook');
   // The stored URL of Slack is not shown, so it must be entered again.
   const [url, setUrl] = useState(row?.kind === 'webhook' ? row.url : (row?.to?.join(', ') ?? ''));
-  const lacksMail = !useMailAvailable() && kind === 'email';
+  const isMailMissing = !useMailAvailable() && kind === 'email';
   const [rotateSecret, setRotateSecret] = useState(false);
   return (
     <NamedForm
-      of={dialog}
-      disabled={url.trim() === '' || lacksMail}
+      dialog={dialog}
+      disabled={url.trim() === '' || isMailMissing}
       body={{ kind, ...targetOf(kind, url), rotateSecret }}
       onSaved={({ secret }) => (secret === undefined ? undefined : onSecret(secret))}
     >
       <ChoiceField label="Kind" value={kind} choices={KINDS} onChange={(value) => (isKind(value) ? setKind(value) : undefined)} />
       <TextField label={kind === 'email' ? 'Email addresses' : 'URL'} value={url} onChange={setUrl} hint={HINTS[kind]} />
-      {lacksMail ? <p role="alert">{NO_MAIL}</p> : null}
+      {isMailMissing ? <p role="alert">{NO_MAIL}</p> : null}
       {row?.kind === 'webhook' && kind === 'webhook' ? (
         <label className="line">
           <input type="checkbox" checked={rotateSecret} onChange={(event) => setRotateSecret(event.target.checked)} />
@@ -84,14 +84,14 @@ function DestinationForm({ dialog, onSecret }: FormProps) {
 }
 
 export function Destinations() {
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [secret, setSecret] = useState<string | null>(null);
   return (
     <>
       <NamedSection<AlertDestinationEntry>
         title="Destinations"
-        what="destination"
+        objectName="destination"
         url="/v2/alerts/destinations"
         field="destinations"
         columns={COLUMNS}
@@ -101,14 +101,14 @@ export function Destinations() {
         actions={({ name }) => (
           <ActionButton
             small
-            disabledReason={readOnly}
+            disabledReason={readOnlyReason}
             aria-label={`Test destination ${name}`}
             onClick={() =>
               change({
                 method: 'POST',
                 url: path`/v2/alerts/destinations/${name}/test`,
                 topics: ['queues'],
-                done: `Sent a test notice to ${name}`,
+                successText: `Sent a test notice to ${name}`,
                 showFailure: true,
               })
             }
@@ -126,7 +126,7 @@ export function Destinations() {
         >
           <div className="stack">
             <p>Save this secret now: it is shown only once. The receiver verifies the signature of each request with it.</p>
-            <CopyId value={secret} what="secret" />
+            <CopyId value={secret} valueName="secret" />
           </div>
         </DialogWindow>
       )}

@@ -21,18 +21,18 @@ export const ChoiceField = ({ choices, ...field }: ChoiceFieldProps) => (
   </SelectField>
 );
 
-export interface ChecksProps {
+export interface CheckboxGroupProps {
   readonly legend: string;
   readonly names: readonly string[];
   readonly checked: readonly string[];
   readonly onChange: (checked: readonly string[]) => void;
-  /** Shown instead if there is nothing to choose. */
+  /** Shown if there are no names. */
   readonly empty?: string;
 }
 
 /** A group of check boxes, in the order of `names`. */
-export function Checks({ legend, names, checked, onChange, empty }: ChecksProps) {
-  const toggle = (name: string) => onChange(names.filter((each) => checked.includes(each) !== (each === name)));
+export function CheckboxGroup({ legend, names, checked, onChange, empty }: CheckboxGroupProps) {
+  const toggle = (name: string) => onChange(names.filter((candidate) => checked.includes(candidate) !== (candidate === name)));
   return (
     <fieldset className="field">
       <legend className="field-label">{legend}</legend>

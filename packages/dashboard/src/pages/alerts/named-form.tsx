@@ -12,8 +12,8 @@ export interface NamedObject {
 
 /** An open dialog with the form. */
 export interface NamedDialog<Row extends NamedObject> {
-  /** What it is called, such as `rule`. */
-  readonly what: string;
+  /** Name of one object, such as `rule`. */
+  readonly objectName: string;
   /** The edited object; null for a new one. */
   readonly row: Row | null;
   /** Returns the URL of an object. */
@@ -36,16 +36,16 @@ export const STATE_COLUMN: Column<{ readonly enabled: boolean }> = {
   id: 'enabled',
   header: 'State',
   width: '112px',
-  from: 'medium',
+  shownFrom: 'medium',
   cell: ({ enabled }) =>
     enabled ? <StatusBadge tone="good">Enabled</StatusBadge> : <StatusBadge tone="quiet">Disabled</StatusBadge>,
 };
 
 export interface NamedFormProps<Row extends NamedObject> {
-  readonly of: NamedDialog<Row>;
+  readonly dialog: NamedDialog<Row>;
   /** Body of the request, without the name and the state. */
   readonly body: object;
-  /** Whether it can be disabled without deleting it. */
+  /** Whether the object can be disabled instead of deleted. */
   readonly hasState?: boolean;
   /** Whether the fields below the name are incomplete. */
   readonly disabled?: boolean;
@@ -54,18 +54,18 @@ export interface NamedFormProps<Row extends NamedObject> {
 }
 
 export function NamedForm<Row extends NamedObject & { readonly enabled?: boolean }>(props: NamedFormProps<Row>) {
-  const { of, body, hasState = false, disabled = false, onSaved, children } = props;
-  const { what, row, urlOf, onClose } = of;
+  const { dialog, body, hasState = false, disabled = false, onSaved, children } = props;
+  const { objectName, row, urlOf, onClose } = dialog;
   const change = useChange();
   const [text, setName] = useState(row?.name ?? '');
   const [enabled, setEnabled] = useState(row?.enabled ?? true);
   const name = text.trim();
   return (
     <ConfirmDialog
-      title={row ? `Edit ${row.name}` : `New ${what}`}
+      title={row ? `Edit ${row.name}` : `New ${objectName}`}
       open
       onClose={onClose}
-      confirmText={`Save ${what}`}
+      confirmText={`Save ${objectName}`}
       disabled={name === '' || disabled}
       onConfirm={async () => {
         const outcome = await change<Row>({
@@ -73,7 +73,7 @@ export function NamedForm<Row extends NamedObject & { readonly enabled?: boolean
           url: urlOf(name),
           body: hasState ? { ...body, enabled } : body,
           topics: ['settings'],
-          done: `Saved ${what} ${name}`,
+          successText: `Saved ${objectName} ${name}`,
         });
         if (outcome.ok) onSaved?.(outcome.value);
         return outcome;

@@ -14,7 +14,7 @@ import { NAME_COLUMN, type NamedDialog, type NamedObject } from './named-form.js
 export interface NamedSectionProps<Row extends NamedObject> {
   readonly title: string;
   /** Name of one object, such as `rule`. */
-  readonly what: string;
+  readonly objectName: string;
   readonly url: string;
   /** Field of the response that contains the rows. */
   readonly field: string;
@@ -35,9 +35,9 @@ type OpenDialog<Row> = { readonly kind: 'edit' | 'delete'; readonly row: Row } |
 const idOf = ({ name }: NamedObject): string => name;
 
 export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<Row>) {
-  const { title, what, url, field, columns, empty, deletion, form, actions } = props;
+  const { title, objectName, url, field, columns, empty, deletion, form, actions } = props;
   const heading = useId();
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog<Row> | null>(null);
   const onClose = () => setDialog(null);
@@ -58,8 +58,8 @@ export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<R
         {actions?.(row)}
         <ActionButton
           small
-          disabledReason={readOnly}
-          aria-label={`Edit ${what} ${row.name}`}
+          disabledReason={readOnlyReason}
+          aria-label={`Edit ${objectName} ${row.name}`}
           onClick={() => setDialog({ kind: 'edit', row })}
         >
           Edit
@@ -67,8 +67,8 @@ export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<R
         <ActionButton
           small
           variant="danger"
-          disabledReason={readOnly}
-          aria-label={`Delete ${what} ${row.name}`}
+          disabledReason={readOnlyReason}
+          aria-label={`Delete ${objectName} ${row.name}`}
           onClick={() => setDialog({ kind: 'delete', row })}
         >
           Delete
@@ -80,8 +80,8 @@ export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<R
     <section className="alerts-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>{title}</h2>
-        <ActionButton disabledReason={readOnly} onClick={() => setDialog({ kind: 'new' })}>
-          {`New ${what}`}
+        <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog({ kind: 'new' })}>
+          {`New ${objectName}`}
         </ActionButton>
       </div>
       {isPending ? (
@@ -93,23 +93,29 @@ export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<R
           <EmptyState title={`No ${title.toLowerCase()}`}>{empty}</EmptyState>
         </div>
       ) : (
-        <WholeTable label={title} what={`${what}s`} list={list} columns={[NAME_COLUMN, ...columns, actionColumn]} idOf={idOf} />
+        <WholeTable
+          label={title}
+          rowsName={`${objectName}s`}
+          list={list}
+          columns={[NAME_COLUMN, ...columns, actionColumn]}
+          idOf={idOf}
+        />
       )}
-      {dialog?.kind === 'new' ? form({ what, row: null, urlOf, onClose }) : null}
-      {dialog?.kind === 'edit' ? form({ what, row: dialog.row, urlOf, onClose }) : null}
+      {dialog?.kind === 'new' ? form({ objectName, row: null, urlOf, onClose }) : null}
+      {dialog?.kind === 'edit' ? form({ objectName, row: dialog.row, urlOf, onClose }) : null}
       {dialog?.kind === 'delete' ? (
         <ConfirmDialog
           title={`Delete ${dialog.row.name}?`}
           open
           onClose={onClose}
-          confirmText={`Delete ${what}`}
+          confirmText={`Delete ${objectName}`}
           danger
           onConfirm={() =>
             change({
               method: 'DELETE',
               url: urlOf(dialog.row.name),
               topics: ['settings'],
-              done: `Deleted ${what} ${dialog.row.name}`,
+              successText: `Deleted ${objectName} ${dialog.row.name}`,
             })
           }
         >

@@ -4,7 +4,7 @@ import type { AlertRuleEntry } from '../../../../everstep/src/contract/alerts/al
 import { TextField } from '../../components/fields.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { conditionOf, isKind, KINDS, type Kind, ruleText, textsOf } from './conditions.js';
-import { Checks, ChoiceField } from './fields.js';
+import { CheckboxGroup, ChoiceField } from './fields.js';
 import { type NamedDialog, NamedForm, STATE_COLUMN } from './named-form.js';
 import { NamedSection } from './named-section.js';
 import { useDestinations } from './use-destinations.js';
@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<AlertRuleEntry>[] = [
     id: 'condition',
     header: 'Condition',
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    shownFrom: 'medium',
     stackUnder: 'name',
     cell: (rule) => (
       <>
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<AlertRuleEntry>[] = [
     id: 'destinations',
     header: 'Destinations',
     width: 'minmax(0, 1fr)',
-    from: 'wide',
+    shownFrom: 'wide',
     cell: ({ destinations }) =>
       destinations.length === 0 ? <span className="muted">only listed</span> : destinations.join(', '),
   },
@@ -42,16 +42,16 @@ const ownTimeZone = (): string => new Intl.DateTimeFormat().resolvedOptions().ti
 
 function RuleForm({ dialog }: { readonly dialog: NamedDialog<AlertRuleEntry> }) {
   const { row } = dialog;
-  const known = useDestinations();
+  const availableDestinations = useDestinations();
   const [kind, setKind] = useState<Kind>(row?.condition.kind ?? 'run-failed');
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>(row ? textsOf(row.condition) : {});
   const [destinations, setDestinations] = useState<readonly string[]>(row?.destinations ?? []);
-  const [quiet, setQuiet] = useState(row?.quietHours ?? { from: '', to: '', timeZone: ownTimeZone() });
+  const [quietHours, setQuietHours] = useState(row?.quietHours ?? { from: '', to: '', timeZone: ownTimeZone() });
   return (
     <NamedForm
-      of={dialog}
+      dialog={dialog}
       hasState
-      body={{ condition: conditionOf(kind, texts), destinations, ...(quiet.from.trim() === '' ? {} : { quietHours: quiet }) }}
+      body={{ condition: conditionOf(kind, texts), destinations, ...(quietHours.from.trim() === '' ? {} : { quietHours }) }}
     >
       <ChoiceField
         label="Opens an alert when"
@@ -59,17 +59,17 @@ function RuleForm({ dialog }: { readonly dialog: NamedDialog<AlertRuleEntry> }) 
         choices={KIND_TEXTS}
         onChange={(value) => (isKind(value) ? setKind(value) : undefined)}
       />
-      {KINDS[kind].fields.map(({ name: field, initial, type: _type, unit: _unit, ...shown }) => (
+      {KINDS[kind].fields.map(({ name: field, initial, type: _type, unit: _unit, ...fieldProps }) => (
         <TextField
           key={`${kind} ${field}`}
-          {...shown}
+          {...fieldProps}
           value={texts[field] ?? initial}
           onChange={(value) => setTexts({ ...texts, [field]: value })}
         />
       ))}
-      <Checks
+      <CheckboxGroup
         legend="Notify"
-        names={known.map((destination) => destination.name)}
+        names={availableDestinations.map((destination) => destination.name)}
         checked={destinations}
         onChange={setDestinations}
         empty="There are no destinations. Alerts are only listed here."
@@ -77,18 +77,22 @@ function RuleForm({ dialog }: { readonly dialog: NamedDialog<AlertRuleEntry> }) 
       <TextField
         label="Quiet from (optional)"
         hint="For example, 22:00. Notices wait until the quiet hours end."
-        value={quiet.from}
-        onChange={(from) => setQuiet({ ...quiet, from })}
+        value={quietHours.from}
+        onChange={(from) => setQuietHours({ ...quietHours, from })}
       />
-      {quiet.from === '' ? null : (
+      {quietHours.from === '' ? null : (
         <>
           <TextField
             label="Quiet until"
             hint="For example, 07:00."
-            value={quiet.to}
-            onChange={(to) => setQuiet({ ...quiet, to })}
+            value={quietHours.to}
+            onChange={(to) => setQuietHours({ ...quietHours, to })}
           />
-          <TextField label="Time zone" value={quiet.timeZone} onChange={(timeZone) => setQuiet({ ...quiet, timeZone })} />
+          <TextField
+            label="Time zone"
+            value={quietHours.timeZone}
+            onChange={(timeZone) => setQuietHours({ ...quietHours, timeZone })}
+          />
         </>
       )}
     </NamedForm>
@@ -98,7 +102,7 @@ function RuleForm({ dialog }: { readonly dialog: NamedDialog<AlertRuleEntry> }) 
 export const Rules = () => (
   <NamedSection<AlertRuleEntry>
     title="Rules"
-    what="rule"
+    objectName="rule"
     url="/v2/alerts/rules"
     field="rules"
     columns={COLUMNS}

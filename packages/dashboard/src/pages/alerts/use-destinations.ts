@@ -2,16 +2,16 @@
 import type { AlertDestinationEntry } from '../../../../everstep/src/contract/alerts/alerts.js';
 import { useApi } from '../../api/queries.js';
 
-const URL = '/v2/alerts/destinations';
+const DESTINATIONS_URL = '/v2/alerts/destinations';
 
 interface Destinations {
   readonly destinations: readonly AlertDestinationEntry[];
   readonly mailAvailable: boolean;
 }
 
-const useList = () => useApi<Destinations>({ topic: 'settings', name: URL, url: URL }).data;
+const useDestinationList = () => useApi<Destinations>({ topic: 'settings', name: DESTINATIONS_URL, url: DESTINATIONS_URL }).data;
 
-export const useDestinations = (): readonly AlertDestinationEntry[] => useList()?.destinations ?? [];
+export const useDestinations = (): readonly AlertDestinationEntry[] => useDestinationList()?.destinations ?? [];
 
 /** Returns false only if the installation has no SMTP server. */
-export const useMailAvailable = (): boolean => useList()?.mailAvailable ?? true;
+export const useMailAvailable = (): boolean => useDestinationList()?.mailAvailable ?? true;

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { LifecycleWebhookEntry } from '../../../../everstep/src/contract/alerts/alerts.js';
 import { TextField } from '../../components/fields.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { Checks, ChoiceField } from './fields.js';
+import { CheckboxGroup, ChoiceField } from './fields.js';
 import { type NamedDialog, NamedForm, STATE_COLUMN } from './named-form.js';
 import { NamedSection } from './named-section.js';
 import { useDestinations } from './use-destinations.js';
@@ -18,7 +18,7 @@ const COLUMNS: readonly Column<LifecycleWebhookEntry>[] = [
     id: 'events',
     header: 'Events',
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    shownFrom: 'medium',
     stackUnder: 'name',
     cell: (webhook) => (
       <>
@@ -29,21 +29,27 @@ const COLUMNS: readonly Column<LifecycleWebhookEntry>[] = [
       </>
     ),
   },
-  { id: 'destination', header: 'Destination', width: 'minmax(0, 1fr)', from: 'wide', cell: ({ destination }) => destination },
+  {
+    id: 'destination',
+    header: 'Destination',
+    width: 'minmax(0, 1fr)',
+    shownFrom: 'wide',
+    cell: ({ destination }) => destination,
+  },
   STATE_COLUMN,
 ];
 
 function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhookEntry> }) {
   const { row } = dialog;
-  const known = useDestinations().filter(({ kind }) => kind === 'webhook');
+  const webhookDestinations = useDestinations().filter(({ kind }) => kind === 'webhook');
   const [events, setEvents] = useState<readonly string[]>(row?.events ?? EVENTS);
   const [workflowUrl, setWorkflowUrl] = useState(row?.workflowUrl ?? '');
   const [label, setLabel] = useState(row?.label ?? '');
-  const [chosen, setChosen] = useState(row?.destination ?? '');
-  const destination = chosen === '' ? (known[0]?.name ?? '') : chosen;
+  const [chosenDestination, setChosenDestination] = useState(row?.destination ?? '');
+  const destination = chosenDestination === '' ? (webhookDestinations[0]?.name ?? '') : chosenDestination;
   return (
     <NamedForm
-      of={dialog}
+      dialog={dialog}
       hasState
       disabled={destination === '' || events.length === 0}
       body={{
@@ -52,7 +58,7 @@ function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhook
         ...(label.trim() === '' ? {} : { label: label.trim() }),
       }}
     >
-      <Checks legend="Events" names={EVENTS} checked={events} onChange={setEvents} />
+      <CheckboxGroup legend="Events" names={EVENTS} checked={events} onChange={setEvents} />
       <TextField
         label="Workflow URL (optional)"
         hint="Leave empty to match every workflow."
@@ -63,9 +69,9 @@ function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhook
       <ChoiceField
         label="Destination"
         value={destination}
-        choices={Object.fromEntries(known.map((destination) => [destination.name, destination.name]))}
-        onChange={setChosen}
-        {...(known.length === 0 ? { hint: 'Create a destination of the kind "Signed webhook" first.' } : {})}
+        choices={Object.fromEntries(webhookDestinations.map((destination) => [destination.name, destination.name]))}
+        onChange={setChosenDestination}
+        {...(webhookDestinations.length === 0 ? { hint: 'Create a destination of the kind "Signed webhook" first.' } : {})}
       />
     </NamedForm>
   );
@@ -74,7 +80,7 @@ function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhook
 export const Webhooks = () => (
   <NamedSection<LifecycleWebhookEntry>
     title="Lifecycle webhooks"
-    what="webhook"
+    objectName="webhook"
     url="/v2/alerts/webhooks"
     field="webhooks"
     columns={COLUMNS}

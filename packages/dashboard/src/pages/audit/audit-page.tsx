@@ -1,4 +1,4 @@
-/** Audit log: what was changed, by whom, when and from where. Entries are append-only. */
+/** Lists the audit log: changes with their actor, time and IP address. Entries are append-only. */
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import type { AuditLogEntry, AuditLogPage } from '../../../../everstep/src/contract/audit.js';
@@ -21,7 +21,13 @@ const FIELDS: readonly FilterField<FilterName>[] = [
 ];
 const OPERATOR_FIELDS: readonly FilterField<FilterName>[] = [
   ...FIELDS,
-  { kind: 'choice', name: 'accounts', label: 'Accounts', any: 'My accounts', options: [{ value: 'all', text: 'All accounts' }] },
+  {
+    kind: 'choice',
+    name: 'accounts',
+    label: 'Accounts',
+    anyText: 'My accounts',
+    options: [{ value: 'all', text: 'All accounts' }],
+  },
 ];
 const PAGE_SIZE = 100;
 
@@ -55,13 +61,13 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
     header: 'Subject',
     width: 'minmax(0, 2fr)',
     stackUnder: 'action',
-    cell: (entry) => (entry.subject === '' ? null : <CopyId value={entry.subject} what="id" />),
+    cell: (entry) => (entry.subject === '' ? null : <CopyId value={entry.subject} valueName="id" />),
   },
   {
     id: 'details',
     header: 'Details',
     width: 'minmax(0, 3fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'action',
     stackBelow: true,
     cell: (entry) => (
@@ -74,7 +80,7 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
     id: 'address',
     header: 'IP address',
     width: '128px',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'actor',
     stackBelow: true,
     cell: (entry) => <span className="mono">{entry.address}</span>,
@@ -85,14 +91,14 @@ export default function AuditPage() {
   const filters = useFilters(FILTERS);
   const { is_operator: isOperator } = useSession();
   const q = filters.values.q ?? '';
-  const all = isOperator && filters.values.accounts === 'all';
+  const showsAll = isOperator && filters.values.accounts === 'all';
   const pages = useInfiniteQuery<AuditLogPage, ApiFailure, { pages: AuditLogPage[] }, readonly string[], string>({
-    queryKey: ['account', 'auditlogs', all ? 'all' : 'own', q],
+    queryKey: ['account', 'auditlogs', showsAll ? 'all' : 'own', q],
     initialPageParam: '',
     queryFn: async ({ pageParam, signal }) =>
       valueIn(
         await request<AuditLogPage>('/v2/auditlogs', {
-          query: { count: PAGE_SIZE, cursor: pageParam, q, ...(all ? { all: 'true' } : {}) },
+          query: { count: PAGE_SIZE, cursor: pageParam, q, ...(showsAll ? { all: 'true' } : {}) },
           signal,
         }),
       ),
@@ -116,7 +122,7 @@ export default function AuditPage() {
       {pages.isPending ? (
         <Skeleton lines={8} />
       ) : pages.error && entries.length === 0 ? (
-        <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} what="the audit log" />
+        <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} subject="the audit log" />
       ) : isSearching ? (
         <p role="status">Searching older entries…</p>
       ) : entries.length === 0 ? (

@@ -8,7 +8,7 @@ import { useApi } from '../../api/queries.js';
 import { CopyId } from '../../components/copy-id.js';
 import { failureOf } from '../../components/errors/error-text.js';
 import { ErrorView } from '../../components/errors/error-view.js';
-import { withoutShownStacks } from '../../components/errors/shown-error.js';
+import { hideShownStacks } from '../../components/errors/shown-error.js';
 import { JsonView } from '../../components/json-view.js';
 import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -29,7 +29,7 @@ export default function DeadLetterPage() {
     name: 'entry',
     url: path`/v2/workflows/dlq/${dlqId}`,
   });
-  const gone = error?.status === 404;
+  const isGone = error?.status === 404;
   const toRun = (runId: string) => navigate({ to: '/q/$instanceId/runs/$runId', params: { instanceId, runId } });
   const toList = () => navigate({ to: '/q/$instanceId/dead-letters', params: { instanceId }, search: { view: 'entries' } });
   return (
@@ -49,10 +49,10 @@ export default function DeadLetterPage() {
             )}
           </>
         }
-        actions={data === undefined || gone ? undefined : <EntryActions entry={data} onRun={toRun} onDeleted={toList} />}
+        actions={data === undefined || isGone ? undefined : <EntryActions entry={data} onRun={toRun} onDeleted={toList} />}
       />
       {data === undefined && error === null ? <Skeleton lines={10} /> : null}
-      {gone && data === undefined ? (
+      {isGone && data === undefined ? (
         <div className="card">
           <EmptyState
             title="This dead letter is no longer in the queue"
@@ -66,12 +66,12 @@ export default function DeadLetterPage() {
           </EmptyState>
         </div>
       ) : null}
-      {error !== null && data === undefined && !gone ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="this dead letter" />
+      {error !== null && data === undefined && !isGone ? (
+        <ErrorState failure={error} onRetry={() => void refetch()} subject="this dead letter" />
       ) : null}
       {data === undefined ? null : (
         <div className="stack">
-          {gone ? (
+          {isGone ? (
             <div className="notice" data-tone="info" role="status">
               This dead letter is no longer in the queue: it was resumed, restarted or deleted.
             </div>
@@ -124,7 +124,7 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
               <div className="stack">
                 {responseBodyBase64 === undefined ? (
                   <JsonView
-                    text={withoutShownStacks(responseBody ?? '', thrown)}
+                    text={hideShownStacks(responseBody ?? '', thrown)}
                     original={responseBody ?? ''}
                     label="Body of the last response"
                   />
@@ -163,7 +163,7 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
         <div className="card-body">
           <dl className="facts">
             <Fact name="Run id">
-              <CopyId value={entry.workflowRunId} what="run id" />
+              <CopyId value={entry.workflowRunId} valueName="run id" />
             </Fact>
             <Fact name="Workflow">
               <WorkflowUrl url={entry.workflowUrl} />
@@ -185,7 +185,7 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
             <Fact name="Flow control key">{entry.flowControlKey ?? <span className="muted">none</span>}</Fact>
             <Fact name="Caller">{entry.callerIP === '' ? <span className="muted">unknown</span> : entry.callerIP}</Fact>
             <Fact name="Dead letter id">
-              <CopyId value={entry.dlqId} what="dead letter id" />
+              <CopyId value={entry.dlqId} valueName="dead letter id" />
             </Fact>
           </dl>
         </div>

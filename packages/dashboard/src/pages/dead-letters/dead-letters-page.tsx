@@ -5,12 +5,12 @@ import { useInstanceId } from '../../api/instances.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EntriesView } from './entries-view.js';
 import { GroupsView } from './groups-view.js';
-import { without } from './plan-parameters.js';
+import { omitParameters } from './plan-parameters.js';
 
 export default function DeadLettersPage() {
   const instanceId = useInstanceId();
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
-  const entries = search.view === 'entries';
+  const showsEntries = search.view === 'entries';
   return (
     <>
       <PageTitle
@@ -21,26 +21,26 @@ export default function DeadLettersPage() {
             <Link
               to="/q/$instanceId/dead-letters"
               params={{ instanceId }}
-              search={(before) => without(before, 'view', 'fingerprint')}
+              search={(before) => omitParameters(before, 'view', 'fingerprint')}
               activeOptions={{ includeSearch: true, exact: true }}
               activeProps={{}}
-              aria-current={entries ? undefined : 'page'}
+              aria-current={showsEntries ? undefined : 'page'}
             >
               By error
             </Link>
             <Link
               to="/q/$instanceId/dead-letters"
               params={{ instanceId }}
-              search={(before) => ({ ...without(before, 'state'), view: 'entries' })}
+              search={(before) => ({ ...omitParameters(before, 'state'), view: 'entries' })}
               activeProps={{}}
-              aria-current={entries ? 'page' : undefined}
+              aria-current={showsEntries ? 'page' : undefined}
             >
               Entries
             </Link>
           </nav>
         }
       />
-      {entries ? <EntriesView /> : <GroupsView />}
+      {showsEntries ? <EntriesView /> : <GroupsView />}
     </>
   );
 }

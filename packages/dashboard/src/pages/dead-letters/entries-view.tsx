@@ -54,7 +54,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] 
     cell: ({ error, responseStatus, deletionAt }) => (
       <div className="group-error entry-lines">
         <span className="group-message mono" title={error}>
-          {splitError(error).what}
+          {splitError(error).message}
         </span>
         <span className="group-where">
           {deletionAt === undefined ? null : (
@@ -88,7 +88,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] 
     id: 'labels',
     header: 'Labels',
     width: 'minmax(0, 2fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'error',
     cell: ({ labels }) => <Labels labels={labels} max={2} page="dead-letters" />,
   },
@@ -96,7 +96,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] 
     id: 'callback',
     header: 'Failure callback',
     width: '132px',
-    from: 'full',
+    shownFrom: 'full',
     cell: ({ failureFunctionState }) =>
       failureFunctionState === undefined ? <span className="muted">none</span> : <CallbackBadge state={failureFunctionState} />,
   },
@@ -121,19 +121,19 @@ export function EntriesView() {
     read,
     idOf,
   });
-  const selected = list.rows.filter((entry) => ids.has(entry.dlqId) && !list.gone.has(entry.dlqId));
-  const tooMany = selected.length > MAX_SELECTED;
+  const selected = list.rows.filter((entry) => ids.has(entry.dlqId) && !list.removedIds.has(entry.dlqId));
+  const isTooMany = selected.length > MAX_SELECTED;
   const plan = selected.length > 0 ? planOfEntries(selected.map(idOf)) : planOfFilters(filters.values);
-  const [single] = fingerprints?.length === 1 ? fingerprints : [];
+  const [onlyFingerprint] = fingerprints?.length === 1 ? fingerprints : [];
   return (
     <>
-      {single === undefined ? null : <GroupCard fingerprint={single} />}
+      {onlyFingerprint === undefined ? null : <GroupCard fingerprint={onlyFingerprint} />}
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram of="dead-letters" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
+      <ListHistogram listName="dead-letters" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
       <ListTable
         label="Dead letters"
         list={list}
-        what="dead letters"
+        rowsName="dead letters"
         columns={columns}
         idOf={idOf}
         nameOf={nameOf}
@@ -141,7 +141,7 @@ export function EntriesView() {
         estimatedHeight={58}
         selection={{ ids, onChange: setIds }}
         empty={
-          filters.any ? (
+          filters.isFiltered ? (
             <EmptyState
               title="No matching dead letters"
               action={
@@ -165,11 +165,11 @@ export function EntriesView() {
         >
           <span role="status">
             {selected.length === 0 ? (
-              `None selected: a repair applies to ${filters.any ? 'all that match the filters' : 'the whole queue'}`
+              `None selected: a repair applies to ${filters.isFiltered ? 'all that match the filters' : 'the whole queue'}`
             ) : (
               <>
                 <strong>{quantity(selected.length, 'dead letter')}</strong> selected
-                {tooMany ? `; select at most ${MAX_SELECTED} or use a filter` : ''}
+                {isTooMany ? `; select at most ${MAX_SELECTED} or use a filter` : ''}
               </>
             )}
           </span>
@@ -182,7 +182,7 @@ export function EntriesView() {
             >
               Clear selection
             </ActionButton>
-            {permissions.write && !tooMany ? (
+            {permissions.canWrite && !isTooMany ? (
               <Link to="/q/$instanceId/repairs/new" params={{ instanceId }} search={plan} className="button button-primary">
                 <Icon name="repairs" />
                 {selected.length === 0 ? 'Plan repair of all' : 'Plan repair'}
@@ -191,7 +191,7 @@ export function EntriesView() {
               <ActionButton
                 variant="primary"
                 disabledReason={
-                  permissions.readOnly ?? `Select at most ${MAX_SELECTED} dead letters, or use a filter to cover more`
+                  permissions.readOnlyReason ?? `Select at most ${MAX_SELECTED} dead letters, or use a filter to cover more`
                 }
               >
                 <Icon name="repairs" />

@@ -15,7 +15,7 @@ import { StatusBadge } from '../../components/status-badge.js';
 
 type Action = 'resume' | 'restart' | 'delete';
 
-const TEXTS: Readonly<Record<Action, { readonly title: string; readonly confirm: string; readonly text: string }>> = {
+const ACTION_TEXTS: Readonly<Record<Action, { readonly title: string; readonly confirm: string; readonly text: string }>> = {
   resume: {
     title: 'Resume this run?',
     confirm: 'Resume',
@@ -43,64 +43,67 @@ export interface EntryActionsProps {
 export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
   const permissions = usePermissions();
   const change = useChange();
-  const [open, setOpen] = useState<Action | null>(null);
-  const [texts, setTexts] = useState(NO_OVERRIDES);
+  const [openAction, setOpenAction] = useState<Action | null>(null);
+  const [overrideTexts, setOverrideTexts] = useState(NO_OVERRIDES);
   // Keeps the text while the dialog closes.
-  const [last, setLast] = useState<Action>('resume');
+  const [shownAction, setShownAction] = useState<Action>('resume');
   const openDialog = (action: Action) => {
-    setLast(action);
-    setOpen(action);
+    setShownAction(action);
+    setOpenAction(action);
   };
   const confirmAction = async () => {
-    if (last === 'delete') {
+    if (shownAction === 'delete') {
       const outcome = await change({
         url: path`/v2/workflows/dlq/${entry.dlqId}`,
         method: 'DELETE',
         topics: ['dlq'],
-        done: 'Deleted the dead letter',
+        successText: 'Deleted the dead letter',
       });
       if (outcome.ok) onDeleted();
       return outcome;
     }
     const outcome = await change<{ readonly workflowRunId: string }>({
-      url: path`/v2/workflows/dlq/${last}/${entry.dlqId}`,
+      url: path`/v2/workflows/dlq/${shownAction}/${entry.dlqId}`,
       method: 'POST',
-      headers: overrideHeaders(overridesIn(texts)),
+      headers: overrideHeaders(overridesIn(overrideTexts)),
       topics: ['dlq', 'runs'],
-      done: last === 'resume' ? 'Run resumed. This page shows the new run' : 'Run restarted. This page shows the new run',
+      successText:
+        shownAction === 'resume' ? 'Run resumed. This page shows the new run' : 'Run restarted. This page shows the new run',
     });
     if (outcome.ok) onRun(outcome.value.workflowRunId);
     return outcome;
   };
-  const { title, confirm, text } = TEXTS[last];
+  const { title, confirm, text } = ACTION_TEXTS[shownAction];
   return (
     <>
       <ReadOnlyNote />
-      <ActionButton variant="primary" disabledReason={permissions.readOnly} onClick={() => openDialog('resume')}>
+      <ActionButton variant="primary" disabledReason={permissions.readOnlyReason} onClick={() => openDialog('resume')}>
         <Icon name="play" />
         Resume
       </ActionButton>
-      <ActionButton disabledReason={permissions.readOnly} onClick={() => openDialog('restart')}>
+      <ActionButton disabledReason={permissions.readOnlyReason} onClick={() => openDialog('restart')}>
         <Icon name="refresh" />
         Restart
       </ActionButton>
-      <ActionButton variant="danger" disabledReason={permissions.readOnly} onClick={() => openDialog('delete')}>
+      <ActionButton variant="danger" disabledReason={permissions.readOnlyReason} onClick={() => openDialog('delete')}>
         Delete
       </ActionButton>
       <ConfirmDialog
         title={title}
-        open={open !== null}
-        onClose={() => setOpen(null)}
+        open={openAction !== null}
+        onClose={() => setOpenAction(null)}
         confirmText={confirm}
-        danger={last === 'delete'}
+        danger={shownAction === 'delete'}
         onConfirm={confirmAction}
       >
         <p>{text}</p>
         <p className="muted">
           Run <span className="mono">{entry.workflowRunId}</span>
         </p>
-        {last === 'resume' ? <CompatibilityCheck entry={entry} enabled={open === 'resume'} /> : null}
-        {last === 'delete' ? null : <OverrideFields of="replacing-run" texts={texts} onChange={setTexts} />}
+        {shownAction === 'resume' ? <CompatibilityCheck entry={entry} enabled={openAction === 'resume'} /> : null}
+        {shownAction === 'delete' ? null : (
+          <OverrideFields purpose="replacing-run" texts={overrideTexts} onChange={setOverrideTexts} />
+        )}
       </ConfirmDialog>
     </>
   );
@@ -108,13 +111,13 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
 
 /** Asks the endpoint whether its code is compatible, without running any step. */
 function CompatibilityCheck({ entry, enabled }: { readonly entry: DeadLetterEntry; readonly enabled: boolean }) {
-  const [requested, setRequested] = useState(false);
+  const [isRequested, setIsRequested] = useState(false);
   const { data, error, isFetching, refetch } = useApi<RunChecks>({
     topic: 'dlq',
     name: 'check',
     url: path`/v2/workflows/runs/${entry.workflowRunId}/check`,
     query: { createdAt: entry.workflowCreatedAt },
-    enabled: enabled && requested,
+    enabled: enabled && isRequested,
   });
   const [check] = data?.checks ?? [];
   return (
@@ -124,7 +127,7 @@ function CompatibilityCheck({ entry, enabled }: { readonly entry: DeadLetterEntr
           type="button"
           className="button button-small"
           disabled={isFetching}
-          onClick={() => (requested ? void refetch() : setRequested(true))}
+          onClick={() => (isRequested ? void refetch() : setIsRequested(true))}
         >
           {isFetching ? 'Checking…' : 'Check replay compatibility'}
         </button>

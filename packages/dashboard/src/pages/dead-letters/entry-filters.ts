@@ -8,7 +8,7 @@ import type { CountedField } from '../../components/tables/list-histogram.js';
 import { exactTime } from '../../components/times/formats.js';
 import { CALLBACK_TEXTS } from './callback-texts.js';
 
-/** Other pages link to entries by error group; nothing shows runs by their creation time. */
+/** Filters of dead letters. The creation time is not one of them, because no page filters by it. */
 const { workflowCreatedAt: _unused, ...FILTERS } = DEAD_LETTER_FILTERS;
 export type EntryFilter = keyof typeof FILTERS;
 
@@ -16,18 +16,21 @@ export type EntryFilter = keyof typeof FILTERS;
 // Object.keys returns the names of the table.
 export const ENTRY_FILTERS = Object.keys(FILTERS) as readonly EntryFilter[];
 
-/** Filters whose inputs are always shown, and those without an input. */
-const SHOWN_FILTERS: readonly EntryFilter[] = ['workflowUrl', 'workflowRunId', 'fromDate', 'toDate'];
+/** Filters whose inputs are always shown. */
+const ALWAYS_SHOWN: readonly EntryFilter[] = ['workflowUrl', 'workflowRunId', 'fromDate', 'toDate'];
+/** Filters without an input, which only links set. */
 const WITHOUT_INPUT: readonly EntryFilter[] = ['fingerprint'];
 
-const TEXT_OF: Readonly<Record<string, string>> = Object.fromEntries(
+const STATE_TEXTS: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(CALLBACK_TEXTS).map(([state, { text }]) => [state, text]),
 );
 
 const fieldsOf = (names: readonly EntryFilter[]): readonly FilterField<EntryFilter>[] =>
-  names.map((name) => fieldOf(name, FILTERS[name], { any: 'Any or none', textOf: TEXT_OF, wide: name === 'workflowUrl' }));
-export const FIELDS = fieldsOf(SHOWN_FILTERS);
-export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...SHOWN_FILTERS, ...WITHOUT_INPUT].includes(name)));
+  names.map((name) =>
+    fieldOf(name, FILTERS[name], { anyText: 'Any or none', textOf: STATE_TEXTS, wide: name === 'workflowUrl' }),
+  );
+export const FIELDS = fieldsOf(ALWAYS_SHOWN);
+export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...ALWAYS_SHOWN, ...WITHOUT_INPUT].includes(name)));
 
 /** Filters that the histogram sets. Groups match if they have dead letters in this time. */
 export const RANGE = { from: 'fromDate', to: 'toDate' } as const;
@@ -35,9 +38,9 @@ export const RANGE = { from: 'fromDate', to: 'toDate' } as const;
 /** Fields whose values can be counted. */
 export const COUNTED_FIELDS: readonly CountedField<EntryFilter>[] = (
   ['workflowUrl', 'label', 'flowControlKey', 'callerIp', 'failureFunctionState'] as const
-).map((field) => ({ field, label: FILTERS[field].label, parameter: field, isList: true, textOf: TEXT_OF }));
+).map((field) => ({ field, label: FILTERS[field].label, parameter: field, isList: true, textOf: STATE_TEXTS }));
 
-/** Those by which groups can be filtered as well. */
+/** The counted fields by which groups can be filtered as well. */
 export const COUNTED_IN_GROUPS: readonly CountedField<'workflowUrl'>[] = COUNTED_FIELDS.flatMap(({ parameter, ...field }) =>
   parameter === 'workflowUrl' ? [{ ...field, parameter }] : [],
 );
@@ -58,9 +61,10 @@ const listText = (values: readonly string[]): string =>
 
 /** Returns the URL parameters for a filter. */
 export function parametersOf(filter: RepairFilter): Record<string, string> {
-  const { dlqIds, workflowCreatedAt, ...rest } = filter;
+  const { dlqIds, workflowCreatedAt, ...otherFilters } = filter;
   const parameters: Record<string, string> = dlqIds === undefined ? {} : { dlqId: dlqIds.join(',') };
-  for (const [name, value] of Object.entries(rest)) parameters[name] = Array.isArray(value) ? listText(value) : String(value);
+  for (const [name, value] of Object.entries(otherFilters))
+    parameters[name] = Array.isArray(value) ? listText(value) : String(value);
   return parameters;
 }
 

@@ -14,10 +14,10 @@ export function FailureCallback({ entry }: { readonly entry: DeadLetterEntry }) 
   const change = useChange();
   const [busy, setBusy] = useState(false);
   const { failureFunctionState: state, failureFunctionInfo: info, dlqId } = entry;
-  const send = async (method: 'POST' | 'DELETE', done: string) => {
+  const send = async (method: 'POST' | 'DELETE', successText: string) => {
     setBusy(true);
     const url = path`/v2/workflows/dlq/callback/${dlqId}`;
-    await change({ url, method, topics: ['dlq'], done, showFailure: true });
+    await change({ url, method, topics: ['dlq'], successText, showFailure: true });
     setBusy(false);
   };
   return (
@@ -30,7 +30,7 @@ export function FailureCallback({ entry }: { readonly entry: DeadLetterEntry }) 
         {state === undefined ? null : state === 'CALLBACK_INPROGRESS' ? (
           <ActionButton
             small
-            disabledReason={permissions.readOnly}
+            disabledReason={permissions.readOnlyReason}
             busy={busy}
             onClick={() => send('DELETE', 'Canceled the failure callback')}
           >
@@ -39,7 +39,7 @@ export function FailureCallback({ entry }: { readonly entry: DeadLetterEntry }) 
         ) : (
           <ActionButton
             small
-            disabledReason={permissions.readOnly}
+            disabledReason={permissions.readOnlyReason}
             busy={busy}
             onClick={() => send('POST', 'Sending the failure callback again')}
           >

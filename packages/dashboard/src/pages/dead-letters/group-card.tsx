@@ -30,7 +30,7 @@ export function GroupCard({ fingerprint }: { readonly fingerprint: string }) {
             <Skeleton lines={4} />
           </div>
         ) : (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="this group" />
+          <ErrorState failure={error} onRetry={() => void refetch()} subject="this group" />
         )}
       </div>
     );
@@ -59,7 +59,7 @@ function GroupDetails({ group }: { readonly group: DeadLetterGroup }) {
           <ActionButton
             small
             disabledReason={
-              permissions.readOnly ??
+              permissions.readOnlyReason ??
               (group.acknowledgedAt !== null && group.state === 'known' ? 'This group is already acknowledged' : undefined)
             }
             busy={busy}
@@ -69,7 +69,9 @@ function GroupDetails({ group }: { readonly group: DeadLetterGroup }) {
           </ActionButton>
           <ActionButton
             small
-            disabledReason={permissions.readOnly ?? (group.resolvedAt === null ? undefined : 'This group is already resolved')}
+            disabledReason={
+              permissions.readOnlyReason ?? (group.resolvedAt === null ? undefined : 'This group is already resolved')
+            }
             busy={busy}
             onClick={() => markGroup('resolve')}
           >

@@ -7,21 +7,21 @@ import { toastDone, toastFailure } from '../../components/toasts.js';
 
 export type Mark = 'acknowledge' | 'resolve';
 
-const DONE: Readonly<Record<Mark, string>> = { acknowledge: 'Acknowledged', resolve: 'Resolved' };
+const PAST_TENSE: Readonly<Record<Mark, string>> = { acknowledge: 'Acknowledged', resolve: 'Resolved' };
 
 /** Returns a function that marks groups. It stops at the first failure and shows it; groups marked before stay marked. */
 export function useMarkGroups(): (mark: Mark, fingerprints: readonly string[]) => Promise<Outcome<unknown>> {
   const change = useChange();
   return async (mark, fingerprints) => {
-    for (const [done, fingerprint] of fingerprints.entries()) {
+    for (const [markedCount, fingerprint] of fingerprints.entries()) {
       const url = `${path`/v2/workflows/dlq/groups/${fingerprint}`}/${mark}`;
       const outcome = await change({ url, method: 'POST', topics: ['dlq'] });
       if (outcome.ok) continue;
-      if (done > 0) toastDone(`${DONE[mark]} ${quantity(done, 'group')}`);
+      if (markedCount > 0) toastDone(`${PAST_TENSE[mark]} ${quantity(markedCount, 'group')}`);
       toastFailure(outcome.failure);
       return outcome;
     }
-    toastDone(`${DONE[mark]} ${quantity(fingerprints.length, 'group')}`);
+    toastDone(`${PAST_TENSE[mark]} ${quantity(fingerprints.length, 'group')}`);
     return { ok: true, value: null };
   };
 }

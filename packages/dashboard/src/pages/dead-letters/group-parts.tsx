@@ -31,7 +31,7 @@ export interface GroupWorkflowsProps {
 }
 
 export function GroupWorkflows({ group: { workflows }, max }: GroupWorkflowsProps) {
-  const more = workflows.length - max;
+  const hiddenCount = workflows.length - max;
   return (
     <ul className="group-counts">
       {workflows.slice(0, max).map(({ workflowUrl, count }) => (
@@ -42,7 +42,7 @@ export function GroupWorkflows({ group: { workflows }, max }: GroupWorkflowsProp
           <span className="numeric">{countText(count)}</span>
         </li>
       ))}
-      {more > 0 ? <li className="muted">and {countText(more)} more</li> : null}
+      {hiddenCount > 0 ? <li className="muted">and {countText(hiddenCount)} more</li> : null}
     </ul>
   );
 }

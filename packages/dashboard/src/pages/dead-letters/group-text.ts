@@ -20,15 +20,15 @@ export const GROUP_STATES: Readonly<
   known: { text: 'Known', tone: 'quiet', icon: 'check', meaning: 'Acknowledged, or first seen more than a day ago.' },
 };
 
-/** With this status an endpoint says that a retry would fail too, as its error already does. */
+/** Status of an endpoint for an error that is not retried. It is not shown, because the error says the same. */
 const NON_RETRYABLE_STATUS = 489;
 
 /** Returns where an entry failed, and the status: `charge · HTTP 500` */
 export function entryLocation({ error, responseStatus }: Pick<DeadLetterEntry, 'error' | 'responseStatus'>): string {
-  const { where } = splitError(error);
-  if (where !== null && responseStatus === NON_RETRYABLE_STATUS) return where;
+  const { failedPart } = splitError(error);
+  if (failedPart !== null && responseStatus === NON_RETRYABLE_STATUS) return failedPart;
   const status = responseStatus === undefined ? 'no response' : `HTTP ${responseStatus}`;
-  return where === null ? status : `${where} · ${status}`;
+  return failedPart === null ? status : `${failedPart} · ${status}`;
 }
 
 /** Returns where the newest entry of a group failed: `step charge · endpoint returned 500` */
@@ -39,7 +39,10 @@ export function failureLocation({ latest, stepName, responseStatus, kind }: Dead
   return responseStatus === null ? `${step} · no response` : `${step} · endpoint returned ${responseStatus}`;
 }
 
-/** Returns a short name of a workflow, with the distinguishing part first: `/checkout on shop.example`, `checkout on worker://shop` */
+/**
+ * Returns a short name of a workflow, with the distinguishing part first: `/checkout on shop.example`, `checkout on
+ * worker://shop`
+ */
 export function workflowName(workflowUrl: string): string {
   try {
     const { protocol, host, pathname } = new URL(workflowUrl);

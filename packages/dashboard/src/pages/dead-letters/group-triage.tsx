@@ -21,17 +21,17 @@ type Change = { readonly method: 'PUT' | 'POST'; readonly body: object } | { rea
 function useGroupChange({ fingerprint }: DeadLetterGroup) {
   const change = useChange();
   const [busy, setBusy] = useState(false);
-  const send = async (part: string, made: Change, done: string): Promise<boolean> => {
+  const send = async (part: string, request: Change, successText: string): Promise<boolean> => {
     setBusy(true);
     const url = `${path`/v2/workflows/dlq/groups/${fingerprint}`}/${part}`;
-    const outcome = await change({ url, ...made, topics: ['dlq'], done, showFailure: true });
+    const outcome = await change({ url, ...request, topics: ['dlq'], successText, showFailure: true });
     setBusy(false);
     return outcome.ok;
   };
   return { busy, send };
 }
 
-function By({ at, by }: { readonly at: number; readonly by: string }) {
+function ByActor({ at, by }: { readonly at: number; readonly by: string }) {
   return (
     <span className="field-hint">
       <TimeText unixMs={at} style="relative" /> by {actorName(by)}
@@ -40,13 +40,13 @@ function By({ at, by }: { readonly at: number; readonly by: string }) {
 }
 
 function Assignee({ group }: GroupProps) {
-  const { write } = usePermissions();
+  const { canWrite } = usePermissions();
   const { send } = useGroupChange(group);
   const { data } = useApi<DeadLetterAssignees>({
     topic: 'settings',
     name: 'assignees',
     url: '/v2/workflows/dlq/assignees',
-    enabled: write,
+    enabled: canWrite,
   });
   const { assignment } = group;
   const assignee = assignment?.assignee ?? '';
@@ -56,7 +56,7 @@ function Assignee({ group }: GroupProps) {
     <SelectField
       label="Assignee"
       value={assignee}
-      disabled={!write}
+      disabled={!canWrite}
       onChange={(value) =>
         send(
           'assignee',
@@ -64,7 +64,7 @@ function Assignee({ group }: GroupProps) {
           value === '' ? 'Removed the assignee' : `Assigned to ${value}`,
         )
       }
-      after={assignment === null ? null : <By {...assignment} />}
+      after={assignment === null ? null : <ByActor {...assignment} />}
     >
       <option value="">No assignee</option>
       {users.map((user) => (
@@ -85,14 +85,14 @@ const SNOOZES = [
 ] as const;
 
 function Snooze({ group }: GroupProps) {
-  const { write } = usePermissions();
+  const { canWrite } = usePermissions();
   const { send } = useGroupChange(group);
   const { snooze } = group;
   return (
     <SelectField
       label="Snooze"
       value={snooze === null ? '' : 'set'}
-      disabled={!write}
+      disabled={!canWrite}
       hint="A snoozed group does not count as new or regressed and raises no alert. The snooze ends early if the group regresses."
       onChange={(value) => {
         if (value === '') return send('snooze', { method: 'PUT', body: { until: null } }, 'Ended the snooze');
@@ -103,7 +103,7 @@ function Snooze({ group }: GroupProps) {
         snooze === null ? null : (
           <>
             <SnoozeText group={group} />
-            <By {...snooze} />
+            <ByActor {...snooze} />
           </>
         )
       }
@@ -119,19 +119,19 @@ function Snooze({ group }: GroupProps) {
   );
 }
 
-/** Until when the group is snoozed, or that its snooze has ended. Renders nothing if it is not snoozed. */
+/** Shows until when the group is snoozed, or when its snooze ended. Renders nothing without a snooze. */
 export function SnoozeText({ group: { snooze } }: GroupProps) {
   const now = useNow();
   if (snooze === null) return null;
   return (
     <span>
-      {now < snooze.until ? 'Snoozed until' : 'Snooze ended'} <TimeText unixMs={snooze.until} of="Snoozed until" />
+      {now < snooze.until ? 'Snoozed until' : 'Snooze ended'} <TimeText unixMs={snooze.until} label="Snoozed until" />
     </span>
   );
 }
 
 function Notes({ group }: GroupProps) {
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const { busy, send } = useGroupChange(group);
   const [text, setText] = useState('');
   const add = async () => {
@@ -150,7 +150,7 @@ function Notes({ group }: GroupProps) {
       <div>
         <ActionButton
           small
-          disabledReason={readOnly ?? (text.trim() === '' ? 'Enter a note first' : undefined)}
+          disabledReason={readOnlyReason ?? (text.trim() === '' ? 'Enter a note first' : undefined)}
           busy={busy}
           onClick={add}
         >
@@ -162,11 +162,11 @@ function Notes({ group }: GroupProps) {
           <li key={note.noteId}>
             <p>{note.text}</p>
             <div className="line">
-              <By {...note} />
+              <ByActor {...note} />
               <ActionButton
                 small
                 variant="quiet"
-                disabledReason={readOnly}
+                disabledReason={readOnlyReason}
                 busy={busy}
                 aria-label={`Delete note by ${actorName(note.by)}`}
                 onClick={() => send(path`notes/${note.noteId}`, { method: 'DELETE' }, 'Deleted the note')}
@@ -192,7 +192,7 @@ export function GroupTriage({ group }: GroupProps) {
   );
 }
 
-/** One or two lines in the row of a group. Renders nothing if nothing was decided. */
+/** Lines in the row of a group. Renders nothing if the group has no assignee, snooze or note. */
 export function GroupTriageLines({ group }: GroupProps) {
   const { assignment, snooze, notes, noteCount } = group;
   const [newest] = notes;
@@ -208,7 +208,7 @@ export function GroupTriageLines({ group }: GroupProps) {
         <span className="group-where group-note">
           <span className="group-note-text">“{newest.text}”</span>
           <span>
-            {actorName(newest.by)}, <TimeText unixMs={newest.at} style="relative" of="Note" />
+            {actorName(newest.by)}, <TimeText unixMs={newest.at} style="relative" label="Note" />
             {noteCount > 1 ? ` · ${countText(noteCount)} notes` : ''}
           </span>
         </span>

@@ -23,14 +23,14 @@ import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
 import { failureLocation, GROUP_STATES } from './group-text.js';
 import { GroupTriageLines } from './group-triage.js';
-import { GROUP_FILTERS, planOfGroups, without } from './plan-parameters.js';
+import { GROUP_FILTERS, omitParameters, planOfGroups } from './plan-parameters.js';
 
 const FIELDS: readonly FilterField<(typeof GROUP_FILTERS)[number]>[] = [
   {
     kind: 'choice',
     name: 'state',
     label: 'State',
-    any: 'Any state',
+    anyText: 'Any state',
     options: Object.entries(GROUP_STATES).map(([value, { text }]) => ({ value, text })),
   },
   { kind: 'list', name: 'workflowUrl', label: 'Workflow URL', wide: true },
@@ -43,18 +43,18 @@ const read = ({ cursor, groups }: DeadLetterGroupPage): CursorPage<DeadLetterGro
   cursor: cursor === '' ? null : cursor,
 });
 const idOf = ({ fingerprint }: DeadLetterGroup): string => fingerprint;
-/** Longer messages are cut in the accessible name of a row. */
-const NAME_LENGTH = 200;
+/** Maximum length of a message in the accessible name of a row. */
+const MAX_NAME_LENGTH = 200;
 const nameOf = ({ latest, message, count }: DeadLetterGroup): string =>
-  `${quantity(count, 'dead letter')}: ${(latest?.message ?? message).slice(0, NAME_LENGTH)}`;
+  `${quantity(count, 'dead letter')}: ${(latest?.message ?? message).slice(0, MAX_NAME_LENGTH)}`;
 
-/** A location in the code: where there is little room, its directory is clipped. */
+/** A location in the code. If there is little space, its directory is clipped. */
 function SourceLocation({ text }: { readonly text: string }) {
-  const name = text.lastIndexOf('/') + 1;
+  const nameStart = text.lastIndexOf('/') + 1;
   return (
     <span className="ends mono" title={text}>
-      <span className="ends-first clip">{text.slice(0, name)}</span>
-      <span className="ends-last clip">{text.slice(name)}</span>
+      <span className="ends-first clip">{text.slice(0, nameStart)}</span>
+      <span className="ends-last clip">{text.slice(nameStart)}</span>
     </span>
   );
 }
@@ -98,7 +98,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'hours',
     header: 'Last 24 hours',
     width: 'clamp(96px, 9vw, 148px)',
-    from: 'full',
+    shownFrom: 'full',
     cell: (group) => <GroupSparkline group={group} />,
   },
   {
@@ -118,7 +118,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'workflows',
     header: 'Workflows',
     width: 'minmax(0, 2fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'error',
     stackBelow: true,
     cell: (group) => <GroupWorkflows group={group} max={2} />,
@@ -128,22 +128,22 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     header: 'Seen',
     sortBy: ({ lastSeenAt }) => lastSeenAt,
     width: '140px',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'error',
     stackBelow: true,
     cell: ({ firstSeenAt, lastSeenAt }) => (
       <div className="group-seen">
         <span className="muted">first</span>
-        <TimeText unixMs={firstSeenAt} style="relative" of="First seen" />
+        <TimeText unixMs={firstSeenAt} style="relative" label="First seen" />
         <span className="muted">last</span>
-        <TimeText unixMs={lastSeenAt} style="relative" of="Last seen" />
+        <TimeText unixMs={lastSeenAt} style="relative" label="Last seen" />
       </div>
     ),
   },
 ];
 
 const NO_IDS: ReadonlySet<string> = new Set();
-const MARKS = [
+const MARK_ACTIONS = [
   { kind: 'acknowledge', text: 'Acknowledge' },
   { kind: 'resolve', text: 'Resolve' },
 ] as const satisfies readonly { readonly kind: Mark; readonly text: string }[];
@@ -155,7 +155,7 @@ export function GroupsView() {
   const filters = useFilters(GROUP_FILTERS);
   const { state, workflowUrl, fromDate, toDate } = filters.values;
   const [ids, setIds] = useState(NO_IDS);
-  const [busy, setBusy] = useState<Mark | null>(null);
+  const [busyMark, setBusyMark] = useState<Mark | null>(null);
   const query = { workflowUrl: listWithWholeOf(workflowUrl), fromDate, toDate };
   const list = useCursorList<DeadLetterGroupPage, DeadLetterGroup>({
     topic: 'dlq',
@@ -166,34 +166,41 @@ export function GroupsView() {
     idOf,
   });
   // Rows that have left the list or are hidden by a filter are no longer selected.
-  const selected = list.rows.filter((group) => ids.has(group.fingerprint) && !list.gone.has(group.fingerprint));
-  const covered = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.gone.has(fingerprint));
-  const entries = covered.reduce((sum, { count }) => sum + count, 0);
+  const selected = list.rows.filter((group) => ids.has(group.fingerprint) && !list.removedIds.has(group.fingerprint));
+  const coveredGroups = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.removedIds.has(fingerprint));
+  const entryCount = coveredGroups.reduce((sum, { count }) => sum + count, 0);
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const hrefOf = ({ fingerprint }: DeadLetterGroup) =>
-    path`/q/${instanceId}/dead-letters` + stringifySearch({ ...without(search, 'state'), view: 'entries', fingerprint });
-  const markSelected = async (kind: Mark) => {
-    setBusy(kind);
+    path`/q/${instanceId}/dead-letters` + stringifySearch({ ...omitParameters(search, 'state'), view: 'entries', fingerprint });
+  const markSelectedGroups = async (kind: Mark) => {
+    setBusyMark(kind);
     const outcome = await mark(
       kind,
       selected.map(({ fingerprint }) => fingerprint),
     );
-    setBusy(null);
+    setBusyMark(null);
     if (outcome.ok) setIds(NO_IDS);
   };
   // Entries have no filter by state. If one is set here, the repair must list the groups explicitly.
-  const named = selected.length > 0 || state !== undefined ? covered.map(({ fingerprint }) => fingerprint) : [];
+  const fingerprints = selected.length > 0 || state !== undefined ? coveredGroups.map(({ fingerprint }) => fingerprint) : [];
   return (
     <>
       <FilterBar filters={filters} fields={FIELDS} />
       {/* Dead letters have no filter by the state of their group. */}
       {state === undefined ? (
-        <ListHistogram of="dead-letters" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_IN_GROUPS} />
+        <ListHistogram
+          listName="dead-letters"
+          list={list}
+          query={query}
+          filters={filters}
+          range={RANGE}
+          fields={COUNTED_IN_GROUPS}
+        />
       ) : null}
       <ListTable
         label="Groups of dead letters"
         list={list}
-        what="groups"
+        rowsName="groups"
         columns={COLUMNS}
         idOf={idOf}
         nameOf={nameOf}
@@ -201,7 +208,7 @@ export function GroupsView() {
         estimatedHeight={86}
         selection={{ ids, onChange: setIds }}
         empty={
-          filters.any ? (
+          filters.isFiltered ? (
             <EmptyState
               title="No matching groups"
               action={
@@ -226,13 +233,13 @@ export function GroupsView() {
           <span role="status">
             {selected.length === 0 ? (
               <>
-                No groups selected: a repair applies to all <strong>{quantity(entries, 'dead letter')}</strong>
+                No groups selected: a repair applies to all <strong>{quantity(entryCount, 'dead letter')}</strong>
                 {list.hasMore && state === undefined ? ' and to the groups not loaded yet' : ''}
               </>
             ) : (
               <>
                 <strong>{quantity(selected.length, 'group')}</strong> selected,{' '}
-                <strong>{quantity(entries, 'dead letter')}</strong>
+                <strong>{quantity(entryCount, 'dead letter')}</strong>
               </>
             )}
           </span>
@@ -245,28 +252,28 @@ export function GroupsView() {
             >
               Clear selection
             </ActionButton>
-            {MARKS.map(({ kind, text }) => (
+            {MARK_ACTIONS.map(({ kind, text }) => (
               <ActionButton
                 key={kind}
-                disabledReason={permissions.readOnly ?? (selected.length === 0 ? 'Select groups first' : undefined)}
-                busy={busy !== null}
-                onClick={() => markSelected(kind)}
+                disabledReason={permissions.readOnlyReason ?? (selected.length === 0 ? 'Select groups first' : undefined)}
+                busy={busyMark !== null}
+                onClick={() => markSelectedGroups(kind)}
               >
-                {busy === kind ? 'Working…' : text}
+                {busyMark === kind ? 'Working…' : text}
               </ActionButton>
             ))}
-            {permissions.write ? (
+            {permissions.canWrite ? (
               <Link
                 to="/q/$instanceId/repairs/new"
                 params={{ instanceId }}
-                search={planOfGroups(named, filters.values)}
+                search={planOfGroups(fingerprints, filters.values)}
                 className="button button-primary"
               >
                 <Icon name="repairs" />
                 {selected.length === 0 ? 'Plan repair of all' : 'Plan repair'}
               </Link>
             ) : (
-              <ActionButton variant="primary" disabledReason={permissions.readOnly}>
+              <ActionButton variant="primary" disabledReason={permissions.readOnlyReason}>
                 <Icon name="repairs" />
                 Plan repair
               </ActionButton>

@@ -25,8 +25,8 @@ export function planOfGroups(
   );
 }
 
-/** Returns URL parameters without the given names. */
-export const without = (
+/** Returns the URL parameters except those with these names. */
+export const omitParameters = (
   parameters: Readonly<Record<string, string | undefined>>,
   ...names: readonly string[]
 ): Record<string, string> =>

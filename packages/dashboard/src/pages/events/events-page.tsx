@@ -31,9 +31,9 @@ const idOf = ({ eventId, workflowRunId, workflowCreatedAt, stepName }: EventWait
   JSON.stringify([eventId, workflowRunId, workflowCreatedAt, stepName]);
 
 export default function EventsPage() {
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const filters = useFilters(FILTERS);
-  const [notifying, setNotifying] = useState<string | null>(null);
+  const [selectedEventId, setSelectedEventId] = useState<string | null>(null);
   const send = usePageAction('send');
   const list = useCursorList({
     topic: 'runs',
@@ -49,7 +49,7 @@ export default function EventsPage() {
       header: 'Event',
       sortBy: ({ eventId }) => eventId,
       width: 'minmax(0, 3fr)',
-      cell: ({ eventId }) => <CopyId value={eventId} what="event id" />,
+      cell: ({ eventId }) => <CopyId value={eventId} valueName="event id" />,
     },
     {
       id: 'run',
@@ -61,7 +61,7 @@ export default function EventsPage() {
       id: 'step',
       header: 'Step',
       width: 'minmax(0, 2fr)',
-      from: 'full',
+      shownFrom: 'full',
       stackUnder: 'run',
       stackBelow: true,
       cell: ({ stepName }) => <div className="clip">{stepName}</div>,
@@ -71,7 +71,7 @@ export default function EventsPage() {
       header: 'Workflow',
       sortBy: ({ workflowUrl }) => workflowUrl,
       width: 'minmax(0, 3fr)',
-      from: 'full',
+      shownFrom: 'full',
       stackUnder: 'run',
       stackBelow: true,
       cell: ({ workflowUrl }) => <UrlText url={workflowUrl} />,
@@ -83,18 +83,18 @@ export default function EventsPage() {
       width: '118px',
       stackUnder: 'event',
       stackPrefix: 'since',
-      cell: ({ since }) => <TimeText unixMs={since} of="Waiting since" />,
+      cell: ({ since }) => <TimeText unixMs={since} label="Waiting since" />,
     },
     {
       id: 'until',
       header: 'Times out',
       sortBy: ({ deadlineAt }) => deadlineAt,
       width: '118px',
-      from: 'full',
+      shownFrom: 'full',
       stackUnder: 'event',
       stackPrefix: 'until',
       stackBelow: true,
-      cell: ({ deadlineAt }) => <TimeText unixMs={deadlineAt} of="Times out" />,
+      cell: ({ deadlineAt }) => <TimeText unixMs={deadlineAt} label="Times out" />,
     },
     {
       id: 'notify',
@@ -102,7 +102,12 @@ export default function EventsPage() {
       width: '108px',
       align: 'right',
       cell: ({ eventId }) => (
-        <ActionButton small aria-label={`Send event ${eventId}`} disabledReason={readOnly} onClick={() => setNotifying(eventId)}>
+        <ActionButton
+          small
+          aria-label={`Send event ${eventId}`}
+          disabledReason={readOnlyReason}
+          onClick={() => setSelectedEventId(eventId)}
+        >
           Send event
         </ActionButton>
       ),
@@ -114,7 +119,7 @@ export default function EventsPage() {
         title="Events"
         lead="Runs that wait for an event, by event id. Webhooks are events too: the event id is part of the webhook URL."
         actions={
-          <ActionButton variant="primary" disabledReason={readOnly} onClick={send.open}>
+          <ActionButton variant="primary" disabledReason={readOnlyReason} onClick={send.open}>
             Send event
           </ActionButton>
         }
@@ -122,20 +127,20 @@ export default function EventsPage() {
       <FilterBar filters={filters} fields={FIELDS} />
       <ListTable
         label="Waiting runs"
-        what="waiting runs"
+        rowsName="waiting runs"
         list={list}
         columns={columns}
         idOf={idOf}
         nameOf={({ eventId }) => eventId}
         empty={
-          <EmptyState title={filters.any ? 'No runs of this workflow are waiting' : 'No runs are waiting'}>
+          <EmptyState title={filters.isFiltered ? 'No runs of this workflow are waiting' : 'No runs are waiting'}>
             A run that calls <code>context.waitForEvent('name', 'event-id')</code> appears here until the event arrives or the
             timeout expires.
           </EmptyState>
         }
       />
       {send.isOpen ? <NotifyDialog eventId="" onClose={send.close} /> : null}
-      {notifying === null ? null : <NotifyDialog eventId={notifying} onClose={() => setNotifying(null)} />}
+      {selectedEventId === null ? null : <NotifyDialog eventId={selectedEventId} onClose={() => setSelectedEventId(null)} />}
     </>
   );
 }

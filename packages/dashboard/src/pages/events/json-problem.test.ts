@@ -14,5 +14,5 @@ test('JSON is sent as typed', () => {
 test('text that is not JSON is rejected with a hint', () => {
   const read = readEventData('paid');
   assert.equal(read.ok, false);
-  assert.match(read.ok ? '' : read.why, /Invalid JSON.*in quotes/);
+  assert.match(read.ok ? '' : read.problem, /Invalid JSON.*in quotes/);
 });

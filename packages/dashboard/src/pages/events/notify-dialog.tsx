@@ -15,8 +15,8 @@ export interface NotifyDialogProps {
   readonly onClose: () => void;
 }
 
-export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
-  const [eventId, setEventId] = useState(given);
+export function NotifyDialog({ eventId: initialEventId, onClose }: NotifyDialogProps) {
+  const [eventId, setEventId] = useState(initialEventId);
   const [data, setData] = useState('');
   const change = useChange();
   const waiters = useApi<readonly Waiter[]>({
@@ -25,13 +25,15 @@ export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
     url: path`/v2/waiters/${eventId}`,
     enabled: eventId !== '',
   });
-  const read = readEventData(data);
+  const eventData = readEventData(data);
   const notify = async (): Promise<Outcome<unknown>> => {
     const outcome = await change<readonly NotifiedWaiter[]>({
       method: 'POST',
       url: path`/v2/notify/${eventId}`,
       topics: ['runs'],
-      ...(read.ok && read.body !== undefined ? { body: read.body, headers: { 'content-type': 'application/json' } } : {}),
+      ...(eventData.ok && eventData.body !== undefined
+        ? { body: eventData.body, headers: { 'content-type': 'application/json' } }
+        : {}),
     });
     if (outcome.ok)
       toastDone(
@@ -48,7 +50,7 @@ export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
       open
       onClose={onClose}
       confirmText={count === undefined || count === 0 ? 'Send event' : `Send event to ${quantity(count, 'run')}`}
-      disabled={eventId === '' || !read.ok}
+      disabled={eventId === '' || !eventData.ok}
       onConfirm={notify}
     >
       <TextField label="Event id" value={eventId} onChange={setEventId} />
@@ -63,7 +65,7 @@ export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
       </p>
       <TextArea
         label="Data (JSON, optional)"
-        problem={read.ok ? null : read.why}
+        problem={eventData.ok ? null : eventData.problem}
         mono
         rows={6}
         spellCheck={false}

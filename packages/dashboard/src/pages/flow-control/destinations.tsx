@@ -18,10 +18,10 @@ const REFRESH_MS = 3_000;
 const idOf = ({ origin }: DestinationEntry): string => origin;
 
 export function Destinations() {
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const change = useChange();
   const heading = useId();
-  const [holding, setHolding] = useState(false);
+  const [isHolding, setIsHolding] = useState(false);
   const { data, dataUpdatedAt, error, isPending, refetch } = useApi<{ readonly destinations: readonly DestinationEntry[] }>({
     topic: 'settings',
     name: 'destinations',
@@ -35,7 +35,7 @@ export function Destinations() {
       url: '/v2/destinations/release',
       body: { origin },
       topics: ['settings', 'flow-control'],
-      done: `Released ${origin}; deliveries continue`,
+      successText: `Released ${origin}; deliveries continue`,
       showFailure: true,
     });
   const columns: readonly Column<DestinationEntry>[] = [
@@ -64,7 +64,7 @@ export function Destinations() {
       ),
     },
     {
-      id: 'why',
+      id: 'reason',
       header: 'Reason',
       width: 'minmax(0, 4fr)',
       stackUnder: 'origin',
@@ -83,7 +83,7 @@ export function Destinations() {
       id: 'since',
       header: 'Since',
       width: '118px',
-      from: 'wide',
+      shownFrom: 'wide',
       cell: ({ heldSince, noWorkerSince }) => {
         const since = heldSince ?? noWorkerSince;
         return since === undefined ? null : <TimeText unixMs={since} />;
@@ -94,7 +94,7 @@ export function Destinations() {
       header: 'Waiting',
       width: '84px',
       align: 'right',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ waitListSize }) => countText(waitListSize),
     },
     {
@@ -104,7 +104,7 @@ export function Destinations() {
       align: 'right',
       cell: ({ origin, isHeld }) =>
         isHeld ? (
-          <ActionButton small aria-label={`Release ${origin}`} disabledReason={readOnly} onClick={() => release(origin)}>
+          <ActionButton small aria-label={`Release ${origin}`} disabledReason={readOnlyReason} onClick={() => release(origin)}>
             Release
           </ActionButton>
         ) : null,
@@ -114,7 +114,7 @@ export function Destinations() {
     <section className="flow-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>Destinations</h2>
-        <ActionButton disabledReason={readOnly} onClick={() => setHolding(true)}>
+        <ActionButton disabledReason={readOnlyReason} onClick={() => setIsHolding(true)}>
           Hold destination
         </ActionButton>
       </div>
@@ -129,9 +129,9 @@ export function Destinations() {
           </EmptyState>
         </div>
       ) : (
-        <WholeTable label="Destinations" what="destinations" list={list} columns={columns} idOf={idOf} />
+        <WholeTable label="Destinations" rowsName="destinations" list={list} columns={columns} idOf={idOf} />
       )}
-      {holding ? <HoldDialog onClose={() => setHolding(false)} /> : null}
+      {isHolding ? <HoldDialog onClose={() => setIsHolding(false)} /> : null}
     </section>
   );
 }
@@ -153,7 +153,7 @@ function HoldDialog({ onClose }: { readonly onClose: () => void }) {
           url: '/v2/destinations/hold',
           body: { origin: origin.trim(), ...(reason.trim() === '' ? {} : { reason: reason.trim() }) },
           topics: ['settings', 'flow-control'],
-          done: `Holding deliveries to ${origin.trim()}`,
+          successText: `Holding deliveries to ${origin.trim()}`,
         })
       }
     >

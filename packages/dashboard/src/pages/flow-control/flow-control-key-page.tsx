@@ -25,7 +25,7 @@ export default function FlowControlKeyPage() {
     url: path`/v2/flowControl/${key}`,
     refreshMs: REFRESH_MS,
   });
-  const list = useApi<FlowControlWaitList>({
+  const waiting = useApi<FlowControlWaitList>({
     topic: 'flow-control',
     name: 'waiting',
     url: path`/v2/flowControl/${key}/waiting`,
@@ -59,14 +59,14 @@ export default function FlowControlKeyPage() {
       id: 'step',
       header: 'Step',
       width: 'minmax(0, 2fr)',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ stepName }) => <div className="clip">{stepName ?? 'workflow code'}</div>,
     },
     {
       id: 'workflow',
       header: 'Workflow',
       width: 'minmax(0, 3fr)',
-      from: 'wide',
+      shownFrom: 'wide',
       cell: ({ workflowUrl }) => (
         <div className="clip" title={workflowUrl}>
           {workflowUrl}
@@ -86,7 +86,7 @@ export default function FlowControlKeyPage() {
     return (
       <>
         <PageTitle title={key} />
-        <ErrorState failure={entry.error} onRetry={() => void entry.refetch()} what="this key" />
+        <ErrorState failure={entry.error} onRetry={() => void entry.refetch()} subject="this key" />
       </>
     );
   const { data } = entry;
@@ -122,11 +122,11 @@ export default function FlowControlKeyPage() {
       <div className="section-head">
         <h2>Waiting deliveries</h2>
       </div>
-      {list.isPending ? (
+      {waiting.isPending ? (
         <Skeleton lines={4} />
-      ) : list.error && !list.data ? (
-        <FailureNotice failure={list.error} onRetry={() => void list.refetch()} />
-      ) : list.data?.waiting.length === 0 ? (
+      ) : waiting.error && !waiting.data ? (
+        <FailureNotice failure={waiting.error} onRetry={() => void waiting.refetch()} />
+      ) : waiting.data?.waiting.length === 0 ? (
         <div className="table">
           <EmptyState title="No deliveries are waiting for this key" />
         </div>
@@ -134,12 +134,12 @@ export default function FlowControlKeyPage() {
         <DataTable
           label="Waiting deliveries"
           columns={columns}
-          rows={list.data?.waiting ?? []}
+          rows={waiting.data?.waiting ?? []}
           idOf={({ place }) => String(place)}
           foot={
-            list.data && list.data.waitListSize > list.data.waiting.length ? (
+            waiting.data && waiting.data.waitListSize > waiting.data.waiting.length ? (
               <span>
-                First {countText(list.data.waiting.length)} of {countText(list.data.waitListSize)}
+                First {countText(waiting.data.waiting.length)} of {countText(waiting.data.waitListSize)}
               </span>
             ) : undefined
           }

@@ -63,22 +63,22 @@ const idOf = ({ flowControlKey }: FlowControlEntry): string => flowControlKey;
 
 export default function FlowControlPage() {
   const instanceId = useInstanceId();
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const filters = useFilters(FILTERS);
-  const [pinning, setPinning] = useState(false);
+  const [isPinning, setIsPinning] = useState(false);
   const keys = useApi<{ readonly flowControls: readonly FlowControlEntry[] }>({
     topic: 'flow-control',
     name: 'keys',
     url: '/v2/flowControl/',
     refreshMs: REFRESH_MS,
   });
-  const part = filters.values.key?.toLowerCase() ?? '';
+  const searchText = filters.values.key?.toLowerCase() ?? '';
   const list = useWholeList({
     topic: 'flow-control',
     rows: keys.data?.flowControls,
     readAt: keys.dataUpdatedAt,
     idOf,
-    matches: ({ flowControlKey }) => flowControlKey.toLowerCase().includes(part),
+    matches: ({ flowControlKey }) => flowControlKey.toLowerCase().includes(searchText),
   });
   return (
     <>
@@ -86,7 +86,7 @@ export default function FlowControlPage() {
         title="Flow control"
         lead="Limits per flow control key: how many deliveries can be in flight at once, and how many can start per period."
         actions={
-          <ActionButton disabledReason={readOnly} onClick={() => setPinning(true)}>
+          <ActionButton disabledReason={readOnlyReason} onClick={() => setIsPinning(true)}>
             Pin limits
           </ActionButton>
         }
@@ -94,7 +94,7 @@ export default function FlowControlPage() {
       <FilterBar filters={filters} fields={FIELDS} />
       <WholeListView
         label="Flow control keys"
-        what="keys"
+        rowsName="keys"
         query={keys}
         list={list}
         columns={COLUMNS}
@@ -102,7 +102,7 @@ export default function FlowControlPage() {
         estimatedHeight={52}
         hrefOf={({ flowControlKey }) => path`/q/${instanceId}/flow-control/${flowControlKey}`}
         empty={
-          <EmptyState title={part === '' ? 'No flow control keys' : 'No matching keys'}>
+          <EmptyState title={searchText === '' ? 'No flow control keys' : 'No matching keys'}>
             A key is created when a run with it is triggered:{' '}
             <code>npx everstep trigger http://127.0.0.1:3000/order --flow-control-key payments --flow-control parallelism=5</code>
             .
@@ -110,7 +110,7 @@ export default function FlowControlPage() {
         }
       />
       <Destinations />
-      {pinning ? <PinDialog entry={null} onClose={() => setPinning(false)} /> : null}
+      {isPinning ? <PinDialog entry={null} onClose={() => setIsPinning(false)} /> : null}
     </>
   );
 }

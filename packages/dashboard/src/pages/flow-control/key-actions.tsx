@@ -11,40 +11,40 @@ type Verb = 'pause' | 'resume' | 'unpin' | 'resetRate';
 
 export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
   const { flowControlKey: key, isPaused, isPinnedParallelism, isPinnedRate, rateMax } = entry;
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const change = useChange();
-  const [pinning, setPinning] = useState(false);
-  const act = (verb: Verb, done: string, query: Readonly<Record<string, boolean>> = {}) =>
+  const [isPinning, setIsPinning] = useState(false);
+  const changeKey = (verb: Verb, successText: string, query: Readonly<Record<string, boolean>> = {}) =>
     void change({
       method: 'POST',
       url: path`/v2/flowControl/${key}/${verb}`,
       query,
       topics: ['flow-control'],
-      done,
+      successText,
       showFailure: true,
     });
   const button = (text: string, onClick: () => void) => (
-    <ActionButton disabledReason={readOnly} onClick={onClick}>
+    <ActionButton disabledReason={readOnlyReason} onClick={onClick}>
       {text}
     </ActionButton>
   );
   return (
     <>
       {isPaused
-        ? button('Resume', () => act('resume', `Resumed ${key}`))
-        : button('Pause', () => act('pause', `Paused ${key}. Deliveries in flight finish; no new ones start`))}
-      {rateMax === undefined ? null : button('Reset period', () => act('resetRate', `Started a new period for ${key}`))}
+        ? button('Resume', () => changeKey('resume', `Resumed ${key}`))
+        : button('Pause', () => changeKey('pause', `Paused ${key}. Deliveries in flight finish; no new ones start`))}
+      {rateMax === undefined ? null : button('Reset period', () => changeKey('resetRate', `Started a new period for ${key}`))}
       {isPinnedParallelism || isPinnedRate
-        ? button('Unpin', () => act('unpin', `Unpinned ${key}. The limits of new runs apply again`))
+        ? button('Unpin', () => changeKey('unpin', `Unpinned ${key}. The limits of new runs apply again`))
         : null}
       {isPinnedParallelism && isPinnedRate
-        ? button('Unpin parallelism', () => act('unpin', `Unpinned the parallelism of ${key}`, { parallelism: true }))
+        ? button('Unpin parallelism', () => changeKey('unpin', `Unpinned the parallelism of ${key}`, { parallelism: true }))
         : null}
       {isPinnedParallelism && isPinnedRate
-        ? button('Unpin rate', () => act('unpin', `Unpinned the rate of ${key}`, { rate: true }))
+        ? button('Unpin rate', () => changeKey('unpin', `Unpinned the rate of ${key}`, { rate: true }))
         : null}
-      {button(isPinnedParallelism || isPinnedRate ? 'Change limits' : 'Pin limits', () => setPinning(true))}
-      {pinning ? <PinDialog entry={entry} onClose={() => setPinning(false)} /> : null}
+      {button(isPinnedParallelism || isPinnedRate ? 'Change limits' : 'Pin limits', () => setIsPinning(true))}
+      {isPinning ? <PinDialog entry={entry} onClose={() => setIsPinning(false)} /> : null}
     </>
   );
 }

@@ -18,7 +18,7 @@ function NumberField({ label, value, hint, onChange }: NumberFieldProps) {
     <TextField
       label={label}
       hint={hint}
-      problem={isCount(value) ? null : 'Enter a whole number of at least 1, or leave empty'}
+      problem={isCountOrEmpty(value) ? null : 'Enter a whole number of at least 1, or leave empty'}
       inputMode="numeric"
       value={value}
       onChange={(text) => onChange(text.trim())}
@@ -26,7 +26,7 @@ function NumberField({ label, value, hint, onChange }: NumberFieldProps) {
   );
 }
 
-const isCount = (text: string): boolean => text === '' || /^[1-9]\d{0,9}$/.test(text);
+const isCountOrEmpty = (text: string): boolean => text === '' || /^[1-9]\d{0,9}$/.test(text);
 const textOf = (count: number | undefined): string => (count === undefined ? '' : String(count));
 
 export interface PinDialogProps {
@@ -38,27 +38,27 @@ export interface PinDialogProps {
 export function PinDialog({ entry, onClose }: PinDialogProps) {
   const [key, setKey] = useState(entry?.flowControlKey ?? '');
   // If only one limit is pinned, the other one stays unpinned unless the user fills it in.
-  const nothingPinned = !entry?.isPinnedParallelism && !entry?.isPinnedRate;
-  const shown = (isPinned: boolean | undefined, max: number | undefined) => (isPinned || nothingPinned ? textOf(max) : '');
-  const [parallelism, setParallelism] = useState(shown(entry?.isPinnedParallelism, entry?.parallelismMax));
-  const [rate, setRate] = useState(shown(entry?.isPinnedRate, entry?.rateMax));
+  const isUnpinned = !entry?.isPinnedParallelism && !entry?.isPinnedRate;
+  const initialText = (isPinned: boolean | undefined, max: number | undefined) => (isPinned || isUnpinned ? textOf(max) : '');
+  const [parallelism, setParallelism] = useState(initialText(entry?.isPinnedParallelism, entry?.parallelismMax));
+  const [rate, setRate] = useState(initialText(entry?.isPinnedRate, entry?.rateMax));
   const [period, setPeriod] = useState(textOf(entry?.ratePeriod) || '1');
   const change = useChange();
-  const valid = key !== '' && [parallelism, rate, period].every(isCount) && (parallelism !== '' || rate !== '');
+  const isValid = key !== '' && [parallelism, rate, period].every(isCountOrEmpty) && (parallelism !== '' || rate !== '');
   return (
     <ConfirmDialog
       title={entry === null ? 'Pin limits' : `Pin limits of ${entry.flowControlKey}`}
       open
       onClose={onClose}
       confirmText="Pin limits"
-      disabled={!valid}
+      disabled={!isValid}
       onConfirm={() =>
         change({
           method: 'POST',
           url: path`/v2/flowControl/${key}/pin`,
           query: { parallelism, rate, period: rate === '' ? '' : period },
           topics: ['flow-control'],
-          done: `Pinned the limits of ${key}`,
+          successText: `Pinned the limits of ${key}`,
         })
       }
     >

@@ -4,28 +4,28 @@ import { countText, durationText } from '../../components/times/formats.js';
 import './flow-control.css';
 
 export interface UsageProps {
-  /** What is counted, such as `in flight`. */
-  readonly what: string;
+  /** Text after the number, such as `in flight`. */
+  readonly countName: string;
   readonly used: number;
   /** The limit; undefined if there is none. */
   readonly max: number | undefined;
 }
 
-export function Usage({ what, used, max }: UsageProps) {
+export function Usage({ countName, used, max }: UsageProps) {
   if (max === undefined)
     return (
       <span className="muted">
-        {countText(used)} {what}, no limit
+        {countText(used)} {countName}, no limit
       </span>
     );
-  const part = max === 0 ? 1 : Math.min(1, used / max);
+  const fraction = max === 0 ? 1 : Math.min(1, used / max);
   return (
     <span className="usage">
       <span className="usage-bar" aria-hidden="true">
-        <span className="usage-used" data-full={used >= max ? '' : undefined} style={{ width: `${part * 100}%` }} />
+        <span className="usage-used" data-full={used >= max ? '' : undefined} style={{ width: `${fraction * 100}%` }} />
       </span>
       <span className="usage-text">
-        {countText(used)} of {countText(max)} {what}
+        {countText(used)} of {countText(max)} {countName}
       </span>
     </span>
   );
@@ -34,12 +34,12 @@ export function Usage({ what, used, max }: UsageProps) {
 const periodText = ({ ratePeriod = 1 }: FlowControlEntry): string => durationText(ratePeriod * 1000);
 
 export const ParallelismUsage = ({ entry }: { readonly entry: FlowControlEntry }) => (
-  <Usage what="in flight" used={entry.parallelismCount} max={entry.parallelismMax} />
+  <Usage countName="in flight" used={entry.parallelismCount} max={entry.parallelismMax} />
 );
 
 export const RateUsage = ({ entry }: { readonly entry: FlowControlEntry }) =>
   entry.rateMax === undefined ? (
     <span className="muted">no limit</span>
   ) : (
-    <Usage what={`started in ${periodText(entry)}`} used={entry.rateCount ?? 0} max={entry.rateMax} />
+    <Usage countName={`started in ${periodText(entry)}`} used={entry.rateCount ?? 0} max={entry.rateMax} />
   );

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AttentionItem } from '../../../../everstep/src/contract/insights/insights.js';
-import { KINDS, shownItems, unlistedErrors } from './attention-items.js';
+import { KINDS, unlistedErrors, updateShownItems } from './attention-items.js';
 
 const item = (subject: string, kind: AttentionItem['kind'] = 'paused-key'): AttentionItem => ({
   kind,
@@ -10,15 +10,15 @@ const item = (subject: string, kind: AttentionItem['kind'] = 'paused-key'): Atte
   count: 1,
   since: null,
 });
-const texts = (shown: ReturnType<typeof shownItems>): readonly string[] =>
-  shown.map(({ item: { subject }, resolved }) => (resolved ? `(${subject})` : subject));
+const texts = (shown: ReturnType<typeof updateShownItems>): readonly string[] =>
+  shown.map(({ item: { subject }, isResolved }) => (isResolved ? `(${subject})` : subject));
 
 test('items keep their positions, even resolved ones, and new ones follow', () => {
-  const first = shownItems([], [item('a'), item('b'), item('c')]);
-  const second = shownItems(first, [item('new'), item('c'), item('a')]);
+  const first = updateShownItems([], [item('a'), item('b'), item('c')]);
+  const second = updateShownItems(first, [item('new'), item('c'), item('a')]);
   assert.deepEqual(texts(second), ['a', '(b)', 'c', 'new']);
-  assert.deepEqual(texts(shownItems(second, [item('b')])), ['(a)', 'b', '(c)', '(new)']);
-  assert.deepEqual(texts(shownItems(second, [])), []);
+  assert.deepEqual(texts(updateShownItems(second, [item('b')])), ['(a)', 'b', '(c)', '(new)']);
+  assert.deepEqual(texts(updateShownItems(second, [])), []);
 });
 
 test('errors beyond those that are listed are counted', () => {

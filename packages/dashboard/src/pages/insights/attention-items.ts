@@ -15,7 +15,7 @@ interface Kind {
   readonly pageOf: (item: AttentionItem) => string;
 }
 
-const waiting = ({ count }: AttentionItem): string => quantity(count, 'waiting delivery', 'waiting deliveries');
+const waitingText = ({ count }: AttentionItem): string => quantity(count, 'waiting delivery', 'waiting deliveries');
 const titleWithReason = ({ subject, text }: AttentionItem): string => (text === '' ? subject : `${subject}: ${text}`);
 
 export const KINDS: Readonly<Record<AttentionItem['kind'], Kind>> = {
@@ -30,15 +30,15 @@ export const KINDS: Readonly<Record<AttentionItem['kind'], Kind>> = {
     name: 'Held',
     tone: 'warn',
     titleOf: titleWithReason,
-    countOf: waiting,
+    countOf: waitingText,
     pageOf: () => '/flow-control',
   },
-  'no-worker': { name: 'No worker', tone: 'warn', titleOf: titleWithReason, countOf: waiting, pageOf: () => '/workers' },
+  'no-worker': { name: 'No worker', tone: 'warn', titleOf: titleWithReason, countOf: waitingText, pageOf: () => '/workers' },
   'paused-key': {
     name: 'Paused',
     tone: 'warn',
     titleOf: titleWithReason,
-    countOf: waiting,
+    countOf: waitingText,
     pageOf: ({ subject }) => path`/flow-control/${subject}`,
   },
   'oldest-pending': {
@@ -64,7 +64,7 @@ export const unlistedErrors = (items: readonly AttentionItem[], errors: number):
 export interface ShownItem {
   readonly item: AttentionItem;
   /** Whether the item no longer needs attention. */
-  readonly resolved: boolean;
+  readonly isResolved: boolean;
 }
 
 export const idOf = ({ kind, subject }: AttentionItem): string => `${kind} ${subject}`;
@@ -74,16 +74,18 @@ const MAX_RESOLVED = 20;
 
 /**
  * Returns the items to show. None moves: those shown before keep their positions, resolved or not, and new ones follow. Resolved
- * items are dropped if there are too many, or if nothing else is left.
+ * items are dropped if there are too many, or if nothing else is remaining.
  */
-export function shownItems(before: readonly ShownItem[], items: readonly AttentionItem[]): readonly ShownItem[] {
-  const left = new Map(items.map((item) => [idOf(item), item]));
-  const kept = before.map((shown): ShownItem => {
-    const item = left.get(idOf(shown.item));
-    left.delete(idOf(shown.item));
-    return item === undefined ? { item: shown.item, resolved: true } : { item, resolved: false };
+export function updateShownItems(before: readonly ShownItem[], items: readonly AttentionItem[]): readonly ShownItem[] {
+  const remaining = new Map(items.map((item) => [idOf(item), item]));
+  const knownItems = before.map((shown): ShownItem => {
+    const item = remaining.get(idOf(shown.item));
+    remaining.delete(idOf(shown.item));
+    return item === undefined ? { item: shown.item, isResolved: true } : { item, isResolved: false };
   });
-  const all = [...kept, ...[...left.values()].map((item): ShownItem => ({ item, resolved: false }))];
-  const resolved = all.filter((shown) => shown.resolved).length;
-  return resolved > MAX_RESOLVED || resolved === all.length ? all.filter((shown) => !shown.resolved) : all;
+  const allItems = [...knownItems, ...[...remaining.values()].map((item): ShownItem => ({ item, isResolved: false }))];
+  const resolvedCount = allItems.filter((shown) => shown.isResolved).length;
+  return resolvedCount > MAX_RESOLVED || resolvedCount === allItems.length
+    ? allItems.filter((shown) => !shown.isResolved)
+    : allItems;
 }

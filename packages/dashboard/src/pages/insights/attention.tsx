@@ -10,17 +10,17 @@ import { StatusBadge } from '../../components/status-badge.js';
 import { useOpenHref } from '../../components/tables/row-link.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { idOf, KINDS, type ShownItem, shownItems, unlistedErrors } from './attention-items.js';
+import { idOf, KINDS, type ShownItem, unlistedErrors, updateShownItems } from './attention-items.js';
 
-function Item({ shown: { item, resolved } }: { readonly shown: ShownItem }) {
+function Item({ shown: { item, isResolved } }: { readonly shown: ShownItem }) {
   const instanceId = useInstanceId();
   const { name, tone, titleOf, countOf, pageOf } = KINDS[item.kind];
   const title = titleOf(item);
   const href = path`/q/${instanceId}` + pageOf(item);
   const open = useOpenHref();
   return (
-    <li className="attention-item" data-resolved={resolved ? '' : undefined}>
-      {resolved ? <StatusBadge tone="good">Resolved</StatusBadge> : <StatusBadge tone={tone}>{name}</StatusBadge>}
+    <li className="attention-item" data-resolved={isResolved ? '' : undefined}>
+      {isResolved ? <StatusBadge tone="good">Resolved</StatusBadge> : <StatusBadge tone={tone}>{name}</StatusBadge>}
       <a
         href={href}
         className="clip"
@@ -35,7 +35,7 @@ function Item({ shown: { item, resolved } }: { readonly shown: ShownItem }) {
       </a>
       <span className="muted nowrap">{countOf(item)}</span>
       <span className="muted nowrap">
-        {item.since === null ? null : <TimeText unixMs={item.since} style="relative" of="Since" />}
+        {item.since === null ? null : <TimeText unixMs={item.since} style="relative" label="Since" />}
       </span>
     </li>
   );
@@ -56,11 +56,14 @@ function MoreErrors({ count }: { readonly count: number }) {
   );
 }
 
-/** `errors`: number of error groups that need attention; only some of them are items. */
+/**
+ * Card with the items that need attention. `errors` is the number of error groups that need attention; only some of them are
+ * items.
+ */
 export function Attention({ items, errors }: { readonly items: readonly AttentionItem[]; readonly errors: number }) {
-  const [taken, setTaken] = useState({ items, shown: shownItems([], items) });
-  const current = taken.items === items ? taken : { items, shown: shownItems(taken.shown, items) };
-  if (current !== taken) setTaken(current);
+  const [snapshot, setSnapshot] = useState({ items, shown: updateShownItems([], items) });
+  const current = snapshot.items === items ? snapshot : { items, shown: updateShownItems(snapshot.shown, items) };
+  if (current !== snapshot) setSnapshot(current);
   const moreErrors = unlistedErrors(items, errors);
   const count = items.length + moreErrors;
   return (

@@ -8,7 +8,7 @@ import { WholeListView } from '../../components/tables/whole-list-view.js';
 export interface ListSectionProps<Row> extends Pick<DataTableProps<Row>, 'columns' | 'idOf' | 'hrefOf'> {
   readonly title: string;
   /** Plural name of the rows, such as `workflows`. */
-  readonly what: string;
+  readonly rowsName: string;
   readonly query: ReturnType<typeof useApi>;
   /** The rows; must be the same array while the response is the same. */
   readonly rows: readonly Row[] | undefined;

@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<WorkflowCounts>[] = [
     sortBy: ({ succeeded }) => succeeded,
     width: '92px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ succeeded }) => countText(succeeded),
   },
   {
@@ -66,14 +66,14 @@ const COLUMNS: readonly Column<WorkflowCounts>[] = [
     sortBy: ({ canceled }) => canceled,
     width: '84px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ canceled }) => countText(canceled),
   },
 ];
 
 const idOf = ({ workflowUrl }: WorkflowCounts): string => workflowUrl ?? '';
 
-const currentOf = ({ backlog, oldestDueAt, workers }: InstanceInsights['now']): readonly Figure[] => [
+const currentFigures = ({ backlog, oldestDueAt, workers }: InstanceInsights['now']): readonly Figure[] => [
   ['Backlog', backlog < MAX_BACKLOG ? countText(backlog) : `${countText(MAX_BACKLOG)}+`],
   ['Oldest pending', oldestDueAt === null ? 'None' : <TimeText key="oldest" unixMs={oldestDueAt} style="relative" />],
   ['Workers', countText(workers)],
@@ -86,7 +86,7 @@ function Workflows({ query, window }: { readonly query: InsightsQuery; readonly 
   return (
     <ListSection
       title="Top workflows"
-      what="workflows"
+      rowsName="workflows"
       query={query}
       rows={query.data?.workflows}
       columns={COLUMNS}
@@ -99,21 +99,21 @@ function Workflows({ query, window }: { readonly query: InsightsQuery; readonly 
   );
 }
 
-/** Returns whether the instance has no runs, not even before the time range; undefined while that is unknown. */
-function useWithoutRuns({ data, refetch }: InsightsQuery): boolean | undefined {
-  const counted = data !== undefined && data.workflows.length > 0;
-  const { data: any, error } = useApi<RunSearchPage>({
+/** Returns whether the instance has no runs at all, including before the time range; undefined while this is unknown. */
+function useHasNoRuns({ data, refetch }: InsightsQuery): boolean | undefined {
+  const hasCountedRuns = data !== undefined && data.workflows.length > 0;
+  const { data: anyRuns, error } = useApi<RunSearchPage>({
     topic: 'runs',
     name: 'any',
     url: '/v2/workflows/search',
     query: { count: 1 },
-    enabled: data !== undefined && !counted,
+    enabled: data !== undefined && !hasCountedRuns,
   });
-  const hasRuns = any === undefined ? undefined : any.runs.length > 0;
+  const hasRuns = anyRuns === undefined ? undefined : anyRuns.runs.length > 0;
   useEffect(() => {
     if (hasRuns === true) void refetch();
   }, [hasRuns, refetch]);
-  return counted || error !== null ? false : hasRuns === undefined ? undefined : !hasRuns;
+  return hasCountedRuns || error !== null ? false : hasRuns === undefined ? undefined : !hasRuns;
 }
 
 export default function OverviewPage() {
@@ -127,18 +127,22 @@ export default function OverviewPage() {
     keepPrevious: true,
   });
   const { data, error, refetch } = query;
-  const withoutRuns = useWithoutRuns(query);
+  const hasNoRuns = useHasNoRuns(query);
   const title = (
-    <PageTitle title="Overview" actions={data === undefined || withoutRuns !== false ? null : <WindowSelect {...choice} />} />
+    <PageTitle title="Overview" actions={data === undefined || hasNoRuns !== false ? null : <WindowSelect {...choice} />} />
   );
-  if (data === undefined || withoutRuns === undefined)
+  if (data === undefined || hasNoRuns === undefined)
     return (
       <>
         {title}
-        {error === null ? <Skeleton lines={9} /> : <ErrorState failure={error} onRetry={() => void refetch()} what="insights" />}
+        {error === null ? (
+          <Skeleton lines={9} />
+        ) : (
+          <ErrorState failure={error} onRetry={() => void refetch()} subject="insights" />
+        )}
       </>
     );
-  if (withoutRuns)
+  if (hasNoRuns)
     return (
       <>
         {title}
@@ -153,7 +157,7 @@ export default function OverviewPage() {
     <>
       {title}
       <div className="insights">
-        <Figures figures={[...totalsOf(data.totals), ...currentOf(data.now)]} />
+        <Figures figures={[...totalsOf(data.totals), ...currentFigures(data.now)]} />
         <Attention items={data.attention} errors={data.now.errors} />
         <RunCharts {...data} />
         <Workflows key={data.intervalMs} query={query} window={choice.parameter} />

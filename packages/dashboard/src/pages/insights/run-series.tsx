@@ -11,29 +11,29 @@ export const REFRESH_MS = 5_000;
 
 type Series = Pick<InstanceInsights, 'points' | 'totals' | 'to'>;
 
-const percent = (part: number, of: number): string => `${((part / of) * 100).toFixed(part === of ? 0 : 1)}%`;
-const orNone = (ms: number | null): string => (ms === null ? 'None' : durationText(ms));
+const percent = (part: number, total: number): string => `${((part / total) * 100).toFixed(part === total ? 0 : 1)}%`;
+const durationOrNone = (ms: number | null): string => (ms === null ? 'None' : durationText(ms));
 
 export type Figure = readonly [name: string, value: ReactNode];
 
-/** Figures of the window. */
+/** Returns the figures of the window. */
 export function totalsOf({ started, succeeded, failed, canceled, p50Ms, p95Ms }: Series['totals']): readonly Figure[] {
   const ended = succeeded + failed + canceled;
   return [
     ['Started', countText(started)],
     ['Succeeded', countText(succeeded)],
     [failed === 0 ? 'Failed' : `Failed (${percent(failed, ended)})`, countText(failed)],
-    ['Median duration', orNone(p50Ms)],
-    ['95th percentile', orNone(p95Ms)],
+    ['Median duration', durationOrNone(p50Ms)],
+    ['95th percentile', durationOrNone(p95Ms)],
   ];
 }
 
 /** A row of figures with a fixed height. */
 export const Figures = ({ figures }: { readonly figures: readonly Figure[] }) => (
   <dl className="insight-figures">
-    {figures.map(([name, value], at) => (
+    {figures.map(([name, value], index) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: figures keep their order
-      <div key={at}>
+      <div key={index}>
         <dt>{name}</dt>
         <dd className="clip">{value}</dd>
       </div>

@@ -27,7 +27,7 @@ const stepText = ({ stepName }: Step): string =>
   stepName === null ? 'Other steps' : stepName === '' ? 'Workflow code' : stepName;
 const durationOf = (ms: number | null): string => (ms === null ? '' : durationText(ms));
 
-const STEPS: readonly Column<Step>[] = [
+const STEP_COLUMNS: readonly Column<Step>[] = [
   {
     id: 'step',
     header: 'Step',
@@ -43,7 +43,7 @@ const STEPS: readonly Column<Step>[] = [
     header: 'Finished',
     width: '84px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ finished }) => countText(finished),
   },
   {
@@ -53,12 +53,12 @@ const STEPS: readonly Column<Step>[] = [
     align: 'right',
     cell: ({ failedAttempts }) => countText(failedAttempts),
   },
-  { id: 'mean', header: 'Mean', width: '104px', align: 'right', from: 'wide', cell: ({ meanMs }) => durationOf(meanMs) },
-  { id: 'p50', header: 'Median', width: '104px', align: 'right', from: 'medium', cell: ({ p50Ms }) => durationOf(p50Ms) },
+  { id: 'mean', header: 'Mean', width: '104px', align: 'right', shownFrom: 'wide', cell: ({ meanMs }) => durationOf(meanMs) },
+  { id: 'p50', header: 'Median', width: '104px', align: 'right', shownFrom: 'medium', cell: ({ p50Ms }) => durationOf(p50Ms) },
   { id: 'p95', header: '95th percentile', width: '120px', align: 'right', cell: ({ p95Ms }) => durationOf(p95Ms) },
 ];
 
-const FAILURES: readonly Column<Failure>[] = [
+const FAILURE_COLUMNS: readonly Column<Failure>[] = [
   {
     id: 'error',
     header: 'Error',
@@ -84,7 +84,7 @@ const FAILURES: readonly Column<Failure>[] = [
   { id: 'failed', header: 'Failed', width: '118px', stackUnder: 'error', cell: ({ failedAt }) => <TimeText unixMs={failedAt} /> },
 ];
 
-const VERSIONS: readonly Column<Version>[] = [
+const VERSION_COLUMNS: readonly Column<Version>[] = [
   {
     id: 'version',
     header: 'Version',
@@ -102,26 +102,26 @@ const stepId = ({ stepName }: Step): string => (stepName === null ? 'others' : `
 const failureId = ({ dlqId }: Failure): string => dlqId;
 const versionId = ({ version }: Version): string => version;
 
-type Insights = ReturnType<typeof useApi<WorkflowInsights>>;
+type InsightsQuery = ReturnType<typeof useApi<WorkflowInsights>>;
 
 /** The steps, slowest first or those with the most failed attempts first. The order is in the URL. */
-function Steps({ query }: { readonly query: Insights }) {
+function Steps({ query }: { readonly query: InsightsQuery }) {
   const id = useId();
   const { values, set } = useFilters(['order']);
-  const failing = values.order === 'failing';
+  const sortsByFailures = values.order === 'failing';
   const steps = query.data?.steps;
   const rows = useMemo(
-    () => (failing ? steps?.toSorted((a, b) => b.failedAttempts - a.failedAttempts) : steps),
-    [failing, steps],
+    () => (sortsByFailures ? steps?.toSorted((a, b) => b.failedAttempts - a.failedAttempts) : steps),
+    [sortsByFailures, steps],
   );
   return (
     <ListSection
-      key={`${query.data?.intervalMs} ${failing}`}
+      key={`${query.data?.intervalMs} ${sortsByFailures}`}
       title="Steps"
-      what="steps"
+      rowsName="steps"
       query={query}
       rows={rows}
-      columns={STEPS}
+      columns={STEP_COLUMNS}
       idOf={stepId}
       empty={<EmptyState title="No steps in this time range" />}
       actions={
@@ -132,7 +132,7 @@ function Steps({ query }: { readonly query: Insights }) {
           <select
             id={id}
             className="input input-narrow"
-            value={failing ? 'failing' : ''}
+            value={sortsByFailures ? 'failing' : ''}
             onChange={(event) => set('order', event.target.value)}
           >
             <option value="">Slowest first</option>
@@ -144,7 +144,7 @@ function Steps({ query }: { readonly query: Insights }) {
   );
 }
 
-function Content({ url, query, data }: { readonly url: string; readonly query: Insights; readonly data: WorkflowInsights }) {
+function Content({ url, query, data }: { readonly url: string; readonly query: InsightsQuery; readonly data: WorkflowInsights }) {
   const instanceId = useInstanceId();
   return (
     <div className="insights">
@@ -153,10 +153,10 @@ function Content({ url, query, data }: { readonly url: string; readonly query: I
       <Steps query={query} />
       <ListSection
         title="Recent failures"
-        what="failures"
+        rowsName="failures"
         query={query}
         rows={data.recentFailures}
-        columns={FAILURES}
+        columns={FAILURE_COLUMNS}
         idOf={failureId}
         hrefOf={({ dlqId }) => path`/q/${instanceId}/dead-letters/${dlqId}`}
         empty={<EmptyState title="No dead letters for this workflow" />}
@@ -164,10 +164,10 @@ function Content({ url, query, data }: { readonly url: string; readonly query: I
       {isWorkerUrl(url) ? (
         <ListSection
           title="Worker versions"
-          what="versions"
+          rowsName="versions"
           query={query}
           rows={data.versions}
-          columns={VERSIONS}
+          columns={VERSION_COLUMNS}
           idOf={versionId}
           empty={<EmptyState title="No connected worker with a version serves this workflow" />}
         />
@@ -207,7 +207,7 @@ function Workflow({ url }: { readonly url: string }) {
       ) : error === null ? (
         <Skeleton lines={9} />
       ) : (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="this workflow" />
+        <ErrorState failure={error} onRetry={() => void refetch()} subject="this workflow" />
       )}
     </>
   );

@@ -12,23 +12,23 @@ import { Secret } from '../../components/secret.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 
 export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const change = useChange();
-  const [confirming, setConfirming] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const { token, read_only_token: readOnlyToken } = instance;
   const readWrite =
-    token === undefined ? <span className="muted">Hidden for your role</span> : <Secret value={token} what="token" />;
+    token === undefined ? <span className="muted">Hidden for your role</span> : <Secret value={token} valueName="token" />;
   const readOnlyValue =
     readOnlyToken === undefined ? (
       <span className="muted">Hidden for your role</span>
     ) : (
-      <Secret value={readOnlyToken} what="read-only token" />
+      <Secret value={readOnlyToken} valueName="read-only token" />
     );
   return (
     <Card
       title="Tokens"
       actions={
-        <ActionButton small disabledReason={readOnly} onClick={() => setConfirming(true)}>
+        <ActionButton small disabledReason={readOnlyReason} onClick={() => setIsConfirming(true)}>
           Rotate
         </ActionButton>
       }
@@ -41,8 +41,8 @@ export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
       />
       <ConfirmDialog
         title="Rotate tokens?"
-        open={confirming}
-        onClose={() => setConfirming(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         confirmText="Rotate tokens"
         danger
         onConfirm={() =>
@@ -50,8 +50,8 @@ export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
             method: 'POST',
             url: path`/v2/queue/rotate-token/${instance.id}`,
             topics: ['account'],
-            account: true,
-            done: 'Rotated the tokens',
+            isManagementCall: true,
+            successText: 'Rotated the tokens',
           })
         }
       >
@@ -70,25 +70,25 @@ interface SigningKeys {
 }
 
 export function Keys() {
-  const { write, readOnly } = usePermissions();
+  const { canWrite, readOnlyReason } = usePermissions();
   const change = useChange();
-  const [confirming, setConfirming] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const { data, error, isPending, refetch } = useApi<SigningKeys>({
     topic: 'settings',
     name: 'signing-keys',
     url: '/v2/keys',
-    enabled: write,
+    enabled: canWrite,
   });
   return (
     <Card
       title="Signing keys"
       actions={
-        <ActionButton small disabledReason={readOnly} onClick={() => setConfirming(true)}>
+        <ActionButton small disabledReason={readOnlyReason} onClick={() => setIsConfirming(true)}>
           Rotate
         </ActionButton>
       }
     >
-      {write ? (
+      {canWrite ? (
         isPending ? (
           <Skeleton lines={2} />
         ) : error && !data ? (
@@ -96,8 +96,8 @@ export function Keys() {
         ) : data ? (
           <Facts
             facts={[
-              ['Current', <Secret key="current" value={data.current} what="current signing key" />],
-              ['Next', <Secret key="next" value={data.next} what="next signing key" />],
+              ['Current', <Secret key="current" value={data.current} valueName="current signing key" />],
+              ['Next', <Secret key="next" value={data.next} valueName="next signing key" />],
             ]}
           />
         ) : null
@@ -106,12 +106,12 @@ export function Keys() {
       )}
       <ConfirmDialog
         title="Rotate signing keys?"
-        open={confirming}
-        onClose={() => setConfirming(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         confirmText="Rotate keys"
         danger
         onConfirm={() =>
-          change({ method: 'POST', url: '/v2/keys/rotate', topics: ['settings'], done: 'Rotated the signing keys' })
+          change({ method: 'POST', url: '/v2/keys/rotate', topics: ['settings'], successText: 'Rotated the signing keys' })
         }
       >
         <p>

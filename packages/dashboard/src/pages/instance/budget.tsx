@@ -23,7 +23,7 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
   const { id, budget, budget_alert_url: alertUrl, role } = instance;
   const canChangeBudget = role === 'owner' || role === 'admin' || role === 'finance';
   const [days, setDays] = useState<number>(PERIODS[0]);
-  const [editing, setEditing] = useState<'budget' | 'alert' | null>(null);
+  const [openDialog, setOpenDialog] = useState<'budget' | 'alert' | null>(null);
   const periodId = useId();
   const usage = useApi<InstanceUsage>({
     topic: 'account',
@@ -39,8 +39,8 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
     url: path`/v2/queue/stats/${id}`,
     refreshMs: REFRESH_MS,
   });
-  const spent = usage.data?.spent_this_month;
-  const stored = stats.data?.storage;
+  const spentDollars = usage.data?.spent_this_month;
+  const storage = stats.data?.storage;
   const disabledReason = canChangeBudget ? undefined : 'Only owners, admins and finance members can change the budget';
   return (
     <Card
@@ -68,7 +68,7 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
         ) : usage.data ? (
           <DayChart days={usage.data.days} />
         ) : null}
-        {spent !== undefined && budget > 0 ? (
+        {spentDollars !== undefined && budget > 0 ? (
           <div>
             <div
               className="budget-bar"
@@ -76,31 +76,31 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
               aria-label="Share of this month's budget spent"
               aria-valuemin={0}
               aria-valuemax={budget}
-              aria-valuenow={Math.min(spent, budget)}
+              aria-valuenow={Math.min(spentDollars, budget)}
             >
               <span
                 className="budget-spent"
-                data-level={spent >= budget ? 'bad' : spent >= budget * 0.8 ? 'warn' : 'good'}
-                style={{ width: `${Math.min(100, (spent / budget) * 100)}%` }}
+                data-level={spentDollars >= budget ? 'bad' : spentDollars >= budget * 0.8 ? 'warn' : 'good'}
+                style={{ width: `${Math.min(100, (spentDollars / budget) * 100)}%` }}
               />
             </div>
           </div>
         ) : null}
         <Facts
           facts={[
-            ['Spent this month', spent === undefined ? '…' : dollarText(spent)],
+            ['Spent this month', spentDollars === undefined ? '…' : dollarText(spentDollars)],
             ['Monthly budget', budget === 0 ? 'no limit' : dollarText(budget)],
             ['Alerts at 80% and 100%', alertUrl ?? 'off'],
             ['Requests today', countText(instance.requests_today)],
-            ['Stored by this instance', stored ? bytesText(stored.instance_bytes) : '…'],
-            ['Stored by the account', stored ? storedText(stored) : '…'],
+            ['Stored by this instance', storage ? bytesText(storage.instance_bytes) : '…'],
+            ['Stored by the account', storage ? storedText(storage) : '…'],
           ]}
         />
         <div className="line">
-          <ActionButton disabledReason={disabledReason} onClick={() => setEditing('budget')}>
+          <ActionButton disabledReason={disabledReason} onClick={() => setOpenDialog('budget')}>
             Change budget
           </ActionButton>
-          <ActionButton disabledReason={disabledReason} onClick={() => setEditing('alert')}>
+          <ActionButton disabledReason={disabledReason} onClick={() => setOpenDialog('alert')}>
             Edit alerts
           </ActionButton>
         </div>
@@ -122,8 +122,8 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
           </div>
         ) : null}
       </div>
-      {editing === 'budget' ? <BudgetDialog id={id} budget={budget} onClose={() => setEditing(null)} /> : null}
-      {editing === 'alert' ? <AlertDialog id={id} url={alertUrl ?? ''} onClose={() => setEditing(null)} /> : null}
+      {openDialog === 'budget' ? <BudgetDialog id={id} budget={budget} onClose={() => setOpenDialog(null)} /> : null}
+      {openDialog === 'alert' ? <AlertDialog id={id} url={alertUrl ?? ''} onClose={() => setOpenDialog(null)} /> : null}
     </Card>
   );
 }
@@ -131,22 +131,22 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
 function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly budget: number; readonly onClose: () => void }) {
   const [text, setText] = useState(String(budget));
   const change = useChange();
-  const valid = /^\d{1,9}$/.test(text);
+  const isValid = /^\d{1,9}$/.test(text);
   return (
     <ConfirmDialog
       title="Monthly budget"
       open
       onClose={onClose}
       confirmText="Set budget"
-      disabled={!valid}
+      disabled={!isValid}
       onConfirm={() =>
         change({
           method: 'PATCH',
           url: path`/v2/queue/update-budget/${id}`,
           body: { budget: Number(text) },
           topics: ['account'],
-          account: true,
-          done: 'Budget saved',
+          isManagementCall: true,
+          successText: 'Budget saved',
         })
       }
     >
@@ -158,7 +158,7 @@ function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly b
         label="Dollars (0 for no limit)"
         inputMode="numeric"
         value={text}
-        aria-invalid={!valid}
+        aria-invalid={!isValid}
         onChange={(value) => setText(value.trim())}
       />
     </ConfirmDialog>
@@ -182,8 +182,8 @@ function AlertDialog({ id, url, onClose }: { readonly id: string; readonly url: 
           url: path`/v2/queue/set-budget-alert/${id}`,
           body: { url: alertUrl === '' ? null : alertUrl },
           topics: ['account'],
-          account: true,
-          done: alertUrl === '' ? 'Alerts are off' : 'Alerts will be sent at 80% and 100%',
+          isManagementCall: true,
+          successText: alertUrl === '' ? 'Alerts are off' : 'Alerts will be sent at 80% and 100%',
         })
       }
     >

@@ -17,10 +17,10 @@ export const dollarText = (dollars: number): string =>
 
 export function DayChart({ days }: { readonly days: readonly Day[] }) {
   const top = roundUp(Math.max(...days.map(({ messages }) => messages), 0));
-  const step = WIDTH / Math.max(1, days.length);
+  const dayWidth = WIDTH / Math.max(1, days.length);
   const sum = days.reduce((total, { messages }) => total + messages, 0);
-  const first = days[0]?.day ?? '';
-  const last = days.at(-1)?.day ?? '';
+  const firstDay = days[0]?.day ?? '';
+  const lastDay = days.at(-1)?.day ?? '';
   return (
     <figure className="day-chart">
       <div className="day-line" aria-hidden="true">
@@ -30,7 +30,7 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${countText(sum)} messages from ${first} to ${last}`}
+        aria-label={`${countText(sum)} messages from ${firstDay} to ${lastDay}`}
       >
         <line x1={0} x2={WIDTH} y1={HEIGHT} y2={HEIGHT} className="day-axis" />
         <line x1={0} x2={WIDTH} y1={0.5} y2={0.5} className="day-grid" />
@@ -40,9 +40,9 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
             <rect
               key={day}
               className="day-bar"
-              x={index * step + step * 0.12}
+              x={index * dayWidth + dayWidth * 0.12}
               y={HEIGHT - height}
-              width={step * 0.76}
+              width={dayWidth * 0.76}
               height={height}
             >
               <title>{`${day}: ${countText(messages)} messages, ${dollarText(dollars)}`}</title>
@@ -51,8 +51,8 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
         })}
       </svg>
       <div className="day-line" aria-hidden="true">
-        <span>{first}</span>
-        <span>{last}</span>
+        <span>{firstDay}</span>
+        <span>{lastDay}</span>
       </div>
       <table className="visually-hidden">
         <caption>Messages by day (UTC)</caption>

@@ -10,7 +10,7 @@ import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
 
 export function DeleteDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
-  const [typed, setTyped] = useState('');
+  const [typedName, setTypedName] = useState('');
   const change = useChange();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -21,19 +21,19 @@ export function DeleteDialog({ instance, onClose }: { readonly instance: Instanc
       onClose={onClose}
       confirmText="Delete permanently"
       danger
-      disabled={typed !== instance.name}
+      disabled={typedName !== instance.name}
       onConfirm={async () => {
         const outcome = await change({
           method: 'DELETE',
           url: path`/v2/queue/user/${instance.id}`,
           query: { confirm: instance.name },
           topics: ['account'],
-          account: true,
-          done: `Deleted ${instance.name}`,
+          isManagementCall: true,
+          successText: `Deleted ${instance.name}`,
         });
         if (!outcome.ok) return outcome;
         // The cached list still contains the instance, so `/` would redirect back to it.
-        client.setQueryData(instancesQuery.queryKey, (known) => known?.filter(({ id }) => id !== instance.id));
+        client.setQueryData(instancesQuery.queryKey, (instances) => instances?.filter(({ id }) => id !== instance.id));
         void navigate({ to: '/' });
         return outcome;
       }}
@@ -43,7 +43,7 @@ export function DeleteDialog({ instance, onClose }: { readonly instance: Instanc
         <strong>This cannot be undone.</strong> Its tokens and webhooks stop working immediately, and nothing more is delivered.
         Billing records and the audit log are kept.
       </p>
-      <TextField label={`Type ${instance.name} to confirm`} autoComplete="off" value={typed} onChange={setTyped} />
+      <TextField label={`Type ${instance.name} to confirm`} autoComplete="off" value={typedName} onChange={setTypedName} />
     </ConfirmDialog>
   );
 }

@@ -23,19 +23,20 @@ import { SettingsCard } from './settings.js';
 import './instance.css';
 
 const NO_LIMIT = 'no limit';
-const limit = (value: number | null, text: (value: number) => string): string => (value === null ? NO_LIMIT : text(value));
+const limitText = (value: number | null, format: (value: number) => string): string =>
+  value === null ? NO_LIMIT : format(value);
 
 const planFacts = ({ limits }: InstanceRecord): FactsProps['facts'] => [
-  ['Largest message', limit(limits.max_message_bytes, bytesText)],
-  ['Max deliveries in flight', limit(limits.max_parallelism, countText)],
-  ['Schedules', limit(limits.max_schedules, countText)],
-  ['Requests per day', limit(limits.max_requests_per_day, countText)],
-  ['Storage of the account', limit(limits.max_stored_bytes, bytesText)],
-  ['Active runs of the account', limit(limits.max_active_runs, countText)],
-  ['API calls per second', limit(limits.api_calls_per_second, countText)],
-  ['Max delivery timeout', limit(limits.max_timeout_ms, durationText)],
-  ['Log retention', limit(limits.log_retention_ms, durationText)],
-  ['Dead letter retention', limit(limits.dead_letter_retention_ms, durationText)],
+  ['Largest message', limitText(limits.max_message_bytes, bytesText)],
+  ['Max deliveries in flight', limitText(limits.max_parallelism, countText)],
+  ['Schedules', limitText(limits.max_schedules, countText)],
+  ['Requests per day', limitText(limits.max_requests_per_day, countText)],
+  ['Storage of the account', limitText(limits.max_stored_bytes, bytesText)],
+  ['Active runs of the account', limitText(limits.max_active_runs, countText)],
+  ['API calls per second', limitText(limits.api_calls_per_second, countText)],
+  ['Max delivery timeout', limitText(limits.max_timeout_ms, durationText)],
+  ['Log retention', limitText(limits.log_retention_ms, durationText)],
+  ['Dead letter retention', limitText(limits.dead_letter_retention_ms, durationText)],
   ['Price per 100,000 messages', dollarText(limits.price_per_100k_messages)],
 ];
 
@@ -43,8 +44,8 @@ type OpenDialog = 'create' | 'move' | 'plan' | 'delete';
 
 export default function InstancePage() {
   const instanceId = useInstanceId();
-  const { administer } = usePermissions();
-  const { is_operator: operator } = useSession();
+  const { canAdminister } = usePermissions();
+  const { is_operator: isOperator } = useSession();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
   const { data, error, isPending, refetch } = useApi<InstanceRecord>({
@@ -57,15 +58,15 @@ export default function InstancePage() {
       <>
         <PageTitle title="Instance" />
         {error && !isPending ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="this instance" />
+          <ErrorState failure={error} onRetry={() => void refetch()} subject="this instance" />
         ) : (
           <Skeleton lines={10} />
         )}
       </>
     );
-  const id = <CopyId value={data.id} what="instance id" />;
-  const owner = <CopyId value={data.customer_id} what="account id" />;
-  const created = <TimeText unixMs={data.creation_time * 1000} />;
+  const id = <CopyId value={data.id} valueName="instance id" />;
+  const owner = <CopyId value={data.customer_id} valueName="account id" />;
+  const creationTime = <TimeText unixMs={data.creation_time * 1000} />;
   return (
     <>
       <PageTitle
@@ -83,7 +84,7 @@ export default function InstancePage() {
             <>
               <ActionButton
                 small
-                disabledReason={administer ? undefined : 'Only owners and admins can move an instance'}
+                disabledReason={canAdminister ? undefined : 'Only owners and admins can move an instance'}
                 onClick={() => setDialog('move')}
               >
                 Move to team
@@ -91,7 +92,7 @@ export default function InstancePage() {
               <ActionButton
                 variant="danger"
                 small
-                disabledReason={administer ? undefined : 'Only owners and admins can delete an instance'}
+                disabledReason={canAdminister ? undefined : 'Only owners and admins can delete an instance'}
                 onClick={() => setDialog('delete')}
               >
                 Delete
@@ -105,7 +106,7 @@ export default function InstancePage() {
               ['Owner account', owner],
               ['Your role', data.role],
               ['Region', data.region],
-              ['Created', created],
+              ['Created', creationTime],
             ]}
           />
         </Card>
@@ -114,7 +115,7 @@ export default function InstancePage() {
           actions={
             <ActionButton
               small
-              disabledReason={operator ? undefined : 'Only operators of this installation can change plans'}
+              disabledReason={isOperator ? undefined : 'Only operators of this installation can change plans'}
               aria-label="Change plan"
               onClick={() => setDialog('plan')}
             >

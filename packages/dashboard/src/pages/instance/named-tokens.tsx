@@ -27,23 +27,23 @@ const SCOPE_NAMES = Object.keys(SCOPES).filter((name): name is GeneralScope => n
 const DAY_S = 86_400;
 const EXPIRIES = { '7': 'in 7 days', '30': 'in 30 days', '90': 'in 90 days', '365': 'in a year', '': 'never' } as const;
 
-const hasEnded = ({ revocation_time: revoked, expiration_time: end }: TokenEntry): boolean =>
-  revoked !== undefined || (end !== undefined && end * 1000 <= Date.now());
+const hasEnded = ({ revocation_time: revokedAt, expiration_time: expiresAt }: TokenEntry): boolean =>
+  revokedAt !== undefined || (expiresAt !== undefined && expiresAt * 1000 <= Date.now());
 
 export function NamedTokens() {
   const instanceId = useInstanceId();
-  const { write, readOnly } = usePermissions();
-  const [creating, setCreating] = useState(false);
-  const [created, setCreated] = useState<TokenEntry | null>(null);
-  const [revoking, setRevoking] = useState<TokenEntry | null>(null);
+  const { canWrite, readOnlyReason } = usePermissions();
+  const [isCreating, setIsCreating] = useState(false);
+  const [createdToken, setCreatedToken] = useState<TokenEntry | null>(null);
+  const [tokenToRevoke, setTokenToRevoke] = useState<TokenEntry | null>(null);
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly TokenEntry[]>({
     topic: 'account',
     name: 'tokens',
     url: path`/v2/queue/tokens/${instanceId}`,
-    enabled: write,
+    enabled: canWrite,
   });
-  const named = data?.filter(({ is_permanent: isPermanent }) => !isPermanent) ?? [];
+  const namedTokens = data?.filter(({ is_permanent: isPermanent }) => !isPermanent) ?? [];
   const columns: readonly Column<TokenEntry>[] = [
     {
       id: 'name',
@@ -62,7 +62,7 @@ export function NamedTokens() {
       id: 'used',
       header: 'Last use',
       width: '118px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ last_use_time: at }) =>
         at === undefined ? <span className="muted">never</span> : <TimeText unixMs={at * 1000} />,
     },
@@ -85,9 +85,9 @@ export function NamedTokens() {
           <ActionButton
             variant="danger"
             small
-            disabledReason={readOnly}
+            disabledReason={readOnlyReason}
             aria-label={`Revoke ${token.name}`}
-            onClick={() => setRevoking(token)}
+            onClick={() => setTokenToRevoke(token)}
           >
             Revoke
           </ActionButton>
@@ -99,12 +99,12 @@ export function NamedTokens() {
       title="Named tokens"
       flush
       actions={
-        <ActionButton small disabledReason={readOnly} onClick={() => setCreating(true)}>
+        <ActionButton small disabledReason={readOnlyReason} onClick={() => setIsCreating(true)}>
           New token
         </ActionButton>
       }
     >
-      {!write ? (
+      {!canWrite ? (
         <p className="card-body muted">Hidden for your role</p>
       ) : isPending ? (
         <div className="card-body">
@@ -114,38 +114,38 @@ export function NamedTokens() {
         <div className="card-body">
           <FailureNotice failure={error} onRetry={() => void refetch()} />
         </div>
-      ) : named.length === 0 ? (
+      ) : namedTokens.length === 0 ? (
         <EmptyState title="No named tokens">Give each app its own token with the scopes it needs and an expiry.</EmptyState>
       ) : (
-        <DataTable label="Named tokens" columns={columns} rows={named} idOf={({ id }) => id} estimatedHeight={60} />
+        <DataTable label="Named tokens" columns={columns} rows={namedTokens} idOf={({ id }) => id} estimatedHeight={60} />
       )}
-      {creating ? <NewToken onClose={() => setCreating(false)} onCreated={setCreated} /> : null}
-      {created?.token === undefined ? null : (
+      {isCreating ? <NewToken onClose={() => setIsCreating(false)} onCreated={setCreatedToken} /> : null}
+      {createdToken?.token === undefined ? null : (
         <DialogWindow
-          title={`Token ${created.name}`}
+          title={`Token ${createdToken.name}`}
           open
-          onClose={() => setCreated(null)}
+          onClose={() => setCreatedToken(null)}
           actions={<DialogClose>Done</DialogClose>}
         >
           <div className="stack">
             <p>Save this token now: it is shown only once. Everstep stores only its hash.</p>
-            <CopyId value={created.token} what="token" />
+            <CopyId value={createdToken.token} valueName="token" />
           </div>
         </DialogWindow>
       )}
       <ConfirmDialog
-        title={`Revoke ${revoking?.name ?? ''}?`}
-        open={revoking !== null}
-        onClose={() => setRevoking(null)}
+        title={`Revoke ${tokenToRevoke?.name ?? ''}?`}
+        open={tokenToRevoke !== null}
+        onClose={() => setTokenToRevoke(null)}
         confirmText="Revoke token"
         danger
         onConfirm={() =>
           change({
             method: 'DELETE',
-            url: path`/v2/queue/tokens/${instanceId}/${revoking?.id ?? ''}`,
+            url: path`/v2/queue/tokens/${instanceId}/${tokenToRevoke?.id ?? ''}`,
             topics: ['account'],
-            account: true,
-            done: `Revoked ${revoking?.name ?? ''}`,
+            isManagementCall: true,
+            successText: `Revoked ${tokenToRevoke?.name ?? ''}`,
           })
         }
       >
@@ -184,13 +184,13 @@ function NewToken({ onClose, onCreated }: NewTokenProps) {
       confirmText="Create token"
       disabled={name.trim() === '' || scopes.size === 0}
       onConfirm={async () => {
-        const end = days === '' ? {} : { expires_in_seconds: Number(days) * DAY_S };
+        const expiry = days === '' ? {} : { expires_in_seconds: Number(days) * DAY_S };
         const outcome = await change<TokenEntry>({
           method: 'POST',
           url: path`/v2/queue/tokens/${instanceId}`,
-          body: { name: name.trim(), scopes: [...scopes].map((scope) => scopeFor(scope, app.trim())), ...end },
+          body: { name: name.trim(), scopes: [...scopes].map((scope) => scopeFor(scope, app.trim())), ...expiry },
           topics: ['account'],
-          account: true,
+          isManagementCall: true,
         });
         if (outcome.ok) onCreated(outcome.value);
         return outcome;

@@ -11,7 +11,7 @@ import { OwnerField } from '../../components/teams/team-fields.js';
 
 export const MoveInstance = ({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) => (
   <MoveDialog
-    what="instance"
+    subject="instance"
     name={instance.name}
     ownerId={instance.customer_id}
     url="/v2/queue/move-to-team"
@@ -41,8 +41,8 @@ export function CreateDialog({ region, onClose }: { readonly region: string; rea
           url: '/v2/queue/users',
           body: { name: name.trim(), region, ...(teamId === '' ? {} : { team_id: teamId }) },
           topics: ['account'],
-          account: true,
-          done: `Created ${name.trim()}`,
+          isManagementCall: true,
+          successText: `Created ${name.trim()}`,
         });
         if (outcome.ok) void navigate({ to: '/q/$instanceId/instance', params: { instanceId: outcome.value.id } });
         return outcome;
@@ -72,8 +72,8 @@ export function PlanDialog({ instance, onClose }: { readonly instance: InstanceR
           url: path`/v2/queue/set-plan/${instance.id}`,
           body: { plan_name: plan },
           topics: ['account'],
-          account: true,
-          done: `Changed the plan to ${plan}`,
+          isManagementCall: true,
+          successText: `Changed the plan to ${plan}`,
         })
       }
     >

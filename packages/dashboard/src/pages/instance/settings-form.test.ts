@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formOf, type Settings, settingsOf, shortened } from './settings-form.js';
+import { formOf, type Settings, settingsOf, shortenedStates } from './settings-form.js';
 
 const forever = { maxAgeMs: null, maxCount: null };
 const settings: Settings = {
@@ -27,6 +27,6 @@ test('invalid fields are not sent', () => {
 
 test('warns only about states that are kept for a shorter time or in smaller numbers', () => {
   const longer = { ...settings, retention: { ...settings.retention, succeeded: forever } };
-  assert.deepEqual(shortened(settings, longer), []);
-  assert.deepEqual(shortened(longer, settings), ['succeeded']);
+  assert.deepEqual(shortenedStates(settings, longer), []);
+  assert.deepEqual(shortenedStates(longer, settings), ['succeeded']);
 });

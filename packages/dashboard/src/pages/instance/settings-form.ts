@@ -1,4 +1,4 @@
-/** Form of an instance's settings. Days and counts are text; an empty text means unlimited. */
+/** Form of the settings of an instance. Days and counts are texts; an empty text means no limit. */
 
 export const STATES = ['succeeded', 'failed', 'canceled', 'deadLetter'] as const;
 export type RetentionState = (typeof STATES)[number];
@@ -24,22 +24,22 @@ export interface SettingsForm {
 
 const DAY_MS = 86_400_000;
 
-const each = <Value>(make: (state: RetentionState) => Value): Readonly<Record<RetentionState, Value>> => ({
-  succeeded: make('succeeded'),
-  failed: make('failed'),
-  canceled: make('canceled'),
-  deadLetter: make('deadLetter'),
+const mapStates = <Value>(toValue: (state: RetentionState) => Value): Readonly<Record<RetentionState, Value>> => ({
+  succeeded: toValue('succeeded'),
+  failed: toValue('failed'),
+  canceled: toValue('canceled'),
+  deadLetter: toValue('deadLetter'),
 });
 
 export const formOf = ({ breaker, retention }: Settings): SettingsForm => ({
   enabled: breaker.enabled,
   failures: String(breaker.failures),
   probeSeconds: String(breaker.probeEveryMs / 1000),
-  days: each((state) => {
+  days: mapStates((state) => {
     const { maxAgeMs } = retention[state];
     return maxAgeMs === null ? '' : String(maxAgeMs / DAY_MS);
   }),
-  counts: each((state) => {
+  counts: mapStates((state) => {
     const { maxCount } = retention[state];
     return maxCount === null ? '' : String(maxCount);
   }),
@@ -49,19 +49,19 @@ const AMOUNT = /^\d{1,9}(?:\.\d{1,9})?$/;
 const COUNT = /^\d{1,12}$/;
 
 export const isAmount = (text: string): boolean => AMOUNT.test(text);
-export const isAmountOrNone = (text: string): boolean => text === '' || AMOUNT.test(text);
-export const isCountOrNone = (text: string): boolean => text === '' || COUNT.test(text);
+export const isAmountOrEmpty = (text: string): boolean => text === '' || AMOUNT.test(text);
+export const isCountOrEmpty = (text: string): boolean => text === '' || COUNT.test(text);
 
 /** Returns the settings to send, or null if a field is invalid. */
 export function settingsOf({ enabled, failures, probeSeconds, days, counts }: SettingsForm): Settings | null {
-  const valid =
+  const isValid =
     COUNT.test(failures) &&
     isAmount(probeSeconds) &&
-    STATES.every((state) => isAmountOrNone(days[state]) && isCountOrNone(counts[state]));
-  if (!valid) return null;
+    STATES.every((state) => isAmountOrEmpty(days[state]) && isCountOrEmpty(counts[state]));
+  if (!isValid) return null;
   return {
     breaker: { enabled, failures: Number(failures), probeEveryMs: Math.round(Number(probeSeconds) * 1000) },
-    retention: each((state) => ({
+    retention: mapStates((state) => ({
       maxAgeMs: days[state] === '' ? null : Math.round(Number(days[state]) * DAY_MS),
       maxCount: counts[state] === '' ? null : Number(counts[state]),
     })),
@@ -69,9 +69,10 @@ export function settingsOf({ enabled, failures, probeSeconds, days, counts }: Se
 }
 
 /** Returns the states whose runs would be deleted earlier than before, which cannot be undone. */
-export const shortened = (before: Settings, after: Settings): readonly RetentionState[] =>
+export const shortenedStates = (before: Settings, after: Settings): readonly RetentionState[] =>
   STATES.filter((state) => {
-    const [old, next] = [before.retention[state], after.retention[state]];
-    const less = (a: number | null, b: number | null) => b !== null && (a === null || b < a);
-    return less(old.maxAgeMs, next.maxAgeMs) || less(old.maxCount, next.maxCount);
+    const [oldLimits, newLimits] = [before.retention[state], after.retention[state]];
+    const isLower = (oldLimit: number | null, newLimit: number | null) =>
+      newLimit !== null && (oldLimit === null || newLimit < oldLimit);
+    return isLower(oldLimits.maxAgeMs, newLimits.maxAgeMs) || isLower(oldLimits.maxCount, newLimits.maxCount);
   });

@@ -10,15 +10,15 @@ import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import {
   formOf,
-  isAmountOrNone,
-  isCountOrNone,
+  isAmountOrEmpty,
+  isCountOrEmpty,
   type RetentionState,
   type Settings,
   type SettingsForm,
   STATE_NAMES,
   STATES,
   settingsOf,
-  shortened,
+  shortenedStates,
 } from './settings-form.js';
 
 export function SettingsCard() {
@@ -38,15 +38,16 @@ export function SettingsCard() {
 }
 
 function Form({ settings }: { readonly settings: Settings }) {
-  const { write, readOnly } = usePermissions();
+  const { canWrite, readOnlyReason } = usePermissions();
   const enabledId = useId();
   const [form, setForm] = useState<SettingsForm>(() => formOf(settings));
-  const [confirming, setConfirming] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const change = useChange();
-  const edited = settingsOf(form);
-  const changed = JSON.stringify(form) !== JSON.stringify(formOf(settings));
-  const less = edited === null ? [] : shortened(settings, edited);
-  const send = () => change({ method: 'PUT', url: '/v2/settings', body: edited, topics: ['settings'], done: 'Settings saved' });
+  const newSettings = settingsOf(form);
+  const hasChanges = JSON.stringify(form) !== JSON.stringify(formOf(settings));
+  const shortenedRetention = newSettings === null ? [] : shortenedStates(settings, newSettings);
+  const send = () =>
+    change({ method: 'PUT', url: '/v2/settings', body: newSettings, topics: ['settings'], successText: 'Settings saved' });
   const setDays = (state: RetentionState, text: string) => setForm({ ...form, days: { ...form.days, [state]: text.trim() } });
   const setCount = (state: RetentionState, text: string) =>
     setForm({ ...form, counts: { ...form.counts, [state]: text.trim() } });
@@ -55,12 +56,12 @@ function Form({ settings }: { readonly settings: Settings }) {
       className="stack"
       onSubmit={(event) => {
         event.preventDefault();
-        if (edited === null || !changed) return;
-        if (less.length > 0) setConfirming(true);
+        if (newSettings === null || !hasChanges) return;
+        if (shortenedRetention.length > 0) setIsConfirming(true);
         else void send();
       }}
     >
-      <fieldset className="plain" disabled={!write}>
+      <fieldset className="plain" disabled={!canWrite}>
         <table className="retention">
           <caption className="visually-hidden">Retention of ended runs</caption>
           <thead>
@@ -80,7 +81,7 @@ function Form({ settings }: { readonly settings: Settings }) {
                     inputMode="decimal"
                     placeholder="forever"
                     aria-label={`${STATE_NAMES[state]}: max days`}
-                    aria-invalid={!isAmountOrNone(form.days[state])}
+                    aria-invalid={!isAmountOrEmpty(form.days[state])}
                     value={form.days[state]}
                     onChange={(event) => setDays(state, event.target.value)}
                   />
@@ -91,7 +92,7 @@ function Form({ settings }: { readonly settings: Settings }) {
                     inputMode="numeric"
                     placeholder="all"
                     aria-label={`${STATE_NAMES[state]}: max count`}
-                    aria-invalid={!isCountOrNone(form.counts[state])}
+                    aria-invalid={!isCountOrEmpty(form.counts[state])}
                     value={form.counts[state]}
                     onChange={(event) => setCount(state, event.target.value)}
                   />
@@ -129,22 +130,22 @@ function Form({ settings }: { readonly settings: Settings }) {
           submits
           variant="primary"
           disabledReason={
-            readOnly ??
-            (edited === null ? 'Some fields are not valid numbers' : changed ? undefined : 'There are no changes to save')
+            readOnlyReason ??
+            (newSettings === null ? 'Some fields are not valid numbers' : hasChanges ? undefined : 'There are no changes to save')
           }
         >
           Save
         </ActionButton>
-        <button type="button" className="button" disabled={!changed} onClick={() => setForm(formOf(settings))}>
+        <button type="button" className="button" disabled={!hasChanges} onClick={() => setForm(formOf(settings))}>
           Discard changes
         </button>
-        {edited === null ? <span className="field-error">Some fields are not valid numbers.</span> : null}
+        {newSettings === null ? <span className="field-error">Some fields are not valid numbers.</span> : null}
         <ReadOnlyNote />
       </div>
       <ConfirmDialog
         title="Shorten retention?"
-        open={confirming}
-        onClose={() => setConfirming(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         confirmText="Save and delete"
         danger
         onConfirm={send}
@@ -154,7 +155,7 @@ function Form({ settings }: { readonly settings: Settings }) {
           and this cannot be undone:
         </p>
         <ul>
-          {less.map((state) => (
+          {shortenedRetention.map((state) => (
             <li key={state}>{STATE_NAMES[state]}</li>
           ))}
         </ul>

@@ -12,21 +12,21 @@ import { TimeText } from '../../components/times/time-text.js';
 /** Polling interval: leases are renewed constantly and have no live hints. */
 const REFRESH_MS = 2_000;
 
-function State({ node }: { readonly node: NodeEntry }) {
+function NodeState({ node }: { readonly node: NodeEntry }) {
   if (node.leaving) return <StatusBadge tone="warn">Shutting down</StatusBadge>;
   if (node.leaseUntil !== null && node.leaseUntil < Date.now()) return <StatusBadge tone="bad">Unresponsive</StatusBadge>;
   return <StatusBadge tone="good">Up</StatusBadge>;
 }
 
 const COLUMNS: readonly Column<NodeEntry>[] = [
-  { id: 'state', header: 'State', width: '136px', stackUnder: 'node', cell: (node) => <State node={node} /> },
+  { id: 'state', header: 'State', width: '136px', stackUnder: 'node', cell: (node) => <NodeState node={node} /> },
   {
     id: 'node',
     header: 'Node',
     width: 'minmax(0, 5fr)',
     cell: (node) => (
       <div className="line">
-        <CopyId value={node.nodeId} what="node id" />
+        <CopyId value={node.nodeId} valueName="node id" />
         {node.self ? <span className="muted">serves this page</span> : null}
       </div>
     ),
@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     header: 'Host',
     sortBy: ({ host }) => host,
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: (node) => <div className="clip">{node.host}</div>,
   },
   {
@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     header: 'Version',
     sortBy: ({ version }) => version,
     width: '92px',
-    from: 'wide',
+    shownFrom: 'wide',
     cell: (node) => node.version,
   },
   {
@@ -53,18 +53,18 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     sortBy: ({ startedAt }) => startedAt,
     width: '118px',
     stackUnder: 'node',
-    cell: (node) => <TimeText unixMs={node.startedAt} of="Started" />,
+    cell: (node) => <TimeText unixMs={node.startedAt} label="Started" />,
   },
   {
     id: 'lease',
     header: 'Lease expires',
     width: '118px',
-    from: 'full',
+    shownFrom: 'full',
     cell: (node) =>
       node.leaseUntil === null ? (
         <span className="muted">not needed</span>
       ) : (
-        <TimeText unixMs={node.leaseUntil} of="Lease expires" />
+        <TimeText unixMs={node.leaseUntil} label="Lease expires" />
       ),
   },
   {
@@ -73,7 +73,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     sortBy: ({ runsClaimed }) => runsClaimed,
     width: '96px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: (node) => countText(node.runsClaimed),
   },
   {
@@ -82,7 +82,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     sortBy: ({ gates }) => gates,
     width: '92px',
     align: 'right',
-    from: 'full',
+    shownFrom: 'full',
     cell: (node) => countText(node.gates),
   },
 ];
@@ -103,7 +103,7 @@ export default function NodesPage() {
       {isPending ? (
         <Skeleton lines={4} />
       ) : error && !data ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="nodes" />
+        <ErrorState failure={error} onRetry={() => void refetch()} subject="nodes" />
       ) : data === undefined ? null : (
         <DataTable label="Nodes" columns={COLUMNS} rows={data.nodes} idOf={({ nodeId }) => nodeId} />
       )}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hasEnded, latestOf } from './latest.js';
+import { hasEnded, latestEvents } from './latest.js';
 import type { MessageEvent, MessageState } from './shapes.js';
 
 const event = (messageId: string, state: MessageState): MessageEvent => ({
@@ -14,7 +14,7 @@ const event = (messageId: string, state: MessageState): MessageEvent => ({
 });
 
 test('shows the latest event of each message in list order', () => {
-  const shown = latestOf([event('b', 'RETRY'), event('b', 'ERROR'), event('a', 'DELIVERED'), event('a', 'CREATED')]);
+  const shown = latestEvents([event('b', 'RETRY'), event('b', 'ERROR'), event('a', 'DELIVERED'), event('a', 'CREATED')]);
   assert.deepEqual(
     shown.map(({ messageId, state }) => [messageId, state]),
     [
@@ -32,7 +32,7 @@ test('messages are in the order of their publication, although their events are 
     { ...event('a', 'CREATED'), ...old, time: 5 },
   ];
   assert.deepEqual(
-    latestOf(events).map(({ messageId }) => messageId),
+    latestEvents(events).map(({ messageId }) => messageId),
     ['b', 'a'],
   );
 });
@@ -40,7 +40,7 @@ test('messages are in the order of their publication, although their events are 
 test('a message that waits for a retry shows the error of the last attempt', () => {
   const failed = { ...event('b', 'ERROR'), error: 'HTTP 503' };
   const earlier = { ...event('b', 'ERROR'), error: 'no response' };
-  assert.deepEqual(latestOf([event('b', 'RETRY'), failed, event('b', 'RETRY'), earlier]), [
+  assert.deepEqual(latestEvents([event('b', 'RETRY'), failed, event('b', 'RETRY'), earlier]), [
     { ...event('b', 'RETRY'), error: 'HTTP 503' },
   ]);
 });

@@ -7,19 +7,19 @@ import type { MessageEvent, MessageState } from './shapes.js';
  * Returns the latest event of each message, the newest message first. An event `RETRY` gets the error of the attempt before it.
  * @param events newest first, as the server lists the events of several messages
  */
-export function latestOf(events: readonly MessageEvent[]): readonly MessageEvent[] {
-  const latest = new Map<string, MessageEvent>();
+export function latestEvents(events: readonly MessageEvent[]): readonly MessageEvent[] {
+  const latestById = new Map<string, MessageEvent>();
   for (const event of events) {
-    const last = latest.get(event.messageId);
-    if (last === undefined) latest.set(event.messageId, event);
-    else if (last.state === 'RETRY' && last.error === undefined && event.error !== undefined)
-      latest.set(event.messageId, { ...last, error: event.error });
+    const latestEvent = latestById.get(event.messageId);
+    if (latestEvent === undefined) latestById.set(event.messageId, event);
+    else if (latestEvent.state === 'RETRY' && latestEvent.error === undefined && event.error !== undefined)
+      latestById.set(event.messageId, { ...latestEvent, error: event.error });
   }
-  return [...latest.values()].sort((a, b) => b.createdAt - a.createdAt);
+  return [...latestById.values()].sort((a, b) => b.createdAt - a.createdAt);
 }
 
-const ENDED: readonly MessageState[] = ['DELIVERED', 'FAILED', 'CANCELED'];
-export const hasEnded = (state: MessageState): boolean => ENDED.includes(state);
+const FINAL_STATES: readonly MessageState[] = ['DELIVERED', 'FAILED', 'CANCELED'];
+export const hasEnded = (state: MessageState): boolean => FINAL_STATES.includes(state);
 
 export const STATE_TEXTS: Readonly<Record<MessageState, { readonly text: string; readonly tone: Tone }>> = {
   CREATED: { text: 'Published', tone: 'info' },

@@ -23,7 +23,7 @@ export interface MessageWindowProps {
 const MAX_EVENTS = 1000;
 
 export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [busy, setBusy] = useState(false);
   const { data, error, isPending, refetch } = useApi<EventPage>({
@@ -32,9 +32,9 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
     url: '/v2/logs',
     query: { messageId, count: MAX_EVENTS },
   });
-  const last = data?.logs[0];
-  const isActive = last !== undefined && !hasEnded(last.state);
-  const detail = useApi<MessageDetail>({
+  const latestEvent = data?.logs[0];
+  const isActive = latestEvent !== undefined && !hasEnded(latestEvent.state);
+  const details = useApi<MessageDetail>({
     topic: 'runs',
     name: 'message',
     url: path`/v2/messages/${messageId}`,
@@ -46,7 +46,7 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
       method: 'DELETE',
       url: path`/v2/messages/${messageId}`,
       topics: ['runs', 'queues'],
-      done: 'Canceled the message',
+      successText: 'Canceled the message',
       showFailure: true,
     });
     setBusy(false);
@@ -60,7 +60,7 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
       actions={
         <>
           {isActive ? (
-            <ActionButton variant="danger" disabledReason={readOnly} busy={busy} onClick={cancel}>
+            <ActionButton variant="danger" disabledReason={readOnlyReason} busy={busy} onClick={cancel}>
               Cancel message
             </ActionButton>
           ) : null}
@@ -72,24 +72,26 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
         <Skeleton lines={6} />
       ) : error && !data ? (
         <FailureNotice failure={error} onRetry={() => void refetch()} />
-      ) : last === undefined ? (
+      ) : latestEvent === undefined ? (
         <EmptyState title="Message not found">The id is wrong, or the log of the message has expired.</EmptyState>
       ) : (
         <div className="stack">
           <Facts
             facts={[
-              ['Id', <CopyId key="id" value={messageId} what="message id" />],
-              ['Destination', <CopyId key="url" value={last.url} what="URL" />],
-              ['Method', last.method],
-              ['Queue', last.queueName],
-              ['URL group', last.topicName],
-              ['Schedule', last.scheduleId],
-              ['Labels', last.labels?.join(', ')],
-              ['Flow control key', last.flowControlKey],
-              ['Max attempts', countText(last.maxRetries + 1)],
+              ['Id', <CopyId key="id" value={messageId} valueName="message id" />],
+              ['Destination', <CopyId key="url" value={latestEvent.url} valueName="URL" />],
+              ['Method', latestEvent.method],
+              ['Queue', latestEvent.queueName],
+              ['URL group', latestEvent.topicName],
+              ['Schedule', latestEvent.scheduleId],
+              ['Labels', latestEvent.labels?.join(', ')],
+              ['Flow control key', latestEvent.flowControlKey],
+              ['Max attempts', countText(latestEvent.maxRetries + 1)],
             ]}
           />
-          {detail.data?.body === undefined || !isActive ? null : <JsonView text={detail.data.body} label="Body of the message" />}
+          {details.data?.body === undefined || !isActive ? null : (
+            <JsonView text={details.data.body} label="Body of the message" />
+          )}
           <Events events={data?.logs ?? []} />
         </div>
       )}

@@ -11,25 +11,25 @@ import { type ListOrder, useListOrder } from '../../components/tables/list-order
 import { ListTable } from '../../components/tables/list-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { latestOf, STATE_TEXTS } from './latest.js';
+import { latestEvents, STATE_TEXTS } from './latest.js';
 import { MessageWindow } from './message-window.js';
 import type { EventPage, MessageEvent } from './shapes.js';
 
 const FILTERS = ['state', 'queue', 'group', 'url', 'label', 'id', 'from', 'to'] as const;
-type Name = (typeof FILTERS)[number];
-const FIELDS: readonly FilterField<Name>[] = [
+type FilterName = (typeof FILTERS)[number];
+const FIELDS: readonly FilterField<FilterName>[] = [
   {
     kind: 'choice',
     name: 'state',
     label: 'State',
-    any: 'Any',
+    anyText: 'Any',
     // The filter matches any event of a message, so only final states can be selected: earlier events would match as well.
     options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: STATE_TEXTS[value].text })),
   },
   { kind: 'list', name: 'queue', label: 'Queue' },
   { kind: 'text', name: 'url', label: 'URL', placeholder: 'Exact match', wide: true },
 ];
-const MORE_FIELDS: readonly FilterField<Name>[] = [
+const MORE_FIELDS: readonly FilterField<FilterName>[] = [
   { kind: 'list', name: 'group', label: 'URL group' },
   { kind: 'list', name: 'label', label: 'Label' },
   { kind: 'list', name: 'id', label: 'Message id' },
@@ -38,19 +38,19 @@ const MORE_FIELDS: readonly FilterField<Name>[] = [
 ];
 const OPEN_MESSAGE = ['message'] as const;
 const RANGE = { from: 'from', to: 'to' } as const;
-const COUNTED_FIELDS: readonly CountedField<Name>[] = [
+const COUNTED_FIELDS: readonly CountedField<FilterName>[] = [
   { field: 'url', label: 'URL', parameter: 'url' },
   { field: 'queueName', label: 'Queue', parameter: 'queue' },
   { field: 'topicName', label: 'URL group', parameter: 'group' },
   { field: 'label', label: 'Label', parameter: 'label' },
 ];
 
-const readNewest = ({ logs, cursor }: EventPage): CursorPage<MessageEvent> => ({
-  rows: latestOf(logs),
+const readNewestFirst = ({ logs, cursor }: EventPage): CursorPage<MessageEvent> => ({
+  rows: latestEvents(logs),
   cursor: cursor ?? null,
 });
-const readOldest = ({ logs, cursor }: EventPage): CursorPage<MessageEvent> => ({
-  rows: latestOf(logs.toReversed()).toReversed(),
+const readOldestFirst = ({ logs, cursor }: EventPage): CursorPage<MessageEvent> => ({
+  rows: latestEvents(logs.toReversed()).toReversed(),
   cursor: cursor ?? null,
 });
 const idOf = ({ messageId }: MessageEvent): string => messageId;
@@ -75,7 +75,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
     ),
   },
   {
-    id: 'through',
+    id: 'via',
     header: 'Via',
     width: 'minmax(0, 2fr)',
     stackUnder: 'url',
@@ -89,7 +89,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
     id: 'error',
     header: 'Error',
     width: 'minmax(0, 3fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'url',
     cell: ({ error }) => (
       <div className="clip" title={error}>
@@ -118,7 +118,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
 export function MessagesList() {
   const heading = useId();
   const filters = useFilters(FILTERS);
-  const opened = useFilters(OPEN_MESSAGE);
+  const openMessage = useFilters(OPEN_MESSAGE);
   const { state, queue, group, url, label, id, from, to } = filters.values;
   const query = {
     state,
@@ -140,7 +140,7 @@ export function MessagesList() {
     // Counts events; a message has several.
     count: 200,
     moreCount: 1_000,
-    read: order.oldestFirst ? readOldest : readNewest,
+    read: order.oldestFirst ? readOldestFirst : readNewestFirst,
     idOf,
   });
   return (
@@ -149,21 +149,23 @@ export function MessagesList() {
         <h2 id={heading}>Messages</h2>
       </div>
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram of="messages" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
+      <ListHistogram listName="messages" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
       <ListTable
         label="Messages"
-        what="messages"
+        rowsName="messages"
         list={list}
         columns={columns}
         idOf={idOf}
-        onOpen={({ messageId }) => opened.set('message', messageId)}
+        onOpen={({ messageId }) => openMessage.set('message', messageId)}
         empty={
-          <EmptyState title={filters.any ? 'No matching messages' : 'No messages'}>
+          <EmptyState title={filters.isFiltered ? 'No matching messages' : 'No messages'}>
             Messages that are published to a URL or URL group, or enqueued, appear here. Workflow runs have their own page.
           </EmptyState>
         }
       />
-      {opened.values.message === undefined ? null : <MessageWindow messageId={opened.values.message} onClose={opened.clear} />}
+      {openMessage.values.message === undefined ? null : (
+        <MessageWindow messageId={openMessage.values.message} onClose={openMessage.clear} />
+      )}
     </section>
   );
 }

@@ -18,12 +18,12 @@ import type { QueueRow } from './shapes.js';
 const REFRESH_MS = 5_000;
 const idOf = ({ name }: QueueRow): string => name;
 
-/** `new`: a queue that does not exist yet. */
+/** The open dialog. The kind `new` creates a queue. */
 type OpenDialog = { readonly kind: 'new' } | { readonly kind: 'edit' | 'delete'; readonly queue: QueueRow };
 
 export function QueuesList() {
   const heading = useId();
-  const { write, readOnly } = usePermissions();
+  const { canWrite, readOnlyReason } = usePermissions();
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
@@ -34,12 +34,12 @@ export function QueuesList() {
     refreshMs: REFRESH_MS,
   });
   const list = useWholeList({ topic: 'queues', rows: queues.data, readAt: queues.dataUpdatedAt, idOf });
-  const pause = ({ name, paused }: QueueRow) =>
+  const togglePause = ({ name, paused }: QueueRow) =>
     void change({
       method: 'POST',
       url: path`/v2/queues/${name}/${paused ? 'resume' : 'pause'}`,
       topics: ['queues'],
-      done: paused ? `Resumed ${name}` : `Paused ${name}. Messages in flight finish`,
+      successText: paused ? `Resumed ${name}` : `Paused ${name}. Messages in flight finish`,
       showFailure: true,
     });
   const columns: readonly Column<QueueRow>[] = [
@@ -69,7 +69,7 @@ export function QueuesList() {
       sortBy: ({ parallelism }) => parallelism,
       width: '96px',
       align: 'right',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ parallelism }) => countText(parallelism),
     },
     {
@@ -77,7 +77,7 @@ export function QueuesList() {
       header: 'Updated',
       sortBy: ({ updatedAt }) => updatedAt,
       width: '118px',
-      from: 'wide',
+      shownFrom: 'wide',
       cell: ({ updatedAt }) => <TimeText unixMs={updatedAt} />,
     },
     {
@@ -89,8 +89,8 @@ export function QueuesList() {
         <ActionButton
           small
           aria-label={`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}
-          disabledReason={readOnly}
-          onClick={() => pause(queue)}
+          disabledReason={readOnlyReason}
+          onClick={() => togglePause(queue)}
         >
           {queue.paused ? 'Resume' : 'Pause'}
         </ActionButton>
@@ -101,13 +101,13 @@ export function QueuesList() {
       header: 'Actions',
       width: '148px',
       align: 'right',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: (queue) => (
         <span className="row-buttons">
           <ActionButton
             small
             aria-label={`Edit ${queue.name}`}
-            disabledReason={readOnly}
+            disabledReason={readOnlyReason}
             onClick={() => setDialog({ kind: 'edit', queue })}
           >
             Edit
@@ -116,7 +116,7 @@ export function QueuesList() {
             variant="danger"
             small
             aria-label={`Delete ${queue.name}`}
-            disabledReason={readOnly}
+            disabledReason={readOnlyReason}
             onClick={() => setDialog({ kind: 'delete', queue })}
           >
             Delete
@@ -129,18 +129,18 @@ export function QueuesList() {
     <section className="queues-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>Queues</h2>
-        <ActionButton disabledReason={readOnly} onClick={() => setDialog({ kind: 'new' })}>
+        <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog({ kind: 'new' })}>
           New queue
         </ActionButton>
       </div>
       <WholeListView
         label="Queues"
-        what="queues"
+        rowsName="queues"
         query={queues}
         list={list}
         columns={columns}
         idOf={idOf}
-        {...(write ? { onOpen: (queue: QueueRow) => setDialog({ kind: 'edit', queue }) } : {})}
+        {...(canWrite ? { onOpen: (queue: QueueRow) => setDialog({ kind: 'edit', queue }) } : {})}
         empty={<EmptyState title="No queues">A queue is created with its first enqueued message, or with New queue.</EmptyState>}
       />
       {dialog === null ? null : dialog.kind === 'new' ? (
@@ -159,7 +159,7 @@ export function QueuesList() {
               method: 'DELETE',
               url: path`/v2/queues/${dialog.queue.name}`,
               topics: ['queues', 'runs'],
-              done: `Deleted queue ${dialog.queue.name}`,
+              successText: `Deleted queue ${dialog.queue.name}`,
             })
           }
         >
@@ -178,27 +178,27 @@ export function QueuesList() {
 const MIN_PARALLELISM = 1;
 
 function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; readonly onClose: () => void }) {
-  const ids = { paused: useId() };
+  const pausedId = useId();
   const [name, setName] = useState(queue?.name ?? '');
   const [parallelism, setParallelism] = useState(String(queue?.parallelism ?? MIN_PARALLELISM));
-  const [paused, setPaused] = useState(queue?.paused ?? false);
+  const [isPaused, setIsPaused] = useState(queue?.paused ?? false);
   const change = useChange();
   const count = Number(parallelism);
-  const valid = Number.isInteger(count) && count >= MIN_PARALLELISM;
+  const isValid = Number.isInteger(count) && count >= MIN_PARALLELISM;
   return (
     <ConfirmDialog
       title={queue === null ? 'New queue' : `Edit ${queue.name}`}
       open
       onClose={onClose}
       confirmText={queue === null ? 'Create queue' : 'Save'}
-      disabled={name.trim() === '' || !valid}
+      disabled={name.trim() === '' || !isValid}
       onConfirm={() =>
         change({
           method: 'POST',
           url: '/v2/queues',
-          body: { queueName: name.trim(), parallelism: count, paused },
+          body: { queueName: name.trim(), parallelism: count, paused: isPaused },
           topics: ['queues'],
-          done: queue === null ? `Created queue ${name.trim()}` : `Saved queue ${name}`,
+          successText: queue === null ? `Created queue ${name.trim()}` : `Saved queue ${name}`,
         })
       }
     >
@@ -216,11 +216,11 @@ function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; read
         type="number"
         min={MIN_PARALLELISM}
         value={parallelism}
-        aria-invalid={!valid}
+        aria-invalid={!isValid}
         onChange={setParallelism}
       />
-      <label className="line" htmlFor={ids.paused}>
-        <input id={ids.paused} type="checkbox" checked={paused} onChange={(event) => setPaused(event.target.checked)} />
+      <label className="line" htmlFor={pausedId}>
+        <input id={pausedId} type="checkbox" checked={isPaused} onChange={(event) => setIsPaused(event.target.checked)} />
         Paused (accepts messages but sends none)
       </label>
     </ConfirmDialog>

@@ -10,7 +10,7 @@ import { UrlGroups } from './url-groups.js';
 import './queues.css';
 
 export default function QueuesPage() {
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const send = usePageAction('send');
   return (
     <>
@@ -18,7 +18,7 @@ export default function QueuesPage() {
         title="Queues & messages"
         lead="Everstep sends a message to a URL or to every URL of a group, and retries failed deliveries. A queue keeps messages in order."
         actions={
-          <ActionButton variant="primary" disabledReason={readOnly} onClick={send.open}>
+          <ActionButton variant="primary" disabledReason={readOnlyReason} onClick={send.open}>
             Send message
           </ActionButton>
         }

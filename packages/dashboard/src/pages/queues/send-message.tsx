@@ -7,42 +7,42 @@ import { SelectField, TextArea, TextField } from '../../components/fields.js';
 import type { GroupRow, QueueRow } from './shapes.js';
 
 export function SendMessage({ onClose }: { readonly onClose: () => void }) {
-  const options = useId();
-  const [to, setTo] = useState('');
+  const optionsId = useId();
+  const [destination, setDestination] = useState('');
   const [queue, setQueue] = useState('');
   const [body, setBody] = useState('{}');
   const change = useChange();
   const queues = useApi<readonly QueueRow[]>({ topic: 'queues', name: 'list', url: '/v2/queues' });
   const groups = useApi<readonly GroupRow[]>({ topic: 'queues', name: 'url-groups', url: '/v2/topics' });
-  const isJson = looksLikeJson(body);
+  const isJson = isValidJson(body);
   return (
     <ConfirmDialog
       title="Send message"
       open
       onClose={onClose}
       confirmText={queue === '' ? 'Send' : `Enqueue in ${queue}`}
-      disabled={to.trim() === ''}
+      disabled={destination.trim() === ''}
       onConfirm={() =>
         change({
           method: 'POST',
           // The path contains the destination unencoded: a URL keeps its slashes.
-          url: queue === '' ? `/v2/publish/${to.trim()}` : `${path`/v2/enqueue/${queue}`}/${to.trim()}`,
+          url: queue === '' ? `/v2/publish/${destination.trim()}` : `${path`/v2/enqueue/${queue}`}/${destination.trim()}`,
           body,
           headers: { 'content-type': isJson ? 'application/json' : 'text/plain' },
           topics: ['runs', 'queues'],
-          done: queue === '' ? 'Message sent' : `Message queued in ${queue}`,
+          successText: queue === '' ? 'Message sent' : `Message queued in ${queue}`,
         })
       }
     >
       <TextField
         label="Destination (URL or URL group)"
         mono
-        list={options}
+        list={optionsId}
         placeholder="https://app.example.com/hook"
-        value={to}
-        onChange={setTo}
+        value={destination}
+        onChange={setDestination}
       />
-      <datalist id={options}>
+      <datalist id={optionsId}>
         {groups.data?.map(({ name }) => (
           <option key={name} value={name} />
         ))}
@@ -66,7 +66,7 @@ export function SendMessage({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-function looksLikeJson(text: string): boolean {
+function isValidJson(text: string): boolean {
   try {
     JSON.parse(text);
     return true;

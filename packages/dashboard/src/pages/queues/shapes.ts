@@ -1,4 +1,4 @@
-/** Responses of the operations on queues, URL groups and messages, as far as the dashboard reads them (`/openapi-upstash.json`). */
+/** The fields that the dashboard reads from the responses of queues, URL groups and messages (`/openapi-upstash.json`). */
 
 export interface QueueRow {
   readonly name: string;

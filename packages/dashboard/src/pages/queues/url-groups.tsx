@@ -20,7 +20,7 @@ const idOf = ({ name }: GroupRow): string => name;
 
 export function UrlGroups() {
   const heading = useId();
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
@@ -47,7 +47,7 @@ export function UrlGroups() {
       id: 'endpoints',
       header: 'Members',
       width: 'minmax(0, 4fr)',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ endpoints }) => {
         const text = endpoints.map(({ name, url }) => name ?? url).join(', ');
         return (
@@ -61,7 +61,7 @@ export function UrlGroups() {
       id: 'updated',
       header: 'Updated',
       width: '118px',
-      from: 'wide',
+      shownFrom: 'wide',
       cell: ({ updatedAt }) => <TimeText unixMs={updatedAt} />,
     },
     {
@@ -85,7 +85,7 @@ export function UrlGroups() {
     <section className="queues-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>URL groups</h2>
-        <ActionButton disabledReason={readOnly} onClick={() => setDialog({ kind: 'add' })}>
+        <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog({ kind: 'add' })}>
           New URL group
         </ActionButton>
       </div>
@@ -102,7 +102,7 @@ export function UrlGroups() {
       ) : (
         <WholeTable
           label="URL groups"
-          what="URL groups"
+          rowsName="URL groups"
           list={list}
           columns={columns}
           idOf={idOf}
@@ -125,7 +125,7 @@ export function UrlGroups() {
               method: 'DELETE',
               url: path`/v2/topics/${selected.name}`,
               topics: ['queues'],
-              done: `Deleted URL group ${selected.name}`,
+              successText: `Deleted URL group ${selected.name}`,
             })
           }
         >
@@ -144,7 +144,7 @@ const endpointBody = (url: string, name: string) => ({
 });
 
 function NewGroup({ onClose }: { readonly onClose: () => void }) {
-  const [group, setGroup] = useState('');
+  const [groupName, setGroupName] = useState('');
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
   const change = useChange();
@@ -154,19 +154,19 @@ function NewGroup({ onClose }: { readonly onClose: () => void }) {
       open
       onClose={onClose}
       confirmText="Create group"
-      disabled={group.trim() === '' || url.trim() === ''}
+      disabled={groupName.trim() === '' || url.trim() === ''}
       onConfirm={() =>
         change({
           method: 'POST',
-          url: path`/v2/topics/${group.trim()}/endpoints`,
+          url: path`/v2/topics/${groupName.trim()}/endpoints`,
           body: endpointBody(url, name),
           topics: ['queues'],
-          done: `Created URL group ${group.trim()}`,
+          successText: `Created URL group ${groupName.trim()}`,
         })
       }
     >
       <p>A group starts with one endpoint. To add more, open the group.</p>
-      <TextField label="Group name" mono value={group} onChange={setGroup} />
+      <TextField label="Group name" mono value={groupName} onChange={setGroupName} />
       <TextField label="First endpoint URL" mono value={url} onChange={setUrl} />
       <TextField label="Endpoint name (optional)" value={name} onChange={setName} />
     </ConfirmDialog>
@@ -180,18 +180,18 @@ interface GroupWindowProps {
 }
 
 function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
-  const last = group.endpoints.length === 1;
+  const isLastEndpoint = group.endpoints.length === 1;
   const remove = (endpoint: GroupEndpoint) =>
     void change({
       method: 'DELETE',
       url: path`/v2/topics/${group.name}/endpoints`,
       body: { endpoints: [{ url: endpoint.url }] },
       topics: ['queues'],
-      done: `Removed ${endpoint.name ?? endpoint.url} from ${group.name}`,
+      successText: `Removed ${endpoint.name ?? endpoint.url} from ${group.name}`,
       showFailure: true,
     });
   const add = async () => {
@@ -200,7 +200,7 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
       url: path`/v2/topics/${group.name}/endpoints`,
       body: endpointBody(url, name),
       topics: ['queues'],
-      done: `Added ${name.trim() === '' ? url.trim() : name.trim()} to ${group.name}`,
+      successText: `Added ${name.trim() === '' ? url.trim() : name.trim()} to ${group.name}`,
       showFailure: true,
     });
     if (!outcome.ok) return;
@@ -215,7 +215,7 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
       wide
       actions={
         <>
-          <ActionButton variant="danger" disabledReason={readOnly} onClick={onDelete}>
+          <ActionButton variant="danger" disabledReason={readOnlyReason} onClick={onDelete}>
             Delete group
           </ActionButton>
           <DialogClose>Close</DialogClose>
@@ -233,7 +233,9 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
               <ActionButton
                 small
                 aria-label={`Remove ${endpoint.name ?? endpoint.url}`}
-                disabledReason={readOnly ?? (last ? 'A group needs at least one endpoint; delete the group instead' : undefined)}
+                disabledReason={
+                  readOnlyReason ?? (isLastEndpoint ? 'A group needs at least one endpoint; delete the group instead' : undefined)
+                }
                 onClick={() => remove(endpoint)}
               >
                 Remove
@@ -251,7 +253,7 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
           <TextField label="New endpoint URL" mono value={url} onChange={setUrl} />
           <TextField label="Name (optional)" value={name} onChange={setName} />
           <div className="line">
-            <ActionButton submits disabledReason={readOnly ?? (url.trim() === '' ? 'Enter a URL first' : undefined)}>
+            <ActionButton submits disabledReason={readOnlyReason ?? (url.trim() === '' ? 'Enter a URL first' : undefined)}>
               Add endpoint
             </ActionButton>
           </div>

@@ -3,21 +3,21 @@ import { useState } from 'react';
 import { useInstance, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { CopyButton } from '../../components/copy/copy-button.js';
-import { type QuickstartWay, stepsOf, WAYS, withoutSecrets } from './snippets.js';
+import { QUICKSTART_WAYS, type QuickstartWay, shortenSecrets, stepsOf } from './snippets.js';
 import './quickstart.css';
 
 // Object.keys returns the names of the table.
-const NAMES = Object.keys(WAYS) as readonly QuickstartWay[];
+const WAY_NAMES = Object.keys(QUICKSTART_WAYS) as readonly QuickstartWay[];
 
 export default function Quickstart() {
   const instance = useInstance();
-  const { write } = usePermissions();
+  const { canWrite } = usePermissions();
   const [way, setWay] = useState<QuickstartWay>('typescript');
   const keys = useApi<{ readonly current: string; readonly next: string }>({
     topic: 'settings',
     name: 'signing-keys',
     url: '/v2/keys',
-    enabled: write,
+    enabled: canWrite,
   });
   const access = {
     url: window.location.origin,
@@ -35,7 +35,7 @@ export default function Quickstart() {
         </div>
         <fieldset className="line quickstart-ways">
           <legend className="visually-hidden">Language</legend>
-          {NAMES.map((name) => (
+          {WAY_NAMES.map((name) => (
             <button
               key={name}
               type="button"
@@ -43,12 +43,12 @@ export default function Quickstart() {
               aria-pressed={name === way}
               onClick={() => setWay(name)}
             >
-              {WAYS[name].text}
+              {QUICKSTART_WAYS[name].text}
             </button>
           ))}
         </fieldset>
       </div>
-      <p className="muted">{WAYS[way].lead}</p>
+      <p className="muted">{QUICKSTART_WAYS[way].lead}</p>
       <ol className="quickstart-steps">
         {stepsOf(way, access).map(({ title, code }, index) => (
           <li key={title}>
@@ -56,11 +56,11 @@ export default function Quickstart() {
               <h3>
                 {index + 1}. {title}
               </h3>
-              <CopyButton value={code} what={`step ${index + 1}`} text="Copy" />
+              <CopyButton value={code} valueName={`step ${index + 1}`} text="Copy" />
             </div>
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable with the keyboard */}
             <section className="quickstart-code" tabIndex={0} aria-label={`Code of step ${index + 1}`}>
-              <pre>{withoutSecrets(code, access)}</pre>
+              <pre>{shortenSecrets(code, access)}</pre>
             </section>
           </li>
         ))}

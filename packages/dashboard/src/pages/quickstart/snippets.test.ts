@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { type QuickstartWay, stepsOf, WAYS, withoutSecrets } from './snippets.js';
+import { QUICKSTART_WAYS, type QuickstartWay, shortenSecrets, stepsOf } from './snippets.js';
 
 const ACCESS = {
   url: 'http://127.0.0.1:8080',
@@ -19,7 +19,7 @@ const unindented = (text: string): string =>
 
 test('each way has three steps', () => {
   // Object.keys returns the names of the table.
-  for (const way of Object.keys(WAYS) as QuickstartWay[]) assert.equal(stepsOf(way, ACCESS).length, 3, way);
+  for (const way of Object.keys(QUICKSTART_WAYS) as QuickstartWay[]) assert.equal(stepsOf(way, ACCESS).length, 3, way);
 });
 
 test('the first workflow is the one in README.md, which a test follows', () => {
@@ -37,8 +37,8 @@ test('the published SDK gets the token in its own format', () => {
 });
 
 test('secrets are shortened on the screen', () => {
-  for (const way of Object.keys(WAYS) as QuickstartWay[]) {
-    const shown = stepsOf(way, ACCESS).map(({ code }) => withoutSecrets(code, ACCESS));
+  for (const way of Object.keys(QUICKSTART_WAYS) as QuickstartWay[]) {
+    const shown = stepsOf(way, ACCESS).map(({ code }) => shortenSecrets(code, ACCESS));
     assert.doesNotMatch(shown.join(), /the-token|dGhlLXRva2Vu/, way);
   }
 });

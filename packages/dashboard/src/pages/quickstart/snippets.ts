@@ -15,7 +15,7 @@ export interface QuickstartStep {
 
 export type QuickstartWay = 'typescript' | 'curl' | 'upstash';
 
-export const WAYS: Readonly<Record<QuickstartWay, { readonly text: string; readonly lead: string }>> = {
+export const QUICKSTART_WAYS: Readonly<Record<QuickstartWay, { readonly text: string; readonly lead: string }>> = {
   typescript: {
     text: 'TypeScript',
     lead: 'An app that connects to this server and does not need its own address. Save the files in the Everstep directory, or install its packages/sdk in your app.',
@@ -58,11 +58,11 @@ listen({ fetch: app.fetch, port: 3000 });`;
 
 const BODY = `'{"id":"o-1","amount":42}'`;
 
-/** Returns the token in the encoding that the published SDK expects. */
-export const carried = ({ instanceId, token }: QuickstartAccess): string =>
+/** Returns the token in the encoding that the published SDK of Upstash expects. */
+export const upstashToken = ({ instanceId, token }: QuickstartAccess): string =>
   btoa(JSON.stringify({ UserID: instanceId, Password: token }));
 
-const trigger = ({ url, token }: QuickstartAccess, workflowUrl: string): string =>
+const triggerCommand = ({ url, token }: QuickstartAccess, workflowUrl: string): string =>
   [
     `curl -X POST "${url}/v2/trigger/${workflowUrl}" \\`,
     `  -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" \\`,
@@ -77,7 +77,7 @@ export function stepsOf(way: QuickstartWay, access: QuickstartAccess): readonly 
       return [
         { title: 'Save the URL and the token as everstep.env', code: `EVERSTEP_URL=${url}\nEVERSTEP_TOKEN=${token}` },
         { title: 'Save a workflow as order.mjs, and start it: node --env-file=everstep.env order.mjs', code: ORDER_APP },
-        { title: 'Trigger a run in another terminal', code: trigger(access, 'worker://shop/order') },
+        { title: 'Trigger a run in another terminal', code: triggerCommand(access, 'worker://shop/order') },
       ];
     case 'curl':
       return [
@@ -101,7 +101,7 @@ export function stepsOf(way: QuickstartWay, access: QuickstartAccess): readonly 
           title: 'Save the settings as everstep.env, and install @upstash/workflow, hono and @hono/node-server from npm',
           code: [
             `QSTASH_URL=${url}`,
-            `QSTASH_TOKEN=${carried(access)}`,
+            `QSTASH_TOKEN=${upstashToken(access)}`,
             `QSTASH_CURRENT_SIGNING_KEY=${currentSigningKey}`,
             `QSTASH_NEXT_SIGNING_KEY=${nextSigningKey}`,
           ].join('\n'),
@@ -124,7 +124,7 @@ export function stepsOf(way: QuickstartWay, access: QuickstartAccess): readonly 
 const SHOWN_LENGTH = 6;
 
 /** Returns the code with the secrets shortened, for the screen. */
-export const withoutSecrets = (code: string, access: QuickstartAccess): string =>
-  [carried(access), access.token, access.currentSigningKey, access.nextSigningKey]
+export const shortenSecrets = (code: string, access: QuickstartAccess): string =>
+  [upstashToken(access), access.token, access.currentSigningKey, access.nextSigningKey]
     .filter((secret) => secret.length > SHOWN_LENGTH && !secret.startsWith('<'))
     .reduce((text, secret) => text.replaceAll(secret, `${secret.slice(0, SHOWN_LENGTH)}…`), code);

@@ -1,4 +1,4 @@
-/** Checks, without running any step, whether the deployed code is compatible with what the failed runs recorded. */
+/** Checks whether the deployed code is compatible with the recorded steps of the failed runs. No step runs. */
 import { Link } from '@tanstack/react-router';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { RepairEntry, RepairItemPage } from '../../../../everstep/src/contract/repairs.js';
@@ -20,7 +20,7 @@ const SAMPLE_SIZE = 20;
 /** Maximum number of runs that one API request checks. */
 const BATCH_SIZE = 100;
 const MAX_FINDINGS = 20;
-const MAX_RUNS = 200;
+const MAX_RUNS_PER_FINDING = 200;
 /** Maximum number of dead letter ids in the URL of the next plan. */
 const MAX_PLANNED = 100;
 
@@ -31,12 +31,12 @@ function useChecks({ repairId, counts: { total } }: RepairEntry) {
   const [checks, setChecks] = useState<readonly Check[] | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(false);
-  const stopped = useRef(false);
+  const isStopped = useRef(false);
   const check = useCallback(
     async (max: number) => {
       setBusy(true);
       setFailure(null);
-      stopped.current = false;
+      isStopped.current = false;
       let results: readonly Check[] = [];
       let cursor: string | undefined;
       do {
@@ -61,13 +61,13 @@ function useChecks({ repairId, counts: { total } }: RepairEntry) {
         results = [...results, ...outcome.value.checks];
         setChecks(results);
         cursor = items.value.cursor === '' ? undefined : items.value.cursor;
-      } while (cursor !== undefined && results.length < max && !stopped.current);
+      } while (cursor !== undefined && results.length < max && !isStopped.current);
       setBusy(false);
     },
     [change, repairId, instanceId],
   );
   const stop = useCallback(() => {
-    stopped.current = true;
+    isStopped.current = true;
   }, []);
   // Stop checking when the user leaves the page.
   useEffect(() => stop, [stop]);
@@ -77,12 +77,12 @@ function useChecks({ repairId, counts: { total } }: RepairEntry) {
 export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
   const permissions = usePermissions();
   const { checks, failure, busy, total, check, stop } = useChecks(repair);
-  const started = useRef(false);
+  const hasStarted = useRef(false);
   useEffect(() => {
-    if (started.current || !permissions.write) return;
-    started.current = true;
+    if (hasStarted.current || !permissions.canWrite) return;
+    hasStarted.current = true;
     void check(Math.min(SAMPLE_SIZE, total));
-  }, [check, permissions.write, total]);
+  }, [check, permissions.canWrite, total]);
   return (
     <section className="card" aria-labelledby="plan-check">
       <div className="card-head">
@@ -92,7 +92,7 @@ export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
             Stop
           </button>
         ) : null}
-        <ActionButton small disabledReason={permissions.readOnly} busy={busy} onClick={() => check(total)}>
+        <ActionButton small disabledReason={permissions.readOnlyReason} busy={busy} onClick={() => check(total)}>
           {busy ? 'Checking…' : `Check all ${countText(total)}`}
         </ActionButton>
       </div>
@@ -110,8 +110,8 @@ export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
 
 function Results({ checks, total }: { readonly checks: readonly Check[]; readonly total: number }) {
   const instanceId = useInstanceId();
-  const of = (outcome: Check['outcome']) => checks.filter((check) => check.outcome === outcome);
-  const [fits, differs, open] = [of('fits'), of('differs'), of('cannot-tell')];
+  const withOutcome = (outcome: Check['outcome']) => checks.filter((check) => check.outcome === outcome);
+  const [compatible, incompatible, unknown] = [withOutcome('fits'), withOutcome('differs'), withOutcome('cannot-tell')];
   if (checks.length === 0) return <p role="status">No runs to check</p>;
   return (
     <div className="stack">
@@ -120,29 +120,31 @@ function Results({ checks, total }: { readonly checks: readonly Check[]; readonl
           {checks.length < total ? `${countText(checks.length)} of ` : ''}
           {quantity(total, 'run')} checked:
         </span>
-        <StatusBadge tone="good">{`${countText(fits.length)} compatible`}</StatusBadge>
-        <StatusBadge tone={differs.length === 0 ? 'quiet' : 'bad'} icon="cross">
-          {`${countText(differs.length)} incompatible`}
+        <StatusBadge tone="good">{`${countText(compatible.length)} compatible`}</StatusBadge>
+        <StatusBadge tone={incompatible.length === 0 ? 'quiet' : 'bad'} icon="cross">
+          {`${countText(incompatible.length)} incompatible`}
         </StatusBadge>
-        <StatusBadge tone={open.length === 0 ? 'quiet' : 'warn'} icon="warning">
-          {`${countText(open.length)} unknown`}
+        <StatusBadge tone={unknown.length === 0 ? 'quiet' : 'warn'} icon="warning">
+          {`${countText(unknown.length)} unknown`}
         </StatusBadge>
       </p>
-      {differs.length === 0 ? null : <Findings title="Incompatible: restart these runs, or fix the code" checks={differs} />}
-      {differs.length === 0 ? null : (
+      {incompatible.length === 0 ? null : (
+        <Findings title="Incompatible: restart these runs, or fix the code" checks={incompatible} />
+      )}
+      {incompatible.length === 0 ? null : (
         <div>
           <Link
             className="button button-small"
             to="/q/$instanceId/repairs/new"
             params={{ instanceId }}
-            search={{ ...parametersOf({ dlqIds: dlqIdsOf(differs) }), action: 'restart' }}
+            search={{ ...parametersOf({ dlqIds: dlqIdsOf(incompatible) }), action: 'restart' }}
           >
-            Plan a restart of {differs.length > MAX_PLANNED ? `the first ${MAX_PLANNED} of ` : ''}
-            {differs.length === 1 ? 'this run' : `these ${countText(differs.length)}`} instead
+            Plan a restart of {incompatible.length > MAX_PLANNED ? `the first ${MAX_PLANNED} of ` : ''}
+            {incompatible.length === 1 ? 'this run' : `these ${countText(incompatible.length)}`} instead
           </Link>
         </div>
       )}
-      {open.length === 0 ? null : <Findings title="Could not be checked" checks={open} />}
+      {unknown.length === 0 ? null : <Findings title="Could not be checked" checks={unknown} />}
     </div>
   );
 }
@@ -159,15 +161,15 @@ function Findings({ title, checks }: { readonly title: string; readonly checks: 
     <div>
       <h3>{title}</h3>
       <ul className="sentences">
-        {[...byMessage].slice(0, MAX_FINDINGS).map(([message, of]) => {
+        {[...byMessage].slice(0, MAX_FINDINGS).map(([message, messageChecks]) => {
           return (
             <li key={message}>
               <details>
                 <summary>
-                  <strong className="numeric">{countText(of.length)}×</strong> {message}
+                  <strong className="numeric">{countText(messageChecks.length)}×</strong> {message}
                 </summary>
                 <ul className="check-runs">
-                  {of.slice(0, MAX_RUNS).map(({ workflowRunId, workflowCreatedAt }) => (
+                  {messageChecks.slice(0, MAX_RUNS_PER_FINDING).map(({ workflowRunId, workflowCreatedAt }) => (
                     <li key={`${workflowRunId} ${workflowCreatedAt}`}>
                       <Link
                         className="mono"
@@ -179,7 +181,9 @@ function Findings({ title, checks }: { readonly title: string; readonly checks: 
                       </Link>
                     </li>
                   ))}
-                  {of.length > MAX_RUNS ? <li className="muted">and {countText(of.length - MAX_RUNS)} more</li> : null}
+                  {messageChecks.length > MAX_RUNS_PER_FINDING ? (
+                    <li className="muted">and {countText(messageChecks.length - MAX_RUNS_PER_FINDING)} more</li>
+                  ) : null}
                 </ul>
               </details>
             </li>

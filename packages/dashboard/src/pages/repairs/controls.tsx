@@ -23,13 +23,13 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
   const change = useRepairChange(repairId);
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
-  const [aborting, setAborting] = useState(false);
+  const [isAborting, setIsAborting] = useState(false);
   if (isOver(repair)) return null;
   const apply = async (...changes: readonly RepairChange[]): Promise<boolean> => {
     setBusy(true);
     setFailure(null);
-    for (const next of changes) {
-      const outcome = await change(next);
+    for (const repairChange of changes) {
+      const outcome = await change(repairChange);
       if (outcome.ok) continue;
       setFailure(outcome.failure);
       setBusy(false);
@@ -38,13 +38,13 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
     setBusy(false);
     return true;
   };
-  const undo = state === 'undo-window';
+  const canUndo = state === 'undo-window';
   const isWaiting = state === 'paused' || state === 'canary-passed';
   const setRate = async (rate: number) => {
     // The server changes the rate only with `continue`, which requires a paused repair.
     const continueAtRate: RepairChange = { kind: 'continue', body: { ratePerSecond: rate } };
-    const done = await (isWaiting ? apply(continueAtRate) : apply({ kind: 'pause' }, continueAtRate));
-    if (done) toastDone(`Changed the rate to ${rateText(rate)}`);
+    const isChanged = await (isWaiting ? apply(continueAtRate) : apply({ kind: 'pause' }, continueAtRate));
+    if (isChanged) toastDone(`Changed the rate to ${rateText(rate)}`);
   };
   return (
     <div className="stack">
@@ -53,7 +53,7 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
         {isWaiting ? (
           <ActionButton
             variant="primary"
-            disabledReason={permissions.readOnly}
+            disabledReason={permissions.readOnlyReason}
             busy={busy}
             onClick={() => apply({ kind: 'continue', body: {} })}
           >
@@ -61,16 +61,16 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
             <StableWidthLabel text="Continue" alternatives={LABELS} />
           </ActionButton>
         ) : (
-          <ActionButton disabledReason={permissions.readOnly} busy={busy} onClick={() => apply({ kind: 'pause' })}>
+          <ActionButton disabledReason={permissions.readOnlyReason} busy={busy} onClick={() => apply({ kind: 'pause' })}>
             <Icon name="pause" />
             <StableWidthLabel text="Pause" alternatives={LABELS} />
           </ActionButton>
         )}
         {/* Undo and Abort share a position: a click at the moment when the undo window ends still stops the repair. */}
-        {undo ? (
+        {canUndo ? (
           <ActionButton
             variant="primary"
-            disabledReason={permissions.readOnly}
+            disabledReason={permissions.readOnlyReason}
             busy={busy}
             onClick={() => apply({ kind: 'abort' })}
           >
@@ -78,7 +78,12 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
             Undo deletion
           </ActionButton>
         ) : (
-          <ActionButton variant="danger" disabledReason={permissions.readOnly} busy={busy} onClick={() => setAborting(true)}>
+          <ActionButton
+            variant="danger"
+            disabledReason={permissions.readOnlyReason}
+            busy={busy}
+            onClick={() => setIsAborting(true)}
+          >
             <Icon name="stop" />
             Abort
           </ActionButton>
@@ -90,15 +95,15 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
           key={ratePerSecond}
           rate={ratePerSecond}
           isWaiting={isWaiting}
-          disabledReason={permissions.readOnly}
+          disabledReason={permissions.readOnlyReason}
           busy={busy}
           onSet={setRate}
         />
       )}
       <ConfirmDialog
         title={action === 'delete' ? 'Abort this deletion?' : 'Abort this repair?'}
-        open={aborting}
-        onClose={() => setAborting(false)}
+        open={isAborting}
+        onClose={() => setIsAborting(false)}
         confirmText="Abort repair"
         danger
         onConfirm={() => change({ kind: 'abort' })}
@@ -124,23 +129,23 @@ interface RateChangeProps {
 }
 
 function RateChange({ rate, isWaiting, disabledReason, busy, onSet }: RateChangeProps) {
-  const [next, setNext] = useState(rate);
+  const [newRate, setNewRate] = useState(rate);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    void onSet(next);
+    void onSet(newRate);
   };
   return (
     <details>
       <summary>Change rate (currently {rateText(rate)})</summary>
       <form className="stack" onSubmit={submit}>
-        <RateField label="Max starts per second" rate={next} onChange={setNext} />
+        <RateField label="Max starts per second" rate={newRate} onChange={setNewRate} />
         <div>
           <ActionButton
             submits
-            disabledReason={disabledReason ?? (next === rate ? 'The rate has not changed' : undefined)}
+            disabledReason={disabledReason ?? (newRate === rate ? 'The rate has not changed' : undefined)}
             busy={busy}
           >
-            {isWaiting ? `Continue at ${rateText(next)}` : `Apply ${rateText(next)}`}
+            {isWaiting ? `Continue at ${rateText(newRate)}` : `Apply ${rateText(newRate)}`}
           </ActionButton>
         </div>
       </form>

@@ -78,7 +78,7 @@ const COLUMNS: readonly Column<RepairItem>[] = [
     id: 'at',
     header: 'Updated',
     width: '108px',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ at }) => (at === null ? null : <TimeText unixMs={at} style="relative" />),
   },
 ];
@@ -123,7 +123,7 @@ export function ItemsList({ repair: { repairId, counts } }: { readonly repair: R
       <ListTable
         label="Results of the repair"
         list={list}
-        what="dead letters"
+        rowsName="dead letters"
         columns={COLUMNS}
         idOf={idOf}
         hrefOf={({ workflowRunId, newWorkflowRunId }) => runPath(instanceId, newWorkflowRunId ?? workflowRunId)}

@@ -12,7 +12,7 @@ import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { NO_OVERRIDES, OverrideFields, overridesIn } from '../../components/run-overrides.js';
 import { FailureNotice } from '../../components/states.js';
 import { filterOf } from '../dead-letters/entry-filters.js';
-import { Covered } from './covered-list.js';
+import { CoveredList } from './covered-list.js';
 import type { RepairAction } from './repair-text.js';
 
 const ACTIONS = [
@@ -34,16 +34,16 @@ export default function NewRepairPage() {
   const change = useChange();
   const id = useId();
   const [action, setAction] = useState<RepairAction>(
-    () => ACTIONS.find((each) => each.action === search.action)?.action ?? 'resume',
+    () => ACTIONS.find((candidate) => candidate.action === search.action)?.action ?? 'resume',
   );
-  const [texts, setTexts] = useState(NO_OVERRIDES);
+  const [overrideTexts, setOverrideTexts] = useState(NO_OVERRIDES);
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
   const plan = async (event: FormEvent) => {
     event.preventDefault();
     setBusy(true);
     setFailure(null);
-    const overrides = action === 'delete' ? undefined : overridesIn(texts);
+    const overrides = action === 'delete' ? undefined : overridesIn(overrideTexts);
     // The API requires a filter to delete everything. This one matches all dead letters.
     const planFilter = action === 'delete' && Object.keys(filter).length === 0 ? { fromDate: 0 } : filter;
     const body: PlanRepair = { action, filter: planFilter, ...(overrides === undefined ? {} : { overrides }) };
@@ -63,9 +63,9 @@ export default function NewRepairPage() {
         lead="A plan changes nothing. It freezes the list of dead letters and shows what would happen. You then start or discard the plan."
       />
       <form className="plan-grid" onSubmit={plan}>
-        <section className="card" aria-labelledby={`${id}-what`}>
+        <section className="card" aria-labelledby={`${id}-action-heading`}>
           <div className="card-head">
-            <h2 id={`${id}-what`}>Action</h2>
+            <h2 id={`${id}-action-heading`}>Action</h2>
           </div>
           <div className="card-body stack">
             <fieldset className="choices">
@@ -84,10 +84,12 @@ export default function NewRepairPage() {
                 </label>
               ))}
             </fieldset>
-            {action === 'delete' ? null : <OverrideFields of="replacing-runs" texts={texts} onChange={setTexts} />}
+            {action === 'delete' ? null : (
+              <OverrideFields purpose="replacing-runs" texts={overrideTexts} onChange={setOverrideTexts} />
+            )}
             {failure === null ? null : <FailureNotice failure={failure} />}
             <div className="line">
-              <ActionButton submits variant="primary" disabledReason={permissions.readOnly} busy={busy}>
+              <ActionButton submits variant="primary" disabledReason={permissions.readOnlyReason} busy={busy}>
                 {busy ? 'Collecting dead letters…' : 'Create plan'}
               </ActionButton>
               <Link to="/q/$instanceId/dead-letters" params={{ instanceId }} className="button button-quiet">
@@ -102,7 +104,7 @@ export default function NewRepairPage() {
             <h2 id={`${id}-covered`}>Selected dead letters</h2>
           </div>
           <div className="card-body">
-            <Covered filter={filter} />
+            <CoveredList filter={filter} />
           </div>
         </section>
       </form>

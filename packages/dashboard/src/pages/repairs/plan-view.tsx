@@ -6,7 +6,7 @@ import { countText, durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { CheckSample } from './check-sample.js';
-import { Covered } from './covered-list.js';
+import { CoveredList } from './covered-list.js';
 import { consequences } from './repair-text.js';
 import { StartForm } from './start-form.js';
 
@@ -108,7 +108,7 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
             )}
             <details>
               <summary>Selection</summary>
-              <Covered filter={repair.filter} />
+              <CoveredList filter={repair.filter} />
             </details>
           </div>
         </section>
@@ -144,7 +144,7 @@ interface Share {
 }
 
 function Shares({ rows, total }: { readonly rows: readonly Share[]; readonly total: number }) {
-  const named = rows.reduce((sum, { count }) => sum + count, 0);
+  const listedCount = rows.reduce((sum, { count }) => sum + count, 0);
   return (
     <ul className="shares">
       {rows.map(({ id, name, count }) => (
@@ -156,7 +156,7 @@ function Shares({ rows, total }: { readonly rows: readonly Share[]; readonly tot
           <span className="share-bar" aria-hidden="true" style={{ width: `${Math.max(1, (count / total) * 100)}%` }} />
         </li>
       ))}
-      {named < total ? <li className="muted">and {countText(total - named)} others</li> : null}
+      {listedCount < total ? <li className="muted">and {countText(total - listedCount)} others</li> : null}
     </ul>
   );
 }

@@ -2,14 +2,14 @@
 import { Link } from '@tanstack/react-router';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { useInstanceId } from '../../api/instances.js';
-import { KeptHeight } from '../../components/kept-height.js';
+import { NonShrinkingBox } from '../../components/non-shrinking-box.js';
 import { actorName } from '../../components/people/actor-name.js';
 import { useNow } from '../../components/times/clock.js';
 import { countText, durationText, exactTime, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { parametersOf } from '../dead-letters/entry-filters.js';
 import { Controls } from './controls.js';
-import { Covered } from './covered-list.js';
+import { CoveredList } from './covered-list.js';
 import { ItemsList } from './items-list.js';
 import { Figures, ProgressBar } from './progress-bar.js';
 import { TextBadge } from './repair-badges.js';
@@ -26,7 +26,7 @@ import {
 
 export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
   const { counts, action, state, stopReason } = repair;
-  const bad = state === 'stopped' || (state === 'paused' && stopReason !== 'paused-by-hand');
+  const needsAttention = state === 'stopped' || (state === 'paused' && stopReason !== 'paused-by-hand');
   return (
     <div className="stack">
       <section className="card" aria-labelledby="repair-progress">
@@ -39,14 +39,14 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
         <div className="card-body stack">
           <div
             className="notice repair-status"
-            data-tone={bad ? 'bad' : state === 'done' && counts.failed === 0 ? undefined : 'info'}
+            data-tone={needsAttention ? 'bad' : state === 'done' && counts.failed === 0 ? undefined : 'info'}
           >
             <span role="status">{statusText(repair)}</span>
           </div>
           {state === 'undo-window' && repair.undoUntil !== null ? <Countdown until={repair.undoUntil} /> : null}
           <ProgressBar counts={counts} label="Progress of the repair" />
           <Figures counts={counts} action={action} />
-          <KeptHeight>{isOver(repair) ? <NextSteps repair={repair} /> : <Controls repair={repair} />}</KeptHeight>
+          <NonShrinkingBox>{isOver(repair) ? <NextSteps repair={repair} /> : <Controls repair={repair} />}</NonShrinkingBox>
         </div>
       </section>
       <Canary repair={repair} />
@@ -58,7 +58,7 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
           <Facts repair={repair} />
           <details>
             <summary>Selected dead letters</summary>
-            <Covered filter={repair.filter} />
+            <CoveredList filter={repair.filter} />
           </details>
         </div>
       </section>
@@ -69,11 +69,11 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
 
 function Countdown({ until }: { readonly until: number }) {
   const now = useNow();
-  const left = Math.max(0, Math.floor((until - now) / 1000) * 1000);
+  const remainingMs = Math.max(0, Math.floor((until - now) / 1000) * 1000);
   return (
     <p className="line">
       <span className="countdown" role="timer" aria-label="Time until deletion">
-        {left === 0 ? 'Now' : durationText(left)}
+        {remainingMs === 0 ? 'Now' : durationText(remainingMs)}
       </span>
       <span className="muted">until {exactTime(until, 'local')}. Nothing is deleted before that.</span>
     </p>
@@ -84,7 +84,7 @@ function Canary({ repair }: { readonly repair: RepairEntry }) {
   const { canary } = repair;
   const verdict = canaryVerdict(repair);
   if (canary === null || verdict === null) return null;
-  const open = canary.total - canary.ended;
+  const openCount = canary.total - canary.ended;
   return (
     <section className="card" aria-labelledby="repair-canary">
       <div className="card-head">
@@ -92,7 +92,7 @@ function Canary({ repair }: { readonly repair: RepairEntry }) {
           <h2 id="repair-canary">Canary ({countText(canary.total)})</h2>
           <TextBadge badge={verdict.badge} />
         </div>
-        {open === 0 || isOver(repair) ? null : (
+        {openCount === 0 || isOver(repair) ? null : (
           <span className="muted">{canary.thenContinue ? 'Then continues automatically' : 'Then waits for approval'}</span>
         )}
       </div>
@@ -107,7 +107,7 @@ function Canary({ repair }: { readonly repair: RepairEntry }) {
             canceled: 0,
             gone: canary.ended - canary.succeeded - canary.failed,
             started: 0,
-            pending: open,
+            pending: openCount,
           }}
         />
         {canary.groups.length < 2 ? null : (
@@ -181,24 +181,24 @@ function Facts({ repair }: { readonly repair: RepairEntry }) {
 function NextSteps({ repair }: { readonly repair: RepairEntry }) {
   const instanceId = useInstanceId();
   const { counts, action, filter } = repair;
-  const byIds = filter.dlqIds !== undefined;
-  const again = planAgainText(repair, byIds);
+  const isListOfIds = filter.dlqIds !== undefined;
+  const linkText = planAgainText(repair, isListOfIds);
   return (
     <div className="line">
-      {again === null ? null : (
+      {linkText === null ? null : (
         <Link
           className="button"
           to="/q/$instanceId/repairs/new"
           params={{ instanceId }}
           search={{ ...parametersOf(filter), action }}
         >
-          {again}
+          {linkText}
         </Link>
       )}
       <Link className="button button-quiet" to="/q/$instanceId/dead-letters" params={{ instanceId }}>
         View dead letters
       </Link>
-      {byIds && action !== 'delete' && counts.failed > 0 ? (
+      {isListOfIds && action !== 'delete' && counts.failed > 0 ? (
         <span className="muted">
           {quantity(counts.failed, 'run')} failed again and{' '}
           {counts.failed === 1 ? 'is a new dead letter' : 'are new dead letters'}, not part of that plan.

@@ -13,16 +13,16 @@ export interface RateFieldProps {
 const MIN_RATE = 0.001;
 const MAX_RATE = 1000;
 
-const rounded = (rate: number): number => Number(rate.toPrecision(2));
+const roundRate = (rate: number): number => Number(rate.toPrecision(2));
 const isRate = (rate: number): boolean => Number.isFinite(rate) && rate >= MIN_RATE && rate <= MAX_RATE;
 
 export function RateField({ label, rate, onChange }: RateFieldProps) {
   const id = useId();
   const [text, setText] = useState(String(rate));
-  const invalid = !isRate(Number(text)) || text === '';
-  const write = (next: string) => {
-    setText(next);
-    if (next !== '' && isRate(Number(next))) onChange(Number(next));
+  const isInvalid = !isRate(Number(text)) || text === '';
+  const changeText = (newText: string) => {
+    setText(newText);
+    if (newText !== '' && isRate(Number(newText))) onChange(Number(newText));
   };
   return (
     <div className="field">
@@ -39,10 +39,10 @@ export function RateField({ label, rate, onChange }: RateFieldProps) {
           min={MIN_RATE}
           max={MAX_RATE}
           required
-          aria-invalid={invalid}
+          aria-invalid={isInvalid}
           aria-describedby={`${id}-hint`}
           value={text}
-          onChange={(event) => write(event.target.value)}
+          onChange={(event) => changeText(event.target.value)}
         />
         <input
           type="range"
@@ -52,11 +52,11 @@ export function RateField({ label, rate, onChange }: RateFieldProps) {
           max={3}
           step={0.05}
           value={Math.log10(rate)}
-          onChange={(event) => write(String(rounded(10 ** Number(event.target.value))))}
+          onChange={(event) => changeText(String(roundRate(10 ** Number(event.target.value))))}
         />
       </div>
-      <span id={`${id}-hint`} className={invalid ? 'field-error' : 'field-hint'}>
-        {invalid
+      <span id={`${id}-hint`} className={isInvalid ? 'field-error' : 'field-hint'}>
+        {isInvalid
           ? `Enter a number from ${MIN_RATE} to ${MAX_RATE}`
           : 'A lower rate puts less load on a recovering system. 0.1 is one start every 10 s.'}
       </span>

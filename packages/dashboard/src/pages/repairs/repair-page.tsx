@@ -28,8 +28,8 @@ function useFocusAfterStateChange(state: RepairEntry['state'] | undefined): void
     // Wait until a closing dialog has returned the focus.
     let frame = requestAnimationFrame(() => {
       frame = requestAnimationFrame(() => {
-        const here = document.activeElement;
-        if (here === null || here === document.body || here.matches('.skip')) document.querySelector('h1')?.focus();
+        const focused = document.activeElement;
+        if (focused === null || focused === document.body || focused.matches('.skip')) document.querySelector('h1')?.focus();
       });
     });
     return () => cancelAnimationFrame(frame);
@@ -46,7 +46,7 @@ export default function RepairPage() {
     refreshMs: POLL_MS,
   });
   useFocusAfterStateChange(data?.state);
-  const toAll = (
+  const allRepairsLink = (
     <Link to="/q/$instanceId/repairs" params={{ instanceId }}>
       All repairs
     </Link>
@@ -54,7 +54,7 @@ export default function RepairPage() {
   if (data === undefined)
     return (
       <>
-        <PageTitle title="Repair" lead={toAll} />
+        <PageTitle title="Repair" lead={allRepairsLink} />
         {error === null ? (
           <Skeleton lines={10} />
         ) : error.status === 404 ? (
@@ -64,25 +64,25 @@ export default function RepairPage() {
             </EmptyState>
           </div>
         ) : (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="this repair" />
+          <ErrorState failure={error} onRetry={() => void refetch()} subject="this repair" />
         )}
       </>
     );
-  const planned = data.state === 'planned' || data.state === 'planning';
+  const isPlan = data.state === 'planned' || data.state === 'planning';
   return (
     <>
       <PageTitle
         title={titleOf(data)}
         lead={
           <>
-            {toAll} · planned <TimeText unixMs={data.createdAt} style="relative" />
+            {allRepairsLink} · planned <TimeText unixMs={data.createdAt} style="relative" />
             {data.createdBy === null ? '' : ` by ${actorName(data.createdBy)}`}
           </>
         }
         actions={<RepairStateBadge state={data.state} />}
       />
       {error === null ? null : <FailureNotice failure={error} onRetry={() => void refetch()} />}
-      {planned ? <PlanView repair={data} /> : <ProgressView repair={data} />}
+      {isPlan ? <PlanView repair={data} /> : <ProgressView repair={data} />}
     </>
   );
 }

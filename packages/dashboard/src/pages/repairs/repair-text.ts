@@ -55,20 +55,23 @@ export const ACTION_TEXTS: Readonly<Record<RepairAction, ActionText>> = {
   delete: { verb: 'Delete', past: 'Deleted' },
 };
 
-const deadLetters = (count: number): string => quantity(count, 'dead letter');
+const deadLetterCount = (count: number): string => quantity(count, 'dead letter');
 
 /** Returns the title of a repair: `Resume 500 dead letters` */
 export const titleOf = ({ action, counts }: Pick<RepairEntry, 'action' | 'counts'>): string =>
-  `${ACTION_TEXTS[action].verb} ${deadLetters(counts.total)}`;
+  `${ACTION_TEXTS[action].verb} ${deadLetterCount(counts.total)}`;
 
-/** Says exactly what the start button does: `Resume 10 first, then all 500`, `Resume 10 and wait`, `Resume 500 dead letters` */
+/**
+ * Returns the label of the start button, which says exactly what it does: `Resume 10 first, then all 500`, `Resume 10 and
+ * wait`, `Resume 500 dead letters`
+ */
 export function startText(
   action: RepairAction,
   total: number,
   canary: { readonly count: number; readonly thenContinue: boolean } | null,
 ): string {
   const { verb } = ACTION_TEXTS[action];
-  if (canary === null || canary.count >= total) return `${verb} ${deadLetters(total)}`;
+  if (canary === null || canary.count >= total) return `${verb} ${deadLetterCount(total)}`;
   return canary.thenContinue
     ? `${verb} ${countText(canary.count)} first, then all ${countText(total)}`
     : `${verb} ${countText(canary.count)} and wait`;
@@ -96,15 +99,18 @@ export const groupVerdict = ({
   name: message === '' ? (fingerprint ?? 'Without a group') : message,
 });
 
-/** Label of the button that plans a repair of what is left; null if nothing is. `byIds`: the plan is a list of dead letters. */
-export function planAgainText({ action, counts }: Pick<RepairEntry, 'action' | 'counts'>, byIds: boolean): string | null {
+/**
+ * Returns the label of the button that plans a repair of the remaining dead letters; null if none remain. `isListOfIds` is true if
+ * the plan is a list of ids.
+ */
+export function planAgainText({ action, counts }: Pick<RepairEntry, 'action' | 'counts'>, isListOfIds: boolean): string | null {
   const { pending } = counts;
   // Runs that failed again are new dead letters, which a list of ids does not include.
-  const failed = action === 'delete' || byIds ? 0 : counts.failed;
-  if (pending + failed === 0) return null;
-  if (pending === 0) return `Plan repair of the ${countText(failed)} that failed again`;
-  const other = `Plan repair of the other ${countText(pending)}`;
-  return failed === 0 ? other : `${other} and the ${countText(failed)} that failed again`;
+  const failedCount = action === 'delete' || isListOfIds ? 0 : counts.failed;
+  if (pending + failedCount === 0) return null;
+  if (pending === 0) return `Plan repair of the ${countText(failedCount)} that failed again`;
+  const text = `Plan repair of the other ${countText(pending)}`;
+  return failedCount === 0 ? text : `${text} and the ${countText(failedCount)} that failed again`;
 }
 
 /** Returns whether the repair has ended. */
@@ -139,7 +145,7 @@ export function consequences({ action, counts, plan }: Pick<RepairEntry, 'action
       ];
     case 'delete':
       return [
-        `${deadLetters(total)} ${total === 1 ? 'leaves' : 'leave'} the queue and can no longer be resumed or restarted.`,
+        `${deadLetterCount(total)} ${total === 1 ? 'leaves' : 'leave'} the queue and can no longer be resumed or restarted.`,
         'The runs themselves stay in the log until their retention time ends.',
         'Nothing is deleted until the undo window ends. Until then, you can undo the deletion with one click.',
       ];
@@ -155,6 +161,7 @@ export function rateText(ratePerSecond: number): string {
   return `1 every ${durationText(1000 / ratePerSecond)}`;
 }
 
+/** Returns the number of dead letters whose repair has ended. */
 export const endedOf = ({ succeeded, failed, canceled, gone }: RepairEntry['counts']): number =>
   succeeded + failed + canceled + gone;
 
@@ -197,7 +204,7 @@ const asSentence = (message: string | null): string =>
 const notProcessed = (pending: number): string =>
   pending === 0
     ? 'No dead letters were left.'
-    : `${deadLetters(pending)} ${pending === 1 ? 'was' : 'were'} not processed and ${pending === 1 ? 'stays' : 'stay'} in the queue.`;
+    : `${deadLetterCount(pending)} ${pending === 1 ? 'was' : 'were'} not processed and ${pending === 1 ? 'stays' : 'stay'} in the queue.`;
 
 export interface Verdict {
   readonly badge: BadgeText;

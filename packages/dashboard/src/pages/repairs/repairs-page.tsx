@@ -24,7 +24,7 @@ const FIELDS: readonly FilterField<'state'>[] = [
     kind: 'choice',
     name: 'state',
     label: 'State',
-    any: 'Any state',
+    anyText: 'Any state',
     options: Object.entries(REPAIR_STATES).map(([value, { text }]) => ({ value, text })),
   },
 ];
@@ -43,12 +43,12 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
     width: '184px',
     cell: ({ state }) => <RepairStateBadge state={state} />,
   },
-  { id: 'what', header: 'Repair', width: 'minmax(0, 2fr)', isLink: true, cell: (repair) => titleOf(repair) },
+  { id: 'title', header: 'Repair', width: 'minmax(0, 2fr)', isLink: true, cell: (repair) => titleOf(repair) },
   {
     id: 'progress',
     header: 'Progress',
     width: 'minmax(0, 2fr)',
-    stackUnder: 'what',
+    stackUnder: 'title',
     cell: (repair) => (
       <div>
         <ProgressBar counts={repair.counts} label={`Progress of ${titleOf(repair)}`} thin />
@@ -60,11 +60,11 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
     ),
   },
   {
-    id: 'who',
+    id: 'planned-by',
     header: 'Planned by',
     width: 'minmax(0, 1fr)',
-    from: 'full',
-    stackUnder: 'what',
+    shownFrom: 'full',
+    stackUnder: 'title',
     stackPrefix: 'by',
     cell: ({ createdBy }) =>
       createdBy === null ? (
@@ -80,7 +80,7 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
     header: 'Planned',
     sortBy: ({ createdAt }) => createdAt,
     width: '110px',
-    stackUnder: 'what',
+    stackUnder: 'title',
     cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" />,
   },
 ];
@@ -112,13 +112,13 @@ export default function RepairsPage() {
       <ListTable
         label="Repairs"
         list={list}
-        what="repairs"
+        rowsName="repairs"
         columns={COLUMNS}
         idOf={idOf}
         hrefOf={({ repairId }) => path`/q/${instanceId}/repairs/${repairId}`}
         estimatedHeight={52}
         empty={
-          filters.any ? (
+          filters.isFiltered ? (
             <EmptyState title="No repairs in this state" />
           ) : (
             <EmptyState title="No repairs">Select dead letters and plan a repair. Nothing changes until you start it.</EmptyState>

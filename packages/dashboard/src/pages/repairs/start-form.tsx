@@ -15,9 +15,9 @@ import { type RepairChange, useRepairChange } from './use-repair-change.js';
 
 const DEFAULT_RATE = 10;
 // The same defaults as in the API and the command line.
-const DEFAULT_CANARY = 10;
-const DEFAULT_PERCENT = 20;
-const DEFAULT_CONTINUE = false;
+const DEFAULT_CANARY_SIZE = 10;
+const DEFAULT_MAX_FAILURE_PERCENT = 20;
+const DEFAULT_THEN_CONTINUE = false;
 const UNDO_WINDOWS = [
   { ms: 60_000, text: '1 minute' },
   { ms: 600_000, text: '10 minutes' },
@@ -32,13 +32,13 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
   const change = useRepairChange(repairId);
   const id = useId();
   const [rate, setRate] = useState(DEFAULT_RATE);
-  const [canary, setCanary] = useState(total > DEFAULT_CANARY);
-  const [count, setCount] = useState(String(Math.min(DEFAULT_CANARY, total)));
-  const [percent, setPercent] = useState(String(DEFAULT_PERCENT));
-  const [thenContinue, setThenContinue] = useState(DEFAULT_CONTINUE);
+  const [hasCanary, setHasCanary] = useState(total > DEFAULT_CANARY_SIZE);
+  const [canarySize, setCanarySize] = useState(String(Math.min(DEFAULT_CANARY_SIZE, total)));
+  const [maxFailurePercent, setMaxFailurePercent] = useState(String(DEFAULT_MAX_FAILURE_PERCENT));
+  const [thenContinue, setThenContinue] = useState(DEFAULT_THEN_CONTINUE);
   const [undoMs, setUndoMs] = useState(600_000);
   const [busy, setBusy] = useState(false);
-  const [confirming, setConfirming] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
   const isDelete = action === 'delete';
   const apply = async (repairChange: RepairChange) => {
@@ -52,11 +52,13 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
     ? { undoMs }
     : {
         ratePerSecond: rate,
-        ...(canary ? { canary: { count: Number(count), maxFailurePercent: Number(percent), thenContinue } } : {}),
+        ...(hasCanary
+          ? { canary: { count: Number(canarySize), maxFailurePercent: Number(maxFailurePercent), thenContinue } }
+          : {}),
       };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (isDelete) setConfirming(true);
+    if (isDelete) setIsConfirming(true);
     else void apply({ kind: 'start', body });
   };
   const undoText = UNDO_WINDOWS.find(({ ms }) => ms === undoMs)?.text ?? durationText(undoMs);
@@ -85,12 +87,12 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
             <p className="expected" role="status">
               {quantity(total, 'run')} at {rateText(rate)} {total === 1 ? 'takes' : 'take'} about{' '}
               <strong>{durationText(durationAtRateMs(total, rate))}</strong>
-              {canary ? ', plus the time until the canary ends' : ''}.
+              {hasCanary ? ', plus the time until the canary ends' : ''}.
             </p>
             <fieldset className="fieldset stack">
               <legend className="visually-hidden">Canary</legend>
               <label className="check-line">
-                <input type="checkbox" checked={canary} onChange={(event) => setCanary(event.target.checked)} />
+                <input type="checkbox" checked={hasCanary} onChange={(event) => setHasCanary(event.target.checked)} />
                 <span>
                   <strong>Run a canary first</strong>
                   <br />
@@ -100,11 +102,17 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
                   </span>
                 </span>
               </label>
-              {canary ? (
+              {hasCanary ? (
                 <>
                   <div className="canary-fields">
-                    <NumberField label="Canary size" value={count} onChange={setCount} min={1} max={1000} />
-                    <NumberField label="Max failures (%)" value={percent} onChange={setPercent} min={0} max={100} />
+                    <NumberField label="Canary size" value={canarySize} onChange={setCanarySize} min={1} max={1000} />
+                    <NumberField
+                      label="Max failures (%)"
+                      value={maxFailurePercent}
+                      onChange={setMaxFailurePercent}
+                      min={0}
+                      max={100}
+                    />
                   </div>
                   <label className="check-line">
                     <input type="checkbox" checked={thenContinue} onChange={(event) => setThenContinue(event.target.checked)} />
@@ -118,16 +126,16 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
         <div className="plan-start">
           {failure === null ? null : <FailureNotice failure={failure} />}
           <ReadOnlyNote />
-          <ActionButton submits variant={isDelete ? 'danger' : 'primary'} disabledReason={permissions.readOnly} busy={busy}>
+          <ActionButton submits variant={isDelete ? 'danger' : 'primary'} disabledReason={permissions.readOnlyReason} busy={busy}>
             {busy
               ? 'Working…'
               : isDelete
                 ? `Delete ${quantity(total, 'dead letter')}…`
-                : startText(action, total, canary ? { count: Number(count), thenContinue } : null)}
+                : startText(action, total, hasCanary ? { count: Number(canarySize), thenContinue } : null)}
           </ActionButton>
           <ActionButton
             variant="quiet"
-            disabledReason={permissions.readOnly}
+            disabledReason={permissions.readOnlyReason}
             busy={busy}
             onClick={() => apply({ kind: 'abort' })}
           >
@@ -137,8 +145,8 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
       </div>
       <ConfirmDialog
         title={`Delete ${quantity(total, 'dead letter')}?`}
-        open={confirming}
-        onClose={() => setConfirming(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         confirmText={`Delete ${quantity(total, 'dead letter')}`}
         danger
         onConfirm={() => change({ kind: 'start', body })}

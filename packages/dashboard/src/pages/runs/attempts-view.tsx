@@ -2,13 +2,13 @@
 import { useState } from 'react';
 import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
 import { ErrorView } from '../../components/errors/error-view.js';
-import { withoutShownStacks } from '../../components/errors/shown-error.js';
+import { hideShownStacks } from '../../components/errors/shown-error.js';
 import { JsonView } from '../../components/json-view.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { bytesText, durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 
-const KINDS: Readonly<Record<RunAttempt['kind'], string>> = {
+const KIND_TEXTS: Readonly<Record<RunAttempt['kind'], string>> = {
   workflow: 'Called the workflow to continue',
   step: 'Ran the step',
   call: 'Everstep sent the request',
@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<RunAttempt['kind'], string>> = {
   callback: 'Sent the failure callback',
 };
 
-const CAUSES: Readonly<Record<NonNullable<RunAttempt['cause']>, string>> = {
+const CAUSE_TEXTS: Readonly<Record<NonNullable<RunAttempt['cause']>, string>> = {
   network: 'No connection',
   timeout: 'Timeout',
   http: 'HTTP status',
@@ -42,13 +42,13 @@ export function AttemptsView({ attempts }: { readonly attempts: readonly RunAtte
 
 function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly open: boolean }) {
   // The last attempt starts expanded and stays so when another one follows.
-  const [first] = useState(open);
+  const [startsOpen] = useState(open);
   const { outcome, response, request } = attempt;
-  const failed = outcome === 'failed';
+  const hasFailed = outcome === 'failed';
   return (
-    <details className="attempt" open={first}>
+    <details className="attempt" open={startsOpen}>
       <summary>
-        <StatusBadge tone={failed ? 'bad' : 'good'}>{failed ? 'Failed' : 'Succeeded'}</StatusBadge>
+        <StatusBadge tone={hasFailed ? 'bad' : 'good'}>{hasFailed ? 'Failed' : 'Succeeded'}</StatusBadge>
         <span>Attempt {attempt.retried + 1}</span>
         {response?.status === null || response === null ? null : <span className="mono">HTTP {response.status}</span>}
         {attempt.durationMs === null ? null : <span className="muted">{durationText(attempt.durationMs)}</span>}
@@ -56,8 +56,8 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
       </summary>
       <div className="attempt-body">
         <p className="muted">
-          {KINDS[attempt.kind]}
-          {attempt.cause === null ? '.' : `. ${CAUSES[attempt.cause]}.`}
+          {KIND_TEXTS[attempt.kind]}
+          {attempt.cause === null ? '.' : `. ${CAUSE_TEXTS[attempt.cause]}.`}
         </p>
         {attempt.message === null ? null : <ErrorView message={attempt.message} thrown={attempt.thrown} />}
         {attempt.retryAt === null ? null : (
@@ -85,7 +85,7 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
               <p className="muted">Binary body of {bytesText(response.bodyBytes)}</p>
             ) : (
               <JsonView
-                text={withoutShownStacks(response.body, attempt.thrown)}
+                text={hideShownStacks(response.body, attempt.thrown)}
                 original={response.body}
                 label={`Response body, attempt ${attempt.retried + 1}`}
               />
@@ -110,7 +110,7 @@ function RequestBody({ request, attempt }: { readonly request: NonNullable<RunAt
   if (body === null) return <p className="muted">The body{size} was not kept</p>;
   if (body === '') return <p className="muted">No body</p>;
   if (bodyEncoding === 'base64') return <p className="muted">Binary body{size}</p>;
-  const shown = new TextEncoder().encode(body).length;
+  const shownBytes = new TextEncoder().encode(body).length;
   return (
     <div className="stack">
       <JsonView text={body} label={`Request body, attempt ${attempt}`} />
@@ -119,7 +119,7 @@ function RequestBody({ request, attempt }: { readonly request: NonNullable<RunAt
           Reconstructed from the input and the journal. The content is the same, but the format may differ from the request
           {bodyBytes === null ? '' : `, which had ${bytesText(bodyBytes)}`}.
         </p>
-      ) : bodyBytes !== null && shown < bodyBytes ? (
+      ) : bodyBytes !== null && shownBytes < bodyBytes ? (
         <p className="muted">Truncated: this is the start of a body{size}.</p>
       ) : null}
     </div>

@@ -27,14 +27,14 @@ const DIFFERENCE_NAMES: Readonly<Record<RunComparison['differences'][number]['ki
   outcome: 'Outcome',
 };
 
-const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 const idOf = (step: ComparedStep): string => String(step.index);
 
 const COLUMNS: readonly Column<ComparedStep>[] = [
   { id: 'index', header: 'Step', width: '48px', align: 'right', cell: ({ index }) => index + 1 },
   { id: 'name', header: 'Name', width: 'minmax(0, 3fr)', cell: ({ stepName }) => <div className="clip">{stepName}</div> },
-  { id: 'type', header: 'Type', width: '130px', from: 'medium', cell: ({ stepType }) => stepType },
+  { id: 'type', header: 'Type', width: '130px', shownFrom: 'medium', cell: ({ stepType }) => stepType },
   {
     id: 'same',
     header: 'Result',
@@ -67,13 +67,13 @@ export default function ComparePage() {
         title="Compare runs"
         lead="Compares this run (left) with the last successful run of the same workflow (right), or with another run of your choice."
       />
-      <OtherRun />
+      <OtherRunForm />
       {data === undefined ? (
         error ? (
           error.status === 404 ? (
             <EmptyState title="No run to compare with">{error.text}</EmptyState>
           ) : (
-            <ErrorState failure={error} what="the comparison" onRetry={() => void refetch()} />
+            <ErrorState failure={error} subject="the comparison" onRetry={() => void refetch()} />
           )
         ) : (
           <Skeleton lines={9} />
@@ -86,10 +86,10 @@ export default function ComparePage() {
 }
 
 /** Form that selects the run on the right. */
-function OtherRun() {
+function OtherRunForm() {
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const navigate = useNavigate();
-  const [other, setOther] = useState(search.with ?? '');
+  const [otherRunId, setOtherRunId] = useState(search.with ?? '');
   return (
     <form
       className="filters"
@@ -97,8 +97,8 @@ function OtherRun() {
         event.preventDefault();
         void navigate({
           to: '.',
-          search: ({ with: _with, withCreatedAt: _at, ...rest }) =>
-            other.trim() === '' ? rest : { ...rest, with: other.trim() },
+          search: ({ with: _with, withCreatedAt: _withCreatedAt, ...otherParameters }) =>
+            otherRunId.trim() === '' ? otherParameters : { ...otherParameters, with: otherRunId.trim() },
         });
       }}
     >
@@ -110,8 +110,8 @@ function OtherRun() {
           id="compare-with"
           className="input"
           placeholder="Last successful run"
-          value={other}
-          onChange={(event) => setOther(event.target.value)}
+          value={otherRunId}
+          onChange={(event) => setOtherRunId(event.target.value)}
         />
       </div>
       <button type="submit" className="button">
@@ -123,9 +123,9 @@ function OtherRun() {
 
 function Comparison({ comparison }: { readonly comparison: RunComparison }) {
   const { left, right, differences, steps } = comparison;
-  const [all, setAll] = useState(false);
+  const [showsAll, setShowsAll] = useState(false);
   const [selectedId, setSelectedId] = useState<string | null>(null);
-  const shown = useMemo(() => (all ? steps : steps.filter(({ same }) => !same)), [all, steps]);
+  const shownSteps = useMemo(() => (showsAll ? steps : steps.filter(({ same }) => !same)), [showsAll, steps]);
   const step = steps.find((candidate) => idOf(candidate) === selectedId);
   return (
     <div className="stack">
@@ -158,8 +158,8 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
             {differences.map((difference) => (
               <section key={difference.kind} className="stack" aria-label={`Difference: ${DIFFERENCE_NAMES[difference.kind]}`}>
                 {differences.length === 1 ? null : <h3>{DIFFERENCE_NAMES[difference.kind]}</h3>}
-                <p>{capitalized(difference.message)}</p>
-                <Difference left={difference.left} right={difference.right} what={DIFFERENCE_NAMES[difference.kind]} />
+                <p>{capitalize(difference.message)}</p>
+                <Difference left={difference.left} right={difference.right} subject={DIFFERENCE_NAMES[difference.kind]} />
               </section>
             ))}
           </div>
@@ -174,7 +174,7 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
             </button>
           }
         >
-          <Difference left={step.left?.out ?? null} right={step.right?.out ?? null} what={`Step ${step.index + 1}`} />
+          <Difference left={step.left?.out ?? null} right={step.right?.out ?? null} subject={`Step ${step.index + 1}`} />
         </Card>
       )}
       <Card
@@ -182,18 +182,18 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
         flush
         actions={
           <label className="line">
-            <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} />
+            <input type="checkbox" checked={showsAll} onChange={(event) => setShowsAll(event.target.checked)} />
             Show identical steps
           </label>
         }
       >
-        {shown.length === 0 ? (
+        {shownSteps.length === 0 ? (
           <EmptyState title={steps.length === 0 ? 'No recorded steps' : `All ${steps.length} steps are the same`} />
         ) : (
           <DataTable
             label="Steps of both runs"
             columns={COLUMNS}
-            rows={shown}
+            rows={shownSteps}
             idOf={idOf}
             onOpen={(row) => setSelectedId(idOf(row))}
           />
@@ -206,11 +206,11 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
 function Difference({
   left,
   right,
-  what,
+  subject,
 }: {
   readonly left: string | null;
   readonly right: string | null;
-  readonly what: string;
+  readonly subject: string;
 }) {
   const lines = useMemo(() => lineDifference(prettyJson(left ?? ''), prettyJson(right ?? '')), [left, right]);
   const sides = [
@@ -219,17 +219,17 @@ function Difference({
   ] as const;
   return (
     <div className="difference">
-      {sides.map(([side, text, shown]) => (
-        <section key={side} aria-label={`${side}: ${what}`}>
+      {sides.map(([side, text, sideLines]) => (
+        <section key={side} aria-label={`${side}: ${subject}`}>
           <h3>{side}</h3>
           {text === null ? (
             <p className="muted">None</p>
           ) : (
             <pre>
-              {shown.map((line, index) => (
+              {sideLines.map((line, index) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a line is identified by its position
-                <span key={index} className="difference-line" data-changed={line.changed ? '' : undefined}>
-                  {line.changed ? <span className="visually-hidden">differs: </span> : null}
+                <span key={index} className="difference-line" data-changed={line.isChanged ? '' : undefined}>
+                  {line.isChanged ? <span className="visually-hidden">differs: </span> : null}
                   {line.text}
                 </span>
               ))}

@@ -26,7 +26,7 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
     live: { runIds: [runId], isFinal: () => false },
     refreshMs: 5_000,
   });
-  const single = data?.tasks.length === 1 && data.tasks[0]?.reasons.length === 1 ? (data.tasks[0].reasons[0] ?? null) : null;
+  const onlyReason = data?.tasks.length === 1 && data.tasks[0]?.reasons.length === 1 ? (data.tasks[0].reasons[0] ?? null) : null;
   return (
     <Card title="Current status">
       {error ? <FailureNotice failure={error} onRetry={() => void refetch()} /> : null}
@@ -37,9 +37,9 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
       ) : (
         <div className="stack">
           <p key={data.summary}>
-            <TextWithTimes text={data.summary} /> {single === null ? null : <ReasonTimes reason={single} />}
+            <TextWithTimes text={data.summary} /> {onlyReason === null ? null : <ReasonTimes reason={onlyReason} />}
           </p>
-          {single !== null || data.tasks.length === 0 ? null : (
+          {onlyReason !== null || data.tasks.length === 0 ? null : (
             <details>
               <summary>All reasons</summary>
               <ul className="reasons">
@@ -68,12 +68,12 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
 
 /** When the reason ends, and the run that it waits for. */
 function ReasonTimes({ reason }: { readonly reason: Task['reasons'][number] }) {
-  const at = reason.at ?? reason.until;
+  const endsAt = reason.at ?? reason.until;
   return (
     <>
-      {at === undefined ? null : (
+      {endsAt === undefined ? null : (
         <span className="chip">
-          <TimeText unixMs={at} style="relative" />
+          <TimeText unixMs={endsAt} style="relative" />
         </span>
       )}
       {reason.workflowRunId === undefined ? null : <RunLink runId={reason.workflowRunId} createdAt={reason.workflowCreatedAt} />}

@@ -22,7 +22,7 @@ interface ForkStep {
   readonly name: string;
   /** Result as JSON text; null if the step has not been recorded. */
   readonly out: string | null;
-  /** The result is too long to be part of the journal. */
+  /** Whether the result is missing because it is too long to be part of the journal. */
   readonly isOmitted?: boolean;
 }
 
@@ -40,27 +40,27 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
   const id = useId();
   const change = useChange();
   const steps = useMemo(() => stepsOf(journal), [journal]);
-  const failedAt = steps.find(({ out }) => out === null) ?? steps.at(-1);
-  const [fromStep, setFromStep] = useState(failedAt?.stepId ?? 1);
+  const firstOpenStep = steps.find(({ out }) => out === null) ?? steps.at(-1);
+  const [fromStep, setFromStep] = useState(firstOpenStep?.stepId ?? 1);
   const [input, setInput] = useState<string | null>(null);
   const [results, setResults] = useState<Readonly<Record<number, string>>>({});
   const [newRunId, setNewRunId] = useState('');
   const [note, setNote] = useState('');
-  const read = readForkForm({ createdAt: journal.workflowCreatedAt, fromStep, input, results, newRunId, note });
-  const problems = read.ok ? {} : read.problems.results;
-  const kept = steps.filter(({ stepId, out }) => stepId < fromStep && out !== null).length;
-  const editable = steps.filter(({ stepId }) => stepId <= fromStep && results[stepId] === undefined);
-  const edit = (stepId: number, text: string | null) => {
-    const { [stepId]: _removed, ...rest } = results;
-    setResults(text === null ? rest : { ...rest, [stepId]: text });
+  const form = readForkForm({ createdAt: journal.workflowCreatedAt, fromStep, input, results, newRunId, note });
+  const problems = form.ok ? {} : form.problems.results;
+  const keptCount = steps.filter(({ stepId, out }) => stepId < fromStep && out !== null).length;
+  const editableSteps = steps.filter(({ stepId }) => stepId <= fromStep && results[stepId] === undefined);
+  const editResult = (stepId: number, text: string | null) => {
+    const { [stepId]: _removed, ...otherResults } = results;
+    setResults(text === null ? otherResults : { ...otherResults, [stepId]: text });
   };
   const loadResult = useStepResult(journal);
   const startEdit = async ({ stepId, out, isOmitted = false }: ForkStep) => {
     const outcome = isOmitted ? await loadResult(stepId) : { ok: true as const, value: out ?? '' };
-    if (outcome.ok) edit(stepId, prettyJson(outcome.value));
+    if (outcome.ok) editResult(stepId, prettyJson(outcome.value));
     else toastFailure(outcome.failure);
   };
-  const edited = steps.filter(({ stepId }) => stepId <= fromStep && results[stepId] !== undefined);
+  const editedSteps = steps.filter(({ stepId }) => stepId <= fromStep && results[stepId] !== undefined);
   const originalInput = journal.input?.body ?? '';
   return (
     <ConfirmDialog
@@ -69,15 +69,15 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
       wide
       onClose={onClose}
       confirmText="Start fork"
-      disabled={!read.ok}
+      disabled={!form.ok}
       onConfirm={async () => {
-        if (!read.ok) throw new Error('the form is not complete');
+        if (!form.ok) throw new Error('the fork form has invalid fields');
         const outcome = await change<ForkedRun>({
           url: path`/v2/workflows/runs/${journal.workflowRunId}/fork`,
           method: 'POST',
-          body: read.request,
+          body: form.request,
           topics: ['runs'],
-          done: 'Started the fork',
+          successText: 'Started the fork',
         });
         if (outcome.ok) onForked(outcome.value);
         return outcome;
@@ -89,7 +89,7 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
       </p>
       <SelectField
         label="Start from step"
-        hint={`${kept === 0 ? 'No results are kept.' : `Results of ${quantity(kept, 'earlier step')} are kept.`} This step and all later steps run again.`}
+        hint={`${keptCount === 0 ? 'No results are kept.' : `Results of ${quantity(keptCount, 'earlier step')} are kept.`} This step and all later steps run again.`}
         value={fromStep}
         onChange={(step) => setFromStep(Number(step))}
       >
@@ -121,7 +121,7 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
           />
         )}
       </div>
-      {edited.map(({ stepId, name, out }) => (
+      {editedSteps.map(({ stepId, name, out }) => (
         <div key={stepId} className="field">
           <label className="field-label" htmlFor={`${id}-${stepId}`}>
             Result of step {stepId}: {name}
@@ -134,7 +134,7 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
             value={results[stepId]}
             aria-invalid={problems[stepId] !== undefined}
             aria-describedby={`${id}-${stepId}-hint`}
-            onChange={(event) => edit(stepId, event.target.value)}
+            onChange={(event) => editResult(stepId, event.target.value)}
           />
           <p id={`${id}-${stepId}-hint`} className={problems[stepId] === undefined ? 'field-hint' : 'field-error'}>
             {problems[stepId] ??
@@ -143,23 +143,23 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
                 : 'JSON. Replaces the recorded result; empty means no result.')}
           </p>
           <div className="line">
-            <button type="button" className="button button-small" onClick={() => edit(stepId, null)}>
+            <button type="button" className="button button-small" onClick={() => editResult(stepId, null)}>
               {out === null ? 'Run the step' : 'Keep recorded result'}
             </button>
           </div>
         </div>
       ))}
-      {editable.length === 0 ? null : (
+      {editableSteps.length === 0 ? null : (
         <SelectField
           label="Edit or provide a result"
           value=""
-          onChange={(chosen) => {
-            const step = steps.find(({ stepId }) => stepId === Number(chosen));
+          onChange={(chosenStepId) => {
+            const step = steps.find(({ stepId }) => stepId === Number(chosenStepId));
             if (step) void startEdit(step);
           }}
         >
           <option value="">Select a step</option>
-          {editable.map(({ stepId, name }) => (
+          {editableSteps.map(({ stepId, name }) => (
             <option key={stepId} value={stepId}>
               {stepId}: {name}
             </option>

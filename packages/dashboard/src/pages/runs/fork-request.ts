@@ -14,11 +14,11 @@ export interface ForkForm {
 
 export type FormProblems = Readonly<{ results: Readonly<Record<number, string>> }>;
 
-export type ReadForm =
+export type ForkFormResult =
   | { readonly ok: true; readonly request: ForkRequest }
   | { readonly ok: false; readonly problems: FormProblems };
 
-export function readForkForm(form: ForkForm): ReadForm {
+export function readForkForm(form: ForkForm): ForkFormResult {
   const results: { stepId: number; result?: unknown }[] = [];
   const problems: Record<number, string> = {};
   for (const [position, text] of Object.entries(form.results)) {

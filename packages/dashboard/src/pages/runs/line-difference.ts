@@ -2,7 +2,7 @@
 
 export interface ComparedLine {
   readonly text: string;
-  readonly changed: boolean;
+  readonly isChanged: boolean;
 }
 
 export interface LineDifference {
@@ -18,34 +18,34 @@ export function lineDifference(left: string, right: string): LineDifference {
   const b = right.split('\n');
   if (a.length * b.length > MAX_PAIRS)
     return {
-      left: a.map((text, index) => ({ text, changed: text !== b[index] })),
-      right: b.map((text, index) => ({ text, changed: text !== a[index] })),
+      left: a.map((text, index) => ({ text, isChanged: text !== b[index] })),
+      right: b.map((text, index) => ({ text, isChanged: text !== a[index] })),
     };
-  // Length of the longest common subsequence of the rest of both texts, for each pair of positions.
+  // For each pair of positions, the length of the longest common subsequence of the lines from there on.
   const width = b.length + 1;
   const lengths = new Uint32Array((a.length + 1) * width);
-  const at = (i: number, j: number): number => lengths[i * width + j] ?? 0;
+  const lengthAt = (i: number, j: number): number => lengths[i * width + j] ?? 0;
   for (let i = a.length - 1; i >= 0; i--)
     for (let j = b.length - 1; j >= 0; j--)
-      lengths[i * width + j] = a[i] === b[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
-  const shown = { left: [] as ComparedLine[], right: [] as ComparedLine[] };
+      lengths[i * width + j] = a[i] === b[j] ? lengthAt(i + 1, j + 1) + 1 : Math.max(lengthAt(i + 1, j), lengthAt(i, j + 1));
+  const lines = { left: [] as ComparedLine[], right: [] as ComparedLine[] };
   let i = 0;
   let j = 0;
   while (i < a.length || j < b.length) {
     const x = a[i];
     const y = b[j];
     if (x !== undefined && x === y) {
-      shown.left.push({ text: x, changed: false });
-      shown.right.push({ text: x, changed: false });
+      lines.left.push({ text: x, isChanged: false });
+      lines.right.push({ text: x, isChanged: false });
       i++;
       j++;
-    } else if (x !== undefined && (y === undefined || at(i + 1, j) >= at(i, j + 1))) {
-      shown.left.push({ text: x, changed: true });
+    } else if (x !== undefined && (y === undefined || lengthAt(i + 1, j) >= lengthAt(i, j + 1))) {
+      lines.left.push({ text: x, isChanged: true });
       i++;
     } else if (y !== undefined) {
-      shown.right.push({ text: y, changed: true });
+      lines.right.push({ text: y, isChanged: true });
       j++;
     }
   }
-  return shown;
+  return lines;
 }

@@ -40,13 +40,13 @@ export function LineageCard({ journal }: { readonly journal: RunJournal }) {
     query: { createdAt },
     live: { runIds: [runId], relatedIn: idsIn, isFinal: () => isEnded(journal) },
   });
-  const none = data !== undefined && data.ancestors.length === 0 && data.descendants.length === 0;
+  const isEmpty = data !== undefined && data.ancestors.length === 0 && data.descendants.length === 0;
   return (
     <Card title="Related runs">
       {error ? <FailureNotice failure={error} onRetry={() => void refetch()} /> : null}
       {data === undefined && !error ? <Skeleton lines={2} /> : null}
-      {none ? <p className="muted">No related runs</p> : null}
-      {data === undefined || none ? null : (
+      {isEmpty ? <p className="muted">No related runs</p> : null}
+      {data === undefined || isEmpty ? null : (
         <ul className="related-runs">
           {data.ancestors.map((relative) => (
             <RelativeLine key={`a ${keyOf(relative)}`} relative={relative} text={ANCESTOR_TEXTS[relative.kind]} />

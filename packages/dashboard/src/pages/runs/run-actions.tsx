@@ -9,14 +9,14 @@ import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Icon } from '../../components/icons.js';
-import { later } from '../../components/loading/later.js';
+import { loadAfterPage } from '../../components/loading/load-after-page.js';
 import { MenuButton } from '../../components/menus/menu-button.js';
 import { quantity } from '../../components/times/formats.js';
 import { stringifySearch } from '../../search-parameters.js';
 import { CheckDialog } from './check-dialog.js';
 import { ForkDialog } from './fork-dialog.js';
 
-const RunAgainDialog = later(() => import('../trigger/run-again-dialog.js'));
+const RunAgainDialog = loadAfterPage(() => import('../trigger/run-again-dialog.js'));
 
 type OpenDialog = 'again' | 'cancel' | 'resume' | 'restart' | 'fork' | 'check' | null;
 
@@ -28,10 +28,10 @@ interface NewRun {
 export interface RunActionsProps {
   readonly journal: RunJournal;
   /** Whether the run was in progress when the page was opened. If so, the buttons keep their position when it ends. */
-  readonly watched: boolean;
+  readonly wasActive: boolean;
 }
 
-export function RunActions({ journal, watched }: RunActionsProps) {
+export function RunActions({ journal, wasActive }: RunActionsProps) {
   const { workflowRunId: runId, workflowCreatedAt: createdAt, workflowState: state, dlqId } = journal;
   const instanceId = useInstanceId();
   const permissions = usePermissions();
@@ -50,35 +50,35 @@ export function RunActions({ journal, watched }: RunActionsProps) {
       url: path`/v2/workflows/dlq/${kind}/${dlqId ?? ''}`,
       method: 'POST',
       topics: ['runs', 'dlq'],
-      done: kind === 'resume' ? 'Run resumed. This page shows the new run' : 'Run restarted. This page shows the new run',
+      successText: kind === 'resume' ? 'Run resumed. This page shows the new run' : 'Run restarted. This page shows the new run',
     });
     if (outcome.ok) goTo(outcome.value);
     return outcome;
   };
-  const recoverable = dlqId !== undefined;
+  const isRecoverable = dlqId !== undefined;
   return (
     <div className="line run-actions">
-      {state === 'RUN_STARTED' || (watched && !recoverable) ? (
+      {state === 'RUN_STARTED' || (wasActive && !isRecoverable) ? (
         <ActionButton
           variant="danger"
-          disabledReason={permissions.readOnly ?? (state === 'RUN_STARTED' ? undefined : 'The run has ended')}
+          disabledReason={permissions.readOnlyReason ?? (state === 'RUN_STARTED' ? undefined : 'The run has ended')}
           onClick={() => setOpen('cancel')}
         >
           <Icon name="stop" />
           Cancel
         </ActionButton>
       ) : null}
-      {recoverable ? (
-        <ActionButton variant="primary" disabledReason={permissions.readOnly} onClick={() => setOpen('resume')}>
+      {isRecoverable ? (
+        <ActionButton variant="primary" disabledReason={permissions.readOnlyReason} onClick={() => setOpen('resume')}>
           <Icon name="play" />
           Resume
         </ActionButton>
       ) : null}
-      <ActionButton disabledReason={permissions.readOnly} onClick={() => setOpen('again')}>
+      <ActionButton disabledReason={permissions.readOnlyReason} onClick={() => setOpen('again')}>
         <Icon name="refresh" />
         Run again
       </ActionButton>
-      <ActionButton disabledReason={permissions.readOnly} onClick={() => setOpen('fork')}>
+      <ActionButton disabledReason={permissions.readOnlyReason} onClick={() => setOpen('fork')}>
         <Icon name="fork" />
         Fork
       </ActionButton>
@@ -88,12 +88,12 @@ export function RunActions({ journal, watched }: RunActionsProps) {
         sections={[
           {
             entries: [
-              ...(recoverable
+              ...(isRecoverable
                 ? [
                     {
                       text: 'Restart from the beginning',
                       icon: 'refresh' as const,
-                      disabledReason: permissions.readOnly,
+                      disabledReason: permissions.readOnlyReason,
                       onSelect: () => setOpen('restart'),
                     },
                   ]
@@ -122,7 +122,7 @@ export function RunActions({ journal, watched }: RunActionsProps) {
             url: path`/v2/workflows/runs/${runId}`,
             method: 'DELETE',
             topics: ['runs'],
-            done: 'Canceled the run',
+            successText: 'Canceled the run',
           })
         }
       >

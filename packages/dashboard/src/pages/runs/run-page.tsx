@@ -45,7 +45,7 @@ export default function RunPage() {
       <>
         <PageTitle title={`Run ${runId}`} />
         {run.error ? (
-          <ErrorState failure={run.error} what="this run" onRetry={() => void run.refetch()} />
+          <ErrorState failure={run.error} subject="this run" onRetry={() => void run.refetch()} />
         ) : (
           <Skeleton lines={9} />
         )}
@@ -66,15 +66,15 @@ function Run({ journal, failure, loadMore }: RunProps) {
   const name = workflowName(journal.workflowUrl);
   const rows = useMemo(() => timelineOf(journal), [journal]);
   const { selected, select } = useSelectedStep(rows);
-  const wide = ['wide', 'full'].includes(useWindowWidth());
+  const isWide = ['wide', 'full'].includes(useWindowWidth());
   const completedAt = journal.workflowRunCompletedAt ?? null;
-  const callbackPending = journal.failureFunctionInfo?.state === 'CALLBACK_INPROGRESS';
+  const isCallbackPending = journal.failureFunctionInfo?.state === 'CALLBACK_INPROGRESS';
   // On the page of a running run, each part has a fixed position and height, so that nothing moves.
-  const [watched] = useState(state === 'RUN_STARTED' || callbackPending);
-  const notEnded = <span className="muted">not yet</span>;
+  const [wasActive] = useState(state === 'RUN_STARTED' || isCallbackPending);
+  const notYet = <span className="muted">not yet</span>;
   const timeline = (
     <Card title={`Timeline (${loadMore === null ? '' : 'first '}${quantity(rows.length, 'step')})`} flush>
-      {rows.length === 0 && !watched ? (
+      {rows.length === 0 && !wasActive ? (
         <p className="card-body muted">No steps recorded</p>
       ) : (
         <TimelineView
@@ -83,7 +83,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
           to={completedAt}
           selectedKey={selected?.key ?? null}
           onSelect={(row) => select(row.key)}
-          fixed={watched}
+          fixed={wasActive}
         />
       )}
       {loadMore === null ? null : (
@@ -101,7 +101,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
       <PageTitle
         title={`${name} ${runId}`}
         lead={<WorkflowLink url={journal.workflowUrl} />}
-        actions={<RunActions journal={journal} watched={watched} />}
+        actions={<RunActions journal={journal} wasActive={wasActive} />}
       >
         <span className="run-title">
           <span>{name}</span>
@@ -109,21 +109,21 @@ function Run({ journal, failure, loadMore }: RunProps) {
           {journal.waiting === undefined ? <RunStateBadge state={state} /> : <WaitingBadge />}
         </span>
       </PageTitle>
-      <div className="run-columns" data-watched={watched ? '' : undefined}>
-        <FixedHeight fixed={watched} className="run-status" label="Run status">
+      <div className="run-columns" data-watched={wasActive ? '' : undefined}>
+        <FixedHeight fixed={wasActive} className="run-status" label="Run status">
           {failure === null ? null : <FailureNotice failure={failure} />}
           {journal.error === undefined ? null : <FailureCard journal={journal} />}
-          {callbackPending || (watched && journal.error === undefined) ? (
+          {isCallbackPending || (wasActive && journal.error === undefined) ? (
             <ExplainCard runId={runId} createdAt={createdAt} />
           ) : null}
         </FixedHeight>
         <Card title="Details">
           <Facts
             facts={[
-              ['Id', <CopyId key="id" value={runId} what="run id" />],
+              ['Id', <CopyId key="id" value={runId} valueName="run id" />],
               ['Workflow', <WorkflowUrl key="url" url={journal.workflowUrl} />],
               ['Created', <TimeText key="created" unixMs={createdAt} style="exact" />],
-              ['Ended', completedAt === null ? notEnded : <TimeText key="ended" unixMs={completedAt} style="exact" />],
+              ['Ended', completedAt === null ? notYet : <TimeText key="ended" unixMs={completedAt} style="exact" />],
               ['Duration', <DurationText key="duration" from={createdAt} to={completedAt} />],
               ['Labels', journal.labels.length === 0 ? null : <Labels key="labels" labels={journal.labels} />],
               ['Flow control key', journal.flowControlKey],
@@ -133,20 +133,20 @@ function Run({ journal, failure, loadMore }: RunProps) {
           />
         </Card>
         {/* The timeline stays at the same position in the tree to keep its scroll position and focus. */}
-        <div className={wide && selected !== null ? 'run-with-step' : ''}>
+        <div className={isWide && selected !== null ? 'run-with-step' : ''}>
           {timeline}
-          {wide && selected !== null ? (
+          {isWide && selected !== null ? (
             <StepAside row={selected} onClose={() => select(null)}>
               {panel}
             </StepAside>
           ) : null}
         </div>
-        {wide || selected === null ? null : (
+        {isWide || selected === null ? null : (
           <DialogWindow
             title={selected.name}
             open
             wide
-            high={watched}
+            high={wasActive}
             onClose={() => select(null)}
             actions={<DialogClose>Close</DialogClose>}
           >
@@ -157,7 +157,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
           <Card title="Input">
             <Input journal={journal} />
           </Card>
-          <FixedHeight fixed={watched} className="run-output" label="Run output">
+          <FixedHeight fixed={wasActive} className="run-output" label="Run output">
             <Card title="Output">
               {journal.result === undefined ? (
                 <p className="muted">{state === 'RUN_STARTED' ? 'No output yet' : 'No output'}</p>
@@ -167,7 +167,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
             </Card>
           </FixedHeight>
         </div>
-        <FixedHeight fixed={watched} className="run-related" label="Lineage">
+        <FixedHeight fixed={wasActive} className="run-related" label="Lineage">
           <LineageCard journal={journal} />
         </FixedHeight>
         {/* Last on the page because it can appear at any time. */}
@@ -197,17 +197,17 @@ function Input({ journal: { input } }: { readonly journal: RunJournal }) {
 function useSelectedStep(rows: readonly TimelineRow[]) {
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const navigate = useNavigate();
-  const found = rows.find(({ key }) => key === search.step);
+  const row = rows.find(({ key }) => key === search.step);
   // The row of workflow code disappears when the code finishes. Keep it while it is selected, so that the user can read on.
-  const [last, setLast] = useState<TimelineRow | null>(null);
-  if (found !== undefined && found !== last) setLast(found);
-  const selected = found ?? (last !== null && last.key === search.step ? last : null);
+  const [lastRow, setLastRow] = useState<TimelineRow | null>(null);
+  if (row !== undefined && row !== lastRow) setLastRow(row);
+  const selected = row ?? (lastRow !== null && lastRow.key === search.step ? lastRow : null);
   const select = (key: string | null) =>
     void navigate({
       to: '.',
       search: (before) => {
-        const { step: _step, ...rest } = before;
-        return key === null ? rest : { ...rest, step: key };
+        const { step: _step, ...otherParameters } = before;
+        return key === null ? otherParameters : { ...otherParameters, step: key };
       },
       replace: true,
       resetScroll: false,

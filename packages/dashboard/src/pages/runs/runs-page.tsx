@@ -13,7 +13,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { splitError } from '../../components/errors/error-text.js';
 import { Icon } from '../../components/icons.js';
 import { Labels } from '../../components/labels.js';
-import { later } from '../../components/loading/later.js';
+import { loadAfterPage } from '../../components/loading/load-after-page.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink, runPath } from '../../components/run-link.js';
 import { RUN_STATES, RunStateBadge, WaitingBadge } from '../../components/run-state.js';
@@ -32,15 +32,15 @@ import { WorkflowLink } from '../../components/urls/workflow-link.js';
 import { BulkActions } from './bulk/bulk-actions.js';
 import './runs.css';
 
-const TriggerDialog = later(() => import('../trigger/trigger-dialog.js'));
+const TriggerDialog = loadAfterPage(() => import('../trigger/trigger-dialog.js'));
 /** Most instances have runs, so its code is not part of the first page. */
 const Quickstart = lazy(() => loadPageFiles(import('../quickstart/quickstart.js')));
 
-/** Filters of this page. It does not use the creation time, by which other pages show a run. */
+/** Filters of this page. The creation time is not one of them, because it only identifies a single run. */
 const { workflowCreatedAt: _unused, state: STATE, waitingFor: WAITING_FOR, ...MORE_FILTERS } = RUN_FILTERS;
 type MoreFilter = keyof typeof MORE_FILTERS;
 // Object.keys returns the names of the table.
-const MORE = Object.keys(MORE_FILTERS) as readonly MoreFilter[];
+const MORE_FILTER_NAMES = Object.keys(MORE_FILTERS) as readonly MoreFilter[];
 /** URL parameters that are shorter than the names of their filters. */
 const PARAMETERS: Readonly<Partial<Record<MoreFilter, string>>> = {
   workflowRunId: 'id',
@@ -53,7 +53,7 @@ const PARAMETERS: Readonly<Partial<Record<MoreFilter, string>>> = {
   maxDurationMs: 'max',
 };
 const parameterOf = (name: MoreFilter): string => PARAMETERS[name] ?? name;
-const FILTERS = ['q', 'state', 'waits', 'since', ...MORE.map(parameterOf)];
+const FILTERS = ['q', 'state', 'waits', 'since', ...MORE_FILTER_NAMES.map(parameterOf)];
 
 const HOUR_MS = 3_600_000;
 const STATE_TEXTS = Object.fromEntries(Object.entries(RUN_STATES).map(([state, { text }]) => [state, text]));
@@ -79,19 +79,19 @@ const SINCE: Readonly<Record<string, { readonly text: string; readonly ms: numbe
 
 const FIELDS: readonly FilterField<string>[] = [
   { kind: 'text', name: 'q', label: 'Search', placeholder: 'Label, id, URL or error', wide: true },
-  fieldOf('state', STATE, { any: 'Any state', textOf: STATE_TEXTS }),
-  fieldOf('waits', WAITING_FOR, { any: 'All runs', textOf: WAIT_TEXTS }),
+  fieldOf('state', STATE, { anyText: 'Any state', textOf: STATE_TEXTS }),
+  fieldOf('waits', WAITING_FOR, { anyText: 'All runs', textOf: WAIT_TEXTS }),
   {
     kind: 'choice',
     name: 'since',
     label: 'Created',
-    any: 'Any time',
+    anyText: 'Any time',
     options: Object.entries(SINCE).map(([value, { text }]) => ({ value, text })),
   },
 ];
-const MORE_FIELDS = MORE.map((name) => fieldOf(parameterOf(name), MORE_FILTERS[name]));
+const MORE_FIELDS = MORE_FILTER_NAMES.map((name) => fieldOf(parameterOf(name), MORE_FILTERS[name]));
 
-const RANGE = { from: parameterOf('fromDate'), to: parameterOf('toDate'), others: ['since'] };
+const RANGE = { from: parameterOf('fromDate'), to: parameterOf('toDate'), alternatives: ['since'] };
 const COUNTED_FIELDS: readonly CountedField<string>[] = [
   ...(['workflowUrl', 'label', 'flowControlKey', 'callerIp'] as const).map((field) => ({
     field,
@@ -104,7 +104,7 @@ const COUNTED_FIELDS: readonly CountedField<string>[] = [
 
 const idOf = (run: FoundRun): string => `${run.workflowRunId} ${run.workflowRunCreatedAt}`;
 const nameOf = ({ workflowRunCreatedAt, workflowRunId }: FoundRun): string => `${workflowRunCreatedAt}.${workflowRunId}`;
-/** Active runs that newer ones have pushed out of the first page. */
+/** Follows active runs that newer ones have pushed out of the first page. */
 const FOLLOW: FollowRule<FoundRun> = {
   isFinal: ({ workflowState }) => workflowState !== 'RUN_STARTED',
   queryOf: (runs) => ({ run: runs.map(nameOf) }),
@@ -118,24 +118,25 @@ const read = ({ runs, cursor, searchedUntil }: RunSearchPage): CursorPage<FoundR
 });
 
 function RunError({ error }: { readonly error: string }) {
-  const { where, what } = splitError(error);
+  const { failedPart, message } = splitError(error);
   return (
     <div className="clip" title={error}>
-      {where === null ? null : <span className="muted">{where}: </span>}
-      {what}
+      {failedPart === null ? null : <span className="muted">{failedPart}: </span>}
+      {message}
     </div>
   );
 }
 
-/** The state and the header of the column already say that the run waits. */
-const waitText = (text: string): string => text.replace(/^Waiting for (.)/, (_start, first: string) => first.toUpperCase());
+/** Returns the text without "Waiting for", because the state and the column header already say that the run waits. */
+const waitingForText = (text: string): string =>
+  text.replace(/^Waiting for (.)/, (_start, firstLetter: string) => firstLetter.toUpperCase());
 
 /** What a run waits for, and when the wait ends without an event. */
 function WaitDetails({ waiting }: { readonly waiting: Waiting }) {
   const endsAt = waiting.at ?? waiting.until;
   return (
     <div className="clip" title={waiting.message}>
-      {waitText(waiting.text)}
+      {waitingForText(waiting.text)}
       {endsAt === undefined ? null : (
         <span className="muted">
           {' '}
@@ -166,7 +167,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
     header: 'Workflow',
     sortBy: ({ workflowUrl }) => workflowUrl,
     width: 'minmax(0, 5fr)',
-    from: 'wide',
+    shownFrom: 'wide',
     stackUnder: 'run',
     cell: (run) => <WorkflowLink url={run.workflowUrl} />,
   },
@@ -174,7 +175,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
     id: 'labels',
     header: 'Labels',
     width: 'minmax(0, 5fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'details',
     cell: (run) => <Labels labels={run.labels} max={2} />,
   },
@@ -182,7 +183,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
     id: 'details',
     header: 'Error or wait',
     width: 'minmax(0, 7fr)',
-    from: 'wide',
+    shownFrom: 'wide',
     stackUnder: 'run',
     cell: ({ workflowRunError, waiting }) => {
       if (workflowRunError !== undefined) return <RunError error={workflowRunError} />;
@@ -200,23 +201,25 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
   {
     id: 'took',
     header: 'Duration',
-    sortBy: ({ workflowRunCreatedAt, workflowRunCompletedAt: at = Date.now() }) => at - workflowRunCreatedAt,
+    sortBy: ({ workflowRunCreatedAt, workflowRunCompletedAt: endedAt = Date.now() }) => endedAt - workflowRunCreatedAt,
     width: '84px',
     align: 'right',
     stackUnder: 'run',
-    cell: ({ workflowRunCreatedAt: from, workflowRunCompletedAt: to = null }) => <DurationText from={from} to={to} />,
+    cell: ({ workflowRunCreatedAt, workflowRunCompletedAt = null }) => (
+      <DurationText from={workflowRunCreatedAt} to={workflowRunCompletedAt} />
+    ),
   },
 ];
 
-/** Waits that end without a change of the run, which no live hint names: the delivery gets a slot or a worker. */
-const ENDS_UNSEEN: readonly WaitKind[] = ['flow-control', 'queue', 'destination-held', 'no-worker', 'queued', 'retry'];
+/** Waits that end without a change of the run, and therefore without a live hint: the delivery gets a slot or a worker. */
+const WAITS_WITHOUT_HINT: readonly WaitKind[] = ['flow-control', 'queue', 'destination-held', 'no-worker', 'queued', 'retry'];
 const WAIT_REFRESH_MS = 3_000;
 const refreshMsOf = (rows: readonly FoundRun[]): number | false =>
-  rows.some(({ waiting }) => waiting !== undefined && ENDS_UNSEEN.includes(waiting.kind)) ? WAIT_REFRESH_MS : false;
+  rows.some(({ waiting }) => waiting !== undefined && WAITS_WITHOUT_HINT.includes(waiting.kind)) ? WAIT_REFRESH_MS : false;
 
 export default function RunsPage() {
   const instanceId = useInstanceId();
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const trigger = usePageAction('trigger');
   const filters = useFilters(FILTERS);
   const { q, state, waits, since } = filters.values;
@@ -226,11 +229,11 @@ export default function RunsPage() {
   // start of a minute or an hour, by which runs are counted.
   const sinceDate = useMemo(() => {
     if (sinceMs === undefined) return undefined;
-    const at = Date.now() - sinceMs;
-    return at - (at % (sinceMs > 24 * HOUR_MS ? HOUR_MS : HOUR_MS / 60));
+    const startedAt = Date.now() - sinceMs;
+    return startedAt - (startedAt % (sinceMs > 24 * HOUR_MS ? HOUR_MS : HOUR_MS / 60));
   }, [sinceMs]);
-  const more = Object.fromEntries(MORE.map((name) => [name, filters.values[parameterOf(name)]]));
-  const query = { q, fromDate: sinceDate, ...valuesOf(RUN_FILTERS, { state, waitingFor: waits, ...more }) };
+  const moreValues = Object.fromEntries(MORE_FILTER_NAMES.map((name) => [name, filters.values[parameterOf(name)]]));
+  const query = { q, fromDate: sinceDate, ...valuesOf(RUN_FILTERS, { state, waitingFor: waits, ...moreValues }) };
   const columns = useMemo(() => columnsOf(order.sort), [order.sort]);
   const list = useCursorList({
     topic: 'runs',
@@ -248,8 +251,8 @@ export default function RunsPage() {
         title="Runs"
         actions={
           <>
-            <BulkActions query={query} filtered={filters.any} />
-            <ActionButton variant="primary" disabledReason={readOnly} onClick={trigger.open}>
+            <BulkActions query={query} isFiltered={filters.isFiltered} />
+            <ActionButton variant="primary" disabledReason={readOnlyReason} onClick={trigger.open}>
               <Icon name="play" />
               Trigger run
             </ActionButton>
@@ -257,17 +260,17 @@ export default function RunsPage() {
         }
       />
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram of="runs" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
+      <ListHistogram listName="runs" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
       <ListTable
         label="Runs"
-        what="runs"
+        rowsName="runs"
         list={list}
         columns={columns}
         idOf={idOf}
         nameOf={(run) => run.workflowRunId}
         hrefOf={(run) => runPath(instanceId, run.workflowRunId, run.workflowRunCreatedAt)}
         empty={
-          filters.any ? (
+          filters.isFiltered ? (
             <EmptyState
               title="No matching runs"
               action={

@@ -44,9 +44,9 @@ export function StepPanel({ journal, row }: StepPanelProps) {
   const step = journal.steps.find(({ stepId }) => stepId === row.stepId);
   const task = journal.tasks.find((candidate) => candidate.messageId === messageId);
   // Details that were shown when the panel was opened stay, so that nothing disappears while the user reads.
-  const [opened] = useState({ task, wasPending: step === undefined });
-  const { wasPending } = opened;
-  const known: Partial<JournalStep & OpenTask> = { ...opened.task, ...(step ?? task) };
+  const [initial] = useState({ task, wasPending: step === undefined });
+  const { wasPending } = initial;
+  const details: Partial<JournalStep & OpenTask> = { ...initial.task, ...(step ?? task) };
   const { workflowRunId, workflowCreatedAt } = journal;
   const attempts = useApi<RunAttempts>({
     topic: 'runs',
@@ -60,12 +60,12 @@ export function StepPanel({ journal, row }: StepPanelProps) {
     live: { runIds: [workflowRunId], isFinal: () => step !== undefined || isEnded(journal) },
   });
   // If the panel was opened while the step was running, the result appears below the attempts.
-  const missing = journal.workflowState === 'RUN_STARTED' ? 'not yet' : '–';
-  const notYet = wasPending && step === undefined ? <span className="muted">{missing}</span> : null;
+  const placeholder = journal.workflowState === 'RUN_STARTED' ? 'not yet' : '–';
+  const notYet = wasPending && step === undefined ? <span className="muted">{placeholder}</span> : null;
   const endedAt = step?.completedAt ?? (row.state === 'failed' ? row.to : null);
   /** Placeholder for a value that steps of these types get later. */
   const pendingFor = (...types: readonly string[]) => (types.includes(row.type) ? notYet : null);
-  const attemptsPart = (
+  const attemptsSection = (
     <section className="stack">
       <h3>Attempts</h3>
       {attempts.error ? <FailureNotice failure={attempts.error} onRetry={() => void attempts.refetch()} /> : null}
@@ -79,43 +79,43 @@ export function StepPanel({ journal, row }: StepPanelProps) {
         facts={[
           ['Type', TYPES[row.type] ?? row.type],
           ['Position', row.stepId],
-          ['Kept', row.kept ? 'From the run that this run continues; the step did not run again' : null],
-          ['Planned', row.kept ? null : <TimeText key="planned" unixMs={row.from} />],
+          ['Kept', row.isKept ? 'From the run that this run continues; the step did not run again' : null],
+          ['Planned', row.isKept ? null : <TimeText key="planned" unixMs={row.from} />],
           [row.state === 'failed' ? 'Failed' : 'Recorded', endedAt === null ? notYet : <TimeText key="ended" unixMs={endedAt} />],
-          ['Duration', endedAt === null ? notYet : row.kept ? null : durationText(endedAt - (step?.createdAt ?? row.from))],
+          ['Duration', endedAt === null ? notYet : row.isKept ? null : durationText(endedAt - (step?.createdAt ?? row.from))],
           [
             'Due',
             task?.dueAt !== undefined ? <TimeText key="next" unixMs={task.dueAt} style="relative" /> : wasPending ? '–' : null,
           ],
-          ['Sleep duration', known.sleepFor === undefined ? null : durationText(known.sleepFor)],
-          ['Sleeps until', known.sleepUntil === undefined ? null : <TimeText key="until" unixMs={known.sleepUntil} />],
-          ['Event', known.waitEventIds?.join(', ') ?? known.waitEventId ?? known.notifyEventId],
-          ['Times out', known.waitDeadline === undefined ? null : <TimeText key="deadline" unixMs={known.waitDeadline} />],
+          ['Sleep duration', details.sleepFor === undefined ? null : durationText(details.sleepFor)],
+          ['Sleeps until', details.sleepUntil === undefined ? null : <TimeText key="until" unixMs={details.sleepUntil} />],
+          ['Event', details.waitEventIds?.join(', ') ?? details.waitEventId ?? details.notifyEventId],
+          ['Times out', details.waitDeadline === undefined ? null : <TimeText key="deadline" unixMs={details.waitDeadline} />],
           [
             'Timed out',
-            known.waitTimeout === undefined ? pendingFor('Wait', 'WaitForWebhook') : known.waitTimeout ? 'Yes' : 'No',
+            details.waitTimeout === undefined ? pendingFor('Wait', 'WaitForWebhook') : details.waitTimeout ? 'Yes' : 'No',
           ],
-          ['Called URL', known.callUrl === undefined ? null : `${known.callMethod ?? 'GET'} ${known.callUrl}`],
-          ['Response', known.callResponseStatus === undefined ? pendingFor('Call') : `HTTP ${known.callResponseStatus}`],
+          ['Called URL', details.callUrl === undefined ? null : `${details.callMethod ?? 'GET'} ${details.callUrl}`],
+          ['Response', details.callResponseStatus === undefined ? pendingFor('Call') : `HTTP ${details.callResponseStatus}`],
           [
             'Invoked run',
-            known.invokedWorkflowRunId === undefined ? (
+            details.invokedWorkflowRunId === undefined ? (
               pendingFor('Invoke')
             ) : (
-              <RunLink key="invoked" runId={known.invokedWorkflowRunId} createdAt={known.invokedWorkflowCreatedAt} />
+              <RunLink key="invoked" runId={details.invokedWorkflowRunId} createdAt={details.invokedWorkflowCreatedAt} />
             ),
           ],
-          ['Result', row.edited ? 'Edited when the run was forked' : null],
+          ['Result', row.isEdited ? 'Edited when the run was forked' : null],
         ]}
       />
-      {wasPending ? attemptsPart : null}
+      {wasPending ? attemptsSection : null}
       {step === undefined ? null : (
         <section className="stack">
           <h3>Result</h3>
           <StepResult journal={journal} step={step} name={row.name} />
         </section>
       )}
-      {wasPending ? null : attemptsPart}
+      {wasPending ? null : attemptsSection}
     </div>
   );
 }
@@ -126,7 +126,7 @@ interface StepResultProps {
   readonly name: string;
 }
 
-/** Result of a recorded step. A long one is not part of the journal and is fetched here. */
+/** Result of a recorded step. A long result is not part of the journal and is fetched here. */
 function StepResult({ journal: { workflowRunId, workflowCreatedAt }, step, name }: StepResultProps) {
   const { data, error, refetch } = useApi<JournalStep>({
     topic: 'runs',

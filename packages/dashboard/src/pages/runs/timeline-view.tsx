@@ -22,7 +22,7 @@ export interface TimelineViewProps {
 
 const ROW_HEIGHT = 34;
 
-const STATES: Readonly<Record<RowState, { readonly icon: IconName; readonly text: string }>> = {
+const ROW_STATES: Readonly<Record<RowState, { readonly icon: IconName; readonly text: string }>> = {
   done: { icon: 'check', text: 'done' },
   open: { icon: 'play', text: 'in progress' },
   retrying: { icon: 'warning', text: 'retrying' },
@@ -30,7 +30,7 @@ const STATES: Readonly<Record<RowState, { readonly icon: IconName; readonly text
   canceled: { icon: 'stop', text: 'canceled' },
 };
 
-const KINDS: Readonly<Record<SegmentKind, string>> = {
+const SEGMENT_TEXTS: Readonly<Record<SegmentKind, string>> = {
   queued: 'Queued',
   failed: 'Failed attempt',
   backoff: 'Waiting for retry',
@@ -40,7 +40,7 @@ const KINDS: Readonly<Record<SegmentKind, string>> = {
   call: 'Call',
   invoke: 'Invoked run',
 };
-/** Kinds that look the same have one entry. */
+/** Kinds in the legend. Kinds that look the same have one entry. */
 const LEGEND: readonly SegmentKind[] = ['work', 'failed', 'backoff', 'queued', 'sleep', 'invoke'];
 const LEGEND_TEXTS: Partial<Record<SegmentKind, string>> = { work: 'Work or call', sleep: 'Sleep or wait' };
 
@@ -53,14 +53,14 @@ function busySpans(rows: readonly TimelineRow[], now: number): Span[] {
 }
 
 export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: TimelineViewProps) {
-  const ticking = useNow();
-  const now = to === null ? Math.max(ticking, from) : 0;
-  const [short, setShort] = useState(true);
+  const currentTime = useNow();
+  const now = to === null ? Math.max(currentTime, from) : 0;
+  const [shortensIdle, setShortensIdle] = useState(true);
   const end = to ?? now;
   const scale = useMemo(() => {
-    const whole = { from, to: Math.max(from + 1, end) };
-    return short ? shortenedScale(whole, busySpans(rows, end)) : plainScale(whole);
-  }, [rows, from, end, short]);
+    const span = { from, to: Math.max(from + 1, end) };
+    return shortensIdle ? shortenedScale(span, busySpans(rows, end)) : plainScale(span);
+  }, [rows, from, end, shortensIdle]);
   const scroll = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({
     count: rows.length,
@@ -69,25 +69,25 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
     overscan: 10,
     getItemKey: (index) => rows[index]?.key ?? index,
   });
-  const room = useFixedRows(fixed, rows.length);
+  const fixedRows = useFixedRows(fixed, rows.length);
   const onScroll = useStickyEnd(fixed, rows.length, scroll);
   const [currentKey, setCurrentKey] = useState<string | null>(selectedKey);
-  const current = Math.max(
+  const currentIndex = Math.max(
     0,
     rows.findIndex(({ key }) => key === currentKey),
   );
-  const moveFocus = useRef(false);
+  const shouldMoveFocus = useRef(false);
   useLayoutEffect(() => {
-    if (!moveFocus.current) return;
-    const row = scroll.current?.querySelector<HTMLElement>(`[data-index="${current}"]`);
+    if (!shouldMoveFocus.current) return;
+    const row = scroll.current?.querySelector<HTMLElement>(`[data-index="${currentIndex}"]`);
     if (!row) return;
-    moveFocus.current = false;
+    shouldMoveFocus.current = false;
     row.focus({ preventScroll: true });
   });
   const goTo = (index: number) => {
     const row = rows[Math.min(Math.max(index, 0), rows.length - 1)];
     if (row === undefined) return;
-    moveFocus.current = true;
+    shouldMoveFocus.current = true;
     setCurrentKey(row.key);
     virtualizer.scrollToIndex(rows.indexOf(row));
   };
@@ -105,8 +105,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
       PageDown: index + 15,
       PageUp: index - 15,
     };
-    const next = moves[event.key];
-    if (next !== undefined) goTo(next);
+    const nextIndex = moves[event.key];
+    if (nextIndex !== undefined) goTo(nextIndex);
     else if (event.key === 'Enter' || event.key === ' ') onSelect(row);
     else return;
     event.preventDefault();
@@ -125,8 +125,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
       </div>
       <div
         className="timeline-scroll"
-        data-high={room.high ? '' : undefined}
-        style={room.rows === null ? undefined : { height: room.rows * ROW_HEIGHT }}
+        data-high={fixedRows.isExpanded ? '' : undefined}
+        style={fixedRows.rowCount === null ? undefined : { height: fixedRows.rowCount * ROW_HEIGHT }}
         onScroll={onScroll}
         ref={scroll}
       >
@@ -149,7 +149,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
                 aria-selected={row.key === selectedKey}
                 aria-posinset={index + 1}
                 aria-setsize={rows.length}
-                tabIndex={index === current ? 0 : -1}
+                tabIndex={index === currentIndex ? 0 : -1}
                 onClick={() => {
                   setCurrentKey(row.key);
                   onSelect(row);
@@ -165,9 +165,9 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
                   ))}
                 </div>
                 <span className="numeric table-title nowrap" data-align="right">
-                  {row.kept ? (
+                  {row.isKept ? (
                     <span className="muted" title={KEPT_STEP_HINT}>
-                      {row.edited ? 'manual' : 'kept'}
+                      {row.isEdited ? 'manual' : 'kept'}
                     </span>
                   ) : (
                     durationText(Math.max(0, (row.to ?? end) - row.from))
@@ -183,14 +183,14 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
           {LEGEND.map((kind) => (
             <li key={kind}>
               <span className="segment" data-kind={kind} aria-hidden="true" />
-              {LEGEND_TEXTS[kind] ?? KINDS[kind]}
+              {LEGEND_TEXTS[kind] ?? SEGMENT_TEXTS[kind]}
             </li>
           ))}
         </ul>
         <div className="line">
-          {scale.shortened || !short || fixed ? (
-            <label className="line" data-idle={scale.shortened || !short ? undefined : ''}>
-              <input type="checkbox" checked={short} onChange={(event) => setShort(event.target.checked)} />
+          {scale.isShortened || !shortensIdle || fixed ? (
+            <label className="line" data-idle={scale.isShortened || !shortensIdle ? undefined : ''}>
+              <input type="checkbox" checked={shortensIdle} onChange={(event) => setShortensIdle(event.target.checked)} />
               Shorten idle times
             </label>
           ) : null}
@@ -198,10 +198,10 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
             <button
               type="button"
               className="button button-quiet button-small"
-              data-idle={room.more ? undefined : ''}
-              onClick={room.toggle}
+              data-idle={fixedRows.canToggle ? undefined : ''}
+              onClick={fixedRows.toggle}
             >
-              {room.high ? 'Show fewer rows' : 'Show more rows'}
+              {fixedRows.isExpanded ? 'Show fewer rows' : 'Show more rows'}
             </button>
           ) : null}
         </div>
@@ -218,28 +218,28 @@ function RowName({ row }: { readonly row: TimelineRow }) {
       {row.groupPosition === 'single' ? null : (
         <span className="timeline-group" data-group-position={row.groupPosition} aria-hidden="true" />
       )}
-      <Icon name={STATES[row.state].icon} />
+      <Icon name={ROW_STATES[row.state].icon} />
       <span className="clip" title={row.name}>
         {row.stepId === null ? null : <span className="muted numeric">{row.stepId} </span>}
         {row.name}
       </span>
       {row.failedAttempts > 0 ? <span className="chip">{row.failedAttempts} failed</span> : null}
-      {row.edited ? <span className="chip">edited</span> : null}
+      {row.isEdited ? <span className="chip">edited</span> : null}
     </div>
   );
 }
 
 function SegmentBar({ segment, scale, end }: { readonly segment: Segment; readonly scale: TimeScale; readonly end: number }) {
-  const left = scale.at(segment.from);
+  const left = scale.positionOf(segment.from);
   const until = Math.min(segment.to ?? end, end);
-  const width = Math.max(0, scale.at(until) - left);
+  const width = Math.max(0, scale.positionOf(until) - left);
   const duration = durationText(Math.max(0, until - segment.from));
   return (
     <span
       className="segment"
       data-kind={segment.kind}
       data-open={segment.to === null ? '' : undefined}
-      title={`${KINDS[segment.kind]}: ${duration}`}
+      title={`${SEGMENT_TEXTS[segment.kind]}: ${duration}`}
       style={{ left: `min(${left * 100}%, calc(100% - 3px))`, width: `${width * 100}%` }}
     />
   );
@@ -247,4 +247,4 @@ function SegmentBar({ segment, scale, end }: { readonly segment: Segment; readon
 
 /** Describes a row for screen readers. */
 const descriptionOf = (row: TimelineRow): string =>
-  [row.type, row.kept ? KEPT_STEP_HINT : STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(', ');
+  [row.type, row.isKept ? KEPT_STEP_HINT : ROW_STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(', ');

@@ -43,12 +43,12 @@ const shape = (row: TimelineRow | undefined) => row?.segments.map(({ kind, from,
 
 describe('the timeline of a run', () => {
   test('steps kept from an earlier run have no duration', () => {
-    const [kept, given, own] = timelineOf(
+    const [kept, edited, own] = timelineOf(
       run({ workflowCreatedAt: 25, steps: [step(1), step(2, { completedAt: 26, edited: true }), step(3)] }),
     );
-    assert.deepEqual([kept?.kept, kept?.segments, kept?.from, kept?.to], [true, [], 25, 25]);
-    assert.deepEqual([given?.kept, given?.edited, given?.from, given?.to], [true, true, 25, 25]);
-    assert.deepEqual([own?.kept, shape(own)], [false, [['work', 30, 35]]]);
+    assert.deepEqual([kept?.isKept, kept?.segments, kept?.from, kept?.to], [true, [], 25, 25]);
+    assert.deepEqual([edited?.isKept, edited?.isEdited, edited?.from, edited?.to], [true, true, 25, 25]);
+    assert.deepEqual([own?.isKept, shape(own)], [false, [['work', 30, 35]]]);
   });
 
   test('steps are ordered by start time, and groups stay together', () => {

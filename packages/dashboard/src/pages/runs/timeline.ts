@@ -39,9 +39,9 @@ export interface TimelineRow {
   /** Position of the first step of the group; steps of one group ran at the same time. */
   readonly group: number | null;
   readonly groupPosition: 'single' | 'first' | 'middle' | 'last';
-  readonly edited: boolean;
+  readonly isEdited: boolean;
   /** Whether the result was recorded by the run that this run continues. */
-  readonly kept: boolean;
+  readonly isKept: boolean;
 }
 
 type JournalStep = RunJournal['steps'][number];
@@ -76,47 +76,49 @@ function segmentsOf(times: StepTimes, failed: readonly FailedAttempt[]): Segment
   const add = (kind: SegmentKind, from: number, to: number | null) => {
     if (to === null || to > from || kind === 'failed' || kind === 'work') segments.push({ kind, from, to });
   };
-  let at = createdAt;
+  let segmentStart = createdAt;
   /** Kind of the time before the next attempt. */
-  let idle: SegmentKind = 'queued';
+  let idleKind: SegmentKind = 'queued';
   for (const [index, { startedAt: sentAt, time, retryAt }] of failed.entries()) {
-    const start = Math.min(time, Math.max(at, sentAt ?? at));
-    add(idle, at, start);
+    const start = Math.min(time, Math.max(segmentStart, sentAt ?? segmentStart));
+    add(idleKind, segmentStart, start);
     add('failed', start, time);
-    at = time;
-    idle = 'backoff';
+    segmentStart = time;
+    idleKind = 'backoff';
     if (retryAt === undefined) return segments;
     // Without a recorded start, assume that the next attempt started when it was due.
-    const following = failed[index + 1];
-    const next = (following === undefined ? startedAt : following.startedAt) ?? retryAt;
-    const end = Math.min(next, completedAt ?? runEnd ?? next);
-    add('backoff', at, Math.max(at, end));
-    at = Math.max(at, end);
-    idle = 'queued';
+    const nextAttempt = failed[index + 1];
+    const nextStart = (nextAttempt === undefined ? startedAt : nextAttempt.startedAt) ?? retryAt;
+    const end = Math.min(nextStart, completedAt ?? runEnd ?? nextStart);
+    add('backoff', segmentStart, Math.max(segmentStart, end));
+    segmentStart = Math.max(segmentStart, end);
+    idleKind = 'queued';
   }
-  const start = Math.max(at, startedAt ?? at);
+  const start = Math.max(segmentStart, startedAt ?? segmentStart);
   const kind = lastSegment(type);
   const end = completedAt ?? runEnd;
   if (completedAt === null && runEnd !== null && (kind === 'work' || kind === 'call')) {
     // The run ended before the step was recorded, so it is unknown whether the step started.
-    add('queued', at, runEnd);
+    add('queued', segmentStart, runEnd);
     return segments;
   }
-  if (kind === 'work' || kind === 'call') add('queued', at, start);
-  add(kind, kind === 'work' || kind === 'call' ? start : at, end);
+  if (kind === 'work' || kind === 'call') add('queued', segmentStart, start);
+  add(kind, kind === 'work' || kind === 'call' ? start : segmentStart, end);
   return segments;
 }
 
 function stateOfOpen(journal: RunJournal, failed: readonly FailedAttempt[]): RowState {
-  const last = failed.at(-1);
-  if (journal.workflowState === 'RUN_STARTED') return last === undefined ? 'open' : 'retrying';
-  return journal.workflowState === 'RUN_FAILED' && last !== undefined && last.retryAt === undefined ? 'failed' : 'canceled';
+  const lastAttempt = failed.at(-1);
+  if (journal.workflowState === 'RUN_STARTED') return lastAttempt === undefined ? 'open' : 'retrying';
+  return journal.workflowState === 'RUN_FAILED' && lastAttempt !== undefined && lastAttempt.retryAt === undefined
+    ? 'failed'
+    : 'canceled';
 }
 
 /** Returns the group of an open step. Steps of a group were created at the same time. */
 function groupOfOpen(journal: RunJournal, { createdAt }: OpenTask): number | null {
-  const positions = [...journal.steps, ...journal.tasks].flatMap((each) =>
-    each.stepId !== undefined && each.createdAt === createdAt ? [each.stepId] : [],
+  const positions = [...journal.steps, ...journal.tasks].flatMap((step) =>
+    step.stepId !== undefined && step.createdAt === createdAt ? [step.stepId] : [],
   );
   return positions.length > 1 ? Math.min(...positions) : null;
 }
@@ -124,40 +126,40 @@ function groupOfOpen(journal: RunJournal, { createdAt }: OpenTask): number | nul
 /** Returns the rows of a run ordered by start time; steps of a group stay together. */
 export function timelineOf(journal: RunJournal): TimelineRow[] {
   const runEnd = journal.workflowRunCompletedAt ?? null;
-  const failedOf = new Map<string, FailedAttempt[]>();
+  const failedByMessage = new Map<string, FailedAttempt[]>();
   for (const attempt of journal.attempts) {
-    const known = failedOf.get(attempt.messageId);
-    if (known) known.push(attempt);
-    else failedOf.set(attempt.messageId, [attempt]);
+    const messageAttempts = failedByMessage.get(attempt.messageId);
+    if (messageAttempts) messageAttempts.push(attempt);
+    else failedByMessage.set(attempt.messageId, [attempt]);
   }
-  const take = (messageId: string): readonly FailedAttempt[] => {
-    const found = failedOf.get(messageId) ?? [];
-    failedOf.delete(messageId);
-    return found;
+  const takeFailedAttempts = (messageId: string): readonly FailedAttempt[] => {
+    const failed = failedByMessage.get(messageId) ?? [];
+    failedByMessage.delete(messageId);
+    return failed;
   };
   const rowOf = (
     { messageId, createdAt }: { readonly messageId: string; readonly createdAt: number },
-    named: { readonly stepId: number | null; readonly name: string; readonly type: string; readonly group: number | null },
-    rest: {
+    step: { readonly stepId: number | null; readonly name: string; readonly type: string; readonly group: number | null },
+    progress: {
       readonly state: RowState;
       readonly startedAt: number | null;
       readonly completedAt: number | null;
-      readonly edited: boolean;
+      readonly isEdited: boolean;
     },
     failed: readonly FailedAttempt[],
   ): UngroupedRow => ({
-    key: `${named.stepId ?? ''} ${messageId}`,
-    ...named,
-    state: rest.state,
-    segments: segmentsOf({ ...rest, type: named.type, createdAt, runEnd }, failed),
+    key: `${step.stepId ?? ''} ${messageId}`,
+    ...step,
+    state: progress.state,
+    segments: segmentsOf({ ...progress, type: step.type, createdAt, runEnd }, failed),
     from: createdAt,
-    to: rest.completedAt ?? (rest.state === 'failed' ? (failed.at(-1)?.time ?? runEnd) : runEnd),
+    to: progress.completedAt ?? (progress.state === 'failed' ? (failed.at(-1)?.time ?? runEnd) : runEnd),
     failedAttempts: failed.length,
-    edited: rest.edited,
-    kept: false,
+    isEdited: progress.isEdited,
+    isKept: false,
   });
   const runStart = journal.workflowCreatedAt;
-  const recorded = journal.steps.map((step: JournalStep): UngroupedRow => {
+  const recordedRows = journal.steps.map((step: JournalStep): UngroupedRow => {
     const row = rowOf(
       step,
       { stepId: step.stepId, name: step.stepName, type: step.stepType, group: step.concurrent > 1 ? step.group : null },
@@ -165,15 +167,15 @@ export function timelineOf(journal: RunJournal): TimelineRow[] {
         state: 'done',
         startedAt: step.startedAt ?? null,
         completedAt: step.completedAt,
-        edited: 'edited' in step && step.edited === true,
+        isEdited: 'edited' in step && step.edited === true,
       },
-      take(step.messageId),
+      takeFailedAttempts(step.messageId),
     );
     // Recorded by an earlier run, so the step has no duration in this one.
-    return step.createdAt < runStart ? { ...row, segments: [], from: runStart, to: runStart, kept: true } : row;
+    return step.createdAt < runStart ? { ...row, segments: [], from: runStart, to: runStart, isKept: true } : row;
   });
-  const open = journal.tasks.flatMap((task: OpenTask) => {
-    const failed = take(task.messageId);
+  const openRows = journal.tasks.flatMap((task: OpenTask) => {
+    const failed = takeFailedAttempts(task.messageId);
     // Calls to the workflow code are shown only if they failed or are the only open task.
     if (task.kind === 'callback' || (task.kind === 'advance' && failed.length === 0 && journal.tasks.length > 1)) return [];
     if (task.kind === 'advance' && failed.length === 0 && journal.workflowState !== 'RUN_STARTED') return [];
@@ -184,29 +186,29 @@ export function timelineOf(journal: RunJournal): TimelineRow[] {
       rowOf(
         task,
         { stepId, name, type: task.stepType ?? 'Code', group: stepId === null ? null : groupOfOpen(journal, task) },
-        { state, startedAt: null, completedAt: null, edited: false },
+        { state, startedAt: null, completedAt: null, isEdited: false },
         failed,
       ),
     ];
   });
-  const loose = [...failedOf].map(([messageId, failed]) => {
-    const [first] = failed;
-    const startedAt = first?.startedAt ?? first?.time ?? journal.workflowCreatedAt;
-    const last = failed.at(-1);
-    const state: RowState = last?.retryAt === undefined ? 'failed' : 'done';
+  const unmatchedRows = [...failedByMessage].map(([messageId, failed]) => {
+    const [firstAttempt] = failed;
+    const startedAt = firstAttempt?.startedAt ?? firstAttempt?.time ?? journal.workflowCreatedAt;
+    const lastAttempt = failed.at(-1);
+    const state: RowState = lastAttempt?.retryAt === undefined ? 'failed' : 'done';
     const row = rowOf(
       { messageId, createdAt: startedAt },
-      { stepId: first?.stepId ?? null, name: first?.stepName ?? 'Workflow code', type: 'Code', group: null },
-      { state, startedAt: null, completedAt: last?.retryAt ?? null, edited: false },
+      { stepId: firstAttempt?.stepId ?? null, name: firstAttempt?.stepName ?? 'Workflow code', type: 'Code', group: null },
+      { state, startedAt: null, completedAt: lastAttempt?.retryAt ?? null, isEdited: false },
       failed,
     );
     // The result of the last attempt has its own row.
-    return { ...row, segments: row.segments.filter(({ kind }) => kind !== 'work'), to: last?.time ?? row.to };
+    return { ...row, segments: row.segments.filter(({ kind }) => kind !== 'work'), to: lastAttempt?.time ?? row.to };
   });
-  return withGroupPositions([...recorded, ...open, ...loose]);
+  return addGroupPositions([...recordedRows, ...openRows, ...unmatchedRows]);
 }
 
-function withGroupPositions(rows: readonly UngroupedRow[]): TimelineRow[] {
+function addGroupPositions(rows: readonly UngroupedRow[]): TimelineRow[] {
   const groupStarts = new Map<number, number>();
   for (const { group, from } of rows) if (group !== null) groupStarts.set(group, Math.min(from, groupStarts.get(group) ?? from));
   const startOf = (row: UngroupedRow): number => (row.group === null ? row.from : (groupStarts.get(row.group) ?? row.from));
@@ -215,8 +217,8 @@ function withGroupPositions(rows: readonly UngroupedRow[]): TimelineRow[] {
     (a, b) => startOf(a) - startOf(b) || (a.group ?? order(a)) - (b.group ?? order(b)) || order(a) - order(b),
   );
   return sorted.map((row, index) => {
-    const before = row.group !== null && sorted[index - 1]?.group === row.group;
-    const after = row.group !== null && sorted[index + 1]?.group === row.group;
-    return { ...row, groupPosition: before ? (after ? 'middle' : 'last') : after ? 'first' : 'single' };
+    const hasPrevious = row.group !== null && sorted[index - 1]?.group === row.group;
+    const hasNext = row.group !== null && sorted[index + 1]?.group === row.group;
+    return { ...row, groupPosition: hasPrevious ? (hasNext ? 'middle' : 'last') : hasNext ? 'first' : 'single' };
   });
 }

@@ -24,14 +24,14 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
   const [settings, setSettings] = useState(NO_OVERRIDES);
   const [body, setBody] = useState('');
   const change = useChange();
-  const bodyValid = body.trim() === '' || isJson(body);
+  const isBodyValid = body.trim() === '' || isJson(body);
   return (
     <ConfirmDialog
       title="New schedule"
       open
       onClose={onClose}
       confirmText="Create schedule"
-      disabled={!isWorkflowUrl(url) || !preview.ok || !bodyValid}
+      disabled={!isWorkflowUrl(url) || !preview.ok || !isBodyValid}
       onConfirm={() =>
         change({
           method: 'POST',
@@ -46,7 +46,7 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
           },
           ...(body.trim() === '' ? {} : { body }),
           topics: ['schedules'],
-          done: 'Created the schedule',
+          successText: 'Created the schedule',
         })
       }
     >
@@ -60,7 +60,7 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
       <ScheduleTimes times={times} />
       <TextArea
         label="Run payload (JSON, optional)"
-        problem={bodyValid ? null : 'Invalid JSON.'}
+        problem={isBodyValid ? null : 'Invalid JSON.'}
         rows={4}
         spellCheck={false}
         value={body}
@@ -74,7 +74,7 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
         value={scheduleId}
         onChange={setScheduleId}
       />
-      <OverrideFields of="new-run" texts={settings} onChange={setSettings} />
+      <OverrideFields purpose="new-run" texts={settings} onChange={setSettings} />
     </ConfirmDialog>
   );
 }

@@ -29,28 +29,28 @@ export function EditSchedule({ schedule, onClose }: EditScheduleProps) {
   const [labels, setLabels] = useState(originalLabels);
   const cron = times.cron.trim();
   const zone = times.zone.trim() === '' ? 'UTC' : times.zone.trim();
-  const changed: ScheduleChange = {
+  const scheduleChange: ScheduleChange = {
     ...(cron === schedule.cron ? {} : { cron }),
     ...(zone === schedule.timezone ? {} : { timezone: zone }),
     ...(body === originalBody ? {} : { body }),
     ...(retries === String(schedule.retries) ? {} : { retries: Number(retries) }),
     ...(labels === originalLabels ? {} : { labels: labelsIn(labels) }),
   };
-  const valid = times.preview.ok && /^\d{1,3}$/.test(retries);
+  const isValid = times.preview.ok && /^\d{1,3}$/.test(retries);
   return (
     <ConfirmDialog
       title="Edit schedule"
       open
       onClose={onClose}
       confirmText="Save"
-      disabled={!valid || Object.keys(changed).length === 0}
+      disabled={!isValid || Object.keys(scheduleChange).length === 0}
       onConfirm={() =>
         change({
           method: 'PATCH',
           url: path`/v2/schedules/${schedule.scheduleId}`,
-          body: changed,
+          body: scheduleChange,
           topics: ['schedules'],
-          done: 'Changed the schedule',
+          successText: 'Changed the schedule',
         })
       }
     >

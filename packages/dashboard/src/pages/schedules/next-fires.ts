@@ -1,21 +1,24 @@
 /** Computes in the browser when a cron expression fires. It is only a preview; the server decides. */
 import { Cron } from 'croner';
 
-export type Fires = { readonly ok: true; readonly fires: readonly number[] } | { readonly ok: false; readonly why: string };
+/** Times at which an expression fires, or the reason why it is invalid. */
+export type FireTimes =
+  | { readonly ok: true; readonly fires: readonly number[] }
+  | { readonly ok: false; readonly problem: string };
 
 const FIELDS = /^\S+(?:\s+\S+){4,5}$/;
 
 /** Returns up to `count` times after `nowMs` at which the expression fires, Unix ms. */
-export function nextFires(cron: string, timeZone: string, { count, nowMs }: { count: number; nowMs: number }): Fires {
+export function nextFires(cron: string, timeZone: string, { count, nowMs }: { count: number; nowMs: number }): FireTimes {
   const trimmed = cron.trim();
   if (trimmed === '')
-    return { ok: false, why: 'Enter five fields: minute, hour, day, month, weekday. A sixth field in front is seconds.' };
-  if (!FIELDS.test(trimmed)) return { ok: false, why: 'Enter five fields, or six with seconds in front.' };
+    return { ok: false, problem: 'Enter five fields: minute, hour, day, month, weekday. A sixth field in front is seconds.' };
+  if (!FIELDS.test(trimmed)) return { ok: false, problem: 'Enter five fields, or six with seconds in front.' };
   try {
     const timetable = new Cron(trimmed, { timezone: timeZone === '' ? 'UTC' : timeZone });
     const fires = timetable.nextRuns(count, new Date(nowMs)).map((date) => date.getTime());
-    return fires.length === 0 ? { ok: false, why: 'This expression never fires.' } : { ok: true, fires };
+    return fires.length === 0 ? { ok: false, problem: 'This expression never fires.' } : { ok: true, fires };
   } catch (error) {
-    return { ok: false, why: error instanceof Error ? error.message : String(error) };
+    return { ok: false, problem: error instanceof Error ? error.message : String(error) };
   }
 }

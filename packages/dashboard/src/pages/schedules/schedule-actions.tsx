@@ -13,32 +13,32 @@ type OpenDialog = 'run' | 'edit' | 'delete';
 
 export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry }) {
   const { scheduleId, isPaused, destination } = schedule;
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const instanceId = useInstanceId();
   const navigate = useNavigate();
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
-  const pause = () =>
+  const togglePause = () =>
     void change({
       method: 'PATCH',
       url: path`/v2/schedules/${scheduleId}/${isPaused ? 'resume' : 'pause'}`,
       topics: ['schedules'],
-      done: isPaused ? 'Resumed the schedule' : 'Paused the schedule',
+      successText: isPaused ? 'Resumed the schedule' : 'Paused the schedule',
       showFailure: true,
     });
   return (
     <>
-      <ActionButton disabledReason={readOnly} onClick={() => setDialog('run')}>
+      <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog('run')}>
         Run now
       </ActionButton>
-      <ActionButton disabledReason={readOnly} onClick={() => setDialog('edit')}>
+      <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog('edit')}>
         Edit
       </ActionButton>
-      <ActionButton disabledReason={readOnly} onClick={pause}>
+      <ActionButton disabledReason={readOnlyReason} onClick={togglePause}>
         {isPaused ? 'Resume' : 'Pause'}
       </ActionButton>
-      <ActionButton variant="danger" disabledReason={readOnly} onClick={() => setDialog('delete')}>
+      <ActionButton variant="danger" disabledReason={readOnlyReason} onClick={() => setDialog('delete')}>
         Delete
       </ActionButton>
       {dialog === 'edit' ? <EditSchedule schedule={schedule} onClose={close} /> : null}
@@ -52,7 +52,7 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
             method: 'POST',
             url: path`/v2/schedules/${scheduleId}/run`,
             topics: ['schedules', 'runs'],
-            done: 'Started a run',
+            successText: 'Started a run',
           })
         }
       >
@@ -72,7 +72,7 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
             method: 'DELETE',
             url: path`/v2/schedules/${scheduleId}`,
             topics: ['schedules'],
-            done: `Deleted schedule ${scheduleId}`,
+            successText: `Deleted schedule ${scheduleId}`,
           });
           if (outcome.ok) void navigate({ to: '/q/$instanceId/schedules', params: { instanceId } });
           return outcome;

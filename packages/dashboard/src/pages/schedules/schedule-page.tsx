@@ -21,7 +21,7 @@ import './schedules.css';
 
 const MAX_SHOWN = 5;
 
-function Fires({ schedule }: { readonly schedule: ScheduleEntry }) {
+function NextRuns({ schedule }: { readonly schedule: ScheduleEntry }) {
   const { data, error, isPending, refetch } = useApi<{ readonly fires: readonly number[] }>({
     topic: 'schedules',
     name: 'next',
@@ -61,16 +61,16 @@ export default function SchedulePage() {
     return (
       <>
         <PageTitle title="Schedule" />
-        {error ? <ErrorState failure={error} onRetry={() => void refetch()} what="this schedule" /> : <Skeleton lines={8} />}
+        {error ? <ErrorState failure={error} onRetry={() => void refetch()} subject="this schedule" /> : <Skeleton lines={8} />}
       </>
     );
   const { lastScheduleTime, lastScheduleRunId } = schedule;
   const state = schedule.isPaused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Active</StatusBadge>;
   const lastStart = lastScheduleTime === undefined ? 'none yet' : <TimeText unixMs={lastScheduleTime} />;
   const lastRun = lastScheduleRunId === undefined ? 'none yet' : <RunLink runId={lastScheduleRunId} />;
-  const workflow = <WorkflowUrl url={schedule.destination} what="URL" />;
+  const workflow = <WorkflowUrl url={schedule.destination} valueName="URL" />;
   const cron = <span className="mono">{`${schedule.cron} (${schedule.timezone})`}</span>;
-  const created = <TimeText unixMs={schedule.createdAt} />;
+  const creationTime = <TimeText unixMs={schedule.createdAt} />;
   const facts: FactsProps['facts'] = [
     ['State', state],
     ['Workflow', workflow],
@@ -82,13 +82,13 @@ export default function SchedulePage() {
     ['Labels', schedule.labels.length === 0 ? 'none' : schedule.labels.join(', ')],
     ['Flow control key', schedule.flowControlKey ?? 'none'],
     ['Failure callback', schedule.failureCallback ?? 'none'],
-    ['Created', created],
+    ['Created', creationTime],
   ];
   return (
     <>
       <PageTitle
         title={`Schedule of ${workflowName(schedule.destination)}`}
-        lead={<CopyId value={scheduleId} what="schedule id" />}
+        lead={<CopyId value={scheduleId} valueName="schedule id" />}
         actions={<ScheduleActions schedule={schedule} />}
       />
       <div className="stack">
@@ -97,7 +97,7 @@ export default function SchedulePage() {
             <Facts facts={facts} />
           </Card>
           <Card title={`Next runs (your time zone, ${LOCAL_ZONE})`}>
-            <Fires schedule={schedule} />
+            <NextRuns schedule={schedule} />
           </Card>
         </div>
         <ScheduleRuns schedule={schedule} />

@@ -13,7 +13,7 @@ import { durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 
 /** Number of latest runs of the workflow that are searched for runs of the schedule. There is no index of runs by schedule. */
-const SEARCHED = 100;
+const MAX_SEARCHED_RUNS = 100;
 
 const COLUMNS: readonly Column<FoundRun>[] = [
   { id: 'state', header: 'State', width: '112px', cell: ({ workflowState }) => <RunStateBadge state={workflowState} /> },
@@ -61,23 +61,23 @@ export function ScheduleRuns({ schedule }: { readonly schedule: ScheduleEntry })
     topic: 'runs',
     name: 'of-schedule',
     url: '/v2/workflows/search',
-    query: { workflowUrl: destination, count: SEARCHED },
+    query: { workflowUrl: destination, count: MAX_SEARCHED_RUNS },
   });
   const rows = data?.runs.filter(({ workflowRunOrigin }) => workflowRunOrigin?.scheduleId === scheduleId) ?? [];
-  const all = (
+  const allRunsLink = (
     <Link to="/q/$instanceId/runs" params={{ instanceId }} search={{ url: destination }} className="button button-small">
       All runs of this workflow
     </Link>
   );
   return (
-    <Card title="Runs of this schedule" actions={all} flush>
+    <Card title="Runs of this schedule" actions={allRunsLink} flush>
       {data === undefined ? (
         <div className="card-body">
           {error === null ? <Skeleton lines={4} /> : <FailureNotice failure={error} onRetry={() => void refetch()} />}
         </div>
       ) : rows.length === 0 ? (
         <p className="card-body muted">
-          {data.complete ? 'No runs yet' : `None among the latest ${SEARCHED} runs of this workflow`}
+          {data.complete ? 'No runs yet' : `None among the latest ${MAX_SEARCHED_RUNS} runs of this workflow`}
         </p>
       ) : (
         <DataTable
@@ -86,7 +86,7 @@ export function ScheduleRuns({ schedule }: { readonly schedule: ScheduleEntry })
           rows={rows}
           idOf={idOf}
           hrefOf={({ workflowRunId, workflowRunCreatedAt }) => runPath(instanceId, workflowRunId, workflowRunCreatedAt)}
-          foot={data.complete ? undefined : <span>Among the latest {SEARCHED} runs of this workflow</span>}
+          foot={data.complete ? undefined : <span>Among the latest {MAX_SEARCHED_RUNS} runs of this workflow</span>}
         />
       )}
     </Card>

@@ -4,7 +4,7 @@ import { TextField } from '../../components/fields.js';
 import { useNow } from '../../components/times/clock.js';
 import { LOCAL_ZONE } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { type Fires, nextFires } from './next-fires.js';
+import { type FireTimes, nextFires } from './next-fires.js';
 
 const MAX_SHOWN = 3;
 
@@ -13,7 +13,7 @@ export interface ScheduleTimesState {
   readonly zone: string;
   readonly setCron: (cron: string) => void;
   readonly setZone: (zone: string) => void;
-  readonly preview: Fires;
+  readonly preview: FireTimes;
 }
 
 export function useScheduleTimes(initialCron: string, initialZone: string): ScheduleTimesState {
@@ -24,7 +24,7 @@ export function useScheduleTimes(initialCron: string, initialZone: string): Sche
 }
 
 export function ScheduleTimes({ times }: { readonly times: ScheduleTimesState }) {
-  const ids = { preview: useId() };
+  const previewId = useId();
   const { cron, zone, setCron, setZone, preview } = times;
   return (
     <>
@@ -33,11 +33,11 @@ export function ScheduleTimes({ times }: { readonly times: ScheduleTimesState })
         mono
         value={cron}
         aria-invalid={!preview.ok}
-        aria-describedby={ids.preview}
+        aria-describedby={previewId}
         onChange={setCron}
       />
       <TextField label="Time zone" value={zone} onChange={setZone} />
-      <p id={ids.preview} role="status" className={preview.ok ? 'field-hint' : 'field-error'}>
+      <p id={previewId} role="status" className={preview.ok ? 'field-hint' : 'field-error'}>
         {preview.ok ? (
           <>
             Next runs in your time zone ({LOCAL_ZONE}):{' '}
@@ -49,7 +49,7 @@ export function ScheduleTimes({ times }: { readonly times: ScheduleTimesState })
             ))}
           </>
         ) : (
-          preview.why
+          preview.problem
         )}
       </p>
     </>

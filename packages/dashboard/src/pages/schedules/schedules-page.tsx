@@ -52,7 +52,7 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     id: 'cron',
     header: 'Cron',
     width: 'minmax(0, 2fr)',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ cron, timezone }) => (
       <div className="clip">
         <span className="mono">{cron}</span> <span className="muted">{timezone}</span>
@@ -66,24 +66,28 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     width: '118px',
     stackUnder: 'destination',
     cell: ({ nextScheduleTime }) =>
-      nextScheduleTime === undefined ? <span className="muted">none</span> : <TimeText unixMs={nextScheduleTime} of="Next run" />,
+      nextScheduleTime === undefined ? (
+        <span className="muted">none</span>
+      ) : (
+        <TimeText unixMs={nextScheduleTime} label="Next run" />
+      ),
   },
   {
     id: 'last',
     header: 'Last start',
     sortBy: ({ lastScheduleTime = null }) => lastScheduleTime,
     width: '118px',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'next',
     stackPrefix: 'last',
     cell: ({ lastScheduleTime }) =>
-      lastScheduleTime === undefined ? '–' : <TimeText unixMs={lastScheduleTime} of="Last start" />,
+      lastScheduleTime === undefined ? '–' : <TimeText unixMs={lastScheduleTime} label="Last start" />,
   },
   {
     id: 'run',
     header: 'Last run',
     width: 'minmax(0, 2fr)',
-    from: 'full',
+    shownFrom: 'full',
     cell: ({ lastScheduleRunId }) => (lastScheduleRunId === undefined ? null : <RunLink runId={lastScheduleRunId} />),
   },
 ];
@@ -95,7 +99,7 @@ const idOf = ({ scheduleId }: ScheduleEntry): string => scheduleId;
 
 export default function SchedulesPage() {
   const instanceId = useInstanceId();
-  const { readOnly } = usePermissions();
+  const { readOnlyReason } = usePermissions();
   const filters = useFilters(FILTERS);
   const create = usePageAction('new');
   const schedules = useApi<readonly ScheduleEntry[]>({
@@ -117,7 +121,7 @@ export default function SchedulesPage() {
         title="Schedules"
         lead={`A schedule starts runs of a workflow at the times of a cron expression. Times of runs are in your time zone (${LOCAL_ZONE}).`}
         actions={
-          <ActionButton variant="primary" disabledReason={readOnly} onClick={create.open}>
+          <ActionButton variant="primary" disabledReason={readOnlyReason} onClick={create.open}>
             New schedule
           </ActionButton>
         }
@@ -125,7 +129,7 @@ export default function SchedulesPage() {
       <FilterBar filters={filters} fields={FIELDS} />
       <WholeListView
         label="Schedules"
-        what="schedules"
+        rowsName="schedules"
         query={schedules}
         list={list}
         columns={COLUMNS}

@@ -36,22 +36,22 @@ export function AddDocument({ indexId, namespace, onClose }: AddDocumentProps) {
             ...(metadata.ok && metadata.value !== null ? { metadata: metadata.value } : {}),
           },
           topics: ['account'],
-          account: true,
-          done: `Added document ${id.trim()}`,
+          isManagementCall: true,
+          successText: `Added document ${id.trim()}`,
         })
       }
     >
       <TextField label="Id (replaces a document with the same id)" mono value={id} onChange={setId} />
       <TextArea
         label="Searchable content (JSON object)"
-        problem={content.ok ? null : content.why}
+        problem={content.ok ? null : content.problem}
         spellCheck={false}
         value={contentText}
         onChange={setContent}
       />
       <TextArea
         label="Metadata (JSON object, optional)"
-        problem={metadata.ok ? null : metadata.why}
+        problem={metadata.ok ? null : metadata.problem}
         spellCheck={false}
         value={metadataText}
         onChange={setMetadata}

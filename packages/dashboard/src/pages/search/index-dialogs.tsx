@@ -28,8 +28,8 @@ export function RenameDialog({ index, onClose }: IndexDialogProps) {
           url: path`/v2/search/${index.id}/rename`,
           body: { name: name.trim() },
           topics: ['account'],
-          account: true,
-          done: `Renamed the index to ${name.trim()}`,
+          isManagementCall: true,
+          successText: `Renamed the index to ${name.trim()}`,
         })
       }
     >
@@ -41,7 +41,7 @@ export function RenameDialog({ index, onClose }: IndexDialogProps) {
 
 export const MoveIndex = ({ index, onClose }: IndexDialogProps) => (
   <MoveDialog
-    what="index"
+    subject="index"
     name={index.name}
     ownerId={index.customer_id}
     url={path`/v2/search/${index.id}/transfer`}
@@ -55,7 +55,7 @@ export const MoveIndex = ({ index, onClose }: IndexDialogProps) => (
 
 /** Deletes an index. Because this cannot be undone, the user must type its name. */
 export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & { readonly onDeleted: () => void }) {
-  const [typed, setTyped] = useState('');
+  const [typedName, setTypedName] = useState('');
   const change = useChange();
   return (
     <ConfirmDialog
@@ -64,21 +64,21 @@ export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & {
       onClose={onClose}
       confirmText="Delete index"
       danger
-      disabled={typed.trim() !== index.name}
+      disabled={typedName.trim() !== index.name}
       onConfirm={async () => {
         const outcome = await change({
           method: 'DELETE',
           url: path`/v2/search/${index.id}`,
           topics: [],
-          account: true,
-          done: `Deleted ${index.name}`,
+          isManagementCall: true,
+          successText: `Deleted ${index.name}`,
         });
         if (outcome.ok) onDeleted();
         return outcome;
       }}
     >
       <p>Deletes the index with all its namespaces and documents. Its tokens stop working immediately. This cannot be undone.</p>
-      <TextField label={`Type ${index.name} to confirm`} autoComplete="off" value={typed} onChange={setTyped} />
+      <TextField label={`Type ${index.name} to confirm`} autoComplete="off" value={typedName} onChange={setTypedName} />
     </ConfirmDialog>
   );
 }

@@ -15,7 +15,7 @@ import { SelectField } from '../../components/fields.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { bytesText, quantity } from '../../components/times/formats.js';
 
-interface Info {
+interface IndexInfo {
   readonly vectorCount: number;
   readonly indexSize: number;
   readonly namespaces: Readonly<Record<string, { readonly vectorCount: number }>>;
@@ -32,22 +32,22 @@ const REFRESH_MS = 10_000;
 const DEFAULT_NAME = 'Default namespace';
 
 export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
-  const field = useId();
+  const fieldId = useId();
   const instanceId = useInstanceId();
   const change = useChange();
-  const [deleting, setDeleting] = useState(false);
-  const [naming, setNaming] = useState('');
-  const readOnly = index.token === undefined ? 'Your role has read-only access to this index' : undefined;
-  const { data, error, isPending, refetch } = useQuery<Info, ApiFailure>({
+  const [isDeleting, setIsDeleting] = useState(false);
+  const [newName, setNewName] = useState('');
+  const readOnlyReason = index.token === undefined ? 'Your role has read-only access to this index' : undefined;
+  const { data, error, isPending, refetch } = useQuery<IndexInfo, ApiFailure>({
     queryKey: [instanceId, 'account', 'search-info', index.id],
     // All operations of an index are POST, including reads.
     queryFn: async ({ signal }) =>
-      valueIn(await request<{ readonly result: Info }>(path`/search/${index.id}/info`, { method: 'POST', signal })).result,
+      valueIn(await request<{ readonly result: IndexInfo }>(path`/search/${index.id}/info`, { method: 'POST', signal })).result,
     refetchInterval: REFRESH_MS,
   });
   const documents = data?.namespaces[namespace]?.vectorCount ?? 0;
-  const named = Object.keys(data?.namespaces ?? {}).filter((name) => name !== '');
-  const shown = namespace === '' || named.includes(namespace) ? named : [...named, namespace];
+  const names = Object.keys(data?.namespaces ?? {}).filter((name) => name !== '');
+  const shownNames = namespace === '' || names.includes(namespace) ? names : [...names, namespace];
   return (
     <Card
       title="Documents"
@@ -55,8 +55,8 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
         <ActionButton
           variant="danger"
           small
-          disabledReason={readOnly ?? (documents === 0 ? 'The namespace contains no documents' : undefined)}
-          onClick={() => setDeleting(true)}
+          disabledReason={readOnlyReason ?? (documents === 0 ? 'The namespace contains no documents' : undefined)}
+          onClick={() => setIsDeleting(true)}
         >
           Delete documents
         </ActionButton>
@@ -74,7 +74,7 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
           </p>
           <div className="namespace-fields">
             <SelectField label="Namespace" value={namespace} onChange={onSelect}>
-              {['', ...shown].map((name) => (
+              {['', ...shownNames].map((name) => (
                 <option key={name} value={name}>
                   {name === '' ? DEFAULT_NAME : name}: {quantity(data.namespaces[name]?.vectorCount ?? 0, 'document')}
                 </option>
@@ -84,22 +84,22 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
               className="field"
               onSubmit={(event) => {
                 event.preventDefault();
-                if (naming.trim() !== '') onSelect(naming.trim());
-                setNaming('');
+                if (newName.trim() !== '') onSelect(newName.trim());
+                setNewName('');
               }}
             >
-              <label className="field-label" htmlFor={`${field}-new`}>
+              <label className="field-label" htmlFor={`${fieldId}-new`}>
                 New namespace
               </label>
               <span className="namespace-new">
                 <input
-                  id={`${field}-new`}
+                  id={`${fieldId}-new`}
                   className="input"
                   placeholder="Created with its first document"
-                  value={naming}
-                  onChange={(event) => setNaming(event.target.value)}
+                  value={newName}
+                  onChange={(event) => setNewName(event.target.value)}
                 />
-                <button type="submit" className="button" disabled={naming.trim() === ''}>
+                <button type="submit" className="button" disabled={newName.trim() === ''}>
                   Select
                 </button>
               </span>
@@ -109,8 +109,8 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
       ) : null}
       <ConfirmDialog
         title="Delete all documents in this namespace?"
-        open={deleting}
-        onClose={() => setDeleting(false)}
+        open={isDeleting}
+        onClose={() => setIsDeleting(false)}
         confirmText={`Delete ${quantity(documents, 'document')}`}
         danger
         onConfirm={async () => {
@@ -118,8 +118,8 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
             method: 'POST',
             url: namespace === '' ? path`/search/${index.id}/reset` : path`/search/${index.id}/delete-namespace/${namespace}`,
             topics: ['account'],
-            account: true,
-            done: `Deleted ${quantity(documents, 'document')}`,
+            isManagementCall: true,
+            successText: `Deleted ${quantity(documents, 'document')}`,
           });
           if (outcome.ok) onSelect('');
           return outcome;

@@ -29,7 +29,7 @@ export default function SearchIndexPage() {
   const change = useChange();
   const [namespace, setNamespace] = useState('');
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
-  const [issued, setIssued] = useState<SearchIndexEntry | null>(null);
+  const [newTokens, setNewTokens] = useState<SearchIndexEntry | null>(null);
   const close = () => setDialog(null);
   const { data, error, isPending, refetch } = useApi<SearchIndexEntry>({
     topic: 'account',
@@ -41,7 +41,7 @@ export default function SearchIndexPage() {
       <>
         <PageTitle title="Search index" />
         {error && !isPending ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="this search index" />
+          <ErrorState failure={error} onRetry={() => void refetch()} subject="this search index" />
         ) : (
           <Skeleton lines={10} />
         )}
@@ -80,9 +80,9 @@ export default function SearchIndexPage() {
         <Card title="Index">
           <Facts
             facts={[
-              ['Id', <CopyId key="id" value={data.id} what="index id" />],
-              ['API endpoint', <CopyId key="endpoint" value={data.endpoint} what="endpoint" />],
-              ['Owner account', <CopyId key="owner" value={data.customer_id} what="account id" />],
+              ['Id', <CopyId key="id" value={data.id} valueName="index id" />],
+              ['API endpoint', <CopyId key="endpoint" value={data.endpoint} valueName="endpoint" />],
+              ['Owner account', <CopyId key="owner" value={data.customer_id} valueName="account id" />],
               ['Region', data.region],
               ['Type', data.type],
               ['Created', <TimeText key="created" unixMs={data.creation_time * 1000} />],
@@ -124,9 +124,9 @@ export default function SearchIndexPage() {
             method: 'POST',
             url: path`/v2/search/${data.id}/reset-password`,
             topics: ['account'],
-            account: true,
+            isManagementCall: true,
           });
-          if (outcome.ok) setIssued(outcome.value);
+          if (outcome.ok) setNewTokens(outcome.value);
           return outcome;
         }}
       >
@@ -135,13 +135,13 @@ export default function SearchIndexPage() {
           this cannot be undone. Update every app that uses this index. Documents do not change.
         </p>
       </ConfirmDialog>
-      {issued ? <TokensShown index={issued} onClose={() => setIssued(null)} /> : null}
+      {newTokens ? <NewTokensDialog index={newTokens} onClose={() => setNewTokens(null)} /> : null}
     </>
   );
 }
 
 /** Shows new tokens. They are never shown again. */
-function TokensShown({ index, onClose }: { readonly index: SearchIndexEntry; readonly onClose: () => void }) {
+function NewTokensDialog({ index, onClose }: { readonly index: SearchIndexEntry; readonly onClose: () => void }) {
   const { name, token = '', read_only_token: readOnlyToken = '' } = index;
   return (
     <DialogWindow title={`New tokens of ${name}`} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
@@ -149,8 +149,8 @@ function TokensShown({ index, onClose }: { readonly index: SearchIndexEntry; rea
         <p>Save the tokens now: they are shown only once.</p>
         <Facts
           facts={[
-            ['Read and write', <Secret key="token" value={token} what="token" />],
-            ['Read-only', <Secret key="reads" value={readOnlyToken} what="read-only token" />],
+            ['Read and write', <Secret key="token" value={token} valueName="token" />],
+            ['Read-only', <Secret key="reads" value={readOnlyToken} valueName="read-only token" />],
           ]}
         />
       </div>

@@ -48,7 +48,7 @@ const COLUMNS: readonly Column<Row>[] = [
     sortBy: ({ stats }) => stats?.namespace_count ?? null,
     width: '112px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ stats }) => (stats === undefined ? '…' : countText(stats.namespace_count)),
   },
   {
@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<Row>[] = [
     sortBy: ({ stats }) => stats?.disk_size ?? null,
     width: '96px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ stats }) => (stats === undefined ? '…' : bytesText(stats.disk_size)),
   },
   {
@@ -65,14 +65,14 @@ const COLUMNS: readonly Column<Row>[] = [
     header: 'Created',
     sortBy: ({ creation_time: at }) => at,
     width: '118px',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
   },
 ];
 
 export default function SearchPage() {
   const instanceId = useInstanceId();
-  const [creating, setCreating] = useState(false);
+  const [isCreating, setIsCreating] = useState(false);
   const { data, error, isPending, refetch } = useApi<readonly SearchIndexEntry[]>({
     topic: 'account',
     name: 'search-indexes',
@@ -86,7 +86,7 @@ export default function SearchPage() {
         title="Search indexes"
         lead="Full-text search over documents, with filters on their fields. Indexes belong to an account, not to a queue instance."
         actions={
-          <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
+          <button type="button" className="button button-primary" onClick={() => setIsCreating(true)}>
             New index
           </button>
         }
@@ -94,7 +94,7 @@ export default function SearchPage() {
       {isPending ? (
         <Skeleton lines={6} />
       ) : error && !data ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="search indexes" />
+        <ErrorState failure={error} onRetry={() => void refetch()} subject="search indexes" />
       ) : rows.length === 0 ? (
         <div className="table">
           <EmptyState title="No search indexes">Create an index, add documents, then try a query on the index page.</EmptyState>
@@ -108,7 +108,7 @@ export default function SearchPage() {
           hrefOf={({ id }) => path`/q/${instanceId}/search/${id}`}
         />
       )}
-      {creating ? <CreateIndex onClose={() => setCreating(false)} /> : null}
+      {isCreating ? <CreateIndex onClose={() => setIsCreating(false)} /> : null}
     </>
   );
 }
@@ -133,8 +133,8 @@ function CreateIndex({ onClose }: { readonly onClose: () => void }) {
           url: '/v2/search',
           body: { name: name.trim(), region, type: 'payg', ...(teamId === '' ? {} : { team_id: teamId }) },
           topics: ['account'],
-          account: true,
-          done: `Created index ${name.trim()}`,
+          isManagementCall: true,
+          successText: `Created index ${name.trim()}`,
         });
         if (outcome.ok)
           void navigate({ to: '/q/$instanceId/search/$indexId', params: { instanceId, indexId: outcome.value.id } });

@@ -19,7 +19,7 @@ interface SearchResponse {
 }
 interface CompletedSearch {
   readonly outcome: Outcome<SearchResponse>;
-  readonly tookMs: number;
+  readonly durationMs: number;
 }
 
 const LIMITS = [5, 10, 50] as const;
@@ -36,7 +36,7 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
     const url = namespace === '' ? path`/search/${indexId}/search` : path`/search/${indexId}/search/${namespace}`;
     const body = { query, topK: limit, ...(filter.trim() === '' ? {} : { filter: filter.trim() }) };
     const outcome = await request<SearchResponse>(url, { method: 'POST', body });
-    setCompleted({ outcome, tookMs: performance.now() - startedMs });
+    setCompleted({ outcome, durationMs: performance.now() - startedMs });
     setBusy(false);
   };
   return (
@@ -71,7 +71,7 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
           </button>
           <span role="status" className="muted">
             {completed?.outcome.ok
-              ? `${quantity(completed.outcome.value.result.length, 'result')} in ${durationText(Math.round(completed.tookMs))} including network time`
+              ? `${quantity(completed.outcome.value.result.length, 'result')} in ${durationText(Math.round(completed.durationMs))} including network time`
               : ''}
           </span>
         </div>

@@ -10,13 +10,13 @@ import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js'
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { KeyShown } from './key-shown.js';
+import { NewKeyDialog } from './new-key-dialog.js';
 
 export function ApiKeys() {
-  const [creating, setCreating] = useState(false);
+  const [isCreating, setIsCreating] = useState(false);
   const [name, setName] = useState('');
-  const [created, setCreated] = useState<ApiKeyEntry | null>(null);
-  const [revoking, setRevoking] = useState<ApiKeyEntry | null>(null);
+  const [createdKey, setCreatedKey] = useState<ApiKeyEntry | null>(null);
+  const [keyToRevoke, setKeyToRevoke] = useState<ApiKeyEntry | null>(null);
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly ApiKeyEntry[]>({
     topic: 'account',
@@ -28,15 +28,15 @@ export function ApiKeys() {
       id: 'state',
       header: 'State',
       width: '104px',
-      cell: ({ revocation_time: revoked }) =>
-        revoked === undefined ? <StatusBadge tone="good">Active</StatusBadge> : <StatusBadge tone="quiet">Revoked</StatusBadge>,
+      cell: ({ revocation_time: revokedAt }) =>
+        revokedAt === undefined ? <StatusBadge tone="good">Active</StatusBadge> : <StatusBadge tone="quiet">Revoked</StatusBadge>,
     },
     { id: 'name', header: 'Name', width: 'minmax(0, 3fr)', cell: (key) => <div className="clip">{key.name}</div> },
     {
       id: 'created',
       header: 'Created',
       width: '118px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
@@ -50,7 +50,7 @@ export function ApiKeys() {
             type="button"
             className="button button-small button-danger"
             aria-label={`Revoke ${key.name}`}
-            onClick={() => setRevoking(key)}
+            onClick={() => setKeyToRevoke(key)}
           >
             Revoke
           </button>
@@ -64,7 +64,7 @@ export function ApiKeys() {
       title="Your API keys"
       flush
       actions={
-        <button type="button" className="button button-small" onClick={() => setCreating(true)}>
+        <button type="button" className="button button-small" onClick={() => setIsCreating(true)}>
           New key
         </button>
       }
@@ -84,8 +84,8 @@ export function ApiKeys() {
       )}
       <ConfirmDialog
         title="New API key"
-        open={creating}
-        onClose={() => setCreating(false)}
+        open={isCreating}
+        onClose={() => setIsCreating(false)}
         confirmText="Create key"
         disabled={name.trim() === ''}
         onConfirm={async () => {
@@ -94,10 +94,10 @@ export function ApiKeys() {
             url: '/v2/apikeys',
             body: { name: name.trim() },
             topics: ['account'],
-            account: true,
+            isManagementCall: true,
           });
           if (outcome.ok) {
-            setCreated(outcome.value);
+            setCreatedKey(outcome.value);
             setName('');
           }
           return outcome;
@@ -105,22 +105,22 @@ export function ApiKeys() {
       >
         <TextField label="Name" value={name} onChange={setName} />
       </ConfirmDialog>
-      {created?.api_key === undefined ? null : (
-        <KeyShown title={`API key ${created.name}`} apiKey={created.api_key} onClose={() => setCreated(null)} />
+      {createdKey?.api_key === undefined ? null : (
+        <NewKeyDialog title={`API key ${createdKey.name}`} apiKey={createdKey.api_key} onClose={() => setCreatedKey(null)} />
       )}
       <ConfirmDialog
-        title={`Revoke ${revoking?.name ?? ''}?`}
-        open={revoking !== null}
-        onClose={() => setRevoking(null)}
+        title={`Revoke ${keyToRevoke?.name ?? ''}?`}
+        open={keyToRevoke !== null}
+        onClose={() => setKeyToRevoke(null)}
         confirmText="Revoke key"
         danger
         onConfirm={() =>
           change({
             method: 'DELETE',
-            url: path`/v2/apikeys/${revoking?.id ?? ''}`,
+            url: path`/v2/apikeys/${keyToRevoke?.id ?? ''}`,
             topics: ['account'],
-            account: true,
-            done: `Revoked ${revoking?.name ?? ''}`,
+            isManagementCall: true,
+            successText: `Revoked ${keyToRevoke?.name ?? ''}`,
           })
         }
       >

@@ -14,7 +14,7 @@ export interface InvitationsProps {
 }
 
 export function Invitations({ team }: InvitationsProps) {
-  const [revoking, setRevoking] = useState<TeamMember | null>(null);
+  const [invitationToRevoke, setInvitationToRevoke] = useState<TeamMember | null>(null);
   const change = useChange();
   const { data, error, refetch } = useApi<readonly TeamMember[]>({
     topic: 'account',
@@ -39,7 +39,7 @@ export function Invitations({ team }: InvitationsProps) {
       id: 'until',
       header: 'Expires',
       width: '118px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ expiration_time: at = 0 }) => <TimeText unixMs={at * 1000} />,
     },
     {
@@ -53,7 +53,7 @@ export function Invitations({ team }: InvitationsProps) {
           small
           disabledReason={undefined}
           aria-label={`Revoke invitation for ${invitation.member_email}`}
-          onClick={() => setRevoking(invitation)}
+          onClick={() => setInvitationToRevoke(invitation)}
         >
           Revoke
         </ActionButton>
@@ -77,17 +77,17 @@ export function Invitations({ team }: InvitationsProps) {
         estimatedHeight={60}
       />
       <ConfirmDialog
-        title={`Revoke invitation for ${revoking?.member_email ?? ''}?`}
-        open={revoking !== null}
-        onClose={() => setRevoking(null)}
+        title={`Revoke invitation for ${invitationToRevoke?.member_email ?? ''}?`}
+        open={invitationToRevoke !== null}
+        onClose={() => setInvitationToRevoke(null)}
         confirmText="Revoke invitation"
         danger
         onConfirm={() =>
           change({
             method: 'DELETE',
-            url: path`/v2/invitations/${revoking?.id ?? ''}`,
+            url: path`/v2/invitations/${invitationToRevoke?.id ?? ''}`,
             topics: ['account'],
-            done: `Revoked the invitation for ${revoking?.member_email ?? ''}`,
+            successText: `Revoked the invitation for ${invitationToRevoke?.member_email ?? ''}`,
           })
         }
       >

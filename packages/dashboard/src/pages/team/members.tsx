@@ -29,18 +29,18 @@ export interface MembersProps {
 
 export function Members({ team }: MembersProps) {
   const { user } = useSession();
-  const manages = team.role === 'owner' || team.role === 'admin';
-  const [adding, setAdding] = useState<TeamMember | 'new' | null>(null);
-  const [removing, setRemoving] = useState<TeamMember | null>(null);
-  const [deleting, setDeleting] = useState(false);
-  const [invited, setInvited] = useState<{ readonly email: string; readonly secret: string } | null>(null);
+  const canManage = team.role === 'owner' || team.role === 'admin';
+  const [memberDialog, setMemberDialog] = useState<TeamMember | 'new' | null>(null);
+  const [memberToRemove, setMemberToRemove] = useState<TeamMember | null>(null);
+  const [isDeleting, setIsDeleting] = useState(false);
+  const [invitation, setInvitation] = useState<{ readonly email: string; readonly secret: string } | null>(null);
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly TeamMember[]>({
     topic: 'account',
     name: 'members',
     url: path`/v2/teams/${team.id}`,
   });
-  const disabledReason = manages ? undefined : 'Only owners and admins of the team can manage it';
+  const disabledReason = canManage ? undefined : 'Only owners and admins of the team can manage it';
   const columns: readonly Column<TeamMember>[] = [
     {
       id: 'email',
@@ -59,7 +59,7 @@ export function Members({ team }: MembersProps) {
       id: 'since',
       header: 'Joined',
       width: '118px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
@@ -73,7 +73,7 @@ export function Members({ team }: MembersProps) {
             small
             disabledReason={disabledReason}
             aria-label={`Change role of ${member.member_email}`}
-            onClick={() => setAdding(member)}
+            onClick={() => setMemberDialog(member)}
           >
             Role
           </ActionButton>
@@ -82,7 +82,7 @@ export function Members({ team }: MembersProps) {
             small
             disabledReason={disabledReason}
             aria-label={`Remove ${member.member_email}`}
-            onClick={() => setRemoving(member)}
+            onClick={() => setMemberToRemove(member)}
           >
             Remove
           </ActionButton>
@@ -96,10 +96,10 @@ export function Members({ team }: MembersProps) {
       flush
       actions={
         <>
-          <ActionButton small disabledReason={disabledReason} onClick={() => setAdding('new')}>
+          <ActionButton small disabledReason={disabledReason} onClick={() => setMemberDialog('new')}>
             Invite
           </ActionButton>
-          <ActionButton variant="danger" small disabledReason={disabledReason} onClick={() => setDeleting(true)}>
+          <ActionButton variant="danger" small disabledReason={disabledReason} onClick={() => setIsDeleting(true)}>
             Delete team
           </ActionButton>
         </>
@@ -124,30 +124,32 @@ export function Members({ team }: MembersProps) {
           estimatedHeight={60}
         />
       )}
-      {manages ? <Invitations team={team} /> : null}
-      {adding === null ? null : (
+      {canManage ? <Invitations team={team} /> : null}
+      {memberDialog === null ? null : (
         <MemberDialog
           team={team}
-          member={adding === 'new' ? null : adding}
-          onClose={() => setAdding(null)}
-          onInvited={(email, secret) => setInvited({ email, secret })}
+          member={memberDialog === 'new' ? null : memberDialog}
+          onClose={() => setMemberDialog(null)}
+          onInvited={(email, secret) => setInvitation({ email, secret })}
         />
       )}
-      {invited === null ? null : <SecretLink email={invited.email} secret={invited.secret} onClose={() => setInvited(null)} />}
+      {invitation === null ? null : (
+        <SecretLink email={invitation.email} secret={invitation.secret} onClose={() => setInvitation(null)} />
+      )}
       <ConfirmDialog
-        title={`Remove ${removing?.member_email ?? ''}?`}
-        open={removing !== null}
-        onClose={() => setRemoving(null)}
+        title={`Remove ${memberToRemove?.member_email ?? ''}?`}
+        open={memberToRemove !== null}
+        onClose={() => setMemberToRemove(null)}
         confirmText="Remove from team"
         danger
         onConfirm={() =>
           change({
             method: 'DELETE',
             url: '/v2/teams/member',
-            body: { team_id: team.id, member_email: removing?.member_email },
+            body: { team_id: team.id, member_email: memberToRemove?.member_email },
             topics: ['account'],
-            account: true,
-            done: `Removed ${removing?.member_email ?? ''} from ${team.name}`,
+            isManagementCall: true,
+            successText: `Removed ${memberToRemove?.member_email ?? ''} from ${team.name}`,
           })
         }
       >
@@ -158,8 +160,8 @@ export function Members({ team }: MembersProps) {
       </ConfirmDialog>
       <ConfirmDialog
         title={`Delete team ${team.name}?`}
-        open={deleting}
-        onClose={() => setDeleting(false)}
+        open={isDeleting}
+        onClose={() => setIsDeleting(false)}
         confirmText="Delete team"
         danger
         onConfirm={() =>
@@ -167,8 +169,8 @@ export function Members({ team }: MembersProps) {
             method: 'DELETE',
             url: path`/v2/team/${team.id}`,
             topics: ['account'],
-            account: true,
-            done: `Deleted team ${team.name}`,
+            isManagementCall: true,
+            successText: `Deleted team ${team.name}`,
           })
         }
       >
@@ -206,8 +208,9 @@ function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
           url: '/v2/teams/member',
           body: { team_id: team.id, member_email: email.trim(), member_role: role },
           topics: ['account'],
-          account: true,
-          done: member === null ? `Invited ${email.trim()} to ${team.name}` : `Changed the role of ${email.trim()} to ${role}`,
+          isManagementCall: true,
+          successText:
+            member === null ? `Invited ${email.trim()} to ${team.name}` : `Changed the role of ${email.trim()} to ${role}`,
         });
         if (outcome.ok && outcome.value.invitation_secret !== undefined) onInvited(email.trim(), outcome.value.invitation_secret);
         return outcome;
@@ -218,7 +221,7 @@ function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
         label="Role"
         value={role}
         hint={ROLE_HINTS[role]}
-        onChange={(value) => setRole(ROLES.find((each) => each === value) ?? role)}
+        onChange={(value) => setRole(ROLES.find((option) => option === value) ?? role)}
       >
         {ROLES.map((option) => (
           <option key={option} value={option}>

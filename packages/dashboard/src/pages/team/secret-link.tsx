@@ -17,7 +17,7 @@ export function SecretLink({ email, secret, onClose }: SecretLinkProps) {
           accept the invitation.
         </p>
         {/* The fragment after # is never sent to a server, so the secret appears in no access log. */}
-        <CopyId value={`${window.location.origin}/login#${secret}`} what="invitation link" />
+        <CopyId value={`${window.location.origin}/login#${secret}`} valueName="invitation link" />
       </div>
     </DialogWindow>
   );

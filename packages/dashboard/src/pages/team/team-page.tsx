@@ -10,9 +10,9 @@ import { ApiKeys } from './api-keys.js';
 import { Members } from './members.js';
 
 export default function TeamPage() {
-  const [creating, setCreating] = useState(false);
+  const [isCreating, setIsCreating] = useState(false);
   const [name, setName] = useState('');
-  const [joining, setJoining] = useState(false);
+  const [isJoining, setIsJoining] = useState(false);
   const [secret, setSecret] = useState('');
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
@@ -23,10 +23,10 @@ export default function TeamPage() {
         lead="A team shares queue instances and search indexes. The role of a member determines what the member can do."
         actions={
           <>
-            <button type="button" className="button" onClick={() => setJoining(true)}>
+            <button type="button" className="button" onClick={() => setIsJoining(true)}>
               Join a team
             </button>
-            <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
+            <button type="button" className="button button-primary" onClick={() => setIsCreating(true)}>
               New team
             </button>
           </>
@@ -36,7 +36,7 @@ export default function TeamPage() {
         {isPending ? (
           <Skeleton lines={6} />
         ) : error && !data ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="teams" />
+          <ErrorState failure={error} onRetry={() => void refetch()} subject="teams" />
         ) : data?.length === 0 ? (
           <div className="card">
             <EmptyState title="No teams">
@@ -50,8 +50,8 @@ export default function TeamPage() {
       </div>
       <ConfirmDialog
         title="New team"
-        open={creating}
-        onClose={() => setCreating(false)}
+        open={isCreating}
+        onClose={() => setIsCreating(false)}
         confirmText="Create team"
         disabled={name.trim() === ''}
         onConfirm={async () => {
@@ -60,8 +60,8 @@ export default function TeamPage() {
             url: '/v2/team',
             body: { team_name: name.trim() },
             topics: ['account'],
-            account: true,
-            done: `Created team ${name.trim()}`,
+            isManagementCall: true,
+            successText: `Created team ${name.trim()}`,
           });
           if (outcome.ok) setName('');
           return outcome;
@@ -71,8 +71,8 @@ export default function TeamPage() {
       </ConfirmDialog>
       <ConfirmDialog
         title="Join a team"
-        open={joining}
-        onClose={() => setJoining(false)}
+        open={isJoining}
+        onClose={() => setIsJoining(false)}
         confirmText="Join"
         disabled={!secret.includes('inv_')}
         onConfirm={async () => {
@@ -81,8 +81,8 @@ export default function TeamPage() {
             url: '/v2/invitations/join',
             body: { secret: secret.trim().replace(/^.*#/, '') },
             topics: ['account'],
-            account: true,
-            done: 'You joined the team',
+            isManagementCall: true,
+            successText: 'You joined the team',
           });
           if (outcome.ok) setSecret('');
           return outcome;

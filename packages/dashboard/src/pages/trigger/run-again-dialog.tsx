@@ -19,15 +19,15 @@ const FIRST_STEP = 1;
 
 export default function RunAgainDialog({ journal, onClose, onStarted }: RunAgainDialogProps) {
   const change = useChange();
-  const original = prettyJson(journal.input?.body ?? '');
-  const [input, setInput] = useState(original);
-  const edited = input !== original;
+  const originalInput = prettyJson(journal.input?.body ?? '');
+  const [input, setInput] = useState(originalInput);
+  const isEdited = input !== originalInput;
   const isText = journal.input !== undefined && journal.input.bodyBase64 === undefined;
   // A fork from the first step: a new run with no recorded steps, and with the settings and the headers of this one.
   const body: ForkRequest = {
     createdAt: journal.workflowCreatedAt,
     fromStep: FIRST_STEP,
-    ...(edited ? { input: { body: input } } : {}),
+    ...(isEdited ? { input: { body: input } } : {}),
   };
   return (
     <ConfirmDialog
@@ -35,14 +35,14 @@ export default function RunAgainDialog({ journal, onClose, onStarted }: RunAgain
       open
       wide
       onClose={onClose}
-      confirmText={edited ? 'Run with edited input' : 'Run again'}
+      confirmText={isEdited ? 'Run with edited input' : 'Run again'}
       onConfirm={async () => {
         const outcome = await change<ForkedRun>({
           url: path`/v2/workflows/runs/${journal.workflowRunId}/fork`,
           method: 'POST',
           body,
           topics: ['runs'],
-          done: 'Started this new run',
+          successText: 'Started this new run',
         });
         if (outcome.ok) onStarted(outcome.value);
         return outcome;

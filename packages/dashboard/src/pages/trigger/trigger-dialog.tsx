@@ -20,7 +20,7 @@ const RECENT_RUNS = 50;
 const RECENT_PAYLOADS = 20;
 
 export default function TriggerDialog({ onClose }: { readonly onClose: () => void }) {
-  const known = useId();
+  const urlListId = useId();
   const instanceId = useInstanceId();
   const navigate = useNavigate();
   const change = useChange();
@@ -28,7 +28,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
   const [body, setBody] = useState('');
   const [runId, setRunId] = useState('');
   const [settings, setSettings] = useState(NO_OVERRIDES);
-  const { urls, payloads, load } = useRecent(url);
+  const { urls, payloads, loadPayload } = useRecent(url);
   const contentType = contentTypeOf(body);
   const trigger = async () => {
     const outcome = await change<TriggeredRun>({
@@ -42,11 +42,11 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
       },
       ...(contentType === null ? {} : { body }),
       topics: ['runs'],
-      done: 'Triggered this run',
+      successText: 'Triggered this run',
     });
     if (outcome.ok) {
       const { workflowRunId, workflowCreatedAt } = outcome.value;
-      // Awaited: closing the dialog changes the URL of the page that is open then.
+      // Awaited, because closing the dialog changes the URL of the page that is open at that time.
       await navigate({
         to: '/q/$instanceId/runs/$runId',
         params: { instanceId, runId: workflowRunId },
@@ -68,14 +68,14 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
       <TextField
         label="Workflow URL"
         mono
-        list={known}
+        list={urlListId}
         placeholder="https://app.example.com/order or worker://shop/order"
         value={url}
         onChange={setUrl}
       />
-      <datalist id={known}>
-        {urls.map((knownUrl) => (
-          <option key={knownUrl} value={knownUrl} />
+      <datalist id={urlListId}>
+        {urls.map((recentUrl) => (
+          <option key={recentUrl} value={recentUrl} />
         ))}
       </datalist>
       {payloads.length === 0 ? null : (
@@ -84,7 +84,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
           value=""
           onChange={async (key) => {
             const run = payloads.find((payload) => payload.key === key);
-            const text = run === undefined ? null : await load(run);
+            const text = run === undefined ? null : await loadPayload(run);
             if (text !== null) setBody(text);
           }}
         >
@@ -113,7 +113,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
         onChange={setBody}
       />
       <TextField label="Run id (optional)" mono placeholder="Generated if empty" value={runId} onChange={setRunId} />
-      <OverrideFields of="new-run" texts={settings} onChange={setSettings} />
+      <OverrideFields purpose="new-run" texts={settings} onChange={setSettings} />
     </ConfirmDialog>
   );
 }
@@ -149,7 +149,7 @@ function useRecent(url: string) {
     urls: [...new Set(runs.map(({ workflowUrl }) => workflowUrl))],
     payloads,
     /** Returns the payload of a run as text; null if it is binary, no longer stored, or cannot be loaded. */
-    async load({ runId, createdAt }: RecentPayload): Promise<string | null> {
+    async loadPayload({ runId, createdAt }: RecentPayload): Promise<string | null> {
       const outcome = await client.fetchQuery({
         queryKey: [instanceId, 'input-of-run', runId, createdAt],
         queryFn: () =>

@@ -1,4 +1,4 @@
-/** What the fields of the trigger dialog mean. */
+/** Interprets the fields of the trigger dialog. */
 
 /** Returns the content type of a payload; null if there is no payload. */
 export function contentTypeOf(body: string): 'application/json' | 'text/plain' | null {

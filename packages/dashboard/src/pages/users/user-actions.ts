@@ -14,8 +14,8 @@ export interface UserAction {
     | 'recover'
     | 'delete';
   readonly text: string;
-  /** Start of the notification on success; the email of the user follows. */
-  readonly done: string;
+  /** Start of the notification on success. The email of the user follows. */
+  readonly successText: string;
   readonly danger?: true;
   /** Whether the action applies to the user. */
   readonly applies: (user: UserEntry) => boolean;
@@ -24,54 +24,60 @@ export interface UserAction {
   readonly call: (user: UserEntry) => Pick<Change, 'method' | 'url'>;
 }
 
-const always = (): boolean => true;
+const appliesToAll = (): boolean => true;
 
 export const USER_ACTIONS: readonly UserAction[] = [
   {
-    ...{ id: 'disable', text: 'Disable', done: 'Disabled', danger: true },
+    ...{ id: 'disable', text: 'Disable', successText: 'Disabled', danger: true },
     applies: ({ disabled_time: at }) => at === undefined,
     effect:
       'The user is logged out immediately and can no longer log in. Memberships and API keys are kept. You can enable the user again.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/disable` }),
   },
   {
-    ...{ id: 'enable', text: 'Enable', done: 'Enabled' },
+    ...{ id: 'enable', text: 'Enable', successText: 'Enabled' },
     applies: ({ disabled_time: at }) => at !== undefined,
     effect: 'The user can log in again. You can disable the user again at any time.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/enable` }),
   },
   {
-    ...{ id: 'revoke-keys', text: 'Revoke API keys', done: 'Revoked the API keys of', danger: true, applies: always },
+    ...{
+      id: 'revoke-keys',
+      text: 'Revoke API keys',
+      successText: 'Revoked the API keys of',
+      danger: true,
+      applies: appliesToAll,
+    },
     effect:
       'Revokes all API keys of the user and ends all sessions. This cannot be undone. To give the user a new key, create a recovery link.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/apikeys` }),
   },
   {
-    ...{ id: 'end-sessions', text: 'End sessions', done: 'Ended the sessions of', danger: true, applies: always },
+    ...{ id: 'end-sessions', text: 'End sessions', successText: 'Ended the sessions of', danger: true, applies: appliesToAll },
     effect: 'Logs the user out of all browsers. This cannot be undone, but the user can log in again. API keys remain valid.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/sessions` }),
   },
   {
-    ...{ id: 'grant-operator', text: 'Make operator', done: 'Granted the operator role to' },
-    applies: ({ is_operator: is, disabled_time: at }) => !is && at === undefined,
+    ...{ id: 'grant-operator', text: 'Make operator', successText: 'Granted the operator role to' },
+    applies: ({ is_operator: isOperator, disabled_time: at }) => !isOperator && at === undefined,
     effect:
       'Operators set plans and manage all users. You can end the role at any time. To hand over, make another user an operator, then end your own role.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/operator` }),
   },
   {
-    ...{ id: 'revoke-operator', text: 'End operator role', done: 'Ended the operator role of', danger: true },
-    applies: ({ is_operator: is }) => is,
+    ...{ id: 'revoke-operator', text: 'End operator role', successText: 'Ended the operator role of', danger: true },
+    applies: ({ is_operator: isOperator }) => isOperator,
     effect: 'The user is no longer an operator. You can grant the role again. At least one enabled operator must remain.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/operator` }),
   },
   {
-    ...{ id: 'recover', text: 'Recovery link', done: 'Created a recovery link for' },
+    ...{ id: 'recover', text: 'Recovery link', successText: 'Created a recovery link for' },
     applies: ({ disabled_time: at }) => at === undefined,
     effect: 'The link creates one API key for the user. It can be used once, expires in a day, and replaces an earlier link.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/recovery` }),
   },
   {
-    ...{ id: 'delete', text: 'Delete', done: 'Deleted', danger: true, applies: always },
+    ...{ id: 'delete', text: 'Delete', successText: 'Deleted', danger: true, applies: appliesToAll },
     effect:
       'Deletes the user with all API keys, sessions and memberships. This cannot be undone. A user that owns a queue instance or a search index cannot be deleted.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}` }),

@@ -26,7 +26,7 @@ interface PendingAction {
   readonly user: UserEntry;
 }
 
-const stateOf = ({ disabled_time: disabled, is_operator: isOperator }: UserEntry) => {
+const stateBadge = ({ disabled_time: disabled, is_operator: isOperator }: UserEntry) => {
   if (disabled !== undefined) return <StatusBadge tone="warn">Disabled</StatusBadge>;
   return isOperator ? <StatusBadge tone="info">Operator</StatusBadge> : <StatusBadge tone="good">Active</StatusBadge>;
 };
@@ -49,7 +49,7 @@ export default function UsersPage() {
     if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
   };
   const columns: readonly Column<UserEntry>[] = [
-    { id: 'state', header: 'State', width: '120px', cell: stateOf },
+    { id: 'state', header: 'State', width: '120px', cell: stateBadge },
     {
       id: 'email',
       header: 'Email',
@@ -61,13 +61,19 @@ export default function UsersPage() {
         </div>
       ),
     },
-    { id: 'id', header: 'Id', width: 'minmax(0, 2fr)', from: 'full', cell: ({ id }) => <CopyId value={id} what="user id" /> },
+    {
+      id: 'id',
+      header: 'Id',
+      width: 'minmax(0, 2fr)',
+      shownFrom: 'full',
+      cell: ({ id }) => <CopyId value={id} valueName="user id" />,
+    },
     {
       id: 'created',
       header: 'Created',
       sortBy: ({ creation_time: at }) => at,
       width: '118px',
-      from: 'medium',
+      shownFrom: 'medium',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
@@ -86,7 +92,7 @@ export default function UsersPage() {
       ) : pages.isPending ? (
         <Skeleton lines={6} />
       ) : pages.error && rows.length === 0 ? (
-        <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} what="users" />
+        <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} subject="users" />
       ) : (
         <DataTable
           label="Users"
@@ -115,7 +121,7 @@ export default function UsersPage() {
           <div className="stack">
             <p>Send this link only to {link.user.email}. It is shown only once, can be used once, and expires in a day.</p>
             {/* The fragment after # is never sent to a server, so the secret appears in no access log. */}
-            <CopyId value={`${window.location.origin}/login#${link.secret}`} what="recovery link" />
+            <CopyId value={`${window.location.origin}/login#${link.secret}`} valueName="recovery link" />
           </div>
         </DialogWindow>
       )}
@@ -154,12 +160,12 @@ interface UserDialogProps {
 }
 
 function UserDialog({ pending: { action, user }, onClose, onLink }: UserDialogProps) {
-  const { user: own } = useSession();
+  const { user: ownUser } = useSession();
   const field = useId();
-  const [typed, setTyped] = useState('');
+  const [typedEmail, setTypedEmail] = useState('');
   const change = useChange();
   const client = useQueryClient();
-  const mustType = action.id === 'delete';
+  const needsConfirmation = action.id === 'delete';
   return (
     <ConfirmDialog
       title={`${action.text}: ${user.email}`}
@@ -167,23 +173,23 @@ function UserDialog({ pending: { action, user }, onClose, onLink }: UserDialogPr
       onClose={onClose}
       confirmText={action.id === 'recover' ? 'Create link' : action.text}
       danger={action.danger ?? false}
-      disabled={mustType && typed.trim() !== user.email}
+      disabled={needsConfirmation && typedEmail.trim() !== user.email}
       onConfirm={async () => {
         const isLink = action.id === 'recover';
         const outcome = await change<RecoveryLink | string>({
           ...action.call(user),
           topics: ['account'],
-          account: true,
-          ...(isLink ? {} : { done: `${action.done} ${user.email}` }),
+          isManagementCall: true,
+          ...(isLink ? {} : { successText: `${action.successText} ${user.email}` }),
         });
         void client.invalidateQueries({ queryKey: KEY });
-        if (user.id === own.id) void client.invalidateQueries({ queryKey: sessionQuery.queryKey });
+        if (user.id === ownUser.id) void client.invalidateQueries({ queryKey: sessionQuery.queryKey });
         if (isLink && outcome.ok && typeof outcome.value === 'object') onLink(outcome.value.recovery_secret);
         return outcome;
       }}
     >
       <p>{action.effect}</p>
-      {mustType ? (
+      {needsConfirmation ? (
         <div className="field">
           <label className="field-label" htmlFor={field}>
             Type the user's email to confirm
@@ -192,8 +198,8 @@ function UserDialog({ pending: { action, user }, onClose, onLink }: UserDialogPr
             id={field}
             className="input"
             autoComplete="off"
-            value={typed}
-            onChange={(event) => setTyped(event.target.value)}
+            value={typedEmail}
+            onChange={(event) => setTypedEmail(event.target.value)}
           />
         </div>
       ) : null}

@@ -17,9 +17,9 @@ const EXAMPLE = `import { connect } from '@everstep/sdk';
 const worker = connect({ app: 'shop', workflows: { order } });
 await worker.connected;`;
 
-function Workflows({ worker: { workflows, workflowCount } }: { readonly worker: WorkerEntry }) {
-  const more = workflowCount - workflows.length;
-  const text = `${workflows.join(', ')}${more > 0 ? ` and ${countText(more)} more` : ''}`;
+function WorkflowNames({ worker: { workflows, workflowCount } }: { readonly worker: WorkerEntry }) {
+  const hiddenCount = workflowCount - workflows.length;
+  const text = `${workflows.join(', ')}${hiddenCount > 0 ? ` and ${countText(hiddenCount)} more` : ''}`;
   return (
     <div className="clip" title={text}>
       {text}
@@ -52,14 +52,14 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
     header: 'Workflows',
     width: 'minmax(0, 5fr)',
     stackUnder: 'app',
-    cell: (worker) => <Workflows worker={worker} />,
+    cell: (worker) => <WorkflowNames worker={worker} />,
   },
   {
     id: 'host',
     header: 'Host',
     sortBy: ({ host = null }) => host,
     width: 'minmax(0, 3fr)',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ host, workerId, sdk, nodeId }) => (
       <div className="clip" title={`Worker ${workerId}, ${sdk}, connected to node ${nodeId}`}>
         {host ?? <span className="muted">unknown</span>}
@@ -71,7 +71,7 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
     header: 'Version',
     sortBy: ({ version = null }) => version,
     width: '92px',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'host',
     cell: ({ version }) => <div className="clip">{version}</div>,
   },
@@ -80,7 +80,7 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
     header: 'Since',
     width: '118px',
     stackUnder: 'app',
-    cell: ({ connectedAt }) => <TimeText unixMs={connectedAt} of="Connected" />,
+    cell: ({ connectedAt }) => <TimeText unixMs={connectedAt} label="Connected" />,
   },
   {
     id: 'load',
@@ -88,14 +88,14 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
     sortBy: ({ inFlight }) => inFlight,
     width: '104px',
     align: 'right',
-    from: 'medium',
+    shownFrom: 'medium',
     cell: ({ inFlight, maxConcurrency }) => `${countText(inFlight)} of ${countText(maxConcurrency)}`,
   },
   {
     id: 'error',
     header: 'Last error',
     width: 'minmax(0, 3fr)',
-    from: 'full',
+    shownFrom: 'full',
     stackUnder: 'app',
     cell: ({ lastError }) => (
       <div className="clip" title={lastError}>
@@ -105,14 +105,14 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
   },
 ];
 
-const UNSERVED: readonly Column<UnservedWorkflow>[] = [
+const UNSERVED_COLUMNS: readonly Column<UnservedWorkflow>[] = [
   { id: 'workflow', header: 'Workflow', width: 'minmax(0, 4fr)', cell: ({ workflowUrl }) => <UrlText url={workflowUrl} /> },
   {
     id: 'since',
     header: 'No worker since',
     width: '140px',
     stackUnder: 'workflow',
-    cell: ({ since }) => <TimeText unixMs={since} of="No worker since" />,
+    cell: ({ since }) => <TimeText unixMs={since} label="No worker since" />,
   },
   {
     id: 'waiting',
@@ -137,7 +137,7 @@ function NoWorkers() {
   );
 }
 
-/** Last on the page, because it appears and grows. */
+/** Workflows without a worker. The section is last on the page, because it appears and grows. */
 function Unserved({ rows }: { readonly rows: readonly UnservedWorkflow[] }) {
   const heading = useId();
   if (rows.length === 0) return null;
@@ -145,7 +145,7 @@ function Unserved({ rows }: { readonly rows: readonly UnservedWorkflow[] }) {
     <section className="workers-unserved" aria-labelledby={heading}>
       <h2 id={heading}>Waiting for a worker</h2>
       <p className="muted">No connected worker serves these workflows. Their deliveries wait and do not use up attempts.</p>
-      <DataTable label="Waiting for a worker" columns={UNSERVED} rows={rows} idOf={({ workflowUrl }) => workflowUrl} />
+      <DataTable label="Waiting for a worker" columns={UNSERVED_COLUMNS} rows={rows} idOf={({ workflowUrl }) => workflowUrl} />
     </section>
   );
 }
@@ -158,12 +158,12 @@ export default function WorkersPage() {
       <PageTitle title="Workers" lead="Apps that serve workflows over a connection they open to this server." />
       <WholeListView
         label="Workers"
-        what="connections"
+        rowsName="connections"
         query={workers}
         list={list}
         columns={COLUMNS}
         idOf={idOf}
-        shownAside={workers.data?.cursor === undefined ? null : `; only the first ${MAX_SHOWN_WORKERS} are listed`}
+        countNote={workers.data?.cursor === undefined ? null : `; only the first ${MAX_SHOWN_WORKERS} are listed`}
         empty={<NoWorkers />}
       />
       <Unserved rows={workers.data?.unserved ?? []} />

@@ -34,7 +34,7 @@ const matches = (text: string, words: readonly string[]): boolean => words.every
 export function commandsFor(query: string, { base, pages, instances, views }: CommandSources): readonly Command[] {
   const trimmed = query.trim();
   const words = trimmed.toLowerCase().split(/\s+/).filter(Boolean);
-  const found: readonly Command[] = [
+  const matching: readonly Command[] = [
     ...pages.map(({ text, page }) => ({ id: `page ${page}`, text, kind: 'Page' as const, href: `${base}/${page}` })),
     ...ACTIONS.map(({ text, page }) => ({ id: `action ${page}`, text, kind: 'Action' as const, href: `${base}/${page}` })),
     ...views.map(({ page, name, search }) => ({
@@ -50,7 +50,7 @@ export function commandsFor(query: string, { base, pages, instances, views }: Co
       href: `/q/${id}/overview`,
     })),
   ].filter(({ text }) => matches(text, words));
-  if (trimmed === '') return found.slice(0, MAX_SHOWN);
+  if (trimmed === '') return matching.slice(0, MAX_SHOWN);
   const encoded = encodeURIComponent(trimmed);
   const isId = !/\s/.test(trimmed);
   const searches: readonly Command[] = [
@@ -62,6 +62,6 @@ export function commandsFor(query: string, { base, pages, instances, views }: Co
     { id: 'search', text: `Search runs for “${trimmed}”`, kind: 'Search', href: `${base}/runs?q=${encoded}` },
   ];
   return /^(?:wfr|dlq)_/.test(trimmed)
-    ? [...searches, ...found].slice(0, MAX_SHOWN)
-    : [...found.slice(0, MAX_SHOWN - searches.length), ...searches];
+    ? [...searches, ...matching].slice(0, MAX_SHOWN)
+    : [...matching.slice(0, MAX_SHOWN - searches.length), ...searches];
 }

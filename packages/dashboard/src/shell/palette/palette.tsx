@@ -33,17 +33,17 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
     [instanceId, isOperator, instances],
   );
   const commands = commandsFor(query, sources);
-  const current = Math.min(position, commands.length - 1);
+  const currentIndex = Math.min(position, commands.length - 1);
   const go = (href: string) => {
     onClose();
     open(href);
   };
-  useEffect(() => document.getElementById(`${id}-${current}`)?.scrollIntoView({ block: 'nearest' }), [id, current]);
+  useEffect(() => document.getElementById(`${id}-${currentIndex}`)?.scrollIntoView({ block: 'nearest' }), [id, currentIndex]);
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'ArrowDown') setPosition(Math.min(current + 1, commands.length - 1));
-    else if (event.key === 'ArrowUp') setPosition(Math.max(current - 1, 0));
+    if (event.key === 'ArrowDown') setPosition(Math.min(currentIndex + 1, commands.length - 1));
+    else if (event.key === 'ArrowUp') setPosition(Math.max(currentIndex - 1, 0));
     else if (event.key === 'Enter') {
-      const command = commands[current];
+      const command = commands[currentIndex];
       if (command !== undefined) go(command.href);
     } else return;
     event.preventDefault();
@@ -60,7 +60,7 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
             aria-label="Page, action, run id or saved view"
             aria-expanded="true"
             aria-controls={`${id}-list`}
-            aria-activedescendant={commands.length === 0 ? undefined : `${id}-${current}`}
+            aria-activedescendant={commands.length === 0 ? undefined : `${id}-${currentIndex}`}
             aria-autocomplete="list"
             autoComplete="off"
             spellCheck={false}
@@ -80,9 +80,9 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
                 key={command.id}
                 id={`${id}-${index}`}
                 role="option"
-                aria-selected={index === current}
+                aria-selected={index === currentIndex}
                 className="popup-item palette-item"
-                data-highlighted={index === current ? '' : undefined}
+                data-highlighted={index === currentIndex ? '' : undefined}
                 onPointerMove={() => setPosition(index)}
                 onClick={() => go(command.href)}
               >

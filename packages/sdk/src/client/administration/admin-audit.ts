@@ -1,5 +1,4 @@
-/** The audit log of all accounts, for operators (management API). */
-
+/** Client for the audit log of all accounts, for operators (management API). */
 import type { AuditExportLine, AuditVerification } from '../generated/index.js';
 import type { Call } from '../transport.js';
 
@@ -21,7 +20,7 @@ export interface AuditVerifyOptions {
   readonly known?: string;
 }
 
-/** The audit log of all accounts. For operators only. */
+/** Operations on the audit log of all accounts. For operators only. */
 export class AuditLog {
   private readonly call: <T>(call: Call) => Promise<T>;
   private readonly callText: (call: Call) => Promise<string>;
@@ -47,10 +46,10 @@ export class AuditLog {
     let { after } = options;
     for (;;) {
       const page = await this.exportPage({ ...options, ...(after === undefined ? {} : { after }) });
-      const last = page.at(-1);
-      if (!last) return;
+      const lastEntry = page.at(-1);
+      if (!lastEntry) return;
       yield* page;
-      after = last.seq;
+      after = lastEntry.seq;
     }
   }
 
@@ -62,13 +61,13 @@ export class AuditLog {
 
   /** Verifies all entries, fetching page after page. Returns the faults of all pages. */
   async verify(options: Pick<AuditVerifyOptions, 'known'> = {}): Promise<AuditVerification> {
-    const first = await this.verifyPage(options);
-    let [last, checked, faults] = [first, first.checked, [...first.faults]];
-    while (last.next !== null) {
-      last = await this.verifyPage({ after: last.next });
-      checked += last.checked;
-      faults = [...faults, ...last.faults];
+    const firstPage = await this.verifyPage(options);
+    let [lastPage, checked, faults] = [firstPage, firstPage.checked, [...firstPage.faults]];
+    while (lastPage.next !== null) {
+      lastPage = await this.verifyPage({ after: lastPage.next });
+      checked += lastPage.checked;
+      faults = [...faults, ...lastPage.faults];
     }
-    return { ...first, checked, faults, next: null, head: last.head };
+    return { ...firstPage, checked, faults, next: null, head: lastPage.head };
   }
 }

@@ -1,4 +1,4 @@
-/** Queue instances (management API). */
+/** Client for queue instances (management API). */
 import type { Duration } from '../../duration.js';
 import type { InstanceOutboundRules, InstancePlan, InstanceUsage, QueueInstance, QueueStats } from '../generated/index.js';
 import { durationText } from '../settings.js';
@@ -17,9 +17,9 @@ export interface NewInstance {
 /** Lists of destinations that the owner of a queue instance can set. */
 export type NarrowedDestinations = Pick<InstanceOutboundRules, 'deny' | 'only'>;
 
-const at = (action: string, instanceId: string) => `/v2/queue/${action}/${encodeURIComponent(instanceId)}`;
+const pathOf = (action: string, instanceId: string) => `/v2/queue/${action}/${encodeURIComponent(instanceId)}`;
 
-/** Queue instances. Use it through `AdminClient.instances`. Methods reject with EverstepError. */
+/** Operations on queue instances. Use it through `AdminClient.instances`. Methods reject with EverstepError. */
 export class Instances {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -39,7 +39,7 @@ export class Instances {
 
   /** Returns one queue instance. */
   get(instanceId: string): Promise<QueueInstance> {
-    return this.call({ method: 'GET', path: at('user', instanceId) });
+    return this.call({ method: 'GET', path: pathOf('user', instanceId) });
   }
 
   /**
@@ -47,12 +47,12 @@ export class Instances {
    * once. It is listed with the state `deleting` until its data is removed.
    */
   async delete(instanceId: string, { confirm }: { readonly confirm: string }): Promise<void> {
-    await this.call({ method: 'DELETE', path: at('user', instanceId), query: { confirm } });
+    await this.call({ method: 'DELETE', path: pathOf('user', instanceId), query: { confirm } });
   }
 
   /** Replaces the tokens and returns the instance with the new ones. The old tokens stop working immediately. */
   rotateTokens(instanceId: string): Promise<QueueInstance> {
-    return this.call({ method: 'POST', path: at('rotate-token', instanceId) });
+    return this.call({ method: 'POST', path: pathOf('rotate-token', instanceId) });
   }
 
   /** Moves the instance to a team, which is billed for it from now on. Its data and tokens do not change. */
@@ -60,48 +60,48 @@ export class Instances {
     await this.call(jsonCall('POST', '/v2/queue/move-to-team', { queue_id: instanceId, target_team_id: teamId }));
   }
 
-  /** Sets the budget in whole dollars per calendar month (UTC). 0: no limit. */
+  /** Sets the budget in whole dollars per calendar month (UTC). 0 removes the limit. */
   async updateBudget(instanceId: string, dollars: number): Promise<void> {
-    await this.call(jsonCall('PATCH', at('update-budget', instanceId), { budget: dollars }));
+    await this.call(jsonCall('PATCH', pathOf('update-budget', instanceId), { budget: dollars }));
   }
 
-  /** Sets the URL that is notified when 80% and 100% of the budget are spent. Null: no notification. */
+  /** Sets the URL that is notified when 80% and 100% of the budget are spent. Null disables the notification. */
   async setBudgetAlert(instanceId: string, url: string | null): Promise<void> {
-    await this.call(jsonCall('POST', at('set-budget-alert', instanceId), { url }));
+    await this.call(jsonCall('POST', pathOf('set-budget-alert', instanceId), { url }));
   }
 
   /** Sets the plan. For operators only. */
   async setPlan(instanceId: string, plan: string): Promise<void> {
-    await this.call(jsonCall('POST', at('set-plan', instanceId), { plan_name: plan }));
+    await this.call(jsonCall('POST', pathOf('set-plan', instanceId), { plan_name: plan }));
   }
 
   /** Returns the rules for destinations that the instance may call, in addition to the rules of the installation. */
   outboundRules(instanceId: string): Promise<InstanceOutboundRules> {
-    return this.call({ method: 'GET', path: at('outbound-rules', instanceId) });
+    return this.call({ method: 'GET', path: pathOf('outbound-rules', instanceId) });
   }
 
   /**
-   * Replaces both lists of destinations. `only` lists the only destinations that may be called; null: no such
-   * restriction.
+   * Replaces both lists of destinations. `only` lists the only destinations that may be called. If it is null, there is no
+   * such restriction.
    */
   async setOutboundRules(instanceId: string, { deny, only }: NarrowedDestinations): Promise<void> {
-    await this.call(jsonCall('POST', at('set-outbound-rules', instanceId), { deny, only }));
+    await this.call(jsonCall('POST', pathOf('set-outbound-rules', instanceId), { deny, only }));
   }
 
   /** Replaces the private destinations that the instance may call. For operators only. */
   async setAllowedDestinations(instanceId: string, allow: readonly string[]): Promise<void> {
-    await this.call(jsonCall('POST', at('set-allowed-destinations', instanceId), { allow }));
+    await this.call(jsonCall('POST', pathOf('set-allowed-destinations', instanceId), { allow }));
   }
 
   /** Returns usage and limits. `period` is the time to look back, from an hour to 30 days. Default: 30 days. */
   stats(instanceId: string, { period }: { readonly period?: Duration } = {}): Promise<QueueStats> {
     const query = period === undefined ? undefined : { period: durationText(period) };
-    return this.call({ method: 'GET', path: at('stats', instanceId), ...(query ? { query } : {}) });
+    return this.call({ method: 'GET', path: pathOf('stats', instanceId), ...(query ? { query } : {}) });
   }
 
   /** Returns the usage per day (UTC), including today. `days` is at most 366. Default: 30. */
   usage(instanceId: string, options: { readonly days?: number } = {}): Promise<InstanceUsage> {
-    return this.call({ method: 'GET', path: at('usage', instanceId), query: options });
+    return this.call({ method: 'GET', path: pathOf('usage', instanceId), query: options });
   }
 
   /** Lists the plans of the installation. */

@@ -1,5 +1,4 @@
-/** Search indexes (management API). */
-
+/** Client for search indexes (management API). */
 import type { SearchIndex, SearchIndexStats, SearchStats } from '../generated/index.js';
 import { type Call, jsonCall } from '../transport.js';
 
@@ -19,9 +18,9 @@ export interface NewSearchIndex {
 }
 
 const SEARCH = '/v2/search';
-const at = (indexId: string, action = '') => `${SEARCH}/${encodeURIComponent(indexId)}${action}`;
+const pathOf = (indexId: string, action = '') => `${SEARCH}/${encodeURIComponent(indexId)}${action}`;
 
-/** Search indexes. Use it through `AdminClient.searchIndexes`. Methods reject with EverstepError. */
+/** Operations on search indexes. Use it through `AdminClient.searchIndexes`. Methods reject with EverstepError. */
 export class SearchIndexes {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -41,32 +40,32 @@ export class SearchIndexes {
 
   /** Returns one search index, without its tokens. */
   get(indexId: string): Promise<SearchIndex> {
-    return this.call({ method: 'GET', path: at(indexId) });
+    return this.call({ method: 'GET', path: pathOf(indexId) });
   }
 
   /** Renames a search index. */
   async rename(indexId: string, name: string): Promise<void> {
-    await this.call(jsonCall('POST', at(indexId, '/rename'), { name }));
+    await this.call(jsonCall('POST', pathOf(indexId, '/rename'), { name }));
   }
 
   /** Moves the index to a team. Its tokens stay valid. */
   async moveToTeam(indexId: string, teamId: string): Promise<void> {
-    await this.call(jsonCall('POST', at(indexId, '/transfer'), { target_account: teamId }));
+    await this.call(jsonCall('POST', pathOf(indexId, '/transfer'), { target_account: teamId }));
   }
 
   /** Replaces the tokens and returns the index with the new ones. The old tokens stop working immediately. */
   rotateTokens(indexId: string): Promise<SearchIndex> {
-    return this.call({ method: 'POST', path: at(indexId, '/reset-password') });
+    return this.call({ method: 'POST', path: pathOf(indexId, '/reset-password') });
   }
 
   /** Permanently deletes the index with all its documents. */
   async delete(indexId: string): Promise<void> {
-    await this.call({ method: 'DELETE', path: at(indexId) });
+    await this.call({ method: 'DELETE', path: pathOf(indexId) });
   }
 
   /** Returns the number of documents and the size of an index. */
   stats(indexId: string): Promise<SearchIndexStats> {
-    return this.call({ method: 'GET', path: at(indexId, '/stats') });
+    return this.call({ method: 'GET', path: pathOf(indexId, '/stats') });
   }
 
   /** Returns the totals over all indexes, and the numbers of each index. */

@@ -1,5 +1,4 @@
-/** Teams and their members (management API). */
-
+/** Client for teams and their members (management API). */
 import type { AccountRole, JoinedTeam, Team, TeamMember } from '../generated/index.js';
 import { type Call, jsonCall } from '../transport.js';
 
@@ -9,7 +8,7 @@ export type MemberRole = Exclude<AccountRole, 'owner'>;
 const MEMBER = '/v2/teams/member';
 const INVITATIONS = '/v2/invitations';
 
-/** Teams, members and invitations. Use it through `AdminClient.teams`. Methods reject with EverstepError. */
+/** Operations on teams, members and invitations. Use it through `AdminClient.teams`. Methods reject with EverstepError. */
 export class Teams {
   /** Members of a team, identified by their email address. */
   readonly members: {

@@ -1,5 +1,4 @@
-/** Users of the installation, for operators (management API). */
-
+/** Client for the users of the installation, for operators (management API). */
 import type { ApiKey, RecoveryLink, User, UserPage } from '../generated/index.js';
 import type { Call } from '../transport.js';
 
@@ -20,8 +19,8 @@ export interface DeleteUserOptions {
 const pathOf = (userId: string): string => `/v2/users/${encodeURIComponent(userId)}`;
 
 /**
- * Users of the installation, for operators. Without operator rights, a user can `delete` itself, list its own keys
- * and end its own sessions.
+ * Operations on the users of the installation, for operators. Users without operator rights can delete themselves, list
+ * their own keys and end their own sessions.
  */
 export class Users {
   private readonly call: <T>(call: Call) => Promise<T>;
@@ -46,7 +45,7 @@ export class Users {
     } while (cursor !== '');
   }
 
-  /** Disables the user: it can no longer log in, and its sessions end. */
+  /** Disables the user. A disabled user cannot log in, and all sessions of the user end. */
   async disable(userId: string): Promise<void> {
     await this.call({ method: 'POST', path: `${pathOf(userId)}/disable` });
   }

@@ -1,6 +1,6 @@
 /** Client of the management API: accounts, teams, queue instances, budgets, search indexes. */
 
-import { configured } from '../configuration.js';
+import { requireOption } from '../configuration.js';
 import type {
   Account,
   ApiKey,
@@ -11,7 +11,7 @@ import type {
   LogLevelName,
   UserSession,
 } from '../generated/index.js';
-import { basic, type Call, callApi, callForText, jsonCall, type TransportOptions } from '../transport.js';
+import { basicAuthorization, type Call, callApi, callForText, jsonCall, type TransportOptions } from '../transport.js';
 import { AuditLog } from './admin-audit.js';
 import { Instances } from './admin-instances.js';
 import { SearchIndexes } from './admin-search.js';
@@ -37,7 +37,7 @@ export interface AuditLogOptions {
   readonly cursor?: string;
   /** Number of entries per page. */
   readonly count?: number;
-  /** True: entries of all accounts, and entries without an account. For operators only. */
+  /** If true, returns the entries of all accounts and those without an account. For operators only. */
   readonly all?: boolean;
   /** Words that each entry contains, ignoring case. A page can be short or empty before the end. */
   readonly q?: string;
@@ -47,12 +47,12 @@ const API_KEYS = '/v2/apikeys';
 const SESSIONS = '/v2/sessions';
 
 /**
- * Finds the management API, without a login.
+ * Returns the transport of the management API, without a login.
  *
  * @throws {TypeError} If the base URL is malformed.
  */
 function transportOf(options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'>): TransportOptions {
-  const baseUrl = new URL(configured(options.baseUrl, 'baseUrl', 'EVERSTEP_MANAGEMENT_URL')).toString();
+  const baseUrl = new URL(requireOption(options.baseUrl, 'baseUrl', 'EVERSTEP_MANAGEMENT_URL')).toString();
   return {
     baseUrl: baseUrl.replace(/\/+$/, ''),
     authorization: '',
@@ -113,7 +113,7 @@ export class AdminClient {
   private readonly call: <T>(call: Call) => Promise<T>;
 
   /**
-   * Options that are not given are read from the environment.
+   * Creates a client. Missing options are read from the environment.
    *
    * @throws {EverstepError} If the base URL, email address or API key is missing.
    * @throws {TypeError} If the base URL is malformed.
@@ -121,17 +121,17 @@ export class AdminClient {
   constructor(options: AdminClientOptions = {}) {
     const transport: TransportOptions = {
       ...transportOf(options),
-      authorization: basic(
-        configured(options.email, 'email', 'EVERSTEP_ADMIN_EMAIL'),
-        configured(options.apiKey, 'apiKey', 'EVERSTEP_ADMIN_API_KEY'),
+      authorization: basicAuthorization(
+        requireOption(options.email, 'email', 'EVERSTEP_ADMIN_EMAIL'),
+        requireOption(options.apiKey, 'apiKey', 'EVERSTEP_ADMIN_API_KEY'),
       ),
     };
     // The server guarantees the shapes of its responses.
-    const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
+    const call = async <T>(apiCall: Call) => (await callApi(transport, apiCall)) as T;
     this.call = call;
     this.instances = new Instances(call);
     this.tokens = new InstanceTokens(call);
-    this.audit = new AuditLog(call, (one) => callForText(transport, one));
+    this.audit = new AuditLog(call, (apiCall) => callForText(transport, apiCall));
     this.teams = new Teams(call);
     this.users = new Users(call);
     this.searchIndexes = new SearchIndexes(call);

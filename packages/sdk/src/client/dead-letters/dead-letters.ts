@@ -1,4 +1,4 @@
-/** The dead letter queue. */
+/** Client for the dead letter queue. */
 import { DEAD_LETTER_LISTS } from '../generated/filters.js';
 import type {
   DeadLetterAssignees,
@@ -64,7 +64,7 @@ const DLQ = '/v2/workflows/dlq';
 const groupPath = (fingerprint: string, verb = '') => `${DLQ}/groups/${encodeURIComponent(fingerprint)}${verb}`;
 const entryPath = (dlqId: string, verb = '') => `${DLQ}${verb}/${encodeURIComponent(dlqId)}`;
 
-/** The dead letter queue. Use it through `Client.dlq`. Methods reject with EverstepError. */
+/** Operations on the dead letter queue. Use it through `Client.dlq`. Methods reject with EverstepError. */
 export class DeadLetters {
   private readonly call: <T>(call: Call) => Promise<T>;
 

@@ -1,4 +1,4 @@
-/** Repairs of dead letters: you plan and start them, and the server runs them. */
+/** Client for repairs of dead letters: you plan and start them, and the server runs them. */
 
 import type {
   Repair,
@@ -58,7 +58,7 @@ export interface RepairItemOptions {
 const REPAIRS = '/v2/workflows/repairs';
 const pathOf = (repairId: string, verb = '') => `${REPAIRS}/${encodeURIComponent(repairId)}${verb}`;
 
-/** Repairs of dead letters. Use it through `Client.repairs`. Methods reject with EverstepError. */
+/** Operations on repairs of dead letters. Use it through `Client.repairs`. Methods reject with EverstepError. */
 export class Repairs {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -109,12 +109,12 @@ export class Repairs {
     return this.call({ method: 'POST', path: pathOf(repairId, '/pause') });
   }
 
-  /** Continues a repair that is paused or whose canary has passed. Default rate: its current one. */
+  /** Continues a repair that is paused or whose canary has passed. Without `ratePerSecond`, it keeps its rate. */
   continue(repairId: string, options: { readonly ratePerSecond?: number } = {}): Promise<Repair> {
     return this.call(jsonCall('POST', pathOf(repairId, '/continue'), options));
   }
 
-  /** Aborts the repair: no more entries are started. In the undo window of a delete, this undoes it. */
+  /** Aborts the repair: no more entries are started. During the undo window of a delete, this undoes the delete. */
   abort(repairId: string): Promise<Repair> {
     return this.call({ method: 'POST', path: pathOf(repairId, '/abort') });
   }

@@ -1,4 +1,4 @@
-/** Events. */
+/** Builds the calls that notify events. */
 import { type PayloadCipher, sealContent } from '../../encryption/envelope.js';
 import type { Call } from '../transport.js';
 
@@ -23,9 +23,9 @@ function bodyOf(data: unknown): { readonly body?: string | Uint8Array; readonly 
 
 /** Builds the call that notifies an event. */
 export function notifyCall({ eventId, eventData, contentType, workflowRunId }: NotifyEvent, cipher?: PayloadCipher): Call {
-  const sent = bodyOf(eventData);
-  const body = sealContent(cipher, sent.body);
-  const type = contentType ?? sent.contentType;
+  const encoded = bodyOf(eventData);
+  const body = sealContent(cipher, encoded.body);
+  const type = contentType ?? encoded.contentType;
   const ids = workflowRunId === undefined ? [eventId] : [workflowRunId, eventId];
   return {
     method: 'POST',

@@ -1,4 +1,4 @@
-/** Runs. */
+/** Client for runs. */
 import type { Duration } from '../../duration.js';
 import { type EncryptionOptions, sealText, sealValue } from '../../encryption/envelope.js';
 import { RUN_LISTS } from '../generated/filters.js';
@@ -79,14 +79,14 @@ export interface CancelManyOptions extends CancelFilter {
   readonly workflowRunIds?: readonly string[];
   /** Prefix of the URL, or the whole URL with `workflowUrlExactMatch`. */
   readonly workflowUrl?: string;
-  /** True: `workflowUrl` must match exactly. Default: false. */
+  /** Whether `workflowUrl` must match exactly. Default: false. */
   readonly workflowUrlExactMatch?: boolean;
 }
 
 const RUNS = '/v2/workflows/runs';
 const asMs = (date: number | Date | undefined) => (date instanceof Date ? date.getTime() : date);
 
-/** Runs. Use it through `Client.runs`. Methods reject with EverstepError. */
+/** Operations on runs. Use it through `Client.runs`. Methods reject with EverstepError. */
 export class Runs {
   private readonly call: <T>(call: Call) => Promise<T>;
   private readonly encryption: EncryptionOptions['encryption'];
@@ -167,7 +167,7 @@ export class Runs {
     const sealed = {
       ...options,
       ...(input ? { input: { ...input, body: sealText(encryption, input.body) } } : {}),
-      ...(results ? { results: results.map((one) => ({ ...one, result: sealValue(encryption, one.result) })) } : {}),
+      ...(results ? { results: results.map((edit) => ({ ...edit, result: sealValue(encryption, edit.result) })) } : {}),
     };
     return this.call(jsonCall('POST', `${RUNS}/${encodeURIComponent(workflowRunId)}/fork`, sealed));
   }
@@ -202,8 +202,8 @@ export class Runs {
 
   /** Cancels the matching active runs and returns their number. */
   async cancelMany(options: CancelManyOptions): Promise<{ readonly cancelled: number }> {
-    const { fromDate, toDate, ...others } = options;
-    const body = JSON.stringify({ ...others, fromDate: asMs(fromDate), toDate: asMs(toDate) });
+    const { fromDate, toDate, ...otherFilters } = options;
+    const body = JSON.stringify({ ...otherFilters, fromDate: asMs(fromDate), toDate: asMs(toDate) });
     return this.call({ method: 'DELETE', path: RUNS, headers: { 'Content-Type': 'application/json' }, body });
   }
 }

@@ -12,12 +12,12 @@ import { FailureNotice, Skeleton } from '../../../components/states.js';
 import { countText, quantity } from '../../../components/times/formats.js';
 import { toastDone } from '../../../components/toasts.js';
 import { MAX_SELECTED, planOfEntries } from '../../dead-letters/plan-parameters.js';
-import { planOfAll } from './filter-repair-plan.js';
-import { type MatchingRuns, matchingRuns, untilTheEnd } from './matching-runs.js';
+import { planOfMatchingRuns } from './filter-repair-plan.js';
+import { actOnAllRuns, findMatchingRuns, type MatchingRuns } from './matching-runs.js';
 
-/** Maximum number of runs that are counted before a cancellation, which continues with the others. */
+/** Maximum number of runs that are counted before a cancellation. The cancellation itself continues with the others. */
 const MAX_COUNTED = 1_000;
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
 type Action = 'cancel' | 'repair';
 
@@ -33,24 +33,25 @@ export interface BulkActionsProps {
   /** Query of the list. */
   readonly query: Query;
   /** Whether any filter is set. */
-  readonly filtered: boolean;
+  readonly isFiltered: boolean;
 }
 
-export function BulkActions({ query, filtered }: BulkActionsProps) {
+export function BulkActions({ query, isFiltered }: BulkActionsProps) {
   const instanceId = useInstanceId();
   const permissions = usePermissions();
   const navigate = useNavigate();
   const change = useChange();
   const [action, setAction] = useState<Action | null>(null);
   const [plan, setPlan] = useState<Plan>(null);
-  const [canceled, setCanceled] = useState(0);
-  const stopped = useRef(false);
-  const find = (next: Action, from?: string) => {
+  const [canceledCount, setCanceledCount] = useState(0);
+  const isStopped = useRef(false);
+  const findRuns = (next: Action, from?: string) => {
     const { state, max, isWanted } = RULES[next];
-    return matchingRuns(
+    return findMatchingRuns(
       max,
       isWanted,
-      (cursor) => request<RunSearchPage>('/v2/workflows/search', { instanceId, query: { ...query, state, count: PAGE, cursor } }),
+      (cursor) =>
+        request<RunSearchPage>('/v2/workflows/search', { instanceId, query: { ...query, state, count: PAGE_SIZE, cursor } }),
       from,
     );
   };
@@ -58,19 +59,19 @@ export function BulkActions({ query, filtered }: BulkActionsProps) {
     const { state } = RULES[next];
     setAction(next);
     setPlan(null);
-    setCanceled(0);
-    stopped.current = false;
+    setCanceledCount(0);
+    isStopped.current = false;
     // The filter of the list can exclude the runs that the action is for.
     if (query.state !== undefined && query.state !== state)
-      return setPlan({ ok: true, value: { runs: [], more: false, cursor: undefined } });
-    setPlan(await find(next));
+      return setPlan({ ok: true, value: { runs: [], hasMore: false, cursor: undefined } });
+    setPlan(await findRuns(next));
   };
-  const found = plan?.ok ? plan.value : null;
-  const runs = found?.runs ?? [];
+  const matches = plan?.ok ? plan.value : null;
+  const runs = matches?.runs ?? [];
   const cancel = async (): Promise<Outcome<number>> => {
-    if (found === null) return { ok: true, value: 0 };
-    const outcome = await untilTheEnd(
-      found,
+    if (matches === null) return { ok: true, value: 0 };
+    const outcome = await actOnAllRuns(
+      matches,
       async (workflowRunIds) => {
         const result = await change<{ readonly cancelled: number }>({
           url: '/v2/workflows/runs',
@@ -80,75 +81,77 @@ export function BulkActions({ query, filtered }: BulkActionsProps) {
         });
         return result.ok ? { ok: true, value: result.value.cancelled } : result;
       },
-      (cursor) => find('cancel', cursor),
-      () => stopped.current,
-      setCanceled,
+      (cursor) => findRuns('cancel', cursor),
+      () => isStopped.current,
+      setCanceledCount,
     );
     if (outcome.ok) toastDone(`Canceled ${quantity(outcome.value, 'run')}`);
     return outcome;
   };
-  // More than a list of ids in a URL can name.
-  const whole = found?.more ? planOfAll(query) : null;
+  // A list of ids in a URL cannot contain more runs.
+  const wholePlan = matches?.hasMore ? planOfMatchingRuns(query) : null;
   const repair = async (): Promise<Outcome<null>> => {
-    const search = { ...(whole ?? planOfEntries(runs.flatMap(({ dlqId }) => dlqId ?? []))), action: 'resume' };
+    const search = { ...(wholePlan ?? planOfEntries(runs.flatMap(({ dlqId }) => dlqId ?? []))), action: 'resume' };
     await navigate({ to: '/q/$instanceId/repairs/new', params: { instanceId }, search });
     return { ok: true, value: null };
   };
-  const which = filtered ? 'that match the filters' : 'of this instance';
+  const scopeText = isFiltered ? 'that match the filters' : 'of this instance';
   return (
     <>
-      <ActionButton small disabledReason={permissions.readOnly} onClick={() => start('cancel')}>
+      <ActionButton small disabledReason={permissions.readOnlyReason} onClick={() => start('cancel')}>
         Cancel runs…
       </ActionButton>
-      <ActionButton small disabledReason={permissions.readOnly} onClick={() => start('repair')}>
+      <ActionButton small disabledReason={permissions.readOnlyReason} onClick={() => start('repair')}>
         Repair failed runs…
       </ActionButton>
       <ConfirmDialog
-        title={`Cancel active runs ${which}?`}
+        title={`Cancel active runs ${scopeText}?`}
         open={action === 'cancel'}
         onClose={() => {
-          stopped.current = true;
+          isStopped.current = true;
           setAction(null);
         }}
-        confirmText={runs.length === 0 ? 'Cancel runs' : found?.more ? 'Cancel all' : `Cancel ${quantity(runs.length, 'run')}`}
-        closeText={canceled > 0 ? 'Stop' : 'Keep running'}
+        confirmText={
+          runs.length === 0 ? 'Cancel runs' : matches?.hasMore ? 'Cancel all' : `Cancel ${quantity(runs.length, 'run')}`
+        }
+        closeText={canceledCount > 0 ? 'Stop' : 'Keep running'}
         danger
-        disabled={runs.length === 0 && found?.more !== true}
+        disabled={runs.length === 0 && matches?.hasMore !== true}
         onConfirm={cancel}
       >
-        <Matches plan={plan} one="active run" which={which} />
+        <Matches plan={plan} rowName="active run" scopeText={scopeText} />
         {runs.length === 0 ? null : (
           <p>No more steps start, and the runs do not go to the dead letter queue. This cannot be undone.</p>
         )}
-        {found?.more ? (
+        {matches?.hasMore ? (
           <p>
             There are more, and older ones follow in batches until none is left. Runs that start in the meantime are not canceled.
             You can stop at any time.
           </p>
         ) : null}
-        {canceled === 0 ? null : <p role="status">Canceled {quantity(canceled, 'run')} so far.</p>}
+        {canceledCount === 0 ? null : <p role="status">Canceled {quantity(canceledCount, 'run')} so far.</p>}
       </ConfirmDialog>
       <ConfirmDialog
-        title={`Repair failed runs ${which}`}
+        title={`Repair failed runs ${scopeText}`}
         open={action === 'repair'}
         onClose={() => setAction(null)}
         confirmText={
-          runs.length === 0 ? 'Plan repair' : whole ? 'Plan repair of all' : `Plan repair of ${quantity(runs.length, 'run')}`
+          runs.length === 0 ? 'Plan repair' : wholePlan ? 'Plan repair of all' : `Plan repair of ${quantity(runs.length, 'run')}`
         }
         disabled={runs.length === 0}
         onConfirm={repair}
       >
         <Matches
           plan={plan}
-          one="failed run"
-          which={`${which} ${filtered ? 'and' : 'that'} ${runs.length === 1 ? 'is' : 'are'} in the dead letter queue`}
+          rowName="failed run"
+          scopeText={`${scopeText} ${isFiltered ? 'and' : 'that'} ${runs.length === 1 ? 'is' : 'are'} in the dead letter queue`}
         />
         {runs.length === 0 ? null : (
           <p>On the next page you choose between resume, restart and delete. Nothing changes before you start the plan.</p>
         )}
-        {found?.more && runs.length > 0 ? (
+        {matches?.hasMore && runs.length > 0 ? (
           <p>
-            {whole
+            {wholePlan
               ? 'There are more. The plan covers all dead letters with the same filters and shows their number before you start it. Its time filters apply to when a run failed.'
               : `There are more than ${countText(runs.length)}, and the dead letter queue does not support all of these filters. Repeat the action for the others.`}
           </p>
@@ -160,19 +163,19 @@ export function BulkActions({ query, filtered }: BulkActionsProps) {
 
 interface MatchesProps {
   readonly plan: Plan;
-  readonly one: string;
-  readonly which: string;
+  readonly rowName: string;
+  readonly scopeText: string;
 }
 
-function Matches({ plan, one, which }: MatchesProps) {
+function Matches({ plan, rowName, scopeText }: MatchesProps) {
   if (plan === null) return <Skeleton lines={2} />;
   if (!plan.ok) return <FailureNotice failure={plan.failure satisfies Failure} />;
-  const { runs, more } = plan.value;
-  const count = runs.length === 0 ? `No ${one}s` : `${more ? 'The newest ' : ''}${quantity(runs.length, one)}`;
+  const { runs, hasMore } = plan.value;
+  const count = runs.length === 0 ? `No ${rowName}s` : `${hasMore ? 'The newest ' : ''}${quantity(runs.length, rowName)}`;
   return (
     <p role="status">
-      <strong>{count}</strong> {which}
-      {runs.length === 0 && more ? ' among the runs searched so far; narrow the filters' : ''}.
+      <strong>{count}</strong> {scopeText}
+      {runs.length === 0 && hasMore ? ' among the runs searched so far; narrow the filters' : ''}.
     </p>
   );
 }

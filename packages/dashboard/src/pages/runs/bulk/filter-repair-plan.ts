@@ -3,13 +3,13 @@ import type { RepairFilter } from '../../../../../everstep/src/contract/repairs.
 import type { Query } from '../../../api/client.js';
 import { ENTRY_FILTERS, parametersOf } from '../../dead-letters/entry-filters.js';
 
-/** Filters of the list that all failed runs match. */
+/** Filters of the list that all failed runs match anyway. */
 const IMPLIED = ['state'];
 
 /** Returns the URL parameters of the plan. Null if dead letters do not have one of the filters, such as a search text. */
-export function planOfAll(query: Query): Record<string, string> | null {
-  const given = Object.entries(query).filter(([name, value]) => value !== undefined && value !== '' && !IMPLIED.includes(name));
-  if (given.some(([name]) => !ENTRY_FILTERS.some((known) => known === name))) return null;
+export function planOfMatchingRuns(query: Query): Record<string, string> | null {
+  const filters = Object.entries(query).filter(([name, value]) => value !== undefined && value !== '' && !IMPLIED.includes(name));
+  if (filters.some(([name]) => !ENTRY_FILTERS.some((supported) => supported === name))) return null;
   // The filters of both lists have the same names and types.
-  return parametersOf(Object.fromEntries(given) as RepairFilter);
+  return parametersOf(Object.fromEntries(filters) as RepairFilter);
 }

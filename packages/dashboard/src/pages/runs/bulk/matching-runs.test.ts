@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FoundRun, RunSearchPage } from '../../../../../everstep/src/contract/runs.js';
 import type { Outcome } from '../../../api/outcome.js';
-import { matchingRuns, untilTheEnd } from './matching-runs.js';
+import { actOnAllRuns, findMatchingRuns } from './matching-runs.js';
 
 const run = (n: number): FoundRun => ({
   ...{ workflowRunId: `run-${n}`, workflowUrl: 'http://w.test/order', workflowState: 'RUN_STARTED', callerIP: '::1' },
@@ -20,8 +20,10 @@ const server =
     return { ok: true, value: { runs, searchedUntil: null, complete: next.cursor === undefined, ...next } };
   };
 const idsIn = async (max: number, isWanted: (run: FoundRun) => boolean, count: number) => {
-  const outcome = await matchingRuns(max, isWanted, server(count));
-  return outcome.ok ? [outcome.value.runs.map(({ workflowRunId }) => workflowRunId).join(), outcome.value.more] : outcome.failure;
+  const outcome = await findMatchingRuns(max, isWanted, server(count));
+  return outcome.ok
+    ? [outcome.value.runs.map(({ workflowRunId }) => workflowRunId).join(), outcome.value.hasMore]
+    : outcome.failure;
 };
 
 describe('the plan of a bulk action', () => {
@@ -33,21 +35,21 @@ describe('the plan of a bulk action', () => {
   });
 
   test('ends after a limited number of requests', async () => {
-    const outcome = await matchingRuns(10, () => false, server(1_000));
-    assert.deepEqual(outcome, { ok: true, value: { runs: [], more: true, cursor: '40' } });
+    const outcome = await findMatchingRuns(10, () => false, server(1_000));
+    assert.deepEqual(outcome, { ok: true, value: { runs: [], hasMore: true, cursor: '40' } });
   });
 
   test('shows a failure of the search', async () => {
     const failure = { code: 'unavailable', status: 503, text: 'no', retryAfterMs: null };
-    assert.deepEqual(await matchingRuns(10, all, async () => ({ ok: false, failure })), { ok: false, failure });
+    assert.deepEqual(await findMatchingRuns(10, all, async () => ({ ok: false, failure })), { ok: false, failure });
   });
 });
 
 describe('a bulk action', () => {
   const failure = { code: 'unavailable', status: 503, text: 'no', retryAfterMs: null };
-  const next = (cursor: string) => matchingRuns(250, all, server(600), cursor);
+  const next = (cursor: string) => findMatchingRuns(250, all, server(600), cursor);
   const first = async () => {
-    const outcome = await matchingRuns(250, all, server(600));
+    const outcome = await findMatchingRuns(250, all, server(600));
     assert.ok(outcome.ok);
     return outcome.value;
   };
@@ -60,7 +62,7 @@ describe('a bulk action', () => {
       sent.push(...batch);
       return { ok: true, value: batch.length - 1 };
     };
-    const outcome = await untilTheEnd(
+    const outcome = await actOnAllRuns(
       await first(),
       act,
       next,
@@ -77,7 +79,7 @@ describe('a bulk action', () => {
       ++calls > 3 ? { ok: false, failure } : { ok: true, value: batch.length };
     assert.equal(
       (
-        await untilTheEnd(
+        await actOnAllRuns(
           await first(),
           act,
           next,
@@ -91,7 +93,7 @@ describe('a bulk action', () => {
     calls = 0;
     assert.equal(
       (
-        await untilTheEnd(
+        await actOnAllRuns(
           await first(),
           act,
           next,

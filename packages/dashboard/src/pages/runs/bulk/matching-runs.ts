@@ -10,7 +10,7 @@ const MAX_REQUESTS = 20;
 export interface MatchingRuns {
   readonly runs: readonly FoundRun[];
   /** Whether there are more runs, or the search has not finished. */
-  readonly more: boolean;
+  readonly hasMore: boolean;
   /** Cursor at which the search continues; undefined at its end. */
   readonly cursor: string | undefined;
 }
@@ -21,7 +21,7 @@ export interface MatchingRuns {
  * @param readPage requests the page of a cursor; undefined for the first page
  * @param from cursor to start from
  */
-export async function matchingRuns(
+export async function findMatchingRuns(
   max: number,
   isWanted: (run: FoundRun) => boolean,
   readPage: (cursor: string | undefined) => Promise<Outcome<RunSearchPage>>,
@@ -36,7 +36,7 @@ export async function matchingRuns(
     cursor = outcome.value.cursor;
     if (cursor === undefined) break;
   }
-  return { ok: true, value: { runs: runs.slice(0, max), more: cursor !== undefined || runs.length > max, cursor } };
+  return { ok: true, value: { runs: runs.slice(0, max), hasMore: cursor !== undefined || runs.length > max, cursor } };
 }
 
 /**
@@ -46,7 +46,7 @@ export async function matchingRuns(
  * @param onSum called with the sum of the results so far
  * @returns the sum of the results
  */
-export async function untilTheEnd(
+export async function actOnAllRuns(
   first: MatchingRuns,
   act: (ids: readonly string[]) => Promise<Outcome<number>>,
   next: (cursor: string) => Promise<Outcome<MatchingRuns>>,

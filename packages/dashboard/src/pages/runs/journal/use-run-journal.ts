@@ -11,9 +11,9 @@ import { isEnded, JOURNAL_PAGE_STEPS, readJournal } from './journal-pages.js';
 /** Maximum size of a result in the journal. Longer results are fetched when they are shown. */
 const MAX_RESULT_BYTES = 512;
 /** Maximum number of steps that are loaded until the user asks for more. */
-const STEPS_AT_ONCE = 5 * JOURNAL_PAGE_STEPS;
+const STEPS_PER_LOAD = 5 * JOURNAL_PAGE_STEPS;
 
-/** The cache holds journals under this key only. */
+/** Returns whether the journal in the cache no longer changes. The cache holds only journals under this key. */
 const isFinal = (data: unknown): boolean => isEnded(data as RunJournal);
 
 export interface FollowedRun {
@@ -25,7 +25,7 @@ export interface FollowedRun {
 export function useRunJournal(runId: string, createdAt: number | undefined): FollowedRun {
   const instanceId = useInstanceId();
   const client = useQueryClient();
-  const [maxSteps, setMaxSteps] = useState(STEPS_AT_ONCE);
+  const [maxSteps, setMaxSteps] = useState(STEPS_PER_LOAD);
   const queryKey = [instanceId, 'runs', 'journal', runId, createdAt ?? null];
   const live: LiveQuery = { runIds: [runId], isFinal };
   const query = useQuery<RunJournal, ApiFailure>({
@@ -43,7 +43,7 @@ export function useRunJournal(runId: string, createdAt: number | undefined): Fol
     refetchOnWindowFocus: ({ state: { data } }) => data === undefined || !isEnded(data),
   });
   const loadMore = () => {
-    setMaxSteps(maxSteps + STEPS_AT_ONCE);
+    setMaxSteps(maxSteps + STEPS_PER_LOAD);
     // The new limit applies from the next render.
     window.setTimeout(() => void query.refetch());
   };

@@ -5,17 +5,18 @@
 import { type ComponentType, lazy, type ReactNode, Suspense, useState } from 'react';
 import { loadPageFiles } from '../../api/page-files.js';
 
-/** Interval at which the page is checked, and within which time the browser must then load the parts, even if it is not idle. */
+/** Interval at which the page is checked. */
 const CHECK_MS = 200;
+/** Maximum time to wait for an idle browser. */
 const IDLE_TIMEOUT_MS = 3_000;
 
-const waiting: (() => void)[] = [];
+const callbacks: (() => void)[] = [];
 
 const isPageShown = (): boolean => document.querySelector('h1') !== null && document.querySelector('[aria-busy="true"]') === null;
 
 function checkPage(): void {
   if (!isPageShown()) return void setTimeout(checkPage, CHECK_MS);
-  for (const run of waiting.splice(0)) {
+  for (const run of callbacks.splice(0)) {
     // Safari has no requestIdleCallback.
     if ('requestIdleCallback' in window) window.requestIdleCallback(run, { timeout: IDLE_TIMEOUT_MS });
     else run();
@@ -24,24 +25,24 @@ function checkPage(): void {
 
 /** Calls the function when the page shows its data and the browser is idle. */
 function afterPage(run: () => void): void {
-  if (waiting.push(run) === 1) setTimeout(checkPage, CHECK_MS);
+  if (callbacks.push(run) === 1) setTimeout(checkPage, CHECK_MS);
 }
 
 const isClosed = (props: object): boolean => 'open' in props && props.open === false;
 
 /**
- * Returns a component whose files are loaded after the page. Until they are, it shows nothing. If it has a property `open`, it is
+ * Returns a component whose files are loaded after the page. Until then, it shows nothing. A component with a property `open` is
  * first rendered when it opens.
  */
-export function later<Props extends object>(files: () => Promise<{ default: (props: Props) => ReactNode }>) {
+export function loadAfterPage<Props extends object>(files: () => Promise<{ default: (props: Props) => ReactNode }>) {
   // A failure is reported when the component is shown, which loads its files again.
   afterPage(() => void files().catch(() => {}));
   const Part: ComponentType<Props> = lazy(() => loadPageFiles(files()));
-  return function Later(props: Props) {
-    const [opened, setOpened] = useState(!isClosed(props));
-    if (!opened && !isClosed(props)) setOpened(true);
-    // A closed one stays rendered, so that closing it returns the focus.
-    if (!opened) return null;
+  return function LoadedAfterPage(props: Props) {
+    const [hasOpened, setHasOpened] = useState(!isClosed(props));
+    if (!hasOpened && !isClosed(props)) setHasOpened(true);
+    // A closed component stays rendered, so that closing it returns the focus.
+    if (!hasOpened) return null;
     return (
       <Suspense>
         <Part {...props} />

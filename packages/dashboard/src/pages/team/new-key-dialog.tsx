@@ -2,13 +2,13 @@
 import { CopyId } from '../../components/copy-id.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 
-export interface KeyShownProps {
+export interface NewKeyDialogProps {
   readonly title: string;
   readonly apiKey: string;
   readonly onClose: () => void;
 }
 
-export function KeyShown({ title, apiKey, onClose }: KeyShownProps) {
+export function NewKeyDialog({ title, apiKey, onClose }: NewKeyDialogProps) {
   return (
     <DialogWindow title={title} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
       <div className="stack">
@@ -16,7 +16,7 @@ export function KeyShown({ title, apiKey, onClose }: KeyShownProps) {
           Save this key now. You cannot see it again, because Everstep stores only its hash. Use it to log in here and with the
           management API.
         </p>
-        <CopyId value={apiKey} what="API key" />
+        <CopyId value={apiKey} valueName="API key" />
       </div>
     </DialogWindow>
   );

@@ -1,5 +1,5 @@
 /**
- * A miniature service for tests. It keeps the journal and the open tasks of one run, makes requests, and applies
+ * A miniature of the server for tests. It keeps the journal and the open tasks of one run, makes requests, and applies
  * replies by the rules of the protocol. It also asserts that the replies of the endpoint are consistent.
  */
 import assert from 'node:assert/strict';
@@ -58,26 +58,26 @@ export function successOf(plan: PlannedStep): Outcome {
     case 'Invoke':
       return { workflowRunId: 'child', workflowCreatedAt: 1, state: 'succeeded', result: JSON.stringify(plan.name) };
     case 'CreateWebhook':
-      return { eventId: `whk_${plan.stepId}`, webhookUrl: `http://service/v2/webhooks/whk_${plan.stepId}` };
+      return { eventId: `whk_${plan.stepId}`, webhookUrl: `http://server/v2/webhooks/whk_${plan.stepId}` };
   }
 }
 
-export class FakeService {
+export class FakeServer {
   readonly journal: JournalEntry[] = [];
   readonly tasks = new Map<number, Task>();
-  /** Every name that a position has had. */
+  /** Name of the step at each position. */
   readonly names = new Map<number, string>();
   known = 1;
   quietAt = 0;
   hold: Hold | null = null;
   end: RunEnd | null = null;
   failure: FailedReply | null = null;
-  /** Number of requests whose prerequisite entries were not held. */
+  /** Number of requests that the endpoint answered with `journal-needed`. */
   misses = 0;
   requests = 0;
-  /** False: behaves like a server without support for digests. */
+  /** If false, it behaves like a server that does not support digests. */
   sendsDigests = true;
-  /** Undefined: behaves like a server that records one result from each reply. */
+  /** If it is undefined, the server records one result from each reply. */
   checkpoint: CheckpointLimits | undefined;
   outcomeOf: (plan: PlannedStep) => Outcome = successOf;
   /** Steps that are recorded as soon as they are planned, for example a wait for an event that arrived earlier. */
@@ -176,11 +176,14 @@ export class FakeService {
     this.record(outcome === undefined ? { stepId, name, type } : { stepId, name, type, out: JSON.stringify(outcome) });
   }
 
-  /** Records what a worker holds. Replies of parallel steps arrive in any order, so the largest value per worker counts. */
+  /**
+   * Records how many entries a worker holds. Replies of parallel steps arrive in any order, so the largest value per worker
+   * counts.
+   */
   noteHold(reply: StepReply): void {
     const hold = reply.kind === 'progress' || reply.kind === 'failed' ? (reply.hold ?? null) : null;
-    const further = hold !== null && this.hold?.worker === hold.worker && this.hold.through > hold.through;
-    if (!further) this.hold = hold;
+    const isBehind = hold !== null && this.hold?.worker === hold.worker && this.hold.through > hold.through;
+    if (!isBehind) this.hold = hold;
   }
 
   /** Loses the attempt in transit: the server does not know what the endpoint did. */
@@ -194,21 +197,21 @@ export class FakeService {
     if (this.end || this.failure || this.tasks.get(task.slot) !== task) return;
     assert.ok(reply.kind === 'progress' || reply.kind === 'failed', JSON.stringify(reply));
     assert.equal(reply.base, request.journal.length);
-    const current = reply.base === this.journal.length;
+    const isCurrent = reply.base === this.journal.length;
     assert.ok(reply.done.length <= (request.checkpoint?.maxSteps ?? 1), `the reply has ${reply.done.length} results`);
-    for (const [index, done] of (current ? reply.done : reply.done.slice(0, 1)).entries()) {
+    for (const [index, done] of (isCurrent ? reply.done : reply.done.slice(0, 1)).entries()) {
       assert.ok(index === 0 ? done.stepId <= this.known : done.stepId === this.known);
       if (done.stepId === this.known || this.tasks.has(done.stepId)) this.record(done);
     }
     if (reply.kind === 'failed') {
-      this.applyFailure(task, reply, current);
+      this.applyFailure(task, reply, isCurrent);
       return;
     }
     if (task.slot === ADVANCE) this.tasks.delete(ADVANCE);
     else assert.ok(reply.end || !this.tasks.has(task.slot), `step ${task.slot} was requested and is reported`);
-    const pastDone = reply.done.length > 0 && reply.advanced;
-    this.quietAt = Math.max(this.quietAt, pastDone && current ? reply.base + reply.done.length : reply.base);
-    if (!pastDone || current) {
+    const isPastResults = reply.done.length > 0 && reply.advanced;
+    this.quietAt = Math.max(this.quietAt, isPastResults && isCurrent ? reply.base + reply.done.length : reply.base);
+    if (!isPastResults || isCurrent) {
       for (const plan of reply.planned) {
         this.name(plan.stepId, plan.name);
         if (plan.stepId < this.known) continue;
@@ -222,13 +225,13 @@ export class FakeService {
     this.settle();
   }
 
-  private applyFailure(task: Task, reply: FailedReply, current: boolean): void {
-    if (reply.retry.kind === 'never' && (current || reply.done.length === 0)) {
+  private applyFailure(task: Task, reply: FailedReply, isCurrent: boolean): void {
+    if (reply.retry.kind === 'never' && (isCurrent || reply.done.length === 0)) {
       this.failure = reply;
       return;
     }
     const { step, done, base } = reply;
-    if (step && done.length > 0 && !current) this.tasks.delete(ADVANCE);
+    if (step && done.length > 0 && !isCurrent) this.tasks.delete(ADVANCE);
     else if (step && step.stepId === this.known) {
       const { stepId, name } = step;
       this.tasks.delete(ADVANCE);
@@ -284,10 +287,10 @@ export function replyOf(response: EndpointResponse): StepReply {
   return JSON.parse(response.body);
 }
 
-export const task = (service: FakeService, slot: number): Task => {
-  const found = service.tasks.get(slot);
-  assert.ok(found, `slot ${slot} has a task`);
-  return found;
+export const task = (server: FakeServer, slot: number): Task => {
+  const slotTask = server.tasks.get(slot);
+  assert.ok(slotTask, `slot ${slot} has a task`);
+  return slotTask;
 };
 
 export function progress(reply: StepReply) {

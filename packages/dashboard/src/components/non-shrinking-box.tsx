@@ -1,7 +1,7 @@
-/** A box that never becomes lower than it has been, so that nothing below it moves up when its content shrinks. */
+/** A box that never becomes lower than its greatest height so far, so that nothing below it moves up when its content shrinks. */
 import { type ReactNode, useLayoutEffect, useRef } from 'react';
 
-export function KeptHeight({ children }: { readonly children: ReactNode }) {
+export function NonShrinkingBox({ children }: { readonly children: ReactNode }) {
   const outer = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
