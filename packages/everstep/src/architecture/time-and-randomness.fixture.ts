@@ -87,7 +87,7 @@ export const EXCEPTIONS: readonly Exception[] = [
       'step-calls/names/index.ts',
       'stores/postgres/cluster/notices.ts',
       'stores/postgres/commit/confirmations.ts',
-      'stores/postgres/connection/calls-in-progress.ts',
+      'stores/postgres/sharding/calls-in-progress.ts',
       'stores/postgres/connection/connection.ts',
       'stores/postgres/connection/primary.ts',
       'stores/postgres/sharding/server-watch.ts',

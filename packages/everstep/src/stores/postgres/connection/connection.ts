@@ -10,8 +10,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../../../ports/log.js';
 import { ServerUnavailableError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
+import { CallEndedError, CallsInProgress } from '../sharding/calls-in-progress.js';
 import { type Engine, POSTGRESQL } from '../sharding/engine.js';
-import { CallEndedError, CallsInProgress } from './calls-in-progress.js';
 import {
   ClientSession,
   instancesOf,

@@ -11,8 +11,8 @@ import type { Log } from '../../../ports/log.js';
 import type { StoreServers } from '../../../ports/stores/commit-store.js';
 import { PROBE_BYTES } from '../../../ports/stores/commit-store.js';
 import { ServerUnavailableError } from '../../../ports/stores/store-unavailable.js';
-import type { CallsInProgress } from '../connection/calls-in-progress.js';
 import { isOutage, isWriteRefusal } from '../connection/errors.js';
+import type { CallsInProgress } from './calls-in-progress.js';
 import { ServerWatch, SILENCE_MS } from './server-watch.js';
 
 const FIRST_PROBE_MS = 100;

@@ -1,6 +1,6 @@
 /** Checks of the invariants of ARCHITECTURE.md over a whole store. Each statement selects the violations of a check, as `what`. */
 
-import type { ConsistencyCheck } from './consistency-check.js';
+import type { ConsistencyCheck } from './check-definition.js';
 import { INSIGHT_CHECKS } from './insight-checks.js';
 
 /** Sums of the embedded store that are not yet added to their tables: see `stores/sqlite/commit/unsettled-sums.ts`. */

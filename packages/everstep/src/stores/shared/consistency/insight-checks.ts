@@ -1,6 +1,6 @@
 /** Checks of the counters of insights. Runs may be removed before their counters, so a counter can exceed the found runs. */
 import { DAY_MS } from '../../../engine/insights/counts.js';
-import type { ConsistencyCheck } from './consistency-check.js';
+import type { ConsistencyCheck } from './check-definition.js';
 
 /** Counts of commits that are not yet added to the counters, as rows of hours. Each text is JSON of `StoredCounts`. */
 const COMMIT_COUNTS = {
