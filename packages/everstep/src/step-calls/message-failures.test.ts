@@ -203,7 +203,7 @@ test('closing a sender aborts messages in progress and prevents new ones', async
   const under = closing.send(message(), unaborted());
   await arrived;
   await closing.close();
-  assert.match(failureOf(await under).message, /service is stopping/);
-  assert.match(failureOf(await closing.send(message(), unaborted())).message, /service is stopping/);
+  assert.match(failureOf(await under).message, /server is stopping/);
+  assert.match(failureOf(await closing.send(message(), unaborted())).message, /server is stopping/);
   assert.equal(endpoint.received.length, 1);
 });

@@ -37,8 +37,8 @@ test('after close neither steps nor messages are sent', async () => {
     const outbound = createOutbound(outboundOptions());
     await (way === 'outbound' ? outbound.close() : outbound.stepCaller.close());
     endpoint.received = [];
-    assert.match(failureOf(await outbound.stepCaller.call(stepCall(), signal)).message, /service is stopping/);
-    assert.match(failureOf(await outbound.messageSender.send(message(), signal)).message, /service is stopping/);
+    assert.match(failureOf(await outbound.stepCaller.call(stepCall(), signal)).message, /server is stopping/);
+    assert.match(failureOf(await outbound.messageSender.send(message(), signal)).message, /server is stopping/);
     assert.equal(endpoint.received.length, 0);
   }
 });
