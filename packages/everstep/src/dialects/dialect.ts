@@ -22,7 +22,7 @@ export interface StepEnvelope {
 /** Encodes step calls as requests to workflow endpoints, and decodes their responses. */
 export interface StepCodec {
   body(call: StepCall): Uint8Array;
-  /** Returns the text of a long body in parts. Absent: bodies of this dialect are never long. */
+  /** Returns the text of a long body in parts. Absent if bodies of this dialect are never long. */
   bodyParts?(call: StepCall): Iterable<string>;
   /** Returns all headers as alternating names and values. The signature covers the body. */
   headers(call: StepCall, envelope: StepEnvelope): string[];
@@ -81,7 +81,7 @@ export interface Dialect {
   readToken(text: string): string | null;
 }
 
-export interface DialectSpelling {
+export interface DialectDefinition {
   readonly name: DialectName;
   readonly prefix: string;
   readonly tokenParameter: string;
@@ -95,9 +95,9 @@ export interface DialectSpelling {
   readonly readToken?: Dialect['readToken'];
 }
 
-export function createDialect(spelling: DialectSpelling): Dialect {
-  const { name, prefix, tokenParameter, issuer, regionHeader = null, steps, reserves } = spelling;
-  const { ignores = () => false, readToken = () => null, noFailureFunctionHeader = null, ownParameters = [] } = spelling;
+export function createDialect(definition: DialectDefinition): Dialect {
+  const { name, prefix, tokenParameter, issuer, regionHeader = null, steps, reserves } = definition;
+  const { ignores = () => false, readToken = () => null, noFailureFunctionHeader = null, ownParameters = [] } = definition;
   const signatures = new Set([SIGNATURE_HEADER, ED25519_SIGNATURE_HEADER].map((header) => (prefix + header).toLowerCase()));
   return Object.freeze({
     name,

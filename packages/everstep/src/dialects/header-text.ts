@@ -55,7 +55,7 @@ export function forwardedPairs(headers: Readonly<Record<string, string>>, dialec
   return pairs;
 }
 
-/** Caches the forwarded headers: all calls of a run share one headers object, so it is filtered once. */
+/** Returns a function that returns the forwarded headers. It caches them, because all calls of a run share one headers object. */
 export function cacheForwarded(dialect: ReservedNames): (headers: Readonly<Record<string, string>>) => readonly string[] {
   const cache = new WeakMap<Readonly<Record<string, string>>, readonly string[]>();
   return (headers) => {
@@ -68,8 +68,8 @@ export function cacheForwarded(dialect: ReservedNames): (headers: Readonly<Recor
 }
 
 /** Returns the headers of a trace context, unless the user's headers contain one. Names are in lower case. */
-export function tracePairs(trace: TraceContext | undefined, forwarded: Readonly<Record<string, string>>): readonly string[] {
-  if (!trace || forwarded.traceparent !== undefined || forwarded.tracestate !== undefined) return NO_PAIRS;
+export function tracePairs(trace: TraceContext | undefined, userHeaders: Readonly<Record<string, string>>): readonly string[] {
+  if (!trace || userHeaders.traceparent !== undefined || userHeaders.tracestate !== undefined) return NO_PAIRS;
   const { traceparent, tracestate } = trace;
   return tracestate === undefined ? ['traceparent', traceparent] : ['traceparent', traceparent, 'tracestate', tracestate];
 }

@@ -24,7 +24,7 @@ export interface DialectClues {
 }
 
 /** Returns the dialect that a request identifies by a header prefix, its token format or a query parameter, or null. */
-export function dialectShown({ headers, query = '' }: DialectClues): Dialect | null {
+export function identifiedDialect({ headers, query = '' }: DialectClues): Dialect | null {
   const { authorization } = headers;
   const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
   for (const dialect of OTHER_DIALECTS) {
@@ -37,7 +37,7 @@ export function dialectShown({ headers, query = '' }: DialectClues): Dialect | n
 }
 
 /** Returns the dialect that the request identifies, else the default one. */
-export const dialectOf = (clues: DialectClues): Dialect => dialectShown(clues) ?? DEFAULT_DIALECT;
+export const dialectOf = (clues: DialectClues): Dialect => identifiedDialect(clues) ?? DEFAULT_DIALECT;
 
 /** Extracts the token from the format in which a dialect carries it; returns any other text unchanged. */
 export function bareToken(text: string): string {

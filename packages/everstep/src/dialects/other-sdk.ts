@@ -1,4 +1,4 @@
-/** Detects an endpoint that serves a workflow with the SDK of a different dialect than that of the run. */
+/** Detects an endpoint that serves a workflow with the SDK of another dialect than the run's. */
 import { NATIVE_PREFIX, PROTOCOL_HEADER } from '@everstep/sdk/protocol';
 import type { DialectName } from '../engine/runs/run.js';
 import { headerOf, type ResponseHeaders } from '../responses/retry-advice.js';
@@ -9,19 +9,19 @@ interface Sdk {
   /** Header that its endpoints set on every response. */
   readonly header: string;
   /** How to start runs that it can execute. */
-  readonly start: string;
+  readonly startAdvice: string;
 }
 
 const SDKS: Readonly<Record<DialectName, Sdk>> = {
   native: {
     name: '@everstep/sdk',
     header: NATIVE_PREFIX + PROTOCOL_HEADER,
-    start: `with the Client of @everstep/sdk, or with EVERSTEP_TOKEN and no ${PREFIX}* header`,
+    startAdvice: `with the Client of @everstep/sdk, or with EVERSTEP_TOKEN and no ${PREFIX}* header`,
   },
   upstash: {
     name: '@upstash/workflow',
     header: PREFIX + HEADERS.protocol,
-    start: 'with the Client of @upstash/workflow, or with QSTASH_TOKEN',
+    startAdvice: 'with the Client of @upstash/workflow, or with QSTASH_TOKEN',
   },
 };
 
@@ -29,10 +29,10 @@ const SDKS: Readonly<Record<DialectName, Sdk>> = {
 export const isWorkflowResponse = (headers: ResponseHeaders): boolean =>
   Object.values(SDKS).some(({ header }) => headerOf(headers, header) !== undefined);
 
-/** Returns an error text with advice if another SDK than that of `dialect` responded, else null. */
+/** Returns an error text with advice if the SDK of a dialect other than `dialect` responded, else null. */
 export function otherSdkProblem(headers: ResponseHeaders, dialect: DialectName): string | null {
   if (headerOf(headers, SDKS[dialect].header) !== undefined) return null;
-  const other = Object.values(SDKS).find(({ header }) => headerOf(headers, header) !== undefined);
-  if (!other) return null;
-  return `the workflow at this URL is served with ${other.name}, but the run was started with ${SDKS[dialect].name}: start it ${other.start}`;
+  const otherSdk = Object.values(SDKS).find(({ header }) => headerOf(headers, header) !== undefined);
+  if (!otherSdk) return null;
+  return `the workflow at this URL is served with ${otherSdk.name}, but the run was started with ${SDKS[dialect].name}: start it ${otherSdk.startAdvice}`;
 }

@@ -10,7 +10,7 @@ import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
 export interface RequestContext {
   readonly dialect: Dialect;
   readonly callerIp: string;
-  /** Lower-case names. Does not contain the session secret. */
+  /** Headers with lower-case names, without the session secret. */
   readonly headers: ReceivedHeaders;
   /** Whether the client uses https, according to the public URL, this connection or a trusted proxy. */
   readonly isHttps: boolean;

@@ -29,7 +29,7 @@ import type { SignIn } from '../sign-in/sign-in.js';
 import { localDirectory } from '../worker-connections/local-directory.js';
 import type { WorkerPools } from '../worker-connections/worker-pools.js';
 import { ReadBudget } from './admission/read-budget.js';
-import { Recording } from './audited/recording.js';
+import { AuditRecorder } from './audited/recording.js';
 import { type DashboardFiles, dashboardOperations } from './dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
@@ -54,7 +54,7 @@ export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
 export { RefusalDelays } from './server/refusal-delays.js';
 
-/** A level that changes no log. */
+/** Returns a setting that is not connected to a log. */
 function detachedLogLevel(): LogLevelSetting {
   let level: LogLevel = 'info';
   return {
@@ -77,34 +77,34 @@ export interface HttpApiDependencies {
   readonly authority: Authority;
   readonly accounts: AccountService;
   readonly search: SearchService;
-  /** Absent: users log in with API keys only. */
+  /** Single sign-on. If absent, users log in with API keys only. */
   readonly signIn?: SignIn | null;
-  /** Absent: this process does not offer login links. */
+  /** Login links. If absent, this process does not offer them. */
   readonly loginLinks?: Pick<LoginLinks, 'use'>;
-  /** Plans and budgets. Absent: nothing is limited. */
+  /** Plans and budgets. If absent, nothing is limited. */
   readonly limits?: Limits;
-  /** Shared with the runtime. Absent: heavy work runs immediately. */
+  /** Shared with the runtime. If absent, heavy work runs immediately. */
   readonly slices?: Pick<WorkSlices, 'run'>;
   /** Never receives a token, a payload or a URL. */
   readonly log: Log;
   readonly audit: AuditRecords;
   /** Version of Everstep. */
   readonly version: string;
-  /** Base URL of the runtime API for apps. Absent: responses contain only paths. */
+  /** Base URL of the runtime API for apps. If absent, responses contain only paths. */
   readonly publicUrl?: () => string;
-  /** Id of this node. Absent: this process is alone. */
+  /** Id of this node. If absent, this process is the only node. */
   readonly nodeId?: () => string;
-  /** Nodes of the cluster. Absent: only this process. */
+  /** Nodes of the cluster. If absent, this process is the only node. */
   readonly nodes?: () => Promise<readonly NodeStatus[]>;
-  /** Log level. Absent: changes have no effect. */
+  /** Log level. If absent, changes have no effect. */
   readonly logLevel?: LogLevelSetting;
-  /** Limits of open connections. Absent: no limit. */
+  /** Limits of open connections. If absent, connections are not limited. */
   readonly connectionLimits?: ConnectionLimits;
-  /** Request bodies. Absent: with the default limits. */
+  /** Collects request bodies. If absent, the default limits apply. */
   readonly bodies?: RequestBodies;
-  /** Delays for callers that ignore Retry-After. Absent: all refusals are sent immediately. */
+  /** Delays for callers that ignore Retry-After. If absent, all refusals are sent immediately. */
   readonly refusalDelays?: RefusalDelays;
-  /** Limits large responses, shared by all servers of a process. Absent: a separate one. */
+  /** Limits large responses, and is shared by all servers of a process. If absent, this server has its own budget. */
   readonly reads?: ReadBudget;
   /** While true, the readiness check fails, but requests are served. */
   readonly isStarting?: () => boolean;
@@ -112,13 +112,13 @@ export interface HttpApiDependencies {
   readonly isStopping?: () => boolean;
   /** Whether this node has its lease, in a cluster. Without a lease it accepts requests but is not ready. */
   readonly hasLease?: () => boolean;
-  /** Why the store rejects writes, for the operator; null while it accepts them. Absent: it always accepts them. */
+  /** Returns why the store rejects writes, or null while it accepts them. If absent, it always accepts them. */
   readonly storeRefusal?: () => string | null;
   /** Checks workflow and callback URLs before a run is accepted. */
   readonly addressPolicy?: DestinationPolicy;
-  /** Who may receive email. Absent: there is no SMTP server. */
+  /** Decides who may receive email. If absent, there is no SMTP server. */
   readonly mailRecipients?: MailRecipients;
-  /** Controls the virtual clock. Absent: the clock is real. */
+  /** Controls the virtual clock. If absent, the clock is real. */
   readonly virtualTime?: VirtualTime;
   /** Region of hosts without a region. Default: eu-central-1. */
   readonly defaultRegion?: Region;
@@ -129,7 +129,7 @@ export interface HttpApiDependencies {
     /** API references of the runtime operations. */
     readonly references: readonly Reference[];
   };
-  /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted. Absent: none. */
+  /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted. If absent, no proxy is trusted. */
   readonly trustedProxies?: readonly string[];
   /** Whether tokens in the query of a URL are accepted. Default: true. */
   readonly queryTokens?: boolean;
@@ -137,22 +137,22 @@ export interface HttpApiDependencies {
   readonly accessLog?: boolean;
   /** Whether the public URL is https. Default: false. */
   readonly isPublicHttps?: boolean;
-  /** The connected workers. Absent: no worker can connect. */
+  /** The connected workers. If absent, no worker can connect. */
   readonly workers?: {
     readonly pools: WorkerPools;
     readonly clock: Clock;
-    /** Memory for replies, shared with those over HTTP. Absent: a separate budget of the maximum size. */
+    /** Memory for replies, shared with those over HTTP. If absent, workers have a budget of their own. */
     readonly replies?: ReplyBudget;
-    /** Workers of all nodes. Absent: this process is alone on its store. */
+    /** Workers of all nodes. If absent, no other process uses the store. */
     readonly cluster?: ConnectionNodes & WorkerDirectory;
   };
-  /** Metrics for the operator. Absent: they are not served. */
+  /** Metrics for the operator. If absent, they are not served. */
   readonly metrics?: MetricsPage;
-  /** Observes the requests. Absent: nothing is observed. */
+  /** Observes the requests. If absent, nothing is observed. */
   readonly observer?: Observer;
-  /** TLS of the server. Absent: plain HTTP. */
+  /** TLS of the server. If absent, the server uses plain HTTP. */
   readonly tls?: TlsListener;
-  /** Files of the dashboard; null when they were not built. Absent: no dashboard is served. */
+  /** Files of the dashboard; null when they were not built. If absent, no dashboard is served. */
   readonly dashboard?: DashboardFiles | null;
   /**
    * APIs to serve. Default: both. Each includes the health and readiness checks. The dashboard belongs to the management
@@ -162,9 +162,9 @@ export interface HttpApiDependencies {
 }
 
 export interface HttpApi {
-  /** Port 0 selects a free port. Rejects with the error of the socket. */
+  /** Starts to listen. Port 0 selects a free port. Rejects with the error of the socket. */
   listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly address: string; readonly port: number }>;
-  /** Stops accepting requests, responds to waiting ones, and resolves when all connections are closed. */
+  /** Stops accepting requests, responds to waiting requests, and resolves when all connections are closed. */
   close(): Promise<void>;
   /** Sends a request without a socket, for tests. */
   inject(request: InjectOptions): Promise<LightMyRequestResponse>;
@@ -196,35 +196,43 @@ function operationsServedBy({ serves = 'both', dialectOperations, dashboard }: H
     case 'runtime':
       return { operations: [...runtime, ...referenceOperations(runtimeReferences)], forSessions: [], takesLogins: false };
     case 'management': {
-      const open = [getHealth, getReadiness];
+      const healthChecks = [getHealth, getReadiness];
       const sessionOperations = [...OPERATIONS, ...SEARCH_OPERATIONS].filter(({ access }) => access !== 'open');
       const forSessions = dashboard === undefined ? [] : sessionOperations;
       const reference = referenceOperations([MANAGEMENT_REFERENCE]);
-      return { operations: [...management, ...open, ...forSessions, ...pages, ...reference], forSessions, takesLogins: true };
+      return {
+        operations: [...management, ...healthChecks, ...forSessions, ...pages, ...reference],
+        forSessions,
+        takesLogins: true,
+      };
     }
   }
 }
 
-/** Returns this process as the only node. */
-function singleNodeSince(
+/** Returns a function that lists this process as the only node. */
+function singleNodeList(
   service: Pick<WorkflowService, 'now' | 'workload'>,
   version: string,
 ): () => Promise<readonly NodeStatus[]> {
   const startedAt = service.now();
   return async () => {
     const { deliveries, instances } = service.workload();
-    const facts = { nodeId: SINGLE_NODE_ID, host: hostname(), version, startedAt };
-    return [{ ...facts, leaseUntil: null, leaving: false, self: true, runsClaimed: deliveries, gates: instances }];
+    const identity = { nodeId: SINGLE_NODE_ID, host: hostname(), version, startedAt };
+    return [{ ...identity, leaseUntil: null, leaving: false, self: true, runsClaimed: deliveries, gates: instances }];
   };
 }
 
 /** Connections that stay open, of workers and of requests that wait for a result. */
 interface HeldConnections {
-  readonly maxHeld: number;
-  readonly within: FairShare;
+  readonly maxHeldConnections: number;
+  /** Counts the connections of both kinds. */
+  readonly sharedCapacity: FairShare;
 }
 
-function createAcceptor(dependencies: HttpApiDependencies, { maxHeld, within }: HeldConnections): WorkerAcceptor | null {
+function createAcceptor(
+  dependencies: HttpApiDependencies,
+  { maxHeldConnections, sharedCapacity }: HeldConnections,
+): WorkerAcceptor | null {
   const { workers, serves, service, authority, log, nodeId = () => SINGLE_NODE_ID } = dependencies;
   if (!workers || serves === 'management') return null;
   const owners = dependencies.limits?.owners ?? ONE_OWNER;
@@ -232,11 +240,11 @@ function createAcceptor(dependencies: HttpApiDependencies, { maxHeld, within }: 
   return new WorkerAcceptor({
     ...{ authority, log, nodeId, ...workers },
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
-    held: new HeldRequests({
+    openConnections: new HeldRequests({
       requestName: 'connected workers',
-      total: Math.min(LIMITS.maxWorkers, maxHeld),
-      perInstance: LIMITS.maxWorkersOfInstance,
-      ...{ owners, within },
+      maxTotal: Math.min(LIMITS.maxWorkers, maxHeldConnections),
+      maxPerInstance: LIMITS.maxWorkersOfInstance,
+      ...{ owners, sharedCapacity },
     }),
     replies: workers.replies ?? new ReplyBudget({ maxBytes, maxReplyBytes }, owners),
     slices: dependencies.slices ?? NO_SLICES,
@@ -252,8 +260,11 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const owners = dependencies.limits?.owners ?? ONE_OWNER;
   // Keeps connections free for requests that do not wait.
   const maxConnections = dependencies.connectionLimits?.served ?? Number.POSITIVE_INFINITY;
-  const maxHeld = Math.min(LIMITS.maxResultWaits + LIMITS.maxWorkers, Math.floor(maxConnections * HELD_CONNECTIONS_SHARE));
-  const within = new FairShare(maxHeld, owners);
+  const maxHeldConnections = Math.min(
+    LIMITS.maxResultWaits + LIMITS.maxWorkers,
+    Math.floor(maxConnections * HELD_CONNECTIONS_SHARE),
+  );
+  const sharedCapacity = new FairShare(maxHeldConnections, owners);
   const { workers, nodeId = () => SINGLE_NODE_ID } = dependencies;
   const context: ApiContext = {
     service,
@@ -269,17 +280,17 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     cursors: createCursorSeal(store.accounts),
     liveStreams: new HeldRequests({
       requestName: 'live streams',
-      total: LIMITS.maxLiveStreamsTotal,
-      perInstance: LIMITS.maxLiveStreams,
+      maxTotal: LIMITS.maxLiveStreamsTotal,
+      maxPerInstance: LIMITS.maxLiveStreams,
       owners,
     }),
     resultWaits: new HeldRequests({
       requestName: 'requests that wait for a result',
-      total: Math.min(LIMITS.maxResultWaits, maxHeld),
-      ...{ owners, within },
+      maxTotal: Math.min(LIMITS.maxResultWaits, maxHeldConnections),
+      ...{ owners, sharedCapacity },
     }),
     slices: dependencies.slices ?? NO_SLICES,
-    nodes: dependencies.nodes ?? singleNodeSince(service, version),
+    nodes: dependencies.nodes ?? singleNodeList(service, version),
     nodeId,
     logLevel: dependencies.logLevel ?? detachedLogLevel(),
     workers: workers ? (workers.cluster ?? localDirectory(workers.pools, nodeId)) : NO_WORKERS,
@@ -299,12 +310,12 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const defaultRegion = dependencies.defaultRegion ?? DEFAULT_REGION;
   const app: FastifyInstance = createServer({
     context,
-    recording: new Recording(dependencies.audit),
+    auditRecorder: new AuditRecorder(dependencies.audit),
     onRoute: (route) => routes.push(route),
     reads: dependencies.reads ?? new ReadBudget(),
     refusalDelays: dependencies.refusalDelays,
     defaultRegion,
-    workers: createAcceptor(dependencies, { maxHeld, within }),
+    workers: createAcceptor(dependencies, { maxHeldConnections, sharedCapacity }),
     trustedProxies: dependencies.trustedProxies ?? [],
     isPublicHttps: dependencies.isPublicHttps ?? false,
     tls: dependencies.tls ?? null,

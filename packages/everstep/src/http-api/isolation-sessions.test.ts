@@ -80,7 +80,7 @@ function requestOf({ method }: Operation, path: string, asked: IsolationRequest)
 interface Sent {
   readonly who: Person;
   readonly queue?: string;
-  /** Default: the cookie of the session. Null: none. */
+  /** CSRF token of the request. By default, that of the session; null sends none. */
   readonly csrf?: string | null;
   readonly more?: Readonly<Record<string, string>>;
 }
@@ -101,7 +101,7 @@ function send(request: SentRequest, { who, queue, csrf, more = {} }: Sent): Prom
 const codeOf = ({ headers }: ApiResponse<unknown>): string =>
   String(headers['svc-error-code'] ?? headers['upstash-error-code'] ?? '');
 
-/** Roles that may perform the operation with other credentials. */
+/** Asserts that the operation requires the CSRF token, for a role that may perform it. */
 async function assertNeedsCsrf(operation: Operation, request: SentRequest, sent: Sent): Promise<void> {
   if (operation.method === 'GET') return;
   const stranger = logins.stranger.csrf;
@@ -121,7 +121,7 @@ async function assertNeedsCsrf(operation: Operation, request: SentRequest, sent:
   }
 }
 
-/** Another role may have performed the operation before. */
+/** Asserts that the role may perform the operation. The status can be 404, because another role may have performed it before. */
 async function assertLetIn(request: SentRequest, sent: Sent): Promise<void> {
   const result = await send(request, sent);
   assert.ok(![400, 401, 403].includes(result.status), `${sent.who}: ${result.status} ${JSON.stringify(result.body)}`);

@@ -63,7 +63,7 @@ function send(request: SentRequest, authorization: string | null, query = ''): P
   return objects.harness.send<unknown>({ ...request, url, headers, remoteAddress });
 }
 
-/** Responses to other callers must not contain data that they did not send themselves. */
+/** Asserts that the response to another caller contains only data that the caller sent. */
 function assertNothingOfOthers(request: SentRequest, response: ApiResponse<unknown>, who: string): void {
   const asked = `${request.url} ${String(request.payload ?? '')}`;
   // The audit log contains the filters of bulk actions, including ids of rejected requests of others.
@@ -84,7 +84,7 @@ async function assertAllRefused(request: SentRequest, refused: Headers, challeng
     await assertRefused(request, authorization, challenge, `a credential that is ${what}`);
 }
 
-/** Credentials of the search API. */
+/** Sends requests with every kind of credential to an operation of a search index. */
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
   const { harness, people } = objects;
   const [old, other] = [await objects.index(), await objects.index()];
@@ -95,7 +95,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   await harness.search.documents.upsert({ ...target, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
   const request = requestOf(operation, path, { ...(await row.prepare(objects)), params: target });
   const refused = {
-    ...credentials.notOfAnIndex,
+    ...credentials.rejectedByIndexes,
     'of before the password was reset': `Bearer ${old.token}`,
     'of before the password was reset, read-only': `Bearer ${old.readOnlyToken}`,
     'of another index': `Bearer ${other.token}`,
@@ -121,7 +121,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   assert.equal(result.status, 200, `own, after all the others: ${JSON.stringify(result.body)}`);
 }
 
-/** Runs after a successful request: its entry exists when the response arrives. */
+/** Asserts that a successful request is in the audit log. Its entry exists when the response arrives. */
 async function assertAudited({ operationId, audit }: Operation, request: SentRequest): Promise<void> {
   if (audit === undefined || audit.kind === 'none' || UNRECORDED.includes(operationId)) return;
   const [entry] = await objects.harness.store.accounts.listAudit({ accountIds: null, after: null, limit: 1 });
@@ -141,13 +141,13 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
   const request = await fresh();
   switch (row.access) {
     case 'open': {
-      const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
+      const any = { ...credentials.rejectedByInstances, ...credentials.rejectedByUsers, ...credentials.outsiders };
       for (const authorization of [null, `Bearer ${objects.harness.token}`, ...Object.values(any)])
-        assert.equal((await send(await fresh(), authorization)).status, row.anybody, String(authorization));
+        assert.equal((await send(await fresh(), authorization)).status, row.status, String(authorization));
       break;
     }
     case 'session': {
-      const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
+      const any = { ...credentials.rejectedByInstances, ...credentials.rejectedByUsers, ...credentials.outsiders };
       for (const authorization of [null, `Bearer ${objects.harness.token}`, ...Object.values(any)])
         assert.equal((await send(request, authorization)).status, 401, String(authorization));
       break;
@@ -156,7 +156,7 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
       await walkIndex(operation, row, path);
       break;
     case 'token': {
-      await assertAllRefused(request, credentials.notOfAnInstance, /^Bearer/);
+      await assertAllRefused(request, credentials.rejectedByInstances, /^Bearer/);
       assert.equal((await send(request, null, 'svc_token=not.a.token')).status, 401, 'a bad token in the query');
       for (const [who, authorization] of Object.entries(credentials.otherInstances)) {
         const other = await send(request, authorization);
@@ -171,7 +171,7 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
       break;
     }
     case 'account': {
-      await assertAllRefused(request, credentials.notOfAUser, /^Basic/);
+      await assertAllRefused(request, credentials.rejectedByUsers, /^Basic/);
       assert.equal((await send(request, null, `svc_token=${objects.harness.token}`)).status, 401, 'a token in the query');
       const outsider = async (who: string, authorization: string) => {
         const asked = await fresh();
@@ -194,11 +194,11 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
   }
 }
 
-/** Must not be easier to access than the GET that it corresponds to. */
+/** Sends HEAD requests, which must not be easier to access than the corresponding GET requests. */
 async function walkHead(operation: Operation, path: string): Promise<void> {
   if (operation.access === 'open') return;
   const { url } = requestOf(operation, path, {});
-  const refused = operation.access === 'account' ? credentials.notOfAUser : credentials.notOfAnInstance;
+  const refused = operation.access === 'account' ? credentials.rejectedByUsers : credentials.rejectedByInstances;
   for (const authorization of [null, ...Object.values(refused)]) {
     attempts += 1;
     const headers = authorization === null ? {} : { authorization };

@@ -49,14 +49,14 @@ export interface MetricsPage {
 export interface LogLevelSetting {
   readonly level: LogLevel;
   readonly configured: LogLevel;
-  /** Changes the level. `by` is the user who changes it. */
-  set(level: LogLevel, by: string): void;
+  /** Changes the level. `changedBy` is the user who changes it. */
+  set(level: LogLevel, changedBy: string): void;
 }
 
 /** Dependencies that all operations share. */
 export interface ApiContext {
   readonly service: WorkflowService;
-  /** What handlers read from the store. */
+  /** Data that handlers read from the store. */
   readonly reads: Reads;
   readonly authority: Authority;
   readonly accounts: AccountService;
@@ -65,7 +65,7 @@ export interface ApiContext {
   readonly signIn: SignIn | null;
   /** Null when this process does not offer login links. */
   readonly loginLinks: Pick<LoginLinks, 'use'> | null;
-  /** Plans and budgets. Null: nothing is limited. */
+  /** Plans and budgets; null when nothing is limited. */
   readonly limits: Limits | null;
   readonly log: Log;
   readonly version: string;
@@ -85,10 +85,10 @@ export interface ApiContext {
   readonly isStarting: () => boolean;
   readonly isStopping: () => boolean;
   readonly hasLease: () => boolean;
-  /** Why the store rejects writes, for the operator; null while it accepts them. */
+  /** Returns why the store rejects writes, or null while it accepts them. */
   readonly storeRefusal: () => string | null;
   readonly addressPolicy: DestinationPolicy | null;
-  /** Who may receive email; null when there is no SMTP server. */
+  /** Decides who may receive email; null when there is no SMTP server. */
   readonly mailRecipients: MailRecipients | null;
   /** Null when the clock is real. */
   readonly virtualTime: VirtualTime | null;
@@ -107,14 +107,14 @@ export interface Input<Path, Query, Headers, Body> {
   readonly path: ParametersOf<Path>;
   readonly query: ParametersOf<Query>;
   readonly headers: ParametersOf<Headers>;
-  /** JSON value, undefined when there was no body; otherwise the bytes. */
+  /** The JSON value, or undefined if there was no body. For operations that accept any content, the bytes. */
   readonly body: BodyOf<Body>;
-  /** Headers of a family, such as `Forward-*`, by family. Lower-case names without the prefix of the family. */
+  /** Headers of each family, such as `Forward-*`, with lower-case names without the prefix of the family. */
   readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly request: RequestContext;
 }
 
-/** `maxBytes` overrides the limit of the kind; see `maxBodyBytesOf`. */
+/** Request body of an operation. `maxBytes` overrides the limit of the kind; see `maxBodyBytesOf`. */
 export type BodySpec =
   | { readonly kind: 'bytes'; readonly description: string; readonly maxBytes?: number }
   | { readonly kind: 'json'; readonly schema: TSchema; readonly required: boolean; readonly maxBytes?: number };
@@ -133,7 +133,7 @@ export const respond = <const Status extends number, Body>(status: Status, body:
 });
 
 interface OperationDescription {
-  /** Unique and stable, because clients are generated from it. */
+  /** Id of the operation. It is unique and stable, because clients are generated from it. */
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
@@ -154,7 +154,7 @@ interface OperationDescription {
   readonly headerFamilies?: Readonly<Record<string, string>>;
   /** Error codes in addition to those of all operations. */
   readonly errors: readonly ErrorCode[];
-  /** False: HEAD requests are not handled like GET requests. */
+  /** False if the path does not support HEAD. By default, HEAD requests are handled like GET requests. */
   readonly head?: false;
   /** The response is a stream of server-sent events. The data of each event has the schema of the response. */
   readonly streams?: true;
@@ -204,7 +204,7 @@ export interface AccountOperation<Path, Query, Body, Responses> extends Operatio
   ): Promise<ResponseOf<Responses>> | ResponseOf<Responses>;
 }
 
-/** Operation about the session that makes the request. */
+/** Operation on the session that makes the request. */
 export interface SessionOperation<Responses> extends OperationDescription {
   readonly access: 'session';
   readonly responses: Responses;
@@ -273,7 +273,7 @@ export interface Operation extends OperationDescription {
   run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationResponse> | OperationResponse;
 }
 
-/** JSON needs up to this factor more bytes for a message than the message has. */
+/** A message in JSON may have this many times the bytes of the message itself. */
 const JSON_FACTOR = 2;
 
 /**
@@ -313,8 +313,8 @@ export function operation<
   Query extends TObject | undefined = undefined,
   Headers extends TObject | undefined = undefined,
   Body extends BodySpec | undefined = undefined,
->(declared: Omit<TokenOperation<Path, Query, Headers, Body, R>, 'access'>): Operation {
-  const { handle, pathParameters, query, headers, body, ...rest } = declared;
+>(declaration: Omit<TokenOperation<Path, Query, Headers, Body, R>, 'access'>): Operation {
+  const { handle, pathParameters, query, headers, body, ...rest } = declaration;
   return {
     ...rest,
     access: 'token',
@@ -324,9 +324,9 @@ export function operation<
     ...(headers ? { headers } : {}),
     ...(body ? { body } : {}),
     run: (input, context, admitted) => {
-      if (admitted.access !== 'token') throw new Error(`${declared.operationId} was called without a token`);
+      if (admitted.access !== 'token') throw new Error(`${declaration.operationId} was called without a token`);
       // The input was validated by the schemas, so it has their types.
-      return handle.call(declared, input as Input<Path, Query, Headers, Body>, context, admitted.caller) as OperationResponse;
+      return handle.call(declaration, input as Input<Path, Query, Headers, Body>, context, admitted.caller) as OperationResponse;
     },
   };
 }
@@ -337,8 +337,8 @@ export function accountOperation<
   Path extends TObject | undefined = undefined,
   Query extends TObject | undefined = undefined,
   Body extends BodySpec | undefined = undefined,
->(declared: Omit<AccountOperation<Path, Query, Body, R>, 'access'>): Operation {
-  const { handle, pathParameters, query, body, ...rest } = declared;
+>(declaration: Omit<AccountOperation<Path, Query, Body, R>, 'access'>): Operation {
+  const { handle, pathParameters, query, body, ...rest } = declaration;
   return {
     ...rest,
     access: 'account',
@@ -347,10 +347,10 @@ export function accountOperation<
     ...(query ? { query } : {}),
     ...(body ? { body } : {}),
     run: (input, context, admitted) => {
-      if (admitted.access !== 'account') throw new Error(`${declared.operationId} was called without a user`);
+      if (admitted.access !== 'account') throw new Error(`${declaration.operationId} was called without a user`);
       // The input was validated by the schemas, so it has their types.
       return handle.call(
-        declared,
+        declaration,
         input as Input<Path, Query, undefined, Body>,
         context,
         admitted.principal,
@@ -359,26 +359,26 @@ export function accountOperation<
   };
 }
 
-/** Declares an operation about the session that makes the request. */
-export function sessionOperation<R extends Responses>(declared: Omit<SessionOperation<R>, 'access'>): Operation {
-  const { handle, ...rest } = declared;
+/** Declares an operation on the session that makes the request. */
+export function sessionOperation<R extends Responses>(declaration: Omit<SessionOperation<R>, 'access'>): Operation {
+  const { handle, ...rest } = declaration;
   return {
     ...rest,
     access: 'session',
     whileStopping: 'refuse',
     run: (input, context, admitted) => {
-      if (admitted.access !== 'session') throw new Error(`${declared.operationId} was called without a session`);
-      const read = input as Input<undefined, undefined, undefined, undefined>;
-      return handle.call(declared, read, context, admitted.session) as OperationResponse;
+      if (admitted.access !== 'session') throw new Error(`${declaration.operationId} was called without a session`);
+      const sessionInput = input as Input<undefined, undefined, undefined, undefined>;
+      return handle.call(declaration, sessionInput, context, admitted.session) as OperationResponse;
     },
   };
 }
 
 /** Declares an operation of the search API. Its path parameter `indexId` is the id of the index. */
 export function indexOperation<R extends Responses, Path extends TObject, Body extends BodySpec | undefined = undefined>(
-  declared: Omit<IndexOperation<Path, Body, R>, 'access'>,
+  declaration: Omit<IndexOperation<Path, Body, R>, 'access'>,
 ): Operation {
-  const { handle, pathParameters, body, ...rest } = declared;
+  const { handle, pathParameters, body, ...rest } = declaration;
   return {
     ...rest,
     access: 'index',
@@ -387,9 +387,9 @@ export function indexOperation<R extends Responses, Path extends TObject, Body e
     ...(body ? { body } : {}),
     run: (input, context, admitted) => {
       if (admitted.access !== 'index' || admitted.caller.indexId !== input.path.indexId)
-        throw new Error(`${declared.operationId} was called without a token of its index`);
+        throw new Error(`${declaration.operationId} was called without a token of its index`);
       // The input was validated by the schemas, so it has their types.
-      return handle.call(declared, input as Input<Path, undefined, undefined, Body>, context) as OperationResponse;
+      return handle.call(declaration, input as Input<Path, undefined, undefined, Body>, context) as OperationResponse;
     },
   };
 }
@@ -399,8 +399,8 @@ export function openOperation<
   R extends Responses,
   Path extends TObject | undefined = undefined,
   Body extends BodySpec | undefined = undefined,
->(declared: Omit<OpenOperation<Path, Body, R>, 'access'>): Operation {
-  const { handle, pathParameters, body, ...rest } = declared;
+>(declaration: Omit<OpenOperation<Path, Body, R>, 'access'>): Operation {
+  const { handle, pathParameters, body, ...rest } = declaration;
   return {
     ...rest,
     access: 'open',
@@ -408,6 +408,6 @@ export function openOperation<
     ...(body ? { body } : {}),
     // The input was validated by the schemas, so it has their types.
     run: (input, context) =>
-      handle.call(declared, input as Input<Path, undefined, undefined, Body>, context) as OperationResponse,
+      handle.call(declaration, input as Input<Path, undefined, undefined, Body>, context) as OperationResponse,
   };
 }

@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isPosition = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 
-/** Returns the start of a text under the name, or nothing. */
+/** Returns an object with the start of a text under the name; empty if there is no text. */
 const textUnder = <Name extends string>(name: Name, value: unknown, maxLength: number): { readonly [Key in Name]?: string } =>
   typeof value === 'string' && value !== '' ? ({ [name]: value.slice(0, maxLength) } as { [Key in Name]: string }) : {};
 
@@ -38,7 +38,7 @@ function sourceOf(value: unknown): ErrorSource | undefined {
   };
 }
 
-/** Reads an error with this name and message. All parts are within ERROR_BOUNDS, and its message is shortened. */
+/** Reads an error with this name and message. All its parts are truncated. */
 export function readError(name: string, message: string, { stack, code, causes, source }: Fields): ErrorFrame {
   const readCauses = Array.isArray(causes) ? causes.slice(0, ERROR_BOUNDS.causes).flatMap(causeOf) : [];
   const readSource = sourceOf(source);

@@ -37,7 +37,7 @@ function forbidsRetry(headers: ResponseHeaders): boolean {
   );
 }
 
-/** Returns whether and when to retry after a response that is neither a success nor a redirect. `now`: Unix ms. */
+/** Returns whether and when to retry after a response that is neither a success nor a redirect. `now` is in Unix ms. */
 export function retryAdviceOf(status: number, headers: ResponseHeaders, now: number): DeliveryFailure['retry'] {
   if (status === NON_RETRYABLE_STATUS) return forbidsRetry(headers) ? NEVER : BACKOFF;
   const delayMs = status === 429 || status === 503 ? retryAfterMs(headerOf(headers, 'retry-after'), now) : undefined;
@@ -45,8 +45,8 @@ export function retryAdviceOf(status: number, headers: ResponseHeaders, now: num
 }
 
 /**
- * Describes a redirect: `with a redirect (302) to https://...`, to follow the word "answered". `hidesData`, here and
- * below: quotes nothing of the response, because the run redacts data and the response may contain it.
+ * Describes a redirect, for example `with a redirect (302) to https://...`. The text follows the word "answered". With
+ * `hidesData`, it quotes nothing of the response, which may contain data that the run redacts.
  */
 export function describeRedirect(status: number, headers: ResponseHeaders, hidesData: boolean): string {
   if (hidesData) return `with a redirect (${status})`;
@@ -54,7 +54,7 @@ export function describeRedirect(status: number, headers: ResponseHeaders, hides
   return `with a redirect (${status}) ${location === undefined ? 'without a Location' : `to ${location}`}`;
 }
 
-/** Returns the first characters of a body on one line. */
+/** Returns the first characters of a body on one line. With `hidesData`, it states only whether the body is empty. */
 export function snippetOf(body: Uint8Array, hidesData: boolean): string {
   if (hidesData) return body.byteLength === 0 ? 'an empty body' : 'a redacted body';
   // A character has at most four bytes.

@@ -52,11 +52,11 @@ export interface ReceivedRequest {
 }
 export type Respond = (response: ServerResponse) => void;
 
-export const responding =
+export const respondWith =
   (status: number, headers: Record<string, string>, body = ''): Respond =>
   (response) =>
     response.writeHead(status, headers).end(body);
-export const agreeing: Respond = responding(200, PROTOCOL_HEADERS, JSON.stringify(REPLY));
+export const respondWithPlan: Respond = respondWith(200, PROTOCOL_HEADERS, JSON.stringify(REPLY));
 
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
@@ -77,7 +77,7 @@ const { port } = server.listen(0).address() as AddressInfo;
 export const endpoint = {
   origin: `http://127.0.0.1:${port}`,
   port,
-  respond: agreeing,
+  respond: respondWithPlan,
   received: [] as ReceivedRequest[],
   connections: 0,
 };
@@ -85,12 +85,12 @@ export const endpoint = {
 export const caller = callerWith();
 export const sender = senderWith();
 
-let files = 0;
+let fileCount = 0;
 /** Closes the endpoint and the callers after the last file that uses them. Each file calls it once, outside of its tests. */
 export function useSharedEndpoint(): void {
-  files++;
+  fileCount++;
   after(async () => {
-    if (--files > 0) return;
+    if (--fileCount > 0) return;
     await caller.close();
     await sender.close();
     server.closeAllConnections();

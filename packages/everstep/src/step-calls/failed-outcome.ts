@@ -38,6 +38,6 @@ export function unusableResponse({ status, headers, body }: HttpResponse, messag
 }
 
 /** Returns the failure for a response that was cut off at a limit. */
-export function responseTooLong(response: HttpResponse, maxBytes: number, limit: string): FailedOutcome {
-  return unusableResponse(response, `the endpoint answered ${response.status} with more than ${maxBytes} bytes (${limit})`);
+export function responseTooLong(response: HttpResponse, maxBytes: number, limitName: string): FailedOutcome {
+  return unusableResponse(response, `the endpoint answered ${response.status} with more than ${maxBytes} bytes (${limitName})`);
 }

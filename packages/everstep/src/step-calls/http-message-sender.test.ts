@@ -4,7 +4,7 @@ import net, { type AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { jwtVerify } from 'jose';
 import type { Message, MessageOutcome } from '../ports/message-sender.js';
-import { endpoint, KEYS, message, NOW, type Respond, responding, sender, useSharedEndpoint } from './endpoint.fixture.js';
+import { endpoint, KEYS, message, NOW, type Respond, respondWith, sender, useSharedEndpoint } from './endpoint.fixture.js';
 
 useSharedEndpoint();
 
@@ -55,7 +55,7 @@ test('a message is sent with its method, URL and body, and every status counts a
   for (const [method, sent] of bodies) {
     status += 33;
     const body = sent === null ? null : Buffer.from(sent);
-    const result = await sendTo(responding(status, { 'x-a': 'b' }, 'fine'), { method, body });
+    const result = await sendTo(respondWith(status, { 'x-a': 'b' }, 'fine'), { method, body });
     assert.equal(result.status, status);
     assert.deepEqual(result.headers['x-a'], ['b']);
     assert.equal(textOf(result), 'fine');
@@ -68,7 +68,7 @@ test('a message is sent with its method, URL and body, and every status counts a
 
 test('a response to HEAD has headers and no body, even if it claims to be encoded', async () => {
   const headers = { 'content-length': '1234', 'content-encoding': 'gzip', etag: '"1"' };
-  const outcome = await sendTo(responding(200, headers), { method: 'HEAD' });
+  const outcome = await sendTo(respondWith(200, headers), { method: 'HEAD' });
   assert.equal(endpoint.received[0]?.method, 'HEAD');
   assert.equal(outcome.body.byteLength, 0);
   assert.deepEqual(outcome.headers['content-length'], ['1234']);
@@ -78,7 +78,7 @@ test('a response to HEAD has headers and no body, even if it claims to be encode
 
 test('responses with 204 or 304 have no body', async () => {
   for (const status of [204, 304]) {
-    const outcome = await sendTo(responding(status, {}));
+    const outcome = await sendTo(respondWith(status, {}));
     assert.equal(outcome.status, status);
     assert.equal(outcome.body.byteLength, 0);
   }
@@ -86,7 +86,7 @@ test('responses with 204 or 304 have no body', async () => {
 
 test('a redirect is a response and is not followed', async () => {
   for (const status of [301, 302, 303, 307, 308]) {
-    const outcome = await sendTo(responding(status, { location: `${endpoint.origin}/elsewhere` }));
+    const outcome = await sendTo(respondWith(status, { location: `${endpoint.origin}/elsewhere` }));
     assert.equal(outcome.status, status);
     assert.deepEqual(outcome.headers.location, [`${endpoint.origin}/elsewhere`]);
     assert.equal(endpoint.received.length, 1);
@@ -103,7 +103,7 @@ test('response headers have lower-case names and all their values', async () => 
 
 test('a header named like a built-in object property is handled as any other, or dropped', async () => {
   const url = await rawServer(['HTTP/1.1 200 OK\r\n__proto__: x\r\nconstructor: y\r\nx-a: z\r\ncontent-length: 2\r\n\r\nok']);
-  const { headers } = await sendTo(responding(200, {}), { url });
+  const { headers } = await sendTo(respondWith(200, {}), { url });
   assert.deepEqual(Object.entries(headers), [
     ['constructor', ['y']],
     ['x-a', ['z']],
@@ -113,7 +113,7 @@ test('a header named like a built-in object property is handled as any other, or
 });
 
 test('headers of the message are sent, except connection and framing headers', async () => {
-  await sendTo(responding(200, {}), {
+  await sendTo(respondWith(200, {}), {
     body: Buffer.from('hello'),
     headers: {
       Host: 'evil.example',
@@ -163,28 +163,28 @@ test('headers of the message are sent, except connection and framing headers', a
 });
 
 test("the request contains the server's user agent and requests an unencoded response, unless the message overrides it", async () => {
-  await sendTo(responding(200, {}));
+  await sendTo(respondWith(200, {}));
   const own = endpoint.received[0]?.headers ?? {};
   assert.match(own['user-agent'] ?? '', /^Everstep\/\d+\.\d+\.\d+/);
   assert.equal(own['accept-encoding'], 'identity');
   assert.equal(own['content-type'], undefined);
-  await sendTo(responding(200, {}), { headers: { 'User-Agent': 'mine/1', 'Accept-Encoding': 'gzip' } });
+  await sendTo(respondWith(200, {}), { headers: { 'User-Agent': 'mine/1', 'Accept-Encoding': 'gzip' } });
   const given = endpoint.received[0]?.headers ?? {};
   assert.equal(given['user-agent'], 'mine/1');
   assert.equal(given['accept-encoding'], 'gzip');
 });
 
 test('the later of two headers whose names differ only in case is sent', async () => {
-  await sendTo(responding(200, {}), { headers: { 'X-Key': 'first', 'x-key': 'second' } });
+  await sendTo(respondWith(200, {}), { headers: { 'X-Key': 'first', 'x-key': 'second' } });
   assert.equal(endpoint.received[0]?.headers['x-key'], 'second');
 });
 
 test('only a message that requests it is signed, over its body, and its own headers cannot replace the signature', async () => {
-  await sendTo(responding(200, {}), { body: Buffer.from('secret') });
+  await sendTo(respondWith(200, {}), { body: Buffer.from('secret') });
   assert.equal(endpoint.received[0]?.headers['svc-signature'], undefined);
 
   for (const body of [Buffer.from([0, 255, 1]), null]) {
-    await sendTo(responding(200, {}), {
+    await sendTo(respondWith(200, {}), {
       body,
       signed: { kind: 'message', isOwn: false },
       headers: { 'svc-signature': 'forged' },
@@ -206,7 +206,7 @@ test('only a message that requests it is signed, over its body, and its own head
 });
 
 test("service headers have the dialect's prefix, override those of the message, and can contain any text", async () => {
-  await sendTo(responding(200, {}), {
+  await sendTo(respondWith(200, {}), {
     headers: { 'svc-retried': '9', 'x-a': 'b' },
     serviceHeaders: { Retried: '2', 'Workflow-RunId': '注文\ud800', 'Workflow-Url': 'http://example.org/注文' },
   });
@@ -220,17 +220,17 @@ test("service headers have the dialect's prefix, override those of the message, 
 test('a message has the headers of its trace context, unless its own headers contain one', async () => {
   const context = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', tracestate: 'a=1' };
   for (const headerMode of ['exact', 'forwarded'] as const) {
-    await sendTo(responding(200, {}), { headerMode, trace: { context }, headers: {} });
+    await sendTo(respondWith(200, {}), { headerMode, trace: { context }, headers: {} });
     assert.equal(endpoint.received[0]?.headers.traceparent, context.traceparent);
     assert.equal(endpoint.received[0]?.headers.tracestate, context.tracestate);
-    await sendTo(responding(200, {}), { headerMode, trace: { context }, headers: { Traceparent: 'mine' } });
+    await sendTo(respondWith(200, {}), { headerMode, trace: { context }, headers: { Traceparent: 'mine' } });
     assert.equal(endpoint.received[0]?.headers.traceparent, 'mine');
     assert.equal(endpoint.received[0]?.headers.tracestate, undefined);
   }
 });
 
 test('a message with forwarded headers sends those a step call would send, plus the content type of its body', async () => {
-  await sendTo(responding(200, {}), {
+  await sendTo(respondWith(200, {}), {
     signed: { kind: 'message', isOwn: false },
     headerMode: 'forwarded',
     serviceHeaders: { Retried: '2' },
@@ -266,7 +266,7 @@ test('ten megabytes of arbitrary bytes are sent and received unchanged', async (
 });
 
 test('a view of a larger buffer is sent without the rest of the buffer', async () => {
-  await sendTo(responding(200, {}), { body: new Uint8Array(Buffer.from('before[part]after')).subarray(6, 12) });
+  await sendTo(respondWith(200, {}), { body: new Uint8Array(Buffer.from('before[part]after')).subarray(6, 12) });
   assert.equal(endpoint.received[0]?.body.toString(), '[part]');
 });
 
@@ -276,7 +276,7 @@ test('a chunked response is assembled, and its trailers are dropped', async () =
     '3\r\nabc\r\n',
     '2\r\nde\r\n0\r\nx-late: 1\r\n\r\n',
   ]);
-  const outcome = await sendTo(responding(200, {}), { url });
+  const outcome = await sendTo(respondWith(200, {}), { url });
   assert.equal(textOf(outcome), 'abcde');
   assert.equal(outcome.headers['x-late'], undefined);
 });
@@ -294,7 +294,7 @@ test('informational responses are skipped', async () => {
     'HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n',
     'HTTP/1.1 201 Created\r\ncontent-length: 4\r\n\r\nmade',
   ]);
-  const outcome = await sendTo(responding(200, {}), { url });
+  const outcome = await sendTo(respondWith(200, {}), { url });
   assert.equal(outcome.status, 201);
   assert.equal(outcome.headers.link, undefined);
   assert.equal(textOf(outcome), 'made');
@@ -302,7 +302,7 @@ test('informational responses are skipped', async () => {
 
 test('a server that offers a protocol upgrade is handled like any other', async () => {
   const offer = { connection: 'Upgrade', upgrade: 'h2c' };
-  assert.equal(textOf(await sendTo(responding(200, offer, 'as ever'))), 'as ever');
+  assert.equal(textOf(await sendTo(respondWith(200, offer, 'as ever'))), 'as ever');
 });
 
 test('a slow response is accepted until the timeout', async () => {
@@ -320,6 +320,6 @@ test('a slow response is accepted until the timeout', async () => {
 });
 
 test('an empty response is accepted', async () => {
-  const outcome = await sendTo(responding(200, { 'content-length': '0', 'content-encoding': 'gzip' }));
+  const outcome = await sendTo(respondWith(200, { 'content-length': '0', 'content-encoding': 'gzip' }));
   assert.equal(outcome.body.byteLength, 0);
 });

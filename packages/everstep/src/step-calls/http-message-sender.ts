@@ -9,7 +9,7 @@ import { headerOf } from '../responses/retry-advice.js';
 import { decodeResponse } from './exchanges/content-decoding.js';
 import type { DestinationOutcome, Destinations, Target } from './exchanges/destinations.js';
 import { type HttpResponse, METHODS, type Method } from './exchanges/exchange.js';
-import { sentRequest, withSent } from './exchanges/sent-request.js';
+import { addSentRequest, sentRequest } from './exchanges/sent-request.js';
 import { type FailedOutcome, failureWithoutResponse, responseTooLong, unusableResponse } from './failed-outcome.js';
 import type { OutboundOptions } from './http-step-caller.js';
 import { messageHeaders } from './message-headers.js';
@@ -53,7 +53,7 @@ export class HttpMessageSender implements MessageSender {
   }
 
   private async deliver(message: Message, signal: AbortSignal, onSent: (() => void) | undefined): Promise<MessageOutcome> {
-    const { instanceId, timeoutMs, maxResponseBytes, body, outcomeRecorded: recorded } = message;
+    const { instanceId, timeoutMs, maxResponseBytes, body, outcomeRecorded } = message;
     const method = methodOf(message.method);
     if (method === undefined) {
       const shownMethod = JSON.stringify(message.method.slice(0, MAX_SHOWN_METHOD_LENGTH));
@@ -64,7 +64,7 @@ export class HttpMessageSender implements MessageSender {
     const verdict = this.destinations.targetOf(instanceId, message.url);
     if (!verdict.ok) return this.destinations.blockedOutcome(instanceId, verdict);
     const { target } = verdict;
-    const key = this.keyFor(message, target);
+    const key = this.messageKeyOf(message, target);
     const headers = messageHeaders({
       headers: message.webhook
         ? { ...message.headers, ...webhookHeaders(message.webhook, body ?? NO_BODY, this.options.now()) }
@@ -79,16 +79,25 @@ export class HttpMessageSender implements MessageSender {
       trace: message.trace?.context,
     });
     if (!headers.ok) return invalidMessage(headers.message);
-    const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxResponseBytes, onSent, recorded };
+    const request = {
+      method,
+      path: target.path,
+      headers: headers.pairs,
+      body,
+      timeoutMs,
+      maxResponseBytes,
+      onSent,
+      outcomeRecorded,
+    };
     const startedAt = this.options.now();
     const outcome = await this.destinations.send(instanceId, target, request, signal);
     const sent = sentRequest(target.url, request, outcome, startedAt, this.options.now(), true);
     const result = await this.messageOutcomeOf(outcome, message);
-    if (result.kind === 'failure') return withSent(result, sent);
+    if (result.kind === 'failure') return addSentRequest(result, sent);
     return { ...result, sent, ...(key !== null && refusesSignature(outcome) ? { expectsSigningKeys: true } : {}) };
   }
 
-  private keyFor({ instanceId, signed }: Message, { origin }: Target): string | null {
+  private messageKeyOf({ instanceId, signed }: Message, { origin }: Target): string | null {
     return signed === null || signed.isOwn ? null : this.signer.messageKeyFor(instanceId, origin);
   }
 
@@ -134,11 +143,11 @@ function acceptedResponse({ status, headers, body }: HttpResponse, { dialect }: 
   return { kind: 'answered', status, headers: valuesOf(headers), body, ...(unwanted ? { unwanted } : {}) };
 }
 
-async function decodedOutcome(received: HttpResponse, message: Message): Promise<MessageOutcome> {
-  const decoded = await decodeResponse(received, message.maxResponseBytes);
-  if (decoded.kind === 'decoded') return acceptedResponse(decoded.response, message);
-  if (message.anyBody) return acceptedResponse(received, message);
-  if (decoded.kind === 'too-long') return tooLongOutcome(received, message.maxResponseBytes);
-  const { encoding, reason: why } = decoded;
-  return unusableResponse(received, `the endpoint answered ${received.status} with an invalid ${encoding} body (${why})`);
+async function decodedOutcome(response: HttpResponse, message: Message): Promise<MessageOutcome> {
+  const decodingResult = await decodeResponse(response, message.maxResponseBytes);
+  if (decodingResult.kind === 'decoded') return acceptedResponse(decodingResult.response, message);
+  if (message.anyBody) return acceptedResponse(response, message);
+  if (decodingResult.kind === 'too-long') return tooLongOutcome(response, message.maxResponseBytes);
+  const { encoding, reason } = decodingResult;
+  return unusableResponse(response, `the endpoint answered ${response.status} with an invalid ${encoding} body (${reason})`);
 }

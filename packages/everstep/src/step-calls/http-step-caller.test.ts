@@ -8,7 +8,6 @@ import type { WorkSlices } from '../fairness/work-slices.js';
 import type { StepCall } from '../ports/step-caller.js';
 import { sampleStep } from '../stores/conformance/samples.js';
 import {
-  agreeing,
   callerWith,
   callWith,
   endpoint,
@@ -19,7 +18,8 @@ import {
   REPLY,
   REQUEST,
   type Respond,
-  responding,
+  respondWith,
+  respondWithPlan,
   stepCall,
   useSharedEndpoint,
 } from './endpoint.fixture.js';
@@ -27,7 +27,7 @@ import {
 useSharedEndpoint();
 
 test('a step call is one signed POST with the run in its headers', async () => {
-  const outcome = await callWith(agreeing, {
+  const outcome = await callWith(respondWithPlan, {
     forwardHeaders: { authorization: 'Bearer x', 'x-many': 'a, b' },
   });
   assert.equal(outcome.kind, 'reply');
@@ -56,8 +56,8 @@ test('a step call is one signed POST with the run in its headers', async () => {
 });
 
 test('the signature is a JWT over the body that a general JWT library accepts', async () => {
-  await callWith(agreeing);
-  await callWith(agreeing);
+  await callWith(respondWithPlan);
+  await callWith(respondWithPlan);
   const [request] = endpoint.received;
   assert.ok(request);
   const token = String(request.headers['svc-signature']);
@@ -82,14 +82,14 @@ test('a step call has the headers of its trace context, unless the user forwards
     const { traceparent, tracestate } = endpoint.received[0]?.headers ?? {};
     return { traceparent, tracestate };
   };
-  await callWith(agreeing, traced);
+  await callWith(respondWithPlan, traced);
   assert.deepEqual(received(), trace);
-  await callWith(agreeing, { ...traced, forwardHeaders: { traceparent: 'mine' } });
+  await callWith(respondWithPlan, { ...traced, forwardHeaders: { traceparent: 'mine' } });
   assert.deepEqual(received(), { traceparent: 'mine', tracestate: undefined });
 });
 
 test('forwarded headers never override those of the exchange, and invalid ones are dropped', async () => {
-  await callWith(agreeing, {
+  await callWith(respondWithPlan, {
     forwardHeaders: {
       host: 'evil.example',
       'content-length': '1',
@@ -126,14 +126,14 @@ test('forwarded headers never override those of the exchange, and invalid ones a
 });
 
 test('a run id that a header cannot contain is sent percent-encoded', async () => {
-  await callWith(agreeing, {
+  await callWith(respondWithPlan, {
     request: { ...REQUEST, run: { ...REQUEST.run, id: '注文\ud800' } },
   });
   assert.equal(endpoint.received[0]?.headers['svc-workflow-runid'], encodeURIComponent('注文\ufffd'));
 });
 
 test('a workflow URL that a header cannot contain is sent and signed in ASCII form', async () => {
-  await callWith(agreeing, { workflowUrl: `${endpoint.origin}/注文` });
+  await callWith(respondWithPlan, { workflowUrl: `${endpoint.origin}/注文` });
   const headers = endpoint.received[0]?.headers ?? {};
   const url = `${endpoint.origin}/${encodeURIComponent('注文')}`;
   assert.equal(headers['svc-workflow-url'], url);
@@ -141,9 +141,9 @@ test('a workflow URL that a header cannot contain is sent and signed in ASCII fo
 });
 
 test('connections are kept alive', async () => {
-  await callWith(agreeing);
+  await callWith(respondWithPlan);
   const before = endpoint.connections;
-  for (let i = 0; i < 5; i++) await callWith(agreeing);
+  for (let i = 0; i < 5; i++) await callWith(respondWithPlan);
   assert.equal(endpoint.connections, before);
 });
 
@@ -157,7 +157,7 @@ test('a failed reply is a reply, whatever its status', async () => {
     retry: { kind: 'backoff' },
   };
   for (const status of [500, 429, 489, 401]) {
-    const result = await callWith(responding(status, PROTOCOL_HEADERS, JSON.stringify(frame)));
+    const result = await callWith(respondWith(status, PROTOCOL_HEADERS, JSON.stringify(frame)));
     assert.equal(result.kind, 'reply', `${status}`);
     assert.deepEqual(result.reply, frame);
     assert.equal(result.status, status);
@@ -246,7 +246,7 @@ test('a long journal is encoded in slices, and the request and its signature are
     return work();
   };
   const inSlices = callerWith({ slices: { run } });
-  endpoint.respond = responding(200, PROTOCOL_HEADERS, JSON.stringify({ ...REPLY, base: 3 }));
+  endpoint.respond = respondWith(200, PROTOCOL_HEADERS, JSON.stringify({ ...REPLY, base: 3 }));
   endpoint.received = [];
   const outcome = await inSlices.call(stepCall({ request: LONG_JOURNAL, recorded: RECORDED }), new AbortController().signal);
   await inSlices.close();
@@ -280,7 +280,7 @@ test('a slice lasts until the long reply is recorded', async () => {
     done: [{ stepId: 1, name: 'a', type: 'Run', out: JSON.stringify('x'.repeat(300_000)) }],
     planned: [],
   };
-  endpoint.respond = responding(200, PROTOCOL_HEADERS, JSON.stringify(reply));
+  endpoint.respond = respondWith(200, PROTOCOL_HEADERS, JSON.stringify(reply));
   const outcome = await inSlices.call(stepCall({ outcomeRecorded: recorded }), new AbortController().signal);
   await inSlices.close();
   assert.equal(outcome.kind, 'reply');
@@ -291,6 +291,6 @@ test('a slice lasts until the long reply is recorded', async () => {
 });
 
 test('a reply that is longer than the call allows fails the attempt', async () => {
-  const failure = failureOf(await callWith(responding(200, PROTOCOL_HEADERS, 'x'.repeat(1_001)), { maxReplyBytes: 1_000 }));
+  const failure = failureOf(await callWith(respondWith(200, PROTOCOL_HEADERS, 'x'.repeat(1_001)), { maxReplyBytes: 1_000 }));
   assert.equal(failure.message, 'the endpoint answered 200 with more than 1000 bytes (maxReplyBytes)');
 });

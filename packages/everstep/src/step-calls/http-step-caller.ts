@@ -10,7 +10,7 @@ import type { ResponseHeaders } from '../responses/retry-advice.js';
 import type { Destinations, DestinationsOptions } from './exchanges/destinations.js';
 import type { BodyParts } from './exchanges/exchange.js';
 import { buildLongBody } from './exchanges/long-body.js';
-import { sentRequest, withSent } from './exchanges/sent-request.js';
+import { addSentRequest, sentRequest } from './exchanges/sent-request.js';
 import { failureWithoutResponse, responseTooLong } from './failed-outcome.js';
 import { Signer, type SignerOptions } from './signatures/signer.js';
 import { USER_AGENT } from './version.js';
@@ -134,10 +134,10 @@ export class HttpStepCaller implements StepCaller {
     const signatures = signer.sign({ instanceId, dialect, url: target.url, kind: 'step', body, key: null });
     const region = options.regionOf?.(instanceId) ?? null;
     const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signatures, region });
-    const { timeoutMs, outcomeRecorded: recorded } = call;
+    const { timeoutMs, outcomeRecorded } = call;
     const { maxReplyBytes: maxResponseBytes = LIMITS.maxReplyBytes } = call;
     const neededBytes = (headers: ResponseHeaders) => (steps.isReply(headers) ? maxResponseBytes : LIMITS.maxKeptResponseBytes);
-    const baseRequest = { method: 'POST', path: target.path, headers, body, timeoutMs, onSent, recorded } as const;
+    const baseRequest = { method: 'POST', path: target.path, headers, body, timeoutMs, onSent, outcomeRecorded } as const;
     const request = { ...baseRequest, maxResponseBytes, neededBytes };
     const startedAt = options.now();
     const outcome = await destinations.send(instanceId, target, request, signal);
@@ -147,13 +147,13 @@ export class HttpStepCaller implements StepCaller {
       case 'answered': {
         const { response: httpResponse } = outcome;
         const readResponse = () => steps.read(httpResponse, call, endedAt);
-        const result = await this.inSlice(instanceId, httpResponse.body.length, readResponse, recorded);
-        return result.kind === 'failure' ? withSent(result, sent) : { ...result, sent };
+        const result = await this.inSlice(instanceId, httpResponse.body.length, readResponse, outcomeRecorded);
+        return result.kind === 'failure' ? addSentRequest(result, sent) : { ...result, sent };
       }
       case 'too-long':
-        return withSent(responseTooLong(outcome.response, maxResponseBytes, 'maxReplyBytes'), sent);
+        return addSentRequest(responseTooLong(outcome.response, maxResponseBytes, 'maxReplyBytes'), sent);
       case 'failure':
-        return withSent(outcome, sent);
+        return addSentRequest(outcome, sent);
     }
   }
 }

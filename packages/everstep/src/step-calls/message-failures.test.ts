@@ -11,7 +11,7 @@ import {
   failureOf,
   message,
   type Respond,
-  responding,
+  respondWith,
   sender,
   senderWith,
   useSharedEndpoint,
@@ -32,7 +32,7 @@ async function failureWith(respond: Respond, changes: Partial<Message> = {}): Pr
 test('a response of exactly the limit is accepted; one more byte is a failure that names the limit', async () => {
   const maxResponseBytes = LIMITS.maxKeptResponseBytes * 2;
   const body = 'z'.repeat(maxResponseBytes + 1);
-  endpoint.respond = responding(200, {}, body.slice(1));
+  endpoint.respond = respondWith(200, {}, body.slice(1));
   const whole = await sender.send(message({ maxResponseBytes }), unaborted());
   assert.equal(whole.kind, 'answered');
   assert.equal(whole.body.byteLength, maxResponseBytes);
@@ -61,9 +61,9 @@ test('if only the status matters, a long response is truncated and an encoded on
     assert.equal(outcome.kind, 'answered');
     return outcome;
   };
-  const long = await accepted(responding(201, { 'x-a': 'b' }, 'z'.repeat(maxResponseBytes + 1)));
+  const long = await accepted(respondWith(201, { 'x-a': 'b' }, 'z'.repeat(maxResponseBytes + 1)));
   assert.deepEqual([long.status, long.headers['x-a'], long.body.byteLength], [201, ['b'], maxResponseBytes]);
-  const broken = await accepted(responding(200, { 'content-encoding': 'gzip' }, 'not gzip'));
+  const broken = await accepted(respondWith(200, { 'content-encoding': 'gzip' }, 'not gzip'));
   assert.deepEqual([broken.status, broken.headers['content-encoding']], [200, ['gzip']]);
   assert.equal(Buffer.from(broken.body).toString(), 'not gzip');
 });
@@ -140,7 +140,7 @@ test('an invalid request is refused permanently, and header values are not shown
   ];
   for (const [changes, words] of table) {
     await t.test(JSON.stringify(changes), async () => {
-      const failure = await failureWith(responding(200, {}), changes);
+      const failure = await failureWith(respondWith(200, {}), changes);
       assert.equal(failure.cause, 'refused');
       assert.match(failure.message, words);
       assert.doesNotMatch(failure.message, /topsecret/);

@@ -38,7 +38,10 @@ export interface MessageHeadersInput {
   readonly trace: TraceContext | undefined;
 }
 
-/** Returns each header once, with case-insensitive names; the later of two wins. Values may be secret and are never shown. */
+/**
+ * Returns each header once. Names are case-insensitive, and the later of two equal names wins. Values may be secret and are
+ * never shown.
+ */
 export function messageHeaders(input: MessageHeadersInput): MessageHeaders {
   const { dialect, headerMode } = input;
   const sentHeaders = new Map<string, readonly [name: string, value: string]>();
@@ -61,9 +64,9 @@ export function messageHeaders(input: MessageHeadersInput): MessageHeaders {
   if (!sentHeaders.has('accept-encoding')) sentHeaders.set('accept-encoding', ['accept-encoding', 'identity']);
   if (!sentHeaders.has('traceparent') && !sentHeaders.has('tracestate'))
     for (const [name, value] of Object.entries(input.trace ?? {})) sentHeaders.set(name, [name, value]);
-  for (const [unprefixed, value] of Object.entries(input.serviceHeaders)) {
-    const name = dialect.spell(unprefixed);
-    sentHeaders.set(name.toLowerCase(), [name, unprefixed === URL_HEADER ? headerValueOfUrl(value) : headerValue(value)]);
+  for (const [unprefixedName, value] of Object.entries(input.serviceHeaders)) {
+    const name = dialect.spell(unprefixedName);
+    sentHeaders.set(name.toLowerCase(), [name, unprefixedName === URL_HEADER ? headerValueOfUrl(value) : headerValue(value)]);
   }
   return { ok: true, pairs: [...sentHeaders.values()].flat() };
 }

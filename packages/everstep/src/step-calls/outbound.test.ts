@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  agreeing,
   endpoint,
   failureOf,
   message,
   outboundOptions,
-  responding,
+  respondWith,
+  respondWithPlan,
   stepCall,
   useSharedEndpoint,
 } from './endpoint.fixture.js';
@@ -18,14 +18,14 @@ test('steps and messages to one host share connections', async (t) => {
   const { stepCaller, messageSender, close } = createOutbound(outboundOptions());
   t.after(close);
   const { signal } = new AbortController();
-  endpoint.respond = agreeing;
+  endpoint.respond = respondWithPlan;
   // The first call after connecting may find the connection busy and open another one.
   for (let i = 0; i < 3; i++) assert.equal((await stepCaller.call(stepCall(), signal)).kind, 'reply');
   const before = endpoint.connections;
   for (let i = 0; i < 3; i++) {
-    endpoint.respond = responding(202, {}, 'ok');
+    endpoint.respond = respondWith(202, {}, 'ok');
     assert.equal((await messageSender.send(message(), signal)).kind, 'answered');
-    endpoint.respond = agreeing;
+    endpoint.respond = respondWithPlan;
     assert.equal((await stepCaller.call(stepCall(), signal)).kind, 'reply');
   }
   assert.equal(endpoint.connections, before);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpoint, responding, useSharedEndpoint } from './endpoint.fixture.js';
+import { endpoint, respondWith, useSharedEndpoint } from './endpoint.fixture.js';
 import { openTunnelProxy } from './exchanges/tunnel-proxy.fixture.js';
 import { createProxiedFetch } from './proxied-fetch.js';
 
@@ -15,16 +15,16 @@ test('requests of the server itself use the proxy, except for this machine and t
   const { fetch, close } = createProxiedFetch({ egressProxy: { url }, allow: ['listed.invalid'], log });
   t.after(close);
   endpoint.received = [];
-  endpoint.respond = responding(200, { 'content-type': 'text/plain' }, 'issuer');
+  endpoint.respond = respondWith(200, { 'content-type': 'text/plain' }, 'issuer');
   const { port } = endpoint;
   const proxied = await fetch(`http://id.example:${port}/openid`, { method: 'POST', body: new URLSearchParams({ code: '1' }) });
   assert.equal(await proxied.text(), 'issuer');
   assert.equal(String(endpoint.received[0]?.body), 'code=1');
   assert.deepEqual(
-    proxy.asked.map((each) => [each.url, each.headers['proxy-authorization']]),
+    proxy.receivedRequests.map((each) => [each.url, each.headers['proxy-authorization']]),
     [[`id.example:${port}`, `Basic ${btoa('user:secret')}`]],
   );
   assert.equal(await (await fetch(`http://127.0.0.1:${port}/`, {})).text(), 'issuer');
   await assert.rejects(fetch(`http://listed.invalid:${port}/`, {}), 'the name does not exist here');
-  assert.equal(proxy.asked.length, 1);
+  assert.equal(proxy.receivedRequests.length, 1);
 });

@@ -20,12 +20,12 @@ export interface ProxiedFetchOptions {
 export function createProxiedFetch({ egressProxy, allow, log }: ProxiedFetchOptions): ProxiedFetch {
   const proxy = createEgressProxy({ ...egressProxy, connectTimeoutMs: CONNECT_TIMEOUT_MS, log });
   const policy = createAddressPolicy({ allowLoopback: true, allow, resolvesNames: false });
-  const direct = buildConnector({ timeout: CONNECT_TIMEOUT_MS });
+  const directConnect = buildConnector({ timeout: CONNECT_TIMEOUT_MS });
   const dispatcher = new Agent({
     connect(options, callback) {
       const { protocol, hostname, port } = options;
       const host = hostname.includes(':') ? `[${hostname.replace(/^\[|\]$/g, '')}]` : hostname;
-      const connect = policy.isListed(`${protocol}//${host}:${port}/`) ? direct : proxy.connect;
+      const connect = policy.isListed(`${protocol}//${host}:${port}/`) ? directConnect : proxy.connect;
       connect(options, callback);
     },
   });

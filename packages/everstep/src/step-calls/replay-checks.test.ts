@@ -11,7 +11,7 @@ import {
   NOW,
   PROTOCOL_HEADERS,
   type Respond,
-  responding,
+  respondWith,
   useSharedEndpoint,
 } from './endpoint.fixture.js';
 
@@ -63,7 +63,7 @@ const app =
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body));
   };
 const checked = (more: object) =>
-  responding(200, PROTOCOL_HEADERS, JSON.stringify({ protocol: 1, kind: 'checked', message: 'm', ...more }));
+  respondWith(200, PROTOCOL_HEADERS, JSON.stringify({ protocol: 1, kind: 'checked', message: 'm', ...more }));
 
 test('an endpoint with the SDK reports whether its code matches; the request is signed and has the forwarded headers', async () => {
   assert.equal((await ask(app('a', 'b'))).outcome, 'fits');
@@ -82,7 +82,7 @@ test('a reported step id that was not part of the request is ignored', async () 
 for (const [what, respond, changes, message] of [
   [
     'an SDK without replay checks',
-    responding(
+    respondWith(
       400,
       PROTOCOL_HEADERS,
       JSON.stringify({ protocol: 1, kind: 'refused', code: 'bad-request', message: '"messageId" is missing' }),
@@ -92,7 +92,7 @@ for (const [what, respond, changes, message] of [
   ],
   [
     'an SDK with another version',
-    responding(
+    respondWith(
       400,
       PROTOCOL_HEADERS,
       JSON.stringify({ protocol: 1, kind: 'refused', code: 'unsupported-protocol', message: 'version 2' }),
@@ -102,7 +102,7 @@ for (const [what, respond, changes, message] of [
   ],
   [
     'a rejected signature',
-    responding(
+    respondWith(
       401,
       PROTOCOL_HEADERS,
       JSON.stringify({ protocol: 1, kind: 'failed', error: { name: 'SignatureError', message: 'not good' } }),
@@ -112,12 +112,12 @@ for (const [what, respond, changes, message] of [
   ],
   [
     'an answer that is not from a workflow',
-    responding(200, { 'content-type': 'text/html' }, '<p>'),
+    respondWith(200, { 'content-type': 'text/html' }, '<p>'),
     {},
     /answered 200 with an unexpected body/,
   ],
-  ['an error', responding(503, {}, 'secret words'), {}, /answered 503.*secret words/],
-  ['a redirect', responding(307, { location: 'http://other/' }), {}, /redirects are not followed/],
+  ['an error', respondWith(503, {}, 'secret words'), {}, /answered 503.*secret words/],
+  ['a redirect', respondWith(307, { location: 'http://other/' }), {}, /redirects are not followed/],
   ['no answer', () => {}, { timeoutMs: 50 }, /did not answer within 50 ms/],
   ['an unreachable endpoint', app('a'), { workflowUrl: 'http://127.0.0.1:1/w' }, /127\.0\.0\.1:1/],
   ['an endpoint of the other SDK', app('a'), { dialect: 'upstash' }, /do not support replay checks/],
@@ -130,7 +130,7 @@ for (const [what, respond, changes, message] of [
 }
 
 test('errors of a run with redaction do not quote the response', async () => {
-  assert.ok(!(await ask(responding(503, {}, 'secret words'), { hidesData: true })).message.includes('secret'));
+  assert.ok(!(await ask(respondWith(503, {}, 'secret words'), { hidesData: true })).message.includes('secret'));
 });
 
 test('a blocked address is not called', async () => {

@@ -12,8 +12,8 @@ function hashOf(text: string): number {
 }
 
 /**
- * Returns the node for a run; null without pools. A node with more slots gets more runs. While a node has workers, its runs
- * stay with it, whichever other nodes come and go (rendezvous hashing).
+ * Returns the node for a run, or null if there are no pools. A node with more slots gets more runs. While a node has workers,
+ * its runs stay with it when other nodes join or leave (rendezvous hashing).
  */
 export function chooseNode(pools: readonly Pick<NodePool, 'nodeId' | 'slots'>[], runKey: string): string | null {
   let best: string | null = null;

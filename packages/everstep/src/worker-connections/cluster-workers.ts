@@ -24,7 +24,7 @@ const PUBLISH_EVERY_MS = 100;
 const STATUS_EVERY_MS = 5_000;
 const POLL_MS = 2_000;
 const RETRY_MS = 1_000;
-/** Maximum number of apps without a worker on another node for which the end of the last worker is remembered. */
+/** Maximum number of entries in `endedAt`. The oldest are removed first. */
 const MAX_REMEMBERED = 10_000;
 
 interface OtherNode {
@@ -34,8 +34,8 @@ interface OtherNode {
 
 /** The published state of a pool. */
 interface PublishedPoolState extends PoolName {
-  readonly visible: string;
-  readonly connections: string;
+  readonly visibleJson: string;
+  readonly connectionsJson: string;
 }
 
 export interface ClusterWorkersOptions {
@@ -52,22 +52,22 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private readonly nodeListeners: (() => void)[] = [];
   private members: readonly ClusterMember[] = [];
   private otherNodes = new Map<string, OtherNode>();
-  /** The pools of other nodes by their name. */
+  /** The pools of other nodes, by pool name. */
   private remotePools = new Map<string, readonly NodePool[]>();
   /** Times when the last worker of a pool on another node was lost, Unix ms. */
   private readonly endedAt = new Map<string, number>();
-  private readonly published = new Map<string, PublishedPoolState>();
-  private publishedAs = '';
+  private readonly publishedPools = new Map<string, PublishedPoolState>();
+  private publishedNodeId = '';
   /** Pools that may have changed since they were published. */
   private readonly dirty = new Map<string, PoolName>();
   private publishing: Promise<void> | null = null;
   private reading: Promise<void> | null = null;
-  private readAgain = false;
+  private mustReadAgain = false;
   private cancelPublish: (() => void) | null = null;
   private cancelPoll: () => void = () => {};
   private nextStatusAt = 0;
   private nextPublishAt = 0;
-  private running = false;
+  private isRunning = false;
 
   constructor(options: ClusterWorkersOptions) {
     this.options = options;
@@ -80,7 +80,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
 
   /** Starts to publish and to poll. The node must have joined the cluster. */
   async start(): Promise<void> {
-    this.running = true;
+    this.isRunning = true;
     await this.refresh();
     this.options.board.notify({ kind: 'workers' });
     this.publishSoon();
@@ -88,7 +88,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   }
 
   async stop(): Promise<void> {
-    this.running = false;
+    this.isRunning = false;
     this.cancelPublish?.();
     this.cancelPoll();
     await Promise.all([this.publishing, this.reading]);
@@ -109,10 +109,10 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   }
 
   missingSince(instanceId: string, url: string): number | null {
-    const here = this.options.local.missingSince(instanceId, url);
+    const localSince = this.options.local.missingSince(instanceId, url);
     const workerUrl = parseWorkerUrl(url);
-    if (here === null || !workerUrl || this.candidates(instanceId, workerUrl).length > 0) return null;
-    return Math.max(here, this.endedAt.get(poolName(instanceId, workerUrl.app)) ?? 0);
+    if (localSince === null || !workerUrl || this.candidates(instanceId, workerUrl).length > 0) return null;
+    return Math.max(localSince, this.endedAt.get(poolName(instanceId, workerUrl.app)) ?? 0);
   }
 
   /**
@@ -120,8 +120,8 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
    * its deliveries to them.
    */
   capacityOf(pool: string): number {
-    const here = this.options.local.capacityOf(pool);
-    if (here > 0) return here;
+    const localCapacity = this.options.local.capacityOf(pool);
+    if (localCapacity > 0) return localCapacity;
     return (this.remotePools.get(pool) ?? []).reduce((sum, { slots }) => sum + slots, 0);
   }
 
@@ -140,13 +140,13 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
    */
   async connectionsOf(instanceId: string): Promise<readonly WorkerStatus[]> {
     const { local, board } = this.options;
-    const here = await localDirectory(local, () => board.nodeId).connectionsOf(instanceId);
-    return [...here, ...(await board.connectionsElsewhere(instanceId))];
+    const localConnections = await localDirectory(local, () => board.nodeId).connectionsOf(instanceId);
+    return [...localConnections, ...(await board.connectionsElsewhere(instanceId))];
   }
 
-  /** Reads what other nodes have published. Never rejects. */
+  /** Reads the pools that other nodes have published. Never rejects. */
   refresh(): Promise<void> {
-    this.readAgain = true;
+    this.mustReadAgain = true;
     this.reading ??= this.readAll().finally(() => {
       this.reading = null;
     });
@@ -167,7 +167,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
 
   private poll(): void {
     const { clock } = this.options;
-    if (!this.running) return;
+    if (!this.isRunning) return;
     this.cancelPoll = clock.setTimer(clock.now() + POLL_MS, () => {
       this.publishSoon();
       void this.refresh().then(() => this.poll());
@@ -178,8 +178,8 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
 
   private async readAll(): Promise<void> {
     try {
-      while (this.readAgain && this.running) {
-        this.readAgain = false;
+      while (this.mustReadAgain && this.isRunning) {
+        this.mustReadAgain = false;
         await this.readOnce();
       }
     } catch (error) {
@@ -202,9 +202,9 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
       next.set(nodeId, isSame ? previous : { workersVersion, pools: pools.filter((pool) => pool.nodeId === nodeId) });
     }
     this.apply(next);
-    const before = JSON.stringify(this.connectionNodes);
+    const previousNodes = JSON.stringify(this.connectionNodes);
     this.members = members;
-    if (JSON.stringify(this.connectionNodes) !== before) for (const listener of this.nodeListeners) listener();
+    if (JSON.stringify(this.connectionNodes) !== previousNodes) for (const listener of this.nodeListeners) listener();
   }
 
   private apply(next: ReadonlyMap<string, OtherNode>): void {
@@ -224,10 +224,10 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
         if (poolsOfName) poolsOfName.push(pool);
         else remotePools.set(name, [pool]);
       }
-    const before = this.remotePools;
+    const previousPools = this.remotePools;
     this.remotePools = remotePools;
     for (const [name, change] of changedPools) {
-      if (before.has(name) && !remotePools.has(name)) this.noteEnd(name);
+      if (previousPools.has(name) && !remotePools.has(name)) this.noteEnd(name);
       this.notify(change);
     }
   }
@@ -242,7 +242,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   // ---------------------------------------------------------------- this node
 
   private publishSoon(): void {
-    if (!this.running || this.cancelPublish || this.publishing) return;
+    if (!this.isRunning || this.cancelPublish || this.publishing) return;
     const { clock } = this.options;
     this.cancelPublish = clock.setTimer(Math.max(clock.now(), this.nextPublishAt), () => {
       this.cancelPublish = null;
@@ -257,27 +257,27 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private async publish(): Promise<void> {
     const { board, clock, local, log } = this.options;
     const { nodeId } = board;
-    const isNewNode = nodeId !== this.publishedAs;
+    const isNewNode = nodeId !== this.publishedNodeId;
     // The pools that were published under an earlier id of this node were removed together with its lease.
-    if (isNewNode) this.published.clear();
-    this.publishedAs = nodeId;
+    if (isNewNode) this.publishedPools.clear();
+    this.publishedNodeId = nodeId;
     const isStatusDue = clock.now() >= this.nextStatusAt;
     if (isStatusDue) this.nextStatusAt = clock.now() + STATUS_EVERY_MS;
     this.nextPublishAt = clock.now() + PUBLISH_EVERY_MS;
-    if (isNewNode || isStatusDue) for (const pool of local.names) this.dirty.set(poolName(pool.instanceId, pool.app), pool);
+    if (isNewNode || isStatusDue) for (const pool of local.poolNames) this.dirty.set(poolName(pool.instanceId, pool.app), pool);
     const pending = [...this.dirty];
     this.dirty.clear();
     const put: PublishedPool[] = [];
     const removed: PoolName[] = [];
     let isVisible = false;
-    const written = new Map<string, PublishedPoolState | null>();
+    const newStates = new Map<string, PublishedPoolState | null>();
     for (const [name, { instanceId, app }] of pending) {
       const pool = this.poolToPublish({ instanceId, app });
-      const previous = this.published.get(name);
+      const previous = this.publishedPools.get(name);
       if (!pool) {
         if (!previous) continue;
         removed.push({ instanceId, app });
-        written.set(name, null);
+        newStates.set(name, null);
         isVisible = true;
         continue;
       }
@@ -285,20 +285,20 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
       const newState = {
         instanceId,
         app,
-        visible: JSON.stringify({ slots, workflows }),
-        connections: JSON.stringify(connections),
+        visibleJson: JSON.stringify({ slots, workflows }),
+        connectionsJson: JSON.stringify(connections),
       };
-      if (previous?.visible === newState.visible && previous.connections === newState.connections) continue;
-      isVisible ||= previous?.visible !== newState.visible;
+      if (previous?.visibleJson === newState.visibleJson && previous.connectionsJson === newState.connectionsJson) continue;
+      isVisible ||= previous?.visibleJson !== newState.visibleJson;
       put.push(pool);
-      written.set(name, newState);
+      newStates.set(name, newState);
     }
-    if (written.size === 0) return;
+    if (newStates.size === 0) return;
     try {
       await board.publishPools({ put, removed, isVisible });
-      for (const [name, state] of written) {
-        if (state) this.published.set(name, state);
-        else this.published.delete(name);
+      for (const [name, state] of newStates) {
+        if (state) this.publishedPools.set(name, state);
+        else this.publishedPools.delete(name);
       }
       if (isVisible) board.notify({ kind: 'workers' });
     } catch (error) {
@@ -311,12 +311,12 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private poolToPublish({ instanceId, app }: PoolName): PublishedPool | null {
     const { local, board } = this.options;
     const links = local.linksOfPool(poolName(instanceId, app));
-    const open = links.filter(({ isOpen }) => isOpen);
-    if (open.length === 0) return null;
+    const openLinks = links.filter(({ isOpen }) => isOpen);
+    if (openLinks.length === 0) return null;
     return {
       ...{ instanceId, app },
-      slots: open.reduce((sum, { profile }) => sum + profile.maxConcurrency, 0),
-      workflows: [...new Set(open.flatMap(({ profile }) => profile.workflows))].sort(),
+      slots: openLinks.reduce((sum, { profile }) => sum + profile.maxConcurrency, 0),
+      workflows: [...new Set(openLinks.flatMap(({ profile }) => profile.workflows))].sort(),
       connections: links.map((link) => statusOf(link, board.nodeId)),
     };
   }

@@ -1,4 +1,4 @@
-/** Connections of workers whose worker side a test plays, in simulated time. */
+/** Connections of workers in simulated time. A test controls the worker side. */
 import type { ServiceFrame, StepReply, WorkerFrame } from '@everstep/sdk/protocol';
 import { SimulatedClock } from '../clock/testing/simulated-clock.js';
 import { WorkerLink, type WorkerProfile } from './worker-link.js';
@@ -8,16 +8,17 @@ export const HEARTBEAT_MS = 10_000;
 const PROFILE: WorkerProfile = { app: 'shop', workflows: ['order'], maxConcurrency: 2, workerId: 'w', sdk: 'test' };
 
 /** Resolves when everything that waits only for promises has continued. */
-export const settled = async (): Promise<void> => {
+export const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
 /** One connection. The test reads what the server sends, and replies. */
-export class PlayedWorker {
+export class SimulatedWorker {
   readonly link: WorkerLink;
   /** The messages of the server, parsed. */
   readonly messages: (readonly ServiceFrame[])[] = [];
-  readonly ends: { readonly code: number; readonly reason: string }[] = [];
+  /** Calls with which the server has closed the connection. */
+  readonly closeCalls: { readonly code: number; readonly reason: string }[] = [];
   /** State of the transport. */
   unsentBytes = 0;
   isPaused = false;
@@ -39,7 +40,7 @@ export class PlayedWorker {
           this.messages.push(JSON.parse(message));
         },
         close: (code, reason) => {
-          this.ends.push({ code, reason });
+          this.closeCalls.push({ code, reason });
         },
         unsentBytes: () => this.unsentBytes,
         isPaused: () => this.isPaused,
@@ -54,7 +55,7 @@ export class PlayedWorker {
     return this.messages.flat();
   }
   /** Ids of the requests that the worker has received. */
-  get received(): readonly number[] {
+  get receivedIds(): readonly number[] {
     return this.frames.flatMap((frame) => (frame.kind === 'step' || frame.kind === 'notice' ? [frame.id] : []));
   }
   /** Returns how often the worker has received a frame of the kind. */
@@ -66,7 +67,7 @@ export class PlayedWorker {
     this.link.receive(JSON.stringify(frames));
   }
   /** Replies to a request; the newest one by default. */
-  respond(id = this.received.at(-1) ?? 0, reply: StepReply = { protocol: 1, kind: 'journal-needed' }): void {
+  respond(id = this.receivedIds.at(-1) ?? 0, reply: StepReply = { protocol: 1, kind: 'journal-needed' }): void {
     this.send({ kind: 'answer', id, reply });
   }
   /** Ends the transport. */
@@ -75,8 +76,8 @@ export class PlayedWorker {
   }
   /** Ends a turn, so that frames are sent. */
   async turn(): Promise<void> {
-    await settled();
-    while (this.harness.clock.runTurn()) await settled();
+    await settle();
+    while (this.harness.clock.runTurn()) await settle();
   }
 }
 
@@ -86,8 +87,8 @@ export class ConnectedWorkers {
   /** Number of connections so far, which is part of their ids. */
   connections = 0;
 
-  connect(profile: Partial<WorkerProfile> = {}): PlayedWorker {
-    return new PlayedWorker(this, profile);
+  connect(profile: Partial<WorkerProfile> = {}): SimulatedWorker {
+    return new SimulatedWorker(this, profile);
   }
 
   /** Advances the clock and fires the timers that become due. */
@@ -99,8 +100,8 @@ export class ConnectedWorkers {
     });
     while (!isOver) {
       this.clock.advance();
-      await settled();
-      while (this.clock.runTurn()) await settled();
+      await settle();
+      while (this.clock.runTurn()) await settle();
     }
   }
 }

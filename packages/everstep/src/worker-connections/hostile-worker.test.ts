@@ -1,10 +1,10 @@
-/** What a connection does when its worker does not follow the protocol, or reads too slowly. */
+/** Tests connections whose worker does not follow the protocol, or reads too slowly. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServiceFrame, WorkerFrame } from '@everstep/sdk/protocol';
 import fc from 'fast-check';
 import { LIMITS } from '../config/limits.js';
-import { ConnectedWorkers, HEARTBEAT_MS, type PlayedWorker, settled } from './connected-workers.fixture.js';
+import { ConnectedWorkers, HEARTBEAT_MS, type SimulatedWorker, settle } from './connected-workers.fixture.js';
 import { readFrames, readHello } from './read-frames.js';
 import type { ExchangeOutcome, WorkerRequest } from './worker-link.js';
 
@@ -22,16 +22,16 @@ interface Asked {
 }
 
 /** Sends a request and collects its outcomes. */
-function ask({ link }: PlayedWorker, recorded?: Promise<void>): Asked {
+function ask({ link }: SimulatedWorker, outcomeRecorded?: Promise<void>): Asked {
   const outcomes: ExchangeOutcome[] = [];
   const controller = new AbortController();
-  const options = { timeoutMs: 3_600_000, signal: controller.signal, recorded };
+  const options = { timeoutMs: 3_600_000, signal: controller.signal, outcomeRecorded };
   void link.exchange(REQUEST, options).then((outcome) => outcomes.push(outcome));
   return { outcomes, abort: () => controller.abort() };
 }
 
 const repeat = (count: number, frame: WorkerFrame): readonly WorkerFrame[] => Array.from({ length: count }, () => frame);
-const reasonOf = ({ ends }: PlayedWorker): string | undefined => ends[0]?.reason;
+const reasonOf = ({ closeCalls }: SimulatedWorker): string | undefined => closeCalls[0]?.reason;
 
 test('closes a connection that sends unexpected frames in a loop', () => {
   const strangers: readonly WorkerFrame[] = [
@@ -79,10 +79,10 @@ test('replies to requests, the first pong after a ping and late replies are not 
     const late = ask(worker);
     await worker.turn();
     late.abort();
-    const [id = 0, lateId = 0] = worker.received.slice(-2);
+    const [id = 0, lateId = 0] = worker.receivedIds.slice(-2);
     worker.send({ kind: 'received', through: lateId }, { kind: 'noticed', id, outcome: { kind: 'handled' } });
     worker.send({ kind: 'noticed', id: lateId, outcome: { kind: 'handled' } });
-    await settled();
+    await settle();
     assert.equal(asked.outcomes[0]?.kind, 'noticed');
     worker.messages.length = 0;
   }
@@ -100,8 +100,8 @@ test('a reply that is sent twice has no effect, and its id is not used again', a
   const next = ask(worker);
   await worker.turn();
   worker.respond(1);
-  await settled();
-  assert.deepEqual([asked.outcomes.length, next.outcomes.length, worker.received], [1, 0, [1, 2]]);
+  await settle();
+  assert.deepEqual([asked.outcomes.length, next.outcomes.length, worker.receivedIds], [1, 0, [1, 2]]);
   worker.link.close(1000, 'end');
 });
 
@@ -112,8 +112,8 @@ test('closes a connection whose message is malformed, too deep, or has too many 
     ['[1]', /not an array of frames/],
     ['[null]', /not an array of frames/],
     ['[{"kind":1}]', /has no kind/],
-    ['[{"kind":"answer","id":-1}]', /an answer has no id/],
-    ['[{"kind":"answer","id":1e300}]', /an answer has no id/],
+    ['[{"kind":"answer","id":-1}]', /a reply has no id/],
+    ['[{"kind":"answer","id":1e300}]', /a reply has no id/],
     ['[{"kind":"received"}]', /has no "through"/],
     ['[{"kind":"pong"}', /is not JSON/],
     ['['.repeat(300) + ']'.repeat(300), /exceeds a limit: nested deeper/],
@@ -125,7 +125,7 @@ test('closes a connection whose message is malformed, too deep, or has too many 
     worker.link.receive(text);
     assert.match(reasonOf(worker) ?? '', reason, text.slice(0, 40));
     worker.link.receive(text);
-    assert.equal(worker.ends.length, 1);
+    assert.equal(worker.closeCalls.length, 1);
   }
 });
 
@@ -140,17 +140,17 @@ test('calls back when the replies in a message are recorded', async () => {
   worker.link.receive(JSON.stringify(frames), () => {
     isRecorded = true;
   });
-  await settled();
+  await settle();
   assert.deepEqual([first.outcomes.length, isRecorded], [1, false]);
   record();
-  await settled();
+  await settle();
   assert.equal(isRecorded, true);
   for (const text of ['not JSON', '[{"kind":"pong"}]']) {
     let isDropped = false;
     worker.link.receive(text, () => {
       isDropped = true;
     });
-    await settled();
+    await settle();
     assert.equal(isDropped, true, text);
   }
 });
@@ -166,7 +166,7 @@ test('a connection with too many unsent bytes gets no further request until they
   const started: unknown[] = [];
   harness.pools.waitForFree(target, new AbortController().signal, (link) => started.push(link));
   slow.unsentBytes = 0;
-  slow.link.drained();
+  slow.link.onTransportDrained();
   assert.deepEqual(started, [slow.link]);
   for (const { link } of [slow, other]) link.close(1000, 'end');
 });
@@ -305,12 +305,12 @@ test('any messages settle each request at most once, and never leave one open af
       const asked = Array.from({ length: requests }, () => ask(worker));
       await worker.turn();
       for (const text of texts) worker.link.receive(text);
-      await settled();
+      await settle();
       const settledOnes = asked.filter(({ outcomes }) => outcomes.length > 0).length;
       assert.equal(worker.link.inFlight, requests - settledOnes);
-      assert.ok(worker.link.free >= 0 && worker.ends.length <= 1);
+      assert.ok(worker.link.freeSlots >= 0 && worker.closeCalls.length <= 1);
       worker.lose();
-      await settled();
+      await settle();
       assert.ok(asked.every(({ outcomes }) => outcomes.length === 1));
     }),
     { ...RUNS, numRuns: 100 },

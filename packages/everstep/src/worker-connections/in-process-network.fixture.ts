@@ -33,11 +33,11 @@ function accept(node: NodeOfNetwork, hello: HelloFrame, socket: FrameSocket, con
 }
 
 export class InProcessNetwork {
-  /** Returns the node that a host name reaches; null: the connection fails. */
+  /** Returns the node that a host name reaches, or null if the connection fails. */
   route: (host: string) => NodeOfNetwork | null;
-  readonly dialed: string[] = [];
-  private connections = 0;
-  private readonly open = new Map<WorkerLink, { readonly node: NodeOfNetwork; readonly fail: () => void }>();
+  readonly dialedHosts: string[] = [];
+  private connectionCount = 0;
+  private readonly openLinks = new Map<WorkerLink, { readonly node: NodeOfNetwork; readonly fail: () => void }>();
 
   constructor(route: (host: string) => NodeOfNetwork | null) {
     this.route = route;
@@ -47,13 +47,13 @@ export class InProcessNetwork {
   serve(node: NodeOfNetwork): void {
     node.cluster.onNodesChange(() => {
       const frame: ServiceFrame = { kind: 'nodes', nodeId: node.nodeId(), nodes: node.cluster.connectionNodes };
-      for (const [link, { node: of }] of this.open) if (of === node) link.sendFrame(frame);
+      for (const [link, { node: linkNode }] of this.openLinks) if (linkNode === node) link.sendFrame(frame);
     });
   }
 
   /** Ends the connections of a node without a notice, as when it is killed. */
   cut(node: NodeOfNetwork): void {
-    for (const { node: of, fail } of [...this.open.values()]) if (of === node) fail();
+    for (const { node: linkNode, fail } of [...this.openLinks.values()]) if (linkNode === node) fail();
   }
 
   /** Replaces the global WebSocket, for the option `WebSocket` of `connect`. */
@@ -68,11 +68,11 @@ export class InProcessNetwork {
 
       constructor(url: string) {
         const { host } = new URL(url);
-        network.dialed.push(host);
+        network.dialedHosts.push(host);
         this.node = network.route(host);
         setImmediate(() => {
           if (this.readyState === CLOSED) return;
-          if (!this.node) return this.closed('unreachable');
+          if (!this.node) return this.handleClose('unreachable');
           this.readyState = OPEN;
           this.emit('open', {});
         });
@@ -88,20 +88,23 @@ export class InProcessNetwork {
       }
 
       close(): void {
-        if (this.readyState !== CLOSED) this.closed('');
+        if (this.readyState !== CLOSED) this.handleClose('');
       }
 
       private acceptHello(node: NodeOfNetwork, data: string): void {
-        const read = readHello(data);
-        assert.ok(read.ok, data);
+        const parsed = readHello(data);
+        assert.ok(parsed.ok, data);
         const deliver = (message: string) =>
           setImmediate(() => {
             if (this.readyState === OPEN) this.emit('message', { data: message });
           });
-        const end: FrameSocket = { send: deliver, close: (_code, reason) => setImmediate(() => this.closed(reason)) };
-        const link = accept(node, read.hello, end, `con_${++network.connections}`);
+        const frameSocket: FrameSocket = {
+          send: deliver,
+          close: (_code, reason) => setImmediate(() => this.handleClose(reason)),
+        };
+        const link = accept(node, parsed.hello, frameSocket, `con_${++network.connectionCount}`);
         this.link = link;
-        network.open.set(link, { node, fail: () => this.closed('cut') });
+        network.openLinks.set(link, { node, fail: () => this.handleClose('cut') });
         const welcome: ServiceFrame = {
           ...{ kind: 'welcome', connectionId: link.connectionId, nodeId: node.nodeId(), nodes: node.cluster.connectionNodes },
           ...{ heartbeatMs: HEARTBEAT_MS, maxFrameBytes: MAX_FRAME_BYTES },
@@ -110,10 +113,10 @@ export class InProcessNetwork {
         node.pools.add(link);
       }
 
-      private closed(reason: string): void {
+      private handleClose(reason: string): void {
         if (this.readyState === CLOSED) return;
         this.readyState = CLOSED;
-        if (this.link) network.open.delete(this.link);
+        if (this.link) network.openLinks.delete(this.link);
         this.link?.end();
         this.emit('close', { reason });
       }

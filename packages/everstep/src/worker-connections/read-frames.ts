@@ -54,11 +54,11 @@ function readFrame(frame: Fields, bytes: number): ReceivedFrame | string {
   const { kind, id } = frame;
   switch (kind) {
     case 'answer':
-      return isCount(id) ? { kind, id, reply: frame.reply, bytes } : 'an answer has no id';
+      return isCount(id) ? { kind, id, reply: frame.reply, bytes } : 'a reply has no id';
     case 'noticed':
-      return isCount(id) ? { kind, id, outcome: frame.outcome } : 'an answer has no id';
+      return isCount(id) ? { kind, id, outcome: frame.outcome } : 'a reply has no id';
     case 'too-long':
-      return isCount(id) && isCount(frame.bytes) ? { kind, id, bytes: frame.bytes } : 'an answer has no id';
+      return isCount(id) && isCount(frame.bytes) ? { kind, id, bytes: frame.bytes } : 'a reply has no id';
     case 'received':
       return isCount(frame.through) ? { kind, through: frame.through } : 'a frame "received" has no "through"';
     case 'pong':
@@ -83,19 +83,19 @@ export function readFrames(text: string): readonly ReceivedFrame[] | string {
   return frames;
 }
 
-export type ReadHello =
+export type HelloResult =
   | { readonly ok: true; readonly hello: HelloFrame }
   | { readonly ok: false; readonly code: RejectionCode; readonly message: string };
 
-const badRequest = (message: string): ReadHello => ({ ok: false, code: 'bad-request', message });
+const badRequest = (message: string): HelloResult => ({ ok: false, code: 'bad-request', message });
 
-const shownVersion = (version: unknown): string => (typeof version === 'number' ? String(version) : 'unknown');
+const versionText = (version: unknown): string => (typeof version === 'number' ? String(version) : 'unknown');
 
 function versionProblem({ connection, protocol }: Fields): string | null {
   if (connection !== CONNECTION_VERSION)
-    return `the worker uses version ${shownVersion(connection)} of worker connections, but Everstep uses version ${CONNECTION_VERSION}`;
+    return `the worker uses version ${versionText(connection)} of worker connections, but Everstep uses version ${CONNECTION_VERSION}`;
   if (protocol !== PROTOCOL_VERSION)
-    return `the worker uses version ${shownVersion(protocol)} of the step protocol, but Everstep uses version ${PROTOCOL_VERSION}`;
+    return `the worker uses version ${versionText(protocol)} of the step protocol, but Everstep uses version ${PROTOCOL_VERSION}`;
   return null;
 }
 
@@ -104,15 +104,15 @@ const isNewerWorker = ({ connection, protocol }: Fields): boolean =>
   isAbove(connection, CONNECTION_VERSION) || (connection === CONNECTION_VERSION && isAbove(protocol, PROTOCOL_VERSION));
 
 /** Reads the first message of a worker. */
-export function readHello(text: string): ReadHello {
+export function readHello(text: string): HelloResult {
   const message = parseMessage(text);
   if (typeof message === 'string') return badRequest(message);
   const [frame] = message;
   if (!frame || message.length > 1 || frame.kind !== 'hello') return badRequest('the first message must be one frame "hello"');
   const problem = versionProblem(frame);
   if (problem !== null) {
-    const outdated = isNewerWorker(frame) ? 'Everstep' : '@everstep/sdk in this app';
-    return { ok: false, code: 'unsupported-version', message: `${problem}: upgrade ${outdated}` };
+    const outdatedPart = isNewerWorker(frame) ? 'Everstep' : '@everstep/sdk in this app';
+    return { ok: false, code: 'unsupported-version', message: `${problem}: upgrade ${outdatedPart}` };
   }
   const { token, app, workflows, maxConcurrency, workerId, host, version, sdk } = frame;
   if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH)

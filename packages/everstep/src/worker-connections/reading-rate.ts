@@ -10,13 +10,13 @@ export class ReadingRate {
   /** Time when the worker last read something, or had read everything, Unix ms. */
   private lastReadAt: number;
 
-  /** Creates the check. `graceMs`: how long the worker may read nothing, in addition to the time for the unsent bytes. */
+  /** Creates the check. The worker may read nothing for `graceMs`, in addition to the time for the unsent bytes. */
   constructor(now: number, graceMs: number) {
     this.lastReadAt = now;
     this.graceMs = graceMs;
   }
 
-  sent(length: number): void {
+  addSent(length: number): void {
     this.sentLength += length;
   }
 

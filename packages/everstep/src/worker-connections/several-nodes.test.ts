@@ -54,7 +54,7 @@ suite('workers and several nodes', {
   });
   after(() => database?.close());
 
-  /** Starts a node. `ownUrl`: whether the node has its own address. */
+  /** Starts a node. With `ownUrl`, the node has its own address. */
   async function startNode(host: string, { ownUrl = false, leaseMs = 60_000 } = {}): Promise<Node> {
     const { url } = await schema;
     database ??= new Database({ url, log: quiet });

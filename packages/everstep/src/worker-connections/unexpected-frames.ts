@@ -1,6 +1,6 @@
 /**
- * Limits the frames that a worker sends without a request of the server. All other frames are limited by the requests that it
- * gets.
+ * Limits the frames that a worker sends without a request of the server. All other frames are limited by the number of requests
+ * that it gets.
  */
 import { LIMITS } from '../config/limits.js';
 
@@ -9,18 +9,18 @@ const KiB = 1024;
 export class UnexpectedFrames {
   private credit: number = LIMITS.maxUnexpectedWorkerFrames;
   /** Ids of requests that were given up before a reply arrived, oldest first. */
-  private readonly late = new Set<number>();
+  private readonly lateIds = new Set<number>();
 
   /** Called when the server gives up a request. Its reply may still arrive once. */
   expectLate(id: number): void {
-    this.late.add(id);
-    const [oldest] = this.late;
-    if (oldest !== undefined && this.late.size > LIMITS.maxLateWorkerReplies) this.late.delete(oldest);
+    this.lateIds.add(id);
+    const [oldest] = this.lateIds;
+    if (oldest !== undefined && this.lateIds.size > LIMITS.maxLateWorkerReplies) this.lateIds.delete(oldest);
   }
 
   /** Returns whether the request was given up and this is the first reply to it. */
   removeLate(id: number): boolean {
-    return this.late.delete(id);
+    return this.lateIds.delete(id);
   }
 
   /** Counts a frame of this many bytes. Returns false if there were too many. */

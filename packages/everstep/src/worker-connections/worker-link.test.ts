@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
-import { ConnectedWorkers, HEARTBEAT_MS, type PlayedWorker, settled } from './connected-workers.fixture.js';
+import { ConnectedWorkers, HEARTBEAT_MS, type SimulatedWorker, settle } from './connected-workers.fixture.js';
 import type { ExchangeOutcome } from './worker-link.js';
 
 /** Returns a request whose content does not matter to a connection. */
 const requestOf = (data: unknown) => ({ kind: 'step', workflow: 'order', request: data as StepRequest }) as const;
 
 /** Sends a request, and notes its outcome when it is known. */
-function ask({ link }: PlayedWorker, { timeoutMs = 60_000, data = {} as unknown } = {}) {
+function ask({ link }: SimulatedWorker, { timeoutMs = 60_000, data = {} as unknown } = {}) {
   const control = new AbortController();
   const asked = { outcome: null as ExchangeOutcome | null, sent: 0, abort: () => control.abort() };
   const onSent = () => {
@@ -44,7 +44,7 @@ it('splits frames over several messages when they are long', async () => {
     worker.messages.map(({ length }) => length),
     [1, 1, 1, 1, 1],
   );
-  assert.deepEqual(worker.received, [1, 2, 3, 4, 5]);
+  assert.deepEqual(worker.receivedIds, [1, 2, 3, 4, 5]);
 });
 
 it('cancels a request that times out, and ignores its late reply', async () => {
@@ -60,7 +60,7 @@ it('cancels a request that times out, and ignores its late reply', async () => {
   const next = ask(worker);
   await worker.turn();
   assert.equal(next.outcome, null);
-  assert.deepEqual(worker.ends, []);
+  assert.deepEqual(worker.closeCalls, []);
 });
 
 it('times out each request at its own time', async () => {
@@ -105,7 +105,7 @@ it('knows which of the lost requests had started', async () => {
   worker.send({ kind: 'received', through: 1 });
   worker.respond(2);
   worker.lose();
-  await settled();
+  await settle();
   assert.deepEqual(
     asked.map(({ outcome }) => (outcome?.kind === 'lost' ? outcome.started : outcome?.kind)),
     [true, 'replied', false],
@@ -119,7 +119,7 @@ it('does not accept that a worker has started an unsent request', async () => {
   const asked = ask(worker);
   await worker.turn();
   worker.lose();
-  await settled();
+  await settle();
   assert.deepEqual(asked.outcome, { kind: 'lost', started: false });
 });
 
@@ -128,13 +128,13 @@ it('sends other unsent frames when it closes, but no requests', async () => {
   const asked = ask(worker);
   worker.link.sendFrame({ kind: 'ping' });
   worker.link.close(1008, 'a reason');
-  await settled();
+  await settle();
   assert.deepEqual(
     worker.frames.map(({ kind }) => kind),
     ['ping'],
   );
   assert.deepEqual([asked.outcome, asked.sent], [{ kind: 'lost', started: false }, 0]);
-  assert.deepEqual(worker.ends, [{ code: 1008, reason: 'a reason' }]);
+  assert.deepEqual(worker.closeCalls, [{ code: 1008, reason: 'a reason' }]);
 });
 
 it('sends a ping when nothing was sent or received for a heartbeat', async () => {
@@ -145,7 +145,7 @@ it('sends a ping when nothing was sent or received for a heartbeat', async () =>
     worker.send({ kind: 'pong' });
   }
   assert.ok(worker.count('ping') >= 10, `${worker.count('ping')} pings`);
-  assert.deepEqual(worker.ends, []);
+  assert.deepEqual(worker.closeCalls, []);
 });
 
 it('closes the connection of a worker that is silent for too long, and its requests are lost', async () => {
@@ -153,9 +153,9 @@ it('closes the connection of a worker that is silent for too long, and its reque
   const worker = harness.connect();
   const asked = ask(worker, { timeoutMs: 1_000_000 });
   await harness.pass(3 * HEARTBEAT_MS);
-  assert.deepEqual(worker.ends, []);
+  assert.deepEqual(worker.closeCalls, []);
   await harness.pass(2 * HEARTBEAT_MS);
-  assert.deepEqual([worker.ends.length, asked.outcome], [1, { kind: 'lost', started: false }]);
+  assert.deepEqual([worker.closeCalls.length, asked.outcome], [1, { kind: 'lost', started: false }]);
   // No timer is left.
   assert.equal(harness.clock.advance(), false);
 });
@@ -168,13 +168,13 @@ it('closes a drained connection when the last request has ended, however it ende
     await worker.turn();
     worker.link.drain();
     await worker.turn();
-    assert.deepEqual([worker.count('drain'), worker.ends.length, worker.link.free], [1, 0, 0]);
+    assert.deepEqual([worker.count('drain'), worker.closeCalls.length, worker.link.freeSlots], [1, 0, 0]);
     if (end === 'answer') worker.respond();
     else if (end === 'abort') asked.abort();
     else await harness.pass(1_000);
     await worker.turn();
     assert.notEqual(asked.outcome, null);
-    assert.deepEqual(worker.ends, [{ code: 1001, reason: 'the server is stopping' }], end);
+    assert.deepEqual(worker.closeCalls, [{ code: 1001, reason: 'the server is stopping' }], end);
   }
 });
 
@@ -184,11 +184,11 @@ it('sends no more work to a worker that drains, and accepts its replies', async 
   const asked = ask(worker);
   await worker.turn();
   worker.send({ kind: 'drain' });
-  assert.deepEqual([worker.link.isOpen, worker.link.free], [false, 0]);
+  assert.deepEqual([worker.link.isOpen, worker.link.freeSlots], [false, 0]);
   assert.equal(harness.pools.pick({ instanceId: 'qi_1', app: 'shop', workflow: 'order', runKey: '' }), null);
   worker.respond();
-  await settled();
-  assert.deepEqual([asked.outcome?.kind, worker.ends], ['replied', []]);
+  await settle();
+  assert.deepEqual([asked.outcome?.kind, worker.closeCalls], ['replied', []]);
 });
 
 for (const text of ['', '{', '{}', '[1]', '[{"kind":"answer"}]', '[{"kind":"received","through":-1}]', `${'['.repeat(300)}`]) {
@@ -196,13 +196,13 @@ for (const text of ['', '{', '{}', '[1]', '[{"kind":"answer"}]', '[{"kind":"rece
     const worker = new ConnectedWorkers().connect();
     const asked = ask(worker);
     worker.link.receive(text);
-    await settled();
-    assert.deepEqual([worker.ends[0]?.code, asked.outcome], [1008, { kind: 'lost', started: false }]);
+    await settle();
+    assert.deepEqual([worker.closeCalls[0]?.code, asked.outcome], [1008, { kind: 'lost', started: false }]);
   });
 }
 
 it('ignores frames of an unknown kind, which a newer worker sends', () => {
   const worker = new ConnectedWorkers().connect();
   worker.link.receive('[{"kind":"weather","rain":true},{"kind":"drain"}]');
-  assert.deepEqual([worker.ends, worker.link.isDraining], [[], true]);
+  assert.deepEqual([worker.closeCalls, worker.link.isDraining], [[], true]);
 });

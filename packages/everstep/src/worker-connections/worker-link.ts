@@ -13,13 +13,13 @@ import { UnexpectedFrames } from './unexpected-frames.js';
 export interface FrameSocket {
   /** Sends a message. Never throws; a message on a closed socket is dropped. */
   send(message: string): void;
-  /** Sends a long message part by part. Messages that are sent later follow it. Absent: the parts are joined. */
+  /** Sends a long message part by part. Messages that are sent later follow it. If absent, the parts are joined. */
   sendParts?(parts: readonly string[]): void;
-  /** Ends the connection after the messages that were sent. `code`: WebSocket close code. */
+  /** Ends the connection after the messages that were sent. `code` is a WebSocket close code. */
   close(code: number, reason: string): void;
-  /** Returns the number of bytes that are not sent yet. Absent: 0. */
+  /** Returns the number of bytes that are not sent yet. If absent, there are none. */
   unsentBytes?(): number;
-  /** Returns whether the server has stopped reading from the worker for a while. Absent: never. */
+  /** Returns whether the server has stopped reading from the worker for a while. If absent, it never does. */
   isPaused?(): boolean;
 }
 
@@ -47,7 +47,7 @@ export type ExchangeOutcome =
   | { readonly kind: 'too-long'; readonly bytes: number }
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'aborted' }
-  /** The connection ended. `started`: whether the worker had started the work, as far as is known. */
+  /** The connection ended. `started` is true if the worker is known to have started the work. */
   | { readonly kind: 'lost'; readonly started: boolean };
 
 export interface ExchangeOptions {
@@ -56,21 +56,21 @@ export interface ExchangeOptions {
   /** Called when the request is sent. */
   readonly onSent?: (() => void) | undefined;
   /** Settles when the reply is recorded or dropped. */
-  readonly recorded?: Promise<void> | undefined;
+  readonly outcomeRecorded?: Promise<void> | undefined;
 }
 
 interface Exchange {
   /** Time when the request times out, Unix ms. */
   readonly deadline: number;
   readonly finish: (outcome: ExchangeOutcome) => void;
-  readonly recorded: Promise<void> | undefined;
+  readonly outcomeRecorded: Promise<void> | undefined;
   /** Ends the request, and notifies the worker that nothing waits for its reply. */
   readonly cancel: (outcome: ExchangeOutcome) => void;
-  /** Called when the request is sent; null once it is. */
-  unsent: (() => void) | null;
+  /** Called when the request is sent; null after that. */
+  onSent: (() => void) | null;
 }
 
-/** A frame that is sent at the end of the turn. `exchange`: it is the request of this exchange. */
+/** A frame that is sent at the end of the turn. `exchange` is set if the frame is its request. */
 interface OutgoingFrame {
   /** Text of the frame. A long frame is in parts, and is sent as a separate message. */
   readonly text: string | readonly string[];
@@ -95,7 +95,7 @@ export const CLOSE = { normal: 1000, goingAway: 1001, policy: 1008 } as const;
 
 const MAX_REASON_LENGTH = 120;
 /** Frames are joined until a message has this length. */
-const MESSAGE_LENGTH = 1024 * 1024;
+const MAX_MESSAGE_LENGTH = 1024 * 1024;
 const noop = (): void => {};
 const READS_TOO_SLOWLY = 'the worker reads too slowly';
 
@@ -115,24 +115,24 @@ export class WorkerLink {
   private readonly options: WorkerLinkOptions;
   private readonly workflows: ReadonlySet<string>;
   private readonly exchanges = new Map<number, Exchange>();
-  private readonly unexpected = new UnexpectedFrames();
-  private readonly reading: ReadingRate;
-  private cancelUnread: (() => void) | null = null;
-  private pings = 0;
+  private readonly unexpectedFrames = new UnexpectedFrames();
+  private readonly readingRate: ReadingRate;
+  private cancelUnreadTimer: (() => void) | null = null;
+  private pendingPings = 0;
   private lastId = 0;
   /** Id up to which all work has started. */
-  private started = 0;
-  private outgoing: OutgoingFrame[] = [];
-  private flushing = false;
+  private startedThrough = 0;
+  private outgoingFrames: OutgoingFrame[] = [];
+  private isFlushScheduled = false;
   private lastReceivedAt: number;
   private lastSentAt: number;
   private cancelHeartbeat: () => void;
   /** Time when the deadlines are checked next. One timer is enough for all requests, because most of them end long before. */
-  private deadlinesAt = Number.POSITIVE_INFINITY;
+  private nextDeadlineCheckAt = Number.POSITIVE_INFINITY;
   private cancelDeadlines = noop;
-  private workerDrains = false;
-  private serviceDrains = false;
-  private closed = false;
+  private isWorkerDraining = false;
+  private isServerDraining = false;
+  private isClosed = false;
 
   constructor(options: WorkerLinkOptions) {
     this.options = options;
@@ -144,7 +144,7 @@ export class WorkerLink {
     this.connectedAt = clock.now();
     this.lastReceivedAt = this.connectedAt;
     this.lastSentAt = this.connectedAt;
-    this.reading = new ReadingRate(this.connectedAt, MISSED_HEARTBEATS * options.heartbeatMs);
+    this.readingRate = new ReadingRate(this.connectedAt, MISSED_HEARTBEATS * options.heartbeatMs);
     this.cancelHeartbeat = this.nextHeartbeat();
   }
 
@@ -153,12 +153,12 @@ export class WorkerLink {
   }
   /** Whether the connection accepts new work. */
   get isOpen(): boolean {
-    return !this.closed && !this.workerDrains && !this.serviceDrains;
+    return !this.isClosed && !this.isWorkerDraining && !this.isServerDraining;
   }
   get isDraining(): boolean {
-    return this.workerDrains || this.serviceDrains;
+    return this.isWorkerDraining || this.isServerDraining;
   }
-  get free(): number {
+  get freeSlots(): number {
     return this.isOpen && !this.isCongested ? Math.max(0, this.profile.maxConcurrency - this.exchanges.size) : 0;
   }
   serves(workflow: string): boolean {
@@ -171,32 +171,32 @@ export class WorkerLink {
   }
 
   /** Sends a request. Never rejects. */
-  exchange(request: WorkerRequest, { timeoutMs, signal, onSent, recorded }: ExchangeOptions): Promise<ExchangeOutcome> {
+  exchange(request: WorkerRequest, { timeoutMs, signal, onSent, outcomeRecorded }: ExchangeOptions): Promise<ExchangeOutcome> {
     if (signal.aborted) return Promise.resolve({ kind: 'aborted' });
-    if (this.closed) return Promise.resolve({ kind: 'lost', started: false });
+    if (this.isClosed) return Promise.resolve({ kind: 'lost', started: false });
     const { clock } = this.options;
     const id = ++this.lastId;
     return new Promise((resolve) => {
       const cancel = (outcome: ExchangeOutcome) => {
-        if (exchange.unsent) this.outgoing = this.outgoing.filter((frame) => frame.exchange !== exchange);
+        if (exchange.onSent) this.outgoingFrames = this.outgoingFrames.filter((frame) => frame.exchange !== exchange);
         else {
           this.sendFrame({ kind: 'cancel', id });
-          this.unexpected.expectLate(id);
-          this.expectToBeRead();
+          this.unexpectedFrames.expectLate(id);
+          this.closeIfUnread();
         }
         exchange.finish(outcome);
       };
       const onAborted = () => cancel({ kind: 'aborted' });
       const exchange: Exchange = {
-        recorded,
+        outcomeRecorded,
         deadline: clock.now() + timeoutMs,
-        unsent: onSent ?? noop,
+        onSent: onSent ?? noop,
         cancel,
         finish: (outcome) => {
           this.exchanges.delete(id);
           signal.removeEventListener('abort', onAborted);
           resolve(outcome);
-          if (this.closed) return;
+          if (this.isClosed) return;
           this.options.changed(this);
           this.closeIfDrained();
         },
@@ -210,26 +210,26 @@ export class WorkerLink {
 
   /** Handles a message of the worker. `onRecorded` is called when all replies in it are recorded or dropped. */
   receive(text: string, onRecorded?: () => void): void {
-    const recorded = onRecorded ? new Set<Promise<void>>() : null;
-    this.receiveAll(text, recorded);
-    if (onRecorded) void Promise.all(recorded ?? []).then(onRecorded);
+    const recordedPromises = onRecorded ? new Set<Promise<void>>() : null;
+    this.receiveAll(text, recordedPromises);
+    if (onRecorded) void Promise.all(recordedPromises ?? []).then(onRecorded);
   }
 
   /** Counts a message that the server did not request, and closes the connection if there are too many. */
-  unasked(bytes: number): void {
-    if (!this.closed && !this.unexpected.allow(bytes))
+  countUnexpected(bytes: number): void {
+    if (!this.isClosed && !this.unexpectedFrames.allow(bytes))
       this.close(CLOSE.policy, 'the worker sent too many frames that the server did not ask for');
   }
 
-  /** Called when the transport has sent what was unsent. */
-  drained(): void {
-    if (!this.closed) this.options.changed(this);
+  /** Called when the transport has sent all pending bytes. */
+  onTransportDrained(): void {
+    if (!this.isClosed) this.options.changed(this);
   }
 
   /** Sends no more work. The connection ends when the work in flight is done. */
   drain(): void {
-    if (this.closed || this.serviceDrains) return;
-    this.serviceDrains = true;
+    if (this.isClosed || this.isServerDraining) return;
+    this.isServerDraining = true;
     this.sendFrame({ kind: 'drain' });
     this.options.changed(this);
     this.closeIfDrained();
@@ -237,9 +237,9 @@ export class WorkerLink {
 
   /** Ends the connection. Work in flight is lost. */
   close(code: number, reason: string): void {
-    if (this.closed) return;
+    if (this.isClosed) return;
     // A worker must not start work whose reply would be lost.
-    this.outgoing = this.outgoing.filter(({ exchange }) => exchange === null);
+    this.outgoingFrames = this.outgoingFrames.filter(({ exchange }) => exchange === null);
     this.flush();
     this.options.socket.close(code, reason.slice(0, MAX_REASON_LENGTH));
     this.end(reason);
@@ -247,17 +247,17 @@ export class WorkerLink {
 
   /** Called when the transport has ended the connection. */
   end(reason = 'the connection was closed'): void {
-    if (this.closed) return;
-    this.closed = true;
+    if (this.isClosed) return;
+    this.isClosed = true;
     this.cancelHeartbeat();
-    this.cancelUnread?.();
+    this.cancelUnreadTimer?.();
     this.cancelDeadlines();
-    for (const [id, { finish }] of [...this.exchanges]) finish({ kind: 'lost', started: id <= this.started });
+    for (const [id, { finish }] of [...this.exchanges]) finish({ kind: 'lost', started: id <= this.startedThrough });
     this.options.ended(this, reason);
   }
 
-  private receiveAll(text: string, recorded: Set<Promise<void>> | null): void {
-    if (this.closed) return;
+  private receiveAll(text: string, recordedPromises: Set<Promise<void>> | null): void {
+    if (this.isClosed) return;
     this.lastReceivedAt = this.options.clock.now();
     const frames = readFrames(text);
     if (typeof frames === 'string') {
@@ -265,32 +265,32 @@ export class WorkerLink {
       return;
     }
     const bytes = text.length / frames.length;
-    for (const frame of frames) if (!this.closed && !this.handleFrame(frame, recorded)) this.unasked(bytes);
+    for (const frame of frames) if (!this.isClosed && !this.handleFrame(frame, recordedPromises)) this.countUnexpected(bytes);
     this.closeIfDrained();
   }
 
   /** Returns whether the server expected the frame. */
-  private handleFrame(frame: ReceivedFrame, recorded: Set<Promise<void>> | null): boolean {
+  private handleFrame(frame: ReceivedFrame, recordedPromises: Set<Promise<void>> | null): boolean {
     switch (frame.kind) {
       case 'answer':
-        return this.finish(frame.id, { kind: 'replied', reply: frame.reply, bytes: frame.bytes }, recorded);
+        return this.finish(frame.id, { kind: 'replied', reply: frame.reply, bytes: frame.bytes }, recordedPromises);
       case 'noticed':
-        return this.finish(frame.id, { kind: 'noticed', outcome: frame.outcome }, recorded);
+        return this.finish(frame.id, { kind: 'noticed', outcome: frame.outcome }, recordedPromises);
       case 'too-long':
-        return this.finish(frame.id, { kind: 'too-long', bytes: frame.bytes }, recorded);
+        return this.finish(frame.id, { kind: 'too-long', bytes: frame.bytes }, recordedPromises);
       case 'received': {
-        const before = this.started;
-        this.started = Math.max(before, Math.min(frame.through, this.lastId));
-        return this.started > before;
+        const before = this.startedThrough;
+        this.startedThrough = Math.max(before, Math.min(frame.through, this.lastId));
+        return this.startedThrough > before;
       }
       case 'drain':
-        if (this.workerDrains) return false;
-        this.workerDrains = true;
+        if (this.isWorkerDraining) return false;
+        this.isWorkerDraining = true;
         this.options.changed(this);
         return true;
       case 'pong':
-        if (this.pings === 0) return false;
-        this.pings--;
+        if (this.pendingPings === 0) return false;
+        this.pendingPings--;
         return true;
       case 'unknown':
         return false;
@@ -298,11 +298,11 @@ export class WorkerLink {
   }
 
   /** Ends the exchange of a reply. Returns false if the server does not wait for it. */
-  private finish(id: number, outcome: ExchangeOutcome, recorded: Set<Promise<void>> | null): boolean {
-    this.started = Math.max(this.started, Math.min(id, this.lastId));
+  private finish(id: number, outcome: ExchangeOutcome, recordedPromises: Set<Promise<void>> | null): boolean {
+    this.startedThrough = Math.max(this.startedThrough, Math.min(id, this.lastId));
     const exchange = this.exchanges.get(id);
-    if (!exchange) return this.unexpected.removeLate(id);
-    if (exchange.recorded) recorded?.add(exchange.recorded);
+    if (!exchange) return this.unexpectedFrames.removeLate(id);
+    if (exchange.outcomeRecorded) recordedPromises?.add(exchange.outcomeRecorded);
     exchange.finish(outcome);
     return true;
   }
@@ -316,76 +316,76 @@ export class WorkerLink {
   }
 
   /**
-   * Closes the connection if the worker does not read the requests that were sent before the last one was given up. They use
-   * memory without a slot.
+   * Closes the connection if the worker does not read the requests that were sent before the last request was given up. They
+   * use memory without a slot.
    */
-  private expectToBeRead(): void {
-    if (this.closed || this.cancelUnread || !this.isCongested) return;
+  private closeIfUnread(): void {
+    if (this.isClosed || this.cancelUnreadTimer || !this.isCongested) return;
     const { clock } = this.options;
-    this.cancelUnread = clock.setTimer(clock.now() + LIMITS.unreadRequestTimeoutMs, () => {
-      this.cancelUnread = null;
+    this.cancelUnreadTimer = clock.setTimer(clock.now() + LIMITS.unreadRequestTimeoutMs, () => {
+      this.cancelUnreadTimer = null;
       if (this.isCongested) this.close(CLOSE.policy, READS_TOO_SLOWLY);
     });
   }
 
   /** Closes the connection if the server drains it and no work is in flight. A draining worker closes the connection itself. */
   private closeIfDrained(): void {
-    if (this.serviceDrains && this.exchanges.size === 0) this.close(CLOSE.goingAway, 'the server is stopping');
+    if (this.isServerDraining && this.exchanges.size === 0) this.close(CLOSE.goingAway, 'the server is stopping');
   }
 
   private send(frame: OutgoingFrame): void {
-    if (this.closed) return;
-    this.outgoing.push(frame);
-    if (this.flushing) return;
-    this.flushing = true;
+    if (this.isClosed) return;
+    this.outgoingFrames.push(frame);
+    if (this.isFlushScheduled) return;
+    this.isFlushScheduled = true;
     this.options.clock.endOfTurn(() => {
-      this.flushing = false;
+      this.isFlushScheduled = false;
       this.flush();
     });
   }
 
   private flush(): void {
-    const { outgoing } = this;
-    if (outgoing.length === 0 || this.closed) return;
-    this.outgoing = [];
+    const { outgoingFrames } = this;
+    if (outgoingFrames.length === 0 || this.isClosed) return;
+    this.outgoingFrames = [];
     let message = '';
     const writeMessage = (): void => {
       if (message !== '') this.write(message);
       message = '';
     };
-    for (const { text } of outgoing) {
-      if (typeof text !== 'string' || message.length + text.length > MESSAGE_LENGTH) writeMessage();
+    for (const { text } of outgoingFrames) {
+      if (typeof text !== 'string' || message.length + text.length > MAX_MESSAGE_LENGTH) writeMessage();
       if (typeof text === 'string') message += message === '' ? text : `,${text}`;
       else this.writeParts(['[', ...text, ']']);
     }
     writeMessage();
     this.lastSentAt = this.options.clock.now();
-    for (const { exchange } of outgoing) {
-      const onSent = exchange?.unsent;
+    for (const { exchange } of outgoingFrames) {
+      const onSent = exchange?.onSent;
       if (!exchange || !onSent) continue;
-      exchange.unsent = null;
+      exchange.onSent = null;
       onSent();
     }
   }
 
   private write(frames: string): void {
     this.options.socket.send(`[${frames}]`);
-    this.reading.sent(frames.length);
+    this.readingRate.addSent(frames.length);
   }
 
   private writeParts(parts: readonly string[]): void {
     const { socket } = this.options;
     if (socket.sendParts) socket.sendParts(parts);
     else socket.send(parts.join(''));
-    this.reading.sent(parts.reduce((sum, { length }) => sum + length, 0));
+    this.readingRate.addSent(parts.reduce((sum, { length }) => sum + length, 0));
   }
 
-  private checkDeadlinesAt(at: number): void {
-    if (at >= this.deadlinesAt || this.closed) return;
+  private checkDeadlinesAt(time: number): void {
+    if (time >= this.nextDeadlineCheckAt || this.isClosed) return;
     this.cancelDeadlines();
-    this.deadlinesAt = at;
-    this.cancelDeadlines = this.options.clock.setTimer(at, () => {
-      this.deadlinesAt = Number.POSITIVE_INFINITY;
+    this.nextDeadlineCheckAt = time;
+    this.cancelDeadlines = this.options.clock.setTimer(time, () => {
+      this.nextDeadlineCheckAt = Number.POSITIVE_INFINITY;
       const now = this.options.clock.now();
       for (const { deadline, cancel } of [...this.exchanges.values()]) {
         if (deadline <= now) cancel({ kind: 'timed-out' });
@@ -398,8 +398,8 @@ export class WorkerLink {
     const { clock, heartbeatMs } = this.options;
     return clock.setTimer(clock.now() + heartbeatMs, () => {
       const now = clock.now();
-      this.unexpected.restore();
-      if (!this.reading.isFastEnough(now, this.unsentBytes)) {
+      this.unexpectedFrames.restore();
+      if (!this.readingRate.isFastEnough(now, this.unsentBytes)) {
         this.close(CLOSE.policy, READS_TOO_SLOWLY);
         return;
       }
@@ -410,7 +410,7 @@ export class WorkerLink {
         return;
       }
       if (now - this.lastSentAt >= heartbeatMs || now - this.lastReceivedAt >= heartbeatMs) {
-        this.pings++;
+        this.pendingPings++;
         this.sendFrame({ kind: 'ping' });
       }
       this.cancelHeartbeat = this.nextHeartbeat();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
 import type { WorkerChange } from '../ports/workers.js';
-import { ConnectedWorkers, type PlayedWorker } from './connected-workers.fixture.js';
+import { ConnectedWorkers, type SimulatedWorker } from './connected-workers.fixture.js';
 import type { WorkerLink } from './worker-link.js';
 
 const TARGET = { instanceId: 'qi_1', app: 'shop', workflow: 'order', runKey: '' };
@@ -83,7 +83,7 @@ function wait(
   harness: ConnectedWorkers,
   name: string,
   log: string[],
-  workers: Readonly<Record<string, PlayedWorker>>,
+  workers: Readonly<Record<string, SimulatedWorker>>,
   more = {},
 ) {
   const control = new AbortController();

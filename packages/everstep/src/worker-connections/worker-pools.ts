@@ -1,10 +1,10 @@
-/** The connected workers of this process by queue instance and app, and which of them gets a request. */
+/** The connected workers of this process by queue instance and app. Chooses the worker that gets a request. */
 import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import type { Clock } from '../ports/clock.js';
 import { poolName, type WorkerChange, type WorkerPresence } from '../ports/workers.js';
 import type { WorkerLink } from './worker-link.js';
 
-/** Maximum number of apps without a connection for which the end of the last connection is remembered. */
+/** Maximum number of entries in `endedAt`. The oldest are removed first. */
 const MAX_REMEMBERED = 10_000;
 /** Maximum number of runs per pool whose connection is remembered. */
 const MAX_HELD_RUNS = 50_000;
@@ -34,14 +34,14 @@ interface Pool extends WorkerChange {
    */
   readonly holders: Map<string, string>;
   /** Requests that wait for a free connection that serves their workflow, in order. */
-  readonly waiting: Set<WaitingRequest>;
+  readonly waitingRequests: Set<WaitingRequest>;
 }
 
 export class WorkerPools implements WorkerPresence {
   private readonly clock: Clock;
   private readonly startedAt: number;
   private readonly pools = new Map<string, Pool>();
-  private readonly poolOf = new Map<WorkerLink, Pool>();
+  private readonly poolByLink = new Map<WorkerLink, Pool>();
   /** Times when the last connection of a pool ended, Unix ms. */
   private readonly endedAt = new Map<string, number>();
   private readonly listeners: ((change: WorkerChange) => void)[] = [];
@@ -60,8 +60,8 @@ export class WorkerPools implements WorkerPresence {
     return this.links.filter((link) => link.instanceId === instanceId);
   }
 
-  /** The pools with connections. */
-  get names(): readonly WorkerChange[] {
+  /** Names of the pools with connections. */
+  get poolNames(): readonly WorkerChange[] {
     return [...this.pools.values()].map(({ instanceId, app }) => ({ instanceId, app }));
   }
   /** Returns the connections of a pool. */
@@ -78,11 +78,11 @@ export class WorkerPools implements WorkerPresence {
     const name = poolName(instanceId, profile.app);
     let pool = this.pools.get(name);
     if (!pool) {
-      pool = { instanceId, app: profile.app, links: new Map(), holders: new Map(), waiting: new Set() };
+      pool = { instanceId, app: profile.app, links: new Map(), holders: new Map(), waitingRequests: new Set() };
       this.pools.set(name, pool);
     }
     pool.links.set(link.connectionId, link);
-    this.poolOf.set(link, pool);
+    this.poolByLink.set(link, pool);
     this.endedAt.delete(name);
     this.assignWaiting(pool);
     this.notify(pool);
@@ -90,7 +90,7 @@ export class WorkerPools implements WorkerPresence {
 
   /** Called when the free slots of the connection, or whether it accepts work, have changed. */
   slotsChanged(link: WorkerLink): void {
-    const pool = this.poolOf.get(link);
+    const pool = this.poolByLink.get(link);
     if (!pool) return;
     this.assignWaiting(pool, link);
     if (!link.isOpen) this.notify(pool);
@@ -98,9 +98,9 @@ export class WorkerPools implements WorkerPresence {
 
   /** Removes a connection that has ended. */
   remove(link: WorkerLink): void {
-    const pool = this.poolOf.get(link);
+    const pool = this.poolByLink.get(link);
     if (!pool) return;
-    this.poolOf.delete(link);
+    this.poolByLink.delete(link);
     pool.links.delete(link.connectionId);
     if (pool.links.size === 0) {
       const name = poolName(pool.instanceId, pool.app);
@@ -138,13 +138,13 @@ export class WorkerPools implements WorkerPresence {
     const pool = this.pools.get(poolName(instanceId, app));
     if (!pool) return null;
     const holder = pool.links.get(pool.holders.get(runKey) ?? '');
-    if (holder && holder.free > 0 && holder.serves(workflow)) return holder;
+    if (holder && holder.freeSlots > 0 && holder.serves(workflow)) return holder;
     let isServed = false;
     let best: WorkerLink | null = null;
     for (const link of pool.links.values()) {
       if (!link.isOpen || !link.serves(workflow)) continue;
       isServed = true;
-      if (link.free > 0 && (best === null || link.inFlight < best.inFlight)) best = link;
+      if (link.freeSlots > 0 && (best === null || link.inFlight < best.inFlight)) best = link;
     }
     return best ?? (isServed ? 'busy' : null);
   }
@@ -160,22 +160,22 @@ export class WorkerPools implements WorkerPresence {
       start(null);
       return;
     }
-    const onAborted = () => waiting.assign(null);
-    const waiting: WaitingRequest = {
+    const onAborted = () => request.assign(null);
+    const request: WaitingRequest = {
       target,
       assign: (link) => {
-        pool.waiting.delete(waiting);
+        pool.waitingRequests.delete(request);
         signal.removeEventListener('abort', onAborted);
         start(link);
       },
     };
-    pool.waiting.add(waiting);
+    pool.waitingRequests.add(request);
     signal.addEventListener('abort', onAborted);
   }
 
-  /** Called when the connection has replied to a request of the run; `holds`: it keeps the run in memory. */
+  /** Called when the connection has replied to a request of the run. `holds` is true if it keeps the run in memory. */
   recordReply(link: WorkerLink, runKey: string, holds: boolean): void {
-    const holders = this.poolOf.get(link)?.holders;
+    const holders = this.poolByLink.get(link)?.holders;
     if (!holders) return;
     holders.delete(runKey);
     if (!holds) return;
@@ -184,11 +184,11 @@ export class WorkerPools implements WorkerPresence {
     if (oldest !== undefined && holders.size > MAX_HELD_RUNS) holders.delete(oldest);
   }
 
-  /** Assigns free connections to waiting requests, in order. `changed`: only this connection has become free. */
-  private assignWaiting({ waiting }: Pool, changed?: WorkerLink): void {
-    for (const request of waiting) {
+  /** Assigns free connections to waiting requests, in order. If `changedLink` is set, only this connection has become free. */
+  private assignWaiting({ waitingRequests }: Pool, changedLink?: WorkerLink): void {
+    for (const request of waitingRequests) {
       // This is the usual reason to stop: one slot has become free, and the first request has taken it.
-      if (changed?.isOpen && changed.free === 0) return;
+      if (changedLink?.isOpen && changedLink.freeSlots === 0) return;
       const link = this.pick(request.target);
       if (link !== 'busy') request.assign(link);
     }

@@ -4,7 +4,7 @@ import type { FailureNotice, StepReply, StepRequest } from '@everstep/sdk/protoc
 import type { Message, MessageOutcome } from '../ports/message-sender.js';
 import type { ReplayCheck, StepCall, StepOutcome } from '../ports/step-caller.js';
 import { sampleStep } from '../stores/conformance/samples.js';
-import { ConnectedWorkers, type PlayedWorker, settled } from './connected-workers.fixture.js';
+import { ConnectedWorkers, type SimulatedWorker, settle } from './connected-workers.fixture.js';
 import { WorkerStepCaller } from './worker-step-caller.js';
 
 const URL = 'worker://shop/order';
@@ -78,7 +78,7 @@ it('resolves a call with the reply of the worker, and calls onSent once, when th
   assert.equal(called.sent, 1);
   await harness.pass(40);
   worker.respond(1, DONE);
-  await settled();
+  await settle();
   const { outcome } = called;
   assert.ok(outcome?.kind === 'reply');
   assert.deepEqual([outcome.reply.kind, outcome.status, outcome.sent?.durationMs, called.sent], ['progress', 200, 40, 1]);
@@ -99,14 +99,14 @@ it('encodes a long journal in slices, and the worker receives the same request',
   const long = worker.frames.find((frame) => frame.kind === 'step' && frame.request.journal.length === 3);
   const request = { ...REQUEST, journal, known: 4 };
   assert.deepEqual(long, { kind: 'step', workflow: 'order', id: long && 'id' in long ? long.id : null, request });
-  assert.equal(worker.received.length, 2);
+  assert.equal(worker.receivedIds.length, 2);
 });
 
 it('does not attempt a call while no worker serves the workflow', async () => {
   const harness = new Harness();
   harness.connect({ workflows: ['refund'] });
   const called = harness.call();
-  await settled();
+  await settle();
   assert.deepEqual([called.error?.name, called.sent], ['NotAttemptedError', 0]);
 });
 
@@ -115,12 +115,12 @@ it('repeats a call over another connection if the first is lost before the start
   const [a, b] = [harness.connect(), harness.connect()];
   const called = harness.call();
   await a.turn();
-  const [first, second] = a.received.length > 0 ? [a, b] : [b, a];
+  const [first, second] = a.receivedIds.length > 0 ? [a, b] : [b, a];
   first.lose();
   await first.turn();
-  assert.deepEqual([first.received, second.received, called.sent], [[1], [1], 2]);
+  assert.deepEqual([first.receivedIds, second.receivedIds, called.sent], [[1], [1], 2]);
   second.respond(1, DONE);
-  await settled();
+  await settle();
   assert.equal(called.outcome?.kind, 'reply');
 });
 
@@ -129,10 +129,10 @@ it('fails the attempt if the connection is lost after the start', async () => {
   const [a, b] = [harness.connect(), harness.connect()];
   const called = harness.call();
   await a.turn();
-  const first: PlayedWorker = a.received.length > 0 ? a : b;
+  const first: SimulatedWorker = a.receivedIds.length > 0 ? a : b;
   first.send({ kind: 'received', through: 1 });
   first.lose();
-  await settled();
+  await settle();
   assert.deepEqual(failureOf(called.outcome), ['network', 'backoff']);
 });
 
@@ -141,12 +141,12 @@ it('counts the third loss before the start as a failed attempt', async () => {
   const workers = [harness.connect(), harness.connect(), harness.connect(), harness.connect()];
   const called = harness.call();
   for (let losses = 1; losses <= 3; losses++) {
-    await settled();
+    await settle();
     assert.equal(called.outcome, null);
     await workers[0]?.turn();
-    workers.find(({ link, received }) => received.length > 0 && link.isOpen)?.lose();
+    workers.find(({ link, receivedIds }) => receivedIds.length > 0 && link.isOpen)?.lose();
   }
-  await settled();
+  await settle();
   assert.deepEqual([failureOf(called.outcome), called.sent], [['network', 'backoff'], 3]);
 });
 
@@ -158,7 +158,7 @@ it('also counts the third loss if each loss leaves no worker, and the next attem
     const called = harness.call({}, { retried: repetition <= 3 ? 0 : 1 });
     await worker.turn();
     worker.lose();
-    await settled();
+    await settle();
     outcomes.push(called.error?.name ?? called.outcome?.kind);
   }
   assert.deepEqual(outcomes, [
@@ -192,7 +192,7 @@ it('never has more requests at a worker than it accepts', async () => {
     await a.turn();
     max = Math.max(max, a.link.inFlight, b.link.inFlight * 2);
     for (const worker of [a, b]) {
-      const answers = worker.received.map((id) => ({ kind: 'answer', id, reply: DONE }) as const);
+      const answers = worker.receivedIds.map((id) => ({ kind: 'answer', id, reply: DONE }) as const);
       worker.send(...answers);
       // All slots are free before anything else runs.
     }
@@ -214,13 +214,13 @@ it('does nothing while all workers are busy', async () => {
   const calls = Array.from({ length: 20 }, (_, i) => harness.call({}, { messageId: `m${i}` }));
   await worker.turn();
   const before = picks;
-  await settled();
+  await settle();
   assert.equal(picks, before);
   worker.respond(1, DONE);
   await worker.turn();
   assert.equal(picks, before + 1);
   for (const { abort } of calls) abort();
-  await settled();
+  await settle();
   assert.ok(calls.every(({ outcome }) => outcome?.kind === 'failure'));
 });
 
@@ -233,7 +233,7 @@ it('passes on an abort, before and after the request is sent', async () => {
   await worker.turn();
   late.abort();
   await worker.turn();
-  assert.deepEqual([early.sent, late.sent, worker.received, worker.count('cancel')], [0, 1, [2], 1]);
+  assert.deepEqual([early.sent, late.sent, worker.receivedIds, worker.count('cancel')], [0, 1, [2], 1]);
   assert.deepEqual(
     [failureOf(early.outcome), failureOf(late.outcome)],
     [
@@ -250,7 +250,7 @@ it('rejects an invalid reply permanently, and does not quote it for a run that r
     const called = harness.call({ hidesData });
     await worker.turn();
     worker.link.receive('[{"kind":"answer","id":1,"reply":{"protocol":1,"kind":"secret"}}]');
-    await settled();
+    await settle();
     assert.deepEqual(failureOf(called.outcome), ['not-protocol', 'never']);
     const message = called.outcome?.kind === 'failure' ? called.outcome.failure.message : '';
     assert.equal(message.includes('secret'), !hidesData, message);
@@ -264,7 +264,7 @@ it('reports a reply that the worker did not send because it was too long', async
   const called = harness.call();
   await worker.turn();
   worker.send({ kind: 'too-long', id: 1, bytes: 99_000_000 });
-  await settled();
+  await settle();
   assert.ok(called.outcome?.kind === 'failure');
   assert.match(called.outcome.failure.message, /99000000 bytes, more than \d+ bytes \(maxReplyBytes\)/);
 });

@@ -22,8 +22,8 @@ import { readNotice, readNoticeReply } from './notices.js';
 import type { ExchangeOptions, ExchangeOutcome, LongStepRequest, WorkerLink, WorkerRequest } from './worker-link.js';
 import type { WorkerPools, WorkerTarget } from './worker-pools.js';
 
-/** After this many losses before a worker starts a request, the last one counts as a failed attempt. */
-const LOSSES_OF_ATTEMPT = 3;
+/** A request that is lost this many times before a worker starts it counts as a failed attempt. */
+const MAX_LOSSES = 3;
 /** Maximum number of requests whose losses are remembered. */
 const MAX_LOST_REQUESTS = 10_000;
 const METHOD = 'WORKER';
@@ -32,14 +32,14 @@ const NO_BODY = new Uint8Array(0);
 const BACKOFF = { kind: 'backoff' } as const;
 const NEVER = { kind: 'never' } as const;
 
-type Failed = Extract<StepOutcome, { kind: 'failure' }>;
+type FailedOutcome = Extract<StepOutcome, { kind: 'failure' }>;
 
 function failureOf(
   cause: DeliveryFailure['cause'],
   message: string,
   sent?: SentRequest,
   retry: DeliveryFailure['retry'] = BACKOFF,
-): Failed {
+): FailedOutcome {
   const noResponse = { status: null, responseHeaders: {}, responseBody: NO_BODY };
   return { kind: 'failure', failure: { cause, message, retry, ...noResponse, ...(sent ? { sent } : {}) } };
 }
@@ -68,7 +68,7 @@ interface ExchangeResult {
   readonly sent: SentRequest;
 }
 
-/** Returns the HTTP status of an equal reply over HTTP, which dead letters and logs show. */
+/** Returns the HTTP status of an equivalent reply over HTTP, which dead letters and logs show. */
 function statusOf(reply: StepReply): number {
   if (reply.kind === 'refused') return 400;
   if (reply.kind !== 'failed') return 200;
@@ -118,9 +118,9 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     try {
       const workflow = parseWorkerUrl(url)?.workflow ?? '';
       const destination = { instanceId, url, runKey: '', requestKey: `check ${request.run.key}` };
-      const asked = await this.exchange(destination, { kind: 'check', workflow, request }, { timeoutMs, signal });
-      if (!('outcome' in asked)) return cannotTell(asked.failure.message);
-      const { outcome } = asked;
+      const exchangeResult = await this.exchange(destination, { kind: 'check', workflow, request }, { timeoutMs, signal });
+      if (!('outcome' in exchangeResult)) return cannotTell(exchangeResult.failure.message);
+      const { outcome } = exchangeResult;
       const verdict = outcome.kind === 'replied' ? readVerdict(fields(outcome.reply, 'the reply'), check) : null;
       return verdict ?? cannotTell('the worker did not respond to the replay check');
     } catch (error) {
@@ -131,7 +131,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 
   async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
-    const { url, instanceId, timeoutMs, signed, outcomeRecorded: recorded } = message;
+    const { url, instanceId, timeoutMs, signed, outcomeRecorded } = message;
     if (!isWorkerUrl(url)) return this.options.otherTransports.messageSender.send(message, signal, onSent);
     const isNotice = signed?.kind === 'failure-function' || signed?.kind === 'failure-callback';
     if (!isNotice || message.body === null)
@@ -140,9 +140,13 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const requestKey = `notice ${instanceId} ${notice.dlqId} ${notice.workflowRunId}`;
     const destination = { instanceId, url, runKey: '', requestKey };
-    const asked = await this.exchange(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent, recorded });
-    if (!('outcome' in asked)) return asked;
-    const { outcome, sent, link } = asked;
+    const exchangeResult = await this.exchange(
+      destination,
+      { kind: 'notice', workflow, notice },
+      { timeoutMs, signal, onSent, outcomeRecorded },
+    );
+    if (!('outcome' in exchangeResult)) return exchangeResult;
+    const { outcome, sent, link } = exchangeResult;
     if (outcome.kind === 'timed-out') return this.timeoutFailure(timeoutMs, { link, sent });
     const result = outcome.kind === 'noticed' ? readNoticeReply(outcome.outcome) : null;
     if (!result) {
@@ -172,24 +176,24 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 
   private async callWorker(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepOutcome> {
-    const { instanceId, workflowUrl: url, request, timeoutMs, hidesData, outcomeRecorded: recorded } = call;
+    const { instanceId, workflowUrl: url, request, timeoutMs, hidesData, outcomeRecorded } = call;
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const { run, messageId, retried } = request;
     const { slices } = this.options;
     const isLong = slices !== undefined && sentBytesOf(call) >= LONG_BYTES;
     const frame = isLong ? await this.longFrameOf(call, workflow, slices) : ({ kind: 'step', workflow, request } as const);
-    const asked = await this.exchange(
+    const exchangeResult = await this.exchange(
       { instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` },
       frame,
       {
         timeoutMs,
         signal,
         onSent,
-        recorded,
+        outcomeRecorded,
       },
     );
-    if (!('outcome' in asked)) return asked;
-    const { outcome, link, sent } = asked;
+    if (!('outcome' in exchangeResult)) return exchangeResult;
+    const { outcome, link, sent } = exchangeResult;
     if (outcome.kind === 'timed-out') return this.timeoutFailure(timeoutMs, { link, sent });
     if (outcome.kind === 'too-long') {
       link.lastError = 'reply too long';
@@ -222,7 +226,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     destination: Destination,
     request: WorkerRequest,
     options: ExchangeOptions,
-  ): Promise<ExchangeResult | Failed> {
+  ): Promise<ExchangeResult | FailedOutcome> {
     const { pools } = this.options;
     const { url, requestKey } = destination;
     const workerUrl = parseWorkerUrl(url);
@@ -230,16 +234,16 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const target = { ...destination, ...workerUrl };
     for (;;) {
       if (options.signal.aborted) return failureOf('network', 'the request was aborted');
-      const picked = pools.pick(target);
+      const pickedLink = pools.pick(target);
       const exchange =
-        picked === 'busy' ? await this.whenFree(target, request, options) : this.sendOver(picked, request, options);
+        pickedLink === 'busy' ? await this.sendWhenFree(target, request, options) : this.sendOver(pickedLink, request, options);
       if (!exchange) {
         if (options.signal.aborted) return failureOf('network', 'the request was aborted');
         throw new NotAttemptedError(`no worker that serves ${url} is connected`);
       }
       const outcome = await exchange.outcome;
       const { link } = exchange;
-      const sent = this.sentOf(url, exchange, outcome);
+      const sent = this.sentRequestOf(url, exchange, outcome);
       if (outcome.kind === 'aborted') return failureOf('network', 'the request was aborted', sent);
       if (outcome.kind === 'lost' && !outcome.started && !this.countLoss(requestKey)) continue;
       if (this.losses.size > 0) this.losses.delete(requestKey);
@@ -252,7 +256,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     return link && { link, startedAt: this.options.now(), outcome: link.exchange(request, options) };
   }
 
-  private whenFree(target: WorkerTarget, request: WorkerRequest, options: ExchangeOptions): Promise<Exchange | null> {
+  private sendWhenFree(target: WorkerTarget, request: WorkerRequest, options: ExchangeOptions): Promise<Exchange | null> {
     return new Promise((resolve) => {
       this.options.pools.waitForFree(target, options.signal, (link) => resolve(this.sendOver(link, request, options)));
     });
@@ -265,19 +269,19 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   private countLoss(requestKey: string): boolean {
     const count = (this.losses.get(requestKey) ?? 0) + 1;
     this.losses.delete(requestKey);
-    if (count >= LOSSES_OF_ATTEMPT) return true;
+    if (count >= MAX_LOSSES) return true;
     this.losses.set(requestKey, count);
     const [oldest] = this.losses.keys();
     if (oldest !== undefined && this.losses.size > MAX_LOST_REQUESTS) this.losses.delete(oldest);
     return false;
   }
 
-  private timeoutFailure(timeoutMs: number, { link, sent }: Pick<ExchangeResult, 'link' | 'sent'>): Failed {
+  private timeoutFailure(timeoutMs: number, { link, sent }: Pick<ExchangeResult, 'link' | 'sent'>): FailedOutcome {
     link.lastError = 'timeout';
     return failureOf('timeout', `the worker did not answer within ${timeoutMs} ms`, sent);
   }
 
-  private sentOf(url: string, { link: { profile }, startedAt }: Exchange, outcome: ExchangeOutcome): SentRequest {
+  private sentRequestOf(url: string, { link: { profile }, startedAt }: Exchange, outcome: ExchangeOutcome): SentRequest {
     return {
       startedAt,
       durationMs: Math.max(0, this.options.now() - startedAt),
@@ -291,7 +295,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 }
 
-/** Returns the HTTP response of an endpoint with the same outcome, by which the retries are decided. */
+/** Returns the HTTP response of an endpoint with the same outcome, which determines the retries. */
 function messageOutcomeOf(response: NoticeAnswer): Extract<MessageOutcome, { kind: 'answered' }> {
   if (response.kind === 'handled') return { kind: 'answered', status: 200, headers: {}, body: NO_BODY };
   const body = Buffer.from(JSON.stringify({ error: response.message }));

@@ -1,4 +1,4 @@
-/** Replay checks over HTTP: asks an endpoint whether it would replay a run. */
+/** Codec of replay checks over HTTP, which ask an endpoint whether it would replay a run. */
 import { NATIVE_PREFIX, PROTOCOL_HEADER, PROTOCOL_VERSION, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { ReplayCheck, ReplayVerdict } from '../../ports/step-caller.js';
@@ -45,16 +45,16 @@ function frameOf({ body }: EndpointResponse): Readonly<Record<string, unknown>> 
   }
 }
 
-/** Returns the verdict of a frame, or null if it is something else than the result of a check. */
+/** Returns the verdict of a frame, or null if it is not the result of a check. */
 export function readVerdict(frame: Readonly<Record<string, unknown>>, { request }: ReplayCheck): ReplayVerdict | null {
-  const words = typeof frame.message === 'string' ? frame.message.slice(0, LIMITS.maxKeptErrorLength) : '';
+  const message = typeof frame.message === 'string' ? frame.message.slice(0, LIMITS.maxKeptErrorLength) : '';
   if (frame.kind === 'checked' && frame.protocol === PROTOCOL_VERSION) {
     const { outcome, stepId } = frame;
-    const known = [...request.journal, ...request.open].find((step) => step.stepId === stepId);
-    if (outcome === 'differs' && known) return { outcome, stepId: known.stepId, message: words };
-    if (outcome === 'fits' || outcome === 'cannot-tell') return { outcome, message: words };
+    const knownStep = [...request.journal, ...request.open].find((step) => step.stepId === stepId);
+    if (outcome === 'differs' && knownStep) return { outcome, stepId: knownStep.stepId, message };
+    if (outcome === 'fits' || outcome === 'cannot-tell') return { outcome, message };
   }
-  if (frame.kind === 'refused') return cannotTell(frame.code === 'bad-request' ? TOO_OLD : words);
+  if (frame.kind === 'refused') return cannotTell(frame.code === 'bad-request' ? TOO_OLD : message);
   // For example, an invalid signature.
   const error = typeof frame.error === 'object' && frame.error !== null && 'message' in frame.error ? frame.error.message : null;
   if (frame.kind === 'failed' && typeof error === 'string')
@@ -64,8 +64,8 @@ export function readVerdict(frame: Readonly<Record<string, unknown>>, { request 
 
 function read(response: EndpointResponse, check: ReplayCheck, now: number): ReplayVerdict {
   const { hidesData } = check;
-  const other = otherSdkProblem(response.headers, 'native');
-  if (other !== null) return cannotTell(other);
+  const otherSdk = otherSdkProblem(response.headers, 'native');
+  if (otherSdk !== null) return cannotTell(otherSdk);
   const verdict =
     headerOf(response.headers, NATIVE_PREFIX + PROTOCOL_HEADER) === undefined ? null : readVerdict(frameOf(response), check);
   if (verdict) return verdict;

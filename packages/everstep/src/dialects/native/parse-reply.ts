@@ -21,7 +21,7 @@ import {
 } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { readError } from '../../responses/reported-error.js';
-import { type Fields, fields, integer, jsonText, list, milliseconds, Problem, shown, text } from '../frame-fields.js';
+import { describeValue, type Fields, fields, integer, jsonText, list, milliseconds, Problem, text } from '../frame-fields.js';
 import { plannedStep } from './parse-planned-step.js';
 
 export type ParsedReply =
@@ -33,14 +33,14 @@ const KNOWN_STEP_TYPES: ReadonlyMap<unknown, StepType> = new Map(STEP_TYPES.map(
 const REFUSALS: ReadonlyMap<unknown, RefusedReply['code']> = new Map(
   (['unsupported-protocol', 'journal-mismatch', 'bad-request'] satisfies RefusedReply['code'][]).map((code) => [code, code]),
 );
-const NO_JSON = 'the body is not JSON';
+const NOT_JSON = 'the body is not JSON';
 /** The limits of a request that does not accept several results. */
 const ONE_RESULT: CheckpointLimits = { maxSteps: 1, maxChars: 0 };
 const MAX_WORKER_LENGTH = 128;
 
 function stepType(value: unknown, path: string): StepType {
   const type = KNOWN_STEP_TYPES.get(value);
-  if (type === undefined) throw new Problem(`${path} must be a step type (${STEP_TYPES.join(', ')})`, shown(value));
+  if (type === undefined) throw new Problem(`${path} must be a step type (${STEP_TYPES.join(', ')})`, describeValue(value));
   return type;
 }
 
@@ -48,7 +48,7 @@ function stepName(value: unknown, path: string): string {
   const name = text(value, path);
   // Stores cannot return such text unchanged, so the journal would not match.
   if (name.includes('\u0000') || /\p{Surrogate}/u.test(name)) {
-    throw new Problem(`${path} must not contain U+0000 or an unpaired surrogate`, shown(name));
+    throw new Problem(`${path} must not contain U+0000 or an unpaired surrogate`, describeValue(name));
   }
   if (name.length > 0 && name.length <= LIMITS.maxStepNameLength) return name;
   throw new Problem(`${path} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), but has ${name.length}`);
@@ -63,17 +63,17 @@ function stepHead(step: Fields, path: string): { stepId: number; name: string; t
 }
 
 /** Returns the first position at or after `from` that is not recorded. */
-function freeFrom(from: number, { ahead }: StepRequest): number {
-  let free = from;
-  while (ahead?.includes(free)) free++;
-  return free;
+function nextFreePosition(from: number, { ahead }: StepRequest): number {
+  let position = from;
+  while (ahead?.includes(position)) position++;
+  return position;
 }
 
 /** Reads when a step ran, relative to the start of the request. */
 function ranMsOf(value: unknown, path: string): StepResult['ranMs'] {
   if (value === undefined) return undefined;
   const times = list(value, path);
-  if (times.length !== 2) throw new Problem(`${path} must contain the start and the end of the step`, shown(value));
+  if (times.length !== 2) throw new Problem(`${path} must contain the start and the end of the step`, describeValue(value));
   const from = integer(times[0], `${path}[0]`, 0, Number.MAX_SAFE_INTEGER);
   return [from, integer(times[1], `${path}[1]`, from, Number.MAX_SAFE_INTEGER)];
 }
@@ -82,13 +82,13 @@ function ranMsOf(value: unknown, path: string): StepResult['ranMs'] {
  * Reads completed steps. New step ids must follow `known` without gaps. Results after the first belong to new steps that the
  * code requested during this request, and only as many as the request allows.
  */
-function readDone(value: unknown, request: StepRequest): { readonly done: readonly StepResult[]; readonly next: number } {
+function readDone(value: unknown, request: StepRequest): { readonly done: readonly StepResult[]; readonly nextStepId: number } {
   const { maxSteps, maxChars } = request.checkpoint ?? ONE_RESULT;
   const items = list(value, 'done');
   if (items.length > maxSteps)
     throw new Problem(`done has ${items.length} results, but the limit is ${maxSteps} (maxCheckpointSteps)`);
   const stepIds = new Set<number>();
-  let next = request.known;
+  let nextStepId = request.known;
   let chars = 0;
   const done = items.map((item, index): StepResult => {
     const path = `done[${index}]`;
@@ -101,31 +101,31 @@ function readDone(value: unknown, request: StepRequest): { readonly done: readon
     const ranMs = ranMsOf(step.ranMs, `${path}.ranMs`);
     if (stepIds.has(stepId)) throw new Problem(`${path} reports step ${stepId} a second time`);
     stepIds.add(stepId);
-    if (stepId > next) throw new Problem(`${path} reports step ${stepId}, but the next new step is ${next}`);
-    if (index > 0 && stepId < next)
+    if (stepId > nextStepId) throw new Problem(`${path} reports step ${stepId}, but the next new step is ${nextStepId}`);
+    if (index > 0 && stepId < nextStepId)
       throw new Problem(`${path} reports step ${stepId}, which was planned before, but only new steps can follow`);
-    if (index === 0 && items.length > 1 && stepId < next && stepId !== request.target)
+    if (index === 0 && items.length > 1 && stepId < nextStepId && stepId !== request.target)
       throw new Problem(`${path} reports step ${stepId}, which the request did not ask for, and steps after it`);
     if (index > 0 && type !== 'Run') throw new Problem(`${path} has the type ${type}, but only Run steps can follow`);
-    if (stepId === next) next = freeFrom(next + 1, request);
+    if (stepId === nextStepId) nextStepId = nextFreePosition(nextStepId + 1, request);
     chars += head.name.length + (out?.length ?? 0);
     return { ...head, ...(out === undefined ? {} : { out }), ...(ranMs ? { ranMs } : {}) };
   });
-  return { done, next };
+  return { done, nextStepId };
 }
 
 function readEnd(value: unknown): RunEnd | undefined {
   if (value === undefined) return undefined;
   const end = fields(value, 'end');
   if (end.kind === 'canceled') return { kind: 'canceled' };
-  if (end.kind !== 'finished') throw new Problem('end.kind must be "finished" or "canceled"', shown(end.kind));
+  if (end.kind !== 'finished') throw new Problem('end.kind must be "finished" or "canceled"', describeValue(end.kind));
   const result = jsonText(end.result, 'end.result');
   return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
 }
 
 /**
- * A held run may have applied more entries than this request contains, because requests for parallel steps run
- * concurrently.
+ * Reads which worker holds the run, and through which entry. The run may have applied more entries than this request
+ * contains, because requests for parallel steps run concurrently.
  */
 function holdOf(value: unknown): Hold | undefined {
   if (value === undefined) return undefined;
@@ -141,17 +141,17 @@ const failureFunctionOf = (frame: Fields): { readonly failureFunction?: true } =
 
 function readProgress(frame: Fields, request: StepRequest, now: number): ProgressReply {
   const base = integer(frame.base, 'base', request.journal.length, request.journal.length);
-  const { done, next } = readDone(frame.done, request);
-  if (typeof frame.advanced !== 'boolean') throw new Problem('advanced must be true or false', shown(frame.advanced));
-  let expected = next;
+  const { done, nextStepId } = readDone(frame.done, request);
+  if (typeof frame.advanced !== 'boolean') throw new Problem('advanced must be true or false', describeValue(frame.advanced));
+  let nextPlannedId = nextStepId;
   const planned = list(frame.planned, 'planned').map((item, index) => {
     const path = `planned[${index}]`;
     const step = fields(item, path);
     const head = stepHead(step, path);
-    if (head.stepId !== expected) {
-      throw new Problem(`${path} plans step ${head.stepId}, but the next planned step must be ${expected}`);
+    if (head.stepId !== nextPlannedId) {
+      throw new Problem(`${path} plans step ${head.stepId}, but the next planned step must be ${nextPlannedId}`);
     }
-    expected = freeFrom(expected + 1, request);
+    nextPlannedId = nextFreePosition(nextPlannedId + 1, request);
     return plannedStep(head, step, path, now);
   });
   const end = readEnd(frame.end);
@@ -181,7 +181,7 @@ function retryOf(value: unknown): FailedReply['retry'] {
         delayMs: Math.min(LIMITS.maxRetryDelayMs, milliseconds(retry.delayMs, 'retry.delayMs', 0, Number.MAX_VALUE)),
       };
     default:
-      throw new Problem('retry.kind must be "backoff", "after" or "never"', shown(retry.kind));
+      throw new Problem('retry.kind must be "backoff", "after" or "never"', describeValue(retry.kind));
   }
 }
 
@@ -210,13 +210,15 @@ function readFailed(frame: Fields, request: StepRequest): FailedReply {
 
 function readRefused(frame: Fields): RefusedReply {
   const code = REFUSALS.get(frame.code);
-  if (code === undefined) throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}`, shown(frame.code));
+  if (code === undefined)
+    throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}`, describeValue(frame.code));
   const message = text(frame.message, 'message').slice(0, LIMITS.maxKeptErrorLength);
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
 
 function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
-  if (frame.protocol !== PROTOCOL_VERSION) throw new Problem(`protocol must be ${PROTOCOL_VERSION}`, shown(frame.protocol));
+  if (frame.protocol !== PROTOCOL_VERSION)
+    throw new Problem(`protocol must be ${PROTOCOL_VERSION}`, describeValue(frame.protocol));
   switch (frame.kind) {
     case 'progress':
       return readProgress(frame, request, now);
@@ -227,7 +229,7 @@ function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
     case 'journal-needed':
       return { protocol: PROTOCOL_VERSION, kind: 'journal-needed' };
     default:
-      throw new Problem('kind must be "progress", "failed", "refused" or "journal-needed"', shown(frame.kind));
+      throw new Problem('kind must be "progress", "failed", "refused" or "journal-needed"', describeValue(frame.kind));
   }
 }
 
@@ -241,12 +243,12 @@ export function parseReply(body: string, request: StepRequest, now: number): Par
       const problem = `the body is JSON that exceeds a limit: ${error.message}`;
       return { ok: false, problem, summary: problem };
     }
-    return { ok: false, problem: NO_JSON, summary: NO_JSON };
+    return { ok: false, problem: NOT_JSON, summary: NOT_JSON };
   }
   return readReply(frame, request, now);
 }
 
-/** Reads a reply that is parsed JSON, within the bounds of `parseJson`. */
+/** Reads a reply that was already parsed with `parseJson`, which checks its bounds. */
 export function readReply(frame: unknown, request: StepRequest, now: number): ParsedReply {
   try {
     return { ok: true, reply: replyOf(fields(frame, 'the body'), request, now) };

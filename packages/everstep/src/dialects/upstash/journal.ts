@@ -22,7 +22,7 @@ export interface JournalSource extends WebhookOwner {
   readonly open: readonly StepTask[];
 }
 
-interface Planned {
+interface PlanFields {
   readonly stepId: number;
   readonly name: string;
   readonly type: StepType;
@@ -47,7 +47,7 @@ export const firstEntry = (runKey: string, { body }: RunPayload): WireEntry => (
   callType: 'step',
 });
 
-function planEntry(messageId: string, { stepId, name, type, concurrent }: Planned): WireEntry {
+function planEntry(messageId: string, { stepId, name, type, concurrent }: PlanFields): WireEntry {
   return encodeEntry(messageId, { stepId: 0, stepName: name, stepType: type, concurrent, targetStep: stepId });
 }
 

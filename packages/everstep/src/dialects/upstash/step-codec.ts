@@ -47,8 +47,8 @@ function body(call: StepCall): Uint8Array {
     recorded,
     open: target ? [target] : [],
   });
-  const text = Buffer.from(JSON.stringify(entries));
-  return text.byteLength > LIMITS.maxDeliveredJournalBytes ? NO_BODY : text;
+  const bytes = Buffer.from(JSON.stringify(entries));
+  return bytes.byteLength > LIMITS.maxDeliveredJournalBytes ? NO_BODY : bytes;
 }
 
 function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnvelope): string[] {
@@ -82,9 +82,9 @@ function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnv
  * the result is still JSON, because a failure function reads the error from it.
  */
 function storedErrorBody(body: Buffer): Uint8Array {
-  const reported = body.byteLength > LIMITS.maxKeptResponseBytes ? errorIn(body) : null;
-  if (reported === null) return truncateBody(body);
-  const { name: error, message, stack } = reported;
+  const reportedError = body.byteLength > LIMITS.maxKeptResponseBytes ? errorIn(body) : null;
+  if (reportedError === null) return truncateBody(body);
+  const { name: error, message, stack } = reportedError;
   return Buffer.from(JSON.stringify({ error, message, stack }));
 }
 
@@ -97,12 +97,12 @@ function workflowFailure(
   const { status, headers: responseHeaders } = response;
   const stepName = headerOf(responseHeaders, PREFIX + HEADERS.errorStepName);
   const location = stepName === undefined ? '' : `step "${stepName}": `;
-  const reported = errorIn(response.body);
+  const reportedError = errorIn(response.body);
   const retry = retryAdviceOf(status, responseHeaders, now);
   const cause = stepName === undefined ? 'workflow' : 'step';
-  const thrown = reported === null ? undefined : detailsOf(reported);
-  if (hidesData || reported === null) {
-    // The place in the code contains no data.
+  const thrown = reportedError === null ? undefined : detailsOf(reportedError);
+  if (hidesData || reportedError === null) {
+    // The location in the code contains no data.
     const { code: _code, ...source } = thrown?.source ?? { file: '', line: 0 };
     return {
       ...(thrown?.source ? { thrown: { source } } : {}),
@@ -111,13 +111,13 @@ function workflowFailure(
       retry,
     };
   }
-  return { cause, message: `${location}${reported.name}: ${reported.message}`, retry, ...(thrown ? { thrown } : {}) };
+  return { cause, message: `${location}${reportedError.name}: ${reportedError.message}`, retry, ...(thrown ? { thrown } : {}) };
 }
 
-function read(received: EndpointResponse, call: StepCall, now: number): StepOutcome {
-  const { status, headers: responseHeaders } = received;
+function read(response: EndpointResponse, call: StepCall, now: number): StepOutcome {
+  const { status, headers: responseHeaders } = response;
   const { hidesData } = call;
-  const envelope = { status, responseHeaders: valuesOf(responseHeaders), responseBody: truncateBody(received.body) };
+  const envelope = { status, responseHeaders: valuesOf(responseHeaders), responseBody: truncateBody(response.body) };
   const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepOutcome => ({
     kind: 'failure',
     failure: { cause, message, retry, ...envelope },
@@ -130,17 +130,17 @@ function read(received: EndpointResponse, call: StepCall, now: number): StepOutc
   if (otherSdk !== null) return failure('refused', otherSdk, NEVER);
   if (version !== undefined && isSuccess) return { kind: 'silent', ...envelope };
   if (version !== undefined || status === NON_RETRYABLE_STATUS) {
-    const responseBody = storedErrorBody(received.body);
-    return { kind: 'failure', failure: { ...workflowFailure(received, call, now), ...envelope, responseBody } };
+    const responseBody = storedErrorBody(response.body);
+    return { kind: 'failure', failure: { ...workflowFailure(response, call, now), ...envelope, responseBody } };
   }
   if (isSuccess) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(received, hidesData)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy answers in its place`,
+      `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(response, hidesData)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy answers in its place`,
       NEVER,
     );
   }
-  const { message, retry } = endpointFailure(received, { hidesData, now });
+  const { message, retry } = endpointFailure(response, { hidesData, now });
   return failure('http', message, retry);
 }
 

@@ -46,13 +46,13 @@ function hookPath({ instanceId, workflowRunId }: WebhookOwner, eventId: string):
 
 function requestOut(content: Extract<EventContent, { kind: 'request' }>, eventId: string, owner: WebhookOwner): string {
   const { method, query, headers, body } = content;
-  const first = (name: string): string | undefined => headers[name]?.[0]?.split(',')[0]?.trim();
+  const firstValue = (name: string): string | undefined => headers[name]?.[0]?.split(',')[0]?.trim();
   const request = {
     method,
     header: canonicalHeaders(headers),
     body: bytesOf(body).toString('base64'),
-    proto: first('x-forwarded-proto') ?? 'http',
-    host: first('host') ?? 'localhost',
+    proto: firstValue('x-forwarded-proto') ?? 'http',
+    host: firstValue('host') ?? 'localhost',
     url: hookPath(owner, eventId) + query,
   };
   return Buffer.from(JSON.stringify(request)).toString('base64');

@@ -12,7 +12,7 @@ interface CarriedToken {
   readonly Password: string;
 }
 
-function isCarried(value: unknown): value is CarriedToken {
+function isCarriedToken(value: unknown): value is CarriedToken {
   if (typeof value !== 'object' || value === null) return false;
   const { UserID, Password } = value as Readonly<Record<string, unknown>>;
   return typeof UserID === 'string' && typeof Password === 'string';
@@ -23,7 +23,7 @@ export function readCarriedToken(text: string): string | null {
   if (!BASE64.test(text)) return null;
   try {
     const value: unknown = parseJson(Buffer.from(text, 'base64').toString('utf8'));
-    return isCarried(value) ? value.Password : null;
+    return isCarriedToken(value) ? value.Password : null;
   } catch {
     return null;
   }
@@ -31,6 +31,6 @@ export function readCarriedToken(text: string): string | null {
 
 /** Returns the value for QSTASH_TOKEN. */
 export function carryToken({ instanceId, token }: { readonly instanceId: string; readonly token: string }): string {
-  const carried: CarriedToken = { UserID: instanceId, Password: token };
-  return Buffer.from(JSON.stringify(carried)).toString('base64');
+  const carriedToken: CarriedToken = { UserID: instanceId, Password: token };
+  return Buffer.from(JSON.stringify(carriedToken)).toString('base64');
 }

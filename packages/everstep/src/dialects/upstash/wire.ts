@@ -53,10 +53,10 @@ export function versionMismatch(sender: string, version: string): string {
 
 // The published SDK does not encode the id in paths and headers, and headers carry only Latin-1.
 const SENDABLE_RUN_ID = /^[ -~\xa0-\xff]*$/;
-const PART_OF_URL = /[/?#%\\]/;
+const URL_DELIMITER = /[/?#%\\]/;
 
 /** Returns the reason why endpoints with the published SDK could not refer to the run, or null if they can. */
 export function runIdProblem(workflowRunId: string): string | null {
-  if (SENDABLE_RUN_ID.test(workflowRunId) && !PART_OF_URL.test(workflowRunId)) return null;
+  if (SENDABLE_RUN_ID.test(workflowRunId) && !URL_DELIMITER.test(workflowRunId)) return null;
   return 'must not contain / ? # % \\ or characters outside Latin-1, because @upstash/workflow sends it unencoded in paths and headers';
 }

@@ -14,14 +14,15 @@ export interface ChangeRule extends AuditedAction {
   readonly bulk?: true;
   /** Recorded only for users, not for tokens, because apps make too many changes to record. */
   readonly onlyUsers?: true;
-  /** Whether to record the request. Absent: it is always recorded. */
+  /** Returns whether to record the request. If absent, every request is recorded. */
   readonly when?: (input: OperationInput) => boolean;
 }
 
 export interface SecretReadRule extends AuditedAction {
   readonly kind: 'secret-read';
   /**
-   * Field that contains the secret. A response without the field is not recorded. Absent: every response contains a secret.
+   * Field that contains the secret. A response without the field is not recorded. If absent, every response contains a
+   * secret.
    */
   readonly field?: string;
 }
@@ -35,19 +36,19 @@ export type AuditRule =
   | { readonly kind: 'none'; readonly reason: string };
 
 /** Declares a change of one object. */
-export const change = (action: string, subject?: string, more: Pick<ChangeRule, 'when' | 'onlyUsers'> = {}): ChangeRule => ({
+export const change = (action: string, subject?: string, options: Pick<ChangeRule, 'when' | 'onlyUsers'> = {}): ChangeRule => ({
   kind: 'change',
   action,
   ...(subject === undefined ? {} : { subject }),
-  ...more,
+  ...options,
 });
 /** Declares a change of all objects that match a filter. */
 export const bulkChange = (action: string): ChangeRule => ({ kind: 'change', action, bulk: true });
 /** Declares that a response contains secrets, in each of its objects with the field. */
-export const secretRead = (action: string, more: Omit<SecretReadRule, 'kind' | 'action'> = {}): SecretReadRule => ({
+export const secretRead = (action: string, options: Omit<SecretReadRule, 'kind' | 'action'> = {}): SecretReadRule => ({
   kind: 'secret-read',
   action,
-  ...more,
+  ...options,
 });
 export const OWN_ENTRY: AuditRule = Object.freeze({ kind: 'own-entry' });
 export const notAudited = (reason: string): AuditRule => ({ kind: 'none', reason });

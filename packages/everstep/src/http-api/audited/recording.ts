@@ -14,7 +14,7 @@ const MAX_USER_AGENT_LENGTH = 200;
 /** Error codes that are counted for all operations. For audited operations all errors are counted. */
 const COUNTED_ERRORS: readonly ErrorCode[] = ['bad-token', 'bad-credential', 'forbidden', 'read-only-token', 'csrf-refused'];
 
-/** Caller, as in the audit log. */
+/** Caller of a request, as stored in the audit log. */
 interface Identity {
   readonly actor: string;
   readonly credential: string;
@@ -31,7 +31,7 @@ function identityOfUser({ user: { email, userId }, sessionId, apiKeyId = '' }: P
   return { actor: email, credential, userId, instanceId: null, accountIds: [userId] };
 }
 
-/** Returns the identity of the caller. `undefined`: the request was rejected before admission. */
+/** Returns the identity of the caller. `admitted` is undefined if the request was rejected before admission. */
 function identityOf(admitted: Admitted | undefined): Identity {
   switch (admitted?.access) {
     case 'token': {
@@ -72,7 +72,7 @@ export interface RecordedRequest {
   readonly input: OperationInput;
 }
 
-export class Recording {
+export class AuditRecorder {
   private readonly records: AuditRecords;
 
   constructor(records: AuditRecords) {
@@ -80,29 +80,30 @@ export class Recording {
   }
 
   /**
-   * Runs the operation. Its entry is part of the first unit of writes that it causes; otherwise the entry is written before
-   * this resolves. Rejects when the entry cannot be written, although the change may have been made.
+   * Runs the operation and records it. The entry is part of the first unit of writes of the operation. If there is none, the
+   * entry is written before the returned promise resolves. Rejects if the entry cannot be written, although the change may
+   * have been made.
    */
   async run(
-    recorded: RecordedRequest,
+    recordedRequest: RecordedRequest,
     perform: () => Promise<OperationResponse> | OperationResponse,
   ): Promise<OperationResponse> {
-    const { operation, admitted, input } = recorded;
+    const { operation, admitted, input } = recordedRequest;
     const { audit: rule } = operation;
-    await this.noteLogin(recorded);
+    await this.recordLogin(recordedRequest);
     if (!rule || !appliesTo(rule, input, admitted)) return perform();
-    const entry = rule.kind === 'change' ? await this.changeEntry(recorded) : null;
+    const entry = rule.kind === 'change' ? await this.changeEntry(recordedRequest) : null;
     const isBulk = rule.kind === 'change' && rule.bulk === true;
-    const request = new AuditedRequest({ entry, request: this.requestOf(recorded), withChange: !isBulk });
+    const request = new AuditedRequest({ entry, request: this.requestOf(recordedRequest), withChange: !isBulk });
     const response = await runAudited(request, perform);
     const unwrittenEntry = request.close();
     if (unwrittenEntry) await this.records.write(this.withResponse(unwrittenEntry, rule, response));
-    if (rule.kind === 'secret-read') await this.noteSecret(recorded, response);
+    if (rule.kind === 'secret-read') await this.recordSecretRead(recordedRequest, response);
     return response;
   }
 
   /** Counts a rejected request, if its error is counted. */
-  refused(operation: AuditedOperation, admitted: Admitted | undefined, { code }: ApiError, address: string): void {
+  countRefusal(operation: AuditedOperation, admitted: Admitted | undefined, { code }: ApiError, address: string): void {
     const rule = operation.audit;
     const isAudited = rule !== undefined && rule.kind !== 'none' && admitted !== undefined && admitted.access !== 'open';
     if (!isAudited && !COUNTED_ERRORS.includes(code)) return;
@@ -118,18 +119,25 @@ export class Recording {
   }
 
   /** Returns the fields that all entries of a request share. */
-  private async common(recorded: RecordedRequest): Promise<Pick<NewEntry, 'actor' | 'address' | 'accountIds' | 'request'>> {
-    const { actor, instanceId, accountIds } = identityOf(recorded.admitted);
+  private async commonFields(
+    recordedRequest: RecordedRequest,
+  ): Promise<Pick<NewEntry, 'actor' | 'address' | 'accountIds' | 'request'>> {
+    const { actor, instanceId, accountIds } = identityOf(recordedRequest.admitted);
     const owners = instanceId === null ? accountIds : await this.records.ownersOf(instanceId);
-    return { actor, address: recorded.input.request.callerIp, accountIds: owners, request: this.requestOf(recorded) };
+    return {
+      actor,
+      address: recordedRequest.input.request.callerIp,
+      accountIds: owners,
+      request: this.requestOf(recordedRequest),
+    };
   }
 
-  private async changeEntry(recorded: RecordedRequest): Promise<AuditNote | null> {
-    const { audit: rule } = recorded.operation;
+  private async changeEntry(recordedRequest: RecordedRequest): Promise<AuditNote | null> {
+    const { audit: rule } = recordedRequest.operation;
     if (rule?.kind !== 'change') return null;
-    const subject = rule.subject === undefined ? defaultSubject(recorded) : subjectIn(recorded.input, rule.subject);
-    const details = inputDetails(recorded.input, rule);
-    return this.records.entry({ ...(await this.common(recorded)), action: rule.action, subject, details });
+    const subject = rule.subject === undefined ? defaultSubject(recordedRequest) : subjectIn(recordedRequest.input, rule.subject);
+    const details = inputDetails(recordedRequest.input, rule);
+    return this.records.entry({ ...(await this.commonFields(recordedRequest)), action: rule.action, subject, details });
   }
 
   private withResponse(entry: AuditNote, rule: AuditRule, { body }: OperationResponse): AuditNote {
@@ -139,21 +147,21 @@ export class Recording {
     return { ...entry, subject, details };
   }
 
-  private async noteSecret(recorded: RecordedRequest, { body }: OperationResponse): Promise<void> {
-    const { operation, input } = recorded;
+  private async recordSecretRead(recordedRequest: RecordedRequest, { body }: OperationResponse): Promise<void> {
+    const { operation, input } = recordedRequest;
     const { audit: rule } = operation;
     if (rule?.kind !== 'secret-read') return;
-    const shown = rule.field === undefined ? [] : objectsWith(body, rule.field);
-    if (rule.field !== undefined && shown.length === 0) return;
-    const common = await this.common(recorded);
-    const subject = rule.subject === undefined ? defaultSubject(recorded) : subjectIn(input, rule.subject);
-    const owners = shown.flatMap(({ customer_id: owner }) => (typeof owner === 'string' ? [owner] : []));
+    const secretObjects = rule.field === undefined ? [] : objectsWith(body, rule.field);
+    if (rule.field !== undefined && secretObjects.length === 0) return;
+    const common = await this.commonFields(recordedRequest);
+    const subject = rule.subject === undefined ? defaultSubject(recordedRequest) : subjectIn(input, rule.subject);
+    const owners = secretObjects.flatMap(({ customer_id: owner }) => (typeof owner === 'string' ? [owner] : []));
     await this.records.recordSecretRead(
       {
         ...common,
         action: rule.action,
         subject,
-        details: rule.field === undefined ? {} : { count: shown.length },
+        details: rule.field === undefined ? {} : { count: secretObjects.length },
         accountIds: [...new Set([...common.accountIds, ...owners])],
       },
       networkOf(common.address),
@@ -161,13 +169,13 @@ export class Recording {
   }
 
   /** Records the login of a request with HTTP Basic. */
-  private async noteLogin(recorded: RecordedRequest): Promise<void> {
-    const { admitted } = recorded;
+  private async recordLogin(recordedRequest: RecordedRequest): Promise<void> {
+    const { admitted } = recordedRequest;
     const principal =
       admitted.access === 'account' ? admitted.principal : admitted.access === 'index' ? admitted.caller.principal : undefined;
     if (!principal || principal.sessionId !== undefined) return;
     const { userId } = principal.user;
-    const common = await this.common(recorded);
+    const common = await this.commonFields(recordedRequest);
     const entry = { ...common, action: 'login.basic', subject: userId, details: {}, accountIds: [userId] };
     await this.records.recordLogin(entry, networkOf(common.address));
   }

@@ -4,7 +4,7 @@ import { RawBody } from '../requests/raw-body.js';
 import { encodingFor, headerText } from '../responses/encodings.js';
 import type { StaticFile } from './static-files.js';
 
-/** Allows scripts, styles, fonts and requests of the server only. Nothing inline, and no frames. */
+/** Allows only scripts, styles, fonts and requests from the server itself. Forbids inline code and frames. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -24,28 +24,28 @@ const PAGE_HEADERS: ResponseHeaders = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
 };
-/** Cached forever: the name of the file changes with its content. */
+/** Lets clients cache a file forever, because the name of the file changes with its content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 const REVALIDATED = 'no-cache';
 
 const isCachedByClient = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch.split(',').some((entityTag) => ['*', tag].includes(entityTag.trim().replace(/^W\//, '')));
 
-/** `immutable` is for files whose name depends on their content. */
+/** Returns the response with a file. `immutable` is for files whose name depends on their content. */
 export async function fileResponse(file: StaticFile, caching: 'immutable' | 'revalidate', { headers }: RequestContext) {
   const encoding = encodingFor(headerText(headers['accept-encoding']), file.encodings);
   // Each encoding has its own tag, as strong tags require.
   const tag = `"${file.tag}${encoding === null ? '' : `-${encoding}`}"`;
-  const common: ResponseHeaders = {
+  const commonHeaders: ResponseHeaders = {
     ...PAGE_HEADERS,
     'cache-control': caching === 'immutable' ? IMMUTABLE : REVALIDATED,
     etag: tag,
     vary: 'accept-encoding',
   };
-  if (isCachedByClient(headerText(headers['if-none-match']), tag)) return respond(304, undefined, common);
-  const bytes = encoding === null ? file.bytes : await file.encodedAs(encoding);
-  const encoded: ResponseHeaders = encoding === null ? {} : { 'content-encoding': encoding };
-  return respond(200, new RawBody(file.contentType, bytes), { ...common, ...encoded });
+  if (isCachedByClient(headerText(headers['if-none-match']), tag)) return respond(304, undefined, commonHeaders);
+  const bytes = encoding === null ? file.bytes : await file.encode(encoding);
+  const encodingHeaders: ResponseHeaders = encoding === null ? {} : { 'content-encoding': encoding };
+  return respond(200, new RawBody(file.contentType, bytes), { ...commonHeaders, ...encodingHeaders });
 }
 
 const NOT_BUILT = `<!doctype html>

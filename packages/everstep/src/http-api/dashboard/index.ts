@@ -13,7 +13,7 @@ export { type DashboardFiles, readDashboard } from './static-files.js';
 
 const MAX_NAME_LENGTH = 200;
 const RESPONSES = { 200: Type.Unknown(), 304: Empty, 404: Type.Unknown() };
-const SHARED = {
+const COMMON_FIELDS = {
   tag: 'Dashboard',
   method: 'GET',
   unknownQuery: 'ignore',
@@ -22,21 +22,21 @@ const SHARED = {
   errors: [],
 } as const;
 
-/** Returns the operations of the dashboard. Null: it was not built, and every page says so. */
+/** Returns the operations of the dashboard. `files` is null if it was not built; every page then says so. */
 export function dashboardOperations(files: DashboardFiles | null): readonly Operation[] {
-  const page = (operationId: string, path: string, more: { readonly unknownQuery?: 'part-of-path' } = {}): Operation =>
+  const page = (operationId: string, path: string, options: { readonly unknownQuery?: 'part-of-path' } = {}): Operation =>
     openOperation({
-      ...SHARED,
+      ...COMMON_FIELDS,
       operationId,
       summary: 'Get a page of the dashboard',
       path,
-      ...more,
+      ...options,
       ...(path.includes('{') ? { pathParameters: Type.Object({ page: Type.String() }) } : {}),
       // The script of the page selects the content by the path.
       handle: ({ request }) => (files ? fileResponse(files.index, 'revalidate', request) : notBuiltResponse()),
     });
   const asset = openOperation({
-    ...SHARED,
+    ...COMMON_FIELDS,
     operationId: 'getDashboardAsset',
     summary: 'Get a script, style, font or image of the dashboard',
     path: '/assets/{file}',
@@ -48,9 +48,9 @@ export function dashboardOperations(files: DashboardFiles | null): readonly Oper
       return fileResponse(file, 'immutable', request);
     },
   });
-  const fileOperations = [...(files?.beside ?? [])].map(([name, file]) =>
+  const fileOperations = [...(files?.otherFiles ?? [])].map(([name, file]) =>
     openOperation({
-      ...SHARED,
+      ...COMMON_FIELDS,
       operationId: `getDashboardFile:${name}`,
       summary: 'Get a file of the dashboard',
       path: `/${name}`,

@@ -9,7 +9,7 @@ import type { LiveHint } from '../../ports/live-hints.js';
 
 /** Number of unread pings after which a client counts as gone or too slow. */
 const MAX_UNREAD_PINGS = 2;
-/** Slightly more than one hint. Unread hints are combined here instead of being buffered. */
+/** Fits slightly more than one hint. Unread hints are combined instead of being buffered. */
 const BUFFER_BYTES = 4 * 1024;
 /** Time until a browser reconnects. */
 const RECONNECT_MS = 1_000;
@@ -33,7 +33,7 @@ export class HintStream extends Readable {
   private readonly pings: NodeJS.Timeout;
   private readonly onAbort = () => this.end();
   private cooldown: NodeJS.Timeout | null = null;
-  private isRead = false;
+  private canPush = false;
   private unreadPings = 0;
   private hasEnded = false;
 
@@ -50,7 +50,7 @@ export class HintStream extends Readable {
   }
 
   override _read(): void {
-    this.isRead = true;
+    this.canPush = true;
     this.unreadPings = 0;
     this.send();
   }
@@ -72,9 +72,9 @@ export class HintStream extends Readable {
 
   /** Sends the collected hints, unless the last event is too recent or was not read. */
   private send(): void {
-    if (this.topics.size === 0 || this.cooldown !== null || !this.isRead || this.hasEnded) return;
-    const more = this.moreRuns ? { moreRuns: true as const } : {};
-    const text = textOf({ topics: [...this.topics], runIds: [...this.runIds], ...more });
+    if (this.topics.size === 0 || this.cooldown !== null || !this.canPush || this.hasEnded) return;
+    const moreRuns = this.moreRuns ? { moreRuns: true as const } : {};
+    const text = textOf({ topics: [...this.topics], runIds: [...this.runIds], ...moreRuns });
     this.topics.clear();
     this.runIds.clear();
     this.moreRuns = false;
@@ -82,11 +82,11 @@ export class HintStream extends Readable {
       this.cooldown = null;
       this.send();
     }, LIMITS.liveHintEveryMs);
-    this.isRead = this.push(text);
+    this.canPush = this.push(text);
   }
 
   private ping(): void {
-    if (this.isRead) this.isRead = this.push(': ping\n\n');
+    if (this.canPush) this.canPush = this.push(': ping\n\n');
     else if (++this.unreadPings >= MAX_UNREAD_PINGS) {
       this.destroy();
       return;

@@ -51,21 +51,21 @@ export const SESSION_SECURITY = {
 } as const;
 
 /**
- * Returns a copy of a schema in which named schemas are replaced by references. The `top` schema itself is copied in full.
+ * Returns a copy of a schema in which named schemas are replaced by references. A schema with `isTop` is itself copied in full.
  */
-type SchemaConverter = (schema: unknown, top?: boolean) => unknown;
+type SchemaConverter = (schema: unknown, isTop?: boolean) => unknown;
 
 /** Context that the parts of a document share. */
 interface DocumentContext {
   readonly convert: SchemaConverter;
   readonly dialect: Dialect;
-  readonly security: DocumentParts['securityOf'];
+  readonly securityOf: DocumentParts['securityOf'];
 }
 
-function schemaConverter(named: Readonly<Record<string, TSchema>>): SchemaConverter {
-  const names = new Map<unknown, string>(Object.entries(named).map(([name, schema]) => [schema, name]));
-  const convert: SchemaConverter = (schema, top = false) => {
-    const name = top ? undefined : names.get(schema);
+function schemaConverter(namedSchemas: Readonly<Record<string, TSchema>>): SchemaConverter {
+  const names = new Map<unknown, string>(Object.entries(namedSchemas).map(([name, schema]) => [schema, name]));
+  const convert: SchemaConverter = (schema, isTop = false) => {
+    const name = isTop ? undefined : names.get(schema);
     if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
     if (Array.isArray(schema)) return schema.map((element) => convert(element));
     if (typeof schema !== 'object' || schema === null) return schema;
@@ -81,13 +81,13 @@ function parametersOf(convert: SchemaConverter, location: 'path' | 'query', sche
     name,
     in: location,
     required: location === 'path' || required.has(name),
-    ...describe(property),
+    ...descriptionOf(property),
     ...(location === 'query' && Type.IsArray(property) ? { style: 'form', explode: true } : {}),
     schema: convert(property),
   }));
 }
 
-function describe(schema: TSchema): { description?: string } {
+function descriptionOf(schema: TSchema): { description?: string } {
   const description: unknown = Reflect.get(schema, 'description');
   return typeof description === 'string' ? { description } : {};
 }
@@ -98,7 +98,7 @@ function headersOf({ convert, dialect }: DocumentContext, operation: Operation) 
     name: dialect.spell(name),
     in: 'header',
     required: required.has(name),
-    ...describe(property),
+    ...descriptionOf(property),
     schema: convert(property),
   }));
   // OpenAPI cannot describe a family of headers, so a placeholder represents it.
@@ -124,19 +124,19 @@ function bodyOf(convert: SchemaConverter, { body }: Operation) {
 /** Returns all error codes that an operation declares: its own, and those of admission and of reading the request. */
 export function errorsOf(operation: Operation): readonly ErrorCode[] {
   const isRead = operation.method === 'GET';
-  const context: readonly ErrorCode[] =
+  const permissionErrors: readonly ErrorCode[] =
     (operation.access === 'token' && (!isRead || operation.needsReadWrite)) || operation.needs === 'read-write'
       ? ['read-only-token', 'forbidden']
       : [];
-  const unsafe: readonly ErrorCode[] = isRead || operation.access === 'open' ? [] : ['csrf-refused'];
-  const body = isRead ? [] : BODY_ERRORS;
+  const csrfErrors: readonly ErrorCode[] = isRead || operation.access === 'open' ? [] : ['csrf-refused'];
+  const bodyErrors = isRead ? [] : BODY_ERRORS;
   return [
     ...new Set<ErrorCode>([
       ...operation.errors,
       ...ADMISSION_ERRORS[operation.access],
-      ...context,
-      ...unsafe,
-      ...body,
+      ...permissionErrors,
+      ...csrfErrors,
+      ...bodyErrors,
       ...COMMON_ERRORS,
     ]),
   ];
@@ -146,7 +146,8 @@ function responsesOf({ convert, dialect }: DocumentContext, operation: Operation
   const responses: Record<string, unknown> = {};
   for (const [status, schema] of Object.entries(operation.responses)) {
     const description =
-      describe(schema).description ?? (status === '202' ? 'The operation has not finished yet.' : 'The operation succeeded.');
+      descriptionOf(schema).description ??
+      (status === '202' ? 'The operation has not finished yet.' : 'The operation succeeded.');
     const type = operation.streams ? EVENT_STREAM : operation.sendsLines ? NDJSON_TYPE : 'application/json';
     const content = Type.IsUndefined(schema) ? {} : { content: { [type]: { schema: convert(schema) } } };
     responses[status] = { description, ...content };
@@ -166,7 +167,7 @@ function responsesOf({ convert, dialect }: DocumentContext, operation: Operation
 
 function operationObject(context: DocumentContext, operation: Operation, path: string) {
   const { convert } = context;
-  const security = operation.access === 'open' ? [] : context.security?.(operation);
+  const security = operation.access === 'open' ? [] : context.securityOf?.(operation);
   const alternative = pathsOf(operation).indexOf(path);
   return {
     operationId: alternative === 0 ? operation.operationId : `${operation.operationId}AtPath${alternative + 1}`,
@@ -189,7 +190,7 @@ export interface DocumentParts {
   readonly info: object;
   readonly servers: readonly object[];
   readonly security: readonly object[];
-  /** Returns the security of an operation that differs from `security`; null for all others. */
+  /** Returns the security of an operation if it differs from `security`, else null. */
   readonly securityOf?: (operation: Operation) => readonly object[] | null;
   readonly securitySchemes: object;
   readonly operations: readonly Operation[];
@@ -202,7 +203,7 @@ export interface DocumentParts {
 export function openApiOf(parts: DocumentParts): object {
   const { info, servers, security, securitySchemes, operations, named } = parts;
   const convert = schemaConverter(named);
-  const context: DocumentContext = { convert, dialect: parts.dialect ?? DEFAULT_DIALECT, security: parts.securityOf };
+  const context: DocumentContext = { convert, dialect: parts.dialect ?? DEFAULT_DIALECT, securityOf: parts.securityOf };
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
     for (const path of pathsOf(operation)) {

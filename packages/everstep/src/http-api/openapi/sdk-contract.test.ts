@@ -54,7 +54,7 @@ function fetchNoting(operations: readonly Operation[], noted: Set<string>): type
   return async (input, init) => {
     const asked = new Request(input, init);
     const { pathname, search } = new URL(asked.url);
-    const found = table.at(pathname).find(({ operation }) => operation.method === asked.method);
+    const found = table.operationsAt(pathname).find(({ operation }) => operation.method === asked.method);
     noted.add(found?.operation.operationId ?? `${asked.method} ${pathname}`);
     const payload = await asked.text();
     const { status, headers, body } = await objects.harness.send<unknown>({
@@ -229,7 +229,7 @@ test('the Client has a call for every operation on repairs', async () => {
 const WITHOUT_CALL: readonly string[] = [
   // The same content as `listRunLogs`, for other clients.
   'listRunEvents',
-  // The clock of a test service, for `@everstep/sdk/testing`.
+  // The clock of a test server, for `@everstep/sdk/testing`.
   'getClock',
   'advanceClock',
   'settleClock',

@@ -1,4 +1,4 @@
-/** The parts of our own OpenAPI documents that the reference shows. */
+/** The parts of the server's OpenAPI documents that the reference shows. */
 
 export interface Schema {
   readonly $ref?: string;

@@ -2,7 +2,7 @@
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** A piece of markup. Text becomes one only through `html` or `prose`, which escape it. */
+/** HTML that is safe to send. Only `html` and `prose` convert text to it, and both escape the text. */
 export class Markup {
   readonly text: string;
   constructor(text: string) {
@@ -12,25 +12,25 @@ export class Markup {
 
 type Part = Markup | string | number | null | readonly Part[];
 
-export const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
 
 function markupOf(part: Part): string {
   if (part === null) return '';
   if (part instanceof Markup) return part.text;
   if (Array.isArray(part)) return part.map(markupOf).join('');
-  return escaped(String(part));
+  return escapeHtml(String(part));
 }
 
-/** A template whose values are escaped unless they are markup. Null is empty; lists are joined. */
+/** Returns markup from a template. Values are escaped unless they are markup, null is empty, and lists are joined. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Markup =>
   new Markup(strings.reduce((text, string, index) => text + markupOf(parts[index - 1] ?? null) + string));
 
-/** Text with `code` and line breaks. */
+/** Returns markup for text with `code` and line breaks. */
 export function prose(text: string): Markup {
   const lines = text.split('\n').map((line) =>
     line
       .split('`')
-      .map((part, index) => (index % 2 === 1 ? `<code>${escaped(part)}</code>` : escaped(part)))
+      .map((part, index) => (index % 2 === 1 ? `<code>${escapeHtml(part)}</code>` : escapeHtml(part)))
       .join(''),
   );
   return new Markup(lines.join('<br>'));

@@ -1,4 +1,4 @@
-/** The API reference at `/docs`: one page for each OpenAPI document that this server has. Open to everyone, like the documents. */
+/** The API reference at `/docs`: one page for each OpenAPI document of this server. It is public, like the documents. */
 import Type from 'typebox';
 import { Empty } from '../../contract/empty.js';
 import { fileResponse } from '../dashboard/file-response.js';
@@ -33,7 +33,7 @@ export const MANAGEMENT_REFERENCE: Reference = {
 };
 
 const STYLES_PATH = '/docs/reference.css';
-const SHARED = {
+const COMMON_FIELDS = {
   tag: 'Service',
   method: 'GET',
   unknownQuery: 'ignore',
@@ -42,26 +42,26 @@ const SHARED = {
   errors: [],
 } as const;
 
-/** Pages are rendered when they are first requested. */
+/** Returns the operation that serves a page. The page is rendered when it is first requested. */
 function pageOperation(reference: Reference, links: readonly ReferenceLink[]): Operation {
   const { operationId, path, label, documentPath, documentOf } = reference;
-  const rendered = new WeakMap<RawBody, StaticFile>();
+  const renderedPages = new WeakMap<RawBody, StaticFile>();
   return openOperation({
-    ...SHARED,
+    ...COMMON_FIELDS,
     operationId,
     summary: `API reference: ${label}`,
     path,
     handle(input, context) {
       const body = documentOf(context);
-      let file = rendered.get(body);
+      let file = renderedPages.get(body);
       if (!file) {
-        // Our own document.
+        // The server generated this document.
         const document = JSON.parse(String(body.content)) as OpenApiDocument;
         file = new StaticFile(
           'reference.html',
-          Buffer.from(referencePage({ document, documentPath, styles: STYLES_PATH, links, path })),
+          Buffer.from(referencePage({ document, documentPath, stylesPath: STYLES_PATH, links, path })),
         );
-        rendered.set(body, file);
+        renderedPages.set(body, file);
       }
       return fileResponse(file, 'revalidate', input.request);
     },
@@ -73,7 +73,7 @@ export function referenceOperations(references: readonly Reference[]): readonly 
   return [
     ...references.map((reference) => pageOperation(reference, references)),
     openOperation({
-      ...SHARED,
+      ...COMMON_FIELDS,
       operationId: 'getApiReferenceStyles',
       summary: 'Style sheet of the API reference',
       path: STYLES_PATH,

@@ -1,4 +1,4 @@
-/** The API reference as one static HTML page without scripts, made of an OpenAPI document. */
+/** The API reference as one static HTML page without scripts, generated from an OpenAPI document. */
 import type { DescribedOperation, OpenApiDocument, Parameter } from './document.js';
 import { html, type Markup, prose } from './html.js';
 import { schemaAnchor, schemaTables, shortSchema } from './schema.js';
@@ -57,7 +57,7 @@ function authentication(document: OpenApiDocument, operation: DescribedOperation
   const security = operation.security ?? document.security ?? [];
   if (security.length === 0) return html`<p class="auth">No authentication.</p>`;
   const schemes = security
-    .flatMap((each) => Object.keys(each))
+    .flatMap((requirement) => Object.keys(requirement))
     .map((name) => {
       const scheme = document.components.securitySchemes[name];
       if (!scheme) return name;
@@ -73,10 +73,10 @@ function operationSection(document: OpenApiDocument, { method, path, operation }
 <p class="route"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></p>
 ${description ? html`<p>${prose(description)}</p>` : null}
 ${authentication(document, operation)}
-${PARAMETER_SECTIONS.map(([place, title]) =>
+${PARAMETER_SECTIONS.map(([location, title]) =>
   parameterTable(
     title,
-    parameters.filter((each) => each.in === place),
+    parameters.filter((parameter) => parameter.in === location),
   ),
 )}
 ${
@@ -89,8 +89,8 @@ ${requestBody.description ? html`<p>${prose(requestBody.description)}</p>` : nul
 ${Object.entries(responses).map(
   ([
     status,
-    { description: about, content },
-  ]) => html`<details><summary><code>${status}</code> ${prose(about)}</summary>${bodySchemas(content)}</details>
+    { description: responseDescription, content },
+  ]) => html`<details><summary><code>${status}</code> ${prose(responseDescription)}</summary>${bodySchemas(content)}</details>
 `,
 )}</section>
 `;
@@ -112,14 +112,14 @@ export interface ReferencePageOptions {
   /** Path of the document as JSON. */
   readonly documentPath: string;
   /** Path of the style sheet. */
-  readonly styles: string;
-  /** The references that this server has. */
+  readonly stylesPath: string;
+  /** Links to all references of this server. */
   readonly links: readonly ReferenceLink[];
   /** Path of this page. */
   readonly path: string;
 }
 
-export function referencePage({ document, documentPath, styles, links, path }: ReferencePageOptions): string {
+export function referencePage({ document, documentPath, stylesPath, links, path }: ReferencePageOptions): string {
   const { info, components } = document;
   const tags = routesByTag(document);
   return html`<!doctype html>
@@ -128,7 +128,7 @@ export function referencePage({ document, documentPath, styles, links, path }: R
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${info.title}</title>
-<link rel="stylesheet" href="${styles}">
+<link rel="stylesheet" href="${stylesPath}">
 </head>
 <body>
 <header><p><a href="/">Everstep</a></p>

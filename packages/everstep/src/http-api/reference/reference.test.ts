@@ -68,7 +68,7 @@ test('text in a document is escaped', () => {
       securitySchemes: {},
     },
   };
-  const page = referencePage({ document, documentPath: '/d', styles: '/s', links: [], path: '/docs' });
+  const page = referencePage({ document, documentPath: '/d', stylesPath: '/s', links: [], path: '/docs' });
   assert.doesNotMatch(page, /<script|<b>/);
 });
 

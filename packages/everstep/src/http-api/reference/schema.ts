@@ -1,4 +1,4 @@
-/** A JSON schema as a reader sees it: its type, its limits, and a table of its properties. */
+/** Renders a JSON schema: its type, its limits, and tables of its properties. */
 import type { Schema } from './document.js';
 import { html, type Markup, prose } from './html.js';
 
@@ -18,7 +18,8 @@ function typeOf(schema: Schema): Markup {
   if (schema.enum)
     return html`${schema.enum.map((value, index) => html`${index > 0 ? ' | ' : ''}<code>${JSON.stringify(value)}</code>`)}`;
   const alternatives = alternativesOf(schema);
-  if (alternatives) return html`${alternatives.map((property, index) => html`${index > 0 ? ' or ' : ''}${typeOf(property)}`)}`;
+  if (alternatives)
+    return html`${alternatives.map((alternative, index) => html`${index > 0 ? ' or ' : ''}${typeOf(alternative)}`)}`;
   if (items) return html`array of ${typeOf(items)}`;
   const typeName = typeof type === 'string' ? type : (type ?? ['any']).join(' | ');
   return html`${typeName}${format ? ` (${format})` : ''}`;
@@ -39,7 +40,7 @@ function limitsOf(schema: Schema): readonly string[] {
   ];
 }
 
-/** Type and limits in one line. */
+/** Returns the type and the limits in one line. */
 export function shortSchema(schema: Schema): Markup {
   const limits = limitsOf(schema.items ?? schema);
   return html`<span class="type">${typeOf(schema)}</span>${limits.length > 0 ? html`<span class="limits">, ${limits.join(', ')}</span>` : null}`;
@@ -58,14 +59,14 @@ function propertiesOf(schema: Schema): readonly (readonly [string, Schema, boole
   return [...declaredProperties, ...patternProperties, ...additionalProperties];
 }
 
-/** The schemas whose properties are shown below a schema of this type: its own, those of its items, those of its variants. */
+/** Returns the schemas whose properties are shown below a schema: itself, its items and its alternatives. */
 function partsOf(schema: Schema): readonly Schema[] {
   if (schema.$ref) return [];
   const inner = [...(alternativesOf(schema) ?? []), ...(schema.allOf ?? []), ...(schema.items ? [schema.items] : [])];
   return [...(propertiesOf(schema).length > 0 ? [schema] : []), ...inner.flatMap(partsOf)];
 }
 
-/** Tables of the properties of a schema; null when it has none. */
+/** Returns tables of the properties of a schema, or null if it has none. */
 export function schemaTables(schema: Schema, depth = 0): Markup | null {
   const parts = depth > MAX_DEPTH ? [] : partsOf(schema);
   if (parts.length === 0) return null;

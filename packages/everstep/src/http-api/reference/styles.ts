@@ -3,7 +3,7 @@ const FAINT = 'light-dark(#5b6070, #a3a8b8)';
 const PANEL = 'light-dark(#f5f6f8, #1e2027)';
 const LINK = 'light-dark(#2c4bd6, #a9b8ff)';
 
-/** Style sheet of the API reference. System fonts and colors: it looks right in light and dark mode. */
+/** Style sheet of the API reference. It uses system fonts, and has colors for light and dark mode. */
 export const STYLES = `:root {
   color-scheme: light dark;
 }

@@ -27,8 +27,9 @@ export interface CursorState {
 }
 
 export interface CursorSeal {
-  /** Reads the secret, or creates it. Afterwards cursors do not need the store. */
+  /** Reads the secret, or creates it. After that, cursors do not need the store. */
   prepare(): Promise<void>;
+  /** Returns a cursor for a state. */
   seal(scope: CursorScope, state: CursorState): Promise<string>;
   /** Returns the state of a cursor. Throws ApiError `bad-cursor`. */
   open(scope: CursorScope, cursor: string): Promise<CursorState>;
@@ -37,8 +38,8 @@ export interface CursorSeal {
 function canonicalValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonicalValue).sort();
   if (typeof value !== 'object' || value === null) return value;
-  const present = Object.entries(value).filter(([, item]) => item !== undefined);
-  return present.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, item]) => [name, canonicalValue(item)]);
+  const presentFields = Object.entries(value).filter(([, item]) => item !== undefined);
+  return presentFields.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, item]) => [name, canonicalValue(item)]);
 }
 
 function stateOf(text: string): CursorState | null {
@@ -68,11 +69,11 @@ export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): Cursor
         'bad-cursor',
         'the cursor is invalid: send it exactly as it was returned, to the same operation with the same filters, or omit it to start from the beginning',
       );
-      const [payload = '', seal = '', ...more] = cursor.split('.');
+      const [payload = '', seal = '', ...extraParts] = cursor.split('.');
       const receivedMac = Buffer.from(seal, 'base64url');
       const keys = await ring.keys();
       // Base64url has several encodings of the last bits; only the canonical one is accepted.
-      const isCanonical = receivedMac.toString('base64url') === seal && more.length === 0;
+      const isCanonical = receivedMac.toString('base64url') === seal && extraParts.length === 0;
       const isAuthentic = keys.some(
         ({ key }) => receivedMac.length === SEAL_BYTES && timingSafeEqual(receivedMac, mac(key, scope, payload)),
       );

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 
 export class RawBody {
   readonly contentType: string;
-  /** Buffer, or a stream that ends when the response ends. The stream is destroyed when the client disconnects. */
+  /** The whole content, or a stream of it. The stream is destroyed when the client disconnects. */
   readonly content: Buffer | Readable;
 
   constructor(contentType: string, content: Buffer | Readable) {

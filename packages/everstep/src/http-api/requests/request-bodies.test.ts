@@ -10,7 +10,7 @@ import { RequestBodies } from './request-bodies.js';
 
 const WORKFLOW = '/v2/trigger/http://w.test/ok';
 
-const bodies = new RequestBodies({ maxBytesInAll: 3_000, maxBytesOfOwner: 2_000 });
+const bodies = new RequestBodies({ maxBytesTotal: 3_000, maxBytesOfOwner: 2_000 });
 let harness: ApiHarness;
 let port: number;
 before(async () => {

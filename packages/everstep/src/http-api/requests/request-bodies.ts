@@ -1,6 +1,6 @@
 /**
  * Collects request bodies within limits per request, per owner and in total. Bytes count from their arrival until the
- * response, so slow or unfinished uploads cannot exhaust the memory.
+ * response is sent, so slow or unfinished uploads cannot exhaust the memory.
  * Keeps invariant 42.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -10,30 +10,30 @@ import { ApiError } from '../../contract/error-codes.js';
 const RETRY_LATER = { 'retry-after': '1' };
 
 export interface BodyLimits {
-  readonly maxBytesInAll: number;
+  readonly maxBytesTotal: number;
   readonly maxBytesOfOwner: number;
 }
 
 export const BODY_LIMITS: BodyLimits = {
-  maxBytesInAll: LIMITS.maxHeldBodyBytes,
+  maxBytesTotal: LIMITS.maxHeldBodyBytes,
   maxBytesOfOwner: LIMITS.maxHeldBodyBytesOfOwner,
 };
 
 export interface BodyOptions {
-  /** Whose bytes are counted. */
+  /** Owner for whom the bytes are counted. */
   readonly owner: string;
   readonly maxBytes: number;
   /** Returns the error for a body that has more than `maxBytes`; `bytes` have arrived or were announced. */
   readonly refuseSize?: (maxBytes: number, bytes: number) => ApiError;
 }
 
-/** A body that was received completely. Its parts are joined when it is read, which takes some time for a long one. */
+/** A body that was received completely. `bytes` joins its parts, which takes some time for a long body. */
 export interface ReceivedBody {
   readonly length: number;
   readonly bytes: () => Buffer;
 }
 
-const tooLarge = (maxBytes: number): ApiError =>
+const tooLargeError = (maxBytes: number): ApiError =>
   new ApiError('body-too-large', `the request body must not be larger than ${maxBytes} bytes`);
 
 export class RequestBodies {
@@ -45,6 +45,7 @@ export class RequestBodies {
     this.limits = limits;
   }
 
+  /** Number of bytes in memory. */
   get bytes(): number {
     return this.heldBytes;
   }
@@ -56,7 +57,7 @@ export class RequestBodies {
   collect(
     request: FastifyRequest,
     reply: FastifyReply,
-    { owner, maxBytes, refuseSize = tooLarge }: BodyOptions,
+    { owner, maxBytes, refuseSize = tooLargeError }: BodyOptions,
   ): Promise<ReceivedBody> {
     const { raw, headers } = request;
     const contentLength = headers['content-length'] === undefined ? null : Number(headers['content-length']);
@@ -97,14 +98,14 @@ export class RequestBodies {
   }
 
   private refusalFor(owner: string, bytes: number): ApiError | null {
-    const { maxBytesInAll, maxBytesOfOwner } = this.limits;
+    const { maxBytesTotal, maxBytesOfOwner } = this.limits;
     if ((this.perOwner.get(owner) ?? 0) + bytes > maxBytesOfOwner)
       return new ApiError(
         'rate-limited',
         'this caller is sending too many bytes of request bodies at once; send fewer requests in parallel',
         RETRY_LATER,
       );
-    if (this.heldBytes + bytes > maxBytesInAll)
+    if (this.heldBytes + bytes > maxBytesTotal)
       return new ApiError('unavailable', 'the server is receiving too many bytes of request bodies; retry later', RETRY_LATER);
     return null;
   }

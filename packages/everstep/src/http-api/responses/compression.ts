@@ -1,6 +1,6 @@
 /**
- * Compresses large JSON responses, in threads of Node, not in the main thread. A response that could contain a secret of the
- * server is never compressed; see docs/decisions/0039-compressed-responses.md.
+ * Compresses large JSON responses, in the thread pool of Node instead of the main thread. A response that could contain a
+ * secret of the server is never compressed; see docs/decisions/0039-compressed-responses.md.
  */
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { promisify } from 'node:util';
@@ -18,15 +18,15 @@ const COMPRESS: Readonly<Record<Encoding, (text: string) => Promise<Buffer>>> = 
   gzip: (text) => promisify(gzip)(text, GZIP),
 };
 
-/** Each part is flushed, so that the client can read it while the next part is read from the store. */
+/** Creates streams that flush each part, so that the client can read it while the next part is read from the store. */
 const STREAMS: Readonly<Record<Encoding, () => Transform>> = {
   br: () => createBrotliCompress({ ...BROTLI, flush: constants.BROTLI_OPERATION_FLUSH }),
   gzip: () => createGzip({ ...GZIP, flush: constants.Z_SYNC_FLUSH }),
 };
 
 /**
- * Returns the encoding of a response; null: uncompressed. Only GET operations without an audit rule are compressed, because
- * operations that show secrets have one.
+ * Returns the encoding of a response, or null if it is not compressed. Only responses of GET operations without an audit
+ * rule are compressed, because operations that show secrets have one.
  */
 export function responseEncoding(
   { method, audit }: Pick<Operation, 'method' | 'audit'>,
@@ -37,32 +37,32 @@ export function responseEncoding(
 
 export interface EncodedContent {
   readonly content: Buffer | Readable | string;
-  /** Null: not compressed. */
+  /** Encoding of the content; null if it is not compressed. */
   readonly encoding: Encoding | null;
 }
 
 /** Compresses a limited number of responses at the same time. Beyond the limit, responses are sent uncompressed. */
 export class Compression {
-  private active = 0;
+  private activeCount = 0;
 
   async text(text: string, encoding: Encoding | null): Promise<EncodedContent> {
-    if (encoding === null || !this.start()) return { content: text, encoding: null };
+    if (encoding === null || !this.tryStart()) return { content: text, encoding: null };
     try {
       return { content: await COMPRESS[encoding](text), encoding };
     } finally {
-      this.active--;
+      this.activeCount--;
     }
   }
 
   stream(content: Readable, encoding: Encoding | null): EncodedContent {
-    if (encoding === null || !this.start()) return { content, encoding: null };
+    if (encoding === null || !this.tryStart()) return { content, encoding: null };
     // An error of the source must end the response early, which `pipeline` does.
-    return { content: pipeline(content, STREAMS[encoding](), () => this.active--), encoding };
+    return { content: pipeline(content, STREAMS[encoding](), () => this.activeCount--), encoding };
   }
 
-  private start(): boolean {
-    if (this.active >= LIMITS.maxCompressions) return false;
-    this.active++;
+  private tryStart(): boolean {
+    if (this.activeCount >= LIMITS.maxCompressions) return false;
+    this.activeCount++;
     return true;
   }
 }

@@ -3,7 +3,7 @@ import type { EncodedBody } from '@everstep/sdk/protocol';
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Returns null when the bytes are not valid UTF-8. */
+/** Decodes UTF-8. Returns null if the bytes are not valid. */
 export function utf8OrNull(body: Uint8Array): string | null {
   try {
     return strictUtf8.decode(body);

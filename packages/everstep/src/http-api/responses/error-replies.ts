@@ -12,7 +12,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 /** Name of the header with the error code, without the prefix of a dialect. */
 export const ERROR_CODE_HEADER = 'Error-Code';
 
-/** Headers of every response: many contain secrets, so caches must not store them and browsers must not guess their type. */
+/** Headers of every response. Many responses contain secrets: caches must not store them, nor browsers guess their type. */
 export const API_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
 
 export interface ErrorReply {
@@ -32,8 +32,8 @@ export function errorReply(error: ApiError, dialect: Dialect): ErrorReply {
 export const unknownRoute = (path: string): ApiError =>
   new ApiError('unknown-route', `no operation has the path ${shown(path)}; see /openapi.json for all operations`);
 
-/** Converts errors of the server framework by their code. */
-function fromFramework(code: string): ApiError | null {
+/** Converts an error of the server framework by its code. Returns null for any other error. */
+function frameworkErrorOf(code: string): ApiError | null {
   switch (code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('unsupported-media-type', 'the Content-Type header must be a media type, such as application/json');
@@ -61,10 +61,10 @@ export interface FailedRequest {
 const RETRY_AFTER = { 'retry-after': '2' };
 
 /**
- * Converts the error of an unavailable store. The commit may have succeeded although its response was lost. A store that rejects a write
- * has not performed it, but the operation may have written something before.
+ * Converts the error of an unavailable store. The commit may have succeeded although its response was lost. A store that
+ * rejects a write has not performed it, but the operation may have written something before.
  */
-function storeUnavailable(error: StoreUnavailableError, method: string): ApiError {
+function storeUnavailableError(error: StoreUnavailableError, method: string): ApiError {
   if (error instanceof StoreRefusesWritesError) {
     const message = `${error.message}; retry after the number of seconds in Retry-After, with the same run id or deduplication id`;
     return new ApiError('store-unavailable', message, RETRY_AFTER);
@@ -80,10 +80,10 @@ export function apiErrorOf(error: unknown, log: Log, { requestId, method, route,
   if (error instanceof ApiError) return error;
   if (error instanceof StoreUnavailableError) {
     log.warn({ requestId, method, route, error: error.message }, 'request failed, the store is unavailable');
-    return storeUnavailable(error, method);
+    return storeUnavailableError(error, method);
   }
   const code = codeOf(error);
-  const frameworkError = fromFramework(code);
+  const frameworkError = frameworkErrorOf(code);
   if (frameworkError) return frameworkError;
   // After the whole request was received, another connection caused the error, such as that of the database.
   if (!isComplete && (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE'))

@@ -1,10 +1,10 @@
-/** Sends the responses to failed requests, and to requests whose path or method no operation has. */
+/** Sends the responses to failed requests, and to requests whose path or method is unknown. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../contract/error-codes.js';
 import { dialectOf } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Admission, RoutedOperation } from '../admission/admission.js';
-import type { Recording } from '../audited/recording.js';
+import type { AuditRecorder } from '../audited/recording.js';
 import { shown } from '../parameters/value-errors.js';
 import { apiErrorOf, errorReply, unknownRoute } from '../responses/error-replies.js';
 import { callerIpOf } from './caller-ip.js';
@@ -15,12 +15,12 @@ import { splitTarget } from './target.js';
 
 export interface ErrorSenderOptions {
   readonly log: Log;
-  readonly recording: Recording;
-  readonly chosen: WeakMap<FastifyRequest, RoutedOperation>;
+  readonly auditRecorder: AuditRecorder;
+  readonly selections: WeakMap<FastifyRequest, RoutedOperation>;
   readonly admissions: WeakMap<FastifyRequest, Admission>;
   /** Called before a response is sent. */
   readonly endConnection: (reply: FastifyReply) => void;
-  /** Absent: refusals are sent immediately. */
+  /** If absent, refusals are sent immediately. */
   readonly refusalDelays?: RefusalDelays | undefined;
 }
 
@@ -29,31 +29,32 @@ export type SendError = (error: unknown, request: FastifyRequest, reply: Fastify
 /** Returns a function that records an error and sends it in the dialect of the request. */
 export function createErrorSender({
   log,
-  recording,
-  chosen,
+  auditRecorder,
+  selections,
   admissions,
   endConnection,
   refusalDelays,
 }: ErrorSenderOptions): SendError {
   return (error, request, reply) => {
     const { id: requestId, method, routeOptions } = request;
-    const api = apiErrorOf(error, log, {
+    const apiError = apiErrorOf(error, log, {
       requestId,
       method,
       route: routeOptions.url,
       isComplete: request.raw.complete,
     });
-    const operation = admissions.get(request)?.operation ?? chosen.get(request)?.operation;
-    if (operation) recording.refused(operation, admissions.get(request)?.admitted, api, callerIpOf(request));
+    const operation = admissions.get(request)?.operation ?? selections.get(request)?.operation;
+    if (operation) auditRecorder.countRefusal(operation, admissions.get(request)?.admitted, apiError, callerIpOf(request));
     const { status, headers, body } = errorReply(
-      api,
-      admissions.get(request)?.dialect ?? chosen.get(request)?.dialect ?? dialectOf({ headers: request.headers }),
+      apiError,
+      admissions.get(request)?.dialect ?? selections.get(request)?.dialect ?? dialectOf({ headers: request.headers }),
     );
     const send = (): void => {
       endConnection(reply);
       reply.code(status).headers(headers).header(REQUEST_ID_HEADER, request.id).send(body);
     };
-    const pause = api.code === 'rate-limited' ? refusalDelays?.pause(request.headers.authorization ?? callerIpOf(request)) : null;
+    const pause =
+      apiError.code === 'rate-limited' ? refusalDelays?.pause(request.headers.authorization ?? callerIpOf(request)) : null;
     if (pause) void pause.then(send);
     else send();
   };

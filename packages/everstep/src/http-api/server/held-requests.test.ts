@@ -18,7 +18,7 @@ const refusalOf = (requests: HeldRequests, instanceId: string): string | null =>
 };
 
 test('an account cannot use the share of others, and a finished request frees its slot', () => {
-  const requests = new HeldRequests({ requestName: 'streams', total: 100, owners: ownersOf('hog1', 'quiet1') });
+  const requests = new HeldRequests({ requestName: 'streams', maxTotal: 100, owners: ownersOf('hog1', 'quiet1') });
   const open = Array.from({ length: 50 }, () => requests.open('hog1'));
   assert.match(
     refusalOf(requests, 'hog1') ?? '',
@@ -34,10 +34,10 @@ test('an account cannot use the share of others, and a finished request frees it
 
 test('limits waiting requests per instance and in total', () => {
   const owners = ownersOf('only1');
-  const limited = new HeldRequests({ requestName: 'streams', total: 100, perInstance: 2, owners });
+  const limited = new HeldRequests({ requestName: 'streams', maxTotal: 100, maxPerInstance: 2, owners });
   for (let i = 0; i < 2; i++) limited.open('only1');
   assert.match(refusalOf(limited, 'only1') ?? '', /^429: .* 2 streams, which is the limit of a queue instance/);
-  const full = new HeldRequests({ requestName: 'streams', total: 3, owners });
+  const full = new HeldRequests({ requestName: 'streams', maxTotal: 3, owners });
   for (let i = 0; i < 3; i++) full.open('only1');
   assert.match(refusalOf(full, 'only1') ?? '', /^503: the server has reached its limit of 3 streams/);
 });

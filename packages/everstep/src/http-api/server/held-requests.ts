@@ -8,12 +8,13 @@ const RETRY_AFTER: Readonly<Record<string, string>> = Object.freeze({ 'retry-aft
 export interface HeldRequestsOptions {
   /** Name of the requests in errors, for example `requests that wait for a result`. */
   readonly requestName: string;
-  readonly total: number;
-  /** Limit of one instance. Absent: only its fair share limits it. */
-  readonly perInstance?: number;
+  /** Limit of all instances together. */
+  readonly maxTotal: number;
+  /** Limit of one instance. If absent, only its fair share limits it. */
+  readonly maxPerInstance?: number;
   readonly owners: InstanceOwners;
-  /** A resource that requests of several kinds share. Absent: they share nothing. */
-  readonly within?: FairShare;
+  /** Additional limit that requests of several kinds share. */
+  readonly sharedCapacity?: FairShare;
 }
 
 export class HeldRequests {
@@ -22,29 +23,33 @@ export class HeldRequests {
 
   constructor(options: HeldRequestsOptions) {
     this.options = options;
-    this.share = new FairShare(options.total, options.owners);
+    this.share = new FairShare(options.maxTotal, options.owners);
   }
 
   /** Counts a request and returns the function that ends it. Throws ApiError when the limit is reached. */
   open(instanceId: string): () => void {
-    const { requestName, total, perInstance = total, within } = this.options;
-    if (this.share.free <= 0 || (within && within.free <= 0)) {
-      throw new ApiError('unavailable', `the server has reached its limit of ${total} ${requestName}; retry later`, RETRY_AFTER);
+    const { requestName, maxTotal, maxPerInstance = maxTotal, sharedCapacity } = this.options;
+    if (this.share.free <= 0 || (sharedCapacity && sharedCapacity.free <= 0)) {
+      throw new ApiError(
+        'unavailable',
+        `the server has reached its limit of ${maxTotal} ${requestName}; retry later`,
+        RETRY_AFTER,
+      );
     }
     const openRequests = this.share.takenBy(instanceId);
-    if (openRequests >= perInstance || !this.share.allows(instanceId) || within?.allows(instanceId) === false) {
-      const limit = openRequests >= perInstance ? 'the limit of a queue instance' : 'the current fair share of its account';
+    if (openRequests >= maxPerInstance || !this.share.allows(instanceId) || sharedCapacity?.allows(instanceId) === false) {
+      const limit = openRequests >= maxPerInstance ? 'the limit of a queue instance' : 'the current fair share of its account';
       const message = `the queue instance has ${openRequests} ${requestName}, which is ${limit}; close some, or retry later`;
       throw new ApiError('rate-limited', message, RETRY_AFTER);
     }
     this.share.take(instanceId);
-    within?.take(instanceId);
+    sharedCapacity?.take(instanceId);
     let hasEnded = false;
     return () => {
       if (hasEnded) return;
       hasEnded = true;
       this.share.give(instanceId);
-      within?.give(instanceId);
+      sharedCapacity?.give(instanceId);
     };
   }
 

@@ -11,7 +11,7 @@ import { LONG_BYTES } from '../../fairness/work-slices.js';
 import type { Admission, RoutedOperation } from '../admission/admission.js';
 import { bodySizeLimit } from '../admission/allowance.js';
 import { type ReadBudget, reserveFor } from '../admission/read-budget.js';
-import type { Recording } from '../audited/recording.js';
+import type { AuditRecorder } from '../audited/recording.js';
 import type { Admitted, ApiContext } from '../operation.js';
 import { metadataJson, readOnlyJson } from '../presenters/read-only.js';
 import { RawBody } from '../requests/raw-body.js';
@@ -20,15 +20,15 @@ import { NO_BODY, readInput } from '../requests/request-input.js';
 import { Compression, type EncodedContent, responseEncoding } from '../responses/compression.js';
 import { API_HEADERS, JSON_TYPE } from '../responses/error-replies.js';
 import { StreamedJson } from '../responses/streamed-json.js';
-import { withoutSecret } from '../sessions/cookie.js';
+import { removeSecret } from '../sessions/cookie.js';
 import { callerIpOf } from './caller-ip.js';
 import { REQUEST_ID_HEADER } from './request-log.js';
 import type { WaitingRequests } from './waiting-requests.js';
 
-/** Statuses of callers that are not or no longer admitted. */
+/** Statuses of responses to callers that are not or no longer admitted. */
 const REFUSAL_STATUSES: readonly number[] = [400, 401, 403, 404];
 
-const EMPTY: ReceivedBody = { length: 0, bytes: () => NO_BODY };
+const EMPTY_BODY: ReceivedBody = { length: 0, bytes: () => NO_BODY };
 
 /** Returns the owner whose share a body or a large response uses. */
 function ownerOf(admitted: Admitted, request: FastifyRequest): string {
@@ -54,7 +54,7 @@ function jsonFor({ admitted, operation }: Admission): (body: unknown) => string 
   return mayReadPayloads ? readOnlyJson : metadataJson;
 }
 
-/** Same condition as that of the framework for parsing a body. */
+/** Returns whether the request has a body, by the same condition as the framework. */
 const hasBody = ({ method, headers }: FastifyRequest): boolean =>
   method !== 'GET' &&
   method !== 'HEAD' &&
@@ -68,13 +68,13 @@ function sendEncoded(reply: FastifyReply, { content, encoding }: EncodedContent)
 
 export interface OperationHandlerOptions {
   readonly context: ApiContext;
-  readonly recording: Recording;
+  readonly auditRecorder: AuditRecorder;
   readonly bodies: RequestBodies;
   readonly reads: ReadBudget;
-  readonly waiting: WaitingRequests;
-  /** Whether clients use https, whatever a proxy reports. */
+  readonly waitingRequests: WaitingRequests;
+  /** Whether clients use https, regardless of what a proxy reports. */
   readonly isHttps: boolean;
-  readonly admit: (request: FastifyRequest, chosen: RoutedOperation) => Admission | Promise<Admission>;
+  readonly admit: (request: FastifyRequest, routed: RoutedOperation) => Admission | Promise<Admission>;
   readonly admissionOf: (request: FastifyRequest) => Admission | undefined;
   /** Called before a response is sent. */
   readonly endConnection: (reply: FastifyReply) => void;
@@ -83,7 +83,7 @@ export interface OperationHandlerOptions {
 export function createOperationHandler(
   options: OperationHandlerOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
-  const { context, recording, bodies, reads, waiting, isHttps, admit, admissionOf, endConnection } = options;
+  const { context, auditRecorder, bodies, reads, waitingRequests, isHttps, admit, admissionOf, endConnection } = options;
   const compression = new Compression();
 
   async function isStillAdmitted(request: FastifyRequest, { operation, dialect }: Admission): Promise<boolean> {
@@ -96,8 +96,12 @@ export function createOperationHandler(
     }
   }
 
-  async function bodyOf(request: FastifyRequest, reply: FastifyReply, { operation, admitted }: Admission): Promise<ReceivedBody> {
-    if (!hasBody(request)) return EMPTY;
+  async function collectBody(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { operation, admitted }: Admission,
+  ): Promise<ReceivedBody> {
+    if (!hasBody(request)) return EMPTY_BODY;
     try {
       return await bodies.collect(request, reply, {
         owner: ownerOf(admitted, request),
@@ -114,24 +118,24 @@ export function createOperationHandler(
     const admission = admissionOf(request);
     if (!admission) throw new Error('a request was not admitted');
     const { operation } = admission;
-    const body = await bodyOf(request, reply, admission);
+    const body = await collectBody(request, reply, admission);
     const owner = ownerOf(admission.admitted, request);
     const { admitted } = admission;
-    // Slices take turns by account, which they find by the instance.
+    // Slices take turns by account. The instance identifies the account.
     const sliceKey = admitted.access === 'token' ? admitted.caller.instanceId : owner;
     const work = async () => {
       const input = readInput(operation, request, body.bytes(), {
         dialect: admission.dialect,
         callerIp: callerIpOf(request),
-        headers: withoutSecret(request.headers),
+        headers: removeSecret(request.headers),
         isHttps: isHttps || request.protocol === 'https',
         host: request.host,
         target: admission.target,
-        signal: () => waiting.signalOf(reply),
-        reserve: reserveFor(reads, reply, owner, () => waiting.signalOf(reply)),
+        signal: () => waitingRequests.signalOf(reply),
+        reserve: reserveFor(reads, reply, owner, () => waitingRequests.signalOf(reply)),
         isStillAdmitted: () => isStillAdmitted(request, admission),
       });
-      return recording.run({ operation, admitted, input }, () => operation.run(input, context, admitted));
+      return auditRecorder.run({ operation, admitted, input }, () => operation.run(input, context, admitted));
     };
     const pendingResponse = body.length < LONG_BYTES ? work() : context.slices.run(sliceKey, work);
     const { status, body: responseBody, headers = {} } = await pendingResponse;

@@ -1,17 +1,20 @@
 /**
  * Delays responses to callers that exceed a rate and ignore Retry-After. Thousands of such requests per second would otherwise
- * use the time of other callers, although each is refused.
+ * slow down other callers, although each of them is refused.
  */
 import type { LoopTime } from '../../ports/loop-time.js';
 
-/** Refusals of a caller in a second that are sent immediately. */
+/** Number of refusals per caller and second that are sent immediately. */
 const MAX_IMMEDIATE = 50;
 const DELAY_PER_REFUSAL_MS = 20;
 const MAX_DELAY_MS = 10_000;
 const WINDOW_MS = 1_000;
 
-/** Spreads delays over the maximum evenly. If all of them had the maximum, thousands of refusals would be sent at one moment. */
-const delayMs = (linearMs: number): number =>
+/**
+ * Limits a delay. Delays over the maximum are spread over its second half. If all of them had the maximum, thousands of
+ * refusals would be sent at one moment.
+ */
+const limitDelayMs = (linearMs: number): number =>
   linearMs <= MAX_DELAY_MS ? linearMs : MAX_DELAY_MS / 2 + (linearMs % (MAX_DELAY_MS / 2));
 
 export class RefusalDelays {
@@ -35,6 +38,6 @@ export class RefusalDelays {
     }
     const count = (this.counts.get(caller) ?? 0) + 1;
     this.counts.set(caller, count);
-    return count <= MAX_IMMEDIATE ? null : this.time.wait(delayMs((count - MAX_IMMEDIATE) * DELAY_PER_REFUSAL_MS));
+    return count <= MAX_IMMEDIATE ? null : this.time.wait(limitDelayMs((count - MAX_IMMEDIATE) * DELAY_PER_REFUSAL_MS));
   }
 }

@@ -1,15 +1,15 @@
-/** Region of a request: the first label of its host. */
+/** Determines the region of a request from the first label of its host. */
 import { isIP } from 'node:net';
 import { DEFAULT_REGION, REGIONS, type Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
 
-/** Prefixes of cloud regions. Other labels of this form, such as `my-app-1`, are names that someone chose. */
+/** Prefixes of cloud regions. Other labels of this form, such as `my-app-1`, are ordinary host names. */
 const GEOGRAPHIES = 'us|eu|ap|sa|ca|me|af|il|mx|cn';
 const REGION_LABEL = new RegExp(`^(?:queue-)?((?:${GEOGRAPHIES})(?:-[a-z]+)+-\\d+)$`);
 
 const isRegion = (text: string): text is Region => REGIONS.some((region) => region === text);
 
-/** Returns the region. `host` is the header, with or without a port. Throws ApiError `unknown-region`. */
+/** Returns the region. `host` is the Host header, with or without a port. Throws ApiError `unknown-region`. */
 export function regionOf(host: string | undefined, defaultRegion: Region = DEFAULT_REGION): Region {
   if (host === undefined || host.startsWith('[')) return defaultRegion;
   const name = host.replace(/:\d*$/, '').toLowerCase();

@@ -50,15 +50,15 @@ export interface LoggedRequest {
 /** Logs each request: at `info` with the caller if the access log is enabled, otherwise at `debug`. */
 export function createRequestLog(
   log: Log,
-  isAccessLog: boolean,
+  isAccessLogEnabled: boolean,
   observer: Observer = NO_OBSERVER,
-): (answered: LoggedRequest) => void {
+): (loggedRequest: LoggedRequest) => void {
   return ({ request, reply, route, admitted }) => {
     const { method } = request;
     observer.answered({ method, route, status: reply.statusCode, durationMs: reply.elapsedTime });
     const durationMs = Math.round(reply.elapsedTime);
     const line = { requestId: request.id, method: request.method, route, status: reply.statusCode, durationMs };
-    if (isAccessLog) log.info({ ...line, callerIp: callerIpOf(request), ...callerOf(admitted) }, 'request');
+    if (isAccessLogEnabled) log.info({ ...line, callerIp: callerIpOf(request), ...callerOf(admitted) }, 'request');
     else log.debug(line, 'request');
   };
 }

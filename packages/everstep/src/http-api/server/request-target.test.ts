@@ -7,7 +7,7 @@ import { credentialOf } from '../admission/authentication.js';
 import { OPERATIONS } from '../operations/index.js';
 import { regionOf } from './region.js';
 import { PathTable, routedUrl } from './routing.js';
-import { splitTarget, takeToken, withWholeIds } from './target.js';
+import { encodeIds, splitTarget, takeToken } from './target.js';
 
 test('the first label of the host selects the region', () => {
   const table: Readonly<Record<string, string>> = {
@@ -122,7 +122,7 @@ test('event ids and flow control keys can contain unencoded slashes', () => {
     '/v2/flowControl/a/waiting': '/v2/flowControl/a/waiting',
     '/v2/trigger/http://w.test/a': '/v2/trigger/http://w.test/a',
   };
-  for (const [path, whole] of Object.entries(table)) assert.equal(withWholeIds(path), whole, path);
+  for (const [path, whole] of Object.entries(table)) assert.equal(encodeIds(path), whole, path);
 });
 
 test('lists the methods of all operations that match a path', () => {

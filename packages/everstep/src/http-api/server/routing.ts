@@ -1,12 +1,12 @@
 /** Converts paths of operations between OpenAPI, the router and regular expressions. Keeps invariant 40. */
 import type { Operation } from '../operation.js';
-import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH, withWholeIds } from './target.js';
+import { ENQUEUE_PATH, encodeIds, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH } from './target.js';
 
 /** Placeholder for workflow URLs and dashboard pages in routed paths, because the router cannot parse most of them. */
-const ANY_WORKFLOW = '-';
+const URL_PLACEHOLDER = '-';
 
-/** Path of an operation on a schedule, which is not a URL although it is in the position of one. */
-const OF_ONE_SCHEDULE = new RegExp(`^${SCHEDULE_PATH}(?!https?:|worker:)[^/]+/(?:pause|resume|run)$`, 'i');
+/** Path of an operation on one schedule. The id is in the position of a URL, but is not a URL. */
+const SCHEDULE_ACTION_PATH = new RegExp(`^${SCHEDULE_PATH}(?!https?:|worker:)[^/]+/(?:pause|resume|run)$`, 'i');
 
 export const pathsOf = (operation: Operation): readonly string[] => [operation.path, ...(operation.otherPaths ?? [])];
 
@@ -18,8 +18,8 @@ export interface OperationRoute {
 }
 
 /**
- * Groups operations into routes. Throws when two operations of one dialect have the same method and path, or name its
- * parameters differently.
+ * Groups operations into routes. Throws if two operations with the same method and path have the same dialect, or name the
+ * path parameters differently.
  */
 export function routesOf(operations: readonly Operation[]): readonly OperationRoute[] {
   const routes = new Map<string, { readonly path: string; readonly operations: Operation[] }>();
@@ -47,20 +47,20 @@ export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, '
 
 /**
  * Returns the URL for the router. `resolvePath` resolves the path. Workflow URLs and dashboard pages are replaced by a
- * placeholder, because their slashes and percent signs are their own.
+ * placeholder, because they contain slashes and percent signs of their own.
  */
 export function routedUrl(method: string, url: string, resolvePath: (path: string) => string = (path) => path): string {
   const { path, query } = splitTarget(url);
-  const isUrl = (before: string): boolean => path.startsWith(before) && path.length > before.length;
-  if (isUrl(TRIGGER_PATH)) return TRIGGER_PATH + ANY_WORKFLOW;
-  if (isUrl(PUBLISH_PATH)) return PUBLISH_PATH + ANY_WORKFLOW;
-  if (isUrl(ENQUEUE_PATH)) {
+  const hasUrlAfter = (prefix: string): boolean => path.startsWith(prefix) && path.length > prefix.length;
+  if (hasUrlAfter(TRIGGER_PATH)) return TRIGGER_PATH + URL_PLACEHOLDER;
+  if (hasUrlAfter(PUBLISH_PATH)) return PUBLISH_PATH + URL_PLACEHOLDER;
+  if (hasUrlAfter(ENQUEUE_PATH)) {
     const end = path.indexOf('/', ENQUEUE_PATH.length);
-    if (end !== -1 && end < path.length - 1) return path.slice(0, end + 1) + ANY_WORKFLOW;
+    if (end !== -1 && end < path.length - 1) return path.slice(0, end + 1) + URL_PLACEHOLDER;
   }
-  if ((method === 'GET' || method === 'HEAD') && isUrl(PAGES_PATH)) return PAGES_PATH + ANY_WORKFLOW;
-  if (method === 'POST' && isUrl(SCHEDULE_PATH) && !OF_ONE_SCHEDULE.test(path)) return SCHEDULE_PATH + ANY_WORKFLOW;
-  const routedPath = withWholeIds(resolvePath(path));
+  if ((method === 'GET' || method === 'HEAD') && hasUrlAfter(PAGES_PATH)) return PAGES_PATH + URL_PLACEHOLDER;
+  if (method === 'POST' && hasUrlAfter(SCHEDULE_PATH) && !SCHEDULE_ACTION_PATH.test(path)) return SCHEDULE_PATH + URL_PLACEHOLDER;
+  const routedPath = encodeIds(resolvePath(path));
   return url.startsWith('/') && routedPath === path ? url : `${routedPath}${query === '' ? '' : `?${query}`}`;
 }
 
@@ -79,9 +79,9 @@ export class PathTable {
     );
   }
 
-  /** Returns the matching operations: first paths without parameters, last paths that accept any rest. */
-  at(path: string): readonly { readonly path: string; readonly operation: Operation }[] {
-    const encodedPath = withWholeIds(path);
+  /** Returns the matching operations: first those without path parameters, last those whose path ends with any text. */
+  operationsAt(path: string): readonly { readonly path: string; readonly operation: Operation }[] {
+    const encodedPath = encodeIds(path);
     const matching = this.entries.filter(({ expression }) => expression.test(encodedPath));
     const rank = ({ path: entryPath, operation }: (typeof matching)[number]): number =>
       operation.unknownQuery === 'part-of-path' ? 2 : Number(entryPath.includes('{'));
@@ -89,18 +89,18 @@ export class PathTable {
   }
 
   /**
-   * Removes a superfluous slash at the end of a path. The slash stays if the path with it exists, or if a parameter after
-   * it is missing: an operation on all objects must not run because an id was empty.
+   * Removes a superfluous trailing slash from a path. The slash stays if the path with it exists, or if a parameter after it is
+   * missing: an operation on all objects must not run because an id was empty.
    */
   resolve(path: string): string {
-    if (!path.endsWith('/') || this.at(path).length > 0) return path;
-    const shorter = path.slice(0, -1);
-    return this.at(shorter).length > 0 ? shorter : path;
+    if (!path.endsWith('/') || this.operationsAt(path).length > 0) return path;
+    const shorterPath = path.slice(0, -1);
+    return this.operationsAt(shorterPath).length > 0 ? shorterPath : path;
   }
 
   /** Returns the methods of a path for the `Allow` header; empty when the path does not exist. */
   methodsAt(path: string): readonly string[] {
-    const operations = this.at(path).map(({ operation }) => operation);
+    const operations = this.operationsAt(path).map(({ operation }) => operation);
     const methods = new Set<string>(operations.map(({ method }) => method));
     if (operations.some(({ method, head }) => method === 'GET' && head !== false)) methods.add('HEAD');
     return [...methods].sort();

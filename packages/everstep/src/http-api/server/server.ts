@@ -1,5 +1,5 @@
 /**
- * The operations on Fastify: routes, limits on connections, and the admission of requests.
+ * Serves the operations with Fastify: routes, limits on connections, and the admission of requests.
  * Keeps invariant 40.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -9,13 +9,13 @@ import type { ConnectionLimits } from '../../config/connection-limits.js';
 import { LIMITS } from '../../config/limits.js';
 import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { DEFAULT_DIALECT, DIALECTS, dialectShown } from '../../dialects/index.js';
+import { DEFAULT_DIALECT, DIALECTS, identifiedDialect } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Observer } from '../../ports/observer.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
 import { type Admission, createAdmission, type RoutedOperation } from '../admission/admission.js';
 import type { ReadBudget } from '../admission/read-budget.js';
-import type { Recording } from '../audited/recording.js';
+import type { AuditRecorder } from '../audited/recording.js';
 import type { ApiContext, Operation } from '../operation.js';
 import { RequestBodies } from '../requests/request-bodies.js';
 import { NO_QUERY } from '../requests/request-input.js';
@@ -44,8 +44,8 @@ const NO_SCHEMAS = { buildValidator: () => schemaOfRoute, buildSerializer: () =>
 // Node would reject a request without a Host header in its own format; such requests are rejected later.
 const HTTP_OPTIONS = { maxHeaderSize: LIMITS.maxHeaderBytes, requireHostHeader: false };
 
-/** Options that the framework sets only on servers that it creates itself. */
-const secureServers =
+/** Creates TLS servers with the options that the framework sets only on servers that it creates itself. */
+const secureServerFactory =
   (tls: TlsListener): FastifyServerFactory =>
   (handler, { keepAliveTimeout, requestTimeout }) => {
     const timeouts = { keepAliveTimeout: Number(keepAliveTimeout), requestTimeout: Number(requestTimeout) };
@@ -53,21 +53,21 @@ const secureServers =
   };
 
 const STRICT_TRANSPORT = 'max-age=31536000';
-/** Browsers apply the header to all ports of a host. On localhost this would break other programs. */
+/** Returns whether the host is localhost. Browsers apply the header to all its ports, which would break other programs. */
 const isThisMachine = (hostname: string): boolean => /(?:^|\.)localhost$/i.test(hostname);
 
 export interface ServerOptions {
   readonly context: ApiContext;
   /** Writes the audit log. */
-  readonly recording: Recording;
+  readonly auditRecorder: AuditRecorder;
   readonly defaultRegion: Region;
   /** Addresses and CIDR ranges of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
-  /** Whether the public URL is https. Then clients use https, whatever a proxy reports. */
+  /** Whether the public URL is https. Clients then use https, regardless of what a proxy reports. */
   readonly isPublicHttps: boolean;
-  /** Null for plain HTTP. */
+  /** TLS of the server; null for plain HTTP. */
   readonly tls: TlsListener | null;
-  /** Operations to serve. Each path and method belongs to one operation. */
+  /** Operations to serve. Operations with the same path and method have different dialects. */
   readonly operations: readonly Operation[];
   /** Operations among these that exist only for requests with a session. */
   readonly forSessions: readonly Operation[];
@@ -81,12 +81,12 @@ export interface ServerOptions {
   readonly accessLog: boolean;
   /** Limits large responses. */
   readonly reads: ReadBudget;
-  /** Absent: refusals are sent immediately. */
+  /** If absent, refusals are sent immediately. */
   readonly refusalDelays?: RefusalDelays | undefined;
-  /** Absent: no limit. */
+  /** If absent, connections are not limited. */
   readonly connectionLimits?: ConnectionLimits;
   readonly bodies?: RequestBodies;
-  /** Accepts workers. Null: upgrade requests are ordinary requests. */
+  /** Accepts workers. If null, upgrade requests are handled like other requests. */
   readonly workers: WorkerAcceptor | null;
   /** Called for each route of the server. */
   readonly onRoute?: (route: Route) => void;
@@ -108,21 +108,21 @@ interface Exchange {
  * Returns whether an error may be sent on a connection: not in the middle of another response and not after its own
  * response.
  */
-function mayRespond(latest: Exchange | undefined): boolean {
-  if (!latest) return true;
-  const { request, response } = latest;
+function mayRespond(latestExchange: Exchange | undefined): boolean {
+  if (!latestExchange) return true;
+  const { request, response } = latestExchange;
   return request.complete ? response.writableFinished : !response.headersSent;
 }
 
 function selectOperation({ operations }: OperationRoute, request: FastifyRequest): RoutedOperation {
-  const detected = dialectShown({ headers: request.headers, query: splitTarget(request.originalUrl).query });
-  const spoken = detected ?? DEFAULT_DIALECT;
+  const clues = { headers: request.headers, query: splitTarget(request.originalUrl).query };
+  const requestDialect = identifiedDialect(clues) ?? DEFAULT_DIALECT;
   const [firstOperation] = operations;
   const dialectOperation =
-    operations.find(({ dialect }) => dialect === spoken.name) ?? operations.find(({ dialect }) => !dialect);
+    operations.find(({ dialect }) => dialect === requestDialect.name) ?? operations.find(({ dialect }) => !dialect);
   const operation = dialectOperation ?? firstOperation;
   if (!operation) throw new Error('a route has no operation');
-  return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : spoken };
+  return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : requestDialect };
 }
 
 /** Refuses connections and requests beyond the limits. */
@@ -130,14 +130,14 @@ function limitConnections(
   app: FastifyInstance,
   { connections, limits, log }: { readonly connections: Connections; readonly limits: ConnectionLimits; readonly log: Log },
 ): void {
-  const tooMany = new PeriodicLog(log, 'connection limit reached, refusing new connections');
+  const limitLog = new PeriodicLog(log, 'connection limit reached, refusing new connections');
   app.server.maxConnections = limits.accepted;
-  app.server.on('drop', () => tooMany.warn({ ...limits }));
+  app.server.on('drop', () => limitLog.warn({ ...limits }));
   app.addHook('onRequest', (request, reply, done) => {
     const refusal = connections.refusalOf(request.raw.socket);
     // The health check still works: a busy process is alive, and restarting it would make things worse.
     if (refusal === null || request.routeOptions.url === LIVENESS_PATH) return done();
-    tooMany.warn({ ...limits });
+    limitLog.warn({ ...limits });
     reply.header('connection', 'close');
     done(new ApiError('unavailable', refusal, { 'retry-after': '1' }));
   });
@@ -145,7 +145,7 @@ function limitConnections(
 
 interface RoutesOptions {
   readonly operations: readonly Operation[];
-  readonly chosen: WeakMap<FastifyRequest, RoutedOperation>;
+  readonly selections: WeakMap<FastifyRequest, RoutedOperation>;
   readonly admissions: WeakMap<FastifyRequest, Admission>;
   readonly admit: ReturnType<typeof createAdmission>;
   readonly handle: ReturnType<typeof createOperationHandler>;
@@ -154,7 +154,7 @@ interface RoutesOptions {
 
 /** Adds a route for each path and method, which admits a request before its operation runs, and logs the response. */
 function addRoutes(app: FastifyInstance, options: RoutesOptions): void {
-  const { operations, chosen, admissions, admit, handle, logRequest } = options;
+  const { operations, selections, admissions, admit, handle, logRequest } = options;
   /** Paths of the OpenAPI document by path of the router. */
   const documentedPaths = new Map(routesOf(operations).map(({ path }) => [routerPath(path), path]));
   app.addHook('onResponse', (request, reply, done) => {
@@ -171,7 +171,7 @@ function addRoutes(app: FastifyInstance, options: RoutesOptions): void {
       onRequest: (request, _reply, done) => {
         try {
           const selected = selectOperation(route, request);
-          chosen.set(request, selected);
+          selections.set(request, selected);
           const admission = admit(request, selected);
           const accept = (admitted: Admission) => {
             admissions.set(request, admitted);
@@ -190,7 +190,7 @@ function addRoutes(app: FastifyInstance, options: RoutesOptions): void {
 
 export function createServer({
   context,
-  recording,
+  auditRecorder,
   defaultRegion,
   trustedProxies,
   isPublicHttps,
@@ -210,19 +210,19 @@ export function createServer({
 }: ServerOptions): FastifyInstance {
   const { log } = context;
   const paths = new PathTable(operations);
-  const latest = new WeakMap<object, Exchange>();
-  const secured = new WeakSet<object>();
-  let closing = false;
-  const chosen = new WeakMap<FastifyRequest, RoutedOperation>();
+  const latestExchanges = new WeakMap<object, Exchange>();
+  const tlsSockets = new WeakSet<object>();
+  let isClosing = false;
+  const selections = new WeakMap<FastifyRequest, RoutedOperation>();
   const admissions = new WeakMap<FastifyRequest, Admission>();
-  const waiting = new WaitingRequests();
+  const waitingRequests = new WaitingRequests();
 
   /** Closes the connection after the response, because an open connection would delay the shutdown. */
   function endConnection(reply: FastifyReply): void {
-    if (closing || context.isStopping()) reply.header('connection', 'close');
+    if (isClosing || context.isStopping()) reply.header('connection', 'close');
   }
 
-  const sendError = createErrorSender({ log, recording, chosen, admissions, endConnection, refusalDelays });
+  const sendError = createErrorSender({ log, auditRecorder, selections, admissions, endConnection, refusalDelays });
   const app = Fastify({
     logger: false,
     genReqId: requestIdOf,
@@ -231,32 +231,32 @@ export function createServer({
     return503OnClosing: false,
     rewriteUrl: (request) => routedUrl(request.method ?? 'GET', request.url ?? '/', (path) => paths.resolve(path)),
     routerOptions: { maxParamLength: LIMITS.maxUrlLength, querystringParser: () => NO_QUERY },
-    ...(tls ? { serverFactory: secureServers(tls) } : {}),
+    ...(tls ? { serverFactory: secureServerFactory(tls) } : {}),
     http: HTTP_OPTIONS,
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET' || socket.destroyed) return;
       // A client that does not use TLS cannot read a response.
-      if (!socket.writable || (tls && !secured.has(socket))) socket.destroy();
-      else if (mayRespond(latest.get(socket))) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
+      if (!socket.writable || (tls && !tlsSockets.has(socket))) socket.destroy();
+      else if (mayRespond(latestExchanges.get(socket))) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
       else socket.end();
     },
     schemaController: { compilersFactory: NO_SCHEMAS },
     frameworkErrors: sendError,
   });
-  // Node silently drops headers beyond a count. Here all headers are counted, and their bytes are limited.
+  // Node silently drops headers beyond a maximum number, unless it is 0. Only the size of the headers is limited.
   app.server.maxHeadersCount = 0;
-  app.server.on('request', (request, response) => latest.set(request.socket, { request, response }));
+  app.server.on('request', (request, response) => latestExchanges.set(request.socket, { request, response }));
   const connections = new Connections({ limits: connectionLimits ?? null, trustedProxies });
   app.server.on('connection', (socket: Socket) => connections.add(socket));
   app.server.on('secureConnection', (socket: Socket) => {
-    if (closing) socket.destroy();
-    secured.add(socket);
-    connections.secured(socket);
+    if (isClosing) socket.destroy();
+    tlsSockets.add(socket);
+    connections.addTlsSocket(socket);
   });
   if (workers) {
-    const target = workers.asUpgradeTarget({ connections, isStopping: () => closing || context.isStopping() });
+    const target = workers.asUpgradeTarget({ connections, isStopping: () => isClosing || context.isStopping() });
     const connectionEvent = tls ? 'secureConnection' : 'connection';
-    serveUpgrades(app.server, { target, connectionEvent, latestResponse: (socket) => latest.get(socket)?.response });
+    serveUpgrades(app.server, { target, connectionEvent, latestResponse: (socket) => latestExchanges.get(socket)?.response });
   }
   if (tls || isPublicHttps) {
     app.addHook('onRequest', (request, reply, done) => {
@@ -266,13 +266,13 @@ export function createServer({
   }
   if (connectionLimits) limitConnections(app, { connections, limits: connectionLimits, log });
   app.addHook('onRoute', ({ method, url }) => {
-    for (const name of [method].flat()) onRoute?.({ method: name, path: url });
+    for (const methodName of [method].flat()) onRoute?.({ method: methodName, path: url });
   });
   app.addHook('preClose', (done) => {
-    closing = true;
+    isClosing = true;
     workers?.close();
-    waiting.close();
-    connections.closeUnused((socket) => latest.has(socket));
+    waitingRequests.close();
+    connections.closeUnused((socket) => latestExchanges.has(socket));
     done();
   });
 
@@ -282,20 +282,20 @@ export function createServer({
   // Bodies are collected when their request is admitted. JSON operations parse the bytes.
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
-  const admission = { context, defaultRegion, queryTokens, forSessions: new Set(forSessions), takesLogins };
-  const admit = createAdmission({ ...admission, isClosing: () => closing });
+  const admissionOptions = { context, defaultRegion, queryTokens, forSessions: new Set(forSessions), takesLogins };
+  const admit = createAdmission({ ...admissionOptions, isClosing: () => isClosing });
 
   const handle = createOperationHandler({
     context,
-    recording,
+    auditRecorder,
     bodies,
     reads,
-    waiting,
+    waitingRequests,
     isHttps: isPublicHttps || tls !== null,
     admit,
     admissionOf: (request) => admissions.get(request),
     endConnection,
   });
-  addRoutes(app, { operations, chosen, admissions, admit, handle, logRequest: createRequestLog(log, accessLog, observer) });
+  addRoutes(app, { operations, selections, admissions, admit, handle, logRequest: createRequestLog(log, accessLog, observer) });
   return app;
 }

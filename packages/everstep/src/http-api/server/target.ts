@@ -20,7 +20,7 @@ const WAITERS_PATH = '/v2/waiters/';
 const NOTIFY_PATH = '/v2/notify/';
 /** A flow control key, which the published SDKs do not encode, and an action follow this prefix. */
 const FLOW_CONTROL_PATH = '/v2/flowControl/';
-const OF_ONE_KEY = /\/(?:pause|resume|pin|unpin|resetRate|waiting)$/;
+const KEY_ACTION = /\/(?:pause|resume|pin|unpin|resetRate|waiting)$/;
 
 const SLASHES_INSIDE = /\/(?!$)/g;
 const encodeSlashes = (text: string): string => text.replace(SLASHES_INSIDE, '%2F');
@@ -29,18 +29,18 @@ const encodeSlashes = (text: string): string => text.replace(SLASHES_INSIDE, '%2
  * Encodes the slashes of event ids and flow control keys, so that each is one segment of the path. A slash at the end is
  * not encoded.
  */
-export function withWholeIds(path: string): string {
+export function encodeIds(path: string): string {
   // A wait for an id that ends with a slash is rejected instead of waiting for another id.
   if (path.startsWith(WAIT_PATH)) return WAIT_PATH + path.slice(WAIT_PATH.length).replaceAll('/', '%2F');
   if (path.startsWith(WAITERS_PATH)) return WAITERS_PATH + encodeSlashes(path.slice(WAITERS_PATH.length));
   if (path.startsWith(NOTIFY_PATH)) {
-    const second = path.indexOf('/', NOTIFY_PATH.length) + 1;
-    return second === 0 ? path : path.slice(0, second) + encodeSlashes(path.slice(second));
+    const eventIdStart = path.indexOf('/', NOTIFY_PATH.length) + 1;
+    return eventIdStart === 0 ? path : path.slice(0, eventIdStart) + encodeSlashes(path.slice(eventIdStart));
   }
   if (!path.startsWith(FLOW_CONTROL_PATH)) return path;
-  const rest = path.slice(FLOW_CONTROL_PATH.length);
-  const [verb = ''] = OF_ONE_KEY.exec(rest) ?? [];
-  return FLOW_CONTROL_PATH + encodeSlashes(rest.slice(0, rest.length - verb.length)) + verb;
+  const keyAndAction = path.slice(FLOW_CONTROL_PATH.length);
+  const [action = ''] = KEY_ACTION.exec(keyAndAction) ?? [];
+  return FLOW_CONTROL_PATH + encodeSlashes(keyAndAction.slice(0, keyAndAction.length - action.length)) + action;
 }
 
 /** Dashboard pages have this prefix in a GET request, with any number of segments. */
@@ -50,9 +50,11 @@ const ORIGIN = /^https?:\/\/[^/?]*/i;
 
 /** Splits a target, which includes the origin when a proxy sends it. */
 export function splitTarget(url: string): Target {
-  const local = url.startsWith('/') ? url : url.replace(ORIGIN, '');
-  const mark = local.indexOf('?');
-  return mark === -1 ? { path: local, query: '' } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
+  const originForm = url.startsWith('/') ? url : url.replace(ORIGIN, '');
+  const queryStart = originForm.indexOf('?');
+  return queryStart === -1
+    ? { path: originForm, query: '' }
+    : { path: originForm.slice(0, queryStart), query: originForm.slice(queryStart + 1) };
 }
 
 function parameterName(part: string): string {

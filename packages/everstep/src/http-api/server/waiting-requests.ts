@@ -2,23 +2,23 @@
 import type { FastifyReply } from 'fastify';
 
 export class WaitingRequests {
-  private readonly waiting = new Set<AbortController>();
-  private closed = false;
+  private readonly controllers = new Set<AbortController>();
+  private isClosed = false;
 
   signalOf(reply: FastifyReply): AbortSignal {
     const controller = new AbortController();
-    this.waiting.add(controller);
+    this.controllers.add(controller);
     reply.raw.once('close', () => {
-      this.waiting.delete(controller);
+      this.controllers.delete(controller);
       // After its response a request needs no abort, which would create an error object with a stack.
       if (!reply.raw.writableFinished) controller.abort();
     });
-    if (this.closed || reply.raw.destroyed) controller.abort();
+    if (this.isClosed || reply.raw.destroyed) controller.abort();
     return controller.signal;
   }
 
   close(): void {
-    this.closed = true;
-    for (const controller of this.waiting) controller.abort();
+    this.isClosed = true;
+    for (const controller of this.controllers) controller.abort();
   }
 }

@@ -1,12 +1,13 @@
 /**
  * Session cookie: sending it, reading it, and hiding it from code that records headers.
  * With https the name has the prefix `__Host-`: browsers accept such a cookie from this host only, not from a sibling or
- * parent domain. The prefix of a secret shows that its session was created over https; such a secret is valid in that cookie only.
+ * parent domain. The prefix of a secret shows that its session was created over https; such a secret is valid only in that
+ * cookie.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
 
-/** Name for plain http, and for sessions of earlier versions. */
+/** Name of the cookie over plain http, and of sessions from earlier versions. */
 export const SESSION_COOKIE = 'everstep_session';
 export const HOST_COOKIE = `__Host-${SESSION_COOKIE}`;
 /** Prefix of secrets that are valid in `HOST_COOKIE` only. */
@@ -22,7 +23,7 @@ function partOf(text: string): CookiePart | null {
   return equals === -1 ? null : { name: text.slice(0, equals).trim(), value: text.slice(equals + 1).trim() };
 }
 
-const isOfSession = (part: CookiePart | null): part is CookiePart =>
+const isSessionCookie = (part: CookiePart | null): part is CookiePart =>
   part !== null && (part.name === SESSION_COOKIE || part.name === HOST_COOKIE);
 
 const textOf = (cookie: ReceivedHeaders[string]): string => (typeof cookie === 'string' ? cookie : (cookie ?? []).join('; '));
@@ -30,7 +31,7 @@ const textOf = (cookie: ReceivedHeaders[string]): string => (typeof cookie === '
 /** Returns the session secret, or null when there is none. */
 export function secretOf({ cookie }: ReceivedHeaders): string | null {
   if (cookie === undefined) return null;
-  const parts = textOf(cookie).split(';').map(partOf).filter(isOfSession);
+  const parts = textOf(cookie).split(';').map(partOf).filter(isSessionCookie);
   const secretIn = (cookieName: string, isValid: (value: string) => boolean): string | null =>
     // Browsers send the cookie with the most specific path first.
     parts.find(({ name, value }) => name === cookieName && value !== '' && isValid(value))?.value ?? null;
@@ -41,22 +42,22 @@ export function secretOf({ cookie }: ReceivedHeaders): string | null {
  * Returns the headers without the session secret, because webhooks record headers and browsers send the cookie to every
  * path. Returns the same object when there is no secret.
  */
-export function withoutSecret(headers: ReceivedHeaders): ReceivedHeaders {
+export function removeSecret(headers: ReceivedHeaders): ReceivedHeaders {
   const { cookie, ...others } = headers;
   if (cookie === undefined) return headers;
   const parts = textOf(cookie).split(';');
-  const otherCookies = parts.filter((part) => !isOfSession(partOf(part))).map((part) => part.trim());
+  const otherCookies = parts.filter((part) => !isSessionCookie(partOf(part))).map((part) => part.trim());
   if (otherCookies.length === parts.length) return headers;
   return otherCookies.length === 0 ? others : { ...others, cookie: otherCookies.join('; ') };
 }
 
 /**
- * Not accessible to scripts, and not sent with cross-site requests. The server decides when the session ends, not the
- * browser.
+ * Returns the value of a Set-Cookie header. The cookie is not accessible to scripts, and browsers do not send it with
+ * cross-site requests. The server decides when the session ends, not the browser.
  */
-const cookie = (isHttps: boolean, value: string, maxAgeS: number): string =>
+const cookieText = (isHttps: boolean, value: string, maxAgeS: number): string =>
   `${isHttps ? HOST_COOKIE : SESSION_COOKIE}=${value}; Max-Age=${maxAgeS}; Path=/; HttpOnly; SameSite=Strict${isHttps ? '; Secure' : ''}`;
 
-export const setCookie = (secret: string, isHttps: boolean): string => cookie(isHttps, secret, LIMITS.sessionMaxMs / 1000);
+export const setCookie = (secret: string, isHttps: boolean): string => cookieText(isHttps, secret, LIMITS.sessionMaxMs / 1000);
 
-export const forgetCookie = (isHttps: boolean): string => cookie(isHttps, '', 0);
+export const forgetCookie = (isHttps: boolean): string => cookieText(isHttps, '', 0);

@@ -23,8 +23,8 @@ function hostOf(origin: string): string | null {
   }
 }
 
-/** Compares hosts; the default port may be omitted. */
-const sameHost = (origin: string, host: string): boolean => {
+/** Returns whether an origin has the host. The default port may be omitted. */
+const isSameHost = (origin: string, host: string): boolean => {
   const originHost = hostOf(origin);
   if (originHost === null) return false;
   const { protocol } = new URL(origin);
@@ -43,7 +43,7 @@ export function checkOrigin({ headers, host }: PageRequest): void {
       `the request comes from a page of another origin (Sec-Fetch-Site: ${shown(fetchSite)}); send it from a page of this server, or use a token`,
     );
   }
-  if (origin === undefined || sameHost(origin, host)) return;
+  if (origin === undefined || isSameHost(origin, host)) return;
   throw new ApiError(
     'csrf-refused',
     `the request comes from a page of the origin ${shown(origin)}, but the server was reached as ${shown(host)}; a proxy must not change the Host header`,

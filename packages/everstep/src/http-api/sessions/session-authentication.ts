@@ -13,7 +13,7 @@ import { checkOrigin } from './same-origin.js';
 const CSRF_HEADER = 'x-everstep-csrf';
 /** Scheme that no browser knows. For a known scheme the browser would show its own login dialog. */
 const CHALLENGE = { 'www-authenticate': 'Everstep-Session' } as const;
-const SAFE: readonly string[] = ['GET', 'HEAD'];
+const SAFE_METHODS: readonly string[] = ['GET', 'HEAD'];
 
 export const headerOf = ({ headers }: FastifyRequest, name: string): string | undefined => {
   const value = headers[name];
@@ -33,7 +33,7 @@ export async function sessionOf(request: FastifyRequest, accounts: Pick<AccountS
   const secret = secretOf(request.headers);
   const session = secret === null ? null : await accounts.findSession({ secret, address: callerIpOf(request) });
   if (!session) throw noSession();
-  if (SAFE.includes(request.method)) return session;
+  if (SAFE_METHODS.includes(request.method)) return session;
   if (!isCsrfToken(session, headerOf(request, CSRF_HEADER)))
     throw new ApiError(
       'csrf-refused',

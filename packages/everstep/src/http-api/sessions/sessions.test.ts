@@ -14,7 +14,7 @@ import { loadPlans } from '../../accounts/plans/plans.js';
 import { LIMITS } from '../../config/limits.js';
 import { createHttpApi, type HttpApi } from '../index.js';
 import { ApiHarness } from '../testing/api-harness.js';
-import { secretOf, withoutSecret } from './cookie.js';
+import { removeSecret, secretOf } from './cookie.js';
 import { checkOrigin } from './same-origin.js';
 
 interface SessionBody {
@@ -349,13 +349,13 @@ test('removes only the session secret from the headers that operations see', () 
   const secret = 'es_x';
   assert.equal(secretOf({ cookie: `a=1; everstep_session=${secret};b=2` }), secret);
   assert.equal(secretOf({ cookie: 'everstep_session=; xeverstep_session=1' }), null);
-  assert.deepEqual(withoutSecret({ cookie: `a=1; everstep_session=${secret};b=2`, x: 'y' }), { cookie: 'a=1; b=2', x: 'y' });
-  assert.deepEqual(withoutSecret({ cookie: `everstep_session=${secret}`, x: 'y' }), { x: 'y' });
+  assert.deepEqual(removeSecret({ cookie: `a=1; everstep_session=${secret};b=2`, x: 'y' }), { cookie: 'a=1; b=2', x: 'y' });
+  assert.deepEqual(removeSecret({ cookie: `everstep_session=${secret}`, x: 'y' }), { x: 'y' });
   const host = '__Host-everstep_session';
   assert.equal(secretOf({ cookie: `everstep_session=es_y; ${host}=eh_x` }), 'eh_x');
-  assert.deepEqual(withoutSecret({ cookie: `everstep_session=eh_y; b=2; ${host}=eh_x`, x: 'y' }), { cookie: 'b=2', x: 'y' });
+  assert.deepEqual(removeSecret({ cookie: `everstep_session=eh_y; b=2; ${host}=eh_x`, x: 'y' }), { cookie: 'b=2', x: 'y' });
   const other = { cookie: 'a=1', x: 'y' };
-  assert.equal(withoutSecret(other), other);
+  assert.equal(removeSecret(other), other);
 });
 
 test('compares the origin of a page with the host by name and port; the default port is optional', () => {

@@ -5,12 +5,12 @@ import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
 const nameOf = (isHttps: boolean): string => `${isHttps ? '__Host-' : ''}everstep_sign_in`;
 const MAX_AGE_S = LIMITS.signInLifeMs / 1000;
 
-/** `SameSite=Lax`, because browsers do not send a strict cookie when the identity provider redirects back. */
-const cookie = (isHttps: boolean, value: string, maxAgeS: number): string =>
+/** Returns the value of a Set-Cookie header. Browsers do not send a strict cookie when the identity provider redirects back. */
+const cookieText = (isHttps: boolean, value: string, maxAgeS: number): string =>
   `${nameOf(isHttps)}=${value}; Max-Age=${maxAgeS}; Path=/; HttpOnly; SameSite=Lax${isHttps ? '; Secure' : ''}`;
 
-export const setSignInCookie = (value: string, isHttps: boolean): string => cookie(isHttps, value, MAX_AGE_S);
-export const forgetSignInCookie = (isHttps: boolean): string => cookie(isHttps, '', 0);
+export const setSignInCookie = (value: string, isHttps: boolean): string => cookieText(isHttps, value, MAX_AGE_S);
+export const forgetSignInCookie = (isHttps: boolean): string => cookieText(isHttps, '', 0);
 
 export function signInCookieOf({ cookie: header }: ReceivedHeaders, isHttps: boolean): string | null {
   const text = typeof header === 'string' ? header : (header ?? []).join('; ');

@@ -42,7 +42,7 @@ export const EVENT_ID = 'order/paid 1';
 const FAILURE_BODY = Buffer.from('out of stock');
 
 /** Identity provider without users. */
-const PLAYED_SIGN_IN: SignIn = {
+const SIMULATED_SIGN_IN: SignIn = {
   begin: async () => ({ kind: 'started', url: 'https://id.test/authorize', cookie: 'sealed' }),
   finish: async () => ({ kind: 'failed', error: 'sso-unknown-user' }),
   logoutUrl: () => null,
@@ -80,7 +80,7 @@ function reply(call: StepCall, part: Partial<ProgressReply>): StepOutcome {
 }
 
 /** Returns the next step of a workflow whose steps are completed externally; null when all are completed. */
-function plannedNext(pathname: string, entries: readonly JournalEntry[]): PlannedStep | null {
+function nextPlannedStep(pathname: string, entries: readonly JournalEntry[]): PlannedStep | null {
   const stepId = entries.length + 1;
   switch (`${pathname} ${stepId}`) {
     case '/wait 1':
@@ -110,7 +110,7 @@ function plannedNext(pathname: string, entries: readonly JournalEntry[]): Planne
   }
 }
 
-const sentFor = (method: string, url: string, headers: Readonly<Record<string, string>>) => ({
+const sentRequestFor = (method: string, url: string, headers: Readonly<Record<string, string>>) => ({
   startedAt: Date.UTC(2026, 0),
   durationMs: 5,
   method,
@@ -122,24 +122,24 @@ const sentFor = (method: string, url: string, headers: Readonly<Record<string, s
 });
 
 /** Simulates endpoints and records their calls. */
-export class PlayedEndpoints implements StepCaller {
+export class SimulatedEndpoints implements StepCaller {
   readonly calls: StepCall[] = [];
   /** Results of replay checks by path. Default: the run fits. */
   readonly verdicts = new Map<string, ReplayVerdict>();
 
   async check({ workflowUrl }: ReplayCheck): Promise<ReplayVerdict> {
-    return this.verdicts.get(new URL(workflowUrl).pathname) ?? { outcome: 'fits', message: 'played' };
+    return this.verdicts.get(new URL(workflowUrl).pathname) ?? { outcome: 'fits', message: 'simulated' };
   }
 
   async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     this.calls.push(call);
     onSent?.();
-    const answered = await this.play(call, signal);
-    const sent = sentFor('POST', call.workflowUrl, call.forwardHeaders);
-    return answered.kind === 'failure' ? { kind: 'failure', failure: { ...answered.failure, sent } } : { ...answered, sent };
+    const outcome = await this.simulate(call, signal);
+    const sent = sentRequestFor('POST', call.workflowUrl, call.forwardHeaders);
+    return outcome.kind === 'failure' ? { kind: 'failure', failure: { ...outcome.failure, sent } } : { ...outcome, sent };
   }
 
-  private async play(call: StepCall, signal: AbortSignal): Promise<StepOutcome> {
+  private async simulate(call: StepCall, signal: AbortSignal): Promise<StepOutcome> {
     const { pathname } = new URL(call.workflowUrl);
     const { target, journal } = call.request;
     switch (pathname) {
@@ -163,7 +163,7 @@ export class PlayedEndpoints implements StepCaller {
       case '/late-call':
       case '/hang-call':
       case '/invoke': {
-        const planned = plannedNext(pathname, journal.entries);
+        const planned = nextPlannedStep(pathname, journal.entries);
         if (planned) return reply(call, { planned: [planned] });
         return reply(call, { end: { kind: 'finished', result: journal.entries.at(-1)?.out ?? 'null' } });
       }
@@ -190,7 +190,7 @@ export class PlayedEndpoints implements StepCaller {
  * Simulates receivers of messages and records the messages. `/hang` never responds, `/refuse` responds with 500, `/late` with 500
  * at every odd attempt, and all others with 200 and the simulated response.
  */
-export class PlayedMessages implements MessageSender {
+export class SimulatedReceivers implements MessageSender {
   readonly sent: Message[] = [];
 
   async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
@@ -199,10 +199,10 @@ export class PlayedMessages implements MessageSender {
     const { pathname } = new URL(message.url);
     const headers = { 'content-type': ['application/json'], 'x-answer': ['secret-of-a-header'] };
     const body = Buffer.from('{"paid":true,"iban":"secret-of-a-field"}');
-    const sent = sentFor(message.method, message.url, message.headers);
-    const late = pathname === '/late' && this.sent.filter(({ url }) => url === message.url).length % 2 === 1;
+    const sent = sentRequestFor(message.method, message.url, message.headers);
+    const isLateFailure = pathname === '/late' && this.sent.filter(({ url }) => url === message.url).length % 2 === 1;
     if (pathname !== '/hang')
-      return { kind: 'answered', status: late || pathname === '/refuse' ? 500 : 200, headers, body, sent };
+      return { kind: 'answered', status: isLateFailure || pathname === '/refuse' ? 500 : 200, headers, body, sent };
     return new Promise<MessageOutcome>((resolve) =>
       signal.addEventListener('abort', () => {
         const cause = { cause: 'network', message: 'given up', status: null, responseHeaders: {} } as const;
@@ -249,8 +249,8 @@ export class ApiHarness {
   readonly limits: Limits;
   readonly refusals: Refusals;
   readonly audit: AuditRecords;
-  readonly endpoints: PlayedEndpoints;
-  readonly messages: PlayedMessages;
+  readonly endpoints: SimulatedEndpoints;
+  readonly messages: SimulatedReceivers;
   /** The connected workers. Initially there are none. */
   readonly workers: { readonly pools: WorkerPools; readonly clock: Clock };
   readonly logged: readonly LoggedLine[];
@@ -284,7 +284,7 @@ export class ApiHarness {
     const random = createSystemRandom();
     const lines: LoggedLine[] = [];
     const log = recordingLog(lines);
-    const endpoints = new PlayedEndpoints();
+    const endpoints = new SimulatedEndpoints();
     for (const [instanceId, region] of [
       ['qi_1', 'eu-central-1'],
       ['qi_2', 'eu-central-1'],
@@ -294,7 +294,7 @@ export class ApiHarness {
       await store.accounts.createInstance({ instanceId, region, name: 'test', createdAt: clock.now(), ...keys });
     }
     const authority = await createAuthority({ store, now: () => clock.now() });
-    const messages = new PlayedMessages();
+    const messages = new SimulatedReceivers();
     const publicUrl = () => 'http://everstep.test';
     const now = () => clock.now();
     const refusals = new Refusals({ accounts: store.accounts, now, clock, log });
@@ -347,7 +347,7 @@ export class ApiHarness {
       audit,
       version: '1.2.3',
       dashboard: null,
-      signIn: PLAYED_SIGN_IN,
+      signIn: SIMULATED_SIGN_IN,
       dialectOperations: UPSTASH_API,
       workers: { pools, clock },
       ...overrides,
@@ -362,7 +362,7 @@ export class ApiHarness {
 
   /** Sends a request and validates the response against the OpenAPI document if the operation exists. */
   async send<Body = ErrorResponse>(request: SentRequest): Promise<ApiResponse<Body>> {
-    if (request.headers?.accept === 'text/event-stream') return this.beginStream(request);
+    if (request.headers?.accept === 'text/event-stream') return this.openStream(request);
     const response = await this.api.inject(request);
     // Pages and styles are not part of a document.
     if (/^text\/(html|css)/.test(String(response.headers['content-type'])))
@@ -370,30 +370,30 @@ export class ApiHarness {
     // Caches must not store responses, except public keys.
     const { 'cache-control': caching, 'x-content-type-options': sniffing } = response.headers;
     const isPublic = response.statusCode === 200 && request.url.startsWith('/v2/jwks/');
-    const expected = isPublic ? 'public, max-age=300' : 'no-store';
-    assert.deepEqual([caching, sniffing], [expected, 'nosniff'], `${request.method} ${request.url}`);
+    const expectedCaching = isPublic ? 'public, max-age=300' : 'no-store';
+    assert.deepEqual([caching, sniffing], [expectedCaching, 'nosniff'], `${request.method} ${request.url}`);
     const isLines = response.headers['content-type'] === 'application/x-ndjson';
     const json = isLines ? JSON.stringify(response.payload) : response.payload;
     const body: Body = json === '' ? undefined : JSON.parse(json);
-    const answered = { status: response.statusCode, headers: response.headers, body };
-    checkResponse(request, answered);
-    return answered;
+    const apiResponse = { status: response.statusCode, headers: response.headers, body };
+    checkResponse(request, apiResponse);
+    return apiResponse;
   }
 
   /** Returns only the status and headers of a stream, because it would not end. */
-  private async beginStream<Body>(request: SentRequest): Promise<ApiResponse<Body>> {
-    const received = await this.api.inject({ ...request, payloadAsStream: true });
-    const stream = received.stream();
-    assert.equal(received.headers['cache-control'], 'no-store');
-    const isStream = String(received.headers['content-type']).startsWith('text/event-stream');
+  private async openStream<Body>(request: SentRequest): Promise<ApiResponse<Body>> {
+    const response = await this.api.inject({ ...request, payloadAsStream: true });
+    const stream = response.stream();
+    assert.equal(response.headers['cache-control'], 'no-store');
+    const isStream = String(response.headers['content-type']).startsWith('text/event-stream');
     if (isStream) stream.destroy();
     const body: Body = JSON.parse(isStream ? 'null' : await readText(stream));
-    const answered = { status: received.statusCode, headers: received.headers, body };
-    if (!isStream) checkResponse(request, answered);
-    return answered;
+    const apiResponse = { status: response.statusCode, headers: response.headers, body };
+    if (!isStream) checkResponse(request, apiResponse);
+    return apiResponse;
   }
 
-  /** Sends with the read-write token. */
+  /** Sends a request with the read-write token. */
   call<Body = ErrorResponse>(method: Method, url: string, options: CallOptions = {}): Promise<ApiResponse<Body>> {
     const headers = { authorization: `Bearer ${this.token}`, ...options.headers };
     return this.send({ method, url, headers, ...(options.body === undefined ? {} : { payload: options.body }) });
@@ -424,19 +424,19 @@ export class ApiHarness {
   }
 
   /** Returns the journal of the run when it meets the condition. Waits in turns of the event loop, not in time. */
-  async journalWhen(workflowRunId: string, reached: (journal: RunJournal) => boolean): Promise<RunJournal> {
+  async journalWhen(workflowRunId: string, isReached: (journal: RunJournal) => boolean): Promise<RunJournal> {
     for (let turn = 0; ; turn++) {
       const { body } = await this.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(workflowRunId)}`);
-      if (reached(body)) return body;
+      if (isReached(body)) return body;
       assert.ok(turn < 1_000, `the run does not meet the condition: ${JSON.stringify(body)}`);
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
 
   async close(): Promise<void> {
-    const closing = this.api.close();
+    const apiClosed = this.api.close();
     await this.runtime.stop({ graceMs: 0 });
-    await closing;
+    await apiClosed;
     await this.search.stop();
     await this.search.documents.close();
     await this.refusals.write();

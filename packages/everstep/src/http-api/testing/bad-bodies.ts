@@ -25,8 +25,8 @@ export interface BodySchema {
 export interface BadBody {
   /** JSON, or text that resembles JSON. */
   readonly text: string;
-  /** Name of the field, which the error must contain. */
-  readonly named: string;
+  /** Text that the error must contain, usually the name of the field. */
+  readonly errorText: string;
 }
 
 type Path = readonly (string | number)[];
@@ -34,10 +34,10 @@ type Types = ReadonlySet<string>;
 
 const SAMPLES: readonly unknown[] = [null, true, false, 'surprise', '', 7, -1.5, [], [7], {}, { surprise: 1 }];
 /** Texts that resemble numbers but are not JSON. */
-const NO_NUMBERS = ['NaN', 'Infinity', '-Infinity', 'undefined', '0x10', '.5', '5.', '+5', '05'];
+const NOT_NUMBERS = ['NaN', 'Infinity', '-Infinity', 'undefined', '0x10', '.5', '5.', '+5', '05'];
 const TEXTS = ['', ' ', '\n', 'a\u0000b', 'a\nb', 'a\u007fb', 'surprise'];
 const STRANGE_NAMES = ['surprise', '__proto__', 'constructor', 'toString', ''];
-/** Longer texts would be slow to send and are tested elsewhere. */
+/** Longer arrays would be slow to send and are tested elsewhere. */
 const MAX_ITEMS = 2_000;
 
 const typeOf = (value: unknown): string => {
@@ -46,7 +46,7 @@ const typeOf = (value: unknown): string => {
   return typeof value;
 };
 
-/** Stands for JSON text that no JavaScript value has. */
+/** JSON text that no JavaScript value has. */
 class Raw {
   readonly text: string;
   constructor(text: string) {
@@ -59,7 +59,7 @@ function write(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(write).join()}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return `{${Object.entries(value)
-    .map(([name, each]) => `${JSON.stringify(name)}:${write(each)}`)
+    .map(([name, field]) => `${JSON.stringify(name)}:${write(field)}`)
     .join()}}`;
 }
 
@@ -67,23 +67,23 @@ const entriesOf = (value: unknown): [string, unknown][] =>
   typeof value === 'object' && value !== null ? Object.entries(value) : [];
 
 /** An invalid value at the end of the path. */
-interface Wrong {
+interface InvalidValue {
   readonly path: Path;
   readonly value: unknown;
-  /** Set if it is not the last name of the path. */
-  readonly named?: string | undefined;
+  /** Text that the error must contain, if it is not the last name of the path. */
+  readonly errorText?: string | undefined;
 }
 
 const nameIn = (path: Path): string | undefined => path.findLast((step) => typeof step === 'string');
 
-/** Returns the value with another one at the end of the path; undefined removes the existing one. */
-function put(value: unknown, [step, ...rest]: Path, given: unknown): unknown {
-  if (step === undefined) return given;
-  if (Array.isArray(value)) return value.map((each, index) => (index === step ? put(each, rest, given) : each));
+/** Returns a copy of `value` with `newValue` at the end of the path; undefined removes the existing value. */
+function put(value: unknown, [step, ...rest]: Path, newValue: unknown): unknown {
+  if (step === undefined) return newValue;
+  if (Array.isArray(value)) return value.map((item, index) => (index === step ? put(item, rest, newValue) : item));
   const fields = new Map(entriesOf(value));
-  const put_ = put(fields.get(String(step)), rest, given);
-  if (put_ === undefined) fields.delete(String(step));
-  else fields.set(String(step), put_);
+  const newField = put(fields.get(String(step)), rest, newValue);
+  if (newField === undefined) fields.delete(String(step));
+  else fields.set(String(step), newField);
   return Object.fromEntries(fields);
 }
 
@@ -95,21 +95,21 @@ export class BadBodies {
     this.schemas = schemas;
   }
 
-  /** Yields bodies that must be rejected. `right` may omit optional fields. */
-  *of(schema: BodySchema, right: unknown): Generator<BadBody> {
-    for (const { path, value, named } of this.wrong(schema, right, []))
-      yield { text: write(put(right, path, value)), named: named ?? nameIn(path) ?? 'body' };
-    for (const [path, value] of this.objectsIn(right, [])) {
-      for (const [name, given] of entriesOf(value)) {
-        const twice = `${write(value).slice(0, -1)},${JSON.stringify(name)}:${write(given)}}`;
-        yield { text: write(put(right, path, new Raw(twice))), named: `${name} is given twice` };
+  /** Yields bodies that must be rejected. `validValue` may omit optional fields. */
+  *invalidBodies(schema: BodySchema, validValue: unknown): Generator<BadBody> {
+    for (const { path, value, errorText } of this.invalidValues(schema, validValue, []))
+      yield { text: write(put(validValue, path, value)), errorText: errorText ?? nameIn(path) ?? 'body' };
+    for (const [path, value] of this.objectsIn(validValue, [])) {
+      for (const [name, field] of entriesOf(value)) {
+        const twice = `${write(value).slice(0, -1)},${JSON.stringify(name)}:${write(field)}}`;
+        yield { text: write(put(validValue, path, new Raw(twice))), errorText: `${name} is given twice` };
       }
     }
   }
 
   /** Returns a valid value. */
-  sample(given: BodySchema): unknown {
-    const schema = this.resolved(given);
+  sample(schemaOrReference: BodySchema): unknown {
+    const schema = this.resolve(schemaOrReference);
     if (schema.const !== undefined) return schema.const;
     if (schema.enum) return schema.enum[0];
     if (schema.anyOf?.[0]) return this.sample(schema.anyOf[0]);
@@ -132,54 +132,54 @@ export class BadBodies {
     }
   }
 
-  private resolved(schema: BodySchema): BodySchema {
+  private resolve(schema: BodySchema): BodySchema {
     const name = schema.$ref?.split('/').at(-1);
     if (name === undefined) return schema;
-    const found = this.schemas[name];
-    if (!found) throw new Error(`the document has no schema ${name}`);
-    return found;
+    const namedSchema = this.schemas[name];
+    if (!namedSchema) throw new Error(`the document has no schema ${name}`);
+    return namedSchema;
   }
 
-  private branches(given: BodySchema): readonly BodySchema[] {
-    const schema = this.resolved(given);
+  private branches(schemaOrReference: BodySchema): readonly BodySchema[] {
+    const schema = this.resolve(schemaOrReference);
     return schema.anyOf ? schema.anyOf.flatMap((branch) => this.branches(branch)) : [schema];
   }
 
-  /** Returns the types that the branches accept. Null for any type. */
+  /** Returns the types that the branches accept, or null if they accept any type. */
   private typesOf(branches: readonly BodySchema[]): Types | null {
     const types = new Set<string>();
-    for (const { type, enum: values, const: only, properties } of branches) {
-      if (type === undefined && !values && only === undefined && !properties) return null;
+    for (const { type, enum: values, const: constant, properties } of branches) {
+      if (type === undefined && !values && constant === undefined && !properties) return null;
       if (type === 'integer') types.add('number');
       else if (type !== undefined) types.add(type);
-      else for (const value of values ?? [only]) types.add(typeOf(value));
+      else for (const value of values ?? [constant]) types.add(typeOf(value));
     }
     return types;
   }
 
-  private *wrong(schema: BodySchema, right: unknown, path: Path): Generator<Wrong> {
+  private *invalidValues(schema: BodySchema, validValue: unknown, path: Path): Generator<InvalidValue> {
     const branches = this.branches(schema);
     const types = this.typesOf(branches);
     if (!types) return;
     for (const value of SAMPLES) if (!types.has(typeOf(value))) yield { path, value };
-    for (const word of NO_NUMBERS) yield { path, value: new Raw(word) };
+    for (const text of NOT_NUMBERS) yield { path, value: new Raw(text) };
     if (types.has('number')) yield { path, value: new Raw('1e999') };
-    const only = (type: string) => branches.filter((branch) => this.typesOf([branch])?.has(type));
-    const texts = only('string');
-    for (const text of this.wrongTexts(texts)) yield { path, value: text };
-    for (const number of this.wrongNumbers(only('number'))) yield { path, value: number };
+    const branchesOfType = (type: string) => branches.filter((branch) => this.typesOf([branch])?.has(type));
+    const textBranches = branchesOfType('string');
+    for (const text of this.invalidTexts(textBranches)) yield { path, value: text };
+    for (const number of this.invalidNumbers(branchesOfType('number'))) yield { path, value: number };
     for (const branch of branches) {
-      if (branch.type === 'array') yield* this.wrongArrays(branch, right, path);
-      if (branch.properties) yield* this.wrongObjects(branch, right, path);
+      if (branch.type === 'array') yield* this.invalidArrays(branch, validValue, path);
+      if (branch.properties) yield* this.invalidObjects(branch, validValue, path);
     }
   }
 
-  private wrongTexts(branches: readonly BodySchema[]): readonly string[] {
+  private invalidTexts(branches: readonly BodySchema[]): readonly string[] {
     const [branch] = branches;
     if (!branch || branches.length > 1) return [];
-    const { minLength = 0, maxLength, pattern, enum: values, const: only } = branch;
-    const allowed = values ?? (only === undefined ? null : [only]);
-    const isWrong = (text: string): boolean =>
+    const { minLength = 0, maxLength, pattern, enum: values, const: constant } = branch;
+    const allowed = values ?? (constant === undefined ? null : [constant]);
+    const isInvalid = (text: string): boolean =>
       allowed
         ? !allowed.includes(text)
         : text.length < minLength ||
@@ -187,61 +187,61 @@ export class BadBodies {
           (pattern !== undefined && !new RegExp(pattern).test(text));
     const cases = (allowed ?? []).flatMap((value) => [`${value} `, String(value).toUpperCase(), `${value},${value}`]);
     const tooLong = maxLength === undefined ? [] : ['x'.repeat(maxLength + 1), 'x'.repeat(maxLength * 10)];
-    return [...TEXTS, ...cases, ...tooLong].filter(isWrong);
+    return [...TEXTS, ...cases, ...tooLong].filter(isInvalid);
   }
 
-  private wrongNumbers(branches: readonly BodySchema[]): readonly number[] {
+  private invalidNumbers(branches: readonly BodySchema[]): readonly number[] {
     const [branch] = branches;
     if (!branch || branches.length > 1) return [];
     const { type, minimum, maximum } = branch;
-    const isWhole = type === 'integer';
-    const step = isWhole ? 1 : 0.001;
+    const isInteger = type === 'integer';
+    const step = isInteger ? 1 : 0.001;
     return [
-      ...(isWhole ? [Math.max(minimum ?? 0, 0) + 0.5, 1e-7] : []),
+      ...(isInteger ? [Math.max(minimum ?? 0, 0) + 0.5, 1e-7] : []),
       ...(minimum === undefined ? [] : [minimum - step, -1e308]),
-      ...(maximum === undefined ? [] : [maximum + (Number.isSafeInteger(maximum + step) || !isWhole ? step : 2), 1e308]),
+      ...(maximum === undefined ? [] : [maximum + (Number.isSafeInteger(maximum + step) || !isInteger ? step : 2), 1e308]),
     ];
   }
 
-  private *wrongArrays(schema: BodySchema, right: unknown, path: Path): Generator<Wrong> {
+  private *invalidArrays(schema: BodySchema, validValue: unknown, path: Path): Generator<InvalidValue> {
     const { items = {}, minItems = 0, maxItems } = schema;
-    const given: readonly unknown[] = Array.isArray(right) && right.length > 0 ? right : [this.sample(items)];
+    const validItems: readonly unknown[] = Array.isArray(validValue) && validValue.length > 0 ? validValue : [this.sample(items)];
     if (minItems > 0) yield { path, value: [] };
     if (maxItems !== undefined && maxItems < MAX_ITEMS)
-      yield { path, value: Array.from({ length: maxItems + 1 }, (_, index) => given[index % given.length]) };
+      yield { path, value: Array.from({ length: maxItems + 1 }, (_, index) => validItems[index % validItems.length]) };
     if (maxItems === 0) return;
-    // The invalid one is last, after a valid one.
-    for (const { path: inner, value, named } of this.wrong(items, given[0], []))
-      yield { path, value: [given[0], put(given[0], inner, value)], named: named ?? nameIn(inner) };
+    // The invalid item is last, after a valid one.
+    for (const { path: innerPath, value, errorText } of this.invalidValues(items, validItems[0], []))
+      yield { path, value: [validItems[0], put(validItems[0], innerPath, value)], errorText: errorText ?? nameIn(innerPath) };
   }
 
-  private *wrongObjects(schema: BodySchema, right: unknown, path: Path): Generator<Wrong> {
+  private *invalidObjects(schema: BodySchema, validValue: unknown, path: Path): Generator<InvalidValue> {
     const { properties = {}, required = [], additionalProperties } = schema;
-    const given = typeOf(right) === 'object' ? right : this.sample(schema);
+    const validObject = typeOf(validValue) === 'object' ? validValue : this.sample(schema);
     for (const name of required) yield { path: [...path, name], value: undefined };
     if (additionalProperties === false) {
-      const others = Object.keys(properties).map((name) =>
+      const misspelledNames = Object.keys(properties).map((name) =>
         name.toUpperCase() === name ? name.toLowerCase() : name.toUpperCase(),
       );
-      for (const name of [...STRANGE_NAMES, ...others]) {
-        const extended = Object.fromEntries([...entriesOf(given), [name, 1]]);
-        yield { path, value: extended, named: `an unknown field: ${JSON.stringify(name)}` };
+      for (const name of [...STRANGE_NAMES, ...misspelledNames]) {
+        const extended = Object.fromEntries([...entriesOf(validObject), [name, 1]]);
+        yield { path, value: extended, errorText: `an unknown field: ${JSON.stringify(name)}` };
       }
     }
-    const fields = new Map(entriesOf(given));
+    const fields = new Map(entriesOf(validObject));
     for (const [name, property] of Object.entries(properties)) {
-      const present = fields.get(name) ?? this.sample(property);
-      for (const { path: inner, value, named } of this.wrong(property, present, []))
-        yield { path: [...path, name], value: put(present, inner, value), named: named ?? nameIn(inner) };
+      const presentValue = fields.get(name) ?? this.sample(property);
+      for (const { path: innerPath, value, errorText } of this.invalidValues(property, presentValue, []))
+        yield { path: [...path, name], value: put(presentValue, innerPath, value), errorText: errorText ?? nameIn(innerPath) };
     }
   }
 
   private *objectsIn(value: unknown, path: Path): Generator<readonly [Path, unknown]> {
     if (Array.isArray(value)) {
-      for (const [index, each] of value.entries()) yield* this.objectsIn(each, [...path, index]);
+      for (const [index, item] of value.entries()) yield* this.objectsIn(item, [...path, index]);
     } else if (typeOf(value) === 'object') {
       yield [path, value];
-      for (const [name, each] of entriesOf(value)) yield* this.objectsIn(each, [...path, name]);
+      for (const [name, field] of entriesOf(value)) yield* this.objectsIn(field, [...path, name]);
     }
   }
 }

@@ -2,20 +2,20 @@
 import type { ErrorCode } from '../../contract/error-codes.js';
 
 export type Case = readonly [
-  what: string,
+  title: string,
   /** Method and URL. */
   request: string,
   expected: ErrorCode,
-  words: RegExp,
+  message: RegExp,
   options?: { readonly headers?: Readonly<Record<string, string>>; readonly body?: string | Buffer },
 ];
 
 export const json = { 'content-type': 'application/json' };
 
-/** Returns a request with an invalid path or query. */
-export const parameter = (request: string, words: RegExp, code: ErrorCode = 'bad-parameter'): Case => [
+/** Returns a case with an invalid path or query. */
+export const parameter = (request: string, message: RegExp, code: ErrorCode = 'bad-parameter'): Case => [
   request,
   request,
   code,
-  words,
+  message,
 ];

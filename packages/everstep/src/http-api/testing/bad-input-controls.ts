@@ -82,7 +82,7 @@ export const CONTROL_CASES: readonly Case[] = [
         /requires Svc-Flow-Control-Key/,
       ],
     ] as const
-  ).map(([what, headers, code, words]): Case => [what, 'POST /v2/schedules/http://w.test/ok', code, words, { headers }]),
+  ).map(([title, headers, code, message]): Case => [title, 'POST /v2/schedules/http://w.test/ok', code, message, { headers }]),
   [
     'a schedule of a URL that is not allowed',
     'POST /v2/schedules/http://10.0.0.1/',
@@ -136,7 +136,7 @@ export const CONTROL_CASES: readonly Case[] = [
       ['PUT /v2/settings', '{"retention":{"failed":{"maxAgeMs":-1}}}', /retention\.failed\.maxAgeMs/],
       ['PUT /v2/settings', '{"retention":{"failed":{"maxCount":1.5}}}', /retention\.failed\.maxCount/],
     ] as const
-  ).map(([request, body, words]): Case => [`${request} ${body}`, request, 'bad-body', words, { headers: json, body }]),
+  ).map(([request, body, message]): Case => [`${request} ${body}`, request, 'bad-body', message, { headers: json, body }]),
   [
     'a release of a destination that is not held',
     'POST /v2/destinations/release',

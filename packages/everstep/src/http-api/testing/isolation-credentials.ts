@@ -9,11 +9,11 @@ export type Headers = Readonly<Record<string, string>>;
 
 export interface Credentials {
   /** Rejected by all operations that require a token of a queue instance. */
-  readonly notOfAnInstance: Headers;
+  readonly rejectedByInstances: Headers;
   /** Rejected by all operations of the management API. */
-  readonly notOfAUser: Headers;
+  readonly rejectedByUsers: Headers;
   /** Rejected by all operations of a search index, in addition to tokens of other indexes. */
-  readonly notOfAnIndex: Headers;
+  readonly rejectedByIndexes: Headers;
   /** Read-write tokens of other instances. */
   readonly otherInstances: Headers;
   /** Users outside the team. */
@@ -26,17 +26,17 @@ const basic = (text: string): string => `Basic ${Buffer.from(text).toString('bas
 const sign = (claims: JWTPayload, secret: string): Promise<string> =>
   new SignJWT(claims).setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(new TextEncoder().encode(secret));
 
-/** Logs in users outside the team. The table calls them `stranger`, whatever role they have in another team. */
+/** Logs in users outside the team. The table calls them `stranger`, regardless of their role in another team. */
 async function outsidersOf({ harness, people }: TestObjects): Promise<Headers> {
   const { owner, stranger } = people.principals;
-  const left = { teamId: people.teamId, email: 'left@w.test' };
-  const { apiKey } = await addNewMember(harness.accounts, owner, { ...left, role: 'admin' });
-  doneValue(await harness.accounts.removeMember(owner, left));
-  const other = { teamId: people.otherTeamId, email: 'other-admin@w.test', role: 'admin' } as const;
-  const admin = await addNewMember(harness.accounts, stranger, other);
+  const formerMember = { teamId: people.teamId, email: 'left@w.test' };
+  const { apiKey } = await addNewMember(harness.accounts, owner, { ...formerMember, role: 'admin' });
+  doneValue(await harness.accounts.removeMember(owner, formerMember));
+  const otherAdmin = { teamId: people.otherTeamId, email: 'other-admin@w.test', role: 'admin' } as const;
+  const admin = await addNewMember(harness.accounts, stranger, otherAdmin);
   return {
-    'a former admin of the team': basic(`${left.email}:${apiKey}`),
-    'an admin of another team': basic(`${other.email}:${admin.apiKey}`),
+    'a former admin of the team': basic(`${formerMember.email}:${apiKey}`),
+    'an admin of another team': basic(`${otherAdmin.email}:${admin.apiKey}`),
   };
 }
 
@@ -46,22 +46,24 @@ async function badTokens({ harness, people }: TestObjects): Promise<Headers> {
   const secret = await store.accounts.secret({ name: 'token-signing-key', value: 'unused' });
   const past = Math.floor(Date.now() / 1000) - 60;
   const [header = '', payload = ''] = token.split('.');
-  const nothing = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url');
-  const old = doneValue(await accounts.createInstance(owner, { name: 'rotated', region: REGION, teamId: people.teamId }));
+  const unsignedHeader = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url');
+  const rotatedInstance = doneValue(
+    await accounts.createInstance(owner, { name: 'rotated', region: REGION, teamId: people.teamId }),
+  );
   const region = await authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
-  const checked = await authority.verify(old.token ?? '', REGION);
-  assert.ok(checked.ok, 'the credential was valid');
-  doneValue(await accounts.rotateTokens(owner, old.instance.instanceId));
+  const verified = await authority.verify(rotatedInstance.token ?? '', REGION);
+  assert.ok(verified.ok, 'the credential was valid');
+  doneValue(await accounts.rotateTokens(owner, rotatedInstance.instance.instanceId));
   return {
     empty: 'Bearer ',
     malformed: 'Bearer not.a.token',
     'without a scheme': token,
     'without its signature': `Bearer ${header}.${payload}.`,
-    'of no algorithm': `Bearer ${nothing}.${payload}.`,
+    'of no algorithm': `Bearer ${unsignedHeader}.${payload}.`,
     'signed with another key': bearer(await sign(decodeJwt(token), 'another secret, of 32 bytes or so')),
     expired: bearer(await sign({ ...decodeJwt(token), exp: past }, secret)),
-    rotated: bearer(old.token),
-    'rotated, read-only': bearer(old.readOnlyToken),
+    rotated: bearer(rotatedInstance.token),
+    'rotated, read-only': bearer(rotatedInstance.readOnlyToken),
     'of another region': bearer(region),
   };
 }
@@ -73,30 +75,30 @@ export async function createCredentials(objects: TestObjects): Promise<Credentia
   const { harness, people } = objects;
   const { accounts, authority, token, readOnlyToken } = harness;
   const { dev, stranger, owner } = people.principals;
-  const revoked = doneValue(await accounts.createApiKey(dev, 'to be revoked'));
-  doneValue(await accounts.revokeApiKey(dev, revoked.record.apiKeyId));
+  const revokedKey = doneValue(await accounts.createApiKey(dev, 'to be revoked'));
+  doneValue(await accounts.revokeApiKey(dev, revokedKey.record.apiKeyId));
   const index = await objects.index();
-  const others = { name: 'theirs', region: REGION, teamId: people.otherTeamId };
-  const foreign = doneValue(await accounts.createInstance(stranger, others));
-  const own = { name: 'ours', region: REGION, teamId: people.teamId };
-  const team = doneValue(await accounts.createInstance(owner, own));
+  const foreignRequest = { name: 'theirs', region: REGION, teamId: people.otherTeamId };
+  const foreignInstance = doneValue(await accounts.createInstance(stranger, foreignRequest));
+  const teamRequest = { name: 'ours', region: REGION, teamId: people.teamId };
+  const teamInstance = doneValue(await accounts.createInstance(owner, teamRequest));
   const tokens = await badTokens(objects);
   const indexTokens = { 'of a search index': bearer(index.token), 'of a search index, read-only': bearer(index.readOnlyToken) };
   return {
-    notOfAnInstance: { ...tokens, ...indexTokens, ...logins },
-    notOfAnIndex: {
+    rejectedByInstances: { ...tokens, ...indexTokens, ...logins },
+    rejectedByIndexes: {
       ...tokens,
       'of a queue instance': bearer(token),
-      'of an instance of the team': bearer(team.token),
+      'of an instance of the team': bearer(teamInstance.token),
     },
-    notOfAUser: {
+    rejectedByUsers: {
       empty: 'Basic ',
       'no base64': 'Basic %%%',
       'without a scheme': basic(`${emailOf('owner')}:ek_owner`).slice('Basic '.length),
       'without a colon': basic('owner'),
       'without a key': basic(`${emailOf('admin')}:`),
       'with the key of another user': basic(`${emailOf('finance')}:ek_owner`),
-      'with a revoked key': basic(`${emailOf('dev')}:${revoked.apiKey}`),
+      'with a revoked key': basic(`${emailOf('dev')}:${revokedKey.apiKey}`),
       'of an unknown user': basic('nobody@w.test:ek_nobody'),
       'a token as the key': basic(`${emailOf('stranger')}:${token}`),
       'of the runtime API': bearer(token),
@@ -105,7 +107,7 @@ export async function createCredentials(objects: TestObjects): Promise<Credentia
     },
     otherInstances: {
       'another instance': bearer(await authority.issueToken({ instanceId: 'qi_2', access: 'read-write' })),
-      'an instance of another team': bearer(foreign.token),
+      'an instance of another team': bearer(foreignInstance.token),
     },
     outsiders: await outsidersOf(objects),
   };

@@ -16,7 +16,7 @@ import type { QueueInstance } from '../../ports/stores/account-store.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
 import { ApiHarness, type HarnessOptions } from './api-harness.js';
 
-/** Marker that all own objects contain, and no others. */
+/** Text that all objects of the instance and the team contain, and no other objects. */
 export const MARK = 'own-secret';
 export const REGION = 'eu-central-1';
 /** Headers that the published SDK sends with every request. */
@@ -66,7 +66,7 @@ export class TestObjects {
     return dlqId;
   }
 
-  /** Creates a dead letter without a failure callback. */
+  /** Creates a dead letter whose failure callback was refused. */
   async refusedCallback(): Promise<string> {
     const dlqId = await this.deadLetter({ 'svc-failure-callback': 'http://w.test/refuse', 'svc-retries': '0' });
     for (let turn = 0; ; turn++) {
@@ -102,17 +102,17 @@ export class TestObjects {
     return name;
   }
 
-  /** Creates a repair of one dead letter that does not process it within the test. */
+  /** Creates a repair of two dead letters, which does not finish within the test. */
   async repair(state: 'planned' | 'running' | 'paused'): Promise<string> {
     const dlqIds = [await this.deadLetter(), await this.deadLetter()];
-    const asked = { method: 'POST', headers: { 'content-type': 'application/json' } } as const;
+    const headers = { 'content-type': 'application/json' };
     const post = <Body>(path: string, body?: unknown) =>
-      this.harness.call<Body>(asked.method, `/v2/workflows/repairs${path}`, {
-        ...(body === undefined ? {} : { headers: asked.headers, body: JSON.stringify(body) }),
+      this.harness.call<Body>('POST', `/v2/workflows/repairs${path}`, {
+        ...(body === undefined ? {} : { headers, body: JSON.stringify(body) }),
       });
-    const made = await post<{ repairId: string }>('', { action: 'resume', filter: { dlqIds } });
-    assert.equal(made.status, 201);
-    const { repairId } = made.body;
+    const response = await post<{ repairId: string }>('', { action: 'resume', filter: { dlqIds } });
+    assert.equal(response.status, 201);
+    const { repairId } = response.body;
     if (state !== 'planned') assert.equal((await post(`/${repairId}/start`, { ratePerSecond: 0.001 })).status, 200);
     if (state === 'paused') assert.equal((await post(`/${repairId}/pause`)).status, 200);
     return repairId;
@@ -136,9 +136,9 @@ export class TestObjects {
 
   async schedule(): Promise<string> {
     const headers = { 'svc-cron': '0 0 1 1 *', 'svc-schedule-id': this.name() };
-    const made = await this.harness.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', { headers });
-    assert.equal(made.status, 200);
-    return made.body.scheduleId;
+    const response = await this.harness.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', { headers });
+    assert.equal(response.status, 200);
+    return response.body.scheduleId;
   }
 
   async flowControlKey(): Promise<string> {
@@ -148,7 +148,7 @@ export class TestObjects {
   }
 
   /** Publishes a message and returns the response. */
-  private async published<Body>(method: 'POST', url: string, body?: unknown): Promise<Body> {
+  private async publish<Body>(method: 'POST', url: string, body?: unknown): Promise<Body> {
     const headers = { 'content-type': 'application/json', 'upstash-label': MARK };
     const json = body === undefined ? {} : { body: JSON.stringify(body) };
     const response = await this.harness.call<Body>(method, url, { headers, ...json });
@@ -158,18 +158,18 @@ export class TestObjects {
 
   /** Creates a pending message. */
   async message(): Promise<string> {
-    return (await this.published<{ messageId: string }>('POST', '/v2/publish/http://w.test/hang')).messageId;
+    return (await this.publish<{ messageId: string }>('POST', '/v2/publish/http://w.test/hang')).messageId;
   }
 
   async messageQueue(): Promise<string> {
     const queueName = this.name();
-    await this.published('POST', '/v2/queues', { queueName });
+    await this.publish('POST', '/v2/queues', { queueName });
     return queueName;
   }
 
   async urlGroup(): Promise<string> {
     const name = this.name();
-    await this.published('POST', `/v2/topics/${name}/endpoints`, { endpoints: [{ name: 'first', url: 'http://w.test/ok' }] });
+    await this.publish('POST', `/v2/topics/${name}/endpoints`, { endpoints: [{ name: 'first', url: 'http://w.test/ok' }] });
     return name;
   }
 
@@ -248,10 +248,10 @@ export class TestObjects {
 
   /** Creates a pending invitation to a new team of `owner`. */
   async invitation(email = `${this.name()}@w.test`): Promise<{ readonly id: string; readonly secret: string }> {
-    const put = doneValue(
+    const outcome = doneValue(
       await this.harness.accounts.putMember(this.people.principals.owner, { teamId: this.people.teamId, email, role: 'dev' }),
     );
-    if (put.kind !== 'invited') throw new Error(`${email} is a member`);
-    return { id: put.invitation.invitationId, secret: put.secret };
+    if (outcome.kind !== 'invited') throw new Error(`${email} is a member`);
+    return { id: outcome.invitation.invitationId, secret: outcome.secret };
   }
 }

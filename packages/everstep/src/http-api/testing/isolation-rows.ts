@@ -23,12 +23,13 @@ export interface TokenRow {
 export interface AccountRow {
   readonly access: 'account';
   readonly prepare: MakeRequest;
+  /** Statuses by user. */
   readonly people: Readonly<Record<Person, number>>;
 }
 export interface OpenRow {
   readonly access: 'open';
   readonly prepare: MakeRequest;
-  readonly anybody: number;
+  readonly status: number;
 }
 /** Operation of a search index. Tokens of other indexes are invalid. */
 export interface IndexRow {
@@ -37,7 +38,7 @@ export interface IndexRow {
   /** Status of the read-only token. The read-write token gets 200. */
   readonly readOnly: number;
 }
-/** Operation about the session itself: every session gets 200. */
+/** Operation on the session itself. Every session gets 200. */
 export interface SessionRow {
   readonly access: 'session';
   readonly prepare: MakeRequest;

@@ -7,11 +7,11 @@ import { apiKeyOf, emailOf, type Person } from '../../accounts/people.fixture.js
 import { REGION, SDK } from './isolation-objects.js';
 import type { AccountRow, IndexRow, MakeRequest, OpenRow, Row, TokenRow } from './isolation-rows.js';
 
-const nothing: MakeRequest = () => ({});
+const noParameters: MakeRequest = () => ({});
 /** Selects the dialect if another operation has the same path. */
 const UPSTASH = { 'upstash-telemetry-sdk': 'test' };
 /** Reads objects of the instance of the token: each token sees its own. */
-const readsOwn = (prepare: MakeRequest = nothing): TokenRow => ({
+const readsOwn = (prepare: MakeRequest = noParameters): TokenRow => ({
   access: 'token',
   prepare,
   own: 200,
@@ -23,7 +23,7 @@ const reads = (prepare: MakeRequest): TokenRow => ({ access: 'token', prepare, o
 /** Changes one object by id. */
 const changes = (prepare: MakeRequest): TokenRow => ({ access: 'token', prepare, own: 200, readOnly: 403, other: 404 });
 /** Creates or changes objects of the instance of the token. */
-const changesOwn = (prepare: MakeRequest = nothing): TokenRow => ({
+const changesOwn = (prepare: MakeRequest = noParameters): TokenRow => ({
   access: 'token',
   prepare,
   own: 200,
@@ -33,11 +33,11 @@ const changesOwn = (prepare: MakeRequest = nothing): TokenRow => ({
 /** The test creates the index, because it needs its tokens. */
 const readsIndex = (body: unknown = []): IndexRow => ({ access: 'index', prepare: () => ({ body }), readOnly: 200 });
 const changesIndex = (body: unknown = []): IndexRow => ({ access: 'index', prepare: () => ({ body }), readOnly: 403 });
-const open = (anybody: number, prepare: MakeRequest = nothing): OpenRow => ({ access: 'open', prepare, anybody });
+const open = (status: number, prepare: MakeRequest = noParameters): OpenRow => ({ access: 'open', prepare, status });
 
-/** Without the right to see an object it is 404; without the right to perform the operation it is 403. */
-const account = (prepare: MakeRequest, may: readonly Person[], members: readonly Person[] = MEMBERS): AccountRow => {
-  const statusOf = (person: Person): number => (may.includes(person) ? 200 : members.includes(person) ? 403 : 404);
+/** People without the right to see an object get 404, and people without the right to perform the operation get 403. */
+const account = (prepare: MakeRequest, permitted: readonly Person[], members: readonly Person[] = MEMBERS): AccountRow => {
+  const statusOf = (person: Person): number => (permitted.includes(person) ? 200 : members.includes(person) ? 403 : 404);
   return {
     access: 'account',
     prepare,
@@ -114,7 +114,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getDeadLetterGroup: reads(group),
   acknowledgeDeadLetterGroup: changes(group),
   resolveDeadLetterGroup: changes(group),
-  listDeadLetterAssignees: { access: 'token', prepare: nothing, own: 200, readOnly: 403, other: 200 },
+  listDeadLetterAssignees: { access: 'token', prepare: noParameters, own: 200, readOnly: 403, other: 200 },
   assignDeadLetterGroup: changes(withBody(group, { assignee: null })),
   snoozeDeadLetterGroup: changes(withBody(group, { until: null })),
   addDeadLetterGroupNote: changes(withBody(group, { text: 'waits for the provider' })),
@@ -215,9 +215,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getSettings: readsOwn(),
   // A circuit breaker would hold the deliveries that later rows wait for, because many of their runs fail.
   updateSettings: changesOwn(() => ({ body: { breaker: { enabled: false } } })),
-  getSigningKeys: { access: 'token', prepare: nothing, own: 200, readOnly: 403, other: 200 },
+  getSigningKeys: { access: 'token', prepare: noParameters, own: 200, readOnly: 403, other: 200 },
   rotateSigningKeys: changesOwn(),
-  getSignatureSettings: { access: 'token', prepare: nothing, own: 200, readOnly: 403, other: 200 },
+  getSignatureSettings: { access: 'token', prepare: noParameters, own: 200, readOnly: 403, other: 200 },
   updateSignatureSettings: changesOwn(() => ({ body: { ed25519: true } })),
   // Each instance enabled them in the previous row.
   rotateKeyPairs: changesOwn(),
@@ -231,9 +231,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   summarizeDeadLetters: readsOwn(),
   summarizeMessages: readsOwn(),
   // The clock of the test is real for all callers.
-  getClock: { access: 'token', prepare: nothing, own: 404, readOnly: 404, other: 404 },
+  getClock: { access: 'token', prepare: noParameters, own: 404, readOnly: 404, other: 404 },
   advanceClock: { access: 'token', prepare: () => ({ body: { by: '1s' } }), own: 404, readOnly: 403, other: 404 },
-  settleClock: { access: 'token', prepare: nothing, own: 404, readOnly: 403, other: 404 },
+  settleClock: { access: 'token', prepare: noParameters, own: 404, readOnly: 403, other: 404 },
   getApiReference: open(200),
   getManagementApiReference: open(200),
   getUpstashApiReference: open(200),
@@ -255,7 +255,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getIndexInfo: readsIndex(),
   getSearchOpenApi: open(200),
 
-  listInstances: account(nothing, EVERYBODY),
+  listInstances: account(noParameters, EVERYBODY),
   createInstance: account(
     (objects) => ({ body: { name: objects.name(), region: REGION, team_id: objects.people.teamId } }),
     ['owner', 'admin', 'dev'],
@@ -285,16 +285,16 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   setAllowedDestinations: account(withBody(queue, { allow: ['10.0.0.5:8080'] }), ['operator']),
   getInstanceStats: account(queue, MEMBERS),
   getInstanceUsage: account(queue, MEMBERS),
-  listSessions: account(nothing, EVERYBODY),
+  listSessions: account(noParameters, EVERYBODY),
   revokeSession: account(() => ({ params: { id: 'ses_none' } }), [], []),
-  revokeSessions: account(nothing, EVERYBODY),
-  listPlans: account(nothing, EVERYBODY),
-  listSearchIndexes: account(nothing, EVERYBODY),
+  revokeSessions: account(noParameters, EVERYBODY),
+  listPlans: account(noParameters, EVERYBODY),
+  listSearchIndexes: account(noParameters, EVERYBODY),
   createSearchIndex: account(
     (objects) => ({ body: { name: objects.name(), region: REGION, type: 'free', team_id: objects.people.teamId } }),
     ['owner', 'admin', 'dev'],
   ),
-  getSearchStats: account(nothing, EVERYBODY),
+  getSearchStats: account(noParameters, EVERYBODY),
   getSearchIndex: account(searchIndex, MEMBERS),
   getSearchIndexStats: account(searchIndex, MEMBERS),
   renameSearchIndex: account(withBody(searchIndex, { name: 'other' }), ['owner', 'admin', 'dev']),
@@ -304,7 +304,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   ),
   resetSearchIndexTokens: account(searchIndex, ['owner', 'admin', 'dev']),
   deleteSearchIndex: account(searchIndex, ['owner', 'admin']),
-  listTeams: account(nothing, EVERYBODY),
+  listTeams: account(noParameters, EVERYBODY),
   createTeam: account(() => ({ body: { team_name: 'a team' } }), EVERYBODY),
   deleteTeam: account(async (objects) => ({ params: { id: await objects.emptyTeam() } }), ['owner', 'admin']),
   listTeamMembers: account((objects) => ({ params: { team_id: objects.people.teamId } }), MEMBERS),
@@ -323,7 +323,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   acceptInvitation: open(200, async (objects) => ({ body: { secret: (await objects.invitation()).secret } })),
   joinTeam: account(async (objects) => ({ body: { secret: (await objects.invitation()).secret } }), [], EVERYBODY),
   declineInvitation: open(200, async (objects) => ({ body: { secret: (await objects.invitation()).secret } })),
-  listUsers: account(nothing, ['operator'], EVERYBODY),
+  listUsers: account(noParameters, ['operator'], EVERYBODY),
   disableUser: account(user, ['operator'], []),
   enableUser: account(user, ['operator'], []),
   deleteUser: account(user, ['operator'], []),
@@ -342,23 +342,23 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   ),
   revokeUserApiKeys: account(user, ['operator'], []),
   revokeUserSessions: account(user, ['operator'], []),
-  getLogLevel: account(nothing, ['operator'], EVERYBODY),
+  getLogLevel: account(noParameters, ['operator'], EVERYBODY),
   setLogLevel: account(() => ({ body: { level: 'debug' } }), ['operator'], EVERYBODY),
-  getAccount: account(nothing, EVERYBODY),
-  listApiKeys: account(nothing, EVERYBODY),
+  getAccount: account(noParameters, EVERYBODY),
+  listApiKeys: account(noParameters, EVERYBODY),
   createApiKey: account(() => ({ body: { name: 'a key' } }), EVERYBODY),
   revokeApiKey: account(async (objects) => ({ params: { id: await objects.apiKeyOfOwner() } }), ['owner'], []),
-  listAuditLogs: account(nothing, EVERYBODY),
+  listAuditLogs: account(noParameters, EVERYBODY),
   exportAuditLog: account(() => ({ query: 'count=1' }), ['operator'], EVERYBODY),
-  verifyAuditLog: account(nothing, ['operator'], EVERYBODY),
+  verifyAuditLog: account(noParameters, ['operator'], EVERYBODY),
   createSession: open(200, () => ({ body: { email: emailOf('owner'), api_key: apiKeyOf('owner') } })),
   createSessionWithLink: open(200, (objects) => ({ body: { secret: objects.loginSecret() } })),
-  getSession: { access: 'session', prepare: nothing },
+  getSession: { access: 'session', prepare: noParameters },
   getSignInMethods: open(200),
   startSignIn: open(303),
   completeSignIn: open(303),
-  linkIdentity: { access: 'session', prepare: nothing },
-  endSession: { access: 'session', prepare: nothing },
+  linkIdentity: { access: 'session', prepare: noParameters },
+  endSession: { access: 'session', prepare: noParameters },
   getManagementOpenApi: open(200),
 
   // Dashboard pages, which are not built in the test.
@@ -396,9 +396,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   })),
   pauseMessageSchedule: changes(schedule),
   resumeMessageSchedule: changes(schedule),
-  listMessageSchedules: readsOwn(inUpstash(nothing)),
+  listMessageSchedules: readsOwn(inUpstash(noParameters)),
   getMessageSchedule: reads(inUpstash(schedule)),
-  listFlowControlKeys: readsOwn(inUpstash(nothing)),
+  listFlowControlKeys: readsOwn(inUpstash(noParameters)),
   getFlowControlKey: reads(inUpstash(flowControl)),
   unpinFlowControlKey: changes(inUpstash(flowControl)),
   listDlqMessages: readsOwn(),
@@ -412,12 +412,12 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
     ...{ own: 201, readOnly: 403, other: 404 },
   },
   cancelWorkflowRuns: changesOwn(inUpstash(async (objects) => ({ query: `workflowRunIds=${await objects.run()}` }))),
-  listWorkflowLogs: readsOwn(inUpstash(nothing)),
+  listWorkflowLogs: readsOwn(inUpstash(noParameters)),
   listWorkflowEvents: readsOwn(inUpstash(() => ({ query: 'groupBy=workflowRunId' }))),
   notifyWorkflows: changesOwn(inUpstash(() => ({ params: { eventId: 'e' } }))),
   notifyWorkflowRun: changes(inUpstash(async (objects) => ({ params: { workflowRunId: await objects.sdkRun(), eventId: 'e' } }))),
   getWorkflowWaiters: readsOwn(inUpstash(() => ({ params: { eventId: 'e' } }))),
-  listWorkflowDlq: readsOwn(inUpstash(nothing)),
+  listWorkflowDlq: readsOwn(inUpstash(noParameters)),
   getWorkflowDlqMessage: reads(inUpstash(deadLetter)),
   resumeWorkflowDlq: changes(inUpstash(namedDeadLetter)),
   restartWorkflowDlq: changes(inUpstash(namedDeadLetter)),
@@ -426,7 +426,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   listMessageEvents: readsOwn(),
   listMessageLogs: readsOwn(),
   getUpstashOpenApi: open(200),
-  listQStashUsers: account(nothing, EVERYBODY),
+  listQStashUsers: account(noParameters, EVERYBODY),
   getQStashUser: account(queue, MEMBERS),
   resetQStashToken: account(queue, ['owner', 'admin', 'dev']),
   setQStashPlan: account(withBody(queue, { plan_name: 'default' }), ['operator']),

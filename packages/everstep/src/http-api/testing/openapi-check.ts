@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import Type from 'typebox';
 import { ERROR_CODES, type ErrorCode } from '../../contract/error-codes.js';
-import { DIALECTS, type Dialect, dialectShown } from '../../dialects/index.js';
+import { DIALECTS, type Dialect, identifiedDialect } from '../../dialects/index.js';
 import { dashboardOperations } from '../dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from '../management/index.js';
 import { managementOpenApiDocument } from '../management/openapi.js';
@@ -26,24 +26,24 @@ const UPSTASH = 'everstep:/openapi-upstash.json';
  */
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
 addFormats.default(ajv);
-/** Documents are created when the first of their responses is checked. */
+/** Creates each document when the first of its responses is checked. */
 const DOCUMENTS: Readonly<Record<string, () => object>> = {
   [RUNTIME]: () => openApiDocument('0.0.0'),
   [MANAGEMENT]: () => managementOpenApiDocument('0.0.0'),
   [SEARCH]: () => searchOpenApiDocument('0.0.0'),
   [UPSTASH]: () => upstashOpenApiDocument('0.0.0'),
 };
-const added = new Set<string>();
-const OF_UPSTASH = [...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS];
+const addedDocuments = new Set<string>();
+const ALL_UPSTASH_OPERATIONS = [...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS];
 /** Pages are for browsers and are not part of a document. */
 const PAGES = dashboardOperations(null);
-const paths = new PathTable([...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS, ...OF_UPSTASH, ...PAGES]);
+const paths = new PathTable([...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS, ...ALL_UPSTASH_OPERATIONS, ...PAGES]);
 const validators = new Map<string, ValidateFunction>();
 
 const pointer = (text: string): string => encodeURIComponent(text.replaceAll('~', '~0').replaceAll('/', '~1'));
 
 function documentOf(operation: Operation): string {
-  if (OF_UPSTASH.includes(operation)) return UPSTASH;
+  if (ALL_UPSTASH_OPERATIONS.includes(operation)) return UPSTASH;
   if (MANAGEMENT_OPERATIONS.includes(operation)) return MANAGEMENT;
   return SEARCH_OPERATIONS.includes(operation) ? SEARCH : RUNTIME;
 }
@@ -60,11 +60,11 @@ function validatorOf(path: string, operation: Operation, status: number): Valida
     'schema',
   ];
   const document = documentOf(operation);
-  if (!added.has(document)) ajv.addSchema(DOCUMENTS[document]?.() ?? {}, document);
-  added.add(document);
+  if (!addedDocuments.has(document)) ajv.addSchema(DOCUMENTS[document]?.() ?? {}, document);
+  addedDocuments.add(document);
   const reference = `${document}#/${steps.map(pointer).join('/')}`;
-  const known = validators.get(reference);
-  if (known) return known;
+  const cachedValidator = validators.get(reference);
+  if (cachedValidator) return cachedValidator;
   try {
     const validator = ajv.compile({ $ref: reference });
     validators.set(reference, validator);
@@ -82,28 +82,28 @@ export interface CheckedRequest {
 }
 
 /** Returns the operation that the server chooses for a request. */
-function operationOf({ method, url, headers: given = {} }: CheckedRequest) {
-  const headers = Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), String(value)]));
-  const asked = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase();
+function operationOf({ method, url, headers: receivedHeaders = {} }: CheckedRequest) {
+  const headers = Object.fromEntries(Object.entries(receivedHeaders).map(([name, value]) => [name.toLowerCase(), String(value)]));
+  const operationMethod = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase();
   const { path, query } = splitTarget(url);
-  const found = paths.at(path).filter(({ operation }) => operation.method === asked);
-  const shown: Dialect | null = dialectShown({ headers, query });
-  const [first] = found;
-  const sameRoute = found.filter((each) => each.path === first?.path);
-  const own = sameRoute.find(({ operation }) => operation.dialect === shown?.name);
-  return own ?? sameRoute.find(({ operation }) => !operation.dialect) ?? first;
+  const matching = paths.operationsAt(path).filter(({ operation }) => operation.method === operationMethod);
+  const requestDialect: Dialect | null = identifiedDialect({ headers, query });
+  const [first] = matching;
+  const sameRoute = matching.filter(({ path: matchingPath }) => matchingPath === first?.path);
+  const dialectOperation = sameRoute.find(({ operation }) => operation.dialect === requestDialect?.name);
+  return dialectOperation ?? sameRoute.find(({ operation }) => !operation.dialect) ?? first;
 }
 
 export interface CheckedResponse {
   readonly status: number;
-  /** Names in lower case. */
+  /** Headers with names in lower case. */
   readonly headers: Readonly<Record<string, unknown>>;
   /** Parsed body; undefined when there was none. */
   readonly body: unknown;
 }
 
 /** Error codes of responses to requests for which there is no operation. */
-const WITHOUT_OPERATION: readonly unknown[] = ['unknown-route', 'method-not-allowed'] satisfies ErrorCode[];
+const NO_OPERATION_CODES: readonly unknown[] = ['unknown-route', 'method-not-allowed'] satisfies ErrorCode[];
 const ERROR_CODE_HEADERS = Object.values(DIALECTS).map((dialect) => dialect.spell(ERROR_CODE_HEADER).toLowerCase());
 
 /**
@@ -112,22 +112,22 @@ const ERROR_CODE_HEADERS = Object.values(DIALECTS).map((dialect) => dialect.spel
  */
 export function checkResponse(request: CheckedRequest, { status, headers, body }: CheckedResponse): void {
   const [errorCode] = ERROR_CODE_HEADERS.flatMap((name) => headers[name] ?? []);
-  if (WITHOUT_OPERATION.includes(errorCode)) return;
-  const found = operationOf(request);
-  if (!found) throw new Error(`no OpenAPI document has an operation ${request.method} ${request.url}`);
-  if (PAGES.includes(found.operation) || (found.operation.sendsLines && status === 200)) return;
-  const { operationId, responses } = found.operation;
+  if (NO_OPERATION_CODES.includes(errorCode)) return;
+  const match = operationOf(request);
+  if (!match) throw new Error(`no OpenAPI document has an operation ${request.method} ${request.url}`);
+  if (PAGES.includes(match.operation) || (match.operation.sendsLines && status === 200)) return;
+  const { operationId, responses } = match.operation;
   const schema = responses[status];
   if (schema && Type.IsUndefined(schema)) {
     if (body === undefined) return;
     throw new Error(`the response ${status} of ${operationId} must not have a body: ${JSON.stringify(body)}`);
   }
-  const validator = validatorOf(found.path, found.operation, status);
+  const validator = validatorOf(match.path, match.operation, status);
   if (!validator) throw new Error(`${operationId} does not declare the status ${status} in the OpenAPI document`);
-  const declared: readonly unknown[] = schema
+  const declaredCodes: readonly unknown[] = schema
     ? [undefined]
-    : errorsOf(found.operation).filter((code) => ERROR_CODES[code].status === status);
-  if (!declared.includes(errorCode))
+    : errorsOf(match.operation).filter((code) => ERROR_CODES[code].status === status);
+  if (!declaredCodes.includes(errorCode))
     throw new Error(`the response ${status} of ${operationId} has an error code that it does not declare: ${String(errorCode)}`);
   if (validator(body)) return;
   const problems = ajv.errorsText(validator.errors, { dataVar: 'body' });

@@ -3,7 +3,7 @@ import type { FailedReply } from '@everstep/sdk/protocol';
 import type { StepCall, StepOutcome } from '../../ports/step-caller.js';
 
 /** The error, as the SDK reports it. */
-export const THROWN: FailedReply['error'] = {
+export const THROWN_ERROR: FailedReply['error'] = {
   name: 'Error',
   message: 'charge of order 17 failed',
   stack: 'Error\nat query (/srv/app/node_modules/pg/client.js:1:2)\nat charge (/srv/app/src/charge.js:7:13)',
@@ -18,7 +18,7 @@ export function thrownReply({ request }: StepCall): StepOutcome {
   const reply: FailedReply = {
     ...{ protocol: 1, kind: 'failed', base: request.journal.length, done: [] },
     step: { stepId: 1, name: 'charge order 17', type: 'Run' },
-    error: THROWN,
+    error: THROWN_ERROR,
     retry: { kind: 'never' },
   };
   return { kind: 'reply', reply, status: 489, responseHeaders: {}, responseBody: Buffer.from(JSON.stringify(reply)) };

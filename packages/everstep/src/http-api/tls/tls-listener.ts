@@ -27,7 +27,7 @@ export class TlsListener {
     return server;
   }
 
-  /** Replaces the certificate for new connections. Open connections keep theirs. Throws when the certificate is invalid. */
+  /** Replaces the certificate for new connections. Open connections keep the old one. Throws when the certificate is invalid. */
   replace(certificate: TlsCertificate): void {
     for (const server of this.servers) server.setSecureContext({ ...certificate, minVersion: MIN_VERSION });
     this.certificate = certificate;

@@ -22,7 +22,7 @@ const Fields = Type.Record(Type.String(), Type.Union([Value, Type.Array(Value)])
 
 export interface BulkFilters<Query> {
   readonly query: Query;
-  /** True if a multi-value filter is an empty array: it matches nothing. */
+  /** True if a multi-value filter is an empty array, so that nothing matches. */
   readonly matchesNothing: boolean;
 }
 
@@ -42,13 +42,13 @@ export function filtersOf<Schema extends TObject>(
   if (fields.length === 0 && queryNames.length === 0)
     throw new ApiError('bad-parameter', 'the body contains no filter; omit it to match everything');
   if (fields.length === 0) return { query, matchesNothing: false };
-  const nothing = fields.some(([, value]) => Array.isArray(value) && value.length === 0);
-  const encoded = fields.map(([name, value]) => {
+  const matchesNothing = fields.some(([, value]) => Array.isArray(value) && value.length === 0);
+  const encodedFields = fields.map(([name, value]) => {
     const values = [value].flat().map((item) => encodeURIComponent(item));
     // A repeated value is not split at commas, so the only value of an array is sent twice.
     const isList = Array.isArray(value) && Type.IsArray(schema.properties[name]);
     return [name, isList ? [...values, ...values] : values] as const;
   });
-  const nonEmpty = encoded.filter(([, values]) => values.length > 0);
-  return { query: readQuery(schema, new Map(nonEmpty), { unknown: 'refuse', otherNames: [] }), matchesNothing: nothing };
+  const nonEmpty = encodedFields.filter(([, values]) => values.length > 0);
+  return { query: readQuery(schema, new Map(nonEmpty), { unknown: 'refuse', otherNames: [] }), matchesNothing };
 }

@@ -1,4 +1,4 @@
-/** Flow control operations whose responses differ in this dialect. Pause, pin and the rest are shared operations. */
+/** Flow control operations whose responses differ in this dialect. Others, such as pause and pin, are native operations. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -11,7 +11,7 @@ import { UnpinQuery } from '../operations/control/flow-control.js';
 import { shown } from '../parameters/value-errors.js';
 import { KeptText } from '../parameters/values.js';
 import { presentFlowControl } from '../presenters/flow-control.js';
-import { FlowControlShown } from './shapes.js';
+import { FlowControlEntry } from './shapes.js';
 
 const TAG = 'Flow control';
 const KeyPath = Type.Object({
@@ -23,8 +23,8 @@ const requireKey = (key: string, status: FlowControlStatus | null): FlowControlS
   throw new ApiError('not-found', `flow control key ${shown(key)} does not exist; the first message that uses a key creates it`);
 };
 
-/** Fields without a limit are 0. */
-const present = (status: FlowControlStatus, now: number): FlowControlShown => ({
+/** Presents a key. Fields without a limit are 0. */
+const present = (status: FlowControlStatus, now: number): FlowControlEntry => ({
   parallelismMax: 0,
   rateMax: 0,
   rateCount: 0,
@@ -43,7 +43,7 @@ const listKeys = operation({
   otherPaths: ['/v2/flowControl'],
   dialect: 'upstash',
   unknownQuery: 'ignore',
-  responses: { 200: Type.Array(FlowControlShown) },
+  responses: { 200: Type.Array(FlowControlEntry) },
   errors: [],
   async handle(_input, { service }, { instanceId }) {
     const now = service.now();
@@ -64,7 +64,7 @@ const getKey = operation({
   dialect: 'upstash',
   unknownQuery: 'ignore',
   pathParameters: KeyPath,
-  responses: { 200: FlowControlShown },
+  responses: { 200: FlowControlEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
     return respond(200, present(requireKey(key, await service.flowControl.find({ instanceId, key })), service.now()));

@@ -53,13 +53,13 @@ function statesOf(state: LogQuery['state']): readonly MessageState[] | null {
   }
 }
 
-const ENDED = { DELIVERED: 'succeeded', FAILED: 'failed', CANCELED: 'canceled' } as const;
+const FINAL_STATUSES = { DELIVERED: 'succeeded', FAILED: 'failed', CANCELED: 'canceled' } as const;
 
-/** A final state matches only messages that ended that way, so the store can filter by status. */
+/** Returns the statuses for the store to filter by. A final state matches only messages that ended that way. */
 function statusesOf(states: readonly MessageState[] | null): readonly RunStatus[] | undefined {
   const [state, ...otherStates] = states ?? [];
   if (otherStates.length > 0) return undefined;
-  return state === 'DELIVERED' || state === 'FAILED' || state === 'CANCELED' ? [ENDED[state]] : undefined;
+  return state === 'DELIVERED' || state === 'FAILED' || state === 'CANCELED' ? [FINAL_STATUSES[state]] : undefined;
 }
 
 interface Logs {

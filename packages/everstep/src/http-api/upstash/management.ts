@@ -1,6 +1,6 @@
 /**
- * Management of queue instances under the paths of this dialect. Each operation is a native one at another path. Only
- * field names in one body and the token format differ.
+ * Management of queue instances under the paths of this dialect. Each operation is a native operation at another path.
+ * Only field names in one body and the token format differ.
  */
 import { RecordId } from '../../contract/management.js';
 import { carryToken } from '../../dialects/upstash/token.js';
@@ -56,7 +56,7 @@ function convertTokens(body: unknown): unknown {
   );
 }
 
-function renamedOperation({ nativeId, operationId, path, body, fieldNames: renamed = {} }: RenamedOperation): Operation {
+function renameOperation({ nativeId, operationId, path, body, fieldNames = {} }: RenamedOperation): Operation {
   const native = MANAGEMENT_OPERATIONS.find((operation) => operation.operationId === nativeId);
   if (!native) throw new Error(`the management API has no operation ${nativeId}`);
   return {
@@ -66,10 +66,10 @@ function renamedOperation({ nativeId, operationId, path, body, fieldNames: renam
     dialect: 'upstash',
     ...(body ? { body } : {}),
     async run(input: OperationInput, context, admitted): Promise<OperationResponse> {
-      const response = await native.run({ ...input, body: renameFields(input.body, renamed) }, context, admitted);
+      const response = await native.run({ ...input, body: renameFields(input.body, fieldNames) }, context, admitted);
       return { ...response, body: convertTokens(response.body) };
     },
   };
 }
 
-export const managementOperations: readonly Operation[] = RENAMED_OPERATIONS.map(renamedOperation);
+export const managementOperations: readonly Operation[] = RENAMED_OPERATIONS.map(renameOperation);

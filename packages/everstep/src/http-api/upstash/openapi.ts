@@ -10,21 +10,21 @@ import type { Reference } from '../reference/index.js';
 import { MESSAGE_FAMILIES, MessageHeaders } from './messages/message-headers.js';
 import {
   DlqMessage,
-  FlowControlShown,
+  FlowControlEntry,
   LogEntry,
   MessageEntry,
   Published,
   QueueEntry,
-  ScheduleShown,
+  ScheduleEntry,
   UrlGroupEntry,
 } from './shapes.js';
 
 /**
- * These operations parse their headers themselves, because they publish several kinds of items. Messages accept these
- * headers.
+ * Operations that parse their headers themselves, because they publish several kinds of items. The document shows the
+ * headers that messages accept.
  */
 const PARSES_OWN_HEADERS: ReadonlySet<string> = new Set(['publish', 'enqueueMessage']);
-const withHeaders = (operation: Operation): Operation =>
+const addHeaders = (operation: Operation): Operation =>
   PARSES_OWN_HEADERS.has(operation.operationId)
     ? { ...operation, headers: MessageHeaders, headerFamilies: MESSAGE_FAMILIES }
     : operation;
@@ -33,20 +33,20 @@ const withHeaders = (operation: Operation): Operation =>
 const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
   DlqMessage,
-  FlowControlKey: FlowControlShown,
+  FlowControlKey: FlowControlEntry,
   LogEntry,
   Message: MessageEntry,
   Published,
   Queue: QueueEntry,
-  Schedule: ScheduleShown,
+  Schedule: ScheduleEntry,
   UrlGroup: UrlGroupEntry,
   QStashUser: InstanceRecord,
   QStashStats: QueueStats,
 };
 
 /**
- * Creates the operation that returns the document, and its API reference. `of` builds the document for a version of the
- * server.
+ * Creates the operation that returns the document, and its API reference. `createDocument` creates the document for a version
+ * of the server.
  */
 export function documentOperationsOf(createDocument: (serviceVersion: string) => object): {
   readonly operation: Operation;
@@ -96,7 +96,7 @@ export function openApiDocumentOf(operations: readonly Operation[], serviceVersi
       tokenInQuery: { type: 'apiKey', in: 'query', name: upstash.tokenParameter },
       basic: { type: 'http', scheme: 'basic', description: 'The user name is the email address; the password is an API key.' },
     },
-    operations: operations.map(withHeaders),
+    operations: operations.map(addHeaders),
     dialect: upstash,
     named: NAMED_SCHEMAS,
   });

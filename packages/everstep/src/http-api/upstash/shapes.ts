@@ -168,7 +168,7 @@ export const UrlGroupEntry = Type.Object(
 );
 export type UrlGroupEntry = Static<typeof UrlGroupEntry>;
 
-export const ScheduleShown = Type.Object(
+export const ScheduleEntry = Type.Object(
   {
     scheduleId: Type.String(),
     cron: Type.String({ description: 'Starts with CRON_TZ if the time zone is not UTC.' }),
@@ -200,9 +200,9 @@ export const ScheduleShown = Type.Object(
   },
   NO_OTHER_PROPERTIES,
 );
-export type ScheduleShown = Static<typeof ScheduleShown>;
+export type ScheduleEntry = Static<typeof ScheduleEntry>;
 
-export const FlowControlShown = Type.Object(
+export const FlowControlEntry = Type.Object(
   {
     flowControlKey: Type.String(),
     waitListSize: Type.Integer(),
@@ -218,4 +218,4 @@ export const FlowControlShown = Type.Object(
   },
   NO_OTHER_PROPERTIES,
 );
-export type FlowControlShown = Static<typeof FlowControlShown>;
+export type FlowControlEntry = Static<typeof FlowControlEntry>;

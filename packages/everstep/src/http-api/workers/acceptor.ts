@@ -45,14 +45,14 @@ export interface AcceptorOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Limits the accepted connections. */
-  readonly held: HeldRequests;
+  readonly openConnections: HeldRequests;
   /** Memory for messages of workers. */
   readonly replies: ReplyBudget;
-  /** Parses long messages alternating with other work. */
+  /** Schedules the parsing of long messages, alternating with other work. */
   readonly slices: Pick<WorkSlices, 'run'>;
   /** Id of this node. */
   readonly nodeId: () => string;
-  /** The nodes that workers connect to; absent: this process is alone on its store. */
+  /** The nodes that workers can connect to. If absent, no other process uses the store. */
   readonly cluster?: ConnectionNodes;
   /** Returns an unused id of a connection. */
   readonly newId: () => string;
@@ -64,7 +64,7 @@ export interface ConnectionNodes {
   onNodesChange(listener: () => void): void;
 }
 
-/** Reason why a worker is rejected. `retry`: another attempt can succeed. */
+/** Reason why a worker is rejected. `retry` is true if another attempt can succeed. */
 class WorkerRejection extends Error {
   readonly code: RejectionCode;
   readonly retry: boolean;
@@ -119,19 +119,19 @@ function headerProblem({ headers, httpVersion }: IncomingMessage): ApiError | nu
 const forwardedFor = ({ headers }: IncomingMessage): string => [headers['x-forwarded-for'] ?? ''].flat().join();
 
 interface UpgradeContext {
-  readonly connections: Pick<Connections, 'refusalOf' | 'clientOf' | 'limitedNetworkOf'>;
+  readonly connections: Pick<Connections, 'refusalOf' | 'clientAddressOf' | 'limitedNetworkOf'>;
   readonly isStopping: () => boolean;
 }
 
 export class WorkerAcceptor {
   private readonly options: AcceptorOptions;
   private readonly server = new WebSocketServer(SOCKET_OPTIONS);
-  private readonly unaccepted = new UnacceptedWorkers();
+  private readonly unacceptedWorkers = new UnacceptedWorkers();
   private readonly credentials: WorkerCredentials;
-  private readonly rejections = new Map<RejectionCode, PeriodicLog>();
+  private readonly rejectionLogs = new Map<RejectionCode, PeriodicLog>();
   private readonly sockets = new Set<WebSocket>();
   private readonly links = new Set<WorkerLink>();
-  private closing = false;
+  private isClosing = false;
 
   constructor(options: AcceptorOptions) {
     this.options = options;
@@ -154,51 +154,54 @@ export class WorkerAcceptor {
 
   /** Returns the target that takes over the sockets of upgrade requests. */
   asUpgradeTarget({ connections, isStopping }: UpgradeContext): UpgradeTarget {
-    const addressOf = (request: IncomingMessage): string => connections.clientOf(request.socket, forwardedFor(request));
+    const addressOf = (request: IncomingMessage): string => connections.clientAddressOf(request.socket, forwardedFor(request));
     return {
       isFor: opensWorkerConnection,
       refusalOf: (request) => {
         const refusal =
           connections.refusalOf(request.socket) ??
           (isStopping() ? 'the server is stopping; retry later' : null) ??
-          this.unaccepted.refusalOf(connections.limitedNetworkOf(addressOf(request)));
+          this.unacceptedWorkers.refusalOf(connections.limitedNetworkOf(addressOf(request)));
         return refusal === null ? headerProblem(request) : unavailable(refusal);
       },
       accept: (request, socket, head) => {
         const client = { host: request.headers.host, address: addressOf(request) };
         this.server.handleUpgrade(request, socket, head, (webSocket) =>
-          this.open(webSocket, socket, { client, accepted: this.unaccepted.add(connections.limitedNetworkOf(client.address)) }),
+          this.open(webSocket, socket, {
+            client,
+            onAccepted: this.unacceptedWorkers.add(connections.limitedNetworkOf(client.address)),
+          }),
         );
       },
     };
   }
 
-  /** Accepts no more workers. Connections end when their work in flight is answered or aborted. */
+  /** Accepts no more workers. Connections end when their work in flight has ended or is aborted. */
   close(): void {
-    this.closing = true;
+    this.isClosing = true;
     for (const link of [...this.links]) link.drain();
     for (const socket of [...this.sockets]) socket.close(CLOSE.goingAway, 'the server is stopping');
   }
 
-  /** Waits for the first message. `accepted` is called when the worker no longer counts as unaccepted. */
+  /** Waits for the first message. `onAccepted` is called when the worker no longer counts as unaccepted. */
   private open(
     socket: WebSocket,
     transport: Socket,
-    { client, accepted }: { readonly client: Client; readonly accepted: () => void },
+    { client, onAccepted }: { readonly client: Client; readonly onAccepted: () => void },
   ): void {
     const { clock } = this.options;
     let bytes = 0;
-    const count = (chunk: Buffer): void => {
+    const countBytes = (chunk: Buffer): void => {
       bytes += chunk.length;
       if (bytes > LIMITS.maxWorkerHelloBytes) socket.terminate();
     };
-    // Before the listener of the socket, which may already find the first message in the chunk.
-    transport.prependListener('data', count);
+    // Added before the listener of the socket, which may already find the first message in the chunk.
+    transport.prependListener('data', countBytes);
     const cancelTimer = clock.setTimer(clock.now() + LIMITS.workerHelloTimeoutMs, () => socket.terminate());
     const stopCounting = (): void => {
       cancelTimer();
-      accepted();
-      transport.removeListener('data', count);
+      onAccepted();
+      transport.removeListener('data', countBytes);
       this.sockets.delete(socket);
     };
     this.sockets.add(socket);
@@ -210,7 +213,7 @@ export class WorkerAcceptor {
     socket.once('message', (data, isBinary) => {
       socket.pause();
       socket.once('message', terminate);
-      this.greet({ socket, transport }, isBinary ? null : textOf(data), client)
+      this.verifyHello({ socket, transport }, isBinary ? null : textOf(data), client)
         .then((connect) => {
           socket.removeListener('message', terminate);
           if (socket.readyState !== socket.OPEN) return;
@@ -223,7 +226,7 @@ export class WorkerAcceptor {
   }
 
   /** Reads the first message and returns the function that connects the worker. Rejects with WorkerRejection. */
-  private async greet(
+  private async verifyHello(
     sockets: { readonly socket: WebSocket; readonly transport: Socket },
     text: string | null,
     client: Client,
@@ -238,7 +241,7 @@ export class WorkerAcceptor {
     const problem = connectProblem(caller.scopes, hello.app);
     if (problem !== null) throw new WorkerRejection('forbidden', problem, false);
     return () => {
-      const release = this.hold(caller);
+      const release = this.countConnection(caller);
       const link = this.register(sockets, caller, { hello, client, release });
       const unwatch = this.credentials.watch({
         ...{ token, region, instanceId: caller.instanceId },
@@ -274,10 +277,10 @@ export class WorkerAcceptor {
   }
 
   /** Counts the connection, and returns the function that ends it. Throws WorkerRejection if a limit is reached. */
-  private hold({ instanceId }: Caller): () => void {
-    if (this.closing) throw new WorkerRejection('unavailable', 'the server is stopping', true);
+  private countConnection({ instanceId }: Caller): () => void {
+    if (this.isClosing) throw new WorkerRejection('unavailable', 'the server is stopping', true);
     try {
-      return this.options.held.open(instanceId);
+      return this.options.openConnections.open(instanceId);
     } catch (error) {
       if (error instanceof ApiError) throw new WorkerRejection('too-many-connections', error.message, true);
       throw error;
@@ -293,7 +296,7 @@ export class WorkerAcceptor {
     const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = hello;
     const workerSocket = new WorkerSocket({ socket, transport, instanceId, replies, slices });
     const connectionId = newId();
-    const logFields = { instanceId, connectionId, ...shownProfile(profile) };
+    const logFields = { instanceId, connectionId, ...profileFields(profile) };
     const link = new WorkerLink({
       ...{ connectionId, instanceId, profile, clock },
       heartbeatMs: LIMITS.workerHeartbeatMs,
@@ -333,12 +336,12 @@ export class WorkerAcceptor {
 
   /** Returns the log of rejections with this code. */
   private logOf(code: RejectionCode): PeriodicLog {
-    const existing = this.rejections.get(code);
-    if (existing) return existing;
+    const existingLog = this.rejectionLogs.get(code);
+    if (existingLog) return existingLog;
     const log = new PeriodicLog(this.options.log, 'worker rejected');
-    this.rejections.set(code, log);
+    this.rejectionLogs.set(code, log);
     return log;
   }
 }
 
-const shownProfile = ({ app, workerId, host }: WorkerProfile) => ({ app, workerId, ...(host === undefined ? {} : { host }) });
+const profileFields = ({ app, workerId, host }: WorkerProfile) => ({ app, workerId, ...(host === undefined ? {} : { host }) });

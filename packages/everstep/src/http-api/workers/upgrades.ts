@@ -24,7 +24,7 @@ export interface UpgradeOptions {
 
 const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);
 
-const withoutUpgrade = (connection: string): string =>
+const removeUpgradeOptions = (connection: string): string =>
   connection
     .split(',')
     .filter((option) => !UPGRADE_HEADERS.has(option.trim().toLowerCase()))
@@ -36,7 +36,8 @@ function headOf({ method = 'GET', url = '/', httpVersion, rawHeaders }: Incoming
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = rawHeaders.slice(index, index + 2);
     const lowerName = name.toLowerCase();
-    if (!UPGRADE_HEADERS.has(lowerName)) lines.push(`${name}: ${lowerName === 'connection' ? withoutUpgrade(value) : value}`);
+    if (!UPGRADE_HEADERS.has(lowerName))
+      lines.push(`${name}: ${lowerName === 'connection' ? removeUpgradeOptions(value) : value}`);
   }
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }
@@ -49,9 +50,9 @@ export function refuseUpgrade(socket: Duplex, refusal: ApiError): void {
 
 /**
  * Handles upgrade requests. Clients may ask for an upgrade, for example to `h2c`, with any request, and a server may ignore it.
- * Node stops reading the connection at each upgrade request. One for another protocol is put back without its upgrade headers,
- * and the connection is handed to the server again. `shouldUpgradeCallback` of newer versions of Node cannot replace this: it
- * loses requests that follow in the same chunk.
+ * Node stops reading the connection at each upgrade request. A request for another protocol is put back without its upgrade
+ * headers, and the connection is handed to the server again. `shouldUpgradeCallback` of newer versions of Node cannot
+ * replace this: it loses requests that follow in the same chunk.
  */
 export function serveUpgrades(server: Server, { target, connectionEvent, latestResponse }: UpgradeOptions): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {

@@ -43,16 +43,16 @@ export class TestWorker {
 
   /** Resolves with the first frame of the kind. Rejects if the connection ends before. */
   async frame<Kind extends ServiceFrame['kind']>(kind: Kind): Promise<Extract<ServiceFrame, { kind: Kind }>> {
-    const found = () => this.frames.find((frame): frame is Extract<ServiceFrame, { kind: Kind }> => frame.kind === kind);
-    if (!found()) {
-      const arrived = new Promise<void>((resolve) => {
+    const findFrame = () => this.frames.find((frame): frame is Extract<ServiceFrame, { kind: Kind }> => frame.kind === kind);
+    if (!findFrame()) {
+      const frameArrival = new Promise<void>((resolve) => {
         this.listeners.add(() => {
-          if (found()) resolve();
+          if (findFrame()) resolve();
         });
       });
-      await Promise.race([arrived, this.closed]);
+      await Promise.race([frameArrival, this.closed]);
     }
-    const frame = found();
+    const frame = findFrame();
     assert.ok(frame, `the connection ended without a frame ${kind}`);
     return frame;
   }
@@ -68,7 +68,7 @@ export class WorkerHarness {
   readonly pools: WorkerPools;
   readonly clock: SimulatedClock;
   readonly replies: ReplyBudget;
-  private created = 0;
+  private createdTokens = 0;
 
   private constructor(parts: Pick<WorkerHarness, 'api' | 'port' | 'pools' | 'clock' | 'replies'>) {
     this.api = parts.api;
@@ -78,7 +78,7 @@ export class WorkerHarness {
     this.replies = parts.replies;
   }
 
-  /** Starts a server. `maxBytes`: memory for replies. */
+  /** Starts a server. `maxBytes` limits the memory for replies. */
   static async open(overrides: Partial<HttpApiDependencies> = {}, maxBytes = 64 * MiB): Promise<WorkerHarness> {
     const simulated = new SimulatedClock(0);
     const clock: Clock = {
@@ -95,7 +95,7 @@ export class WorkerHarness {
 
   /** Creates a named token of an instance. */
   async token(scopes: readonly TokenScope[], instanceId = 'qi_1'): Promise<{ readonly token: string; readonly tokenId: string }> {
-    const [tokenId, token] = [`tok_${++this.created}`, `est_${this.created}`];
+    const [tokenId, token] = [`tok_${++this.createdTokens}`, `est_${this.createdTokens}`];
     const record = { tokenId, instanceId, name: 'n', tokenHash: hashOfToken(token), scopes, createdBy: 'ann@w.test' };
     const times = { createdAt: 1, expiresAt: null, revokedAt: null, lastUsedAt: null };
     await this.api.store.accounts.createNamedToken({ token: { ...record, ...times } });

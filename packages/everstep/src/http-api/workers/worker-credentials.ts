@@ -27,7 +27,7 @@ export class WorkerCredentials {
 
   constructor(options: WorkerCredentialsOptions) {
     this.options = options;
-    options.authority.onTokensChanged((instanceId) => void this.check(instanceId));
+    options.authority.onTokensChanged((instanceId) => void this.checkInstance(instanceId));
   }
 
   /** Watches the token of a connection until the returned function is called. */
@@ -37,7 +37,7 @@ export class WorkerCredentials {
     if (existing) existing.add(holder);
     else this.holders.set(token, new Set([holder]));
     this.checkLater();
-    // It may have changed between its verification and now.
+    // The token may have changed since it was verified.
     if (!this.options.authority.recall(token, region)?.ok) void this.checkToken(token);
     return () => {
       const holders = this.holders.get(token);
@@ -49,8 +49,8 @@ export class WorkerCredentials {
     };
   }
 
-  /** Verifies the tokens of an instance again; null: all tokens. Never rejects. */
-  private async check(instanceId: string | null): Promise<void> {
+  /** Verifies the tokens of an instance again, or all tokens if `instanceId` is null. Never rejects. */
+  private async checkInstance(instanceId: string | null): Promise<void> {
     for (const [token, holders] of [...this.holders]) {
       const [holder] = holders;
       if (holder && (instanceId === null || holder.instanceId === instanceId)) await this.checkToken(token);
@@ -72,7 +72,7 @@ export class WorkerCredentials {
     const { clock } = this.options;
     this.cancelTimer ??= clock.setTimer(clock.now() + LIMITS.workerTokenCheckMs, () => {
       this.cancelTimer = null;
-      void this.check(null).then(() => {
+      void this.checkInstance(null).then(() => {
         if (this.holders.size > 0) this.checkLater();
       });
     });

@@ -1,4 +1,4 @@
-/** The memory for messages of workers, and workers that do not read. */
+/** Tests the memory for messages of workers, and workers that do not read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServiceFrame } from '@everstep/sdk/protocol';
@@ -14,12 +14,12 @@ function request(workflowRunId = 'wfr_1'): WorkerRequest {
   return { kind: 'notice', workflow: 'order', notice };
 }
 
-function ask(link: WorkerLink, recorded: Promise<void>, sent = request()): Promise<string> {
-  const options = { timeoutMs: 3_600_000, signal: new AbortController().signal, recorded };
+function ask(link: WorkerLink, outcomeRecorded: Promise<void>, sent = request()): Promise<string> {
+  const options = { timeoutMs: 3_600_000, signal: new AbortController().signal, outcomeRecorded };
   return link.exchange(sent, options).then(({ kind }) => kind);
 }
 
-test('counts the bytes of long messages until their answers are recorded, and waits while the memory is used up', async () => {
+test('counts the bytes of long messages until their replies are recorded, and waits while the memory is used up', async () => {
   const harness = await WorkerHarness.open({}, 16 * MiB);
   const { maxBytes, maxReplyBytes } = harness.replies.limits;
   const connected = [];
@@ -95,7 +95,7 @@ test('a connection that ends during a long request loses the request', async () 
     const { worker, link } = await harness.connect();
     worker.socket.pause();
     const outcome = ask(link, Promise.resolve(), { ...LONG, requestParts: Array.from({ length: 40 }, () => 'x'.repeat(MiB)) });
-    while (link.free > 0) await turn();
+    while (link.freeSlots > 0) await turn();
     if (end === 'service') link.close(1008, 'test');
     else worker.socket.terminate();
     assert.equal(await outcome, 'lost');
@@ -110,7 +110,7 @@ test('ends the connection of a worker that does not read, without waiting for it
   const { worker, link } = await harness.connect();
   worker.socket.pause();
   const outcome = ask(link, Promise.resolve(), request('x'.repeat(40 * MiB)));
-  while (link.free > 0) await turn();
+  while (link.freeSlots > 0) await turn();
   const start = harness.clock.now();
   for (const limitMs = start + 3_600_000; link.isOpen && harness.clock.now() < limitMs; ) {
     harness.clock.advance();

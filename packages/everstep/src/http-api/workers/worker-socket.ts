@@ -1,5 +1,5 @@
 /**
- * The WebSocket of an accepted worker. It limits the memory for messages from their first byte until their answers are
+ * The WebSocket of an accepted worker. It limits the memory for messages from their first byte until their replies are
  * recorded: reading pauses while the memory is used up. Keeps invariant 35.
  */
 import type { Duplex } from 'node:stream';
@@ -29,16 +29,16 @@ export class WorkerSocket implements FrameSocket {
   private readonly options: WorkerSocketOptions;
   private link: WorkerLink | null = null;
   /** Bytes since the last message. */
-  private received = 0;
+  private receivedBytes = 0;
   /** Memory of the message that is being received; null while it is short. */
-  private bytes: ReplyBytes | null = null;
-  /** Memory of messages whose answers are not recorded. */
-  private readonly unrecorded = new Set<ReplyBytes>();
-  private readonly pauses = new Set<object>();
+  private replyBytes: ReplyBytes | null = null;
+  /** Memory of messages whose replies are not recorded. */
+  private readonly unrecordedReplies = new Set<ReplyBytes>();
+  private readonly pauseReasons = new Set<object>();
   private isClosing = false;
-  /** Messages that wait for the end of one that is sent in parts, which is first. Empty if none is. */
-  private waiting: (readonly string[])[] = [];
-  private waitingLength = 0;
+  /** The message that is being sent in parts, then the messages that wait for its end. Empty if none is sent in parts. */
+  private queuedMessages: (readonly string[])[] = [];
+  private queuedLength = 0;
 
   constructor(options: WorkerSocketOptions) {
     this.options = options;
@@ -48,14 +48,14 @@ export class WorkerSocket implements FrameSocket {
   serve(link: WorkerLink): void {
     this.link = link;
     const { socket, transport } = this.options;
-    transport.prependListener('data', (chunk: Buffer) => this.count(chunk));
+    transport.prependListener('data', (chunk: Buffer) => this.countBytes(chunk));
     socket.on('message', (data, isBinary) => this.receive(data, isBinary));
     // Workers use frames for heartbeats.
-    socket.on('ping', () => link.unasked(0));
-    socket.on('pong', () => link.unasked(0));
+    socket.on('ping', () => link.countUnexpected(0));
+    socket.on('pong', () => link.countUnexpected(0));
     socket.once('close', () => {
-      this.bytes?.release();
-      for (const bytes of this.unrecorded) bytes.release();
+      this.replyBytes?.release();
+      for (const bytes of this.unrecordedReplies) bytes.release();
       link.end();
     });
   }
@@ -63,7 +63,7 @@ export class WorkerSocket implements FrameSocket {
   send(message: string): void {
     const { socket } = this.options;
     if (socket.readyState !== socket.OPEN) return;
-    if (this.waiting.length > 0) this.queueParts([message]);
+    if (this.queuedMessages.length > 0) this.queueParts([message]);
     else socket.send(message);
     this.watchUnsent();
   }
@@ -71,27 +71,27 @@ export class WorkerSocket implements FrameSocket {
   sendParts(parts: readonly string[]): void {
     this.queueParts(parts);
     this.watchUnsent();
-    if (this.waiting.length === 1) void this.sendWaiting();
+    if (this.queuedMessages.length === 1) void this.sendQueued();
   }
 
   private queueParts(parts: readonly string[]): void {
-    this.waiting.push(parts);
-    this.waitingLength += parts.reduce((sum, { length }) => sum + length, 0);
+    this.queuedMessages.push(parts);
+    this.queuedLength += parts.reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** Sends each part when the one before has left the process. Never rejects. */
-  private async sendWaiting(): Promise<void> {
+  /** Sends each part when the previous part has left the process. Never rejects. */
+  private async sendQueued(): Promise<void> {
     const { socket } = this.options;
-    for (let parts = this.waiting[0]; parts; parts = this.waiting[0]) {
+    for (let parts = this.queuedMessages[0]; parts; parts = this.queuedMessages[0]) {
       for (const [index, part] of parts.entries()) {
         if (this.isClosing) return;
         // On a closed connection, the callback gets an error.
         await new Promise<unknown>((resolve) => socket.send(part, { fin: index === parts.length - 1 }, resolve));
-        this.waitingLength -= part.length;
+        this.queuedLength -= part.length;
       }
-      this.waiting.shift();
+      this.queuedMessages.shift();
     }
-    this.link?.drained();
+    this.link?.onTransportDrained();
   }
 
   private watchUnsent(): void {
@@ -103,39 +103,39 @@ export class WorkerSocket implements FrameSocket {
   close(code: number, reason: string): void {
     const { socket } = this.options;
     this.isClosing = true;
-    this.received = 0;
+    this.receivedBytes = 0;
     // A worker that does not read would not get the close frame either.
     if (this.unsentBytes() > LIMITS.maxUnsentWorkerBytes) socket.terminate();
     else socket.close(code, reason);
   }
 
   unsentBytes(): number {
-    return this.options.socket.bufferedAmount + this.waitingLength;
+    return this.options.socket.bufferedAmount + this.queuedLength;
   }
 
   isPaused(): boolean {
-    return this.pauses.size > 0;
+    return this.pauseReasons.size > 0;
   }
 
-  private readonly onDrain = (): void => this.link?.drained();
+  private readonly onDrain = (): void => this.link?.onTransportDrained();
 
-  private count(chunk: Buffer): void {
-    this.received += chunk.length + CHUNK_BYTES;
-    if (this.received <= FREE_REPLY_BYTES) return;
+  private countBytes(chunk: Buffer): void {
+    this.receivedBytes += chunk.length + CHUNK_BYTES;
+    if (this.receivedBytes <= FREE_REPLY_BYTES) return;
     if (this.isClosing) {
       this.options.socket.terminate();
       return;
     }
     const { replies, instanceId } = this.options;
-    const bytes = this.bytes ?? replies.open(instanceId, LIMITS.maxWorkerMessageBytes);
-    this.bytes = bytes;
-    if (!bytes.canContinue(this.received, null, () => this.resume(bytes))) this.pause(bytes);
+    const bytes = this.replyBytes ?? replies.open(instanceId, LIMITS.maxWorkerMessageBytes);
+    this.replyBytes = bytes;
+    if (!bytes.canContinue(this.receivedBytes, null, () => this.resume(bytes))) this.pause(bytes);
   }
 
   private receive(data: RawData, isBinary: boolean): void {
-    const { link, bytes } = this;
-    this.received = 0;
-    this.bytes = null;
+    const { link, replyBytes: bytes } = this;
+    this.receivedBytes = 0;
+    this.replyBytes = null;
     if (!link || this.isClosing) {
       bytes?.release();
       return;
@@ -161,21 +161,21 @@ export class WorkerSocket implements FrameSocket {
 
   /** Returns a function that frees the memory of a message. */
   private releaseFunction(bytes: ReplyBytes): () => void {
-    this.unrecorded.add(bytes);
+    this.unrecordedReplies.add(bytes);
     return () => {
-      this.unrecorded.delete(bytes);
+      this.unrecordedReplies.delete(bytes);
       bytes.release();
-      // It may have been received as a whole although it was not granted.
+      // The whole message may have arrived before its memory was granted.
       this.resume(bytes);
     };
   }
 
   private pause(reason: object): void {
-    this.pauses.add(reason);
+    this.pauseReasons.add(reason);
     this.options.socket.pause();
   }
 
   private resume(reason: object): void {
-    if (this.pauses.delete(reason) && this.pauses.size === 0) this.options.socket.resume();
+    if (this.pauseReasons.delete(reason) && this.pauseReasons.size === 0) this.options.socket.resume();
   }
 }

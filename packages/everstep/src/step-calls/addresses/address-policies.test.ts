@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OutboundRules } from '../../ports/stores/account-store.js';
-import { endpoint, failureOf, message, responding, senderWith, useSharedEndpoint } from '../endpoint.fixture.js';
+import { endpoint, failureOf, message, respondWith, senderWith, useSharedEndpoint } from '../endpoint.fixture.js';
 import { createAddressPolicies } from './address-policies.js';
 
 useSharedEndpoint();
@@ -56,7 +56,7 @@ test('the rules of an instance do not reveal whether a name has a private addres
 test('a connection of one instance is not used for another, or after its rules change', async (t) => {
   const sender = senderWith({ addressPolicyOf: policyOf });
   t.after(() => sender.close());
-  endpoint.respond = responding(200, {});
+  endpoint.respond = respondWith(200, {});
   rules.set('qi_1', { allow: ['127.0.0.1'], deny: [], only: null });
   const send = (instanceId: string) => sender.send(message({ instanceId }), new AbortController().signal);
   assert.equal((await send('qi_1')).kind, 'answered', 'a connection exists from now on');

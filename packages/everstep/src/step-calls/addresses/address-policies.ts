@@ -11,22 +11,22 @@ export interface AddressPoliciesOptions extends Omit<AddressPolicyOptions, 'rule
 const MAX_POLICIES = 1_000;
 
 /**
- * Returns a function that gives the current policy of an instance. Throws if an entry of the installation's lists is
+ * Returns a function that returns the current policy of an instance. Throws if an entry of the installation's lists is
  * invalid.
  */
 export function createAddressPolicies(options: AddressPoliciesOptions): (instanceId: string) => AddressPolicy {
-  const { rulesOf, ...shared } = options;
-  const common = createAddressPolicy(shared);
-  const instancePolicies = new Map<string, { readonly text: string; readonly policy: AddressPolicy }>();
+  const { rulesOf, ...sharedOptions } = options;
+  const installationPolicy = createAddressPolicy(sharedOptions);
+  const instancePolicies = new Map<string, { readonly rulesText: string; readonly policy: AddressPolicy }>();
   return (instanceId) => {
     const rules = rulesOf(instanceId);
-    if (!rules) return common;
-    const text = JSON.stringify(rules);
+    if (!rules) return installationPolicy;
+    const rulesText = JSON.stringify(rules);
     const cached = instancePolicies.get(instanceId);
-    if (cached?.text === text) return cached.policy;
-    const policy = createAddressPolicy({ ...shared, rules });
+    if (cached?.rulesText === rulesText) return cached.policy;
+    const policy = createAddressPolicy({ ...sharedOptions, rules });
     if (instancePolicies.size >= MAX_POLICIES) instancePolicies.clear();
-    instancePolicies.set(instanceId, { text, policy });
+    instancePolicies.set(instanceId, { rulesText, policy });
     return policy;
   };
 }

@@ -8,8 +8,8 @@
 import { isIP, type LookupFunction } from 'node:net';
 import { bareHost, parseDestinationRules } from '../../config/destination-rules.js';
 import type { OutboundRules } from '../../ports/stores/account-store.js';
-import { createNameResolver, type NameResolver, type Resolved } from '../names/index.js';
-import { AddressSet, privateReason, withoutZone } from './address-set.js';
+import { createNameResolver, type NameResolution, type NameResolver } from '../names/index.js';
+import { AddressSet, privateReason, removeZone } from './address-set.js';
 import { BLOCKED_PORTS } from './blocked-ports.js';
 import { DestinationList, type Match } from './destination-list.js';
 import { isInternalName, isLocalhost, isMetadataName } from './internal-names.js';
@@ -37,7 +37,7 @@ export interface AddressPolicy {
   /** Resolves like `dns.lookup` without refused addresses. Fails with BlockedAddressError if none is left. */
   lookupAt(port: number): LookupFunction;
   /** Looks up a name for an instance, so that `lookupAt` finds it in the cache. Does not check the addresses. */
-  resolve(hostname: string, instanceId: string): Promise<Resolved> | Resolved;
+  resolve(hostname: string, instanceId: string): Promise<NameResolution> | NameResolution;
 }
 
 /** Addresses and port on which this server listens. */
@@ -100,7 +100,7 @@ const listOf = (entries: readonly string[]): DestinationList => new DestinationL
 
 const SETTING = 'its host or range in EVERSTEP_ALLOW_ADDRESSES';
 
-const invalid = (message: string): BlockedAddress => ({ ok: false, message, detail: message });
+const plainRefusal = (message: string): BlockedAddress => ({ ok: false, message, detail: message });
 
 /** Returns the problem with the form of a URL, whatever its destination is; null if its form is valid. */
 function formProblem(url: string | URL): string | null {
@@ -115,34 +115,34 @@ function formProblem(url: string | URL): string | null {
 const lookupAt =
   (names: Pick<NameResolver, 'find'>, checkAddress: AddressPolicy['checkAddress'], port: number): LookupFunction =>
   (hostname, lookupOptions, callback) => {
-    const finish = (resolved: Resolved): void => {
-      if (resolved.kind === 'failed') {
-        callback(resolved.error, [], 0);
+    const finish = (resolution: NameResolution): void => {
+      if (resolution.kind === 'failed') {
+        callback(resolution.error, [], 0);
         return;
       }
-      let refusal: BlockedAddress = invalid('the name has no address');
-      const allowedAddresses = resolved.addresses.filter(({ address }) => {
+      let refusal: BlockedAddress = plainRefusal('the name has no address');
+      const allowedAddresses = resolution.addresses.filter(({ address }) => {
         const verdict = checkAddress(address, hostname, port);
         if (!verdict.ok) refusal = verdict;
         return verdict.ok;
       });
-      const first = allowedAddresses[0];
-      if (!first) callback(new BlockedAddressError(refusal), [], 0);
+      const firstAddress = allowedAddresses[0];
+      if (!firstAddress) callback(new BlockedAddressError(refusal), [], 0);
       else if (lookupOptions.all === true) callback(null, allowedAddresses);
-      else callback(null, first.address, first.family);
+      else callback(null, firstAddress.address, firstAddress.family);
     };
-    const resolved = names.find(hostname.toLowerCase(), NO_INSTANCE);
+    const resolution = names.find(hostname.toLowerCase(), NO_INSTANCE);
     // A socket expects the callback asynchronously.
-    if (resolved instanceof Promise) void resolved.then(finish);
-    else queueMicrotask(() => finish(resolved));
+    if (resolution instanceof Promise) void resolution.then(finish);
+    else queueMicrotask(() => finish(resolution));
   };
 
-const deniedByInstance = (host: string): BlockedAddress =>
-  invalid(`${host} is denied by the outbound policy of this queue instance`);
+const instanceRefusal = (host: string): BlockedAddress =>
+  plainRefusal(`${host} is denied by the outbound policy of this queue instance`);
 
-let policies = 0;
+let policyCount = 0;
 
-/** Throws if a list entry is invalid. */
+/** Creates an address policy. Throws if a list entry is invalid. */
 export function createAddressPolicy(options: AddressPolicyOptions): AddressPolicy {
   const { allowLoopback, explain = false, resolvesNames = true, rules } = options;
   const allow = listOf([...options.allow, ...(rules?.allow ?? [])]);
@@ -162,9 +162,9 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     explain
       ? openRefusal(host, problem, setting)
       : { ok: false, message: `Everstep does not call the address ${host}`, detail: `${host} ${problem}` };
-  const deniedByOperator = (host: string): BlockedAddress =>
+  const operatorRefusal = (host: string): BlockedAddress =>
     veiledRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'another list');
-  const blockedPort = (host: string, port: number): BlockedAddress =>
+  const blockedPortRefusal = (host: string, port: number): BlockedAddress =>
     openRefusal(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `${port} in EVERSTEP_ALLOW_PORTS`);
 
   const isBlockedPort = (port: number): boolean => BLOCKED_PORTS.has(port) && !allowPorts.has(port);
@@ -174,44 +174,44 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
 
   function checkAddress(rawAddress: string, hostname: string, port: number): AddressVerdict {
     const host = bareHost(hostname);
-    const connectedAddress = withoutZone(rawAddress);
-    const address = nat64.embedded(connectedAddress) ?? connectedAddress;
-    const allowed: Match = allow.match(host, address, port);
-    if (deny.match(host, address, port) !== 'none') return deniedByOperator(host);
+    const connectedAddress = removeZone(rawAddress);
+    const address = nat64.embeddedAddress(connectedAddress) ?? connectedAddress;
+    const match: Match = allow.match(host, address, port);
+    if (deny.match(host, address, port) !== 'none') return operatorRefusal(host);
     const isLocal = allowLoopback && LOOPBACK.has(address);
-    const reason = allowed === 'none' && !isLocal ? privateReason(address) : null;
+    const reason = match === 'none' && !isLocal ? privateReason(address) : null;
     if (reason !== null)
       return host === rawAddress
         ? openRefusal(host, `is ${reason}`, SETTING)
         : veiledRefusal(host, `resolves to ${rawAddress}, ${reason}`);
-    if (allowed !== 'port' && isOwnListener(address, port))
+    if (match !== 'port' && isOwnListener(address, port))
       return veiledRefusal(host, `is this server itself (${rawAddress}:${port})`);
-    if (isBlockedPort(port) && allowed !== 'port' && !isLocal) return blockedPort(host, port);
-    if (instanceRules.deny.match(host, address, port) !== 'none') return deniedByInstance(host);
-    if (instanceRules.only && instanceRules.only.match(host, address, port) === 'none') return deniedByInstance(host);
+    if (isBlockedPort(port) && match !== 'port' && !isLocal) return blockedPortRefusal(host, port);
+    if (instanceRules.deny.match(host, address, port) !== 'none') return instanceRefusal(host);
+    if (instanceRules.only && instanceRules.only.match(host, address, port) === 'none') return instanceRefusal(host);
     return ALLOWED;
   }
 
   /** Checks a name before it is resolved: only rules that no address of it can change. */
   function checkName(host: string, port: number): AddressVerdict {
-    if (deny.matchHost(host, port) !== 'none') return deniedByOperator(host);
-    const allowed = allow.matchHost(host, port);
-    if (allowed === 'none' && isMetadataName(host)) return openRefusal(host, 'is a name of cloud metadata', SETTING);
-    if (allowed === 'none' && isLocalhost(host) && !allowLoopback) return openRefusal(host, 'is a name of this machine', SETTING);
+    if (deny.matchHost(host, port) !== 'none') return operatorRefusal(host);
+    const match = allow.matchHost(host, port);
+    if (match === 'none' && isMetadataName(host)) return openRefusal(host, 'is a name of cloud metadata', SETTING);
+    if (match === 'none' && isLocalhost(host) && !allowLoopback) return openRefusal(host, 'is a name of this machine', SETTING);
     // Resolving the name would reveal whether it exists.
-    if (allowed === 'none' && isInternalName(host) && !(resolvesNames && (allow.hasRanges || allowLoopback)))
+    if (match === 'none' && isInternalName(host) && !(resolvesNames && (allow.hasRanges || allowLoopback)))
       return veiledRefusal(host, 'is a name of a private network');
-    const mayBeOpen = resolvesNames ? allow.namesPort(port) || allowLoopback : allowed === 'port' || isLocalhost(host);
-    if (isBlockedPort(port) && !mayBeOpen) return blockedPort(host, port);
-    if (instanceRules.deny.matchHost(host, port) !== 'none') return deniedByInstance(host);
+    const mayBeOpen = resolvesNames ? allow.hasPort(port) || allowLoopback : match === 'port' || isLocalhost(host);
+    if (isBlockedPort(port) && !mayBeOpen) return blockedPortRefusal(host, port);
+    if (instanceRules.deny.matchHost(host, port) !== 'none') return instanceRefusal(host);
     const { only } = instanceRules;
-    if (only && !(resolvesNames && only.hasRanges) && only.matchHost(host, port) === 'none') return deniedByInstance(host);
+    if (only && !(resolvesNames && only.hasRanges) && only.matchHost(host, port) === 'none') return instanceRefusal(host);
     return ALLOWED;
   }
 
   function check(url: string | URL): AddressVerdict {
     const problem = formProblem(url);
-    if (problem !== null) return invalid(problem);
+    if (problem !== null) return plainRefusal(problem);
     const { host, port } = destinationOf(new URL(url));
     return isIP(host) === 0 ? checkName(host, port) : checkAddress(host, host, port);
   }
@@ -223,7 +223,7 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   }
 
   return {
-    scope: String(++policies),
+    scope: String(++policyCount),
     check,
     checkAddress,
     isListed,

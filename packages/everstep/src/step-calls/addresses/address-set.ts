@@ -20,7 +20,7 @@ export class AddressSet {
 }
 
 /** Removes the zone, as in `fe80::1%eth0`, which does not affect the kind of address. */
-export const withoutZone = (address: string): string => address.split('%', 1)[0] ?? '';
+export const removeZone = (address: string): string => address.split('%', 1)[0] ?? '';
 
 /** Returns the bytes of an IPv6 address without a zone. */
 export function ipv6Bytes(address: string): Uint8Array {

@@ -33,7 +33,7 @@ export class DestinationList {
   }
 
   /** Returns whether an entry has this port. */
-  namesPort(port: number): boolean {
+  hasPort(port: number): boolean {
     return this.ranges.has(port) || [...this.hosts.values()].some((entries) => entries.some((entry) => entry.port === port));
   }
 

@@ -6,18 +6,18 @@ import { ownersOf } from '../../fairness/owners.fixture.js';
 import { NotAttemptedError } from '../../ports/not-attempted.js';
 import { resultOfFailure } from '../../runtime/dispatch/delivery-result.js';
 import {
-  agreeing,
   callerWith,
   endpoint,
   failureOf,
   message,
   outboundOptions,
+  respondWithPlan,
   senderWith,
   stepCall,
   useSharedEndpoint,
 } from '../endpoint.fixture.js';
 import { Destinations } from '../exchanges/destinations.js';
-import { createNameResolver, NameError, type Resolved } from '../names/index.js';
+import { createNameResolver, NameError, type NameResolution } from '../names/index.js';
 import { type Reply, startNameServer } from '../names/name-server.fixture.js';
 import { createAddressPolicy } from './address-policy.js';
 
@@ -32,7 +32,7 @@ async function withNames(t: TestContext, reply: (name: string) => Reply, allowLo
   const names = createNameResolver({ source: { servers: [server.address] }, owners: ownersOf('hog1', 'quiet1') });
   const policy = createAddressPolicy({ allowLoopback, allow: [], names });
   const caller = callerWith({ addressPolicyOf: () => policy });
-  endpoint.respond = agreeing;
+  endpoint.respond = respondWithPlan;
   endpoint.received = [];
   t.after(async () => {
     await caller.close();
@@ -88,7 +88,10 @@ test('the connected address is checked, whatever the name server answered before
   // The address of the name changes between the lookup and the connection.
   let asked = 0;
   const names = {
-    find: (): Resolved => ({ kind: 'found', addresses: [{ address: asked++ === 0 ? '192.0.2.1' : '127.0.0.1', family: 4 }] }),
+    find: (): NameResolution => ({
+      kind: 'found',
+      addresses: [{ address: asked++ === 0 ? '192.0.2.1' : '127.0.0.1', family: 4 }],
+    }),
   };
   const policy = createAddressPolicy({ allowLoopback: false, allow: ['192.0.2.1'], names });
   const rebound = callerWith({ addressPolicyOf: () => policy });
@@ -100,7 +103,7 @@ test('the connected address is checked, whatever the name server answered before
 test('a lookup without a free file descriptor is retried; until the timeout it does not count as an attempt', async (t) => {
   let left = 2;
   const names = {
-    find: (name: string): Resolved =>
+    find: (name: string): NameResolution =>
       left-- > 0
         ? { kind: 'failed', error: new NameError(name, 'EMFILE') }
         : { kind: 'found', addresses: [{ address: '127.0.0.1', family: 4 }] },
@@ -108,7 +111,7 @@ test('a lookup without a free file descriptor is retried; until the timeout it d
   const policy = createAddressPolicy({ allowLoopback: true, allow: [], names });
   const [caller, sender] = [callerWith({ addressPolicyOf: () => policy }), senderWith({ addressPolicyOf: () => policy })];
   t.after(() => Promise.all([caller.close(), sender.close()]));
-  endpoint.respond = agreeing;
+  endpoint.respond = respondWithPlan;
   assert.equal((await caller.call(stepCall({ workflowUrl: urlOf('shop.test') }), never)).kind, 'reply');
   left = Number.POSITIVE_INFINITY;
   const short = { timeoutMs: 300 };

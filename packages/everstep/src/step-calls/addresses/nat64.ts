@@ -27,7 +27,7 @@ export class Nat64 {
   }
 
   /** Returns the embedded IPv4 address, or null if no prefix matches. */
-  embedded(address: string): string | null {
+  embeddedAddress(address: string): string | null {
     if (isIP(address) !== 6) return null;
     const prefix = this.prefixes.find(({ set }) => set.has(address));
     const positions = prefix && POSITIONS[prefix.length];

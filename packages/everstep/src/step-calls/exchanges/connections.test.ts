@@ -20,7 +20,7 @@ test('the pools of the origins that were idle longest are closed above the limit
   const first = connections.acquire(POLICY, 'http://127.0.0.1:2');
   first.release();
   for (let port = 3; port < 1_000; port++) connections.acquire(POLICY, `http://127.0.0.1:${port}`).release();
-  assert.equal(connections.origins, 256);
+  assert.equal(connections.originCount, 256);
   assert.equal(connections.acquire(POLICY, 'http://127.0.0.1:1').pool, busy.pool);
   assert.notEqual(connections.acquire(POLICY, 'http://127.0.0.1:2').pool, first.pool);
   assert.equal(first.pool.closed || first.pool.destroyed, true);

@@ -33,29 +33,29 @@ export interface ConnectionsOptions {
   readonly connectOnce?: buildConnector.connector;
 }
 
-interface Entry {
+interface PoolEntry {
   readonly pool: Pool;
-  inUse: number;
+  activeExchanges: number;
 }
 
 export class Connections {
   /** Pools by policy and origin, least recently used first. */
-  private readonly entries = new Map<string, Entry>();
+  private readonly entries = new Map<string, PoolEntry>();
   private readonly connectOnce: buildConnector.connector | undefined;
   private readonly egressProxy: EgressProxy | null;
 
   /** Timers of connections that wait for a free file descriptor, with their origins. */
-  private readonly retries = new Map<NodeJS.Timeout, string>();
-  private readonly shortage: PeriodicLog;
+  private readonly retryTimers = new Map<NodeJS.Timeout, string>();
+  private readonly shortageLog: PeriodicLog;
 
   /** Creates the connections. `connectOnce` creates a connection; replaced in tests. */
   constructor(log: Log, { egressProxy = null, connectOnce }: ConnectionsOptions = {}) {
-    this.shortage = new PeriodicLog(log, 'no free file descriptor for an endpoint connection, retrying');
+    this.shortageLog = new PeriodicLog(log, 'no free file descriptor for an endpoint connection, retrying');
     this.connectOnce = connectOnce;
     this.egressProxy = egressProxy;
   }
 
-  get origins(): number {
+  get originCount(): number {
     return this.entries.size;
   }
 
@@ -65,16 +65,16 @@ export class Connections {
    */
   acquire(policy: AddressPolicy, origin: string): { readonly pool: Pool; readonly release: () => void } {
     const key = `${policy.scope} ${origin}`;
-    const existing = this.entries.get(key);
-    if (existing) this.entries.delete(key);
+    const existingEntry = this.entries.get(key);
+    if (existingEntry) this.entries.delete(key);
     else this.evictIdlePools();
-    const entry = existing ?? { pool: this.open(policy, origin), inUse: 0 };
+    const entry = existingEntry ?? { pool: this.open(policy, origin), activeExchanges: 0 };
     this.entries.set(key, entry);
-    entry.inUse++;
+    entry.activeExchanges++;
     return {
       pool: entry.pool,
       release: () => {
-        entry.inUse--;
+        entry.activeExchanges--;
       },
     };
   }
@@ -82,7 +82,7 @@ export class Connections {
   async close(): Promise<void> {
     const pools = [...this.entries.values()].map(({ pool }) => pool);
     this.entries.clear();
-    for (const retry of this.retries.keys()) clearTimeout(retry);
+    for (const retry of this.retryTimers.keys()) clearTimeout(retry);
     await Promise.all([...pools.map((pool) => pool.destroy()), this.egressProxy?.close()]);
   }
 
@@ -93,12 +93,12 @@ export class Connections {
 
   /** Returns whether a connection to the origin waits for a free file descriptor. */
   isWaitingForDescriptor(origin: string): boolean {
-    for (const waitingOrigin of this.retries.values()) if (waitingOrigin === origin) return true;
+    for (const waitingOrigin of this.retryTimers.values()) if (waitingOrigin === origin) return true;
     return false;
   }
 
-  noteShortage(code: string): void {
-    this.shortage.warn({ error: code });
+  logShortage(code: string): void {
+    this.shortageLog.warn({ error: code });
   }
 
   /**
@@ -110,22 +110,22 @@ export class Connections {
       connect(options, (...outcome) => {
         const [error] = outcome;
         if (!error || !SHORTAGE_CODES.has(networkErrorCode(error) ?? '')) return callback(...outcome);
-        this.noteShortage(networkErrorCode(error) ?? '');
+        this.logShortage(networkErrorCode(error) ?? '');
         const retry = setTimeout(() => {
-          this.retries.delete(retry);
+          this.retryTimers.delete(retry);
           attempt(options, callback);
         }, SHORTAGE_RETRY_MS);
-        this.retries.set(retry, originOf(options));
+        this.retryTimers.set(retry, originOf(options));
       });
     return attempt;
   }
 
-  /** Checks the address of each connection. */
+  /** Returns a connector that checks the address of each connection. */
   private connector(policy: AddressPolicy, origin: string): buildConnector.connector {
     const { host, port } = destinationOf(new URL(origin));
     const proxyConnect = this.isProxied(policy, origin) ? this.egressProxy?.connect : undefined;
-    const direct = () => buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookupAt(port) });
-    const connect = this.withRetries(this.connectOnce ?? proxyConnect ?? direct());
+    const directConnect = () => buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookupAt(port) });
+    const connect = this.withRetries(this.connectOnce ?? proxyConnect ?? directConnect());
     return (options, callback) => {
       // `lookup` is not called for a literal IP address.
       const verdict = isIP(host) === 0 ? policy.check(origin) : policy.checkAddress(host, host, port);
@@ -149,9 +149,9 @@ export class Connections {
   }
 
   private evictIdlePools(): void {
-    for (const [key, { pool, inUse }] of this.entries) {
+    for (const [key, { pool, activeExchanges }] of this.entries) {
       if (this.entries.size < MAX_ORIGINS) return;
-      if (inUse > 0) continue;
+      if (activeExchanges > 0) continue;
       this.entries.delete(key);
       void pool.close();
     }

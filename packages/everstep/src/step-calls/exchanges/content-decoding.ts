@@ -46,12 +46,12 @@ function codeOf(error: unknown): string {
  * Decodes a response and drops the headers about its encoding. A response with an unknown encoding is returned unchanged. Decodes
  * at most `maxBytes`.
  */
-export async function decodeResponse(received: HttpResponse, maxBytes: number): Promise<DecodingResult> {
-  const encodings = encodingsOf(received);
-  if (encodings.length === 0 || encodings.length > MAX_ENCODINGS || received.body.length === 0)
-    return { kind: 'decoded', response: received };
-  if (!encodings.every((encoding) => Object.hasOwn(DECODERS, encoding))) return { kind: 'decoded', response: received };
-  let { body } = received;
+export async function decodeResponse(response: HttpResponse, maxBytes: number): Promise<DecodingResult> {
+  const encodings = encodingsOf(response);
+  if (encodings.length === 0 || encodings.length > MAX_ENCODINGS || response.body.length === 0)
+    return { kind: 'decoded', response };
+  if (!encodings.every((encoding) => Object.hasOwn(DECODERS, encoding))) return { kind: 'decoded', response };
+  let { body } = response;
   for (const encoding of encodings.toReversed()) {
     try {
       body = (await DECODERS[encoding]?.(body, { maxOutputLength: maxBytes })) ?? body;
@@ -60,6 +60,6 @@ export async function decodeResponse(received: HttpResponse, maxBytes: number): 
       return code === 'ERR_BUFFER_TOO_LARGE' ? { kind: 'too-long' } : { kind: 'undecodable', encoding, reason: code };
     }
   }
-  const { 'content-encoding': _encoding, 'content-length': _length, ...headers } = received.headers;
-  return { kind: 'decoded', response: { ...received, headers, body } };
+  const { 'content-encoding': _encoding, 'content-length': _length, ...headers } = response.headers;
+  return { kind: 'decoded', response: { ...response, headers, body } };
 }

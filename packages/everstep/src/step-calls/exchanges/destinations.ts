@@ -17,7 +17,7 @@ import { describeNetworkError, networkErrorCode } from './network-errors.js';
 
 const NEVER = { kind: 'never' } as const;
 
-const noDescriptor = (): NotAttemptedError => new NotAttemptedError('this process has no free file descriptor');
+const noDescriptorError = (): NotAttemptedError => new NotAttemptedError('this process has no free file descriptor');
 
 /** Resolves with the result of `work`, or early on timeout or abort. */
 function withTimeout<Value>(
@@ -59,12 +59,12 @@ export type DestinationOutcome = Extract<ExchangeOutcome, { readonly kind: 'answ
 export interface DestinationsOptions {
   /** Returns the address policy of the instance. Called after the instance has been loaded. */
   readonly addressPolicyOf: (instanceId: string) => AddressPolicy;
-  /** Egress proxy; if absent, destinations are connected to directly. */
+  /** Egress proxy. If absent, connections are direct. */
   readonly egressProxy?: Pick<EgressProxyOptions, 'url' | 'ca'>;
   readonly log: Log;
   /** Assigns instances to the accounts that share the reply memory. If absent, all instances belong to one account. */
   readonly owners?: InstanceOwners;
-  /** Memory for replies. Absent: a separate budget of the maximum size. */
+  /** Memory for replies. If absent, the destinations have a budget of their own. */
   readonly replies?: ReplyBudget;
   /** Creates a connection; replaced in tests. */
   readonly connectOnce?: buildConnector.connector;
@@ -79,7 +79,7 @@ export class Destinations {
   private readonly targets = new Map<string, TargetVerdict>();
   private readonly blockedLog: PeriodicLog;
   private readonly replies: ReplyBudget;
-  private closed = false;
+  private isClosed = false;
 
   constructor(options: DestinationsOptions) {
     this.options = options;
@@ -108,7 +108,7 @@ export class Destinations {
    * NotAttemptedError if no file descriptor was free before the timeout.
    */
   async send(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<DestinationOutcome> {
-    if (this.closed) return failureWithoutResponse('network', 'the server is stopping');
+    if (this.isClosed) return failureWithoutResponse('network', 'the server is stopping');
     const startedAt = performance.now();
     const lookupFailure = await this.lookUp(target, instanceId, request.timeoutMs, signal);
     const timeoutMs = Math.max(1, request.timeoutMs - (performance.now() - startedAt));
@@ -134,15 +134,15 @@ export class Destinations {
     signal: AbortSignal,
   ): Promise<Extract<ExchangeOutcome, { readonly kind: 'broken' | 'timed-out' | 'aborted' }> | null> {
     if (name === null || this.connections.isProxied(policy, origin)) return null;
-    const until = performance.now() + timeoutMs;
+    const deadline = performance.now() + timeoutMs;
     for (;;) {
-      const resolving = policy.resolve(name, instanceId);
-      const resolved = resolving instanceof Promise ? await withTimeout(resolving, until - performance.now(), signal) : resolving;
-      if (resolved === 'timed-out' || resolved === 'aborted') return { kind: resolved };
-      if (resolved.kind === 'found') return null;
-      if (!resolved.error.isShortage) return { kind: 'broken', error: resolved.error };
-      this.connections.noteShortage(resolved.error.code);
-      if (performance.now() + SHORTAGE_RETRY_MS >= until) throw noDescriptor();
+      const lookup = policy.resolve(name, instanceId);
+      const resolution = lookup instanceof Promise ? await withTimeout(lookup, deadline - performance.now(), signal) : lookup;
+      if (resolution === 'timed-out' || resolution === 'aborted') return { kind: resolution };
+      if (resolution.kind === 'found') return null;
+      if (!resolution.error.isShortage) return { kind: 'broken', error: resolution.error };
+      this.connections.logShortage(resolution.error.code);
+      if (performance.now() + SHORTAGE_RETRY_MS >= deadline) throw noDescriptorError();
       const pauseResult = await withTimeout(new Promise<never>(() => {}), SHORTAGE_RETRY_MS, signal);
       if (pauseResult === 'aborted') return { kind: pauseResult };
     }
@@ -164,7 +164,7 @@ export class Destinations {
       const bytes = this.replies.open(instanceId, request.maxResponseBytes);
       const outcome = await exchange(pool, { ...request, onSent }, bytes, signal);
       if (outcome.kind === 'timed-out' && !wasSent && this.connections.isWaitingForDescriptor(target.origin))
-        throw noDescriptor();
+        throw noDescriptorError();
       return outcome;
     } finally {
       release();
@@ -180,7 +180,7 @@ export class Destinations {
 
   /** Aborts requests in progress and prevents new ones. */
   async close(): Promise<void> {
-    this.closed = true;
+    this.isClosed = true;
     await this.connections.close();
   }
 

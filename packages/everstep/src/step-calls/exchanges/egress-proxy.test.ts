@@ -4,7 +4,7 @@ import net, { type AddressInfo } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { LOCAL_CERTIFICATE, OTHER_CA, TEST_CA } from '../../config/certificates.fixture.js';
 import { createAddressPolicy } from '../addresses/address-policy.js';
-import { endpoint, failureOf, message, responding, senderWith, useSharedEndpoint } from '../endpoint.fixture.js';
+import { endpoint, failureOf, message, respondWith, senderWith, useSharedEndpoint } from '../endpoint.fixture.js';
 import { openTunnelProxy, type TunnelProxy } from './tunnel-proxy.fixture.js';
 
 useSharedEndpoint();
@@ -30,10 +30,10 @@ after(async () => {
   secure.close();
 });
 beforeEach(() => {
-  proxy.asked = [];
+  proxy.receivedRequests = [];
   proxy.status = 200;
   endpoint.received = [];
-  endpoint.respond = responding(200, {});
+  endpoint.respond = respondWith(200, {});
 });
 
 const lines: string[] = [];
@@ -62,7 +62,7 @@ test('http and https destinations are called through tunnels, and only the proxy
   const tunneled = await sender.send(message({ url: `https://other.example:${securePort}/` }), signal());
   assert.match(failureOf(tunneled).message, /certificate is for another host name/);
   assert.deepEqual(
-    proxy.asked.map(({ url, headers }) => [url, headers['proxy-authorization']]),
+    proxy.receivedRequests.map(({ url, headers }) => [url, headers['proxy-authorization']]),
     [`app.example:${endpoint.port}`, `other.example:${securePort}`].map((to) => [to, `Basic ${btoa(`user:${PASSWORD}`)}`]),
   );
 });
@@ -79,7 +79,7 @@ test('TLS to the destination is inside the tunnel, and its certificate is verifi
   assert.equal(outcome.kind === 'answered' && Buffer.from(outcome.body).toString(), 'secure');
   assert.match(failureOf(await bad.send(message({ url }), signal())).message, /certificate cannot be verified/);
   assert.deepEqual(
-    proxy.asked.map((each) => each.url),
+    proxy.receivedRequests.map((each) => each.url),
     [`localhost:${securePort}`, `localhost:${securePort}`],
   );
 });
@@ -93,14 +93,14 @@ test('the URL is checked before the proxy is called', async (t) => {
     ...['http://postgres/', 'http://api.default.svc.cluster.local/', 'http://denied.example/', 'http://app.example:25/'],
   ];
   for (const url of urls) assert.equal(failureOf(await sender.send(message({ url }), signal())).cause, 'blocked-address', url);
-  assert.deepEqual(proxy.asked, []);
+  assert.deepEqual(proxy.receivedRequests, []);
 });
 
 test('a destination in an allow list is called directly, without the proxy', async (t) => {
   const sender = through(proxyUrl, { allow: ['127.0.0.1'] });
   t.after(() => sender.close());
   assert.equal((await sender.send(message(), signal())).kind, 'answered');
-  assert.deepEqual(proxy.asked, []);
+  assert.deepEqual(proxy.receivedRequests, []);
 });
 
 test('a proxy that refuses or is unreachable is a retryable failure that does not reveal the proxy', async (t) => {

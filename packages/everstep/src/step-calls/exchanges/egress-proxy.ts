@@ -37,23 +37,23 @@ export function createEgressProxy({ url, connectTimeoutMs, log, ca }: EgressProx
   const { origin } = new URL(url);
   const authorization = credentialsOf(new URL(url));
   const tls = { timeout: connectTimeoutMs, ...(ca === undefined ? {} : { ca }) };
-  const proxies = new Pool(origin, { connect: buildConnector(tls), headersTimeout: connectTimeoutMs, bodyTimeout: 0 });
+  const proxyPool = new Pool(origin, { connect: buildConnector(tls), headersTimeout: connectTimeoutMs, bodyTimeout: 0 });
   const startTls = buildConnector(tls);
-  const failures = new PeriodicLog(log, 'egress proxy connection failed');
+  const failureLog = new PeriodicLog(log, 'egress proxy connection failed');
 
   const connect: buildConnector.connector = (options, callback) => {
     const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname;
     const authority = `${host}:${options.port === '' ? (options.protocol === 'https:' ? 443 : 80) : options.port}`;
     const headers = { host: authority, ...(authorization === null ? {} : { 'proxy-authorization': authorization }) };
-    proxies.connect({ path: authority, headers }, (error, data) => {
+    proxyPool.connect({ path: authority, headers }, (error, data) => {
       if (error) {
-        failures.warn({ proxy: origin, error: networkErrorCode(error) ?? error.message });
+        failureLog.warn({ proxy: origin, error: networkErrorCode(error) ?? error.message });
         return callback(new EgressProxyError("Everstep's egress proxy is unreachable"), null);
       }
       const { socket, statusCode } = data;
       if (statusCode < 200 || statusCode > 299 || !(socket instanceof Socket)) {
         socket.on('error', () => {}).destroy();
-        failures.warn({ proxy: origin, status: statusCode });
+        failureLog.warn({ proxy: origin, status: statusCode });
         return callback(new EgressProxyError(`Everstep's egress proxy answered ${statusCode}`), null);
       }
       if (options.protocol === 'https:') startTls({ ...options, httpSocket: socket }, callback);
@@ -61,5 +61,5 @@ export function createEgressProxy({ url, connectTimeoutMs, log, ca }: EgressProx
     });
   };
 
-  return { connect, close: () => proxies.destroy() };
+  return { connect, close: () => proxyPool.destroy() };
 }

@@ -29,12 +29,15 @@ export interface ExchangeRequest {
   /** Timeout of the whole exchange, from waiting for a connection to the last byte. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
-  /** Returns how many bytes of a response with these headers are needed. The rest is not received. Absent: all. */
+  /** Returns how many bytes of a response with these headers are needed. The rest is not received. If absent, all are needed. */
   readonly neededBytes?: ((headers: IncomingHttpHeaders) => number) | undefined;
   /** Called when the request is sent on a connection. */
   readonly onSent?: (() => void) | undefined;
-  /** Settles when the response is recorded or dropped. Its bytes stay in memory until then. Absent: when the exchange ends. */
-  readonly recorded?: Promise<void> | undefined;
+  /**
+   * Settles when the response is recorded or dropped. Its bytes count as memory for replies until then; if absent, until the
+   * exchange ends.
+   */
+  readonly outcomeRecorded?: Promise<void> | undefined;
 }
 
 export interface HttpResponse {
@@ -62,15 +65,15 @@ class Exchange implements Dispatcher.DispatchHandler {
   private status = 0;
   private headers: IncomingHttpHeaders = {};
   private readonly chunks: Buffer[] = [];
-  private received = 0;
+  private receivedBytes = 0;
   /** Length of the whole response; null if unknown. */
-  private length: number | null = null;
+  private contentLength: number | null = null;
   private neededBytes = Number.POSITIVE_INFINITY;
-  private readonly bytes: ReplyBytes;
+  private readonly replyBytes: ReplyBytes;
 
   constructor(request: ExchangeRequest, bytes: ReplyBytes, signal: AbortSignal, finish: (outcome: ExchangeOutcome) => void) {
     this.request = request;
-    this.bytes = bytes;
+    this.replyBytes = bytes;
     this.signal = signal;
     this.finish = finish;
     this.timer = setTimeout(() => this.abortWith({ kind: 'timed-out' }), request.timeoutMs);
@@ -94,7 +97,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   private response(): HttpResponse {
     const [first] = this.chunks;
-    const body = first && this.chunks.length === 1 ? first : Buffer.concat(this.chunks, this.received);
+    const body = first && this.chunks.length === 1 ? first : Buffer.concat(this.chunks, this.receivedBytes);
     return { status: this.status, headers: this.headers, body };
   }
 
@@ -110,17 +113,17 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.status = status;
     this.headers = headers;
     const length = Number(headers['content-length'] ?? Number.NaN);
-    this.length = Number.isSafeInteger(length) ? length : null;
+    this.contentLength = Number.isSafeInteger(length) ? length : null;
     this.neededBytes = this.request.neededBytes?.(headers) ?? Number.POSITIVE_INFINITY;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const remainingBytes = Math.min(this.request.maxResponseBytes, this.neededBytes) - this.received;
+    const remainingBytes = Math.min(this.request.maxResponseBytes, this.neededBytes) - this.receivedBytes;
     this.chunks.push(chunk.length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk);
-    this.received += Math.min(chunk.length, remainingBytes);
+    this.receivedBytes += Math.min(chunk.length, remainingBytes);
     const isNeeded = this.request.maxResponseBytes <= this.neededBytes;
     if (chunk.length > remainingBytes) this.abortWith({ kind: isNeeded ? 'too-long' : 'answered', response: this.response() });
-    else if (!this.bytes.canContinue(this.received, this.length, () => controller.resume())) controller.pause();
+    else if (!this.replyBytes.canContinue(this.receivedBytes, this.contentLength, () => controller.resume())) controller.pause();
   }
 
   onResponseEnd(): void {
@@ -151,7 +154,7 @@ export async function exchange(
     const { method, path } = request;
     pool.dispatch({ path, method, ...contentOf(request) }, new Exchange(request, bytes, signal, resolve));
   });
-  if ('response' in outcome && request.recorded) void request.recorded.then(() => bytes.release());
+  if ('response' in outcome && request.outcomeRecorded) void request.outcomeRecorded.then(() => bytes.release());
   else bytes.release();
   return outcome;
 }

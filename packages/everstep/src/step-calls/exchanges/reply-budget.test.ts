@@ -166,7 +166,7 @@ test('a reply counts until it is recorded, and a canceled waiting reply frees ev
     recorded = resolve;
   });
   const { signal } = new AbortController();
-  const first = await exchange(pool, request({ recorded: wait }), budget.open('a1', 4 * MiB), signal);
+  const first = await exchange(pool, request({ outcomeRecorded: wait }), budget.open('a1', 4 * MiB), signal);
   assert.equal(first.kind, 'answered');
   assert.equal(budget.free, MiB);
   const second = await exchange(pool, request({ timeoutMs: 100 }), budget.open('a1', 4 * MiB), signal);

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  agreeing,
   callerWith,
   callWith,
   endpoint,
   failureOf,
   message,
-  responding,
+  respondWith,
+  respondWithPlan,
   senderWith,
   stepCall,
   useSharedEndpoint,
@@ -26,7 +26,7 @@ function ticking(): () => number {
 const never = () => new AbortController().signal;
 
 test('a failed step call reports the request, its time and duration, and the size of the response', async () => {
-  endpoint.respond = responding(500, {}, 'grüße');
+  endpoint.respond = respondWith(500, {}, 'grüße');
   const caller = callerWith({ now: ticking() });
   const { sent, responseBody } = failureOf(await caller.call(stepCall({ forwardHeaders: { 'x-order': '17' } }), never()));
   await caller.close();
@@ -39,7 +39,7 @@ test('a failed step call reports the request, its time and duration, and the siz
 });
 
 test('a step call with a response also reports the request, because the reply may be a failure', async () => {
-  const agreed = await callWith(agreeing);
+  const agreed = await callWith(respondWithPlan);
   assert.ok(agreed.kind === 'reply' && agreed.sent?.responseBytes === agreed.responseBody.byteLength);
 });
 
@@ -53,7 +53,7 @@ test('a request without a response is reported, and an unsent request is not', a
 });
 
 test('a message reports its request with every response', async () => {
-  endpoint.respond = responding(503, {}, 'later');
+  endpoint.respond = respondWith(503, {}, 'later');
   const sender = senderWith({ now: ticking() });
   const outcome = await sender.send(message({ method: 'put', body: Buffer.from('four') }), never());
   assert.equal(outcome.kind, 'answered');

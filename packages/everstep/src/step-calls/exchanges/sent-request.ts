@@ -3,7 +3,7 @@ import type { SentRequest } from '../../engine/runs/exchanges.js';
 import type { FailedOutcome } from '../failed-outcome.js';
 import type { ExchangeOutcome, ExchangeRequest } from './exchange.js';
 
-/** Describes a request. `startedAt` and `endedAt` are Unix ms. `keepsBody` stores the body, if it is not recorded elsewhere. */
+/** Describes a request. `startedAt` and `endedAt` are Unix ms. `keepsBody` is false if the body is recorded elsewhere. */
 export const sentRequest = (
   url: string,
   { method, headers, body }: Pick<ExchangeRequest, 'method' | 'headers' | 'body'>,
@@ -23,7 +23,7 @@ export const sentRequest = (
   responseBytes: 'response' in outcome ? outcome.response.body.byteLength : null,
 });
 
-export const withSent = (failed: FailedOutcome, sent: SentRequest): FailedOutcome => ({
+export const addSentRequest = (outcome: FailedOutcome, sent: SentRequest): FailedOutcome => ({
   kind: 'failure',
-  failure: { ...failed.failure, sent },
+  failure: { ...outcome.failure, sent },
 });

@@ -5,7 +5,7 @@ import net, { type AddressInfo } from 'node:net';
 export interface TunnelProxy {
   readonly port: number;
   /** Requests for tunnels that the proxy has received. */
-  asked: readonly Pick<IncomingMessage, 'url' | 'headers'>[];
+  receivedRequests: readonly Pick<IncomingMessage, 'url' | 'headers'>[];
   /** Status of the responses. */
   status: number;
   close(): Promise<void>;
@@ -20,7 +20,7 @@ export async function openTunnelProxy(): Promise<TunnelProxy> {
   const server = createServer((_request, response) => response.writeHead(405).end());
   server.on('connection', track);
   server.on('connect', ({ url = '', headers }, socket, head) => {
-    proxy.asked = [...proxy.asked, { url, headers }];
+    proxy.receivedRequests = [...proxy.receivedRequests, { url, headers }];
     const { status } = proxy;
     if (status !== 200) return socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`);
     const upstream = net.connect(Number(url.slice(url.lastIndexOf(':') + 1)), '127.0.0.1', () => {
@@ -34,7 +34,7 @@ export async function openTunnelProxy(): Promise<TunnelProxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const proxy: TunnelProxy = {
     port: (server.address() as AddressInfo).port,
-    asked: [],
+    receivedRequests: [],
     status: 200,
     close() {
       for (const socket of sockets) socket.destroy();

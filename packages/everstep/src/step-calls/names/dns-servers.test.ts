@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { lookUpByDns } from './dns-servers.js';
+import { createDnsLookup } from './dns-servers.js';
 import { HostsFile, parseHosts } from './hosts-file.js';
 import { type NameServer, type Reply, startNameServer } from './name-server.fixture.js';
 import { candidatesFor, parseResolverSettings } from './resolver-settings.js';
@@ -31,7 +31,7 @@ test("a name resolves to the addresses and the shortest TTL of its server's resp
     'none.test': { addresses: [] },
     'broken.test': 'server-failure',
   });
-  const lookUp = lookUpByDns({ servers: [server.address], elapsedMs, settingsFile: file(t, '') });
+  const lookUp = createDnsLookup({ servers: [server.address], elapsedMs, settingsFile: file(t, '') });
   const shop = await lookUp('shop.test');
   assert.ok(shop.kind === 'found');
   assert.deepEqual([shop.addresses.map(({ address }) => address), shop.ttlMs], [['192.0.2.7', '192.0.2.8'], 30_000]);
@@ -43,7 +43,7 @@ test("a name resolves to the addresses and the shortest TTL of its server's resp
 
 test('IPv6 addresses are used if the machine has one', async (t) => {
   const server = await serve(t, { 'both.test': { addresses: ['192.0.2.7', '2001:db8::7'] } });
-  const found = await lookUpByDns({ servers: [server.address], elapsedMs, settingsFile: file(t, '') })('both.test');
+  const found = await createDnsLookup({ servers: [server.address], elapsedMs, settingsFile: file(t, '') })('both.test');
   assert.ok(found.kind === 'found');
   const asked = server.questions.map(({ family }) => family);
   const expected = asked.includes(6) ? ['192.0.2.7', '2001:db8::7'] : ['192.0.2.7'];
@@ -52,7 +52,7 @@ test('IPv6 addresses are used if the machine has one', async (t) => {
 
 test('a lookup at a server that never responds fails after a limited time, and lookups of other names continue', async (t) => {
   const server = await serve(t, { 'shop.test': { addresses: ['192.0.2.7'] }, 'dead.test': 'never' });
-  const lookUp = lookUpByDns({ servers: [server.address], elapsedMs, settingsFile: file(t, ''), queryTimeoutMs: 500 });
+  const lookUp = createDnsLookup({ servers: [server.address], elapsedMs, settingsFile: file(t, ''), queryTimeoutMs: 500 });
   let ended = 0;
   const dead = Promise.all(Array.from({ length: 100 }, () => lookUp('dead.test').finally(() => ended++)));
   assert.equal((await lookUp('shop.test')).kind, 'found');
@@ -64,10 +64,10 @@ test('a response with too many addresses is truncated, and an invalid DNS messag
   const many = Array.from({ length: 200 }, (_, index) => `192.0.2.${index}`);
   const server = await serve(t, { 'many.test': { addresses: many }, 'huge.test': Buffer.alloc(60_000, 7) });
   const options = { servers: [server.address], elapsedMs, settingsFile: file(t, '') };
-  const found = await lookUpByDns(options)('many.test');
+  const found = await createDnsLookup(options)('many.test');
   assert.ok(found.kind === 'found');
   assert.equal(found.addresses.length, 16);
-  assert.equal((await lookUpByDns({ ...options, queryTimeoutMs: 200 })('huge.test')).kind, 'failed');
+  assert.equal((await createDnsLookup({ ...options, queryTimeoutMs: 200 })('huge.test')).kind, 'failed');
 });
 
 test('a short name is looked up in the search domains, as in a cluster', async (t) => {
@@ -76,7 +76,7 @@ test('a short name is looked up in the search domains, as in a cluster', async (
     'api.example': { addresses: ['192.0.2.2'] },
   });
   const settingsFile = file(t, 'search prod.svc.cluster.local svc.cluster.local\noptions timeout:1 ndots:5\n');
-  const lookUp = lookUpByDns({ servers: [server.address], elapsedMs, settingsFile });
+  const lookUp = createDnsLookup({ servers: [server.address], elapsedMs, settingsFile });
   for (const [name, address] of [
     ['db', '192.0.2.1'],
     ['api.example', '192.0.2.2'],

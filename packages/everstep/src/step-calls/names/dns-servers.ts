@@ -17,26 +17,26 @@ const INTERFACES_FRESH_MS = 10_000;
 /** Error codes for a name that does not exist or has no address. */
 const NO_SUCH_NAME: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
-export type Lookup =
+export type LookupResult =
   | {
       readonly kind: 'found';
       readonly addresses: readonly LookupAddress[];
       /** Time to live of the addresses; null if it is unknown. */
       readonly ttlMs: number | null;
     }
-  /** `hasRecords`: the name exists, but has no usable address. */
+  /** `hasRecords` is true if the name exists but has no usable address. */
   | { readonly kind: 'no-such-name'; readonly hasRecords: boolean }
-  /** No server gave a response. */
+  /** No server could resolve the name. */
   | { readonly kind: 'failed'; readonly code: string };
 
 /** Resolves a name that is not an IP address. Never rejects. */
-export type LookUp = (name: string) => Promise<Lookup>;
+export type LookUp = (name: string) => Promise<LookupResult>;
 
 type Records = readonly { readonly address: string; readonly ttl: number }[];
 type DnsResponse = { readonly records: Records; readonly code: string | null };
 
 export interface DnsServersOptions {
-  /** Addresses of the name servers; null: the name servers of the operating system. */
+  /** Addresses of the name servers; null for those of the operating system. */
   readonly servers: readonly string[] | null;
   readonly elapsedMs: () => number;
   /** The path of the settings file and the options below are replaced in tests. */
@@ -47,18 +47,18 @@ export interface DnsServersOptions {
 interface Families {
   /** Whether IPv6 addresses beyond the local link are usable. */
   readonly hasIPv6: boolean;
-  readonly first: 4 | 6;
+  readonly preferred: 4 | 6;
 }
 
-/** Returns the usable families. IPv6 is first if the machine has a global address, as getaddrinfo sorts by RFC 6724. */
-function familiesOf(): Families {
+/** Returns the usable families. IPv6 is preferred if the machine has a global address, as getaddrinfo sorts by RFC 6724. */
+function usableFamilies(): Families {
   const addresses = Object.values(networkInterfaces())
     .flatMap((records) => records ?? [])
     .filter(({ family, internal, address }) => family === 'IPv6' && !internal && !/^fe[89ab]/i.test(address));
   const order = dns.getDefaultResultOrder();
   const isGlobal = addresses.some(({ address }) => /^[23]/.test(address));
   const preferred = order === 'ipv6first' || (order === 'verbatim' && isGlobal) ? 6 : 4;
-  return { hasIPv6: addresses.length > 0, first: preferred };
+  return { hasIPv6: addresses.length > 0, preferred };
 }
 
 function query(resolver: dns.Resolver, family: 4 | 6, name: string): Promise<DnsResponse> {
@@ -76,7 +76,7 @@ function query(resolver: dns.Resolver, family: 4 | 6, name: string): Promise<Dns
 }
 
 /** Creates a lookup that uses DNS. */
-export function lookUpByDns(options: DnsServersOptions): LookUp {
+export function createDnsLookup(options: DnsServersOptions): LookUp {
   const { servers, elapsedMs, settingsFile = '/etc/resolv.conf', queryTimeoutMs = QUERY_TIMEOUT_MS } = options;
   const file = new WatchedFile(settingsFile, elapsedMs);
   let resolver: dns.Resolver | null = null;
@@ -85,10 +85,10 @@ export function lookUpByDns(options: DnsServersOptions): LookUp {
   let families: Families | null = null;
   let familiesReadAt = Number.NEGATIVE_INFINITY;
 
-  function newResolver(): dns.Resolver {
-    const made = new dns.Resolver({ timeout: queryTimeoutMs, tries: QUERY_TRIES });
-    if (servers) made.setServers(servers);
-    return made;
+  function createResolver(): dns.Resolver {
+    const newResolver = new dns.Resolver({ timeout: queryTimeoutMs, tries: QUERY_TRIES });
+    if (servers) newResolver.setServers(servers);
+    return newResolver;
   }
 
   /** Returns a resolver with the current settings, which change when a laptop changes networks. */
@@ -97,22 +97,22 @@ export function lookUpByDns(options: DnsServersOptions): LookUp {
     if (resolver && text === settingsText) return resolver;
     settingsText = text;
     settings = parseResolverSettings(text);
-    resolver = newResolver();
+    resolver = createResolver();
     return resolver;
   }
 
   function currentFamilies(): Families {
     const now = elapsedMs();
     if (!families || now - familiesReadAt > INTERFACES_FRESH_MS) {
-      families = familiesOf();
+      families = usableFamilies();
       familiesReadAt = now;
     }
     return families;
   }
 
-  async function queryAddresses(using: dns.Resolver, name: string): Promise<Lookup> {
-    const { hasIPv6, first: preferred } = currentFamilies();
-    const [v4, v6] = await Promise.all([query(using, 4, name), hasIPv6 ? query(using, 6, name) : null]);
+  async function queryAddresses(activeResolver: dns.Resolver, name: string): Promise<LookupResult> {
+    const { hasIPv6, preferred } = currentFamilies();
+    const [v4, v6] = await Promise.all([query(activeResolver, 4, name), hasIPv6 ? query(activeResolver, 6, name) : null]);
     const byFamily = ([4, 6] as const)
       .map((family) => ({ family, records: (family === 4 ? v4 : v6)?.records ?? [] }))
       .sort((a, b) => (a.family === preferred ? -1 : b.family === preferred ? 1 : 0));
@@ -125,17 +125,17 @@ export function lookUpByDns(options: DnsServersOptions): LookUp {
       return { kind: 'found', addresses, ttlMs: ttl * 1000 };
     }
     const codes = [v4.code, v6?.code ?? null].filter((code) => code !== null);
-    const failed = codes.find((code) => !NO_SUCH_NAME.has(code));
-    return failed === undefined
+    const failureCode = codes.find((code) => !NO_SUCH_NAME.has(code));
+    return failureCode === undefined
       ? { kind: 'no-such-name', hasRecords: codes.includes('ENODATA') }
-      : { kind: 'failed', code: failed };
+      : { kind: 'failed', code: failureCode };
   }
 
   return async (name) => {
-    const using = currentResolver();
-    let worst: Lookup = { kind: 'no-such-name', hasRecords: false };
+    const activeResolver = currentResolver();
+    let worst: LookupResult = { kind: 'no-such-name', hasRecords: false };
     for (const candidate of candidatesFor(name, settings)) {
-      const lookup = await queryAddresses(using, candidate);
+      const lookup = await queryAddresses(activeResolver, candidate);
       // A server that does not respond would not respond for another name either.
       if (lookup.kind === 'found' || (lookup.kind === 'failed' && lookup.code !== 'ESERVFAIL')) return lookup;
       if (lookup.kind === 'failed' || (worst.kind === 'no-such-name' && lookup.hasRecords)) worst = lookup;

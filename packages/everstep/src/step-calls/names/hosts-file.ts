@@ -60,7 +60,7 @@ export class WatchedFile {
 export class HostsFile {
   private readonly file: WatchedFile;
   private parsedText = '';
-  private parsed: ReadonlyMap<string, readonly string[]> = new Map();
+  private addressesByName: ReadonlyMap<string, readonly string[]> = new Map();
 
   constructor(path: string, elapsedMs: () => number) {
     this.file = new WatchedFile(path, elapsedMs);
@@ -70,9 +70,9 @@ export class HostsFile {
   find(name: string): readonly string[] | null {
     const text = this.file.read();
     if (text !== this.parsedText) {
-      this.parsed = parseHosts(text);
+      this.addressesByName = parseHosts(text);
       this.parsedText = text;
     }
-    return this.parsed.get(name) ?? null;
+    return this.addressesByName.get(name) ?? null;
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ownersOf } from '../../fairness/owners.fixture.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
-import type { Lookup } from './dns-servers.js';
+import type { LookupResult } from './dns-servers.js';
 import { type NameLimits, type NameResolution, NameResolver } from './name-resolver.js';
 
 const LIMITS: NameLimits = {
@@ -16,19 +16,19 @@ const LIMITS: NameLimits = {
   maxNames: 3,
 };
 
-const found = (address: string, ttlMs: number | null = 60_000): Lookup => ({
+const found = (address: string, ttlMs: number | null = 60_000): LookupResult => ({
   kind: 'found',
   addresses: [{ address, family: 4 }],
   ttlMs,
 });
-const FAILED: Lookup = { kind: 'failed', code: 'ESERVFAIL' };
+const FAILED: LookupResult = { kind: 'failed', code: 'ESERVFAIL' };
 
 class Harness {
   now = 0;
   isWaitingForDescriptor = false;
   readonly lookups: string[] = [];
   readonly resolver: NameResolver;
-  private readonly waiting = new Map<string, ((lookup: Lookup) => void)[]>();
+  private readonly waiting = new Map<string, ((lookup: LookupResult) => void)[]>();
   private timers: { at: number; fire: () => void }[] = [];
 
   constructor(owners: InstanceOwners = ONE_OWNER) {
@@ -52,7 +52,7 @@ class Harness {
     });
   }
 
-  async respond(name: string, lookup: Lookup): Promise<void> {
+  async respond(name: string, lookup: LookupResult): Promise<void> {
     this.waiting.get(name)?.shift()?.(lookup);
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -7,7 +7,7 @@ import { closeSync, openSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { FairShare } from '../../fairness/fair-share.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
-import type { LookUp, Lookup } from './dns-servers.js';
+import type { LookUp, LookupResult } from './dns-servers.js';
 import type { HostsFile } from './hosts-file.js';
 
 /** Limits of the cache and of lookups. */
@@ -51,14 +51,14 @@ export class NameError extends Error {
     super(`lookup of ${hostname} failed (${code})`);
     this.code = code;
   }
-  /** Whether this process could not send the query, which is not the fault of the name. */
+  /** Returns whether this process could not send the query. The name is then not at fault. */
   get isShortage(): boolean {
     return this.code === 'EMFILE';
   }
 }
 
 interface CachedName {
-  readonly resolved: NameResolution;
+  readonly resolution: NameResolution;
   readonly freshUntil: number;
   /** The latest addresses, usable until `staleUntil` if lookups fail. */
   readonly addresses: readonly LookupAddress[] | null;
@@ -68,8 +68,8 @@ interface CachedName {
 interface PendingLookup {
   readonly hostname: string;
   readonly instanceId: string;
-  readonly resolved: Promise<NameResolution>;
-  readonly settle: (resolved: NameResolution) => void;
+  readonly resolution: Promise<NameResolution>;
+  readonly settle: (resolution: NameResolution) => void;
   isStarted: boolean;
 }
 
@@ -92,7 +92,7 @@ function hasNoDescriptor(): boolean {
 }
 
 /** Returns the error code of a failed lookup for the connection. */
-const codeOf = (lookup: Exclude<Lookup, { readonly kind: 'found' }>): string => {
+const codeOf = (lookup: Exclude<LookupResult, { readonly kind: 'found' }>): string => {
   if (lookup.kind === 'no-such-name') return lookup.hasRecords ? 'ENODATA' : 'ENOTFOUND';
   return lookup.code === 'ETIMEOUT' ? 'ETIMEOUT' : 'EAI_AGAIN';
 };
@@ -101,10 +101,10 @@ export class NameResolver {
   private readonly options: NameResolverOptions;
   private readonly share: FairShare;
   /** Cached names, least recently used first. */
-  private readonly cached = new Map<string, CachedName>();
-  private readonly pending = new Map<string, PendingLookup>();
+  private readonly cachedNames = new Map<string, CachedName>();
+  private readonly pendingLookups = new Map<string, PendingLookup>();
   /** Lookups that wait for a share, by account; the account to serve next comes first. */
-  private readonly queued = new Map<string, Set<PendingLookup>>();
+  private readonly queuedLookups = new Map<string, Set<PendingLookup>>();
 
   constructor(options: NameResolverOptions) {
     this.options = options;
@@ -113,7 +113,7 @@ export class NameResolver {
 
   /** Number of cached names. */
   get size(): number {
-    return this.cached.size;
+    return this.cachedNames.size;
   }
 
   /** Returns the cached result, or null if a lookup is required. */
@@ -122,25 +122,25 @@ export class NameResolver {
     const hostsEntry = this.options.hosts.find(name);
     if (hostsEntry) return { kind: 'found', addresses: hostsEntry.map((address) => ({ address, family: isIP(address) })) };
     if (name === 'localhost' || name.endsWith('.localhost')) return { kind: 'found', addresses: LOOPBACK };
-    const entry = this.cached.get(hostname);
+    const entry = this.cachedNames.get(hostname);
     if (!entry || entry.freshUntil <= this.options.elapsedMs()) return null;
-    this.cached.delete(hostname);
-    this.cached.set(hostname, entry);
-    return entry.resolved;
+    this.cachedNames.delete(hostname);
+    this.cachedNames.set(hostname, entry);
+    return entry.resolution;
   }
 
-  /** Resolves a name, given in lower case. The lookup waits until the account of `instanceId` has a share left. */
+  /** Resolves a name, which is in lower case. The lookup waits until the account of `instanceId` has a share left. */
   find(hostname: string, instanceId: string): Promise<NameResolution> | NameResolution {
     const cachedResult = this.recall(hostname);
     if (cachedResult) return cachedResult;
-    let pending = this.pending.get(hostname);
+    let pending = this.pendingLookups.get(hostname);
     if (!pending) {
-      let settle: (resolved: NameResolution) => void = () => {};
-      const resolved = new Promise<NameResolution>((resolve) => {
+      let settle: (resolution: NameResolution) => void = () => {};
+      const resolution = new Promise<NameResolution>((resolve) => {
         settle = resolve;
       });
-      pending = { hostname, instanceId, resolved, settle, isStarted: false };
-      this.pending.set(hostname, pending);
+      pending = { hostname, instanceId, resolution, settle, isStarted: false };
+      this.pendingLookups.set(hostname, pending);
       if (this.share.allows(instanceId)) this.start(pending, instanceId);
       else this.enqueue(pending);
     } else if (!pending.isStarted && this.share.allows(instanceId)) {
@@ -148,7 +148,7 @@ export class NameResolver {
       this.dequeue(pending);
       this.start(pending, instanceId);
     }
-    return pending.resolved;
+    return pending.resolution;
   }
 
   private start(pending: PendingLookup, instanceId: string): void {
@@ -165,74 +165,73 @@ export class NameResolver {
     });
   }
 
-  private settle(pending: PendingLookup, lookup: Lookup): void {
+  private settle(pending: PendingLookup, lookup: LookupResult): void {
     const { hostname, settle } = pending;
     // The lookup timed out earlier, and may have been repeated. A late result is still cached.
-    if (this.pending.get(hostname) !== pending) {
-      if (lookup.kind === 'found') this.note(hostname, lookup);
+    if (this.pendingLookups.get(hostname) !== pending) {
+      if (lookup.kind === 'found') this.cacheResult(hostname, lookup);
       return;
     }
-    this.pending.delete(hostname);
-    const isWaitingForDescriptor = this.options.isShortOfDescriptors ?? hasNoDescriptor;
-    if (lookup.kind === 'failed' && isWaitingForDescriptor())
-      settle({ kind: 'failed', error: new NameError(hostname, 'EMFILE') });
-    else settle(this.note(hostname, lookup));
+    this.pendingLookups.delete(hostname);
+    const isShortOfDescriptors = this.options.isShortOfDescriptors ?? hasNoDescriptor;
+    if (lookup.kind === 'failed' && isShortOfDescriptors()) settle({ kind: 'failed', error: new NameError(hostname, 'EMFILE') });
+    else settle(this.cacheResult(hostname, lookup));
   }
 
-  private note(hostname: string, lookup: Lookup): NameResolution {
+  private cacheResult(hostname: string, lookup: LookupResult): NameResolution {
     const { limits, elapsedMs } = this.options;
     const now = elapsedMs();
-    const previous = this.cached.get(hostname);
-    this.cached.delete(hostname);
+    const previous = this.cachedNames.get(hostname);
+    this.cachedNames.delete(hostname);
     const entry = this.cacheEntryAfter(hostname, lookup, previous, now);
-    this.cached.set(hostname, entry);
-    const [oldest] = this.cached.keys();
-    if (oldest !== undefined && this.cached.size > limits.maxNames) this.cached.delete(oldest);
-    return entry.resolved;
+    this.cachedNames.set(hostname, entry);
+    const [oldest] = this.cachedNames.keys();
+    if (oldest !== undefined && this.cachedNames.size > limits.maxNames) this.cachedNames.delete(oldest);
+    return entry.resolution;
   }
 
-  private cacheEntryAfter(hostname: string, lookup: Lookup, previous: CachedName | undefined, now: number): CachedName {
+  private cacheEntryAfter(hostname: string, lookup: LookupResult, previous: CachedName | undefined, now: number): CachedName {
     const { minFreshMs, maxFreshMs, negativeFreshMs, failureFreshMs, maxStaleMs } = this.options.limits;
     if (lookup.kind === 'found') {
       const { addresses, ttlMs } = lookup;
       const freshUntil = now + Math.min(Math.max(ttlMs ?? 0, minFreshMs), maxFreshMs);
-      return { resolved: { kind: 'found', addresses }, freshUntil, addresses, staleUntil: freshUntil + maxStaleMs };
+      return { resolution: { kind: 'found', addresses }, freshUntil, addresses, staleUntil: freshUntil + maxStaleMs };
     }
-    const failed = { kind: 'failed', error: new NameError(hostname, codeOf(lookup)) } as const;
+    const failure = { kind: 'failed', error: new NameError(hostname, codeOf(lookup)) } as const;
     if (lookup.kind === 'no-such-name')
-      return { resolved: failed, freshUntil: now + negativeFreshMs, addresses: null, staleUntil: 0 };
+      return { resolution: failure, freshUntil: now + negativeFreshMs, addresses: null, staleUntil: 0 };
     const freshUntil = now + failureFreshMs;
     if (previous?.addresses && previous.staleUntil > now) {
       const { addresses, staleUntil } = previous;
-      return { resolved: { kind: 'found', addresses }, freshUntil, addresses, staleUntil };
+      return { resolution: { kind: 'found', addresses }, freshUntil, addresses, staleUntil };
     }
-    return { resolved: failed, freshUntil, addresses: null, staleUntil: 0 };
+    return { resolution: failure, freshUntil, addresses: null, staleUntil: 0 };
   }
 
   private enqueue(pending: PendingLookup): void {
     const accountId = this.options.owners.accountOf(pending.instanceId);
-    const waiting = this.queued.get(accountId);
-    if (waiting) waiting.add(pending);
-    else this.queued.set(accountId, new Set([pending]));
+    const queue = this.queuedLookups.get(accountId);
+    if (queue) queue.add(pending);
+    else this.queuedLookups.set(accountId, new Set([pending]));
   }
 
   private dequeue(pending: PendingLookup): void {
-    for (const [accountId, waiting] of this.queued) {
-      if (!waiting.delete(pending)) continue;
-      if (waiting.size === 0) this.queued.delete(accountId);
+    for (const [accountId, queue] of this.queuedLookups) {
+      if (!queue.delete(pending)) continue;
+      if (queue.size === 0) this.queuedLookups.delete(accountId);
       return;
     }
   }
 
   private startQueued(): void {
     // A served account moves to the end, so this loop visits it again.
-    for (const [accountId, waiting] of this.queued) {
-      const [first] = waiting;
-      if (!first || !this.share.allows(first.instanceId)) continue;
-      waiting.delete(first);
-      this.queued.delete(accountId);
-      if (waiting.size > 0) this.queued.set(accountId, waiting);
-      this.start(first, first.instanceId);
+    for (const [accountId, queue] of this.queuedLookups) {
+      const [firstLookup] = queue;
+      if (!firstLookup || !this.share.allows(firstLookup.instanceId)) continue;
+      queue.delete(firstLookup);
+      this.queuedLookups.delete(accountId);
+      if (queue.size > 0) this.queuedLookups.set(accountId, queue);
+      this.start(firstLookup, firstLookup.instanceId);
     }
   }
 }

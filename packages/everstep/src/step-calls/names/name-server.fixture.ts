@@ -28,20 +28,20 @@ export interface NameServer {
 
 function readQuestion(packet: Buffer): Question & { readonly end: number } {
   const labels: string[] = [];
-  let at = HEADER_BYTES;
-  for (let length = packet[at] ?? 0; length > 0; length = packet[at] ?? 0) {
-    labels.push(packet.toString('latin1', at + 1, at + 1 + length));
-    at += 1 + length;
+  let offset = HEADER_BYTES;
+  for (let length = packet[offset] ?? 0; length > 0; length = packet[offset] ?? 0) {
+    labels.push(packet.toString('latin1', offset + 1, offset + 1 + length));
+    offset += 1 + length;
   }
-  return { name: labels.join('.').toLowerCase(), family: packet.readUInt16BE(at + 1) === TYPE_AAAA ? 6 : 4, end: at + 5 };
+  return { name: labels.join('.').toLowerCase(), family: packet.readUInt16BE(offset + 1) === TYPE_AAAA ? 6 : 4, end: offset + 5 };
 }
 
 function v6Bytes(address: string): Buffer {
   const [head = '', tail] = address.split('::');
   const groups = (text: string | undefined) => (text ? text.split(':') : []);
-  const missing = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length;
-  const all = [...groups(head), ...Array.from({ length: missing }, () => '0'), ...groups(tail)];
-  return Buffer.from(all.map((group) => group.padStart(4, '0')).join(''), 'hex');
+  const missingGroups = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length;
+  const allGroups = [...groups(head), ...Array.from({ length: missingGroups }, () => '0'), ...groups(tail)];
+  return Buffer.from(allGroups.map((group) => group.padStart(4, '0')).join(''), 'hex');
 }
 
 function record(address: string, ttlS: number): Buffer {
@@ -80,8 +80,8 @@ export async function startNameServer(reply: (question: Question) => Reply): Pro
   socket.on('message', (packet, { port, address }) => {
     const question = readQuestion(packet);
     questions.push({ name: question.name, family: question.family });
-    const replied = reply(question);
-    if (replied !== 'never') socket.send(responseTo(packet, question, replied), port, address);
+    const nextReply = reply(question);
+    if (nextReply !== 'never') socket.send(responseTo(packet, question, nextReply), port, address);
   });
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
   return { address: `127.0.0.1:${socket.address().port}`, questions, close: () => socket.close() };

@@ -50,14 +50,14 @@ export function claimsSegment({ issuer, url, kind, body, now, random }: ClaimsIn
 const MAX_KEYS = 1000;
 /** Caches a value derived from a key. */
 class KeyCache<Derived> {
-  private readonly derived = new Map<string, Derived>();
+  private readonly values = new Map<string, Derived>();
 
   get(key: string, derive: (key: string) => Derived): Derived {
-    const cached = this.derived.get(key);
+    const cached = this.values.get(key);
     if (cached !== undefined) return cached;
-    if (this.derived.size >= MAX_KEYS) this.derived.clear();
+    if (this.values.size >= MAX_KEYS) this.values.clear();
     const value = derive(key);
-    this.derived.set(key, value);
+    this.values.set(key, value);
     return value;
   }
 }

@@ -9,7 +9,6 @@ import { jwtVerify } from 'jose/jwt/verify';
 import { importJWK } from 'jose/key/import';
 import type { Message } from '../../ports/message-sender.js';
 import {
-  agreeing,
   callerWith,
   callWith,
   endpoint,
@@ -19,7 +18,8 @@ import {
   outboundOptions,
   REQUEST,
   type ReceivedRequest,
-  responding,
+  respondWith,
+  respondWithPlan,
   senderWith,
   stepCall,
   useSharedEndpoint,
@@ -44,7 +44,7 @@ const PUBLIC_KEY = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvP
 /** Sends a message and returns what the endpoint received. */
 async function sent(changes: Partial<Message>, options: Partial<OutboundOptions> = {}): Promise<ReceivedRequest> {
   const sender = senderWith(options);
-  endpoint.respond = responding(200, {});
+  endpoint.respond = respondWith(200, {});
   endpoint.received = [];
   await sender.send(message({ body: Buffer.from('hello'), signed: { kind: 'message', isOwn: false }, ...changes }), unaborted());
   await sender.close();
@@ -64,7 +64,7 @@ const isAcceptedWith = (keys: { current: string; next: string }, { headers, body
 };
 
 test('the signatures of steps, messages, calls and callbacks contain their kind', async () => {
-  await callWith(agreeing);
+  await callWith(respondWithPlan);
   assert.equal(decodeJwt(String(endpoint.received[0]?.headers['svc-signature'])).kind, 'step');
   for (const kind of ['message', 'call', 'failure-callback', 'failure-function', 'budget-alert'] as const) {
     const { headers } = await sent({ signed: { kind, isOwn: true } });
@@ -75,7 +75,7 @@ test('the signatures of steps, messages, calls and callbacks contain their kind'
 test('each attempt has a different id', async () => {
   const ids = new Set<unknown>();
   for (let n = 0; n < 3; n++) {
-    await callWith(agreeing);
+    await callWith(respondWithPlan);
     ids.add(decodeJwt(String(endpoint.received[0]?.headers['svc-signature'])).jti);
   }
   assert.equal(ids.size, 3);
@@ -111,7 +111,7 @@ test('an endpoint that refuses a message key is distinguished from one that fail
     messageKeyFor: () => string | null = () => MESSAGE_KEYS.current,
   ) => {
     const sender = senderWith({ messageKeyFor });
-    endpoint.respond = responding(status, headers);
+    endpoint.respond = respondWith(status, headers);
     const outcome = await sender.send(message({ signed: { kind: 'message', isOwn: false } }), unaborted());
     await sender.close();
     return outcome.kind === 'answered' && outcome.expectsSigningKeys === true;
@@ -125,7 +125,7 @@ test('an endpoint that refuses a message key is distinguished from one that fail
 test('with a private key, steps and messages have a second signature of the same request', async () => {
   const options = { privateKey: () => PRIVATE_KEY, messageKeyFor: () => MESSAGE_KEYS.current };
   const caller = callerWith(options);
-  endpoint.respond = agreeing;
+  endpoint.respond = respondWithPlan;
   endpoint.received = [];
   await caller.call(stepCall(), unaborted());
   await caller.close();
@@ -161,7 +161,7 @@ test('the origin of a workflow is stored before a step is sent, and the step is 
   });
   endpoint.respond = (response) => {
     events.push('left');
-    agreeing(response);
+    respondWithPlan(response);
   };
   await caller.call(stepCall(), unaborted());
   assert.deepEqual(events, [['prepared', 'qi_1'], ['qi_1', endpoint.origin], 'left']);

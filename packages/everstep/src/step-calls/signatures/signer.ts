@@ -9,11 +9,11 @@ import { claimsSegment, type SignedBody, signWithPrivateKey, signWithSharedKey }
 export interface SignerOptions {
   /** Returns the signing keys of an instance. Throws if the instance is unknown. */
   readonly signingKeys: (instanceId: string) => { readonly current: string; readonly next: string };
-  /** Returns the private key in PKCS #8 format, base64url-encoded. Null or absent: the instance has no Ed25519 signatures. */
+  /** Returns the private key in PKCS #8 format, base64url-encoded. If null or absent, there are no Ed25519 signatures. */
   readonly privateKey?: (instanceId: string) => { readonly kid: string; readonly privateKey: string } | null;
-  /** Returns the message key for an origin. Null or absent: the signing key is used. */
+  /** Returns the message key for an origin. If null or absent, the signing key is used. */
   readonly messageKeyFor?: (instanceId: string, origin: string) => string | null;
-  /** Stores that steps are sent to this origin; null if it is already stored. */
+  /** Records that steps are sent to this origin. Returns null if this is already recorded. */
   readonly learnWorkflowOrigin?: (instanceId: string, origin: string) => Promise<void> | null;
   /** Returns the current time, Unix ms. */
   readonly now: () => number;
@@ -27,7 +27,7 @@ export interface SignedRequest {
   readonly url: string;
   readonly kind: SignedKind;
   readonly body: SignedBody;
-  /** Key of the signature; null: the signing key of the instance is used. */
+  /** Key of the signature. If null, the signing key of the instance is used. */
   readonly key: string | null;
 }
 
@@ -41,7 +41,7 @@ export class Signer {
     this.options = options;
   }
 
-  /** Stores that steps are sent to this origin, before the first step; null if it is already stored. */
+  /** Records that steps are sent to this origin, before the first step. Returns null if this is already recorded. */
   learnWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null {
     const { learnWorkflowOrigin, log } = this.options;
     // If storing fails, the step is still sent, and the next step retries.

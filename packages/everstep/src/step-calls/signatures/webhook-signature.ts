@@ -5,7 +5,7 @@ import type { WebhookSignature } from '../../ports/message-sender.js';
 const SECRET_PREFIX = /^whsec_/;
 const SECOND_MS = 1_000;
 
-/** Returns the headers of a signed webhook. `now`: Unix ms. */
+/** Returns the headers of a signed webhook. `now` is in Unix ms. */
 export function webhookHeaders(
   { id, secret }: WebhookSignature,
   body: Uint8Array,

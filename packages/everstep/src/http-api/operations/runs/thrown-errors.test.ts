@@ -6,7 +6,7 @@ import type { DeadLetterEntry } from '../../../contract/dead-letters.js';
 import type { ThrownError } from '../../../contract/fields/thrown-error.js';
 import type { RunJournal, RunLogEntry } from '../../../contract/runs.js';
 import { ApiHarness } from '../../testing/api-harness.js';
-import { THROWN } from '../../testing/thrown-reply.js';
+import { THROWN_ERROR } from '../../testing/thrown-reply.js';
 
 let harness: ApiHarness;
 before(async () => {
@@ -34,7 +34,7 @@ test('the causes, the stack and the source of an error are in the log, the journ
   const [dlqId = ''] = await harness.fail(1, { 'svc-workflow-runid': 'thrown' }, 'throws');
   const get = async <Body>(path: string) => (await harness.call<Body>('GET', `/v2/workflows/${path}`)).body;
   const entry = await get<DeadLetterEntry>(`dlq/${dlqId}`);
-  const message = `Error: ${THROWN.message}`;
+  const message = `Error: ${THROWN_ERROR.message}`;
   assert.deepEqual(entry.failedBy, { stepName: 'charge order 17', message, thrown: SHOWN });
   const journal = await get<RunJournal>('runs/thrown');
   assert.deepEqual(journal.attempts[0]?.thrown, SHOWN);

@@ -1,15 +1,15 @@
 /**
- * Items that clients publish, alone or in a batch. One request can contain all kinds: submissions of a run that
- * answers a delivery, starts of runs, and plain messages. The headers of an item determine its kind.
+ * Items that clients publish, alone or in a batch. One request can contain all kinds: submissions of an
+ * endpoint that handles a delivery, starts of runs, and plain messages. The headers of an item determine its kind.
  */
 import type { Caller } from '../../../accounts/tokens/caller.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
 
 export interface BatchItem {
-  /** A URL or the name of a URL group, as given. */
+  /** A URL or the name of a URL group, as received. */
   readonly destination: string;
-  /** Names in lower case; values as received by Node. */
+  /** Headers with names in lower case, and with values as Node receives them. */
   readonly headers: ReceivedHeaders;
   /** Empty if there is none. */
   readonly body: Uint8Array;
@@ -43,18 +43,18 @@ export type PublishItems = (
   caller: Caller,
 ) => Promise<readonly ItemResult[]>;
 
-const RUN_ID = 'upstash-workflow-runid';
-const CALLBACK_RUN_ID = 'upstash-callback-workflow-runid';
+const RUN_ID_HEADER = 'upstash-workflow-runid';
+const CALLBACK_RUN_ID_HEADER = 'upstash-callback-workflow-runid';
 
 export function kindOf({ headers }: Pick<BatchItem, 'headers'>): ItemKind {
-  if (headers['upstash-workflow-calltype'] === 'toCallback' && headers[CALLBACK_RUN_ID] !== undefined) {
+  if (headers['upstash-workflow-calltype'] === 'toCallback' && headers[CALLBACK_RUN_ID_HEADER] !== undefined) {
     return 'call';
   }
   switch (headers['upstash-workflow-init']) {
     case 'true':
       return headers['upstash-workflow-invoke'] === 'true' ? 'invoke' : 'trigger';
     case 'false':
-      return headers[RUN_ID] === undefined ? 'message' : 'submission';
+      return headers[RUN_ID_HEADER] === undefined ? 'message' : 'submission';
     default:
       return 'message';
   }

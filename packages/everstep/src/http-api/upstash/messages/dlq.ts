@@ -45,7 +45,7 @@ const FILTERS = {
   failureCallbackState: { ...DEAD_LETTER_FILTERS.failureFunctionState, description: 'Alias of failureFunctionState' },
 } as const satisfies FilterTable<keyof DeadLetterFilter>;
 
-const page = {
+const PAGE_PARAMETERS = {
   dlqIds: Type.Optional(DlqIds),
   cursor: Type.Optional(Cursor('Continues with the same filters. An empty cursor starts a new listing.')),
   count: Type.Optional(
@@ -65,10 +65,10 @@ export const DlqQuery = Type.Object({
     }),
   ),
   api: Type.Optional(Type.String({ description: 'Ignored.' })),
-  ...page,
+  ...PAGE_PARAMETERS,
 });
 export type DlqQuery = StaticDecode<typeof DlqQuery>;
-type DlqFilters = Omit<DlqQuery, keyof typeof page>;
+type DlqFilters = Omit<DlqQuery, keyof typeof PAGE_PARAMETERS>;
 
 const filterOf = (filters: DlqFilters): DeadLetterFilter => ({ kind: filters.source, ...storeFilterOf(FILTERS, filters) });
 
@@ -200,9 +200,9 @@ const deleteEntries = operation({
   body: FILTERS_BODY,
   responses: { 200: DlqDeleted },
   errors: [...READ_ERRORS, ...BODY_ERRORS],
-  async handle({ query: inQuery, body, request }, context, { instanceId }) {
-    const { query, matchesNothing: nothing } = filtersOf(DlqQuery, inQuery, body, request);
-    if (nothing) return respond(200, { deleted: 0 });
+  async handle({ query: receivedQuery, body, request }, context, { instanceId }) {
+    const { query, matchesNothing } = filtersOf(DlqQuery, receivedQuery, body, request);
+    if (matchesNothing) return respond(200, { deleted: 0 });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-delete', query, context, instanceId);
     if (dlqIds.length === 0) return respond(200, { ...cursor, deleted: 0 });
     const outcome = await context.service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'skip' });
@@ -210,7 +210,7 @@ const deleteEntries = operation({
   },
 });
 
-interface Retry {
+interface RetryOptions {
   readonly instanceId: string;
   readonly dlqIds: readonly string[];
   readonly whenMissing: 'fail' | 'skip';
@@ -218,18 +218,22 @@ interface Retry {
 }
 
 /** Publishes messages again and resumes runs. Throws ApiError. */
-async function retry({ dlqIds, ...rest }: Retry, context: ApiContext, request: RequestContext): Promise<readonly RunReference[]> {
-  const ids: Record<'restart' | 'resume', string[]> = { restart: [], resume: [] };
+async function retry(
+  { dlqIds, ...rest }: RetryOptions,
+  context: ApiContext,
+  request: RequestContext,
+): Promise<readonly RunReference[]> {
+  const idsByKind: Record<'restart' | 'resume', string[]> = { restart: [], resume: [] };
   const missing: string[] = [];
   for (const dlqId of dlqIds) {
     const entry = await context.reads.deadLetters.findDeadLetter({ instanceId: rest.instanceId, dlqId });
-    if (entry) ids[entry.run.settings.message ? 'restart' : 'resume'].push(dlqId);
+    if (entry) idsByKind[entry.run.settings.message ? 'restart' : 'resume'].push(dlqId);
     else missing.push(dlqId);
   }
   if (missing.length > 0 && rest.whenMissing === 'fail') throw noSuchEntry(missing);
   const runs: RunReference[] = [];
   for (const kind of ['restart', 'resume'] as const)
-    if (ids[kind].length > 0) runs.push(...(await recover({ kind, dlqIds: ids[kind], ...rest }, context, request)));
+    if (idsByKind[kind].length > 0) runs.push(...(await recover({ kind, dlqIds: idsByKind[kind], ...rest }, context, request)));
   return runs;
 }
 
@@ -267,9 +271,9 @@ const retryEntry = operation({
   errors: RETRY_ERRORS,
   async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
     const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
-    const [runs] = await retry({ instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides }, context, request);
-    if (!runs) throw noSuchEntry([dlqId]);
-    return respond(201, present(runs));
+    const [run] = await retry({ instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides }, context, request);
+    if (!run) throw noSuchEntry([dlqId]);
+    return respond(201, present(run));
   },
 });
 
@@ -289,9 +293,9 @@ const retryEntries = operation({
   body: FILTERS_BODY,
   responses: { 201: DlqRetried },
   errors: [...RETRY_ERRORS, ...BODY_ERRORS, 'bad-cursor'],
-  async handle({ query: inQuery, headers, carried, body, request }, context, { instanceId }) {
-    const { query, matchesNothing: nothing } = filtersOf(DlqQuery, inQuery, body, request);
-    if (nothing) return respond(201, { responses: [] });
+  async handle({ query: receivedQuery, headers, carried, body, request }, context, { instanceId }) {
+    const { query, matchesNothing } = filtersOf(DlqQuery, receivedQuery, body, request);
+    if (matchesNothing) return respond(201, { responses: [] });
     const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
     const whenMissing = query.dlqIds ? 'fail' : 'skip';

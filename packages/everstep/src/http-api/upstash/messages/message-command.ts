@@ -64,7 +64,7 @@ export function callbackFor(
   };
 }
 
-type CarriedHeaders = Readonly<Record<string, Readonly<Record<string, string>>>>;
+type FamilyHeaders = Readonly<Record<string, Readonly<Record<string, string>>>>;
 /** Headers that schedules and messages share. */
 export type SharedHeaders = Omit<MessageHeaders, 'Not-Before' | 'Deduplication-Id' | 'Content-Based-Deduplication'>;
 
@@ -80,11 +80,11 @@ export interface ParsedMessageSettings {
  */
 export function messageSettings(
   headers: SharedHeaders,
-  carried: CarriedHeaders,
+  familyHeaders: FamilyHeaders,
   use: DestinationUse,
-  received?: ReceivedHeaders,
+  receivedHeaders?: ReceivedHeaders,
 ): ParsedMessageSettings {
-  const settings = settingsOf({ headers, carried, ...optional('received', received) }, use);
+  const settings = settingsOf({ headers, carried: familyHeaders, ...optional('received', receivedHeaders) }, use);
   const { context, request, instanceId } = use;
   for (const name of ['Callback-Timeout', 'Failure-Callback-Timeout'] as const)
     allowTimeout(context, instanceId, request.dialect.spell(name), headers[name]);
@@ -93,7 +93,7 @@ export function messageSettings(
   const failureCallback =
     failureUrl === undefined
       ? null
-      : callbackFor(failureUrl, carried[FAILURE_CALLBACK_FORWARD] ?? {}, {
+      : callbackFor(failureUrl, familyHeaders[FAILURE_CALLBACK_FORWARD] ?? {}, {
           method: headers['Failure-Callback-Method'],
           timeoutMs: headers['Failure-Callback-Timeout'],
           maxRetries: headers['Failure-Callback-Retries'],
@@ -103,7 +103,7 @@ export function messageSettings(
   const callback =
     callbackUrl === undefined
       ? null
-      : callbackFor(callbackUrl, carried[CALLBACK_FORWARD] ?? {}, {
+      : callbackFor(callbackUrl, familyHeaders[CALLBACK_FORWARD] ?? {}, {
           method: headers['Callback-Method'],
           timeoutMs: headers['Callback-Timeout'] ?? settings.deliveryTimeoutMs,
           maxRetries: headers['Callback-Retries'] ?? settings.maxRetries,

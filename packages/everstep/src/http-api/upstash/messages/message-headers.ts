@@ -30,7 +30,12 @@ export interface CallbackSettings {
   readonly delayMs?: number | undefined;
 }
 
-const { 'Redact-Fields': _native, 'Workflow-RunId': _runId, 'Wait-For-Result': _wait, ...ofTriggers } = TriggerHeaders.properties;
+const {
+  'Redact-Fields': _native,
+  'Workflow-RunId': _runId,
+  'Wait-For-Result': _wait,
+  ...triggerHeaders
+} = TriggerHeaders.properties;
 
 /** Headers that schedules and messages share. */
 export const sharedHeaders = {
@@ -67,9 +72,9 @@ export const sharedHeaders = {
 
 export const MessageHeaders = Type.Object({
   ...sharedHeaders,
-  'Not-Before': ofTriggers['Not-Before'],
-  'Deduplication-Id': ofTriggers['Deduplication-Id'],
-  'Content-Based-Deduplication': ofTriggers['Content-Based-Deduplication'],
+  'Not-Before': triggerHeaders['Not-Before'],
+  'Deduplication-Id': triggerHeaders['Deduplication-Id'],
+  'Content-Based-Deduplication': triggerHeaders['Content-Based-Deduplication'],
 });
 export type MessageHeaders = StaticDecode<typeof MessageHeaders>;
 

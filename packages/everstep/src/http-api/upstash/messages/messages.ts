@@ -1,4 +1,4 @@
-/** Messages in progress: get one, cancel one or many. */
+/** Messages in progress: get one, and cancel one or many. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -72,14 +72,14 @@ const cancelMessage = operation({
 
 /** Cancels page by page, because a filter can match a large number of messages. */
 async function cancelMatching(filter: MessageFilter, { service }: ApiContext, instanceId: string): Promise<number> {
-  let cancelled = 0;
+  let canceledCount = 0;
   let after: string | null = null;
   do {
     const page = await service.messages.cancelAll({ instanceId, filter, after, limit: PAGE_SIZE });
-    cancelled += page.canceled;
+    canceledCount += page.canceled;
     after = page.next;
   } while (after !== null);
-  return cancelled;
+  return canceledCount;
 }
 
 const CancelQuery = Type.Object({
@@ -103,11 +103,11 @@ const cancelMessages = operation({
   body: FILTERS_BODY,
   responses: { 202: CanceledMessages },
   errors: ['bad-parameter', 'bad-body', 'body-too-large', 'unsupported-media-type'],
-  async handle({ query: inQuery, body, request }, context, { instanceId }) {
-    const { query, matchesNothing: nothing } = filtersOf(CancelQuery, inQuery, body, request);
+  async handle({ query: receivedQuery, body, request }, context, { instanceId }) {
+    const { query, matchesNothing } = filtersOf(CancelQuery, receivedQuery, body, request);
     if (query.async === true) throw new ApiError('bad-parameter', 'canceling is always synchronous; omit async=true');
     const filters = query.messageIds ? { messageIds: query.messageIds } : query;
-    if (nothing || isEmptyRange(filters)) return respond(202, { cancelled: 0 });
+    if (matchesNothing || isEmptyRange(filters)) return respond(202, { cancelled: 0 });
     return respond(202, {
       cancelled: await cancelMatching({ ...storeFilterOf(MESSAGE_FILTERS, filters), statuses: ['active'] }, context, instanceId),
     });

@@ -23,18 +23,18 @@ function resultOf(
 ): Exclude<ItemResult, { readonly error: string }> {
   if (!outcome) throw new Error('a message has no outcome');
   if (outcome.kind === 'url-group-not-found') throw noSuchGroup(outcome.name);
-  const published = outcome.messages.map(present);
-  const [first] = published;
-  return destination.kind === 'url' && first ? first : published;
+  const publishedItems = outcome.messages.map(present);
+  const [first] = publishedItems;
+  return destination.kind === 'url' && first ? first : publishedItems;
 }
 
-/** A message to each endpoint. All of them count toward the daily limit until the outcome is known. */
+/** A message that may be published. One for each endpoint counts toward the daily limit until the outcome is known. */
 interface AllowedMessage extends AllowedRuns {
   readonly command: MessageCommand;
 }
 
 /** Checks the message against the limits of the instance. Throws ApiError if the instance may not publish the message. */
-async function allow(command: MessageCommand, context: ApiContext): Promise<AllowedMessage> {
+async function allowMessage(command: MessageCommand, context: ApiContext): Promise<AllowedMessage> {
   const { instanceId, destination, payload } = command;
   allowSize(context, instanceId, payload.body);
   let runs = 1;
@@ -48,18 +48,18 @@ async function allow(command: MessageCommand, context: ApiContext): Promise<Allo
   return { command: { ...command, admittedAt: runAdmission.at }, runs, runAdmission };
 }
 
-/** Number of new messages. It can differ from the number admitted if the endpoints of a group have changed. */
+/** Returns the number of new messages. It can differ from the number admitted if the endpoints of a group have changed. */
 const countNew = (outcome: PublishOutcome | undefined): number =>
   outcome?.kind === 'published' ? outcome.messages.filter(({ deduplicated }) => !deduplicated).length : 0;
 
 /** Publishes the messages together. Duplicates do not count toward the daily limit. */
 function publishAllowed(
-  allowed: readonly AllowedMessage[],
+  allowedMessages: readonly AllowedMessage[],
   context: ApiContext,
   { instanceId }: Pick<Caller, 'instanceId'>,
 ): Promise<readonly PublishOutcome[]> {
-  const commands = allowed.map(({ command }) => command);
-  return startAllAllowed(context, instanceId, allowed, () => context.service.messages.publish(commands), countNew);
+  const commands = allowedMessages.map(({ command }) => command);
+  return startAllAllowed(context, instanceId, allowedMessages, () => context.service.messages.publish(commands), countNew);
 }
 
 const errorResult = (error: unknown, context: ApiContext): { readonly error: string } => {
@@ -71,22 +71,22 @@ const errorResult = (error: unknown, context: ApiContext): { readonly error: str
 /** Publishes the valid items. An item that cannot be published gets its own error. */
 export const publishItems: PublishItems = async (items, context, request, caller) => {
   const results: ItemResult[] = [];
-  const accepted: { readonly index: number; readonly allowed: AllowedMessage }[] = [];
+  const acceptedItems: { readonly index: number; readonly allowed: AllowedMessage }[] = [];
   for (const [index, item] of items.entries()) {
     try {
       const command = messageCommand(item, context, request, caller);
-      accepted.push({ index, allowed: await allow(command, context) });
+      acceptedItems.push({ index, allowed: await allowMessage(command, context) });
     } catch (error) {
       results[index] = errorResult(error, context);
     }
   }
-  if (accepted.length === 0) return results;
+  if (acceptedItems.length === 0) return results;
   const outcomes = await publishAllowed(
-    accepted.map(({ allowed }) => allowed),
+    acceptedItems.map(({ allowed }) => allowed),
     context,
     caller,
   );
-  for (const [position, { index, allowed }] of accepted.entries()) {
+  for (const [position, { index, allowed }] of acceptedItems.entries()) {
     try {
       results[index] = resultOf(allowed.command, outcomes[position]);
     } catch (error) {
@@ -104,6 +104,6 @@ export async function publishOne(
   caller: Caller,
 ): Promise<PublishedItem | PublishedItem[]> {
   const command = messageCommand(item, context, request, caller);
-  const [outcome] = await publishAllowed([await allow(command, context)], context, caller);
+  const [outcome] = await publishAllowed([await allowMessage(command, context)], context, caller);
   return resultOf(command, outcome);
 }

@@ -1,4 +1,4 @@
-/** The two operations with which the SDKs publish: one item, or a batch of items. */
+/** The two operations with which the SDKs publish one item or a batch of items. */
 
 import Type, { type Static } from 'typebox';
 import type { Caller } from '../../../accounts/tokens/caller.js';
@@ -23,7 +23,7 @@ import { type BatchItem, type ItemResult, kindOf } from './batch-items.js';
 import { publishItems, publishOne } from './publish-items.js';
 
 const TRIGGERED_BY_SDK = 'upstash-workflow-trigger-by-sdk';
-const RUN_ID = 'upstash-workflow-runid';
+const RUN_ID_HEADER = 'upstash-workflow-runid';
 
 const Item = Type.Union([Published, PublishedToGroup, ErrorBody]);
 
@@ -59,7 +59,7 @@ function itemOf({ destination, body, headers = {}, queue }: Static<typeof WireIt
   };
 }
 
-/** The caller and the request that publish an item. */
+/** The request that publishes items, and its caller. */
 interface Publisher {
   readonly context: ApiContext;
   readonly request: RequestContext;
@@ -68,7 +68,7 @@ interface Publisher {
 
 /** Records that the endpoint of a run introduced itself. Returns null if the item starts a run instead. */
 async function introduce({ headers }: BatchItem, { context, caller }: Publisher): Promise<ItemResult | null> {
-  const workflowRunId = headerText(headers, RUN_ID);
+  const workflowRunId = headerText(headers, RUN_ID_HEADER);
   if (headers[TRIGGERED_BY_SDK] !== 'true' || workflowRunId === undefined) return null;
   checkVersion(headers);
   requireScope(caller, 'write');
@@ -102,7 +102,7 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
     context,
     { instanceId, runs, runAdmission },
     () => Promise.all(commands.map((command) => context.service.runs.trigger({ ...command, admittedAt: runAdmission.at }))),
-    (all) => all.filter(({ kind }) => kind === 'started').length,
+    (startOutcomes) => startOutcomes.filter(({ kind }) => kind === 'started').length,
   );
   return outcomes.map(({ kind, run }) => ({
     messageId: `msg_${run.runKey}`,
@@ -114,11 +114,11 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
 async function publishAll(items: readonly BatchItem[], publisher: Publisher): Promise<readonly ItemResult[]> {
   const { context, request, caller } = publisher;
   const results: ItemResult[] = new Array(items.length);
-  const indexed = items.map((item, index) => ({ item, index, kind: kindOf(item) }));
-  for (const { item, kind } of indexed) if (kind !== 'message') requireSdkToken(item.headers, request);
-  const submittedItems = indexed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
-  const triggers = indexed.filter(({ kind }) => kind === 'trigger');
-  const messages = indexed.filter(({ kind }) => kind === 'message');
+  const indexedItems = items.map((item, index) => ({ item, index, kind: kindOf(item) }));
+  for (const { item, kind } of indexedItems) if (kind !== 'message') requireSdkToken(item.headers, request);
+  const submittedItems = indexedItems.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
+  const triggers = indexedItems.filter(({ kind }) => kind === 'trigger');
+  const messages = indexedItems.filter(({ kind }) => kind === 'message');
   if (triggers.length + messages.length > 0) allowCall(context, caller.instanceId);
   const max = LIMITS.maxBatchItems;
   if (triggers.length + messages.length > max)
@@ -134,30 +134,30 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
   await Promise.all([...submissions].map(([runId, submission]) => submit(runId, submission, context, caller)));
   for (const { index } of submittedItems) results[index] = { messageId: context.service.newId('msg') };
 
-  const starts: typeof triggers = [];
+  const runStarts: typeof triggers = [];
   for (const trigger of triggers) {
-    const introduced = await introduce(trigger.item, publisher);
-    if (introduced) results[trigger.index] = introduced;
-    else starts.push(trigger);
+    const introductionResult = await introduce(trigger.item, publisher);
+    if (introductionResult) results[trigger.index] = introductionResult;
+    else runStarts.push(trigger);
   }
-  const started = await startAll(
-    starts.map(({ item }) => item),
+  const startResults = await startAll(
+    runStarts.map(({ item }) => item),
     publisher,
   );
-  starts.forEach(({ index }, position) => {
-    const result = started[position];
+  runStarts.forEach(({ index }, position) => {
+    const result = startResults[position];
     if (result) results[index] = result;
   });
 
   if (messages.length > 0) {
-    const published = await publishItems(
+    const messageResults = await publishItems(
       messages.map(({ item }) => item),
       context,
       request,
       caller,
     );
     messages.forEach(({ index }, position) => {
-      const result = published[position];
+      const result = messageResults[position];
       if (result) results[index] = result;
     });
   }
@@ -251,10 +251,10 @@ const publishOperation = operation({
       allowCall(context, caller.instanceId);
       return respond(200, await publishOne(item, context, request, caller));
     }
-    const [published] = await publishAll([item], { context, request, caller });
-    if (published === undefined) throw new Error('an item has no result');
-    if ('error' in published) throw new ApiError('bad-request', published.error);
-    return respond(200, published);
+    const [result] = await publishAll([item], { context, request, caller });
+    if (result === undefined) throw new Error('an item has no result');
+    if ('error' in result) throw new ApiError('bad-request', result.error);
+    return respond(200, result);
   },
 });
 

@@ -1,4 +1,4 @@
-/** Queues send messages in the order in which they were enqueued. */
+/** Operations on queues, which send messages in the order in which they were enqueued. */
 
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -15,7 +15,7 @@ import { QueueEntry } from '../shapes.js';
 import { checkName } from './message-command.js';
 
 const TAG = 'Queues';
-const NAME = 'the name of a queue';
+const NAME_SUBJECT = 'the name of a queue';
 const QueuePath = Type.Object({ queueName: Text(LIMITS.maxQueueNameLength, { description: 'Name of the queue' }) });
 const noSuchQueue = (name: string): ApiError =>
   new ApiError('not-found', `queue ${shown(name)} does not exist; the first message that is enqueued in it creates it`);
@@ -61,10 +61,10 @@ const upsertQueue = operation({
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'too-many-queues'],
   async handle({ body }, context, { instanceId }) {
     if (!body) throw new ApiError('bad-body', 'a JSON body is missing');
-    const { queueName, ...change } = body;
-    const name = checkName(queueName, NAME);
+    const { queueName, ...settings } = body;
+    const name = checkName(queueName, NAME_SUBJECT);
     await assertObjectQuota(context, instanceId, 'queue', name);
-    await context.service.queues.put({ instanceId, name, ...change });
+    await context.service.queues.put({ instanceId, name, ...settings });
     return respond(200, undefined);
   },
 });
@@ -96,7 +96,7 @@ const getQueue = operation({
   responses: { 200: QueueEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { queueName: name } }, { service }, { instanceId }) {
-    const queue = await service.queues.find({ instanceId, name: checkName(name, NAME) });
+    const queue = await service.queues.find({ instanceId, name: checkName(name, NAME_SUBJECT) });
     if (!queue) throw noSuchQueue(name);
     return respond(200, present(queue));
   },
@@ -116,28 +116,28 @@ const deleteQueue = operation({
   responses: { 200: Empty },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { queueName: name } }, { service }, { instanceId }) {
-    if (!(await service.queues.delete({ instanceId, name: checkName(name, NAME) }))) throw noSuchQueue(name);
+    if (!(await service.queues.delete({ instanceId, name: checkName(name, NAME_SUBJECT) }))) throw noSuchQueue(name);
     return respond(200, undefined);
   },
 });
 
-const pauseOperation = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+const pauseOperation = (action: 'pause' | 'resume', summary: string, description: string): Operation =>
   operation({
-    operationId: `${verb}MessageQueue`,
-    audit: change(`message-queue.${verb}`, 'queueName'),
+    operationId: `${action}MessageQueue`,
+    audit: change(`message-queue.${action}`, 'queueName'),
     tag: TAG,
     summary,
     description,
     method: 'POST',
-    path: `/v2/queues/{queueName}/${verb}`,
+    path: `/v2/queues/{queueName}/${action}`,
     dialect: 'upstash',
     unknownQuery: 'refuse',
     pathParameters: QueuePath,
     responses: { 200: Empty },
     errors: ['bad-parameter', 'not-found'],
     async handle({ path: { queueName: name } }, { service }, { instanceId }) {
-      if (!(await service.queues.find({ instanceId, name: checkName(name, NAME) }))) throw noSuchQueue(name);
-      await service.queues.put({ instanceId, name, paused: verb === 'pause' });
+      if (!(await service.queues.find({ instanceId, name: checkName(name, NAME_SUBJECT) }))) throw noSuchQueue(name);
+      await service.queues.put({ instanceId, name, paused: action === 'pause' });
       return respond(200, undefined);
     },
   });

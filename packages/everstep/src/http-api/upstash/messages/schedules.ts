@@ -1,4 +1,4 @@
-/** Schedules that publish messages to a URL, a URL group or a queue. Pause with PATCH and delete are shared operations. */
+/** Schedules that publish messages to a URL, a URL group or a queue. Delete, and pause with PATCH, are shared operations. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -21,7 +21,7 @@ import { optional } from '../../presenters/optional.js';
 import { allowNames } from '../../quotas/named-objects.js';
 import { listSchedules } from '../../read-models/schedule-list.js';
 import { SCHEDULE_PATH } from '../../server/target.js';
-import { ScheduleShown } from '../shapes.js';
+import { ScheduleEntry } from '../shapes.js';
 import { checkName, destinationFor, messageSettings } from './message-command.js';
 import { MESSAGE_FAMILIES, sharedHeaders } from './message-headers.js';
 import { presentLabels, presentLimits } from './present-message.js';
@@ -112,8 +112,8 @@ const createSchedule = operation({
 
 const STATES = { active: 'IN_PROGRESS', succeeded: 'SUCCESS', failed: 'FAIL', canceled: 'FAIL' } as const;
 
-/** Presents a schedule. `last` is the status of the message or run of the last scheduled time. */
-function present(schedule: ListedSchedule, lastStatus: RunStatus | null = null): ScheduleShown {
+/** Presents a schedule. `lastStatus` is the status of the message or run of the last scheduled time. */
+function present(schedule: ListedSchedule, lastStatus: RunStatus | null = null): ScheduleEntry {
   const { settings, payload, delayMs, timeZone, cron, callerIp, lastRunId } = schedule;
   const { redact, message } = settings;
   return {
@@ -151,7 +151,7 @@ const listOperation = operation({
   path: '/v2/schedules',
   dialect: 'upstash',
   unknownQuery: 'ignore',
-  responses: { 200: Type.Array(ScheduleShown) },
+  responses: { 200: Type.Array(ScheduleEntry) },
   errors: [],
   handle: async ({ request }, { reads }, { instanceId }) =>
     respond(200, await listSchedules(reads.schedules, instanceId, request.reserve, (schedule) => present(schedule))),
@@ -167,7 +167,7 @@ const getSchedule = operation({
   dialect: 'upstash',
   unknownQuery: 'ignore',
   pathParameters: SchedulePath,
-  responses: { 200: ScheduleShown },
+  responses: { 200: ScheduleEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { reads, service }, { instanceId }) {
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId: path.scheduleId });
@@ -182,22 +182,22 @@ const getSchedule = operation({
 });
 
 /** Pause and resume as documented for this API. Its client uses PATCH, which is a shared operation. */
-const pauseOperation = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+const pauseOperation = (action: 'pause' | 'resume', summary: string, description: string): Operation =>
   operation({
-    operationId: `${verb}MessageSchedule`,
-    audit: change(`schedule.${verb}`, 'scheduleId'),
+    operationId: `${action}MessageSchedule`,
+    audit: change(`schedule.${action}`, 'scheduleId'),
     tag: TAG,
     summary,
     description,
     method: 'POST',
-    path: `${SCHEDULE_PATH}{scheduleId}/${verb}`,
+    path: `${SCHEDULE_PATH}{scheduleId}/${action}`,
     dialect: 'upstash',
     unknownQuery: 'refuse',
     pathParameters: SchedulePath,
     responses: { 200: Empty },
     errors: ['bad-parameter', 'not-found'],
     async handle({ path }, { service }, { instanceId }) {
-      const schedule = await service.schedules.pause({ instanceId, scheduleId: path.scheduleId, paused: verb === 'pause' });
+      const schedule = await service.schedules.pause({ instanceId, scheduleId: path.scheduleId, paused: action === 'pause' });
       if (!schedule) throw noSuchSchedule(path.scheduleId);
       return respond(200, undefined);
     },

@@ -1,4 +1,4 @@
-/** URL groups: a message published to a group is sent to each of its endpoints. */
+/** Operations on URL groups. A message that is published to a group is sent to each of its endpoints. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -18,7 +18,7 @@ import { UrlGroupEntry } from '../shapes.js';
 import { checkName } from './message-command.js';
 
 const TAG = 'URL groups';
-const NAME = 'the name of a URL group';
+const NAME_SUBJECT = 'the name of a URL group';
 const GroupPath = Type.Object({ urlGroupName: Text(LIMITS.maxQueueNameLength, { description: 'Name of the URL group' }) });
 const ENDPOINTS = '/v2/topics/{urlGroupName}/endpoints';
 const BODY_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
@@ -67,13 +67,13 @@ const addEndpoints = operation({
   responses: { 200: Empty },
   errors: [...BODY_ERRORS, 'bad-url', 'blocked-address', 'conflict', 'too-many-url-groups'],
   async handle({ path: { urlGroupName }, body, request }, context, { instanceId }) {
-    const name = checkName(urlGroupName, NAME);
+    const name = checkName(urlGroupName, NAME_SUBJECT);
     const endpoints = (body?.endpoints ?? []).map((endpoint, index) => ({
       name: endpoint.name ?? null,
       url: checkUrl(endpoint.url, index, { context, request, instanceId }),
     }));
-    const existing = (await context.service.urlGroups.find({ instanceId, name }))?.endpoints.length ?? 0;
-    if (existing + endpoints.length > LIMITS.maxGroupEndpoints)
+    const existingCount = (await context.service.urlGroups.find({ instanceId, name }))?.endpoints.length ?? 0;
+    if (existingCount + endpoints.length > LIMITS.maxGroupEndpoints)
       throw new ApiError('conflict', `a URL group can have at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
     await assertObjectQuota(context, instanceId, 'url-group', name);
     await context.service.urlGroups.addEndpoints({ instanceId, name, endpoints });
@@ -109,10 +109,10 @@ const removeEndpoints = operation({
   responses: { 200: Empty },
   errors: [...BODY_ERRORS, 'not-found'],
   async handle({ path: { urlGroupName }, body }, { service }, { instanceId }) {
-    const name = checkName(urlGroupName, NAME);
+    const name = checkName(urlGroupName, NAME_SUBJECT);
     const endpoints = body?.endpoints ?? [];
-    const nameless = endpoints.findIndex((endpoint) => endpoint.name === undefined && endpoint.url === undefined);
-    if (nameless !== -1) throw new ApiError('bad-body', `endpoint ${nameless} requires a name or a url`);
+    const unidentifiedIndex = endpoints.findIndex((endpoint) => endpoint.name === undefined && endpoint.url === undefined);
+    if (unidentifiedIndex !== -1) throw new ApiError('bad-body', `endpoint ${unidentifiedIndex} requires a name or a url`);
     const group = await service.urlGroups.removeEndpoints({ instanceId, name, endpoints });
     if (!group) throw noSuchGroup(name);
     if (group.endpoints.length === 0) await service.urlGroups.delete({ instanceId, name });
@@ -148,7 +148,7 @@ const getGroup = operation({
   responses: { 200: UrlGroupEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
-    const name = checkName(urlGroupName, NAME);
+    const name = checkName(urlGroupName, NAME_SUBJECT);
     const group = await service.urlGroups.find({ instanceId, name });
     if (!group) throw noSuchGroup(name);
     return respond(200, present(group));
@@ -169,7 +169,7 @@ const deleteGroup = operation({
   responses: { 200: Empty },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
-    const name = checkName(urlGroupName, NAME);
+    const name = checkName(urlGroupName, NAME_SUBJECT);
     if (!(await service.urlGroups.delete({ instanceId, name }))) throw noSuchGroup(name);
     return respond(200, undefined);
   },

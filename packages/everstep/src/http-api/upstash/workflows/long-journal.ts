@@ -27,21 +27,21 @@ async function* groupOf(store: HistoryStore, runKey: string, first: ListedStep):
   }
 }
 
-/** Yields the entries of a long journal. `length` is the number of steps that were recorded when `source` was read. */
+/** Yields the entries of a long journal. `recordedCount` is the number of steps that were recorded when `source` was read. */
 export async function* longJournal(
   store: HistoryStore,
   source: Omit<JournalSource, 'recorded'>,
-  length: number,
+  recordedCount: number,
 ): AsyncGenerator<readonly WireEntry[]> {
   const { runKey, payload, open } = source;
   yield [firstEntry(runKey, payload)];
   let group: number | null = null;
-  for await (const part of stepsOf(store, { runKey, bounds: PART, below: length })) {
+  for await (const part of stepsOf(store, { runKey, bounds: PART, below: recordedCount })) {
     const entries: WireEntry[] = [];
     for (const step of part) {
       if (step.group !== group && step.concurrent > 1)
-        for await (const planned of groupOf(store, runKey, step))
-          entries.push(...planned.filter(({ index }) => index < length).map(planEntryOf));
+        for await (const plannedSteps of groupOf(store, runKey, step))
+          entries.push(...plannedSteps.filter(({ index }) => index < recordedCount).map(planEntryOf));
       group = step.group;
       entries.push(stepEntry(step, source));
     }

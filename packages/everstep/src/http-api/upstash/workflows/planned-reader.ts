@@ -38,7 +38,7 @@ export interface OwnedStep {
   readonly step: PlannedStep;
 }
 
-type Delivery = Readonly<{
+type DeliveryHeaders = Readonly<{
   Retries?: number | undefined;
   'Retry-Delay'?: string | undefined;
   Timeout?: number | undefined;
@@ -46,7 +46,7 @@ type Delivery = Readonly<{
   'Flow-Control-Value'?: { readonly parallelism?: number; readonly rate?: number; readonly periodMs?: number } | undefined;
 }>;
 
-function deliveryOf(values: Delivery) {
+function deliveryOf(values: DeliveryHeaders) {
   const { Retries: retries, 'Retry-Delay': retryDelay, Timeout: timeoutMs, 'Flow-Control-Key': key } = values;
   return {
     ...(retries === undefined ? {} : { retries }),
@@ -75,7 +75,7 @@ function jsonFields(body: Uint8Array): Readonly<Record<string, unknown>> {
   }
 }
 
-function ownerOf(runId: unknown): string {
+function requireRunId(runId: unknown): string {
   if (typeof runId === 'string' && runId !== '') return runId;
   throw new Problem('the id of the run that the step belongs to is missing');
 }
@@ -94,20 +94,20 @@ export function readCall({ destination, headers, body }: BatchItem): OwnedStep {
     stepName: headerText(headers, `${CALLBACK}stepname`),
     stepType: 'Call',
   });
-  const forwarded = families[FORWARD];
+  const forwardHeaders = families[FORWARD];
   const contentType = headerText(headers, 'content-type');
   const call = {
     url: urlOf(destination),
     method,
     headers:
-      body.byteLength > 0 && contentType !== undefined && forwarded['content-type'] === undefined
-        ? { ...forwarded, 'content-type': contentType }
-        : forwarded,
+      body.byteLength > 0 && contentType !== undefined && forwardHeaders['content-type'] === undefined
+        ? { ...forwardHeaders, 'content-type': contentType }
+        : forwardHeaders,
     ...(body.byteLength > 0 ? { body: encodedBody(body) } : {}),
     ...deliveryOf(values),
   };
   return {
-    workflowRunId: ownerOf(headerText(headers, 'upstash-callback-workflow-runid')),
+    workflowRunId: requireRunId(headerText(headers, 'upstash-callback-workflow-runid')),
     step: { stepId, name, type: 'Call', call },
   };
 }
@@ -117,11 +117,11 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   const { values, families } = readKnownHeaders(InvokeHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], headers);
   const request = jsonFields(body);
   const { stepId, name } = stepHead(fields(request.step, 'step'));
-  const workflowRunId = ownerOf(request.workflowRunId);
+  const workflowRunId = requireRunId(request.workflowRunId);
   const contentType = headerText(headers, 'content-type');
   const callbackUrl = values['Failure-Callback'];
-  const { 'Workflow-RunId': invokedId, Label: labels } = values;
-  const problem = runIdProblem(invokedId ?? '');
+  const { 'Workflow-RunId': invokedRunId, Label: labels } = values;
+  const problem = runIdProblem(invokedRunId ?? '');
   if (problem !== null) throw new Problem(`the id of the invoked run ${problem}`);
   if (request.body !== undefined && typeof request.body !== 'string') throw new Problem('body must be a string');
   // The invoked run would speak the protocol of its invoker, which workers do not.
@@ -134,7 +134,7 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
     headers: families[FORWARD],
     ...(request.body === undefined ? {} : { body: { encoding: 'utf8' as const, data: request.body } }),
     ...(contentType === undefined ? {} : { contentType }),
-    ...(invokedId === undefined ? {} : { workflowRunId: invokedId }),
+    ...(invokedRunId === undefined ? {} : { workflowRunId: invokedRunId }),
     ...(labels === undefined ? {} : { labels }),
     ...(callbackUrl === undefined ? {} : { failureCallback: { url: callbackUrl, headers: families[FAILURE_CALLBACK_FORWARD] } }),
     ...deliveryOf(values),
@@ -142,12 +142,12 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   return { workflowRunId, step: { stepId, name, type: 'Invoke', invoke } };
 }
 
-/** Reads a wait step. `runIdHeader` is the request header with which the SDK names the run. */
+/** Reads a wait step. `runIdHeader` is the value of the request header with the id of the run. */
 export function readWait(eventId: string, body: Uint8Array, runIdHeader: string | undefined): OwnedStep {
   const request = jsonFields(body);
   const { stepId, name, type } = stepHead(fields(request.step, 'step'));
   if (type !== 'Wait' && type !== 'WaitForWebhook') throw new Problem('step.stepType must be Wait or WaitForWebhook');
   const timeoutMs =
     request.timeout === undefined ? LIMITS.defaultWaitMs : durationMs(request.timeout, 'timeout', LIMITS.maxWaitMs);
-  return { workflowRunId: ownerOf(runIdHeader), step: { stepId, name, type, eventIds: [eventId], timeoutMs } };
+  return { workflowRunId: requireRunId(runIdHeader), step: { stepId, name, type, eventIds: [eventId], timeoutMs } };
 }

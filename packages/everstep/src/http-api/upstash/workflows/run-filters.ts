@@ -17,14 +17,14 @@ export interface UrlPartFilter {
   readonly path?: readonly string[] | undefined;
 }
 
-/** Returns a predicate, or null if neither filter is set. */
-export function matchesUrlParts({ host, path }: UrlPartFilter): ((run: Pick<RunRecord, 'workflowUrl'>) => boolean) | null {
+/** Returns a predicate for the runs that match the filters, or null if neither filter is set. */
+export function urlPartPredicate({ host, path }: UrlPartFilter): ((run: Pick<RunRecord, 'workflowUrl'>) => boolean) | null {
   if (!host && !path) return null;
   const hosts = host?.map((name) => name.toLowerCase());
   return ({ workflowUrl }) => {
     if (!URL.canParse(workflowUrl)) return false;
     const url = new URL(workflowUrl);
-    const atHost = hosts === undefined || hosts.includes(url.host) || hosts.includes(url.hostname);
-    return atHost && (path === undefined || path.includes(url.pathname));
+    const hasHost = hosts === undefined || hosts.includes(url.host) || hosts.includes(url.hostname);
+    return hasHost && (path === undefined || path.includes(url.pathname));
   };
 }

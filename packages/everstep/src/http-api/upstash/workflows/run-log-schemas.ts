@@ -6,7 +6,7 @@ import { FAILURE_FUNCTION_STATES, STEP_STATES } from '../../../contract/states.j
 const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
 const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()));
 
-const leftOut = (subject: string) =>
+const omittedSize = (subject: string) =>
   Type.Optional(
     Type.Integer({ description: `Size in bytes of ${subject}, which is omitted because the response would be too large.` }),
   );
@@ -26,7 +26,7 @@ export const LoggedStep = Type.Object({
   callType: Type.Literal('step'),
   messageId: Type.String(),
   out: Type.Optional(Type.String({ description: 'The result as text: JSON, or the data of an event.' })),
-  outLeftOut: leftOut('a result or payload'),
+  outLeftOut: omittedSize('a result or payload'),
   retries: Type.Integer({ description: 'Maximum number of retries after a failed attempt.' }),
   retryDelay: Type.Optional(Type.String()),
   concurrent: Type.Integer(),
@@ -44,7 +44,7 @@ export const LoggedStep = Type.Object({
   callMethod: Type.Optional(Type.String()),
   callHeaders: Type.Optional(HeaderMap),
   callBody: Type.Optional(Type.String()),
-  callBodyLeftOut: leftOut('a body'),
+  callBodyLeftOut: omittedSize('a body'),
   callResponseStatus: Type.Optional(Type.Integer({ description: '0 if there was no response.' })),
   callResponseBody: Type.Optional(Type.String()),
   callResponseHeaders: Type.Optional(HeaderMap),
@@ -87,7 +87,7 @@ export const LoggedRun = Type.Object({
   workflowRunCreatedAt: unixMs('Creation of the run'),
   workflowRunCompletedAt: Type.Optional(unixMs('End of the run')),
   workflowRunResponse: Type.Optional(Type.String({ description: 'Return value of the workflow as JSON text.' })),
-  workflowRunResponseLeftOut: leftOut('a response'),
+  workflowRunResponseLeftOut: omittedSize('a response'),
   failureFunction: Type.Optional(FailureFunction),
   steps: Type.Array(StepGroup),
   invoker: Type.Optional(

@@ -3,7 +3,7 @@
  * states; this module maps them to the field names and values of the dialect.
  */
 import { parseJson } from '@everstep/sdk/protocol';
-import type { StepGroup as OwnGroup, LoggedStep as OwnStep } from '../../../contract/runs.js';
+import type { StepGroup as NativeGroup, LoggedStep as NativeStep } from '../../../contract/runs.js';
 import type { RecordedStep, Redaction, RunPayload, Task } from '../../../engine/runs/run.js';
 import type { DeadLetterBodies, DeadLetterRecord, ListedTask, RunRecord } from '../../../ports/stores/store.js';
 import { formatDuration } from '../../parameters/duration.js';
@@ -37,7 +37,7 @@ export interface LogSource {
   /** The run that invoked this one. */
   readonly invoker: RunRecord | null;
   /** Invoked runs by the id of the invoking step. */
-  readonly invoked: ReadonlyMap<number, InvokedRun>;
+  readonly invokedRuns: ReadonlyMap<number, InvokedRun>;
   /** Omits bodies and results. */
   readonly trimBody: boolean;
   /** False if the headers are so long that only the first step shows them. */
@@ -151,36 +151,36 @@ function invokedFields({ run, payload }: InvokedRun, trimBody: boolean): Partial
 class StepWriter {
   private readonly source: LogSource;
   private readonly tasks: ReadonlyMap<string, ListedTask>;
-  private readonly recorded: ReadonlyMap<string, RecordedStep>;
+  private readonly recordedSteps: ReadonlyMap<string, RecordedStep>;
   private readonly headers: HeaderMap;
 
   constructor(source: LogSource) {
     this.source = source;
     const { history, payload } = source;
     this.tasks = new Map(history.tasks.map((task) => [task.messageId, task]));
-    this.recorded = new Map(history.steps.map((step) => [step.messageId, step]));
+    this.recordedSteps = new Map(history.steps.map((step) => [step.messageId, step]));
     this.headers = payload === null ? {} : sentHeaders(payload, history.run.settings.redact);
   }
 
-  step(nativeStep: OwnStep): LoggedStep {
-    const { history, payload, trimBody, invoked, repeatsHeaders } = this.source;
+  presentStep(nativeStep: NativeStep): LoggedStep {
+    const { history, payload, trimBody, invokedRuns, repeatsHeaders } = this.source;
     const { settings } = history.run;
     const { redact } = settings;
     const { stepId, stepName, stepType, callType, messageId, out, concurrent, state, createdAt } = nativeStep;
     const isFirst = stepType === 'Initial';
     const bodyLeftOut = isFirst ? payload?.bodyLeftOut : undefined;
     const task = this.tasks.get(messageId);
-    const child = stepId === undefined ? undefined : invoked.get(stepId);
-    const ended = child && state === 'STEP_SUCCESS' && !trimBody ? outcomeText(child) : null;
-    const hasInitial = isFirst && payload !== null && !trimBody && bodyLeftOut === undefined;
-    const initial = hasInitial ? bodyText(payload.body, redact) : undefined;
+    const invokedRun = stepId === undefined ? undefined : invokedRuns.get(stepId);
+    const invokedOutcome = invokedRun && state === 'STEP_SUCCESS' && !trimBody ? outcomeText(invokedRun) : null;
+    const showsPayload = isFirst && payload !== null && !trimBody && bodyLeftOut === undefined;
+    const payloadText = showsPayload ? bodyText(payload.body, redact) : undefined;
     return {
       ...optional('stepId', stepId),
       ...optional('stepName', stepName),
       ...optional('stepType', stepType),
       callType,
       messageId,
-      ...optional('out', initial),
+      ...optional('out', payloadText),
       retries: settings.maxRetries,
       ...optional('retryDelay', settings.retryDelay),
       concurrent,
@@ -196,33 +196,33 @@ class StepWriter {
       ...optional('invokedWorkflowRunId', nativeStep.invokedWorkflowRunId),
       ...optional('invokedWorkflowUrl', nativeStep.invokedWorkflowUrl),
       ...optional('invokedWorkflowCreatedAt', nativeStep.invokedWorkflowCreatedAt),
-      ...(out !== undefined && this.recorded.has(messageId)
+      ...(out !== undefined && this.recordedSteps.has(messageId)
         ? resultFields(stepType, out)
-        : optional('out', out ?? initial ?? ended)),
+        : optional('out', out ?? payloadText ?? invokedOutcome)),
       ...optional('outLeftOut', nativeStep.outLeftOut ?? bodyLeftOut),
       ...(task ? taskFields(task, redact, trimBody) : {}),
       ...optional('callBodyLeftOut', task && !trimBody ? task.bodyLeftOut : undefined),
-      ...(child ? invokedFields(child, trimBody) : {}),
+      ...(invokedRun ? invokedFields(invokedRun, trimBody) : {}),
       ...optional('errors', nativeStep.errors && this.errors(nativeStep.errors, state)),
     };
   }
 
-  /** Only the response of the last failed attempt is stored, in the dead letter. */
-  private errors(errors: NonNullable<OwnStep['errors']>, state: OwnStep['state']): StepError[] {
+  /** Returns the failed attempts. Only the response to the last of them is stored, in the dead letter. */
+  private errors(errors: NonNullable<NativeStep['errors']>, state: NativeStep['state']): StepError[] {
     const { deadLetter } = this.source;
-    const fatal = state === 'STEP_FAILED' && deadLetter?.responseStatus !== null ? deadLetter : null;
+    const lastFailure = state === 'STEP_FAILED' && deadLetter?.responseStatus !== null ? deadLetter : null;
     return errors.map(({ error, status, time }, position) => {
-      const response = fatal && position === errors.length - 1 ? responseOf(fatal) : { body: '', headers: {} };
+      const response = lastFailure && position === errors.length - 1 ? responseOf(lastFailure) : { body: '', headers: {} };
       return { error, ...response, status: status ?? 0, time };
     });
   }
 
-  /** A known step is in a group of its own type, even while it is pending. Steps that are not known yet are in `next`. */
-  groups({ type, steps }: OwnGroup): readonly StepGroup[] {
-    const logged = steps.map((step) => this.step(step));
-    if (type === 'parallel') return [{ type, steps: logged }];
-    const unidentified = logged.filter(({ stepType }) => stepType === undefined);
-    const identified = logged.filter(({ stepType }) => stepType !== undefined);
+  /** Returns the groups of the steps. A step that is not known yet is in a group of type `next`; a pending step is not. */
+  presentGroups({ type, steps }: NativeGroup): readonly StepGroup[] {
+    const loggedSteps = steps.map((step) => this.presentStep(step));
+    if (type === 'parallel') return [{ type, steps: loggedSteps }];
+    const unidentified = loggedSteps.filter(({ stepType }) => stepType === undefined);
+    const identified = loggedSteps.filter(({ stepType }) => stepType !== undefined);
     const groups: StepGroup[] = identified.map((step) => ({ type: 'sequential', steps: [step] }));
     return unidentified.length > 0 ? [...groups, { type: 'next', steps: unidentified }] : groups;
   }
@@ -274,7 +274,7 @@ export function presentLoggedRun(source: LogSource): LoggedRun {
     ...optional('workflowRunResponse', trimBody || run.result === null ? null : shownJson(run.result, run.settings.redact)),
     ...optional('workflowRunResponseLeftOut', trimBody ? null : run.resultLeftOut),
     ...optional('failureFunction', failureFunctionOf(source)),
-    steps: nativeLog.steps.flatMap((group) => writer.groups(group)),
+    steps: nativeLog.steps.flatMap((group) => writer.presentGroups(group)),
     ...optional(
       'invoker',
       invoker && {

@@ -26,11 +26,11 @@ import { checkVersion, runOver, stepsRefused, withStepRefusals } from './step-re
 import { submit } from './submissions.js';
 import { startCommand } from './workflow-triggers.js';
 
-const RUN_ID = 'upstash-workflow-runid';
+const RUN_ID_HEADER = 'upstash-workflow-runid';
 
 const isStep = (task: Task): task is StepTask => 'name' in task;
 
-/** An endpoint fetches a journal that is too long for a delivery. */
+/** Operation with which an endpoint fetches a journal that is too long for a delivery. */
 const getJournal = operation({
   operationId: 'getRunSteps',
   showsPayloads: true,
@@ -54,7 +54,7 @@ const getJournal = operation({
     ),
   },
   errors: ['bad-parameter', 'not-found'],
-  // It shows fields that the run redacts elsewhere.
+  // The response contains fields that the run redacts elsewhere.
   needsReadWrite: true,
   async handle({ path: { workflowRunId }, request }, { reads }, { instanceId }) {
     const noActiveRun = () => new ApiError('not-found', `no active run has the id ${shown(workflowRunId)}`);
@@ -126,7 +126,7 @@ const endRun = operation({
   },
 });
 
-/** Clients other than the SDK may send any text. */
+/** Returns the text as JSON. Clients other than the SDK may send any text. */
 function jsonOf(text: string): string {
   try {
     parseJson(text);
@@ -136,7 +136,7 @@ function jsonOf(text: string): string {
   }
 }
 
-/** The SDK does not encode the id, so a notification for such an event would reach a different event id. */
+/** Error for an event id that no notification could reach, because the SDK does not encode it. */
 const invalidEventId = (id: string): Problem =>
   new Problem(
     `the event id ${shown(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it. Choose another id, or pass encodeURIComponent(id) to waitForEvent and to notify`,
@@ -166,7 +166,7 @@ const waitForEvent = operation({
       const { path, query } = request.target;
       const id = path.slice(WAIT_PATH.length);
       if (query !== '' || id.startsWith('/') || id.endsWith('/')) throw invalidEventId(`${id}${query && `?${query}`}`);
-      return readWait(eventId, body, headerText(request.headers, RUN_ID));
+      return readWait(eventId, body, headerText(request.headers, RUN_ID_HEADER));
     });
     await submit(workflowRunId, { done: [], planned: [step] }, context, caller);
     return respond(200, { messageId: context.service.newId('msg') });

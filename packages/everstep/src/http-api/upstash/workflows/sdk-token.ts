@@ -8,7 +8,7 @@ const SDK_HEADER = 'upstash-feature-set';
 const BEARER = /^bearer +(\S+) *$/i;
 
 /**
- * Rejects requests of the SDK for a run if the token has another format. Only some of the requests identify the SDK. The SDK
+ * Rejects requests of the SDK for a run if the token has another format. Other requests are accepted. The SDK
  * parses the token to build webhook URLs, so the run would fail later with an unclear error. Throws ApiError `bad-token`.
  */
 export function requireSdkToken(

@@ -1,12 +1,12 @@
 /** Reads the bodies of submitted steps: results, plans of parallel steps, and sleeps. Throws Problem. */
 import { JsonBoundsError, type PlannedStep, parseJson, STEP_TYPES, type StepResult, type StepType } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
-import { type Fields, fields, integer, jsonText, Problem, shown, word } from '../../../dialects/frame-fields.js';
+import { boundedText, describeValue, type Fields, fields, integer, jsonText, Problem } from '../../../dialects/frame-fields.js';
 
-const MAX_STEPS = LIMITS.maxJournalSteps + LIMITS.maxPlannedAtOnce;
+const MAX_STEP_ID = LIMITS.maxJournalSteps + LIMITS.maxPlannedAtOnce;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const DURATION = /^(?:\d+(?:\.\d+)?[smhd])+$/;
-const PART = /(\d+(?:\.\d+)?)([smhd])/g;
+const DURATION_PART = /(\d+(?:\.\d+)?)([smhd])/g;
 
 const KNOWN_TYPES: ReadonlyMap<unknown, StepType> = new Map(STEP_TYPES.map((type) => [type, type]));
 
@@ -23,25 +23,25 @@ export function durationMs(value: unknown, field: string, maxMs: number): number
   else if (typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value)) ms = Number(value) * 1_000;
   else if (typeof value === 'string' && DURATION.test(value)) {
     ms = 0;
-    for (const [, count, unit = ''] of value.matchAll(PART)) ms += Number(count) * (UNIT_MS[unit] ?? 0);
+    for (const [, count, unit = ''] of value.matchAll(DURATION_PART)) ms += Number(count) * (UNIT_MS[unit] ?? 0);
   }
   if (ms >= 0 && ms <= maxMs) return Math.ceil(ms);
   throw new Problem(
     `${field} must be a number of seconds or a duration such as 30s or 1d2h, at most ${maxMs / 86_400_000} days`,
-    shown(value),
+    describeValue(value),
   );
 }
 
 function typeOf(value: unknown): StepType {
   const type = KNOWN_TYPES.get(value);
   if (type) return type;
-  throw new Problem(`stepType must be one of ${STEP_TYPES.join(', ')}`, shown(value));
+  throw new Problem(`stepType must be one of ${STEP_TYPES.join(', ')}`, describeValue(value));
 }
 
 export function stepHead(step: Fields, idField: 'stepId' | 'targetStep' = 'stepId'): StepHead {
   return {
-    stepId: integer(step[idField], idField, 1, MAX_STEPS),
-    name: word(step.stepName, 'stepName', LIMITS.maxStepNameLength),
+    stepId: integer(step[idField], idField, 1, MAX_STEP_ID),
+    name: boundedText(step.stepName, 'stepName', LIMITS.maxStepNameLength),
     type: typeOf(step.stepType),
   };
 }
@@ -52,7 +52,10 @@ function sleepOf({ stepId, name }: StepHead, step: Fields, now: number): Planned
   const { sleepUntil } = step;
   const wakeAt = typeof sleepUntil === 'number' ? Math.ceil(sleepUntil * 1_000) : Number.NaN;
   if (!(wakeAt <= now + LIMITS.maxSleepMs)) {
-    throw new Problem(`sleepUntil must be Unix seconds, at most ${LIMITS.maxSleepMs / 86_400_000} days ahead`, shown(sleepUntil));
+    throw new Problem(
+      `sleepUntil must be Unix seconds, at most ${LIMITS.maxSleepMs / 86_400_000} days ahead`,
+      describeValue(sleepUntil),
+    );
   }
   return { stepId, name, type: 'SleepUntil', wakeAt: Math.max(0, wakeAt) };
 }

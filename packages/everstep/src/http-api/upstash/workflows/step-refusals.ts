@@ -6,8 +6,8 @@ import { HEADERS, PREFIX, STEP_PROTOCOL_VERSION, versionMismatch } from '../../.
 const PROTOCOL_HEADER = (PREFIX + HEADERS.protocol).toLowerCase();
 
 /**
- * The SDK treats 412 as an error that is not retryable and fails the run with this message. It treats 400 as the end
- * of the run and reports nothing.
+ * Error that fails the run. The SDK treats 412 as an error that is not retryable and fails the run with this message. It
+ * treats 400 as the end of the run and reports nothing.
  */
 export const stepsRefused = (message: string): ApiError => new ApiError('steps-refused', message);
 

@@ -10,14 +10,14 @@ import { readCall, readInvoke } from './planned-reader.js';
 import { readStep } from './step-reader.js';
 import { checkVersion, runOver, withStepRefusals } from './step-refusals.js';
 
-const RUN_ID = 'upstash-workflow-runid';
+const RUN_ID_HEADER = 'upstash-workflow-runid';
 
 interface SubmittedSteps {
   done: Submission['done'];
   planned: Submission['planned'];
 }
 
-function add(item: BatchItem, runs: Map<string, SubmittedSteps>, now: number): void {
+function addItem(item: BatchItem, runs: Map<string, SubmittedSteps>, now: number): void {
   checkVersion(item.headers);
   const stepsOf = (workflowRunId: string): SubmittedSteps => {
     const steps = runs.get(workflowRunId) ?? { done: [], planned: [] };
@@ -27,29 +27,29 @@ function add(item: BatchItem, runs: Map<string, SubmittedSteps>, now: number): v
   const kind = kindOf(item);
   if (kind === 'call' || kind === 'invoke') {
     const { workflowRunId, step } = kind === 'call' ? readCall(item) : readInvoke(item);
-    const run = stepsOf(workflowRunId);
-    run.planned = [...run.planned, step];
+    const steps = stepsOf(workflowRunId);
+    steps.planned = [...steps.planned, step];
     return;
   }
-  const workflowRunId = headerText(item.headers, RUN_ID);
+  const workflowRunId = headerText(item.headers, RUN_ID_HEADER);
   if (workflowRunId === undefined) throw new Problem('the id of the run that the step belongs to is missing');
-  const run = stepsOf(workflowRunId);
-  const submitted = readStep(item.body, now);
-  if (submitted.kind === 'done') run.done = [...run.done, submitted.step];
-  else run.planned = [...run.planned, submitted.step];
+  const steps = stepsOf(workflowRunId);
+  const submittedStep = readStep(item.body, now);
+  if (submittedStep.kind === 'done') steps.done = [...steps.done, submittedStep.step];
+  else steps.planned = [...steps.planned, submittedStep.step];
 }
 
 /** Returns one submission for each run. Steps that are planned together come in one request. */
 export function readSubmissions(items: readonly BatchItem[], now: number): ReadonlyMap<string, Submission> {
   return withStepRefusals(() => {
     const runs = new Map<string, SubmittedSteps>();
-    for (const item of items) add(item, runs, now);
-    for (const run of runs.values()) run.planned = [...run.planned].sort((a, b) => a.stepId - b.stepId);
+    for (const item of items) addItem(item, runs, now);
+    for (const steps of runs.values()) steps.planned = [...steps.planned].sort((a, b) => a.stepId - b.stepId);
     return runs;
   });
 }
 
-/** Resolves when the submission is durable. Rejects with ApiError `run-over`. */
+/** Submits steps to a run. Resolves when the submission is durable. Rejects with ApiError `run-over`. */
 export async function submit(
   workflowRunId: string,
   submission: Submission,

@@ -34,10 +34,10 @@ import {
 import { presentReference } from '../../presenters/run.js';
 
 const { callerIp, failureFunctionState } = BulkByRunId.properties;
-const IDS = dlqIdsUpTo(LIMITS.deadLettersPageMax);
+const DlqIdList = dlqIdsUpTo(LIMITS.deadLettersPageMax);
 const BulkQuery = Type.Object({
   ...BulkByRunId.properties,
-  dlqIds: Type.Optional(IDS),
+  dlqIds: Type.Optional(DlqIdList),
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -52,15 +52,15 @@ type BulkQuery = StaticDecode<typeof BulkQuery>;
 const ERRORS = ['bad-parameter', 'bad-cursor', 'not-found'] as const;
 const BULK_DESCRIPTION = `Handles at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. An unknown parameter is rejected, because a misspelled filter would match everything.`;
 
-interface Page<Done> {
+interface PageRequest<Done> {
   readonly operation: string;
   readonly instanceId: string;
   readonly query: BulkQuery;
   readonly take: TakeEntries<Done>;
 }
 
-async function nextPage<Done>(context: ApiContext, { operation: name, instanceId, query, take }: Page<Done>) {
-  const { count, callerIP, failureCallbackState, dlqIds: _named, ...filters } = query;
+async function nextPage<Done>(context: ApiContext, { operation: name, instanceId, query, take }: PageRequest<Done>) {
+  const { count, callerIP, failureCallbackState, dlqIds: _dlqIds, ...filters } = query;
   const nativeQuery = {
     ...filters,
     callerIp: filters.callerIp ?? callerIP,
@@ -140,7 +140,7 @@ const deleteMany = operation({
   body: {
     kind: 'json',
     required: false,
-    schema: Type.Object({ dlqIds: IDS }, NO_OTHER_PROPERTIES),
+    schema: Type.Object({ dlqIds: DlqIdList }, NO_OTHER_PROPERTIES),
   },
   responses: { 200: DeletedDeadLetters },
   errors: [...ERRORS, 'bad-body', 'unsupported-media-type'],

@@ -16,19 +16,19 @@ import { cancelMatching } from '../../operations/runs/cancel-runs.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { AnyOf } from '../../parameters/multi-value.js';
 import { Text } from '../../parameters/values.js';
-import { matchesUrlParts, urlPartFilters } from './run-filters.js';
+import { urlPartFilters, urlPartPredicate } from './run-filters.js';
 
 // An id chosen by a client can contain a comma.
-const ids = AnyOf(Text(LIMITS.maxRunIdLength, {}), 'Ids of runs. Runs that are not active are skipped.', 'may-be-inside');
-const urls = AnyOf(
+const RunIds = AnyOf(Text(LIMITS.maxRunIdLength, {}), 'Ids of runs. Runs that are not active are skipped.', 'may-be-inside');
+const WorkflowUrls = AnyOf(
   Text(LIMITS.maxWorkflowUrlLength, {}),
   'Prefix of the workflow URL, or the whole URL with workflowUrlExactMatch',
   'before-a-url',
 );
 
 const CancelQuery = Type.Object({
-  workflowRunIds: Type.Optional(ids),
-  workflowUrl: Type.Optional(urls),
+  workflowRunIds: Type.Optional(RunIds),
+  workflowUrl: Type.Optional(WorkflowUrls),
   workflowUrlExactMatch: Type.Optional(
     Type.Boolean({ description: 'Whether `workflowUrl` is the whole URL. Default: it is a prefix.' }),
   ),
@@ -72,7 +72,7 @@ const filtersOf = ({ workflowUrl, host, path, ...rest }: CancelBody): CancelFilt
   path: toArray(path),
 });
 
-/** The result is the union of these filters. A run that matches several of them is canceled once. */
+/** Returns the filters whose union selects the runs. A run that matches several of them is canceled once. */
 function storeFiltersOf(filters: CancelFilters): readonly RunFilter[] {
   const { workflowUrl: urlFilter, workflowUrlExactMatch: isExact = false } = filters;
   const base: RunFilter = {
@@ -80,22 +80,24 @@ function storeFiltersOf(filters: CancelFilters): readonly RunFilter[] {
     ...storeFilterOf(CANCEL_FILTERS, filters),
     ...(isExact && urlFilter ? { workflowUrls: urlFilter } : {}),
   };
-  const byUrl: readonly RunFilter[] =
+  const urlFilters: readonly RunFilter[] =
     urlFilter && !isExact ? urlFilter.map((workflowUrlPrefix) => ({ ...base, workflowUrlPrefix })) : [base];
-  if (!filters.workflowRunIds) return byUrl;
-  return [...new Set(filters.workflowRunIds)].flatMap((workflowRunId) => byUrl.map((filter) => ({ ...filter, workflowRunId })));
+  if (!filters.workflowRunIds) return urlFilters;
+  return [...new Set(filters.workflowRunIds)].flatMap((workflowRunId) =>
+    urlFilters.map((filter) => ({ ...filter, workflowRunId })),
+  );
 }
 
 async function cancelAll(filters: CancelFilters, context: ApiContext, instanceId: string): Promise<number> {
   let remaining = filters.count ?? Number.POSITIVE_INFINITY;
-  let cancelled = 0;
+  let canceledTotal = 0;
   for (const filter of storeFiltersOf(filters)) {
     if (remaining <= 0) break;
-    const canceledCount = await cancelMatching(filter, context, instanceId, { max: remaining, only: matchesUrlParts(filters) });
-    cancelled += canceledCount;
+    const canceledCount = await cancelMatching(filter, context, instanceId, { max: remaining, only: urlPartPredicate(filters) });
+    canceledTotal += canceledCount;
     remaining -= canceledCount;
   }
-  return cancelled;
+  return canceledTotal;
 }
 
 export const cancelWorkflowRuns = operation({

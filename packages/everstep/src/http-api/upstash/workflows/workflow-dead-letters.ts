@@ -7,7 +7,7 @@ import { DlqQuery, listDlqPage } from '../messages/dlq.js';
 import { presentDlqMessage } from '../messages/present-message.js';
 import { DlqMessage, DlqPage } from '../shapes.js';
 
-const { source: _workflowsAlone, ...parameters } = DlqQuery.properties;
+const { source: _source, ...parameters } = DlqQuery.properties;
 
 const listWorkflowDlq = operation({
   operationId: 'listWorkflowDlq',

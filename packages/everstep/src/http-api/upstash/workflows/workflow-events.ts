@@ -9,20 +9,20 @@ const UpstashWaiter = Type.Object({
   timeoutUrl: Type.String({ description: 'URL that is notified when the wait times out: the workflow URL.' }),
   timeoutHeaders: Type.Record(Type.String(), Type.Array(Type.String())),
 });
-const UpstashNotified = Type.Object({
+const UpstashNotifiedWaiter = Type.Object({
   ...NotifiedWaiter.properties,
   waiter: UpstashWaiter,
   error: Type.String({ description: 'Always empty: a waiter that could not be notified is not listed.' }),
 });
 
-const upstashWaiter = (waiter: Waiter): Static<typeof UpstashWaiter> => ({
+const presentWaiter = (waiter: Waiter): Static<typeof UpstashWaiter> => ({
   ...waiter,
   timeoutUrl: waiter.url,
   timeoutHeaders: waiter.headers,
 });
-const upstashNotified = (notified: NotifiedWaiter): Static<typeof UpstashNotified> => ({
+const presentNotifiedWaiter = (notified: NotifiedWaiter): Static<typeof UpstashNotifiedWaiter> => ({
   ...notified,
-  waiter: upstashWaiter(notified.waiter),
+  waiter: presentWaiter(notified.waiter),
   error: '',
 });
 
@@ -55,7 +55,7 @@ const RUN_ID_PREFIX = 'wfr_';
  */
 const notifyRunOrEvent: Operation = {
   ...notifyRun,
-  description: `${notifyRun.description} If no run has the id and it does not start with ${RUN_ID_PREFIX}, the whole rest of the path is an event id that contains a slash.`,
+  description: `${notifyRun.description} If no run has the id and it does not start with ${RUN_ID_PREFIX}, everything after /v2/notify/ is one event id, which contains a slash.`,
   async run(input, context, admitted) {
     const { workflowRunId, eventId } = input.path;
     if (admitted.access !== 'token') throw new Error('an event was notified without a token');
@@ -67,10 +67,10 @@ const notifyRunOrEvent: Operation = {
   },
 };
 
-const NOTIFIED = { 200: Type.Array(UpstashNotified) };
+const NOTIFY_RESPONSES = { 200: Type.Array(UpstashNotifiedWaiter) };
 
 export const workflowEventOperations: readonly Operation[] = [
-  upstashOperation(notifyEvent, 'notifyWorkflows', NOTIFIED, upstashNotified),
-  upstashOperation(notifyRunOrEvent, 'notifyWorkflowRun', NOTIFIED, upstashNotified),
-  upstashOperation(listWaiters, 'getWorkflowWaiters', { 200: Type.Array(UpstashWaiter) }, upstashWaiter),
+  upstashOperation(notifyEvent, 'notifyWorkflows', NOTIFY_RESPONSES, presentNotifiedWaiter),
+  upstashOperation(notifyRunOrEvent, 'notifyWorkflowRun', NOTIFY_RESPONSES, presentNotifiedWaiter),
+  upstashOperation(listWaiters, 'getWorkflowWaiters', { 200: Type.Array(UpstashWaiter) }, presentWaiter),
 ];

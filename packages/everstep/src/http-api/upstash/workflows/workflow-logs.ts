@@ -14,7 +14,7 @@ import { Cursor, Text } from '../../parameters/values.js';
 import type { DeadLetterReads, Reads, RunReads } from '../../read-models/reads.js';
 import { type ShownHistory, withWholeResult } from '../../read-models/run-histories.js';
 import { DOES_NOT_FIT, PageBudget, readHistory, readPage } from '../../read-models/run-pages.js';
-import { matchesUrlParts, urlPartFilters } from './run-filters.js';
+import { urlPartFilters, urlPartPredicate } from './run-filters.js';
 import { type InvokedRun, type LogSource, presentLoggedRun, type ShownPayload } from './run-log.js';
 import { type LoggedRun, LoggedRunPage } from './run-log-schemas.js';
 
@@ -38,8 +38,8 @@ type LogQuery = StaticDecode<typeof LogQuery>;
 
 async function hasMessage(store: RunReads, { key }: RunRecord, wantedId: string): Promise<boolean> {
   if (firstMessageId(key) === wantedId) return true;
-  const inParts = { runKey: key, bounds: PART };
-  const lists = [stepsOf(store, { ...inParts, maxOutBytes: 0 }), tasksOf(store, inParts), attemptsOf(store, inParts)];
+  const partQuery = { runKey: key, bounds: PART };
+  const lists = [stepsOf(store, { ...partQuery, maxOutBytes: 0 }), tasksOf(store, partQuery), attemptsOf(store, partQuery)];
   for (const list of lists) for await (const part of list) if (part.some(({ messageId }) => messageId === wantedId)) return true;
   return false;
 }
@@ -54,7 +54,7 @@ async function loadPayload(store: RunReads, runKey: string, budget: PageBudget, 
 }
 
 /** Loads the runs that steps invoked, with payloads and results as long as the page has space. */
-async function invokedRuns({ invoked }: ShownHistory, store: RunReads, budget: PageBudget, trimBody: boolean) {
+async function loadInvokedRuns({ invoked }: ShownHistory, store: RunReads, budget: PageBudget, trimBody: boolean) {
   const runs = new Map<number, InvokedRun>();
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
     const record = await store.findRun({ runKey });
@@ -72,7 +72,7 @@ async function deadLetterOf(store: DeadLetterReads, instanceId: string, dlqId: s
   return entry && { ...entry, responseBody: bodies?.responseBody ?? new Uint8Array() };
 }
 
-async function loggedRun(
+async function loadLoggedRun(
   history: ShownHistory,
   { runs: store, deadLetters }: Reads,
   budget: PageBudget,
@@ -91,12 +91,12 @@ async function loggedRun(
     repeatsHeaders,
     deadLetter: await deadLetterOf(deadLetters, instanceId, dlqId),
     invoker: origin?.kind === 'invoke' ? await store.findRun({ runKey: origin.runKey }) : null,
-    invoked: await invokedRuns(history, store, budget, trimBody),
+    invokedRuns: await loadInvokedRuns(history, store, budget, trimBody),
   });
 }
 
-/** Half of the page size, because call results appear twice: in `out` and in their own fields. */
-const ROOM_BYTES = LIMITS.maxPageBytes / 2;
+/** Half of the maximum page size, because call results appear twice: in `out` and in their own fields. */
+const PAGE_BUDGET_BYTES = LIMITS.maxPageBytes / 2;
 
 async function listLogs(
   query: LogQuery,
@@ -110,14 +110,14 @@ async function listLogs(
   if (isEmptyRange(filterQuery)) return respond(200, { runs: [] });
   const filter: RunFilter = storeFilterOf(LOG_FILTERS, filterQuery);
   const { messageId } = filterQuery;
-  const matchesUrl = matchesUrlParts(filterQuery);
+  const matchesUrl = urlPartPredicate(filterQuery);
   const limit = Math.min(count ?? LIMITS.runsPageDefault, LIMITS.runsPageMax);
-  const budget = new PageBudget(reserve, ROOM_BYTES);
-  const read = async (run: ListedRun): Promise<LoggedRun | null | typeof DOES_NOT_FIT> => {
+  const budget = new PageBudget(reserve, PAGE_BUDGET_BYTES);
+  const presentRun = async (run: ListedRun): Promise<LoggedRun | null | typeof DOES_NOT_FIT> => {
     if (matchesUrl && !matchesUrl(run)) return null;
     if (messageId !== undefined && !(await hasMessage(reads.runs, run, messageId))) return null;
     const history = await readHistory(reads.runs, run, budget, !trimBody);
-    return history === null || history === DOES_NOT_FIT ? history : loggedRun(history, reads, budget, trimBody);
+    return history === null || history === DOES_NOT_FIT ? history : loadLoggedRun(history, reads, budget, trimBody);
   };
   const runs: LoggedRun[] = [];
   let after = cursorState?.after ?? null;
@@ -126,10 +126,10 @@ async function listLogs(
   // Filters without an index are checked run by run. A request scans a limited number of runs; the cursor continues
   // after them.
   do {
-    const place = { after, horizon: null, limit: limit - runs.length };
-    const listing = await reads.runs.listRuns({ instanceId, filter, order: 'newest-first', ...place });
+    const position = { after, horizon: null, limit: limit - runs.length };
+    const listing = await reads.runs.listRuns({ instanceId, filter, order: 'newest-first', ...position });
     scanned += listing.items.length;
-    const page = await readPage(listing, read);
+    const page = await readPage(listing, presentRun);
     runs.push(...page.runs);
     isFull = page.isFull;
     after = page.isFull && page.next === null ? after : page.next;

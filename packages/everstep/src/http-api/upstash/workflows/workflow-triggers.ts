@@ -21,24 +21,24 @@ const StartHeaders = Type.Object({
   'Failure-Callback-Retry-Delay': settingHeaders['Retry-Delay'],
 });
 
-/** Default failure callback: the workflow URL. The endpoint reports whether it has a failure function. */
-function failureFunctionCallback(url: string, forwarded: Readonly<Record<string, string>>): FailureCallback {
-  const markHeaders = [HEADERS.isFailure, HEADERS.failureCallback].map(
+/** Returns the default failure callback, which calls the workflow URL. The endpoint reports whether it has a failure function. */
+function failureFunctionCallback(url: string, forwardHeaders: Readonly<Record<string, string>>): FailureCallback {
+  const markerHeaders = [HEADERS.isFailure, HEADERS.failureCallback].map(
     (name) => [(PREFIX + name).toLowerCase(), 'true'] as const,
   );
-  return { url, headers: { ...forwarded, ...Object.fromEntries(markHeaders) } };
+  return { url, headers: { ...forwardHeaders, ...Object.fromEntries(markerHeaders) } };
 }
 
-/** Whether the client knows that the URL is a workflow. If not, the endpoint must confirm it with its first request. */
+/** Returns whether the client knows that the URL is a workflow. If not, the endpoint must confirm it with its first request. */
 const isKnownWorkflow = (headers: RequestContext['headers']): boolean =>
   headerText(headers, (PREFIX + HEADERS.protocol).toLowerCase()) !== undefined;
 
-export interface Start extends Pick<TriggerRequest, 'destination' | 'destinationName' | 'body'> {
+export interface StartRequest extends Pick<TriggerRequest, 'destination' | 'destinationName' | 'body'> {
   readonly headers: RequestContext['headers'];
 }
 
 /** Returns the command that starts a run. Throws ApiError if the request is invalid. */
-export function startCommand(start: Start, context: ApiContext, request: RequestContext, caller: Caller): TriggerCommand {
+export function startCommand(start: StartRequest, context: ApiContext, request: RequestContext, caller: Caller): TriggerCommand {
   checkClientVersion(start.headers);
   const { values, families } = readPrefixedHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers, upstash);
   const problem = runIdProblem(values['Workflow-RunId'] ?? '');
