@@ -7,7 +7,7 @@ export interface ErrorDetails {
   readonly code?: string;
   /** Frames of the stack, one per line. */
   readonly stack?: string;
-  /** Causes of the error, from `error.cause` to the first one. */
+  /** Causes of the error, from `error.cause` to the root cause. */
   readonly causes?: readonly ErrorCause[];
   /** The first frame of the user's own code. */
   readonly source?: ErrorSource;
