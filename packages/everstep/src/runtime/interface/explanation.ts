@@ -48,11 +48,11 @@ export type WaitReason =
       /** Position among the waiting messages, from 1. */
       readonly place: number;
       readonly waiting: number;
-      /** Older messages come first, or the queue is paused. */
+      /** Whether older messages come first, or the queue is paused. */
       readonly because: 'order' | 'paused';
     }
   | { readonly kind: 'destination-held'; readonly hold: DestinationHold; readonly probeAt: number | null }
-  /** No worker that serves the URL is connected since then, Unix ms. */
+  /** No worker that serves the URL has been connected since this time, Unix ms. */
   | { readonly kind: 'no-worker'; readonly url: string; readonly since: number }
   /** The delivery is due, and waits for a slot. `because` is absent when it is about to start, or waits on another node. */
   | { readonly kind: 'queued'; readonly because?: QueuedBecause }
@@ -63,10 +63,11 @@ export interface RunWait {
   readonly reason: Exclude<WaitReason, { readonly kind: 'in-flight' }>;
   /** Name of the step; absent for the code between steps and for a plain message. */
   readonly stepName?: string;
-  /** Number of its other open tasks, which wait too. */
+  /** Number of other open tasks of the run, which wait too. */
   readonly otherTasks: number;
 }
 
+/** A task and the conditions that it waits for. */
 export interface ExplainedTask {
   /** Id of the step; absent for the code between steps, for a plain message and for a failure callback. */
   readonly stepId?: number;
@@ -80,6 +81,6 @@ export interface Explanation {
   readonly run: RunRecord;
   /** Open tasks, by position; empty if the run has ended and nothing is pending. */
   readonly tasks: readonly ExplainedTask[];
-  /** The run has more open tasks than listed. */
+  /** Whether the run has more open tasks than listed. */
   readonly shortened?: true;
 }
