@@ -16,11 +16,11 @@ export interface Recovery {
 
 export type RecoveryCommand = Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'admittedAt'>;
 
-/** `commit` also copies long journals. */
+/** Options of the dead letters. `commit` also copies long journals. */
 export interface DeadLettersOptions extends RunStarts {
   readonly store: DeadLetterStore & RunStore & { readonly deadLetterGroups: DeadLetterGroupStore };
   /** Reports a change of the instance that no unit contains. */
-  readonly changed: (instanceId: string, topic: 'dlq') => void;
+  readonly reportChange: (instanceId: string, topic: 'dlq') => void;
 }
 
 export class DeadLetters implements DeadLetterService {
@@ -44,15 +44,15 @@ export class DeadLetters implements DeadLetterService {
   async recover(command: RecoverCommand): Promise<RecoverOutcome> {
     const { dlqIds, whenMissing } = command;
     const recoveries: Recovery[] = [];
-    const missing: string[] = [];
+    const missingIds: string[] = [];
     for (const dlqId of dlqIds) {
-      const prepared = await this.prepare(command, dlqId);
-      if (prepared === 'no-flow-control-key') return { kind: 'no-flow-control-key', dlqId };
-      if (prepared === 'missing') missing.push(dlqId);
-      else recoveries.push(prepared);
+      const recovery = await this.prepare(command, dlqId);
+      if (recovery === 'no-flow-control-key') return { kind: 'no-flow-control-key', dlqId };
+      if (recovery === 'missing') missingIds.push(dlqId);
+      else recoveries.push(recovery);
     }
-    if (missing.length > 0 && whenMissing === 'fail') return { kind: 'missing', dlqIds: missing };
-    const recovered: RunReference[] = [];
+    if (missingIds.length > 0 && whenMissing === 'fail') return { kind: 'missing', dlqIds: missingIds };
+    const runs: RunReference[] = [];
     const batches = whenMissing === 'fail' ? [recoveries] : recoveries.map((recovery) => [recovery]);
     const results = await Promise.all(batches.map((batch) => this.commitTogether(batch)));
     for (const [index, result] of results.entries()) {
@@ -61,10 +61,10 @@ export class DeadLetters implements DeadLetterService {
       if (result.kind !== 'applied') continue;
       for (const { started, payload } of batches[index] ?? []) {
         this.options.drive(started, payload);
-        recovered.push(referenceOf(started));
+        runs.push(referenceOf(started));
       }
     }
-    return { kind: 'recovered', runs: recovered };
+    return { kind: 'recovered', runs };
   }
 
   async delete(command: Parameters<DeadLetterService['delete']>[0]): ReturnType<DeadLetterService['delete']> {
@@ -89,11 +89,11 @@ export class DeadLetters implements DeadLetterService {
 
   async markGroup(command: MarkGroupCommand): Promise<MarkOutcome> {
     const outcome = await this.options.store.deadLetterGroups.mark(command);
-    if (outcome === 'done') this.options.changed(command.instanceId, 'dlq');
+    if (outcome === 'done') this.options.reportChange(command.instanceId, 'dlq');
     return outcome;
   }
 
-  /** Commits all in one unit: if one entry is missing, nothing happens. */
+  /** Commits all recoveries in one unit. If one entry is missing, nothing is written. */
   private commitTogether(recoveries: readonly Recovery[]): Promise<CommitResult> {
     return this.options.commit({
       guards: recoveries.flatMap(({ started }) => started.unit.guards),
