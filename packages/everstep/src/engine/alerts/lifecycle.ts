@@ -37,7 +37,7 @@ export function createNotice(
     contentType: 'application/json',
     forwardHeaders: {},
   };
-  const started = startRun(
+  const startedRun = startRun(
     {
       instanceId,
       dialect: 'native',
@@ -59,7 +59,7 @@ export function createNotice(
     },
     context,
   );
-  return { ...started, payload };
+  return { ...startedRun, payload };
 }
 
 const matches = (webhook: LifecycleWebhook, run: Run, event: LifecycleEvent): boolean =>

@@ -13,7 +13,7 @@ export interface ErrorDetails {
   readonly source?: ErrorSource;
 }
 
-/** How a dead letter failed: its last attempt. */
+/** The last attempt of a failed run or message, which its dead letter reports. */
 export interface FailedBy {
   /** The step that failed; null for the code between steps, and for a message. */
   readonly stepName: string | null;

@@ -175,12 +175,12 @@ function completeStep(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, 
 
 /** Throws PlanRefusedError if more runs would be invoked than one run may wait for. */
 function checkInvocations(draft: Draft, planned: readonly PlannedStep[]): void {
-  let open = planned.reduce((sum, { type }) => sum + (type === 'Invoke' ? 1 : 0), 0);
-  if (open === 0) return;
-  for (const { kind } of draft.state.tasks.values()) if (kind === 'invoke') open++;
-  if (open <= LIMITS.maxOpenInvocations) return;
+  let openInvocations = planned.reduce((sum, { type }) => sum + (type === 'Invoke' ? 1 : 0), 0);
+  if (openInvocations === 0) return;
+  for (const { kind } of draft.state.tasks.values()) if (kind === 'invoke') openInvocations++;
+  if (openInvocations <= LIMITS.maxOpenInvocations) return;
   throw new PlanRefusedError(
-    `it waits for ${open} invoked runs at once, but the limit is ${LIMITS.maxOpenInvocations}; invoke them in smaller groups`,
+    `it waits for ${openInvocations} invoked runs at once, but the limit is ${LIMITS.maxOpenInvocations}; invoke them in smaller groups`,
   );
 }
 
@@ -193,11 +193,14 @@ export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
   const group = draft.known;
   for (const step of planned) {
     if (step.stepId < group) {
-      const open = draft.task(step.stepId);
-      if (open && 'name' in open && open.name !== step.name) {
-        throw new ProtocolViolation(`it plans step ${step.stepId} as "${step.name}", but planned it before as "${open.name}"`);
+      const openTask = draft.task(step.stepId);
+      if (openTask && 'name' in openTask && openTask.name !== step.name) {
+        throw new ProtocolViolation(
+          `it plans step ${step.stepId} as "${step.name}", but planned it before as "${openTask.name}"`,
+        );
       }
-      if (open?.kind === 'step' && open.stepType !== undefined && open.stepType === step.type) completeStep(step, open, draft);
+      if (openTask?.kind === 'step' && openTask.stepType !== undefined && openTask.stepType === step.type)
+        completeStep(step, openTask, draft);
       continue;
     }
     if (step.stepId !== draft.known)

@@ -164,7 +164,7 @@ export function forkRun(
   };
   const { instanceId, dialect, workflowUrl, settings, callerIp } = original;
   const startSettings = { instanceId, dialect, workflowUrl, settings, callerIp, payload: newPayload, origin };
-  const started = startRun(
+  const startedRun = startRun(
     {
       ...startSettings,
       workflowRunId: request.workflowRunId,
@@ -175,13 +175,13 @@ export function forkRun(
     context,
   );
   const run: Run = {
-    ...started.run,
+    ...startedRun.run,
     ...positionsIn(steps.map(({ stepId }) => stepId)),
     journalLength: steps.length,
     journalBytes,
     failureFunction: original.failureFunction,
   };
-  const [, ...otherWrites] = started.unit.writes;
+  const [, ...otherWrites] = startedRun.unit.writes;
   const writes: StoreWrite[] = [
     { kind: 'create-run', run, input: input === null ? { copyOf: original.key } : newPayload },
     {
@@ -200,6 +200,6 @@ export function forkRun(
     run,
     payload: newPayload,
     edited: forkedJournal.edited.map(({ stepId }) => stepId),
-    unit: { guards: [{ kind: 'run-present', runKey: original.key }, ...started.unit.guards], writes },
+    unit: { guards: [{ kind: 'run-present', runKey: original.key }, ...startedRun.unit.guards], writes },
   };
 }

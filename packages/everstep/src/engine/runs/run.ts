@@ -318,7 +318,7 @@ export interface Schedule {
   readonly lastRunId: string | null;
 }
 
-/** Why deliveries to a destination are held. */
+/** A hold on the deliveries to a destination. */
 export interface DestinationHold {
   /** Scheme, host and port of the destination. */
   readonly origin: string;
@@ -329,7 +329,7 @@ export interface DestinationHold {
   readonly since: number;
 }
 
-/** When a destination that keeps failing is held. */
+/** Settings of the breaker, which holds a destination that keeps failing. */
 export interface BreakerSettings {
   readonly enabled: boolean;
   /** Number of consecutive failed deliveries that trip the breaker. */

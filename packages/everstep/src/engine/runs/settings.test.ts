@@ -39,7 +39,7 @@ function scheduled(settings: RunSettings): RunSettings | undefined {
   const asked = { instanceId, dialect, workflowUrl, callerIp, payload, settings, delayMs: 0, cron: '* * * * *', timeZone: 'UTC' };
   const { schedule } = createSchedule({ ...asked, scheduleId: 'sch_1' }, null, at(0));
   const fired = fireSchedule(schedule, { ...at(0), now: schedule.nextAt ?? 0 });
-  return fired?.started[0]?.run.settings;
+  return fired?.startedRuns[0]?.run.settings;
 }
 
 test('a resume, a restart, a fork and a schedule keep every setting', () => {

@@ -107,7 +107,7 @@ export const settingsFrom = (settings: EverySetting): RunSettings =>
   // Only optional settings can be undefined.
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as typeof settings;
 
-/** What a resume or restart does with each setting. The override of a `combined` setting has another form than the setting. */
+/** What a resume or restart does with each setting. The override of a `combined` setting differs in form from the setting. */
 const RECOVERY_RULES = {
   maxRetries: 'overridable',
   retryDelay: 'overridable',

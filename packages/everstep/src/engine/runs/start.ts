@@ -167,7 +167,7 @@ export function recoverRun(
   const settings = recoveredSettings(failedRun.settings, overrides);
   if (settings === 'no-flow-control-key') return settings;
   const delayMs = overrides.delayMs ?? 0;
-  const started = startRun(
+  const startedRun = startRun(
     {
       instanceId: failedRun.instanceId,
       dialect: failedRun.dialect,
@@ -194,12 +194,12 @@ export function recoverRun(
           journalBytes: failedRun.journalBytes,
           // Without open tasks, the code must still be called. The first task of a new run does that.
           quietAt: openTasks.length === 0 || failedRun.tasks.has(ADVANCE_SLOT) ? -1 : failedRun.journalLength,
-          tasks: openTasks.length === 0 ? started.run.tasks : new Map(openTasks.map((task) => [task.slot, task])),
+          tasks: openTasks.length === 0 ? startedRun.run.tasks : new Map(openTasks.map((task) => [task.slot, task])),
           keptEvents: failedRun.keptEvents,
           failureFunction: failedRun.failureFunction,
         };
   const run: Run = {
-    ...started.run,
+    ...startedRun.run,
     ...resumedState,
     origin: {
       kind,

@@ -132,7 +132,7 @@ export function skipTick(schedule: Schedule, reason: DayCountKind | null, contex
 /** A schedule whose tick has started runs. */
 export interface FiredSchedule extends ScheduleDecision {
   /** One run; for a message to a group, one for each endpoint. */
-  readonly started: readonly StartedRun[];
+  readonly startedRuns: readonly StartedRun[];
 }
 
 /** Inputs of a tick besides its schedule. */
@@ -181,22 +181,22 @@ export function fireSchedule(
 ): FiredSchedule | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
-  const started = startRuns(schedule, tickAt, { endpoints, admittedAt }, context);
+  const startedRuns = startRuns(schedule, tickAt, { endpoints, admittedAt }, context);
   const movedSchedule: Schedule = {
     ...schedule,
     nextAt: nextTickMs(schedule.cron, schedule.timeZone, context.now),
     lastFiredAt: context.now,
-    lastRunId: started.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
+    lastRunId: startedRuns.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
   };
   const unit: CommitUnit = {
     guards: [
       { kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt },
       unchangedGuard(schedule, schedule),
-      ...started.flatMap(({ unit }) => unit.guards),
+      ...startedRuns.flatMap(({ unit }) => unit.guards),
     ],
-    writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: movedSchedule }],
+    writes: [...startedRuns.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: movedSchedule }],
   };
-  return { schedule: movedSchedule, started, unit };
+  return { schedule: movedSchedule, startedRuns, unit };
 }
 
 /** Starts a run now, as a tick would, even if the schedule is paused. The next tick does not change. */
@@ -206,17 +206,17 @@ export function runSchedule(
   { endpoints = null, admittedAt = null }: TickFacts = {},
 ): FiredSchedule {
   const { instanceId, scheduleId, nextAt } = schedule;
-  const started = startRuns(schedule, context.now, { endpoints, admittedAt }, context);
+  const startedRuns = startRuns(schedule, context.now, { endpoints, admittedAt }, context);
   const updatedSchedule: Schedule = {
     ...schedule,
     lastFiredAt: context.now,
-    lastRunId: started.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
+    lastRunId: startedRuns.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
   };
   const unit: CommitUnit = {
-    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt }, ...started.flatMap(({ unit }) => unit.guards)],
-    writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: updatedSchedule }],
+    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt }, ...startedRuns.flatMap(({ unit }) => unit.guards)],
+    writes: [...startedRuns.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: updatedSchedule }],
   };
-  return { schedule: updatedSchedule, started, unit };
+  return { schedule: updatedSchedule, startedRuns, unit };
 }
 
 /** Returns the next ticks after `afterMs` in Unix ms, even if the schedule is paused; fewer if there are no more. */

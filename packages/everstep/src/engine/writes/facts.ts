@@ -63,7 +63,7 @@ export interface GuardFacts<Part> {
 /** Facts of a write kind. */
 export interface WriteFacts<Write> extends GuardFacts<Write> {
   readonly aggregate: Aggregate;
-  /** `runs` refers to the run of the write. Null: no client sees the change. */
+  /** Topic of the change. `runs` refers to the run of the write. Null if no client sees the change. */
   readonly topic: ChangedTopic | null;
   /** Returns whether a store that knows the state of its run can apply it without reading anything else. */
   isSelfContained(write: Write): boolean;

@@ -13,9 +13,9 @@ export type StoreGuard =
   | { readonly kind: 'run-active'; readonly runKey: string; readonly version?: number; readonly next?: number }
   /** The task is open with this message. This guard is for runs that have ended, where `run-active` does not apply. */
   | { readonly kind: 'task-open'; readonly runKey: string; readonly slot: number; readonly messageId: string }
-  /** The schedule exists and its next tick is this one; null: it has no next tick. */
+  /** The schedule exists and its next tick is this one. Null means that it has no next tick. */
   | { readonly kind: 'schedule-due'; readonly instanceId: string; readonly scheduleId: string; readonly nextAt: number | null }
-  /** The object has not changed in any field since it was read; null: it did not exist, and still does not. */
+  /** The object has not changed in any field since it was read. Null means that it did not exist, and still does not. */
   | { readonly kind: 'queue-unchanged'; readonly instanceId: string; readonly name: string; readonly was: Queue | null }
   | { readonly kind: 'url-group-unchanged'; readonly instanceId: string; readonly name: string; readonly was: UrlGroup | null }
   | {

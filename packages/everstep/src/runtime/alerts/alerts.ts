@@ -81,11 +81,11 @@ export class Alerts implements AlertService {
       return putDestination(settings, { name, createdAt, ...targetOf(request, secret) });
     });
     if (typeof result === 'string') return result;
-    const stored = result.destinations.find((destination) => destination.name === name);
-    if (!stored) return 'not-found';
+    const storedDestination = result.destinations.find((destination) => destination.name === name);
+    if (!storedDestination) return 'not-found';
     return {
-      destination: stored,
-      newSecret: stored.kind === 'webhook' && stored.secret === generatedSecret ? generatedSecret : null,
+      destination: storedDestination,
+      newSecret: storedDestination.kind === 'webhook' && storedDestination.secret === generatedSecret ? generatedSecret : null,
     };
   }
 

@@ -93,9 +93,9 @@ export class Membership {
   private async releaseTasks(): Promise<void> {
     const { cluster, dispatcher, log } = this.options;
     const tasks = dispatcher.deliveriesInFlight;
-    const limited = tasks.filter(({ limits }) => dispatcher.isLimited(limits));
+    const limitedTasks = tasks.filter(({ limits }) => dispatcher.isLimited(limits));
     try {
-      await cluster.release({ tasks, gates: [...new Set(limited.map(({ limits }) => limits.instanceId))] });
+      await cluster.release({ tasks, gates: [...new Set(limitedTasks.map(({ limits }) => limits.instanceId))] });
     } catch (error) {
       log.warn({ error: String(error) }, 'could not release unstarted tasks');
     }

@@ -178,14 +178,14 @@ export class Committer {
   private settle(batch: readonly PendingUnit[], outcomes: readonly UnitOutcome[]): ReadonlyMap<unknown, readonly PendingUnit[]> {
     // The watchers come first: when the results are acted on, ended runs are removed from memory.
     this.notifyWatchers(() => batch.flatMap(({ unit }, index) => (outcomes[index]?.kind === 'applied' ? [unit] : [])));
-    const failed = new Map<unknown, PendingUnit[]>();
+    const failedUnits = new Map<unknown, PendingUnit[]>();
     for (const [index, item] of batch.entries()) {
       const outcome = outcomes[index];
       if (!outcome) item.reject(new Error('the store returned no result for a unit'));
       else if (outcome.kind !== 'failed') item.resolve(outcome);
-      else failed.set(outcome.error, [...(failed.get(outcome.error) ?? []), item]);
+      else failedUnits.set(outcome.error, [...(failedUnits.get(outcome.error) ?? []), item]);
     }
-    return failed;
+    return failedUnits;
   }
 
   /** Rejects the units of a failed batch, or writes them separately if the store has rolled it back. */

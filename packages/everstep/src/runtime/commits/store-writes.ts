@@ -134,7 +134,7 @@ export class StoreWrites implements StoreWritesState {
    */
   async persistWithin<Result>(waitMs: number, result: unknown, record: () => Promise<Result>): Promise<Result> {
     let lastError: unknown = null;
-    const recorded = this.persist(result, () =>
+    const recording = this.persist(result, () =>
       record().catch((error) => {
         lastError = error;
         throw error;
@@ -145,7 +145,7 @@ export class StoreWrites implements StoreWritesState {
     const timeout = new Promise<null>((resolve) => {
       cancel = clock.setTimer(clock.now() + waitMs, () => resolve(null));
     });
-    const recordedResult = await Promise.race([recorded, timeout]).finally(() => cancel());
+    const recordedResult = await Promise.race([recording, timeout]).finally(() => cancel());
     if (recordedResult === null) throw lastError ?? new StoreUnavailableError('the store did not respond in time');
     return recordedResult;
   }

@@ -115,12 +115,12 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     workers.onChange(() => this.limitsChanged());
     const { cluster } = deps;
     if (cluster) {
-      const shared = { ...deps, cluster, due: parts.due };
-      const handOvers = new HandOvers(shared);
-      this.holders = new GateHolders(shared, this, handOvers);
+      const sharedDeps = { ...deps, cluster, due: parts.due };
+      const handOvers = new HandOvers(sharedDeps);
+      this.holders = new GateHolders(sharedDeps, this, handOvers);
       const { nodes } = workers;
       const onSent = this.gates.requestSent.bind(this.gates);
-      if (nodes) this.loans = new Loans({ ...shared, nodes, holders: this.holders, handOvers, onSent });
+      if (nodes) this.loans = new Loans({ ...sharedDeps, nodes, holders: this.holders, handOvers, onSent });
     }
     const gates = { requestSent: (ref: DeliveryRef) => this.requestSent(ref) };
     this.sender = new DeliverySender(deps, { ...parts, gates, redispatch: this });

@@ -120,8 +120,9 @@ export class Loans {
     cluster
       .stillLent(loans.map(({ runKey, slot, to }) => ({ runKey, slot, to })))
       .then((stillLent) => {
-        const open = new Set(stillLent.map(idOf));
-        for (const loan of loans) if (!open.has(idOf(loan)) && this.openLoans.get(idOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
+        const openIds = new Set(stillLent.map(idOf));
+        for (const loan of loans)
+          if (!openIds.has(idOf(loan)) && this.openLoans.get(idOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
       })
       .catch((error: unknown) => log.warn({ error: String(error) }, 'could not verify deliveries lent to other nodes, retrying'))
       .finally(() => {

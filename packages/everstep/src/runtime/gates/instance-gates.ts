@@ -141,8 +141,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   async flowControls(): Promise<FlowControlStatus[]> {
     const { store } = this.deps;
-    const stored = await store.listFlowControls({ instanceId: this.instanceId });
-    return stored.map((state) => {
+    const states = await store.listFlowControls({ instanceId: this.instanceId });
+    return states.map((state) => {
       const current = this.keys.get(state.key)?.status ?? { waiting: 0, inFlight: 0 };
       return this.keys.get(state.key)?.isLoaded ? { ...state, ...current } : { ...state, waiting: current.waiting, inFlight: 0 };
     });
@@ -254,8 +254,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   /** Returns how many deliveries wait and are in flight at each key in use. */
   keyCounts(): Readonly<Record<string, KeyCounts>> {
-    const loaded = [...this.keys].filter(([, key]) => key.isLoaded).map(([name, { status }]) => [name, status] as const);
-    const counts = loaded.map(([name, { waiting, inFlight }]) => [name, { waiting, inFlight }] as const);
+    const loadedKeys = [...this.keys].filter(([, key]) => key.isLoaded).map(([name, { status }]) => [name, status] as const);
+    const counts = loadedKeys.map(([name, { waiting, inFlight }]) => [name, { waiting, inFlight }] as const);
     return Object.fromEntries(counts.filter(([, { waiting, inFlight }]) => waiting + inFlight > 0));
   }
 

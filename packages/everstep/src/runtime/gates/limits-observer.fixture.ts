@@ -47,8 +47,10 @@ export class LimitsObserver {
    */
   crashed(storedWindow: FlowControlState['window'], at: number): string | null {
     const isWrong = this.possibilities.every((possibility) => {
-      const seen = possibility.window?.starts.filter((start) => start.at >= (storedWindow?.startedAt ?? 0)) ?? [];
-      return possibility.limits.rate !== null && !hasEnded(possibility, at) && seen.length > (storedWindow?.granted ?? 0);
+      const countedStarts = possibility.window?.starts.filter((start) => start.at >= (storedWindow?.startedAt ?? 0)) ?? [];
+      return (
+        possibility.limits.rate !== null && !hasEnded(possibility, at) && countedStarts.length > (storedWindow?.granted ?? 0)
+      );
     });
     this.possibilities = this.possibilities.map((possibility) => {
       const starts = possibility.window?.starts.filter((start) => start.at >= (storedWindow?.startedAt ?? 0)) ?? [];
@@ -88,7 +90,7 @@ export class LimitsObserver {
   private branch(at: number): void {
     const { change } = this;
     if (!change) return;
-    const changed = this.possibilities.flatMap((possibility): Possibility[] => {
+    const changedPossibilities = this.possibilities.flatMap((possibility): Possibility[] => {
       if (possibility.isChanged) return [];
       if (change.kind === 'reset') return [{ ...possibility, window: null, isChanged: true }];
       // Starts that no rate counted are in no window, and a window that has ended is not extended.
@@ -96,6 +98,6 @@ export class LimitsObserver {
         change.limits.rate === null || possibility.limits.rate === null || hasEnded(possibility, at) ? null : possibility.window;
       return [{ limits: change.limits, window, isChanged: true }];
     });
-    this.possibilities = [...this.possibilities, ...changed];
+    this.possibilities = [...this.possibilities, ...changedPossibilities];
   }
 }

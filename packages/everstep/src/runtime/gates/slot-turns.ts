@@ -7,16 +7,16 @@ import type { GatedDelivery } from './wait-list.js';
 
 /** The free slots for deliveries, as the gates see them. */
 export interface FreeSlots {
-  /** Free slots at this origin, including those for which others wait. */
+  /** Returns the free slots at this origin, including those for which others wait. */
   free(origin: string): number;
-  /** How many of them may be reserved for starts that a rate counts: not all of them while others wait for a slot. */
+  /** Returns how many of them may be reserved for starts that a rate counts: not all of them while others wait for a slot. */
   reservable(origin: string): number;
-  /** The same two numbers of one instance at all origins; infinite if the instance has no limit. */
+  /** Like `free` and `reservable`, for one instance at all origins. Infinite if the instance has no limit. */
   freeOf(instanceId: string): number;
   reservableOf(instanceId: string): number;
-  /** How many more long deliveries the instance may start. */
+  /** Returns how many more long deliveries the instance may start. */
   freeLong(instanceId: string): number;
-  /** How many more slots the instance's fair share of this origin allows; infinite if it shares with no other. */
+  /** Returns how many more slots the instance's fair share of this origin allows. Infinite if it shares with no other. */
   freeShare(origin: string, instanceId: string): number;
   /** Reserves this many more slots for the instance; fewer if negative. No other delivery takes them. */
   reserve(origin: string, instanceId: string, change: number): void;
@@ -39,9 +39,9 @@ interface Scope {
 interface SlotKind {
   /** Returns the name of the slots that the delivery needs; null if no limit of this kind applies to it. */
   readonly nameOf: (limits: DeliveryLimits) => string | null;
-  /** Free slots, including those for which others wait. */
+  /** Returns the free slots, including those for which others wait. */
   readonly free: (name: string) => number;
-  /** How many of them may be granted while others wait. */
+  /** Returns how many of them may be granted while others wait. */
   readonly reservable: (name: string) => number;
 }
 

@@ -2,7 +2,7 @@
 import type { DestinationHold } from '../../engine/runs/run.js';
 import type { RunRecord } from '../../ports/stores/store.js';
 
-/** Why a due delivery has no slot. */
+/** The reason why a due delivery has no slot. */
 export type QueuedBecause =
   /** All slots are in use. */
   | 'slots'
@@ -58,7 +58,7 @@ export type WaitReason =
   | { readonly kind: 'queued'; readonly because?: QueuedBecause }
   | { readonly kind: 'in-flight'; readonly url: string };
 
-/** What a run waits for now. */
+/** The condition that a run waits for now. */
 export interface RunWait {
   readonly reason: Exclude<WaitReason, { readonly kind: 'in-flight' }>;
   /** Name of the step; absent for the code between steps and for a plain message. */

@@ -41,7 +41,7 @@ interface Recipient {
 /** A message to publish. */
 interface MessageDraft {
   readonly recipient: Recipient;
-  readonly started: StartedRun;
+  readonly startedRun: StartedRun;
   readonly payload: RunPayload;
   /** Whether the message has a deduplication id. */
   readonly hasDeduplicationId: boolean;
@@ -71,8 +71,8 @@ async function countFailedAttempts(store: HistoryStore, runKey: string): Promise
 }
 
 const publishedMessageOf = (
-  { started, recipient }: MessageDraft,
-  messageId = started.run.workflowRunId,
+  { startedRun, recipient }: MessageDraft,
+  messageId = startedRun.run.workflowRunId,
   deduplicated = false,
 ): PublishedMessage => ({
   messageId,
@@ -200,7 +200,7 @@ export class PublishedMessages implements MessageService {
     } = command;
     // Each endpoint of a group has its own message. Ids of users contain no line breaks.
     const deduplicationId = id !== null && destination.kind === 'url-group' ? `${id}\n${recipient.url}` : id;
-    const started = startRun(
+    const startedRun = startRun(
       {
         instanceId,
         dialect,
@@ -215,26 +215,26 @@ export class PublishedMessages implements MessageService {
       },
       this.options.context(),
     );
-    return { recipient, started, payload, hasDeduplicationId: deduplicationId !== null };
+    return { recipient, startedRun, payload, hasDeduplicationId: deduplicationId !== null };
   }
 
   private async publishTogether(drafts: readonly MessageDraft[]): Promise<void> {
     if (drafts.length === 0) return;
-    const units = drafts.map(({ started }) => started.unit);
+    const units = drafts.map(({ startedRun }) => startedRun.unit);
     const result = await this.options.commit({
       guards: units.flatMap(({ guards }) => guards),
       writes: units.flatMap(({ writes }) => writes),
     });
     if (result.kind !== 'applied') throw new Error(`messages cannot end as ${result.kind}`);
-    for (const { started, payload } of drafts) this.options.drive(started, payload);
+    for (const { startedRun, payload } of drafts) this.options.drive(startedRun, payload);
   }
 
   private async publishOne(draft: MessageDraft): Promise<PublishedMessage> {
-    const { started, payload } = draft;
-    const result = await this.options.commit(started.unit);
+    const { startedRun, payload } = draft;
+    const result = await this.options.commit(startedRun.unit);
     if (result.kind === 'duplicate') return publishedMessageOf(draft, result.run.workflowRunId, true);
     if (result.kind !== 'applied') throw new Error(`a message cannot end as ${result.kind}`);
-    this.options.drive(started, payload);
+    this.options.drive(startedRun, payload);
     return publishedMessageOf(draft);
   }
 

@@ -115,15 +115,15 @@ export class EntryStarter {
     const { instanceId } = record.repair;
     try {
       const { overrides } = record;
-      const prepared = await prepare({ kind, instanceId, overrides, admittedAt: runAdmission.at }, item.dlqId);
-      if (prepared === 'missing' || prepared === 'no-flow-control-key') {
+      const recovery = await prepare({ kind, instanceId, overrides, admittedAt: runAdmission.at }, item.dlqId);
+      if (recovery === 'missing' || recovery === 'no-flow-control-key') {
         limits.releaseRuns(instanceId, 1, runAdmission);
-        return await this.recordState(record, item, prepared === 'missing' ? GONE : NO_KEY);
+        return await this.recordState(record, item, recovery === 'missing' ? GONE : NO_KEY);
       }
-      const { run, unit } = prepared.started;
+      const { run, unit } = recovery.startedRun;
       const newRun = { runKey: run.key, workflowRunId: run.workflowRunId };
       const move = await this.write(record, item, { state: 'started', newRun, error: null }, unit);
-      if (move !== 'moved' && move.to === 'started') drive(prepared.started, prepared.payload);
+      if (move !== 'moved' && move.to === 'started') drive(recovery.startedRun, recovery.payload);
       else limits.releaseRuns(instanceId, 1, runAdmission);
       return move;
     } catch (error) {

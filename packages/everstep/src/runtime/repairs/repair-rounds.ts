@@ -102,13 +102,13 @@ export class RepairRounds {
     now: number,
   ): Promise<RepairRecord | null> {
     if (starts === null) return written;
-    const started = await this.start(written, starts);
-    if (started === null) return null;
-    let repair = applyEvent(written.repair, { kind: 'items-moved', moves: started.moves }, now);
-    if (started.limit) repair = applyEvent(repair, { kind: 'held', ...started.limit }, now);
+    const startedEntries = await this.start(written, starts);
+    if (startedEntries === null) return null;
+    let repair = applyEvent(written.repair, { kind: 'items-moved', moves: startedEntries.moves }, now);
+    if (startedEntries.limit) repair = applyEvent(repair, { kind: 'held', ...startedEntries.limit }, now);
     // Uses the time of the decision that admitted the entries, so that it admits no more.
     const updated = await this.write(written, tickRepair(await this.addGroupCounts(repair), now), nextCheckAt);
-    if (started.isMiscounted) this.forget(repair.repairId);
+    if (startedEntries.isMiscounted) this.forget(repair.repairId);
     return updated;
   }
 
@@ -120,9 +120,9 @@ export class RepairRounds {
   }
 
   private async start(record: RepairRecord, starts: AdmittedStarts) {
-    const started = await this.options.starter.start(record, starts);
-    if (started === null) this.forget(record.repair.repairId);
-    return started;
+    const startedEntries = await this.options.starter.start(record, starts);
+    if (startedEntries === null) this.forget(record.repair.repairId);
+    return startedEntries;
   }
 
   private async write(record: RepairRecord, { repair, wakeAt }: RepairTick, nextCheckAt: number): Promise<RepairRecord | null> {
@@ -157,16 +157,16 @@ export class RepairRounds {
     const { ended, examined, next } = await repairs.endedItems({ ...id, after, limit: MAX_EXAMINED });
     if (next === null) this.positions.delete(repairId);
     else this.positions.set(repairId, next);
-    const settled = new Set(await writes.settle({ ...id, items: ended, at: now() }));
+    const settledIndexes = new Set(await writes.settle({ ...id, items: ended, at: now() }));
     const moves = ended
-      .filter(({ n }) => settled.has(n))
+      .filter(({ n }) => settledIndexes.has(n))
       .map(({ state: to, canary: isCanary }): ItemMove => ({ from: 'started', to, isCanary }));
     if (moves.length > 0 || !this.quietSince.has(repairId)) this.quietSince.set(repairId, now());
     const quietMs = now() - (this.quietSince.get(repairId) ?? now());
     // Runs that sleep for a week need no check every second.
     const idleCheckMs = Math.max(watchMs, Math.min(quietMs / 10, MAX_WATCH_MS));
     const nextCheckMs = next === null ? idleCheckMs : moves.length > 0 ? NEXT_CHECK_MS : NEXT_IDLE_CHECK_MS;
-    const isMiscounted = settled.size < ended.length || (after === -1 && next === null && examined !== counts.started);
+    const isMiscounted = settledIndexes.size < ended.length || (after === -1 && next === null && examined !== counts.started);
     return { moves, nextCheckAt: Math.ceil(now() + nextCheckMs), isMiscounted };
   }
 }

@@ -248,14 +248,14 @@ export class Repairs implements RepairService {
   /** Chooses the repairs of one round. The others remain due. */
   private chooseInTurns(due: readonly RepairRecord[]): readonly RepairRecord[] {
     const candidates = due.map((record) => ({ instanceId: record.repair.instanceId, record }));
-    const chosen: RepairRecord[] = [];
-    while (chosen.length < MAX_ROUND_REPAIRS) {
+    const chosenRecords: RepairRecord[] = [];
+    while (chosenRecords.length < MAX_ROUND_REPAIRS) {
       const turn = this.turns.next(candidates);
       if (turn === null) break;
-      chosen.push(turn.record);
+      chosenRecords.push(turn.record);
       candidates.splice(candidates.indexOf(turn), 1);
     }
-    return chosen;
+    return chosenRecords;
   }
 
   /** Returns the repairs whose runs may have ended, as this process last wrote them. */

@@ -41,7 +41,7 @@ export class HeavyRuns {
 
   /** Returns whether the delivery waits for memory. */
   isWaiting(ref: DeliveryRef): boolean {
-    for (const waiting of this.waiting.values()) if (waiting.has(idOf(ref))) return true;
+    for (const deliveries of this.waiting.values()) if (deliveries.has(idOf(ref))) return true;
     return false;
   }
 

@@ -66,9 +66,9 @@ async function checkRun({ store, stepCaller }: ReplayChecksOptions, runKey: stri
   if (!run || !payload) return cannotTell('the run was removed');
   if (run.settings.message) return cannotTell('a plain message has no steps, so there is nothing to replay');
   if (!stepCaller.check) return cannotTell('this server cannot send replay checks to endpoints');
-  const recorded = await store.loadJournal({ runKey, from: 0 });
+  const recordedSteps = await store.loadJournal({ runKey, from: 0 });
   // Steps that were recorded since are no longer tasks.
-  const journal = recorded.map(
+  const journal = recordedSteps.map(
     ({ stepId, name, type, out }): JournalEntry => (out === null ? { stepId, name, type } : { stepId, name, type, out }),
   );
   const recordedIds = new Set(journal.map(({ stepId }) => stepId));

@@ -307,10 +307,10 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     if (decisions.isCurrent(entry)) return response !== null && (await this.record(entry, response)) !== null;
     if (this.isStopping) return false;
     // The state was dropped while the endpoint worked.
-    const applied = response && (await this.record(entry, response));
+    const decision = response && (await this.record(entry, response));
     // With several nodes, the node that has decided in the meantime acts on what follows.
-    if (!applied && (response === null || !this.deps.cluster)) await this.scheduleAgain(ref);
-    return applied !== null;
+    if (!decision && (response === null || !this.deps.cluster)) await this.scheduleAgain(ref);
+    return decision !== null;
   }
 
   /**

@@ -10,7 +10,7 @@ import { type RunStarts, referenceOf } from '../runs/run-starts.js';
 
 /** A recovered run that is not committed yet. */
 export interface Recovery {
-  readonly started: StartedRun;
+  readonly startedRun: StartedRun;
   readonly payload: StartPayload;
 }
 
@@ -37,8 +37,8 @@ export class DeadLetters implements DeadLetterService {
     const failedRun = letter && (await store.loadRun({ runKey: letter.runKey }));
     if (!letter || !failedRun) return 'missing';
     const { kind, overrides, workflowRunId = null, admittedAt = null } = command;
-    const started = recoverRun(failedRun, { kind, dlqId, overrides, workflowRunId, admittedAt }, context());
-    return started === 'no-flow-control-key' ? started : { started, payload: letter.payload };
+    const startedRun = recoverRun(failedRun, { kind, dlqId, overrides, workflowRunId, admittedAt }, context());
+    return startedRun === 'no-flow-control-key' ? startedRun : { startedRun, payload: letter.payload };
   }
 
   async recover(command: RecoverCommand): Promise<RecoverOutcome> {
@@ -59,9 +59,9 @@ export class DeadLetters implements DeadLetterService {
       if (result.kind === 'run-id-taken') return { kind: 'run-id-taken', run: result.run };
       if (result.kind === 'dead-letters-missing' && whenMissing === 'fail') return { kind: 'missing', dlqIds: result.dlqIds };
       if (result.kind !== 'applied') continue;
-      for (const { started, payload } of batches[index] ?? []) {
-        this.options.drive(started, payload);
-        runs.push(referenceOf(started));
+      for (const { startedRun, payload } of batches[index] ?? []) {
+        this.options.drive(startedRun, payload);
+        runs.push(referenceOf(startedRun));
       }
     }
     return { kind: 'recovered', runs };
@@ -96,8 +96,8 @@ export class DeadLetters implements DeadLetterService {
   /** Commits all recoveries in one unit. If one entry is missing, nothing is written. */
   private commitTogether(recoveries: readonly Recovery[]): Promise<CommitResult> {
     return this.options.commit({
-      guards: recoveries.flatMap(({ started }) => started.unit.guards),
-      writes: recoveries.flatMap(({ started }) => started.unit.writes),
+      guards: recoveries.flatMap(({ startedRun }) => startedRun.unit.guards),
+      writes: recoveries.flatMap(({ startedRun }) => startedRun.unit.writes),
     });
   }
 }

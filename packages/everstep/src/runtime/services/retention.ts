@@ -148,9 +148,9 @@ export class Retention {
     }));
     let accounts = byOwner<InstanceSweep>(sweeps, this.options.owners ?? ONE_OWNER).map((instances) => instances.flat());
     while (accounts.length > 0 && !this.isStopped) {
-      for (const waiting of accounts) {
-        const sweep = waiting.shift();
-        if (sweep && !this.isStopped && (await this.takeTurn(sweep))) waiting.push(sweep);
+      for (const accountSweeps of accounts) {
+        const sweep = accountSweeps.shift();
+        if (sweep && !this.isStopped && (await this.takeTurn(sweep))) accountSweeps.push(sweep);
       }
       accounts = accounts.filter(({ length }) => length > 0);
     }

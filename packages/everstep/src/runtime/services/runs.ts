@@ -42,12 +42,12 @@ export class Runs implements RunService {
 
   async trigger(command: TriggerCommand): Promise<TriggerOutcome> {
     const { driver } = this.options;
-    const started = startRun(command, driver.context);
-    const result = await driver.decisions.commit(started.unit);
+    const startedRun = startRun(command, driver.context);
+    const result = await driver.decisions.commit(startedRun.unit);
     switch (result.kind) {
       case 'applied':
-        driver.drive(started.run, command.payload);
-        return { kind: 'started', run: referenceOf(started) };
+        driver.drive(startedRun.run, command.payload);
+        return { kind: 'started', run: referenceOf(startedRun) };
       case 'run-id-taken':
       case 'duplicate':
         return { kind: 'deduplicated', run: result.run };

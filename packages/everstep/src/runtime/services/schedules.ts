@@ -151,12 +151,12 @@ export class Schedules implements ScheduleService {
         if (!schedule) return { kind: 'not-found' };
         const endpoints = await this.endpointsOf(schedule);
         if (endpoints?.length === 0) return { kind: 'no-endpoints' };
-        const { unit, started } = runSchedule(schedule, context(), { endpoints, admittedAt });
+        const { unit, startedRuns } = runSchedule(schedule, context(), { endpoints, admittedAt });
         const result = await commit(unit);
         if (result.kind !== 'applied') continue;
-        for (const startedRun of started) drive(startedRun, schedule.payload);
-        const lastRun = started.at(-1);
-        if (lastRun) return { kind: 'started', run: lastRun.run, count: started.length };
+        for (const startedRun of startedRuns) drive(startedRun, schedule.payload);
+        const lastRun = startedRuns.at(-1);
+        if (lastRun) return { kind: 'started', run: lastRun.run, count: startedRuns.length };
       }
       throw new Error('the schedule was changed repeatedly by other processes');
     });
@@ -266,36 +266,36 @@ export class Schedules implements ScheduleService {
     try {
       const admission = await limits.admitTick(instanceId, schedule.payload.body.length);
       if (admission.kind !== 'admitted') {
-        const skipped = skipTick(schedule, admission.kind, context());
-        if (!skipped) return false;
-        await commit(skipped.unit);
+        const skippedTick = skipTick(schedule, admission.kind, context());
+        if (!skippedTick) return false;
+        await commit(skippedTick.unit);
         observer.scheduleTicked('skipped', 0);
         log.warn({ instanceId, scheduleId, reason: admission.message }, 'schedule tick was refused, waiting for the next tick');
         return true;
       }
       const endpoints = await this.endpointsOf(schedule);
       if (endpoints?.length === 0) {
-        const skipped = skipTick(schedule, null, context());
-        if (!skipped) return false;
-        await commit(skipped.unit);
+        const skippedTick = skipTick(schedule, null, context());
+        if (!skippedTick) return false;
+        await commit(skippedTick.unit);
         observer.scheduleTicked('skipped', 0);
         log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
         return true;
       }
-      const fired: FiredSchedule | null = fireSchedule(schedule, context(), { endpoints, admittedAt: admission.at });
-      if (!fired) return false;
-      const result = await commit(fired.unit);
+      const firedSchedule: FiredSchedule | null = fireSchedule(schedule, context(), { endpoints, admittedAt: admission.at });
+      if (!firedSchedule) return false;
+      const result = await commit(firedSchedule.unit);
       // A failed guard means that the schedule has ticked or was changed, so it is read again. If only the response was lost,
       // the scan of due tasks finds the run.
       if (result.kind === 'applied') {
         const { now } = context();
         observer.scheduleTicked('started', now - (schedule.nextAt ?? now));
-        for (const started of fired.started) drive(started, schedule.payload);
+        for (const startedRun of firedSchedule.startedRuns) drive(startedRun, schedule.payload);
       } else {
         limits.releaseRuns(instanceId, 1, admission);
         this.isRoundPending = true;
       }
-      if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'schedule has no next tick');
+      if (firedSchedule.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'schedule has no next tick');
       return true;
     } catch (error) {
       limits.recount(instanceId);

@@ -26,8 +26,8 @@ export class BurstGate {
   }
 
   /** Returns how many first deliveries may start now, and counts them as started. */
-  takeStarts(now: number, fresh: { readonly count: number; readonly oldestSince: number }): number {
-    if (!this.isBurst(now) || fresh.count <= MAX_FREE_QUEUE || now - fresh.oldestSince > TIMEOUT_MS)
+  takeStarts(now: number, freshQueue: { readonly count: number; readonly oldestSince: number }): number {
+    if (!this.isBurst(now) || freshQueue.count <= MAX_FREE_QUEUE || now - freshQueue.oldestSince > TIMEOUT_MS)
       return Number.POSITIVE_INFINITY;
     const allowed = Math.floor(this.credit);
     this.credit -= allowed;

@@ -134,9 +134,9 @@ export class SlotQueue implements FreeSlots {
     const freshAllowed = (instanceId: string): number => {
       const burst = this.bursts.get(instanceId);
       if (!burst) return Number.POSITIVE_INFINITY;
-      const fresh = this.ready.freshOf(instanceId);
-      const allowed = burst.takeStarts(now, fresh);
-      isHeldBack ||= fresh.count > allowed;
+      const freshQueue = this.ready.freshOf(instanceId);
+      const allowed = burst.takeStarts(now, freshQueue);
+      isHeldBack ||= freshQueue.count > allowed;
       return allowed;
     };
     this.ready.drain(freshAllowed, (delivery) => this.starter.startDelivery(delivery));
