@@ -10,12 +10,12 @@ import { type StartCommand, startRun } from './runs/start.js';
 /** Start of the runs, Unix ms. */
 export const T0 = 1_800_000_000_000;
 
-let drawn = 0;
+let nextRandomByte = 0;
 
-/** Returns the context of a decision `ms` after the start. Its random bytes continue a sequence, so that ids differ. */
+/** Returns the context of a decision `ms` after the start. Its random bytes continue a sequence, so that all ids differ. */
 export const at = (ms: number): DecisionContext => ({
   now: T0 + ms,
-  random: { bytes: (count) => Uint8Array.from({ length: count }, () => drawn++ & 0xff) },
+  random: { bytes: (count) => Uint8Array.from({ length: count }, () => nextRandomByte++ & 0xff) },
   publicUrl: 'https://everstep.example',
 });
 
@@ -30,11 +30,11 @@ export const SETTINGS: RunSettings = {
 
 /** An empty successful response. */
 export const ENVELOPE = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
-/** The response of a request that failed before one arrived. */
+/** The envelope of a request that failed before a response arrived. */
 export const NO_RESPONSE = { status: null, responseHeaders: {}, responseBody: new Uint8Array() };
 
 /** Returns the command that starts a run with these settings. */
-export const command = (settings: Partial<RunSettings> = {}, more: Partial<StartCommand> = {}): StartCommand => ({
+export const command = (settings: Partial<RunSettings> = {}, overrides: Partial<StartCommand> = {}): StartCommand => ({
   instanceId: 'qi_1',
   dialect: 'native',
   workflowUrl: 'http://app/flow',
@@ -44,12 +44,12 @@ export const command = (settings: Partial<RunSettings> = {}, more: Partial<Start
   workflowRunId: null,
   notBefore: null,
   deduplicationId: null,
-  ...more,
+  ...overrides,
 });
 
 /** Returns a run that has just started. */
-export const begin = (settings: Partial<RunSettings> = {}, more: Partial<StartCommand> = {}): Run =>
-  startRun(command(settings, more), at(0)).run;
+export const startedRun = (settings: Partial<RunSettings> = {}, overrides: Partial<StartCommand> = {}): Run =>
+  startRun(command(settings, overrides), at(0)).run;
 
 /** Returns the pending attempt of a task. */
 export function attemptOf(run: Run, slot: number) {
@@ -58,17 +58,17 @@ export function attemptOf(run: Run, slot: number) {
   return { slot, messageId: task.messageId, retried: task.retried };
 }
 
-/** Returns a reply of an endpoint that knows the whole journal. It adds only what `more` specifies. */
-export const progress = (run: Run, more: Partial<ProgressReply>): ProgressReply => ({
+/** Returns a reply of an endpoint that knows the whole journal. It adds only what `overrides` specifies. */
+export const progress = (run: Run, overrides: Partial<ProgressReply>): ProgressReply => ({
   protocol: 1,
   kind: 'progress',
   base: run.journalLength,
   done: [],
   advanced: true,
   planned: [],
-  ...more,
+  ...overrides,
 });
 
 /** Decides on the response to the pending attempt of a task. */
-export const replied = (run: Run, slot: number, reply: StepReply, context: DecisionContext = at(1)): Decision =>
+export const decideOnReply = (run: Run, slot: number, reply: StepReply, context: DecisionContext = at(1)): Decision =>
   decide(run, { kind: 'replied', attempt: attemptOf(run, slot), envelope: ENVELOPE, reply }, context);

@@ -1,6 +1,6 @@
 /**
- * Identifiers in Crockford's base 32: unguessable (80 random bits), and sortable by creation as text (48 bits of Unix
- * ms first).
+ * Identifiers in Crockford's base 32: unguessable (80 random bits), and sortable as text by creation time (the
+ * Unix ms come first).
  * Keeps invariant 22.
  */
 import type { AlertSettings } from './alerts/alert-settings.js';
@@ -9,7 +9,7 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const TIME_CHARACTERS = 10;
 const RANDOM_BYTES = 10;
 
-/** Prefix of the id of a run, message, dead letter, webhook, schedule, repair, alert, alert event, note. */
+/** Prefix of the id of a run, message, dead letter, webhook, schedule, repair, worker connection, alert, alert event or note. */
 export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep' | 'con' | 'alr' | 'ale' | 'nte';
 
 /** The inputs of an id. */
@@ -23,9 +23,9 @@ export interface IdSource {
 export interface DecisionContext extends IdSource {
   /** Public URL of the server, without a trailing slash. Webhook URLs start with it. */
   readonly publicUrl: string;
-  /** Largest body that a step may send, and largest result. Absent or null: only the limits of the server apply. */
+  /** Limit of the bodies that steps send, and of results. If absent or null, only the limits of the server apply. */
   readonly messageLimit?: MessageLimit | null;
-  /** Alert rules and lifecycle webhooks of the instance. Absent or null: there are none. */
+  /** Alert rules and lifecycle webhooks of the instance. Absent or null if there are none. */
   readonly alerts?: AlertSettings | null;
 }
 
@@ -45,7 +45,7 @@ export function newKey(context: IdSource): string {
     remainingTime = Math.floor(remainingTime / 32);
   }
   const bytes = context.random.bytes(RANDOM_BYTES);
-  let text = '';
+  let randomText = '';
   let bits = 0;
   let pendingBits = 0;
   for (const byte of bytes) {
@@ -53,10 +53,10 @@ export function newKey(context: IdSource): string {
     bits += 8;
     while (bits >= 5) {
       bits -= 5;
-      text += ALPHABET[(pendingBits >> bits) & 31];
+      randomText += ALPHABET[(pendingBits >> bits) & 31];
     }
   }
-  return time + text;
+  return time + randomText;
 }
 
 /** Returns a new id with a prefix. */
@@ -69,8 +69,8 @@ const VERSION_SPREAD = 2 ** 24;
 const SPREAD_BYTES = 3;
 
 /**
- * Returns the version of a decision that is made on this version. Two processes can decide on the same state, and
- * each continues from its own result, but only one of them is written. With a simple counter, the next decision of
+ * Returns the version that follows `version`. Its random part distinguishes decisions: two processes can decide on the same
+ * state, and each continues from its own result, but only one of them is written. With a simple counter, the next decision of
  * the other process would appear to follow from the written one.
  */
 export function nextVersion(version: number, { random }: Pick<IdSource, 'random'>): number {

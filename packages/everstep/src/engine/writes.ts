@@ -23,10 +23,12 @@ const WRITES = {
 } satisfies WriteFactsOf<StoreWrite>;
 
 type Facts = typeof WRITES;
-type KindOf<Of extends Aggregate> = { [Kind in keyof Facts]: Facts[Kind]['aggregate'] extends Of ? Kind : never }[keyof Facts];
+type KindOf<Name extends Aggregate> = {
+  [Kind in keyof Facts]: Facts[Kind]['aggregate'] extends Name ? Kind : never;
+}[keyof Facts];
 
 /** Writes of one aggregate. */
-export type WriteOf<Of extends Aggregate> = Extract<StoreWrite, { readonly kind: KindOf<Of> }>;
+export type WriteOf<Name extends Aggregate> = Extract<StoreWrite, { readonly kind: KindOf<Name> }>;
 
 const WRITE_FACTS: WriteFactsOf<StoreWrite> = WRITES;
 const ALL_GUARD_FACTS: GuardFactsOf<StoreGuard> = GUARD_FACTS;

@@ -60,6 +60,7 @@ export class ManualClock implements Clock {
   }
 }
 
+/** Waits for several turns of the event loop, so that work that needs no time is done. */
 export const settle = async (): Promise<void> => {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 };
@@ -69,8 +70,10 @@ const GIVEN_UP: StepReply = { protocol: 1, kind: 'journal-needed' };
 /** An endpoint written by the test. It counts the calls in flight and can keep them open. */
 export class ScriptedCaller implements StepCaller {
   readonly calls: StepCall[] = [];
-  out = 0;
-  mostOut = 0;
+  /** Number of calls in flight. */
+  inFlight = 0;
+  /** Largest number of calls that were in flight at the same time. */
+  maxInFlight = 0;
   private readonly respond: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply;
   constructor(respond: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply) {
     this.respond = respond;
@@ -78,14 +81,14 @@ export class ScriptedCaller implements StepCaller {
   async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     this.calls.push(call);
     onSent?.();
-    this.out++;
-    this.mostOut = Math.max(this.mostOut, this.out);
+    this.inFlight++;
+    this.maxInFlight = Math.max(this.maxInFlight, this.inFlight);
     try {
       const givenUp = new Promise<StepReply>((resolve) => signal.addEventListener('abort', () => resolve(GIVEN_UP)));
       const reply = await Promise.race([this.respond(call, signal), givenUp]);
       return { kind: 'reply', reply, status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
     } finally {
-      this.out--;
+      this.inFlight--;
     }
   }
   async close(): Promise<void> {}
@@ -111,14 +114,14 @@ export const noMessages = new ScriptedSender(({ url }) => {
 });
 export const publicUrl = (): string => 'http://everstep';
 
-export const progress = (request: StepRequest, more: Partial<ProgressReply>): ProgressReply => ({
+export const progress = (request: StepRequest, overrides: Partial<ProgressReply>): ProgressReply => ({
   protocol: 1,
   kind: 'progress',
   base: request.journal.length,
   done: [],
   advanced: true,
   planned: [],
-  ...more,
+  ...overrides,
 });
 
 /** Returns a workflow of `length` sequential steps, whose worker can hold the run. */
@@ -143,11 +146,11 @@ export async function recordedDigest(store: Store, runKey: string, length: numbe
 export interface Bench {
   readonly store: Store;
   readonly clock: ManualClock;
-  /** The runtime in use; another one after `restart`. */
+  /** The runtime in use. `restart` replaces it. */
   readonly runtime: Runtime;
   /** Stops the runtime and starts another one on the same store, as a restart of the process does. */
   restart(): Promise<void>;
-  trigger(more?: Partial<TriggerCommand>): ReturnType<Runtime['runs']['trigger']>;
+  trigger(overrides?: Partial<TriggerCommand>): ReturnType<Runtime['runs']['trigger']>;
 }
 
 export async function withRuntime(
@@ -190,7 +193,7 @@ export async function withRuntime(
     clock.move(1000);
     await stopping;
   };
-  const trigger: Bench['trigger'] = (more = {}) =>
+  const trigger: Bench['trigger'] = (overrides = {}) =>
     bench.runtime.runs.trigger({
       instanceId: 'qi_1',
       dialect: 'native',
@@ -201,7 +204,7 @@ export async function withRuntime(
       workflowRunId: null,
       notBefore: null,
       deduplicationId: null,
-      ...more,
+      ...overrides,
     });
   const bench = {
     ...{ store, clock, runtime: await open(), trigger },

@@ -115,12 +115,12 @@ test('a host that hangs does not block others', async () => {
   await withRuntime(caller, async (bench) => {
     await Promise.all(Array.from({ length: 300 }, () => bench.trigger({ workflowUrl: 'http://slow/flow' })));
     await settle();
-    assert.ok(caller.out < 256, 'a burst is acknowledged first');
+    assert.ok(caller.inFlight < 256, 'a burst is acknowledged first');
     for (let i = 0; i < 4; i++) {
       bench.clock.move(50);
       await settle();
     }
-    assert.equal(caller.out, 256, 'the slots of one host are limited');
+    assert.equal(caller.inFlight, 256, 'the slots of one host are limited');
     assert.equal((await endOf(bench, (await bench.trigger()).run))?.status, 'succeeded');
   });
 });
@@ -141,10 +141,10 @@ test('cancel aborts the delivery in flight, and a late response has no effect', 
   await withRuntime(caller, async (bench) => {
     const { run } = await bench.trigger({ workflowRunId: 'mine' });
     await settle();
-    assert.equal(caller.out, 1);
+    assert.equal(caller.inFlight, 1);
     assert.deepEqual(await bench.runtime.runs.cancel({ instanceId: 'qi_1', workflowRunId: 'mine' }), { kind: 'canceled' });
     await settle();
-    assert.equal(caller.out, 0);
+    assert.equal(caller.inFlight, 0);
     assert.equal((await endOf(bench, run))?.status, 'canceled');
     assert.deepEqual(await bench.runtime.runs.cancel({ instanceId: 'qi_1', workflowRunId: 'mine' }), { kind: 'not-active' });
     assert.deepEqual(await bench.runtime.runs.cancel({ instanceId: 'qi_2', workflowRunId: 'mine' }), { kind: 'not-found' });
@@ -194,7 +194,7 @@ test('continues pending work at the next start', async () => {
     deduplicationId: null,
   });
   await settle();
-  assert.equal(hanging.out, 1);
+  assert.equal(hanging.inFlight, 1);
   // No stop: the first process is abandoned, as after kill -9.
   const second = createRuntime({
     store,

@@ -6,13 +6,13 @@ import { NO_OBSERVER } from '../ports/observer.js';
 import { NO_LIMITS } from '../ports/stores/instance-limits.js';
 import { NO_WORKERS } from '../ports/workers.js';
 import { AlertRounds } from './alerts/alert-rounds.js';
+import { AlertSettingsCache } from './alerts/alert-settings-cache.js';
 import { Alerts } from './alerts/alerts.js';
 import { ConditionReader } from './alerts/conditions.js';
-import { AlertSettingsCache } from './alerts/known-settings.js';
 import { Notices } from './alerts/notices.js';
 import { commitInSlices } from './forks/staging.js';
 import type { FlowControlService } from './interface/flow-control.js';
-import { PublishedMessages } from './messages/messages-published.js';
+import { PublishedMessages } from './messages/published-messages.js';
 import { Queues } from './messages/queues.js';
 import { UrlGroups } from './messages/url-groups.js';
 import { Repairs } from './repairs/repairs.js';
@@ -56,9 +56,9 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     },
   });
   const upkeep = createUpkeep(options, (instanceId) => driver.stopInstance(instanceId));
-  const ownServices = createServices(options, driver, upkeep);
-  const { rounds, ...alerting } = createAlerts(options, driver, alertSettings, ownServices.flowControl);
-  const services = { ...ownServices, ...alerting };
+  const baseServices = createServices(options, driver, upkeep);
+  const { rounds, ...alertServices } = createAlerts(options, driver, alertSettings, baseServices.flowControl);
+  const services = { ...baseServices, ...alertServices };
   const { schedules, repairs } = services;
   const refreshAlerts = (): void =>
     void alertSettings.refresh().then(
@@ -74,7 +74,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   driver.onDeadLetter = () => rounds.runSoon();
   driver.ends.onEnd = () => repairs.runEnded();
   const { removal, retention, groups } = upkeep;
-  const background = [schedules, retention, removal, groups, repairs, rounds];
+  const backgroundWork = [schedules, retention, removal, groups, repairs, rounds];
   return {
     ...services,
     async start() {
@@ -88,14 +88,14 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       rounds.start();
     },
     async stop({ graceMs }) {
-      await Promise.all(background.map((service) => service.stop()));
+      await Promise.all(backgroundWork.map((service) => service.stop()));
       await driver.stop(graceMs);
     },
     async idle() {
       do {
-        await Promise.all(background.map((service) => service.settled()));
+        await Promise.all(backgroundWork.map((service) => service.settled()));
         await driver.idle();
-      } while (background.some((service) => !service.idle));
+      } while (backgroundWork.some((service) => !service.isIdle));
     },
   };
 }
@@ -111,11 +111,11 @@ function createAlerts(
   const { publicUrl, dashboardUrl = publicUrl } = options;
   const { decisions, writes } = driver;
   const context = () => driver.context;
-  const changed = (instanceId: string): void => driver.live.changed(instanceId, 'settings');
+  const reportChange = (instanceId: string): void => driver.live.changed(instanceId, 'settings');
   const notices = new Notices({
     context,
     commit: decisions.commit.bind(decisions),
-    drive: ({ run }, payload) => driver.begin(run, payload),
+    drive: ({ run }, payload) => driver.drive(run, payload),
     store: store.alerts,
     settings,
     dashboardUrl,
@@ -132,7 +132,7 @@ function createAlerts(
     clock: upkeepClock,
     log,
     writes,
-    changed,
+    reportChange,
     ...exclusivity,
   });
   return { rounds, alerts: new Alerts({ store: store.alerts, settings, rounds, notices, context }) };
@@ -144,16 +144,16 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
   const { dispatcher, gates, events, callbacks, decisions, writes, live } = driver;
   const now = () => clock.now();
   const cancel = driver.cancel.bind(driver);
-  const changed = live.changed.bind(live);
+  const reportChange = live.changed.bind(live);
   const starts: RunStarts = {
     context: () => driver.context,
     commit: decisions.commit.bind(decisions),
-    drive: ({ run }, payload) => driver.begin(run, payload),
+    drive: ({ run }, payload) => driver.drive(run, payload),
   };
   const { commit } = starts;
   const slicedStarts: RunStarts = { ...starts, commit: (unit) => commitInSlices({ store, commit, slices }, unit) };
   const ownerOptions = options.owners ? { owners: options.owners } : {};
-  const deadLetters = new DeadLetters({ ...slicedStarts, store, changed });
+  const deadLetters = new DeadLetters({ ...slicedStarts, store, reportChange });
   return {
     runs: new Runs({ store, clock, stepCaller: options.stepCaller, limits, driver, slices }),
     deadLetters,
@@ -168,7 +168,7 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     settings: gates,
     repairs: new Repairs({
       ...slicedStarts,
-      ...{ store, repairs: store.repairs, changed, clock, log, cluster, limits, writes },
+      ...{ store, repairs: store.repairs, reportChange, clock, log, cluster, limits, writes },
       ...ownerOptions,
       prepare: deadLetters.prepare.bind(deadLetters),
     }),

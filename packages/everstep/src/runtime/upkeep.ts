@@ -15,13 +15,13 @@ export interface Upkeep {
 export function createUpkeep(options: RunDriverOptions, stopInstance: (instanceId: string) => void): Upkeep {
   const { store, clock: runClock, log, cluster, owners, limits = NO_LIMITS } = options;
   const clock = options.upkeepClock ?? runClock;
-  const paced = { store, clock, paceClock: options.paceClock ?? runClock, log };
+  const pacedOptions = { store, clock, paceClock: options.paceClock ?? runClock, log };
   const exclusivity = (name: Parameters<Cluster['tryExclusively']>[0]) =>
     cluster ? { tryExclusively: (work: () => Promise<void>) => cluster.tryExclusively(name, work) } : {};
   return {
-    removal: new InstanceRemoval({ ...paced, stopInstance, ...exclusivity('removal') }),
+    removal: new InstanceRemoval({ ...pacedOptions, stopInstance, ...exclusivity('removal') }),
     retention: new Retention({
-      ...paced,
+      ...pacedOptions,
       bounds: (instanceId) => limits.retentionBounds(instanceId),
       ...(owners ? { owners } : {}),
       ...(options.insightRetention ? { insights: options.insightRetention } : {}),

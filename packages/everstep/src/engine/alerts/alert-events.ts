@@ -20,7 +20,10 @@ export interface AlertEvent {
   readonly error: string;
 }
 
-/** Returns the event of a failure, for the unit that fails the run. Null if no rule watches it: failed notices are not watched. */
+/**
+ * Returns the event of a failure, for the unit that fails the run. Returns null if no rule watches it, or if it is a notice
+ * that failed.
+ */
 export function failureEvent(
   { workflowRunId, workflowUrl, settings }: Run,
   { error, createdAt: at }: DeadLetter,

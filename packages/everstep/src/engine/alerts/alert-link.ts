@@ -1,4 +1,4 @@
-/** Returns the dashboard page that shows the subject of an alert, which notices link to. */
+/** Links of notices: the dashboard page that shows the subject of an alert. */
 import { MINUTE_MS, startOfMinute } from '../insights/counts.js';
 import type { Alert } from './alert.js';
 import type { AlertCondition } from './alert-settings.js';
@@ -50,7 +50,7 @@ function pageOf({ kind, subject, openedAt, lastAt, endedAt, details }: LinkedAle
 }
 
 /**
- * Returns the path with its query, starting with a slash. `condition`: condition of the rule, or null if the rule was deleted.
+ * Returns the path with its query, starting with a slash. `condition` is that of the rule, or null if the rule was deleted.
  * For failures, the page lists the dead letters that the alert counted.
  */
 export const alertPath = (instanceId: string, alert: LinkedAlert, condition: AlertCondition | null): string =>

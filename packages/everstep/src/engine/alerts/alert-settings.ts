@@ -26,7 +26,7 @@ export type AlertCondition =
       readonly kind: 'run-failed';
       readonly workflowUrl?: string;
       readonly label?: string;
-      /** The alert ends when nothing has failed for this time. */
+      /** The alert ends when nothing has failed for this long. */
       readonly endAfterMs: number;
     }
   /**
@@ -44,11 +44,11 @@ export type AlertCondition =
     }
   /** The oldest delivery of a flow control key, or the oldest message of a queue, has waited too long. One of them is present. */
   | { readonly kind: 'pending-age'; readonly flowControlKey?: string; readonly queue?: string; readonly maxAgeMs: number }
-  /** The next tick of a schedule is overdue for this time. */
+  /** The next tick of a schedule is overdue by more than this. */
   | { readonly kind: 'schedule-missed'; readonly forMs: number }
-  /** A run has been active for this time. */
+  /** A run has been active for at least this long. */
   | { readonly kind: 'run-age'; readonly workflowUrl?: string; readonly label?: string; readonly maxAgeMs: number }
-  /** No connected worker has served this worker URL for this time. */
+  /** No connected worker has served this worker URL for this long. */
   | { readonly kind: 'no-worker'; readonly workflowUrl: string; readonly forMs: number }
   /** This share of the monthly budget is spent. */
   | { readonly kind: 'budget'; readonly percent: number }
@@ -74,7 +74,7 @@ export interface AlertRule {
   readonly condition: AlertCondition;
   /** Names of the destinations of the notices. */
   readonly destinations: readonly string[];
-  /** Time of the day in which notices wait. Absent: notices are sent at any time. */
+  /** Time of day during which notices wait. If absent, notices are sent at any time. */
   readonly quietHours?: QuietHours;
   /** Time when the rule was created, Unix ms. */
   readonly createdAt: number;
@@ -88,9 +88,9 @@ export interface LifecycleWebhook {
   readonly name: string;
   readonly isEnabled: boolean;
   readonly events: readonly LifecycleEvent[];
-  /** URL of the workflow. Absent: runs of every workflow. */
+  /** URL of the workflow. If absent, runs of every workflow match. */
   readonly workflowUrl?: string;
-  /** Label of the runs. Absent: runs with and without labels. */
+  /** Label of the runs. If absent, runs match with and without labels. */
   readonly label?: string;
   /** Name of the destination. */
   readonly destination: string;
@@ -120,6 +120,6 @@ export type EventCondition = Extract<AlertCondition, { readonly kind: 'run-faile
 export const isAboutEvents = (condition: AlertCondition): condition is EventCondition =>
   condition.kind === 'run-failed' || condition.kind === 'error-group';
 
-/** Whether failed runs must be recorded for the rules. */
+/** Returns whether failed runs must be recorded for the rules. */
 export const watchesFailures = ({ rules }: AlertSettings): boolean =>
   rules.some(({ isEnabled, condition }) => isEnabled && isAboutEvents(condition));

@@ -33,15 +33,16 @@ export interface Alert {
   readonly notice: NoticeKind | null;
   /** When the pending notice is due; null if there is none. */
   readonly notifyAt: number | null;
-  /** When the last notice was sent; null if none was. */
+  /** When the last notice was sent; null if none has been sent. */
   readonly notifiedAt: number | null;
 }
 
 export const NOTICE_KINDS = ['opened', 'ended'] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
-/** An alert as it will be stored. `isNew`: it is not stored yet. */
+/** An alert as it will be stored. */
 export interface AlertChange {
+  /** Whether the alert is not stored yet. */
   readonly isNew: boolean;
   readonly alert: Alert;
 }

@@ -13,13 +13,13 @@ const RULE: AlertRule = {
   condition: { kind: 'store-trouble' },
 };
 
-/** Returns the alerts after a round that finds only this outage. Null: the node that did the round noticed no outage. */
-function after(open: readonly Alert[], outageEndedAt: number | null, now: number): readonly Alert[] {
+/** Returns the alerts after a round that finds only this outage, or none if `outageEndedAt` is null. */
+function after(openAlerts: readonly Alert[], outageEndedAt: number | null, now: number): readonly Alert[] {
   const findings: readonly Finding[] =
     outageEndedAt === null ? [] : [{ subject: 'store', at: outageEndedAt, details: { summary: 'outage' } }];
-  const input = { rules: [RULE], open, events: [], groups: new Map(), findings: new Map([['r', findings]]) };
+  const input = { rules: [RULE], openAlerts, events: [], groups: new Map(), findings: new Map([['r', findings]]) };
   const changes = evaluate(input, { now, random: RANDOM });
-  return changes.length === 0 ? open : changes.map(({ alert }) => alert);
+  return changes.length === 0 ? openAlerts : changes.map(({ alert }) => alert);
 }
 
 test('the alert of an outage ends at the same time, whichever node does the round', () => {
@@ -32,9 +32,9 @@ test('the alert of an outage ends at the same time, whichever node does the roun
   assert.equal(after(again ? [again] : [], null, 20 * MINUTE)[0]?.endedAt, 20 * MINUTE);
 });
 
-test('the alerts of a rule that was not read stay as they are', () => {
-  const open = after([], MINUTE, 2 * MINUTE);
-  const input = { rules: [RULE], open, events: [], groups: new Map(), findings: new Map() };
+test('the alerts of a rule that could not be read stay as they are', () => {
+  const openAlerts = after([], MINUTE, 2 * MINUTE);
+  const input = { rules: [RULE], openAlerts, events: [], groups: new Map(), findings: new Map() };
   assert.deepEqual(evaluate(input, { now: 60 * MINUTE, random: RANDOM }), []);
 });
 
@@ -45,9 +45,9 @@ describe('the rule about groups of errors', () => {
     ...{ labels: [], fingerprint: 'f', stepName: null, error: '' },
   };
   const SNOOZED: GroupTriage = { ...NO_TRIAGE, snooze: { at: MINUTE, by: 'ann', until: 10 * MINUTE } };
-  const round = (open: readonly Alert[], events: readonly AlertEvent[], triage: GroupTriage, now: number) => {
+  const round = (openAlerts: readonly Alert[], events: readonly AlertEvent[], triage: GroupTriage, now: number) => {
     const group = { firstSeenAt: 0, acknowledgedAt: null, regressedAt: null, entries: 1, triage };
-    const input = { rules: [GROUP_RULE], open, events, groups: new Map([['f', group]]), findings: new Map() };
+    const input = { rules: [GROUP_RULE], openAlerts, events, groups: new Map([['f', group]]), findings: new Map() };
     return evaluate(input, { now, random: RANDOM }).map(({ alert }) => alert);
   };
 

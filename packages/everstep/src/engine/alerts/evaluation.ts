@@ -17,12 +17,15 @@ export interface WatchedGroup extends TriagedGroup {
 export interface RoundInput {
   readonly rules: readonly AlertRule[];
   /** All open alerts of the instance. */
-  readonly open: readonly Alert[];
+  readonly openAlerts: readonly Alert[];
   /** Failures since the last round, oldest first. */
   readonly events: readonly AlertEvent[];
   /** The groups of the events and of the open alerts, by fingerprint. A missing group was removed. */
   readonly groups: ReadonlyMap<string, WatchedGroup>;
-  /** Findings of the rules that are not evaluated from events, by name of the rule. A rule that was not read is missing. */
+  /**
+   * Findings of the rules that are not evaluated from events, by name of the rule. A rule whose state could not be read is
+   * missing.
+   */
   readonly findings: ReadonlyMap<string, readonly Finding[]>;
 }
 
@@ -86,8 +89,8 @@ const endAlert = (alert: Alert, { quietHours }: AlertRule, now: number): Alert =
     : { notice: 'ended', notifyAt: afterQuietHours(quietHours, now) }),
 });
 
-const openAlert = ({ name, condition, quietHours }: AlertRule, { subject, at, details }: Finding, source: IdSource): Alert => ({
-  alertId: newId('alr', source),
+const openAlert = ({ name, condition, quietHours }: AlertRule, { subject, at, details }: Finding, idSource: IdSource): Alert => ({
+  alertId: newId('alr', idSource),
   rule: name,
   kind: condition.kind,
   subject,
@@ -97,65 +100,63 @@ const openAlert = ({ name, condition, quietHours }: AlertRule, { subject, at, de
   occurrences: 1,
   details,
   notice: 'opened',
-  notifyAt: afterQuietHours(quietHours, source.now),
+  notifyAt: afterQuietHours(quietHours, idSource.now),
   notifiedAt: null,
 });
 
-/**
- * Returns the changes of one rule. `open`: its open alerts. `mayOpen` returns whether the limit of open alerts allows another
- * one.
- */
+/** Returns the changes of one rule. `countOpened` counts another alert and returns whether the limit of open alerts allows it. */
 function changesOf(
   rule: AlertRule,
-  open: readonly Alert[],
+  openAlerts: readonly Alert[],
   input: RoundInput,
-  source: IdSource,
-  mayOpen: () => boolean,
+  idSource: IdSource,
+  countOpened: () => boolean,
 ): readonly AlertChange[] {
   const { condition } = rule;
-  const { now } = source;
-  const isEvents = isAboutEvents(condition);
-  // Only the nodes that noticed an outage find it, so the alert ends by its time.
+  const { now } = idSource;
+  const isEventRule = isAboutEvents(condition);
+  // Only the nodes that noticed an outage report it, so its alert ends after a fixed time.
   const isOutage = condition.kind === 'store-trouble';
-  const findings = isEvents ? findingsOf(condition, input, now) : input.findings.get(rule.name);
+  const findings = isEventRule ? findingsOf(condition, input, now) : input.findings.get(rule.name);
   if (!findings) return [];
-  const current = new Map<string, AlertChange>(open.map((alert) => [alert.subject, { isNew: false, alert }]));
+  const changesBySubject = new Map<string, AlertChange>(openAlerts.map((alert) => [alert.subject, { isNew: false, alert }]));
   const foundSubjects = new Set<string>();
-  const changed = new Set<string>();
+  const changedSubjects = new Set<string>();
   const isGone = ({ subject, lastAt }: Alert): boolean =>
     isOutage ? now - lastAt >= LIMITS.defaultAlertEndAfterMs : !foundSubjects.has(subject);
   for (const finding of findings) {
     const { subject, at, details } = finding;
     foundSubjects.add(subject);
-    const existing = current.get(subject);
-    if (existing && !isEvents && !isOutage) continue;
+    const existing = changesBySubject.get(subject);
+    if (existing && !isEventRule && !isOutage) continue;
     if (existing) {
       const { alert } = existing;
       if (isOutage && at <= alert.lastAt) continue;
       const lastAt = Math.max(alert.lastAt, at);
-      current.set(subject, { ...existing, alert: { ...alert, occurrences: alert.occurrences + 1, lastAt, details } });
-    } else if (mayOpen()) current.set(subject, { isNew: true, alert: openAlert(rule, finding, source) });
+      changesBySubject.set(subject, { ...existing, alert: { ...alert, occurrences: alert.occurrences + 1, lastAt, details } });
+    } else if (countOpened()) changesBySubject.set(subject, { isNew: true, alert: openAlert(rule, finding, idSource) });
     else continue;
-    changed.add(subject);
+    changedSubjects.add(subject);
   }
-  return [...current].flatMap(([subject, change]) => {
-    if (isEvents ? isOver(condition, change.alert, input, now) : isGone(change.alert))
+  return [...changesBySubject].flatMap(([subject, change]) => {
+    if (isEventRule ? isOver(condition, change.alert, input, now) : isGone(change.alert))
       return [{ ...change, alert: endAlert(change.alert, rule, now) }];
-    return change.isNew || changed.has(subject) ? [change] : [];
+    return change.isNew || changedSubjects.has(subject) ? [change] : [];
   });
 }
 
 /** Returns the alerts that change. Alerts of deleted, disabled or replaced rules end without a notice. */
-export function evaluate(input: RoundInput, source: IdSource): readonly AlertChange[] {
-  const { rules, open } = input;
-  const ofRule = ({ name, condition }: AlertRule) => open.filter((alert) => alert.rule === name && alert.kind === condition.kind);
-  const enabled = rules.filter(({ isEnabled }) => isEnabled);
-  const ruleAlerts = new Set(enabled.flatMap(ofRule));
-  const orphans = open.filter((alert) => !ruleAlerts.has(alert));
-  let openCount = open.length;
-  const mayOpen = (): boolean => openCount++ < LIMITS.maxOpenAlerts;
+export function evaluate(input: RoundInput, idSource: IdSource): readonly AlertChange[] {
+  const { rules, openAlerts } = input;
+  const openAlertsOf = ({ name, condition }: AlertRule) =>
+    openAlerts.filter((alert) => alert.rule === name && alert.kind === condition.kind);
+  const enabledRules = rules.filter(({ isEnabled }) => isEnabled);
+  const ruleAlerts = new Set(enabledRules.flatMap(openAlertsOf));
+  const orphans = openAlerts.filter((alert) => !ruleAlerts.has(alert));
+  let openCount = openAlerts.length;
+  const countOpened = (): boolean => openCount++ < LIMITS.maxOpenAlerts;
   return [
-    ...orphans.map((alert) => ({ isNew: false, alert: { ...alert, endedAt: source.now, notice: null, notifyAt: null } })),
-    ...enabled.flatMap((rule) => changesOf(rule, ofRule(rule), input, source, mayOpen)),
+    ...orphans.map((alert) => ({ isNew: false, alert: { ...alert, endedAt: idSource.now, notice: null, notifyAt: null } })),
+    ...enabledRules.flatMap((rule) => changesOf(rule, openAlertsOf(rule), input, idSource, countOpened)),
   ];
 }

@@ -1,4 +1,4 @@
-/** Lifecycle webhooks: the messages that report the start and the end of runs, created in the unit of the change. */
+/** Lifecycle webhooks: the messages that report the start and the end of runs, noticeRun in the unit of the change. */
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../ids.js';
 import type { Run, RunOutcome, RunPayload } from '../runs/run.js';
@@ -24,7 +24,7 @@ interface NoticeSource {
   readonly callerIp: string;
 }
 
-/** Creates the message. `deduplicationId`: the message is not created again within the deduplication window. */
+/** Creates the message. With a `deduplicationId`, the message is not noticeRun again within the deduplication window. */
 export function createNotice(
   { instanceId, callerIp }: NoticeSource,
   destination: AlertDestination,
@@ -37,7 +37,7 @@ export function createNotice(
     contentType: 'application/json',
     forwardHeaders: {},
   };
-  const started = startRun(
+  const startedRun = startRun(
     {
       instanceId,
       dialect: 'native',
@@ -59,7 +59,7 @@ export function createNotice(
     },
     context,
   );
-  return { ...started, payload };
+  return { ...startedRun, payload };
 }
 
 const matches = (webhook: LifecycleWebhook, run: Run, event: LifecycleEvent): boolean =>
@@ -87,7 +87,7 @@ function contentOf(run: Run, event: LifecycleEvent, outcome: RunOutcome | null, 
   };
 }
 
-/** Returns the notices of the start of a run, or of its end. Plain messages have none. */
+/** Returns the notices of the start of a run (`outcome` is null) or of its end. Plain messages have none. */
 export function lifecycleNotices(
   run: Run,
   outcome: RunOutcome | null,
@@ -102,10 +102,10 @@ export function lifecycleNotices(
       const destination = destinations.find(({ name, kind }) => name === destinationName && kind === 'webhook');
       if (!destination) return [];
       const {
-        run: created,
+        run: noticeRun,
         payload,
         unit,
       } = createNotice(run, destination, contentOf(run, event, outcome, context.now), context);
-      return [{ run: created, payload, writes: unit.writes }];
+      return [{ run: noticeRun, payload, writes: unit.writes }];
     });
 }

@@ -3,7 +3,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { Alert, NoticeKind } from './alert.js';
 import type { AlertDestination } from './alert-settings.js';
 
-/** A notice about an alert. `test`: a user requested it, and there is no alert. */
+/** A notice about an alert. A `test` was requested by a user, and belongs to no alert. */
 export type AlertNotice = { readonly kind: NoticeKind; readonly alert: Alert } | { readonly kind: 'test' };
 
 export interface NoticeOrigin {
@@ -26,7 +26,7 @@ const HEADINGS = { opened: 'Alert', ended: 'Ended', test: 'Test' } as const;
 
 const summaryOf = (notice: AlertNotice): string => (notice.kind === 'test' ? TEST_SUMMARY : notice.alert.details.summary);
 
-/** Returns the text with the three characters escaped for which Slack requires it. */
+/** Escapes the three characters that Slack requires to be escaped. */
 const escapeSlackText = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 /** Returns the text of a notice, with one fact per line. */

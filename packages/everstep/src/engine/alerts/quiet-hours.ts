@@ -1,4 +1,4 @@
-/** Quiet hours: a time of the day in which notices wait. */
+/** Quiet hours: a time of day during which notices wait. */
 
 export interface QuietHours {
   /** Local times such as `22:00`. Quiet hours over midnight start on one day and end on the next. */
@@ -16,7 +16,7 @@ const MAX_STEPS = 48;
 
 const minuteOf = (time: string): number => {
   const [hours = 0, minutes = 0] = time.split(':').map(Number);
-  return hours * 60 + minutes;
+  return hours * HOUR_MINUTES + minutes;
 };
 
 /** Returns a format for the time zone; null if the time zone is unknown. */
@@ -31,11 +31,11 @@ function formatIn(timeZone: string): Intl.DateTimeFormat | null {
 export const isTimeZone = (timeZone: string): boolean => formatIn(timeZone) !== null;
 
 /** Returns when a notice that is due at `at` may be sent: then, or at the end of the quiet hours (Unix ms). */
-export function afterQuietHours(quiet: QuietHours | undefined, at: number): number {
-  if (!quiet) return at;
-  const [from, to] = [minuteOf(quiet.from), minuteOf(quiet.to)];
+export function afterQuietHours(quietHours: QuietHours | undefined, at: number): number {
+  if (!quietHours) return at;
+  const [from, to] = [minuteOf(quietHours.from), minuteOf(quietHours.to)];
   // Another version of Node.js may not know the time zone.
-  const format = formatIn(quiet.timeZone);
+  const format = formatIn(quietHours.timeZone);
   if (!format) return at;
   let time = at;
   // The clocks may change within the quiet hours, so the end is approached by at most an hour at a time.

@@ -59,10 +59,10 @@ export function histogramOf(
   now: number,
 ): readonly { readonly at: number; readonly count: number }[] {
   const counts = new Map(hours.map(({ hour, count }) => [hour, count]));
-  const first = hourOf(now) - HISTOGRAM_HOURS + 1;
+  const firstHour = hourOf(now) - HISTOGRAM_HOURS + 1;
   return Array.from({ length: HISTOGRAM_HOURS }, (_, index) => ({
-    at: (first + index) * HOUR_MS,
-    count: counts.get(first + index) ?? 0,
+    at: (firstHour + index) * HOUR_MS,
+    count: counts.get(firstHour + index) ?? 0,
   }));
 }
 
@@ -85,7 +85,7 @@ export interface GroupChange extends GroupKey {
   readonly removed: number;
   /** Number of removed entries that were moved to other groups; they no longer count in the total. */
   readonly moved: number;
-  /** Group that the entries were moved to; an empty text if there are several. Null if none was moved. */
+  /** Group that the entries were moved to; an empty string if there are several. Null if none was moved. */
   readonly successor: string | null;
   /** Time at which the last removed entry was resumed or restarted. Null if it was deleted, or if no entry was removed. */
   readonly recoveredAt: number | null;
@@ -130,7 +130,7 @@ export class GroupChanges {
     this.hourOf(instanceId, fingerprint, hourOf(at)).added++;
   }
 
-  /** Removes an entry. `recoveredAt`: when it was resumed or restarted; null if it was deleted. */
+  /** Removes an entry. `recoveredAt` is the time at which it was resumed or restarted, or null if it was deleted. */
   entryRemoved(instanceId: string, entry: Pick<FailureGroup, 'fingerprint' | 'workflowUrl'>, recoveredAt: number | null): void {
     const change = this.groupOf(instanceId, entry.fingerprint);
     change.removed++;
@@ -156,14 +156,15 @@ export class GroupChanges {
     readonly hours: readonly HourChange[];
   } {
     const changes = {
-      groups: inOrder(this.groups),
-      workflows: inOrder(this.workflows).filter(({ entries }) => entries !== 0),
-      hours: inOrder(this.hours),
+      groups: sortedChanges(this.groups),
+      workflows: sortedChanges(this.workflows).filter(({ entries }) => entries !== 0),
+      hours: sortedChanges(this.hours),
     };
     this.forget();
     return changes;
   }
 
+  /** Clears all changes without returning them. */
   forget(): void {
     this.groups.clear();
     this.workflows.clear();
@@ -204,5 +205,5 @@ function findOrAdd<Change>(changes: Map<string, Change>, ids: readonly string[],
   return created;
 }
 
-const inOrder = <Change>(changes: ReadonlyMap<string, Change>): readonly Change[] =>
+const sortedChanges = <Change>(changes: ReadonlyMap<string, Change>): readonly Change[] =>
   [...changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, change]) => change);

@@ -10,7 +10,7 @@ import { sha256 } from './sha256.js';
  * Version of the rules. Failures that were grouped by other rules have other fingerprints; their groups are replaced in the
  * background (`runtime/services/group-upkeep.ts`).
  */
-export const RULES = 2;
+export const RULES_VERSION = 2;
 /** 64 bits, which is sufficient for the groups of one instance. */
 const FINGERPRINT_DIGITS = 16;
 
@@ -46,22 +46,22 @@ function locationOf({ file, function: name, column = 0 }: ErrorSource): string {
 const STEP_IN_MESSAGE = /^step "([^"]{1,1024})": (.*)$/s;
 
 /**
- * Returns the group of a failure. The result depends only on the arguments, in later versions too, as long as `RULES`
+ * Returns the group of a failure. The result depends only on the arguments, in later versions too, as long as `RULES_VERSION`
  * does not change.
  */
 export function groupOf(failure: FailureDescription): FailureGroup {
   const { kind, workflowUrl, stepName, status, cause, message, source } = failure;
   const match = STEP_IN_MESSAGE.exec(message);
-  const name = stepName ?? match?.[1] ?? null;
-  const step = name === null ? null : normalizeStepName(name);
+  const originalName = stepName ?? match?.[1] ?? null;
+  const normalizedStep = originalName === null ? null : normalizeStepName(originalName);
   const normalizedText = normalizeMessage(match?.[2] ?? message);
   const location = source ? locationOf(source) : null;
-  const digest = sha256(JSON.stringify([RULES, kind, step, status ?? cause, normalizedText, location]));
+  const digest = sha256(JSON.stringify([RULES_VERSION, kind, normalizedStep, status ?? cause, normalizedText, location]));
   return {
     fingerprint: digest.slice(0, FINGERPRINT_DIGITS),
-    rules: RULES,
+    rules: RULES_VERSION,
     kind,
-    stepName: step,
+    stepName: normalizedStep,
     message: normalizedText,
     workflowUrl,
   };

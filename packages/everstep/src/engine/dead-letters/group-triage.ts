@@ -24,7 +24,10 @@ export interface GroupTriage {
 
 export const NO_TRIAGE: GroupTriage = Object.freeze({ assignment: null, snooze: null, notes: [] });
 
-/** A change of a group by a user. `resolve` also acknowledges an unacknowledged group. Null removes the assignment or the snooze. */
+/**
+ * A change of a group by a user. `resolve` also acknowledges an unacknowledged group. Null removes the assignment or the
+ * snooze.
+ */
 export type GroupMark = TriageDecision &
   (
     | { readonly kind: 'acknowledge' | 'resolve' }
@@ -58,7 +61,7 @@ export function triaged(triage: GroupTriage, mark: GroupMark): GroupTriage | Tri
   }
 }
 
-/** A group with what users have decided about it. */
+/** A group with the decisions of users about it. */
 export interface TriagedGroup extends GroupTimes {
   readonly triage: GroupTriage;
 }
@@ -69,8 +72,8 @@ export function snoozeOf({ regressedAt, triage: { snooze } }: TriagedGroup): Gro
 }
 
 /**
- * Returns why a group needs attention at `now` (Unix ms): it is regressed or new, or its snooze is over and no user has acted since.
- * Null if it is known or snoozed.
+ * Returns why a group needs attention at `now` (Unix ms): it is regressed or new, or its snooze is over and no user has acted
+ * since. Null if it is known or snoozed.
  */
 export function attentionFor(group: TriagedGroup, now: number): Exclude<GroupState, 'known'> | 'snooze-ended' | null {
   const snooze = snoozeOf(group);
@@ -80,20 +83,23 @@ export function attentionFor(group: TriagedGroup, now: number): Exclude<GroupSta
   return snooze ? 'snooze-ended' : state === 'new' ? state : null;
 }
 
-/** Numbers of groups. `new` and `regressed` are not snoozed; `snooze-ended` are known groups. */
+/**
+ * Number of groups by the reason why they need attention, and number of snoozed groups. `new` and `regressed` exclude snoozed
+ * groups. `snooze-ended` contains no regressed group.
+ */
 export type GroupCounts = Readonly<Record<Exclude<GroupState, 'known'> | 'snooze-ended' | 'snoozed', number>>;
 
 /**
- * Returns the numbers of groups at `now` (Unix ms). `countsByState` are numbers of groups by their state alone, which an
- * index has; `triaged` are at least those of them, and of the known ones, that have a snooze.
+ * Returns the counts at `now` (Unix ms). `countsByState` counts groups by their state alone, which a store reads from an index.
+ * `groups` must contain every group that has a snooze, including known groups; others have no effect.
  */
 export function countsWithTriage(
   countsByState: Pick<GroupCounts, 'new' | 'regressed'>,
-  triaged: Iterable<TriagedGroup>,
+  groups: Iterable<TriagedGroup>,
   now: number,
 ): GroupCounts {
   const counts = { ...countsByState, 'snooze-ended': 0, snoozed: 0 };
-  for (const group of triaged) {
+  for (const group of groups) {
     if (snoozeOf(group) === null) continue;
     const state = groupState(group, now);
     const reason = attentionFor(group, now) ?? 'snoozed';

@@ -13,7 +13,7 @@ const AFTER_STATUS =
   /^\s(?:Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|Unprocessable|Too Many Requests|Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout)\b/i;
 
 const SQLSTATE = /^(?=[0-9A-Z]*\d)[0-9A-Z]{5}$/;
-/** The classes of SQLSTATE codes, where only `code` says what they are. */
+/** Codes of the SQLSTATE classes. A text that says only `code`, not `SQLSTATE`, must contain one of them. */
 const SQLSTATE_OF_CLASS = /^(?:0[0-9ABFLPZ]|2[0-9BDF]|3[489BDF]|4[024]|5[34578]|F0|HV|HY|P0|XX)[0-9A-Z]{3}$/;
 const BEFORE_SQLSTATE = /sqlstate["']?[:=]? ?[([]?$/i;
 const BEFORE_CODE = /(?:^|[\s("'{,;[])(?:error ?|err)?code["']?[:=] ?$/i;
@@ -35,6 +35,6 @@ export function isCode(word: string, before: string, after: string): boolean {
 }
 
 /** Returns whether a quotation is the name of something in code or in a database. */
-export function isIdentifier(quoted: string, before: string, after: string): boolean {
-  return IDENTIFIER.test(quoted) && (AFTER_IDENTIFIER.test(after) || BEFORE_IDENTIFIER.test(contextOf(before)));
+export function isIdentifier(quotedText: string, before: string, after: string): boolean {
+  return IDENTIFIER.test(quotedText) && (AFTER_IDENTIFIER.test(after) || BEFORE_IDENTIFIER.test(contextOf(before)));
 }

@@ -4,20 +4,20 @@
  */
 import { isCode, isIdentifier } from './identifying-parts.js';
 
-/** Number of UTF-16 units that are read, and number of characters that are kept. */
-const READ_LENGTH = 4_000;
-const KEPT_LENGTH = 300;
+/** Maximum number of UTF-16 units that are read, and maximum length of the normalized text. */
+const MAX_READ_LENGTH = 4_000;
+const MAX_LENGTH = 300;
 /** Number of UTF-16 units after a word that are examined to classify it. */
 const LOOK_AHEAD = 32;
 
 /** Closing quotation marks by their opening mark. */
-const CLOSING: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '‘': '’', '«': '»', '„': '“' };
+const CLOSING_MARKS: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '‘': '’', '«': '»', '„': '“' };
 const BRACKETS = '()[]{}<>,;|';
 /** Characters at the end of a word that belong to the sentence. */
-const TRAILING = '.:!?…';
-const OTHER_SPACE = /[\s\p{Cc}\p{Zl}\p{Zp}]/u;
-const OTHER_WORD = /[\p{L}\p{N}_]/u;
-const KEY = /^[\p{L}_][\p{L}\p{N}_.-]{0,60}$/u;
+const TRAILING_PUNCTUATION = '.:!?…';
+const NON_ASCII_SPACE = /[\s\p{Cc}\p{Zl}\p{Zp}]/u;
+const NON_ASCII_WORD = /[\p{L}\p{N}_]/u;
+const FIELD_NAME = /^[\p{L}_][\p{L}\p{N}_.-]{0,60}$/u;
 
 const URL = /^(\w[\w+.-]{0,20}):\/\/(.*)$/su;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -29,32 +29,32 @@ const JWT = /^eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?$/;
 const AMOUNT = /^[+-]?\d[\d._]*(\p{L}{0,3}|%)$/u;
 const DIGITS = /[\p{Nd}]+(?:[.,][\p{Nd}]+)*/gu;
 const PART = /[\p{L}\p{N}]+|[^\p{L}\p{N}]+/gu;
-const OPAQUE = /^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9+_-][A-Za-z0-9+/_-]{19,}={0,2}$/;
+const OPAQUE_TOKEN = /^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9+_-][A-Za-z0-9+/_-]{19,}={0,2}$/;
 /** Prefixes that name the type of an id: `cus_`, `sk_live_`. */
 const ID_PREFIX = /^(?:[a-z]{1,12}_){1,2}/;
 
-const isSpace = (character: string): boolean => character <= ' ' || (character > '~' && OTHER_SPACE.test(character));
+const isSpace = (character: string): boolean => character <= ' ' || (character > '~' && NON_ASCII_SPACE.test(character));
 
 /** Returns whether the character is a letter, a digit or `_`. */
-function isOfWord(character: string): boolean {
+function isWordCharacter(character: string): boolean {
   const unit = character.charCodeAt(0);
-  if (!(unit < 0x80)) return OTHER_WORD.test(character);
-  return kindOf(unit) !== 'other' || unit === 0x5f;
+  if (!(unit < 0x80)) return NON_ASCII_WORD.test(character);
+  return characterKind(unit) !== 'other' || unit === 0x5f;
 }
 
-type Kind = 'digit' | 'upper' | 'lower' | 'other';
+type CharacterKind = 'digit' | 'upper' | 'lower' | 'other';
 
-function kindOf(unit: number): Kind {
+function characterKind(unit: number): CharacterKind {
   if (unit >= 0x30 && unit <= 0x39) return 'digit';
   if (unit >= 0x41 && unit <= 0x5a) return 'upper';
   return unit >= 0x61 && unit <= 0x7a ? 'lower' : 'other';
 }
 
-/** Counts the transitions between letters and digits, or (with `cases`) also between upper and lower case. */
-function changesIn(text: string, cases: boolean): number {
-  const group = (unit: number): Kind => {
-    const kind = kindOf(unit);
-    return kind === 'upper' && !cases ? 'lower' : kind;
+/** Counts the transitions between letters and digits, or (with `isCaseSensitive`) also between upper and lower case. */
+function countTransitions(text: string, isCaseSensitive: boolean): number {
+  const group = (unit: number): CharacterKind => {
+    const kind = characterKind(unit);
+    return kind === 'upper' && !isCaseSensitive ? 'lower' : kind;
   };
   let changes = 0;
   for (let i = 1; i < text.length; i++) if (group(text.charCodeAt(i)) !== group(text.charCodeAt(i - 1))) changes++;
@@ -66,34 +66,34 @@ function isOpaquePart(part: string): boolean {
   if (HEX.test(part)) return true;
   const digits = part.replace(/\D/g, '').length;
   if (part.length < 8 || digits === 0 || digits === part.length || !/^[A-Za-z0-9]+$/.test(part)) return false;
-  return changesIn(part, false) >= 3 || (part.length >= 12 && changesIn(part, true) >= part.length / 4);
+  return countTransitions(part, false) >= 3 || (part.length >= 12 && countTransitions(part, true) >= part.length / 4);
 }
 
-/** Returns whether the text looks like base64 or similar, which can contain signs. */
+/** Returns whether the text looks like base64 or similar, which can contain punctuation. */
 function isOpaque(text: string): boolean {
-  return OPAQUE.test(text) && changesIn(text, true) >= text.length * 0.4;
+  return OPAQUE_TOKEN.test(text) && countTransitions(text, true) >= text.length * 0.4;
 }
 
-/** Normalizes a word that may contain signs: ids, versions, paths. */
-function plainWord(word: string): string {
+/** Normalizes a word that may contain punctuation: an id, a version, a path. */
+function normalizePlainWord(word: string): string {
   if (!/\p{N}/u.test(word) && word.length < 16) return word;
   return word.replace(PART, (part) => (isOpaquePart(part) ? '<id>' : part.replace(DIGITS, '#')));
 }
 
 function normalizeUrl(scheme: string, afterScheme: string): string {
-  const path = afterScheme.search(/[/?#]/);
-  const authority = path < 0 ? afterScheme : afterScheme.slice(0, path);
+  const pathIndex = afterScheme.search(/[/?#]/);
+  const authority = pathIndex < 0 ? afterScheme : afterScheme.slice(0, pathIndex);
   const host = authority.slice(authority.lastIndexOf('@') + 1);
-  const tail = path < 0 ? '' : afterScheme.slice(path);
-  const shownHost = IPV4.test(host) || host.startsWith('[') ? '<address>' : plainWord(host);
-  const shown = tail.replace(/[?#].*$/su, '');
-  const steps = shown.split('/').map((step) => (UUID.test(step) || JWT.test(step) ? '<id>' : plainWord(step)));
-  return `${scheme.toLowerCase()}://${shownHost}${steps.join('/')}${shown === tail ? '' : '?<query>'}`;
+  const tail = pathIndex < 0 ? '' : afterScheme.slice(pathIndex);
+  const normalizedHost = IPV4.test(host) || host.startsWith('[') ? '<address>' : normalizePlainWord(host);
+  const pathname = tail.replace(/[?#].*$/su, '');
+  const segments = pathname.split('/').map((part) => (UUID.test(part) || JWT.test(part) ? '<id>' : normalizePlainWord(part)));
+  return `${scheme.toLowerCase()}://${normalizedHost}${segments.join('/')}${pathname === tail ? '' : '?<query>'}`;
 }
 
 function isEmail(word: string): boolean {
-  const sign = word.indexOf('@');
-  return sign > 0 && word.indexOf('@', sign + 1) < 0 && word.indexOf('.', sign + 2) > 0 && isOfWord(word.charAt(sign + 1));
+  const at = word.indexOf('@');
+  return at > 0 && word.indexOf('@', at + 1) < 0 && word.indexOf('.', at + 2) > 0 && isWordCharacter(word.charAt(at + 1));
 }
 
 function normalizeWord(word: string): string {
@@ -102,25 +102,27 @@ function normalizeWord(word: string): string {
   const prefix = ID_PREFIX.exec(word)?.[0] ?? '';
   if (UUID.test(word) || JWT.test(word) || isOpaque(word.slice(prefix.length))) return `${prefix}<id>`;
   if (isEmail(word)) return '<email>';
-  if (!/\p{N}/u.test(word) && !word.includes('::')) return plainWord(word);
+  if (!/\p{N}/u.test(word) && !word.includes('::')) return normalizePlainWord(word);
   if (DATE_OR_TIME.test(word)) return '<time>';
   if (IPV4.test(word) || IPV6.test(word)) return '<address>';
   const amount = AMOUNT.exec(word);
   if (amount) return `#${amount[1] ?? ''}`;
   // `key=value`, `host:port`, `a/b`: each part separately.
   const parts = word.split(/([=:&])/);
-  return parts.length === 1 ? plainWord(word) : parts.map((part) => (UUID.test(part) ? '<id>' : plainWord(part))).join('');
+  return parts.length === 1
+    ? normalizePlainWord(word)
+    : parts.map((part) => (UUID.test(part) ? '<id>' : normalizePlainWord(part))).join('');
 }
 
 /** Collapses lists of the same placeholder, so that lists of any length are equal: `#, #, #` becomes `#`. */
-const REPEATED = /(<\w{1,10}>|(?<![\p{L}\p{N}])#)(?:[ ,;|]{1,3}\1(?![\p{L}\p{N}]))+/gu;
+const REPEATED_PLACEHOLDER = /(<\w{1,10}>|(?<![\p{L}\p{N}])#)(?:[ ,;|]{1,3}\1(?![\p{L}\p{N}]))+/gu;
 
-class Reader {
+class TextNormalizer {
   private readonly text: string;
-  private at = 0;
-  private out = '';
+  private position = 0;
+  private output = '';
   /** Quotation marks that have no closing mark in the rest of the text. */
-  private readonly missing = new Set<string>();
+  private readonly unclosedMarks = new Set<string>();
 
   constructor(text: string) {
     this.text = text;
@@ -129,75 +131,79 @@ class Reader {
   read(): string {
     // Placeholders can be longer than the text they replace, and lists become shorter, so a little more than the
     // limit is read.
-    while (this.at < this.text.length && this.out.length < KEPT_LENGTH * 3) this.next();
-    return this.out.trim();
+    while (this.position < this.text.length && this.output.length < MAX_LENGTH * 3) this.readNext();
+    return this.output.trim();
   }
 
-  private next(): void {
-    const character = this.text.charAt(this.at);
+  private readNext(): void {
+    const character = this.text.charAt(this.position);
     if (isSpace(character)) {
-      this.at++;
-      if (!this.out.endsWith(' ')) this.out += ' ';
-    } else if (CLOSING[character] !== undefined && this.quotation(character)) {
+      this.position++;
+      if (!this.output.endsWith(' ')) this.output += ' ';
+    } else if (CLOSING_MARKS[character] !== undefined && this.readQuotation(character)) {
       // The quotation has been read.
-    } else if (BRACKETS.includes(character) || CLOSING[character] !== undefined) {
-      this.at++;
-      this.out += character;
-    } else this.word();
+    } else if (BRACKETS.includes(character) || CLOSING_MARKS[character] !== undefined) {
+      this.position++;
+      this.output += character;
+    } else this.readWord();
   }
 
   /** Reads a quotation. Returns false if it is not one, such as the apostrophe of a word. */
-  private quotation(open: string): boolean {
-    const { text, at } = this;
-    const single = open === "'" || open === '‘';
-    if (single && at > 0 && isOfWord(text.charAt(at - 1))) return false;
-    const close = CLOSING[open] ?? open;
-    const end = this.missing.has(open) ? -1 : this.endOf(close, at + 1, single);
+  private readQuotation(open: string): boolean {
+    const { text, position } = this;
+    const isSingle = open === "'" || open === '‘';
+    if (isSingle && position > 0 && isWordCharacter(text.charAt(position - 1))) return false;
+    const close = CLOSING_MARKS[open] ?? open;
+    const end = this.unclosedMarks.has(open) ? -1 : this.indexOfClosing(close, position + 1, isSingle);
     if (end < 0) {
-      this.missing.add(open);
+      this.unclosedMarks.add(open);
       return false;
     }
-    const inside = text.slice(at + 1, end);
+    const quotedText = text.slice(position + 1, end);
     const after = text.slice(end + 1, end + 1 + LOOK_AHEAD);
     // The name of a field identifies the problem, but its value does not.
-    const isName = (/^\s{0,3}:/.test(after) && KEY.test(inside)) || isIdentifier(inside, this.out, after);
-    const shown = isCode(inside, this.out, after) ? inside : isName ? plainWord(inside) : '…';
-    this.out += `${open}${shown}${close}`;
-    this.at = end + 1;
+    const isName = (/^\s{0,3}:/.test(after) && FIELD_NAME.test(quotedText)) || isIdentifier(quotedText, this.output, after);
+    const normalizedText = isCode(quotedText, this.output, after) ? quotedText : isName ? normalizePlainWord(quotedText) : '…';
+    this.output += `${open}${normalizedText}${close}`;
+    this.position = end + 1;
     return true;
   }
 
-  private endOf(close: string, from: number, single: boolean): number {
+  private indexOfClosing(close: string, from: number, isSingle: boolean): number {
     for (let i = from; i < this.text.length; i++) {
       const character = this.text.charAt(i);
       if (character === '\\') i++;
-      else if (character === close && !(single && isOfWord(this.text.charAt(i + 1)))) return i;
+      else if (character === close && !(isSingle && isWordCharacter(this.text.charAt(i + 1)))) return i;
     }
     return -1;
   }
 
-  private word(): void {
-    const start = this.at;
+  private readWord(): void {
+    const start = this.position;
     const { text } = this;
-    while (this.at < text.length && !this.endsWord(text.charAt(this.at), start)) this.at++;
-    let end = this.at;
-    while (end > start && TRAILING.includes(text.charAt(end - 1))) end--;
-    this.out += this.keptOrNormalized(text.slice(start, end), end) + text.slice(end, this.at);
+    while (this.position < text.length && !this.endsWord(text.charAt(this.position), start)) this.position++;
+    let end = this.position;
+    while (end > start && TRAILING_PUNCTUATION.includes(text.charAt(end - 1))) end--;
+    this.output += this.normalizeUnlessCode(text.slice(start, end), end) + text.slice(end, this.position);
   }
 
-  private keptOrNormalized(word: string, end: number): string {
+  private normalizeUnlessCode(word: string, end: number): string {
     // The value of `status=503` is preceded by its name.
     const value = word.slice(1 + Math.max(word.lastIndexOf('='), word.lastIndexOf(':')));
     const name = word.slice(0, word.length - value.length);
-    const isKept = isCode(value, this.out + name, this.text.slice(end, end + LOOK_AHEAD));
-    return isKept ? plainWord(name) + value : normalizeWord(word);
+    const isCauseCode = isCode(value, this.output + name, this.text.slice(end, end + LOOK_AHEAD));
+    return isCauseCode ? normalizePlainWord(name) + value : normalizeWord(word);
   }
 
   /** Returns whether the character ends the word. An apostrophe inside a word does not. */
   private endsWord(character: string, start: number): boolean {
     if (isSpace(character) || BRACKETS.includes(character)) return true;
-    if (CLOSING[character] === undefined) return false;
-    return !((character === "'" || character === '‘') && this.at > start && isOfWord(this.text.charAt(this.at - 1)));
+    if (CLOSING_MARKS[character] === undefined) return false;
+    return !(
+      (character === "'" || character === '‘') &&
+      this.position > start &&
+      isWordCharacter(this.text.charAt(this.position - 1))
+    );
   }
 }
 
@@ -211,31 +217,35 @@ export function shorten(text: string, max: number): string {
   return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
 }
 
-const normalize = (text: string): string => new Reader(toWellFormed(text.slice(0, READ_LENGTH))).read().replace(REPEATED, '$1');
+const normalize = (text: string): string =>
+  new TextNormalizer(toWellFormed(text.slice(0, MAX_READ_LENGTH))).read().replace(REPEATED_PLACEHOLDER, '$1');
 
-/** How messages about responses quote a body; see `responses/retry-advice.ts`, which shortens the quotation. */
+/** A message that quotes the body of a response. `responses/retry-advice.ts` writes it and shortens the quotation. */
 const QUOTED_BODY = /^(.*?a body that begins with ")(.*)("(?:[);].*)?)$/su;
-const WHOLE_BODY_LENGTH = 90;
-/** Number of characters kept of a shortened quotation. Where it was cut depends on the length of the text before it. */
-const KEPT_OF_CUT_BODY = 40;
+const UNSHORTENED_BODY_LENGTH = 90;
+/**
+ * Number of characters kept of a shortened quotation. It is cut at a fixed length, because its own end depends on the text
+ * before it.
+ */
+const SHORTENED_BODY_LENGTH = 40;
 
 /** Normalizes an error message: at most 300 UTF-16 units, well-formed, on one line. */
 export function normalizeMessage(message: string): string {
-  const read = message.slice(0, READ_LENGTH);
-  const quoted = QUOTED_BODY.exec(read);
-  if (!quoted) return shorten(normalize(read), KEPT_LENGTH);
-  const [, before = '', body = '', after = ''] = quoted;
+  const prefix = message.slice(0, MAX_READ_LENGTH);
+  const match = QUOTED_BODY.exec(prefix);
+  if (!match) return shorten(normalize(prefix), MAX_LENGTH);
+  const [, before = '', body = '', after = ''] = match;
   const normalizedBody = normalize(body);
-  const kept = body.length < WHOLE_BODY_LENGTH ? normalizedBody : shorten(normalizedBody, KEPT_OF_CUT_BODY);
-  return shorten(`${normalize(before)}${kept}${after.slice(0, 2)}`, KEPT_LENGTH);
+  const shortenedBody = body.length < UNSHORTENED_BODY_LENGTH ? normalizedBody : shorten(normalizedBody, SHORTENED_BODY_LENGTH);
+  return shorten(`${normalize(before)}${shortenedBody}${after.slice(0, 2)}`, MAX_LENGTH);
 }
 
 /** Normalizes a step name: `#` replaces numbers and ids. At most 300 UTF-16 units. */
 export function normalizeStepName(name: string): string {
-  const read = toWellFormed(name.slice(0, READ_LENGTH))
+  const prefix = toWellFormed(name.slice(0, MAX_READ_LENGTH))
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();
-  const uuids = read.replace(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/gi, '#');
-  const parts = uuids.replace(PART, (part) => (isOpaquePart(part) ? '#' : part.replace(DIGITS, '#')));
-  return shorten(parts.replace(/#(?:[-_.:]#)+/g, '#'), KEPT_LENGTH);
+  const withoutUuids = prefix.replace(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/gi, '#');
+  const withoutNumbers = withoutUuids.replace(PART, (part) => (isOpaquePart(part) ? '#' : part.replace(DIGITS, '#')));
+  return shorten(withoutNumbers.replace(/#(?:[-_.:]#)+/g, '#'), MAX_LENGTH);
 }

@@ -28,7 +28,7 @@ const start = (repair: Repair, ratePerSecond: number | null, canary: Repair['can
   after(repair, { kind: 'started', settings: { ratePerSecond, canary, undoMs } });
 const moves = (count: number, from: ItemMove['from'], to: ItemMove['to'], canary = false): RepairEvent => ({
   kind: 'items-moved',
-  moves: Array.from({ length: count }, () => ({ from, to, canary })),
+  moves: Array.from({ length: count }, () => ({ from, to, isCanary: canary })),
 });
 const CANARY = { count: 10, maxFailurePercent: 20, thenContinue: false, counts: NO_COUNTS };
 
@@ -40,9 +40,9 @@ function startsOver(repair: Repair, lengthMs: number, everyMs: number) {
   while (now <= NOW + lengthMs) {
     const tick = tickRepair(current, now);
     current = tick.repair;
-    if (tick.begin) {
-      starts.push({ at: now - NOW, count: tick.begin.count });
-      current = after(current, moves(tick.begin.count, 'pending', 'succeeded'), now);
+    if (tick.starts) {
+      starts.push({ at: now - NOW, count: tick.starts.count });
+      current = after(current, moves(tick.starts.count, 'pending', 'succeeded'), now);
     }
     now = Math.max(tick.wakeAt ?? Number.POSITIVE_INFINITY, now + everyMs);
   }
@@ -66,20 +66,20 @@ test('keeps a high rate over time, in rounds of fifty milliseconds', () => {
 
 test('does not make up for a missed minute in a burst', () => {
   const running = start(planned(1_000), 10);
-  const { begin, repair } = tickRepair(running, NOW + 60_000);
-  assert.ok((begin?.count ?? 0) <= 3, String(begin?.count));
-  assert.equal(tickRepair(repair, NOW + 60_001).begin, null);
+  const { starts, repair } = tickRepair(running, NOW + 60_000);
+  assert.ok((starts?.count ?? 0) <= 3, String(starts?.count));
+  assert.equal(tickRepair(repair, NOW + 60_001).starts, null);
 });
 
 test('a higher rate counts from the last start, so that nothing starts earlier than it allows', () => {
   const slow = tickRepair(start(planned(10), 0.1), NOW).repair;
   const paused = after(slow, { kind: 'paused' }, NOW + 1);
   const fast = after(paused, { kind: 'continued', ratePerSecond: 100 }, NOW + 2);
-  assert.equal(tickRepair(fast, NOW + 9).begin, null);
-  assert.equal(tickRepair(fast, NOW + 10).begin?.count, 1);
+  assert.equal(tickRepair(fast, NOW + 9).starts, null);
+  assert.equal(tickRepair(fast, NOW + 10).starts?.count, 1);
   const slower = after(paused, { kind: 'continued', ratePerSecond: 0.05 }, NOW + 2);
-  assert.equal(tickRepair(slower, NOW + 9_999).begin, null);
-  assert.equal(tickRepair(slower, NOW + 10_000).begin?.count, 1);
+  assert.equal(tickRepair(slower, NOW + 9_999).starts, null);
+  assert.equal(tickRepair(slower, NOW + 10_000).starts?.count, 1);
 });
 
 test('a canary stops as soon as it can no longer pass, and not before', () => {
@@ -103,9 +103,9 @@ test('each group of a canary is judged separately: the others continue after one
     return { ...repair, canary: { ...CANARY, counts, groups } };
   };
   const broken = group('broken', { failed: 2, pending: 1 });
-  const { repair, begin } = tickRepair(of(broken, group('other', { pending: 3 })), NOW);
-  assert.deepEqual([repair.phase, begin], ['canary', { of: 'canary', count: 3, without: ['broken'] }]);
-  assert.equal(tickRepair(of(broken, group('other', { started: 3 })), NOW).begin, null);
+  const { repair, starts } = tickRepair(of(broken, group('other', { pending: 3 })), NOW);
+  assert.deepEqual([repair.phase, starts], ['canary', { of: 'canary', count: 3, excludedGroups: ['broken'] }]);
+  assert.equal(tickRepair(of(broken, group('other', { started: 3 })), NOW).starts, null);
   const stopped = tickRepair(of(broken, group('other', { succeeded: 3 })), NOW).repair;
   assert.equal(stopped.phase, 'stopped');
   assert.match(stopped.stopMessage ?? '', /in 1 of 2 groups: "broken" \(2 of 3\)/);
@@ -142,9 +142,9 @@ test('a canary that passed waits for continue, or continues if configured', () =
   for (const thenContinue of [false, true]) {
     let repair = start(planned(100), 1_000, { ...CANARY, thenContinue });
     repair = after(repair, moves(10, 'pending', 'succeeded', true));
-    const { repair: passed, begin } = tickRepair(repair, NOW);
+    const { repair: passed, starts } = tickRepair(repair, NOW);
     assert.equal(passed.phase, thenContinue ? 'running' : 'canary-passed');
-    assert.equal(begin?.of, thenContinue ? 'rest' : undefined);
+    assert.equal(starts?.of, thenContinue ? 'rest' : undefined);
     if (!thenContinue) assert.equal(after(passed, { kind: 'continued', ratePerSecond: undefined }).phase, 'running');
   }
 });
@@ -156,18 +156,18 @@ test('a canary whose entries could not be tried never continues automatically', 
 
 test('a repair that was paused during the canary continues with the canary', () => {
   const paused = after(start(planned(100), 1_000, CANARY), { kind: 'paused' });
-  assert.equal(tickRepair(paused, NOW + 5_000).begin, null);
+  assert.equal(tickRepair(paused, NOW + 5_000).starts, null);
   assert.equal(after(paused, { kind: 'continued', ratePerSecond: undefined }).phase, 'canary');
 });
 
 test('a delete starts after its undo window, and an abort within it undoes the delete', () => {
   const waiting = start(planned(3, { action: 'delete' }), null, null, 60_000);
   assert.equal(waiting.phase, 'undo-window');
-  assert.deepEqual(tickRepair(waiting, NOW + 59_999), { repair: waiting, begin: null, wakeAt: NOW + 60_000 });
-  assert.equal(tickRepair(waiting, NOW + 60_000).begin?.count, 3);
+  assert.deepEqual(tickRepair(waiting, NOW + 59_999), { repair: waiting, starts: null, wakeAt: NOW + 60_000 });
+  assert.equal(tickRepair(waiting, NOW + 60_000).starts?.count, 3);
   const undone = after(waiting, { kind: 'aborted' });
   assert.equal(undone.stopReason, 'undone');
-  assert.equal(tickRepair(undone, NOW + 60_000).begin, null);
+  assert.equal(tickRepair(undone, NOW + 60_000).starts, null);
 });
 
 test('a repair is done when no entry is pending or started', () => {

@@ -26,7 +26,7 @@ export const REPAIR_PHASES = [
 ] as const;
 export type RepairPhase = (typeof REPAIR_PHASES)[number];
 
-/** States of an entry of a repair. `gone`: the entry left the dead letter queue before its turn. */
+/** States of an entry of a repair. An entry is `gone` if it left the dead letter queue before its turn. */
 export const REPAIR_ITEM_STATES = ['pending', 'started', 'succeeded', 'failed', 'canceled', 'gone'] as const;
 export type RepairItemState = (typeof REPAIR_ITEM_STATES)[number];
 /** Number of entries in each state. */
@@ -66,9 +66,9 @@ export interface CanaryGroup {
 export interface RepairPlan {
   /** The most frequent workflows, ordered by count. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly count: number }[];
-  /** The most frequent errors, ordered by count. `message`: that of the newest entry of the group when planning ended. */
+  /** The most frequent errors, ordered by count. `message` is that of the newest entry of the group when planning ended. */
   readonly groups: readonly { readonly fingerprint: string; readonly message: string; readonly count: number }[];
-  /** Times when the first and the last of the runs failed, Unix ms. */
+  /** Times when the first and the last of the runs failed, Unix ms; null if there are no runs. */
   readonly oldestAt: number | null;
   readonly newestAt: number | null;
   /** Number of steps in the journals of the failed runs. */
@@ -91,7 +91,7 @@ export interface Repair {
   readonly startedAt: number | null;
   readonly endedAt: number | null;
   readonly undoUntil: number | null;
-  /** Starts per second; null starts as fast as the store allows. */
+  /** Starts per second. Null means as fast as the store allows. */
   readonly ratePerSecond: number | null;
   readonly canary: RepairCanary | null;
   readonly counts: RepairCounts;
@@ -116,7 +116,7 @@ export interface StartSettings {
 export interface ItemMove {
   readonly from: RepairItemState;
   readonly to: RepairItemState;
-  readonly canary: boolean;
+  readonly isCanary: boolean;
 }
 
 /** Something that happened to a repair. */
@@ -137,18 +137,19 @@ export type RepairOutcome =
   /** The current phase does not allow this. The message lists the phases that do. */
   | { readonly kind: 'refused'; readonly message: string };
 
-/** Entries that may start now. */
-export interface Begin {
+/** The entries that may start now. */
+export interface AdmittedStarts {
   readonly of: 'canary' | 'rest';
   readonly count: number;
-  /** Groups whose canary has failed: their other canary entries do not start. */
-  readonly without: readonly (string | null)[];
+  /** Groups whose canary has failed. Their other canary entries do not start. */
+  readonly excludedGroups: readonly (string | null)[];
 }
 
 /** Result of advancing a repair to the current time. */
 export interface RepairTick {
   readonly repair: Repair;
-  readonly begin: Begin | null;
+  /** Entries to start now; null if none may start. */
+  readonly starts: AdmittedStarts | null;
   /** Time of the next decision if nothing happens before then, Unix ms; null if there is none. */
   readonly wakeAt: number | null;
 }
@@ -158,7 +159,7 @@ const MIN_ROUND_MS = 50;
 /** Period for which missed starts are made up, after the process was down or busy. */
 const MAX_CATCH_UP_MS = 250;
 /** Number of entries in one round without a rate. */
-const UNPACED_AT_ONCE = 100;
+const UNPACED_BATCH_SIZE = 100;
 /** Approximate number of entries per second without a rate. */
 const UNPACED_PER_SECOND = 500;
 
@@ -175,8 +176,8 @@ export const isOver = ({ phase, counts }: Repair): boolean =>
 export type NewRepair = Pick<Repair, 'repairId' | 'instanceId' | 'action' | 'createdAt' | 'createdBy'>;
 
 /** Returns a new repair in the phase `planning`. */
-export const newRepair = (given: NewRepair): Repair => ({
-  ...given,
+export const newRepair = (properties: NewRepair): Repair => ({
+  ...properties,
   phase: 'planning',
   paused: null,
   startedAt: null,
@@ -191,23 +192,26 @@ export const newRepair = (given: NewRepair): Repair => ({
   stopMessage: null,
 });
 
-/** Verdict on a canary. `open`: undecided; `untried`: none of the entries could be tried. */
+/** Verdict on a canary. It is `open` while it is undecided, and `untried` if none of the entries could be tried. */
 export type CanaryVerdict = 'open' | 'passed' | 'failed' | 'untried';
 
-/** From this number of entries, one failure alone does not fail a group: of three entries, it would be 33%. */
-const ONE_MAY_FAIL_FROM = 3;
+/** A single failure does not fail a group of at least this size, unless the percentage is 0. */
+const MIN_ENTRIES_FOR_ONE_FAILURE = 3;
 
-/** Returns how many of the tried entries may fail again. With 0%, none. */
-const maxFailures = (tried: number, maxFailurePercent: number): number =>
-  Math.max(Math.floor((tried * maxFailurePercent) / 100), tried >= ONE_MAY_FAIL_FROM && maxFailurePercent > 0 ? 1 : 0);
+/** Returns how many of the entries may fail again; with 0%, none of them. */
+const maxFailures = (entries: number, maxFailurePercent: number): number =>
+  Math.max(
+    Math.floor((entries * maxFailurePercent) / 100),
+    entries >= MIN_ENTRIES_FOR_ONE_FAILURE && maxFailurePercent > 0 ? 1 : 0,
+  );
 
 /** Returns the verdict on entries of a canary: those of one group, or all. */
 export function verdictOn(counts: RepairCounts, maxFailurePercent: number): CanaryVerdict {
   // Entries that were not tried or were canceled do not count. All others may still succeed.
-  const finished = totalOf(counts) - counts.gone - counts.canceled;
-  if (counts.failed > maxFailures(finished, maxFailurePercent)) return 'failed';
+  const countedEntries = totalOf(counts) - counts.gone - counts.canceled;
+  if (counts.failed > maxFailures(countedEntries, maxFailurePercent)) return 'failed';
   if (counts.pending + counts.started > 0) return 'open';
-  return finished === 0 ? 'untried' : 'passed';
+  return countedEntries === 0 ? 'untried' : 'passed';
 }
 
 /**
@@ -226,7 +230,7 @@ export function canaryVerdict({ counts, maxFailurePercent, groups }: RepairCanar
 export const failedGroups = ({ groups = [], maxFailurePercent }: RepairCanary): readonly CanaryGroup[] =>
   groups.filter(({ counts }) => verdictOn(counts, maxFailurePercent) === 'failed');
 
-const STATE_WORDS: Readonly<Record<RepairPhase, string>> = Object.freeze({
+const PHASE_TEXTS: Readonly<Record<RepairPhase, string>> = Object.freeze({
   planning: 'is still being planned: get it until its state is planned',
   planned: 'is planned but not started',
   canary: 'is running its canary',
@@ -239,9 +243,9 @@ const STATE_WORDS: Readonly<Record<RepairPhase, string>> = Object.freeze({
   done: 'is done',
 });
 
-const refused = ({ repairId, phase }: Repair, what: string, when: string): RepairOutcome => ({
+const refused = ({ repairId, phase }: Repair, action: string, requirement: string): RepairOutcome => ({
   kind: 'refused',
-  message: `cannot ${what} the repair ${repairId}: it ${STATE_WORDS[phase]}; ${what} requires a repair that ${when}`,
+  message: `cannot ${action} the repair ${repairId}: it ${PHASE_TEXTS[phase]}; ${action} requires a repair that ${requirement}`,
 });
 const decided = (repair: Repair): RepairOutcome => ({ kind: 'decided', repair });
 
@@ -283,7 +287,7 @@ function applyMoves(repair: Repair, moves: readonly ItemMove[]): Repair {
   let { counts, canary } = repair;
   for (const move of moves) {
     counts = moveCount(counts, move);
-    if (canary && move.canary) canary = { ...canary, counts: moveCount(canary.counts, move) };
+    if (canary && move.isCanary) canary = { ...canary, counts: moveCount(canary.counts, move) };
   }
   return { ...repair, counts, canary };
 }
@@ -318,14 +322,14 @@ function nextStartAtRate({ ratePerSecond, nextStartAt }: Repair, rate: number | 
 function abortRepair(repair: Repair, now: number): RepairOutcome {
   const { phase, action, counts, startedAt } = repair;
   if (phase === 'aborted' || phase === 'done' || phase === 'stopped') return refused(repair, 'abort', 'is not over');
-  const undone = action === 'delete' && startedAt !== null && counts.succeeded === 0;
+  const isUndone = action === 'delete' && startedAt !== null && counts.succeeded === 0;
   return decided({
     ...repair,
     phase: 'aborted',
     paused: null,
     endedAt: now,
-    stopReason: undone ? 'undone' : 'aborted-by-hand',
-    stopMessage: undone ? 'nothing was deleted' : null,
+    stopReason: isUndone ? 'undone' : 'aborted-by-hand',
+    stopMessage: isUndone ? 'nothing was deleted' : null,
   });
 }
 
@@ -333,23 +337,24 @@ function abortRepair(repair: Repair, now: number): RepairOutcome {
 export function tickRepair(current: Repair, now: number): RepairTick {
   const repair = advance(current, now);
   const { phase } = repair;
-  if (phase === 'planning') return { repair, begin: null, wakeAt: now };
-  if (phase === 'undo-window') return { repair, begin: null, wakeAt: repair.undoUntil };
-  if (phase !== 'canary' && phase !== 'running') return { repair, begin: null, wakeAt: null };
-  const failed = phase === 'canary' && repair.canary ? failedGroups(repair.canary) : [];
-  const skipped = failed.reduce((sum, group) => sum + group.counts.pending, 0);
-  const pending = phase === 'canary' ? (repair.canary?.counts.pending ?? 0) - skipped : repair.counts.pending;
-  if (pending <= 0) return { repair, begin: null, wakeAt: null };
-  if (now < repair.nextStartAt) return { repair, begin: null, wakeAt: Math.ceil(repair.nextStartAt) };
+  if (phase === 'planning') return { repair, starts: null, wakeAt: now };
+  if (phase === 'undo-window') return { repair, starts: null, wakeAt: repair.undoUntil };
+  if (phase !== 'canary' && phase !== 'running') return { repair, starts: null, wakeAt: null };
+  const failedCanaryGroups = phase === 'canary' && repair.canary ? failedGroups(repair.canary) : [];
+  const skippedCount = failedCanaryGroups.reduce((sum, group) => sum + group.counts.pending, 0);
+  const pending = phase === 'canary' ? (repair.canary?.counts.pending ?? 0) - skippedCount : repair.counts.pending;
+  if (pending <= 0) return { repair, starts: null, wakeAt: null };
+  if (now < repair.nextStartAt) return { repair, starts: null, wakeAt: Math.ceil(repair.nextStartAt) };
   const { count, nextStartAt } = admittedStarts(repair, pending, now);
   const wakeAt = Math.max(Math.ceil(nextStartAt), now + MIN_ROUND_MS);
-  const without = failed.map(({ fingerprint }) => fingerprint);
-  return { repair: { ...repair, nextStartAt }, begin: { of: phase === 'canary' ? 'canary' : 'rest', count, without }, wakeAt };
+  const excludedGroups = failedCanaryGroups.map(({ fingerprint }) => fingerprint);
+  const starts: AdmittedStarts = { of: phase === 'canary' ? 'canary' : 'rest', count, excludedGroups };
+  return { repair: { ...repair, nextStartAt }, starts, wakeAt };
 }
 
-/** Returns the number of starts that are admitted now: at least one, because its time has come. */
+/** Returns how many starts are admitted now, and when the next one is due. At least one is admitted, because its time has come. */
 function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pending: number, now: number) {
-  if (ratePerSecond === null) return { count: Math.min(pending, UNPACED_AT_ONCE), nextStartAt: now };
+  if (ratePerSecond === null) return { count: Math.min(pending, UNPACED_BATCH_SIZE), nextStartAt: now };
   const intervalMs = 1000 / ratePerSecond;
   const from = Math.max(nextStartAt, now - MAX_CATCH_UP_MS);
   const count = Math.min(pending, Math.floor((now - from) / intervalMs) + 1);
@@ -385,27 +390,30 @@ function decideCanary(repair: Repair, canary: RepairCanary, now: number): Repair
   }
 }
 
-/** Longest part of the message of a group in the reason of a stop, in characters. */
+/** Maximum length of the message of a group in the reason for a stop, in characters. */
 const GROUP_NAME_LENGTH = 80;
 
 /** Names the groups that failed, or counts those with single failures. Empty if there is only one group. */
-function groupsText({ groups: planned }: RepairPlan, canary: RepairCanary): string {
+function groupsText({ groups: plannedGroups }: RepairPlan, canary: RepairCanary): string {
   const { groups = [] } = canary;
   if (groups.length < 2) return '';
-  const failed = failedGroups(canary).map(({ fingerprint, counts }) => {
-    const message = planned.find((group) => group.fingerprint === fingerprint)?.message;
+  const failedTexts = failedGroups(canary).map(({ fingerprint, counts }) => {
+    const message = plannedGroups.find((group) => group.fingerprint === fingerprint)?.message;
     const name = message === undefined || message === '' ? (fingerprint ?? 'without a group') : message;
-    const short = name.length > GROUP_NAME_LENGTH ? `${name.slice(0, GROUP_NAME_LENGTH)}…` : name;
-    return `"${short}" (${counts.failed} of ${totalOf(counts)})`;
+    const shortName = name.length > GROUP_NAME_LENGTH ? `${name.slice(0, GROUP_NAME_LENGTH)}…` : name;
+    return `"${shortName}" (${counts.failed} of ${totalOf(counts)})`;
   });
-  if (failed.length > 0) return `, in ${failed.length} of ${groups.length} groups: ${failed.join(', ')}`;
+  if (failedTexts.length > 0) return `, in ${failedTexts.length} of ${groups.length} groups: ${failedTexts.join(', ')}`;
   return `, in ${groups.filter(({ counts }) => counts.failed > 0).length} of ${groups.length} groups`;
 }
 
 /** Minimum number of billed messages: one for each recovered run. */
 export const messagesAtLeast = ({ action, counts }: Repair): number => (action === 'delete' ? 0 : totalOf(counts));
 
-/** Returns the expected duration in ms: at its rate, or at one entry per second if it has none. */
+/**
+ * Returns the expected duration in ms. Without a rate, entries are assumed to start one per second, and deletions to run much
+ * faster.
+ */
 export function expectedDurationMs({ action, counts, ratePerSecond }: Repair): number {
   const defaultRate = action === 'delete' ? UNPACED_PER_SECOND : 1;
   return Math.ceil((totalOf(counts) / (ratePerSecond ?? defaultRate)) * 1000);

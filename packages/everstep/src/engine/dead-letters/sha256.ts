@@ -13,61 +13,61 @@ function rootsOfPrimes(count: number, n: 2 | 3): Uint32Array {
   return roots;
 }
 
-const ROUND_WORDS = rootsOfPrimes(64, 3);
-const FIRST_STATE = rootsOfPrimes(8, 2);
+const ROUND_CONSTANTS = rootsOfPrimes(64, 3);
+const INITIAL_STATE = rootsOfPrimes(8, 2);
 const BLOCK_BYTES = 64;
 
-const rotate = (word: number, by: number): number => (word >>> by) | (word << (32 - by));
-const at = (words: Uint32Array, index: number): number => words[index] ?? 0;
+const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
+const wordAt = (words: Uint32Array, index: number): number => words[index] ?? 0;
 
 /** Returns the text in UTF-8 with the padding of SHA-256: a one bit, zeros, and the number of bits. */
 function padMessage(text: string): DataView {
   const bytes = new TextEncoder().encode(text);
   const blocks = Math.ceil((bytes.length + 9) / BLOCK_BYTES);
-  const filled = new Uint8Array(blocks * BLOCK_BYTES);
-  filled.set(bytes);
-  filled[bytes.length] = 0x80;
-  const view = new DataView(filled.buffer);
-  view.setUint32(filled.length - 8, Math.floor((bytes.length * 8) / 2 ** 32));
-  view.setUint32(filled.length - 4, (bytes.length * 8) >>> 0);
+  const padded = new Uint8Array(blocks * BLOCK_BYTES);
+  padded.set(bytes);
+  padded[bytes.length] = 0x80;
+  const view = new DataView(padded.buffer);
+  view.setUint32(padded.length - 8, Math.floor((bytes.length * 8) / 2 ** 32));
+  view.setUint32(padded.length - 4, (bytes.length * 8) >>> 0);
   return view;
 }
 
-function mix(state: Uint32Array, words: Uint32Array): void {
+function processBlock(state: Uint32Array, words: Uint32Array): void {
   for (let i = 16; i < 64; i++) {
-    const early = at(words, i - 15);
-    const late = at(words, i - 2);
+    const early = wordAt(words, i - 15);
+    const late = wordAt(words, i - 2);
     const small0 = rotate(early, 7) ^ rotate(early, 18) ^ (early >>> 3);
     const small1 = rotate(late, 17) ^ rotate(late, 19) ^ (late >>> 10);
-    words[i] = at(words, i - 16) + small0 + at(words, i - 7) + small1;
+    words[i] = wordAt(words, i - 16) + small0 + wordAt(words, i - 7) + small1;
   }
   let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
   for (let i = 0; i < 64; i++) {
     const big1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
-    const first = (h + big1 + ((e & f) ^ (~e & g)) + at(ROUND_WORDS, i) + at(words, i)) | 0;
+    const temp1 = (h + big1 + ((e & f) ^ (~e & g)) + wordAt(ROUND_CONSTANTS, i) + wordAt(words, i)) | 0;
     const big0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
-    const second = (big0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+    const temp2 = (big0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
     h = g;
     g = f;
     f = e;
-    e = (d + first) | 0;
+    e = (d + temp1) | 0;
     d = c;
     c = b;
     b = a;
-    a = (first + second) | 0;
+    a = (temp1 + temp2) | 0;
   }
   const mixed = [a, b, c, d, e, f, g, h];
-  for (let i = 0; i < mixed.length; i++) state[i] = at(state, i) + (mixed[i] ?? 0);
+  for (let i = 0; i < mixed.length; i++) state[i] = wordAt(state, i) + (mixed[i] ?? 0);
 }
 
 /** Returns the digest of the text in UTF-8, as 64 lower-case hexadecimal digits. */
 export function sha256(text: string): string {
   const view = padMessage(text);
-  const state = Uint32Array.from(FIRST_STATE);
+  const state = Uint32Array.from(INITIAL_STATE);
   const words = new Uint32Array(64);
   for (let block = 0; block < view.byteLength; block += BLOCK_BYTES) {
     for (let i = 0; i < 16; i++) words[i] = view.getUint32(block + i * 4);
-    mix(state, words);
+    processBlock(state, words);
   }
   return Array.from(state, (word) => word.toString(16).padStart(8, '0')).join('');
 }

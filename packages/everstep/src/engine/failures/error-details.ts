@@ -7,13 +7,13 @@ export interface ErrorDetails {
   readonly code?: string;
   /** Frames of the stack, one per line. */
   readonly stack?: string;
-  /** Causes of the error, from `error.cause` to the first one. */
+  /** Causes of the error, from `error.cause` to the root cause. */
   readonly causes?: readonly ErrorCause[];
   /** The first frame of the user's own code. */
   readonly source?: ErrorSource;
 }
 
-/** How a dead letter failed: its last attempt. */
+/** The last attempt of a failed run or message, which its dead letter reports. */
 export interface FailedBy {
   /** The step that failed; null for the code between steps, and for a message. */
   readonly stepName: string | null;

@@ -1,6 +1,6 @@
 /**
- * Counters of runs and steps in a period: what `count-insights` writes add up to. Stores keep them as short strings, which only
- * this module reads and writes.
+ * Counters of runs and steps in a period, to which `count-insights` writes add. Stores keep them in the form of
+ * `stored-counts.ts`.
  */
 import type { RunStatus } from '../runs/run.js';
 import { addDuration, bucketOf, type Histogram } from './histogram.js';
@@ -36,8 +36,8 @@ export const OTHER = null;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
-/** Maximum length of the names of steps; longer names are truncated. */
-const MAX_STEP_NAME = 200;
+/** Maximum length of a step name; longer names are truncated. */
+const MAX_STEP_NAME_LENGTH = 200;
 
 /** A step that was recorded, or an attempt that failed. */
 export interface CountedStep {
@@ -52,7 +52,7 @@ export interface CountedStep {
 export interface InsightCounts {
   readonly kind: 'count-insights';
   readonly instanceId: string;
-  /** URL of the workflow; null: a plain message. */
+  /** URL of the workflow; null for a plain message. */
   readonly workflow: string | null;
   /** Time of the decision, Unix ms. */
   readonly at: number;
@@ -81,11 +81,11 @@ export const startOfDay = (at: number): number => at - (at % DAY_MS);
 function stepNameOf(name: string | null): string {
   if (name === null) return CODE;
   // A truncated surrogate pair is not valid text.
-  const short = name.length > MAX_STEP_NAME ? name.slice(0, MAX_STEP_NAME).replace(/[\uD800-\uDBFF]$/, '') : name;
+  const short = name.length > MAX_STEP_NAME_LENGTH ? name.slice(0, MAX_STEP_NAME_LENGTH).replace(/[\uD800-\uDBFF]$/, '') : name;
   return short.includes('\0') ? short.replaceAll('\0', '\uFFFD') : short;
 }
 
-/** Returns the counters of the step, added if they are missing. */
+/** Returns the counters of the step, and adds them if they are missing. */
 export function stepCounts({ steps }: RunCounts, name: string | null): StepCounts {
   let counts = steps.get(name);
   if (!counts) {
@@ -114,7 +114,7 @@ export function count(counts: RunCounts, { started, ended, steps }: InsightCount
 }
 
 export function addHistogram(to: Histogram, from: Histogram): void {
-  for (const [bucket, number] of from) addDuration(to, bucket, number);
+  for (const [bucket, count] of from) addDuration(to, bucket, count);
 }
 
 /** Adds the counters of runs, without those of steps. */

@@ -22,23 +22,23 @@ export function addDuration(histogram: Histogram, bucket: number, count = 1): vo
 }
 
 /**
- * Returns the duration in ms that the fraction of all durations does not exceed, such as 0.95, interpolated within its bucket;
- * null if there are none.
+ * Returns the duration in ms that a fraction of all durations, such as 0.95, does not exceed. It is interpolated within its
+ * bucket. Returns null if there are no durations.
  */
 export function percentile(histogram: Histogram, fraction: number): number | null {
   let total = 0;
   for (const count of histogram.values()) total += count;
   if (total === 0) return null;
   const rank = fraction * total;
-  let before = 0;
+  let countBefore = 0;
   for (const [bucket, count] of [...histogram].sort(([a], [b]) => a - b)) {
-    if (before + count < rank) {
-      before += count;
+    if (countBefore + count < rank) {
+      countBefore += count;
       continue;
     }
     const end = bucketEndMs(bucket);
     const start = bucket === 0 ? 0 : bucketEndMs(bucket - 1);
-    return Math.round(start + (end - start) * ((rank - before) / count));
+    return Math.round(start + (end - start) * ((rank - countBefore) / count));
   }
   return null;
 }

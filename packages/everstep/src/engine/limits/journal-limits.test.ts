@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PlannedStep } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
-import { at, begin, progress, replied, T0 } from '../engine.fixture.js';
+import { at, decideOnReply, progress, startedRun, T0 } from '../engine.fixture.js';
 import { decide, type RunEvent } from '../runs/decide.js';
 import { ADVANCE_SLOT, type Run, type Task } from '../runs/run.js';
 
@@ -11,8 +11,8 @@ const content = { kind: 'data', body: { encoding: 'utf8', data: 'x' } } as const
 
 /** Returns a run without retries that has planned this step, with a journal as full as `journal` specifies. */
 function planned(step: PlannedStep, journal: Partial<Pick<Run, 'journalBytes' | 'journalLength' | 'keptEvents'>> = {}) {
-  const full = { ...begin({ maxRetries: 3, retryDelay: null }), ...journal };
-  return replied(full, ADVANCE_SLOT, progress(full, { planned: [step] }));
+  const full = { ...startedRun({ maxRetries: 3, retryDelay: null }), ...journal };
+  return decideOnReply(full, ADVANCE_SLOT, progress(full, { planned: [step] }));
 }
 
 const STEP = { stepId: 1, name: 's' } as const;

@@ -12,10 +12,10 @@ export function journalProblem({ journalLength, journalBytes }: Draft): string |
 }
 
 /**
- * Fails the run if a step that the server recorded itself exceeds the limits. There is no endpoint that broke the
- * protocol in this case.
+ * Fails the run if a step that the server recorded itself exceeds the limits. In this case no endpoint violated
+ * the protocol.
  */
-export function keepJournalLimits(draft: Draft): void {
+export function enforceJournalLimits(draft: Draft): void {
   const message = journalProblem(draft);
   const advance = draft.task(ADVANCE_SLOT);
   // The advance exists, because the code has not seen the recorded step yet.

@@ -3,7 +3,7 @@ import type { EncodedBody } from '@everstep/sdk/protocol';
 
 const UTF8 = new TextEncoder();
 
-/** Returns the size of the body itself in bytes, for any encoding. */
+/** Returns the size of the decoded body in bytes. */
 export function bytesOf({ encoding, data }: EncodedBody): number {
   if (encoding === 'utf8') return UTF8.encode(data).length;
   const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CallSpec, PlannedStep, StepReply } from '@everstep/sdk/protocol';
-import { at, attemptOf, begin, command, ENVELOPE, progress, replied, T0 } from '../engine.fixture.js';
+import { at, attemptOf, command, decideOnReply, ENVELOPE, progress, startedRun, T0 } from '../engine.fixture.js';
 import { retryCallback } from '../messages/callback.js';
 import { decide, type RunEvent } from '../runs/decide.js';
 import type { Decision } from '../runs/decision.js';
@@ -11,7 +11,7 @@ import { recoverRun, startRun } from '../runs/start.js';
 import type { StoreWrite } from '../writes.js';
 
 const context = at(0);
-const answered = (run: Run, slot: number, reply: StepReply): Decision => replied(run, slot, reply, context);
+const answered = (run: Run, slot: number, reply: StepReply): Decision => decideOnReply(run, slot, reply, context);
 const CALL: CallSpec = { url: 'http://third/', method: 'GET', headers: {} };
 
 /** Returns the number of messages counted by these writes: at most one write, of this instance and time. */
@@ -35,7 +35,7 @@ test('a trigger is one message: the first call to the endpoint', () => {
 });
 
 test('each planned step and call is a message, and sleeps, waits and internal notifications are not', () => {
-  const run = begin();
+  const run = startedRun();
   const planned: PlannedStep[] = [
     { stepId: 1, name: 'a', type: 'Run' },
     { stepId: 2, name: 'b', type: 'Call', call: CALL },
@@ -48,21 +48,21 @@ test('each planned step and call is a message, and sleeps, waits and internal no
 });
 
 test('steps that a reply executes at once cost no additional message', () => {
-  const run = begin();
+  const run = startedRun();
   const done = [{ stepId: 1, name: 'a', type: 'Run' as const, out: '1' }];
   const end = { kind: 'finished' as const, result: '1' };
   assert.equal(counted(answered(run, ADVANCE_SLOT, progress(run, { done, end })).writes), 0);
 });
 
 test('a retry is the same message', () => {
-  const run = begin();
+  const run = startedRun();
   const decision = decide(run, failing(run, ADVANCE_SLOT, 'backoff'), context);
   assert.equal(decision.run.tasks.size, 1);
   assert.equal(counted(decision.writes), 0);
 });
 
 test('a step that fails in the attempt that found it continues as the same message', () => {
-  const run = begin();
+  const run = startedRun();
   const error = { name: 'Error', message: 'not yet' };
   const reply: StepReply = {
     protocol: 1,
@@ -82,14 +82,14 @@ test('a step that fails in the attempt that found it continues as the same messa
 });
 
 test('the end of a sleep calls the endpoint, which is a message', () => {
-  const run = begin();
+  const run = startedRun();
   const planned: PlannedStep[] = [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 0 }];
   const asleep = answered(run, ADVANCE_SLOT, progress(run, { planned })).run;
   assert.equal(counted(decide(asleep, { kind: 'due', slot: 1 }, context).writes), 1);
 });
 
 test('reporting a failure is a message, and reporting it again is another', () => {
-  const run = begin({ failureCallback: { url: 'http://app/failed', headers: {} } });
+  const run = startedRun({ failureCallback: { url: 'http://app/failed', headers: {} } });
   const decision = decide(run, failing(run, ADVANCE_SLOT, 'never'), context);
   assert.equal(counted(decision.writes), 1);
   assert.ok(decision.deadLetter);
@@ -97,12 +97,12 @@ test('reporting a failure is a message, and reporting it again is another', () =
 });
 
 test('a failure without a callback is not a message', () => {
-  const run = begin();
+  const run = startedRun();
   assert.equal(counted(decide(run, failing(run, ADVANCE_SLOT, 'never'), context).writes), 0);
 });
 
 test('a restart is one message; a resume is one for each delivery that is open again', () => {
-  const run = begin();
+  const run = startedRun();
   const planned: PlannedStep[] = [
     { stepId: 1, name: 'a', type: 'Run' },
     { stepId: 2, name: 'b', type: 'Run' },

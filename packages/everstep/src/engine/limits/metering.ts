@@ -1,7 +1,7 @@
 /**
- * Counts billed messages, that is, deliveries. A message is counted in the unit that creates it, whatever its outcome; its
- * retries are included. If one delivery executes several steps, each is a message. This module also counts started runs, which
- * plans limit per day. Keeps invariant 17.
+ * Counts billed messages, that is, deliveries. A message is counted in the unit that creates it, whatever its outcome. Its
+ * retries are not counted again. If one delivery executes several steps, each is a message. This module also counts started
+ * runs, which plans limit per day. Keeps invariant 17.
  */
 import type { DecisionContext } from '../ids.js';
 import type { Run, Task } from '../runs/run.js';
@@ -15,15 +15,15 @@ export function isMessage({ kind }: Task): boolean {
   return kind === 'advance' || kind === 'step' || kind === 'call' || kind === 'message' || kind === 'callback';
 }
 
-/** Returns the write that counts messages; empty if there are none. */
+/** Returns the write that counts messages, or an empty list if there are none. */
 export function countMessages(instanceId: string, messages: number, { now: at }: DecisionContext): readonly StoreWrite[] {
   return messages === 0 ? [] : [{ kind: 'count-messages', instanceId, messages, at }];
 }
 
 /**
- * Counts all messages of a new run, and the run itself, including invoked runs and published messages but not
- * callbacks and notices. The run counts for the day of its admission (`admittedAt`, Unix ms); null if it was not subject to
- * admission.
+ * Returns the writes that count a new run and its messages. Invoked runs and published messages count as runs; callbacks and
+ * notices do not. The run counts for the day of its admission (`admittedAt`, Unix ms), or for the current day if `admittedAt`
+ * is null.
  */
 export function countStart(
   run: Pick<Run, 'instanceId' | 'tasks' | 'settings' | 'workflowUrl'>,
@@ -33,7 +33,7 @@ export function countStart(
   let messages = 0;
   for (const task of run.tasks.values()) if (isMessage(task)) messages++;
   const { instanceId, settings } = run;
-  const writes: readonly StoreWrite[] = [...countMessages(instanceId, messages, context), startOf(run, context)];
+  const writes: readonly StoreWrite[] = [...countMessages(instanceId, messages, context), countStartForInsights(run, context)];
   const { callbackOf, destination } = settings.message ?? {};
   return callbackOf !== undefined || destination !== undefined
     ? writes
@@ -41,7 +41,10 @@ export function countStart(
 }
 
 /** Returns the write that counts the start for the insights. */
-const startOf = (run: Pick<Run, 'instanceId' | 'settings' | 'workflowUrl'>, { now: at }: DecisionContext): StoreWrite => ({
+const countStartForInsights = (
+  run: Pick<Run, 'instanceId' | 'settings' | 'workflowUrl'>,
+  { now: at }: DecisionContext,
+): StoreWrite => ({
   kind: 'count-insights',
   instanceId: run.instanceId,
   workflow: countedWorkflow(run),
@@ -54,6 +57,6 @@ export const countedWorkflow = ({ settings, workflowUrl }: Pick<Run, 'settings' 
   settings.message ? null : workflowUrl;
 
 /** Returns the write that increments a counter of the day. */
-export function countOfDay(instanceId: string, what: DayCountKind, { now: at }: Pick<DecisionContext, 'now'>): CountOfDay {
-  return { kind: 'count-of-day', instanceId, what, count: 1, at };
+export function countOfDay(instanceId: string, counter: DayCountKind, { now: at }: Pick<DecisionContext, 'now'>): CountOfDay {
+  return { kind: 'count-of-day', instanceId, what: counter, count: 1, at };
 }

@@ -15,21 +15,21 @@ import { journalProblem } from './journal-limits.js';
 import { bytesOf } from './message-size.js';
 
 /** The error of a reply that violates the step protocol. */
-export class Violation extends Error {}
+export class ProtocolViolation extends Error {}
 /** The error of a valid reply that requests or returns something that the server does not allow. */
-export class PlanRefused extends Error {
+export class PlanRefusedError extends Error {
   /** Counter of rejected requests, for the owner of the instance. */
   readonly counter: DayCountKind | null;
-  constructor(message: string, counted: DayCountKind | null = null) {
+  constructor(message: string, counter: DayCountKind | null = null) {
     super(message);
-    this.counter = counted;
+    this.counter = counter;
   }
 }
 
-/** Throws Violation if the journal exceeds its limits. */
+/** Throws ProtocolViolation if the journal exceeds its limits. */
 export function checkJournal(draft: Draft): void {
   const problem = journalProblem(draft);
-  if (problem !== null) throw new Violation(problem);
+  if (problem !== null) throw new ProtocolViolation(problem);
 }
 
 /** Returns the number of nested invocations that lead to this run. */
@@ -37,7 +37,7 @@ const depthOf = (run: Run): number => (run.origin?.kind === 'invoke' ? run.origi
 
 function checkRetryDelay(stepName: string, source: string | undefined): void {
   const parsed = source === undefined ? null : parseRetryDelay(source);
-  if (parsed?.ok === false) throw new PlanRefused(`step "${stepName}" has an invalid retry delay: ${parsed.message}`);
+  if (parsed?.ok === false) throw new PlanRefusedError(`step "${stepName}" has an invalid retry delay: ${parsed.message}`);
 }
 
 /** Returns the body that the step sends, if any. */
@@ -54,39 +54,40 @@ function bodyOf(step: PlannedStep): EncodedBody | undefined {
   }
 }
 
-const UTF8_BYTES_PER_UNIT = 3;
+/** Maximum number of bytes that one UTF-16 code unit takes in UTF-8. */
+const MAX_UTF8_BYTES_PER_UNIT = 3;
 
-/** Returns whether a result is within the limit. Its bytes are counted only if its length does not decide. */
+/** Returns whether a result is within the limit. Its bytes are counted only if its length is not enough to decide. */
 export function fitsMessageLimit(result: string, { messageLimit }: Draft['context']): boolean {
-  if (!messageLimit || result.length * UTF8_BYTES_PER_UNIT <= messageLimit.maxBytes) return true;
+  if (!messageLimit || result.length * MAX_UTF8_BYTES_PER_UNIT <= messageLimit.maxBytes) return true;
   return result.length <= messageLimit.maxBytes && bytesOf({ encoding: 'utf8', data: result }) <= messageLimit.maxBytes;
 }
 
-/** Throws PlanRefused before any result of the reply is recorded. */
-export function checkResults({ context }: Draft, done: readonly StepResult[], end: RunEnd | undefined): void {
-  const refuse = (what: string, result: string): never => {
+/** Throws PlanRefusedError if a result exceeds the message limit. Call it before any result of the reply is recorded. */
+export function checkResults({ context }: Draft, results: readonly StepResult[], end: RunEnd | undefined): void {
+  const refuse = (subject: string, result: string): never => {
     const { plan: name, maxBytes } = context.messageLimit ?? { plan: '', maxBytes: 0 };
     const bytes = bytesOf({ encoding: 'utf8', data: result });
-    throw new PlanRefused(
-      `${what} returned ${bytes} bytes, but the plan ${name} allows at most ${maxBytes} (body-too-large); store the data ` +
+    throw new PlanRefusedError(
+      `${subject} returned ${bytes} bytes, but the plan ${name} allows at most ${maxBytes} (body-too-large); store the data ` +
         'elsewhere and return a reference, or resume the run after changing the plan',
       'step-body-too-large',
     );
   };
-  for (const { name, stepId, out } of done)
+  for (const { name, stepId, out } of results)
     if (out !== undefined && !fitsMessageLimit(out, context)) refuse(`step "${name}" (${stepId})`, out);
   if (end?.kind === 'finished' && end.result !== undefined && !fitsMessageLimit(end.result, context))
     refuse('the workflow', end.result);
 }
 
-/** Throws PlanRefused before any step of the plan is added. */
+/** Throws PlanRefusedError if the body that the step sends exceeds the message limit. */
 function checkSize(step: PlannedStep, { context }: Draft): void {
   const limit = context.messageLimit ?? null;
   const body = bodyOf(step);
   if (limit === null || body === undefined) return;
   const bytes = bytesOf(body);
   if (bytes <= limit.maxBytes) return;
-  throw new PlanRefused(
+  throw new PlanRefusedError(
     `step "${step.name}" (${step.stepId}) sends a message of ${bytes} bytes, but the plan ${limit.plan} allows at most ` +
       `${limit.maxBytes} (body-too-large); send less, or resume the run after changing the plan`,
     'step-body-too-large',
@@ -128,7 +129,7 @@ function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Dra
     case 'Invoke': {
       checkRetryDelay(step.name, step.invoke.retryDelay);
       if (depthOf(draft.state) >= LIMITS.maxInvokeDepth) {
-        throw new PlanRefused(
+        throw new PlanRefusedError(
           `step "${step.name}" invokes a workflow ${LIMITS.maxInvokeDepth + 1} invocations deep; the limit is ` +
             `${LIMITS.maxInvokeDepth}. Check whether a workflow invokes itself endlessly`,
         );
@@ -158,7 +159,7 @@ function createWebhook(step: PlannedStep, group: number, concurrent: number, dra
   draft.recordPlanned({ stepId, name, type, out: JSON.stringify(outcome) }, { group, concurrent });
 }
 
-/** Replaces a step that was planned by name only, now that the endpoint has specified what it needs. */
+/** Replaces the task of a step that was planned by name only, when the endpoint specifies what the step needs. */
 function completeStep(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, draft: Draft): void {
   const { group, concurrent } = open;
   checkSize(step, draft);
@@ -172,36 +173,41 @@ function completeStep(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, 
   if (task.kind === 'wait') takeKeptEvent(draft, task);
 }
 
-/** Throws PlanRefused if more runs would be invoked than one run may wait for. */
+/** Throws PlanRefusedError if more runs would be invoked than one run may wait for. */
 function checkInvocations(draft: Draft, planned: readonly PlannedStep[]): void {
-  let open = planned.reduce((sum, { type }) => sum + (type === 'Invoke' ? 1 : 0), 0);
-  if (open === 0) return;
-  for (const { kind } of draft.state.tasks.values()) if (kind === 'invoke') open++;
-  if (open <= LIMITS.maxOpenInvocations) return;
-  throw new PlanRefused(
-    `it waits for ${open} invoked runs at once, but the limit is ${LIMITS.maxOpenInvocations}; invoke them in smaller groups`,
+  let openInvocations = planned.reduce((sum, { type }) => sum + (type === 'Invoke' ? 1 : 0), 0);
+  if (openInvocations === 0) return;
+  for (const { kind } of draft.state.tasks.values()) if (kind === 'invoke') openInvocations++;
+  if (openInvocations <= LIMITS.maxOpenInvocations) return;
+  throw new PlanRefusedError(
+    `it waits for ${openInvocations} invoked runs at once, but the limit is ${LIMITS.maxOpenInvocations}; invoke them in smaller groups`,
   );
 }
 
-/** Adds the new steps of the plan. Throws Violation or PlanRefused. */
+/** Adds the new steps of the plan. Throws ProtocolViolation or PlanRefusedError. */
 export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
-  const added = planned.filter((step) => step.stepId >= draft.known);
-  if (added.length > LIMITS.maxPlannedAtOnce) throw new Violation(`it plans more than ${LIMITS.maxPlannedAtOnce} steps at once`);
-  checkInvocations(draft, added);
+  const newSteps = planned.filter((step) => step.stepId >= draft.known);
+  if (newSteps.length > LIMITS.maxPlannedAtOnce)
+    throw new ProtocolViolation(`it plans more than ${LIMITS.maxPlannedAtOnce} steps at once`);
+  checkInvocations(draft, newSteps);
   const group = draft.known;
   for (const step of planned) {
     if (step.stepId < group) {
-      const open = draft.task(step.stepId);
-      if (open && 'name' in open && open.name !== step.name) {
-        throw new Violation(`it plans step ${step.stepId} as "${step.name}", but planned it before as "${open.name}"`);
+      const openTask = draft.task(step.stepId);
+      if (openTask && 'name' in openTask && openTask.name !== step.name) {
+        throw new ProtocolViolation(
+          `it plans step ${step.stepId} as "${step.name}", but planned it before as "${openTask.name}"`,
+        );
       }
-      if (open?.kind === 'step' && open.stepType !== undefined && open.stepType === step.type) completeStep(step, open, draft);
+      if (openTask?.kind === 'step' && openTask.stepType !== undefined && openTask.stepType === step.type)
+        completeStep(step, openTask, draft);
       continue;
     }
-    if (step.stepId !== draft.known) throw new Violation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);
+    if (step.stepId !== draft.known)
+      throw new ProtocolViolation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);
     checkSize(step, draft);
-    const task = taskOf(step, group, added.length, draft);
-    if (task === null) createWebhook(step, group, added.length, draft);
+    const task = taskOf(step, group, newSteps.length, draft);
+    if (task === null) createWebhook(step, group, newSteps.length, draft);
     else {
       draft.putTask(task);
       if (task.kind === 'wait') takeKeptEvent(draft, task);

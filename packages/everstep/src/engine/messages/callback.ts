@@ -34,8 +34,8 @@ export function callbackRetryRule({ failureCallback, maxRetries, retryDelay }: R
 }
 
 /**
- * Decides the consequences of an attempt of the message. `failure` null: the message was accepted. `unwanted`: the endpoint
- * has no failure function, so nothing is reported.
+ * Decides the consequences of an attempt of the message. `failure` is null if the message was accepted, and `unwanted` if the
+ * endpoint has no failure function, so that nothing is reported.
  */
 export function decideCallback(
   run: Run,
@@ -45,15 +45,16 @@ export function decideCallback(
 ): CallbackDecision {
   const guards = guardOf(run, task);
   const { instanceId, key: runKey } = run;
-  const close = { kind: 'delete-task', runKey, slot: CALLBACK_SLOT } as const;
-  const state = { kind: 'set-failure-function-state', instanceId, dlqId: task.dlqId } as const;
+  const deleteTask = { kind: 'delete-task', runKey, slot: CALLBACK_SLOT } as const;
+  const setState = { kind: 'set-failure-function-state', instanceId, dlqId: task.dlqId } as const;
   if (failure === null || failure === 'unwanted') {
     const newState = failure === null ? 'CALLBACK_SUCCESS' : null;
-    return { unit: { guards, writes: [close, { ...state, state: newState }] }, next: null };
+    return { unit: { guards, writes: [deleteTask, { ...setState, state: newState }] }, next: null };
   }
   const delayMs = nextDelayMs(callbackRetryRule(run.settings), task.retried, failure);
   const attempt = { kind: 'record-attempt', runKey, attempt: attemptOf(task, failure, context.now, delayMs) } as const;
-  if (delayMs === null) return { unit: { guards, writes: [attempt, close, { ...state, state: 'CALLBACK_FAIL' }] }, next: null };
+  if (delayMs === null)
+    return { unit: { guards, writes: [attempt, deleteTask, { ...setState, state: 'CALLBACK_FAIL' }] }, next: null };
   const next: CallbackTask = { ...task, retried: task.retried + 1, dueAt: context.now + delayMs };
   return { unit: { guards, writes: [attempt, { kind: 'put-task', runKey, task: next }] }, next };
 }

@@ -21,7 +21,7 @@ export interface CallResponse {
 
 const NO_BODY: EncodedBody = { encoding: 'utf8', data: '' };
 
-/** Applies the response to an attempt of a call. `failure` null: the response is a success. */
+/** Applies the response to an attempt of a call. `failure` is null if the attempt succeeded. */
 export function applyCallResponse(
   draft: Draft,
   task: CallTask,

@@ -15,7 +15,7 @@ const down: DeliveryFailure = {
   retry: { kind: 'backoff' },
 };
 
-function begin(message: Partial<MessageSettings> = {}, notBefore: number | null = null) {
+function startedRun(message: Partial<MessageSettings> = {}, notBefore: number | null = null) {
   const payload = { body: new Uint8Array([1]), contentType: null, forwardHeaders: {} };
   const settings = { labels: ['l'], message: { method: 'POST', ...message } };
   return startRun(command(settings, { dialect: 'upstash', workflowUrl: 'http://app/', payload, notBefore }), at(0));
@@ -29,7 +29,7 @@ function answered(run: Run, more: Partial<Extract<RunEvent, { kind: 'message-ans
 }
 
 test('a message is a run with one task, whose id contains its key; it counts once, and registers its queue', () => {
-  const { run, unit } = begin({ queue: 'q', notBefore: 5 }, T0 + 9);
+  const { run, unit } = startedRun({ queue: 'q', notBefore: 5 }, T0 + 9);
   assert.equal(runKeyOfMessage(run.workflowRunId), run.key);
   assert.deepEqual(
     [...run.tasks.values()].map(({ kind, messageId, dueAt }) => [kind, messageId, dueAt]),
@@ -44,7 +44,7 @@ test('a message is a run with one task, whose id contains its key; it counts onc
 
 test('a response is applied once; its callback is created in the same unit', () => {
   const callback = { url: 'http://app/called', headers: { 'x-a': 'b' }, delayMs: 50, timeoutMs: 7 };
-  const { run } = begin({ callback, queue: 'q' });
+  const { run } = startedRun({ callback, queue: 'q' });
   const event = answered(run, { notice: new Uint8Array([9]) });
   const decision = decide(run, event, at(1));
   assert.equal(decision.outcome?.status, 'succeeded');
@@ -64,7 +64,7 @@ test('a response is applied once; its callback is created in the same unit', () 
 });
 
 test('a response to a finished attempt has no effect', () => {
-  const { run } = begin();
+  const { run } = startedRun();
   const event = answered(run, { failure: down });
   const retried = decide(run, event, at(1));
   assert.equal(retried.run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1001);
@@ -72,7 +72,7 @@ test('a response to a finished attempt has no effect', () => {
 });
 
 test('a failed message is restarted with its settings except its time; it cannot be resumed', () => {
-  const { run } = begin({ queue: 'q', urlGroup: 'g', scheduleId: 's' }, T0 + 5);
+  const { run } = startedRun({ queue: 'q', urlGroup: 'g', scheduleId: 's' }, T0 + 5);
   const first = decide(run, answered(run, { failure: down }), at(6)).run;
   const failed = decide(first, answered(first, { failure: down }), at(7));
   assert.match(failed.deadLetter?.error ?? '', /^the message failed after 2 attempts/);

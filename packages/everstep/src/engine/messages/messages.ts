@@ -13,8 +13,8 @@ import { startRun } from '../runs/start.js';
 type MessageTask = Extract<Task, { kind: 'message' }>;
 
 /**
- * Applies the outcome of an attempt. `failure` null: the message was accepted. `notice` is the JSON body of the
- * callback; null if there is no callback or no response.
+ * Applies the outcome of an attempt. `failure` is null if the message was accepted. `notice` is the JSON body of the callback, or
+ * null if there is no callback or no response.
  */
 export function applyMessageResponse(
   draft: Draft,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PlannedStep, ProgressReply, StepResult } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
-import { at, attemptOf, begin as beginWith, ENVELOPE, SETTINGS as FEW, progress, T0 } from '../engine.fixture.js';
+import { at, attemptOf, ENVELOPE, SETTINGS as FEW, progress, startedRun as startWith, T0 } from '../engine.fixture.js';
 import { decide, type RunEvent } from './decide.js';
 import type { Decision } from './decision.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Run, type RunSettings } from './run.js';
@@ -10,8 +10,8 @@ import { recoverRun } from './start.js';
 
 const SETTINGS: RunSettings = { ...FEW, maxRetries: 2, retryDelay: '1000 * (retried + 1)', labels: ['a'] };
 
-const begin = (settings: Partial<RunSettings> = {}, notBefore: number | null = null): Run =>
-  beginWith({ ...SETTINGS, ...settings }, { notBefore });
+const startedRun = (settings: Partial<RunSettings> = {}, notBefore: number | null = null): Run =>
+  startWith({ ...SETTINGS, ...settings }, { notBefore });
 
 const runStep = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'Run' });
 const done = (stepId: number, out?: string): StepResult => ({
@@ -23,7 +23,7 @@ const done = (stepId: number, out?: string): StepResult => ({
 
 const SENT = { durationMs: 1, method: 'POST', url: 'http://app/flow', headers: [], bodyBytes: 0, body: null, responseBytes: 0 };
 
-function replied(run: Run, slot: number, reply: Partial<ProgressReply>, ms = 1, sentAt?: number): Decision {
+function decideOnReply(run: Run, slot: number, reply: Partial<ProgressReply>, ms = 1, sentAt?: number): Decision {
   const envelope = sentAt === undefined ? ENVELOPE : { ...ENVELOPE, sent: { ...SENT, startedAt: sentAt } };
   return decide(run, { kind: 'replied', attempt: attemptOf(run, slot), envelope, reply: progress(run, reply) }, at(ms));
 }
@@ -49,7 +49,7 @@ const slots = (run: Run): number[] => [...run.tasks.keys()].sort((a, b) => a - b
 
 describe('a sequential run', () => {
   test('records a step and plans the next one after one request', () => {
-    const decision = replied(begin(), ADVANCE_SLOT, { done: [done(1, '{"i":0}')], planned: [runStep(2)] });
+    const decision = decideOnReply(startedRun(), ADVANCE_SLOT, { done: [done(1, '{"i":0}')], planned: [runStep(2)] });
     assert.deepEqual(recorded(decision), [1]);
     assert.deepEqual(slots(decision.run), [2]);
     assert.equal(decision.run.journalLength, 1);
@@ -58,46 +58,46 @@ describe('a sequential run', () => {
   });
 
   test('a step starts when the endpoint is called, not while the run waits', () => {
-    const run = begin({}, T0 + 60_000);
-    assert.deepEqual(startTimes(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 60_010)), [T0 + 60_010]);
-    assert.deepEqual(startTimes(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050)), [undefined]);
+    const run = startedRun({}, T0 + 60_000);
+    assert.deepEqual(startTimes(decideOnReply(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 60_010)), [T0 + 60_010]);
+    assert.deepEqual(startTimes(decideOnReply(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050)), [undefined]);
     // The clock of another node may differ.
-    assert.deepEqual(startTimes(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 90_000)), [T0 + 60_050]);
-    assert.deepEqual(startTimes(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 - 5)), [T0]);
+    assert.deepEqual(startTimes(decideOnReply(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 90_000)), [T0 + 60_050]);
+    assert.deepEqual(startTimes(decideOnReply(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 - 5)), [T0]);
   });
 
   test('records the last step and the end in one decision', () => {
-    const first = replied(begin(), ADVANCE_SLOT, { done: [done(1)], planned: [runStep(2)] }).run;
-    const decision = replied(first, 2, { done: [done(2)], end: { kind: 'finished', result: '{"ok":true}' } });
+    const first = decideOnReply(startedRun(), ADVANCE_SLOT, { done: [done(1)], planned: [runStep(2)] }).run;
+    const decision = decideOnReply(first, 2, { done: [done(2)], end: { kind: 'finished', result: '{"ok":true}' } });
     assert.deepEqual(decision.outcome, { status: 'succeeded', result: '{"ok":true}' });
     assert.deepEqual(slots(decision.run), []);
     assert.equal(decision.deadLetter, null);
   });
 
   test('a workflow that returns without any step succeeds', () => {
-    assert.equal(replied(begin(), ADVANCE_SLOT, { end: { kind: 'finished' } }).outcome?.status, 'succeeded');
+    assert.equal(decideOnReply(startedRun(), ADVANCE_SLOT, { end: { kind: 'finished' } }).outcome?.status, 'succeeded');
   });
 
   test('a workflow that cancels itself is canceled, and not in the DLQ', () => {
-    const decision = replied(begin(), ADVANCE_SLOT, { end: { kind: 'canceled' } });
+    const decision = decideOnReply(startedRun(), ADVANCE_SLOT, { end: { kind: 'canceled' } });
     assert.equal(decision.outcome?.status, 'canceled');
     assert.equal(decision.deadLetter, null);
   });
 
   test('fails the run instead of hanging if a reply neither ends it nor waits for anything', () => {
-    const decision = replied(begin(), ADVANCE_SLOT, {});
+    const decision = decideOnReply(startedRun(), ADVANCE_SLOT, {});
     assert.equal(decision.outcome?.status, 'failed');
     assert.match(decision.deadLetter?.error ?? '', /neither finished nor waiting/);
   });
 
   test('a run with a not-before time is due at that time', () => {
-    assert.equal(begin({}, T0 + 5000).tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 5000);
+    assert.equal(startedRun({}, T0 + 5000).tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 5000);
   });
 });
 
 describe('sleeps', () => {
   const asleep = () =>
-    replied(begin(), ADVANCE_SLOT, { planned: [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 500 }] }).run;
+    decideOnReply(startedRun(), ADVANCE_SLOT, { planned: [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 500 }] }).run;
 
   test('a sleep is due after its duration and not before', () => {
     const run = asleep();
@@ -109,14 +109,19 @@ describe('sleeps', () => {
   });
 
   test('a time in the past is due immediately', () => {
-    const run = replied(begin(), ADVANCE_SLOT, { planned: [{ stepId: 1, name: 'x', type: 'SleepUntil', wakeAt: 5 }] }, 7).run;
+    const run = decideOnReply(
+      startedRun(),
+      ADVANCE_SLOT,
+      { planned: [{ stepId: 1, name: 'x', type: 'SleepUntil', wakeAt: 5 }] },
+      7,
+    ).run;
     assert.equal(run.tasks.get(1)?.dueAt, T0 + 7);
   });
 });
 
 describe('parallel steps', () => {
   const fan = (count: number): Run =>
-    replied(begin(), ADVANCE_SLOT, { planned: Array.from({ length: count }, (_, i) => runStep(i + 1)) }).run;
+    decideOnReply(startedRun(), ADVANCE_SLOT, { planned: Array.from({ length: count }, (_, i) => runStep(i + 1)) }).run;
 
   test('each step gets its own task in one group', () => {
     const run = fan(3);
@@ -125,16 +130,16 @@ describe('parallel steps', () => {
   });
 
   test('a finished step delays the advance while others are in flight, and makes it due immediately otherwise', () => {
-    const first = replied(fan(2), 1, { done: [done(1)], advanced: false }, 10).run;
+    const first = decideOnReply(fan(2), 1, { done: [done(1)], advanced: false }, 10).run;
     assert.equal(first.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 10 + LIMITS.advanceCoalesceMs);
-    const second = replied(first, 2, { base: 0, done: [done(2)], advanced: false }, 12).run;
+    const second = decideOnReply(first, 2, { base: 0, done: [done(2)], advanced: false }, 12).run;
     assert.equal(second.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 12);
     assert.equal(second.journalLength, 2);
   });
 
   test('ignores what the code did after its own result if another entry was recorded first', () => {
-    const first = replied(fan(2), 1, { done: [done(1)], advanced: false }).run;
-    const decision = replied(first, 2, {
+    const first = decideOnReply(fan(2), 1, { done: [done(1)], advanced: false }).run;
+    const decision = decideOnReply(first, 2, {
       base: 0,
       done: [done(2)],
       advanced: true,
@@ -147,30 +152,30 @@ describe('parallel steps', () => {
   });
 
   test('steps planned on an earlier prefix stay planned', () => {
-    const first = replied(fan(3), 1, { done: [done(1)], advanced: false }).run;
-    const moved = replied(first, 2, { done: [done(2)], advanced: false, planned: [runStep(4)] }).run;
-    const again = replied(moved, ADVANCE_SLOT, { base: 1, planned: [runStep(4)] });
+    const first = decideOnReply(fan(3), 1, { done: [done(1)], advanced: false }).run;
+    const moved = decideOnReply(first, 2, { done: [done(2)], advanced: false, planned: [runStep(4)] }).run;
+    const again = decideOnReply(moved, ADVANCE_SLOT, { base: 1, planned: [runStep(4)] });
     assert.deepEqual(slots(again.run), [ADVANCE_SLOT, 3, 4]);
     assert.equal(again.outcome, null);
   });
 
   test('the code can end while steps are in flight (a race)', () => {
-    const first = replied(fan(2), 1, { done: [done(1)], advanced: false }).run;
-    const decision = replied(first, ADVANCE_SLOT, { end: { kind: 'finished' } });
+    const first = decideOnReply(fan(2), 1, { done: [done(1)], advanced: false }).run;
+    const decision = decideOnReply(first, ADVANCE_SLOT, { end: { kind: 'finished' } });
     assert.equal(decision.outcome?.status, 'succeeded');
     assert.deepEqual(slots(decision.run), []);
   });
 
   test('ignores a step that is reported again', () => {
-    const first = replied(fan(2), 1, { done: [done(1, '1')], advanced: false }).run;
-    const again = replied(first, 2, { done: [done(1, '9'), done(2)], advanced: false });
+    const first = decideOnReply(fan(2), 1, { done: [done(1, '1')], advanced: false }).run;
+    const again = decideOnReply(first, 2, { done: [done(1, '9'), done(2)], advanced: false });
     assert.deepEqual(recorded(again), [2]);
   });
 });
 
 describe('failures', () => {
   test('repeats an attempt after its delay until the retries are used up, then adds a dead letter', () => {
-    const first = failed(begin(), ADVANCE_SLOT, {}).run;
+    const first = failed(startedRun(), ADVANCE_SLOT, {}).run;
     assert.equal(first.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1 + 1000);
     const second = failed(first, ADVANCE_SLOT, {}).run;
     assert.equal(second.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1 + 2000);
@@ -185,16 +190,16 @@ describe('failures', () => {
   });
 
   test('Retry-After replaces the delay', () => {
-    const run = failed(begin(), ADVANCE_SLOT, { retry: { kind: 'after', delayMs: 7000 } }).run;
+    const run = failed(startedRun(), ADVANCE_SLOT, { retry: { kind: 'after', delayMs: 7000 } }).run;
     assert.equal(run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1 + 7000);
   });
 
   test('fails immediately if a retry cannot help', () => {
-    assert.equal(failed(begin(), ADVANCE_SLOT, { retry: { kind: 'never' } }).outcome?.status, 'failed');
+    assert.equal(failed(startedRun(), ADVANCE_SLOT, { retry: { kind: 'never' } }).outcome?.status, 'failed');
   });
 
   test('a step that fails when it is found has its own retries and its own name', () => {
-    const run = begin();
+    const run = startedRun();
     const task = run.tasks.get(ADVANCE_SLOT);
     assert.ok(task?.kind === 'advance');
     const decision = decide(
@@ -221,7 +226,7 @@ describe('failures', () => {
   });
 
   test('keeps a step when the code after it fails', () => {
-    const one = replied(begin(), ADVANCE_SLOT, { done: [done(1)], planned: [runStep(2)] }).run;
+    const one = decideOnReply(startedRun(), ADVANCE_SLOT, { done: [done(1)], planned: [runStep(2)] }).run;
     const task = one.tasks.get(2);
     assert.ok(task?.kind === 'step');
     const decision = decide(
@@ -247,7 +252,7 @@ describe('failures', () => {
   });
 
   test('a response to any attempt except the current one has no effect', () => {
-    const run = begin();
+    const run = startedRun();
     const retried = failed(run, ADVANCE_SLOT, {}).run;
     const task = run.tasks.get(ADVANCE_SLOT);
     assert.ok(task?.kind === 'advance');
@@ -265,7 +270,7 @@ describe('failures', () => {
     ['reports an unknown step', { done: [done(7)] }],
   ] as const) {
     test(`a reply that ${what} violates the protocol and has no effect`, () => {
-      const decision = replied(begin(), ADVANCE_SLOT, reply);
+      const decision = decideOnReply(startedRun(), ADVANCE_SLOT, reply);
       assert.equal(decision.outcome?.status, 'failed');
       assert.match(decision.deadLetter?.error ?? '', /violated the step protocol/);
       assert.deepEqual(recorded(decision), []);
@@ -273,14 +278,14 @@ describe('failures', () => {
   }
 
   test('a reply without the requested step violates the protocol', () => {
-    const one = replied(begin(), ADVANCE_SLOT, { done: [done(1)], planned: [runStep(2)] }).run;
-    assert.equal(replied(one, 2, {}).outcome?.status, 'failed');
+    const one = decideOnReply(startedRun(), ADVANCE_SLOT, { done: [done(1)], planned: [runStep(2)] }).run;
+    assert.equal(decideOnReply(one, 2, {}).outcome?.status, 'failed');
   });
 });
 
 describe('cancel', () => {
   test('ends an active run, parks its open tasks and adds no dead letter', () => {
-    const decision = decide(begin(), { kind: 'cancel' }, at(1));
+    const decision = decide(startedRun(), { kind: 'cancel' }, at(1));
     assert.equal(decision.outcome?.status, 'canceled');
     assert.equal(decision.deadLetter, null);
     assert.deepEqual(decide(decision.run, { kind: 'cancel' }, at(2)).writes, []);
@@ -290,7 +295,7 @@ describe('cancel', () => {
 describe('resume and restart', () => {
   function deadRun(): Run {
     const planned: PlannedStep[] = [runStep(2), { stepId: 3, name: 'nap', type: 'SleepFor', sleepMs: 60_000 }];
-    const run = replied(begin(), ADVANCE_SLOT, { done: [done(1, '"kept"')], planned }).run;
+    const run = decideOnReply(startedRun(), ADVANCE_SLOT, { done: [done(1, '"kept"')], planned }).run;
     return failed(run, 2, { retry: { kind: 'never' } }).run;
   }
   const request = { dlqId: 'dlq_1', overrides: {}, workflowRunId: null };
@@ -329,7 +334,7 @@ describe('resume and restart', () => {
   });
 
   test('resuming a run that failed without open tasks calls its code', () => {
-    const stuck = replied(begin(), ADVANCE_SLOT, {}).run;
+    const stuck = decideOnReply(startedRun(), ADVANCE_SLOT, {}).run;
     const result = recoverRun(stuck, { ...request, kind: 'resume' }, at(5));
     assert.ok(result !== 'no-flow-control-key');
     assert.deepEqual(slots(result.run), [ADVANCE_SLOT]);
@@ -337,15 +342,15 @@ describe('resume and restart', () => {
 });
 
 describe('a fork that has kept some of a group of parallel steps', () => {
-  const forked: Run = { ...begin(), known: 3, ahead: [4, 5], journalLength: 4 };
+  const forked: Run = { ...startedRun(), known: 3, ahead: [4, 5], journalLength: 4 };
 
   test('plans the other steps at their positions, and new ones after all of them', () => {
-    const { run } = replied(forked, ADVANCE_SLOT, { planned: [runStep(3), runStep(6)] });
+    const { run } = decideOnReply(forked, ADVANCE_SLOT, { planned: [runStep(3), runStep(6)] });
     assert.deepEqual([slots(run), run.known, run.ahead], [[3, 6], 7, undefined]);
   });
 
   test('records the only missing step as the next one', () => {
-    const decision = replied(forked, ADVANCE_SLOT, { done: [done(3)], planned: [runStep(6)] });
+    const decision = decideOnReply(forked, ADVANCE_SLOT, { done: [done(3)], planned: [runStep(6)] });
     assert.deepEqual([recorded(decision), slots(decision.run), decision.run.known], [[3], [6], 7]);
   });
 
@@ -359,7 +364,7 @@ describe('a fork that has kept some of a group of parallel steps', () => {
 
   test('rejects a plan for a recorded position', () => {
     assert.match(
-      replied(forked, ADVANCE_SLOT, { planned: [runStep(3), runStep(4)] }).deadLetter?.error ?? '',
+      decideOnReply(forked, ADVANCE_SLOT, { planned: [runStep(3), runStep(4)] }).deadLetter?.error ?? '',
       /violated the step protocol/,
     );
   });

@@ -6,10 +6,10 @@
 import type { EventContent, InvokeOutcome, NotifyOutcome, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../ids.js';
-import { keepJournalLimits } from '../limits/journal-limits.js';
+import { enforceJournalLimits } from '../limits/journal-limits.js';
 import { applyCallResponse, type CallResponse } from '../messages/calls.js';
 import { applyMessageResponse } from '../messages/messages.js';
-import { type Decision, Draft, unchanged } from './decision.js';
+import { type Decision, Draft, unchangedDecision } from './decision.js';
 import { failAttempt } from './failure.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run.js';
@@ -61,11 +61,11 @@ export type RunEvent =
 
 type AttemptTask = Extract<Task, { kind: 'advance' | 'step' }>;
 
-const isOpen = (task: Task, messageId: string): boolean => task.messageId === messageId;
+const isCurrentMessage = (task: Task, messageId: string): boolean => task.messageId === messageId;
 
 /** Returns the decision on an event: the new state of the run and its writes. */
 export function decide(run: Run, event: RunEvent, context: DecisionContext): Decision {
-  if (run.status !== 'active') return unchanged(run);
+  if (run.status !== 'active') return unchangedDecision(run);
   if (event.kind === 'submitted') return applySubmission(run, event, context);
   if (event.kind === 'replied' || event.kind === 'attempt-failed' || event.kind === 'exchange-ended')
     return decideAttempt(run, event, context);
@@ -73,40 +73,40 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
   switch (event.kind) {
     case 'call-answered': {
       const task = run.tasks.get(event.attempt.slot);
-      if (task?.kind !== 'call' || !isPresent(task, event.attempt)) return unchanged(run);
+      if (task?.kind !== 'call' || !isCurrentAttempt(task, event.attempt)) return unchangedDecision(run);
       applyCallResponse(draft, task, event.response, event.failure);
       break;
     }
     case 'message-answered': {
       const task = run.tasks.get(event.attempt.slot);
-      if (task?.kind !== 'message' || !isPresent(task, event.attempt)) return unchanged(run);
+      if (task?.kind !== 'message' || !isCurrentAttempt(task, event.attempt)) return unchangedDecision(run);
       applyMessageResponse(draft, task, event.failure, event.notice);
       break;
     }
     case 'due': {
       const task = run.tasks.get(event.slot);
-      if (!task || task.dueAt === null || task.dueAt > context.now) return unchanged(run);
+      if (!task || task.dueAt === null || task.dueAt > context.now) return unchangedDecision(run);
       if (task.kind === 'sleep') draft.recordStep({ stepId: task.slot, name: task.name, type: task.stepType }, task);
       else if (task.kind === 'wait') timeOutWait(draft, task);
-      else return unchanged(run);
+      else return unchangedDecision(run);
       draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
       break;
     }
     case 'notified': {
       const task = run.tasks.get(event.slot);
       // A wait that timed out or was notified has no task anymore, so exactly one of the two applies.
-      if (task?.kind !== 'wait' || !task.eventIds.includes(event.eventId)) return unchanged(run);
+      if (task?.kind !== 'wait' || !task.eventIds.includes(event.eventId)) return unchangedDecision(run);
       notifyWait(draft, task, event.eventId, event.content);
       draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
       break;
     }
     case 'event-received':
       receiveEvent(draft, event.event);
-      if (exceedsEventLimits(draft.state.keptEvents)) return unchanged(run);
+      if (exceedsEventLimits(draft.state.keptEvents)) return unchangedDecision(run);
       break;
     case 'notify-done': {
       const task = run.tasks.get(event.slot);
-      if (task?.kind !== 'notify' || !isOpen(task, event.messageId)) return unchanged(run);
+      if (task?.kind !== 'notify' || !isCurrentMessage(task, event.messageId)) return unchangedDecision(run);
       const out = JSON.stringify(event.outcome);
       draft.recordStep({ stepId: task.slot, name: task.name, type: 'Notify', out }, task);
       draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
@@ -114,13 +114,13 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
     }
     case 'invoke-started': {
       const task = run.tasks.get(event.slot);
-      if (task?.kind !== 'invoke' || !isOpen(task, event.messageId)) return unchanged(run);
+      if (task?.kind !== 'invoke' || !isCurrentMessage(task, event.messageId)) return unchangedDecision(run);
       draft.putTask({ ...task, dueAt: null, childCreatedAt: event.createdAt, invoke: null });
       break;
     }
     case 'invoke-ended': {
       const task = run.tasks.get(event.slot);
-      if (task?.kind !== 'invoke' || !isOpen(task, event.messageId)) return unchanged(run);
+      if (task?.kind !== 'invoke' || !isCurrentMessage(task, event.messageId)) return unchangedDecision(run);
       const out = JSON.stringify(event.outcome);
       draft.recordStep({ stepId: task.slot, name: task.name, type: 'Invoke', out }, task);
       draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
@@ -130,11 +130,11 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
       draft.end({ status: 'canceled' });
       break;
   }
-  if (draft.journalLength > run.journalLength) keepJournalLimits(draft);
+  if (draft.journalLength > run.journalLength) enforceJournalLimits(draft);
   return draft.finish();
 }
 
-const isPresent = (task: AttemptedTask, attempt: AttemptReference): boolean =>
+const isCurrentAttempt = (task: AttemptedTask, attempt: AttemptReference): boolean =>
   task.messageId === attempt.messageId && task.retried === attempt.retried;
 
 function decideAttempt(
@@ -143,11 +143,13 @@ function decideAttempt(
   context: DecisionContext,
 ): Decision {
   const task = run.tasks.get(event.attempt.slot);
-  if ((task?.kind !== 'advance' && task?.kind !== 'step') || !isPresent(task, event.attempt)) return unchanged(run);
-  const attempted: AttemptTask = task;
-  if (event.kind === 'replied') return applyReply(() => new Draft(run, context), attempted, event.reply, event.envelope).finish();
-  if (event.kind === 'exchange-ended') return endExchange(run, attempted, event.envelope, context);
+  if ((task?.kind !== 'advance' && task?.kind !== 'step') || !isCurrentAttempt(task, event.attempt))
+    return unchangedDecision(run);
+  const attemptedTask: AttemptTask = task;
+  if (event.kind === 'replied')
+    return applyReply(() => new Draft(run, context), attemptedTask, event.reply, event.envelope).finish();
+  if (event.kind === 'exchange-ended') return endExchange(run, attemptedTask, event.envelope, context);
   const draft = new Draft(run, context);
-  failAttempt(draft, attempted, event.failure);
+  failAttempt(draft, attemptedTask, event.failure);
   return draft.finish();
 }

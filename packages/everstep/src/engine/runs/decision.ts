@@ -47,7 +47,7 @@ export interface NewRun {
 }
 
 /** Returns the decision of an event without effect. */
-export const unchanged = (run: Run): Decision => ({ run, writes: [], outcome: null, deadLetter: null });
+export const unchangedDecision = (run: Run): Decision => ({ run, writes: [], outcome: null, deadLetter: null });
 
 /** Returns the task that reports a failed run. */
 export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 0): Extract<Task, { kind: 'callback' }> {
@@ -62,7 +62,7 @@ export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 
   };
 }
 
-/** Returns the next free position once `stepId` is taken, without the positions that are already recorded after it. */
+/** Returns the next free position once `stepId` is taken, and the positions that are already recorded beyond it. */
 function positionsAfter(stepId: number, { known: before, ahead }: Run): Pick<Run, 'known' | 'ahead'> {
   let known = Math.max(before, stepId + 1);
   if (!ahead) return { known };
@@ -71,7 +71,7 @@ function positionsAfter(stepId: number, { known: before, ahead }: Run): Pick<Run
   return remaining.length > 0 ? { known, ahead: remaining } : { known, ahead: undefined };
 }
 
-/** Returns whether the duration of a step of this type is that of work, unlike the duration of a sleep or a wait. */
+/** Returns whether the duration of a step of this type is counted. Sleeps and waits do no work, so theirs is not. */
 const isTimed = (type: StepResult['type']): boolean =>
   type !== 'SleepFor' && type !== 'SleepUntil' && type !== 'Wait' && type !== 'WaitForWebhook';
 
@@ -97,8 +97,8 @@ export class Draft {
   private readonly writes: StoreWrite[] = [];
   private outcome: RunOutcome | null = null;
   private deadLetter: DeadLetter | null = null;
-  private messages = 0;
-  private lastClosed: string | null = null;
+  private newMessages = 0;
+  private lastClosedMessageId: string | null = null;
   private newRuns: NewRun[] | null = null;
   private countedSteps: CountedStep[] | null = null;
   private countedEnd: InsightCounts['ended'];
@@ -128,7 +128,7 @@ export class Draft {
   get journalBytes(): number {
     return this.run.journalBytes;
   }
-  get ended(): boolean {
+  get hasEnded(): boolean {
     return this.outcome !== null;
   }
   get openTasks(): ReadonlyMap<number, Task> {
@@ -145,7 +145,7 @@ export class Draft {
 
   /** Counts a message that has no task, because its step is already done. Returns its id. */
   countMessage(): string {
-    this.messages++;
+    this.newMessages++;
     return this.newMessageId();
   }
 
@@ -153,8 +153,8 @@ export class Draft {
   putTask(task: Task): void {
     const { messageId } = task;
     // A message with a known id is not new: it only moves to another slot.
-    const isKnown = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosed === messageId;
-    if (!isKnown && isMessage(task)) this.messages++;
+    const isKnown = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosedMessageId === messageId;
+    if (!isKnown && isMessage(task)) this.newMessages++;
     this.tasks.put(task);
     if (task.slot >= this.run.known) this.run = { ...this.run, ...positionsAfter(task.slot, this.run) };
     this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
@@ -164,7 +164,7 @@ export class Draft {
   deleteTask(slot: number): void {
     const task = this.tasks.get(slot);
     if (!task) return;
-    this.lastClosed = task.messageId;
+    this.lastClosedMessageId = task.messageId;
     this.tasks.delete(slot);
     this.writes.push({ kind: 'delete-task', runKey: this.run.key, slot });
   }
@@ -174,32 +174,32 @@ export class Draft {
     if (length > this.run.quietAt) this.run = { ...this.run, quietAt: length };
   }
 
-  /** Appends a step to the journal and closes its task. `from` is the message of a step that was not planned. */
+  /** Appends a step to the journal and closes its task. `message` is that of a step that was not planned. */
   recordStep(
     result: StepResult,
-    from: Pick<Task, 'messageId' | 'createdAt'>,
+    message: Pick<Task, 'messageId' | 'createdAt'>,
     { startedAt, completedAt, sent, notifiedBy }: ResultDetails = {},
   ): void {
     const openTask = this.tasks.get(result.stepId);
-    const planned = openTask && 'name' in openTask ? openTask : null;
-    const createdAt = planned?.createdAt ?? from.createdAt;
+    const plannedTask = openTask && 'name' in openTask ? openTask : null;
+    const createdAt = plannedTask?.createdAt ?? message.createdAt;
     // The clocks of other nodes and of endpoints may differ, so times are limited to this range.
     const limitTime = (time: number): number => Math.min(this.now, Math.max(createdAt, time));
     const endedAt = completedAt === undefined ? this.now : limitTime(completedAt);
     if (isTimed(result.type)) {
-      const since = startedAt === undefined ? createdAt : limitTime(startedAt);
-      this.countStep({ name: result.name, outcome: 'finished', durationMs: Math.max(0, endedAt - since) });
+      const startTime = startedAt === undefined ? createdAt : limitTime(startedAt);
+      this.countStep({ name: result.name, outcome: 'finished', durationMs: Math.max(0, endedAt - startTime) });
     }
     this.deleteTask(result.stepId);
     this.appendStep(result, {
-      messageId: planned?.messageId ?? from.messageId,
-      group: planned?.group ?? result.stepId,
-      concurrent: planned?.concurrent ?? 1,
+      messageId: plannedTask?.messageId ?? message.messageId,
+      group: plannedTask?.group ?? result.stepId,
+      concurrent: plannedTask?.concurrent ?? 1,
       createdAt,
       ...(startedAt === undefined ? {} : { startedAt: limitTime(startedAt) }),
       completedAt: endedAt,
-      sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
-      wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
+      sleepMs: plannedTask?.kind === 'sleep' ? plannedTask.sleepMs : null,
+      wakeAt: plannedTask?.kind === 'sleep' ? plannedTask.wakeAt : null,
       ...(sent ? { sent } : {}),
       ...(notifiedBy ? { notifiedBy } : {}),
     });
@@ -272,8 +272,8 @@ export class Draft {
   }
 
   /** Counts a request of the run that was rejected, for the owner of the instance. */
-  countRejection(what: DayCountKind): void {
-    this.writes.push(countOfDay(this.run.instanceId, what, this.context));
+  countRejection(counter: DayCountKind): void {
+    this.writes.push(countOfDay(this.run.instanceId, counter, this.context));
   }
 
   /** Adds a failed attempt to the log of the run. */
@@ -355,26 +355,27 @@ export class Draft {
    */
   scheduleAdvance(advanceCoalesceMs: number): void {
     if (this.outcome !== null) return;
-    const waiting = this.tasks.get(ADVANCE_SLOT);
+    const openAdvance = this.tasks.get(ADVANCE_SLOT);
     if (this.run.journalLength <= this.run.quietAt) return;
     let hasStepsInFlight = false;
-    const joined = this.run.settings.steps?.joined === true;
+    const joinsSteps = this.run.settings.steps?.joined === true;
     for (const task of this.tasks.values()) {
       // Code that joins the steps it planned together cannot continue before the last of them is recorded.
-      if (joined && task.slot > ADVANCE_SLOT) return;
+      if (joinsSteps && task.slot > ADVANCE_SLOT) return;
       if (task.kind === 'step' && task.dueAt !== null && task.dueAt <= this.now) {
         hasStepsInFlight = true;
         break;
       }
     }
     const dueAt = hasStepsInFlight ? this.now + advanceCoalesceMs : this.now;
-    if (waiting?.kind === 'advance' && waiting.dueAt !== null && (waiting.dueAt <= dueAt || waiting.retried > 0)) return;
+    if (openAdvance?.kind === 'advance' && openAdvance.dueAt !== null && (openAdvance.dueAt <= dueAt || openAdvance.retried > 0))
+      return;
     this.putTask({
       kind: 'advance',
       slot: ADVANCE_SLOT,
-      messageId: waiting?.messageId ?? this.newMessageId(),
+      messageId: openAdvance?.messageId ?? this.newMessageId(),
       dueAt,
-      createdAt: waiting?.createdAt ?? this.now,
+      createdAt: openAdvance?.createdAt ?? this.now,
       retried: 0,
     });
   }
@@ -394,8 +395,8 @@ export class Draft {
 
   /** Returns the decision. The run moves to its next version. */
   finish(): Decision {
-    this.writes.push(...countMessages(this.run.instanceId, this.messages, this.context));
-    this.messages = 0;
+    this.writes.push(...countMessages(this.run.instanceId, this.newMessages, this.context));
+    this.newMessages = 0;
     this.countInsights();
     return {
       run: { ...this.run, tasks: this.tasks, version: nextVersion(this.run.version, this.context) },

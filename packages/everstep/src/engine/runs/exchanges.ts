@@ -64,16 +64,16 @@ export const mayBeSecret = (name: string): boolean => MAY_BE_SECRET.test(name);
 
 /** Collects headers up to the size limit. */
 function keptHeaders(pairs: Iterable<readonly [name: string, values: readonly string[]]>): HeaderMap {
-  const kept = new Map<string, readonly string[]>();
+  const headers = new Map<string, readonly string[]>();
   let length = 0;
   for (const [rawName, values] of pairs) {
     const name = rawName.toLowerCase();
     const shownValues = mayBeSecret(name) ? [NOT_KEPT] : values;
     length += name.length + shownValues.reduce((sum, value) => sum + value.length, 0);
     if (length > LIMITS.maxKeptAttemptHeadersLength) break;
-    if (name !== '__proto__') kept.set(name, [...(kept.get(name) ?? []), ...shownValues]);
+    if (name !== '__proto__') headers.set(name, [...(headers.get(name) ?? []), ...shownValues]);
   }
-  return Object.fromEntries(kept);
+  return Object.fromEntries(headers);
 }
 
 function* inPairs(headers: readonly string[]): Generator<readonly [string, readonly string[]]> {
@@ -93,8 +93,8 @@ export function beginningOf(body: Uint8Array, maxBytes: number = LIMITS.maxKeptA
   try {
     return { encoding: 'utf8', data: strictUtf8.decode(beginning) };
   } catch {
-    const cut = body.subarray(0, Math.min(body.byteLength, maxBytes));
-    return { encoding: 'base64', data: Buffer.from(cut.buffer, cut.byteOffset, cut.byteLength).toString('base64') };
+    const bytes = body.subarray(0, Math.min(body.byteLength, maxBytes));
+    return { encoding: 'base64', data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64') };
   }
 }
 

@@ -7,7 +7,7 @@ import type { AttemptedTask, DeliveryFailure, FailedAttempt, Task } from './run.
 
 type AttemptTask = Extract<Task, { kind: 'advance' | 'step' | 'message' }>;
 
-const NOT_STEPS = { advance: 'the workflow', message: 'the message' } as const;
+const TASK_SUBJECTS = { advance: 'the workflow', message: 'the message' } as const;
 
 /** Number of retries and the delay between them. */
 export interface RetryRule {
@@ -26,7 +26,7 @@ export function nextDelayMs(rule: RetryRule, retried: number, failure: DeliveryF
   return retryDelayMs(rule.retryDelay, retried);
 }
 
-/** Returns a failed attempt in the form that the log stores. `delayMs` null: it was the last attempt. */
+/** Returns a failed attempt in the form that the log stores. `delayMs` is null if it was the last attempt. */
 export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: number, delayMs: number | null): FailedAttempt {
   return {
     slot: task.slot,
@@ -44,7 +44,7 @@ export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: nu
 }
 
 function describeFailure(task: AttemptTask, failure: DeliveryFailure): string {
-  const subject = task.kind === 'step' ? `step "${task.name}" (${task.slot})` : NOT_STEPS[task.kind];
+  const subject = task.kind === 'step' ? `step "${task.name}" (${task.slot})` : TASK_SUBJECTS[task.kind];
   const attempts = task.retried + 1;
   const outcome =
     failure.retry.kind === 'never' ? 'failed and is not retried' : `failed after ${attempts} attempt${attempts === 1 ? '' : 's'}`;

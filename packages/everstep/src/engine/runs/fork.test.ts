@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { at, begin, SETTINGS as FEW, T0 } from '../engine.fixture.js';
+import { at, SETTINGS as FEW, startedRun, T0 } from '../engine.fixture.js';
 import { type ForkDecision, type ForkRequest, forkRun } from './fork.js';
 import { ADVANCE_SLOT, type RecordedStep, type Run, type RunSettings, type Task } from './run.js';
 
@@ -12,7 +12,7 @@ const SETTINGS: RunSettings = { ...FEW, maxRetries: 2, retryDelay: null, labels:
 const PAYLOAD = { body: Buffer.from('{"n":1}'), contentType: 'application/json', forwardHeaders: { 'x-a': 'b' } };
 
 function original(more: Partial<Run> = {}, settings: Partial<RunSettings> = {}): Run {
-  const run = begin({ ...SETTINGS, ...settings }, { payload: PAYLOAD, workflowRunId: 'order-1' });
+  const run = startedRun({ ...SETTINGS, ...settings }, { payload: PAYLOAD, workflowRunId: 'order-1' });
   return { ...run, tasks: new Map(), ...more };
 }
 

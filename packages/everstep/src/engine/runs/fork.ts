@@ -35,7 +35,7 @@ export interface ForkRequest {
 /** The fork, or the reason why there is none. */
 export type ForkDecision =
   | (StartedRun & { readonly kind: 'forked'; readonly payload: RunPayload; readonly edited: readonly number[] })
-  /** `request`: a different request could succeed. `run`: this run cannot be forked. The message is for the caller. */
+  /** If `because` is `request`, a different request could succeed; if it is `run`, this run cannot be forked. */
   | { readonly kind: 'refused'; readonly because: 'request' | 'run'; readonly message: string };
 
 const refused = (because: 'request' | 'run', message: string): ForkDecision => ({ kind: 'refused', because, message });
@@ -47,8 +47,8 @@ export type JournalEntry = RecordedStep & { readonly outLeftOut?: number };
 type KnownStep = Pick<RecordedStep, 'name' | 'type' | 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'sleepMs' | 'wakeAt'>;
 
 function knownStep(run: Run, journal: readonly JournalEntry[], stepId: number): KnownStep | null {
-  const recorded = journal.find((step) => step.stepId === stepId);
-  if (recorded) return recorded;
+  const recordedStep = journal.find((step) => step.stepId === stepId);
+  if (recordedStep) return recordedStep;
   const task = run.tasks.get(stepId);
   if (!task || !('name' in task)) return null;
   const { name, messageId, group, concurrent, createdAt } = task;
@@ -63,44 +63,48 @@ function lastPosition(run: Run, journal: readonly JournalEntry[]): number {
 
 /** Returns the number of kept entries. */
 function keptLength(run: Run, journal: readonly JournalEntry[], fromStep: number): number {
-  const recordedAt = journal.findIndex(({ stepId }) => stepId === fromStep);
-  let length = recordedAt < 0 ? journal.length : recordedAt;
+  const recordedIndex = journal.findIndex(({ stepId }) => stepId === fromStep);
+  let length = recordedIndex < 0 ? journal.length : recordedIndex;
   if (!run.settings.steps?.joined) return length;
   const keptPerGroup = new Map<number, number>();
   for (const { group } of journal.slice(0, length)) keptPerGroup.set(group, (keptPerGroup.get(group) ?? 0) + 1);
-  const partial = journal.slice(0, length).findIndex(({ group, concurrent }) => (keptPerGroup.get(group) ?? 0) < concurrent);
-  if (partial >= 0) length = partial;
+  const incompleteIndex = journal
+    .slice(0, length)
+    .findIndex(({ group, concurrent }) => (keptPerGroup.get(group) ?? 0) < concurrent);
+  if (incompleteIndex >= 0) length = incompleteIndex;
   return length;
 }
 
-interface Journal {
+/** The journal of the fork. */
+interface ForkedJournal {
   /** Number of entries that are copied from the other run, unchanged or edited. */
   readonly length: number;
   /** Edited entries, and the supplied entry after them. */
   readonly edited: readonly RecordedStep[];
 }
 
-function edit(run: Run, journal: readonly JournalEntry[], request: ForkRequest, now: number): Journal | string {
+/** Returns the journal of the fork, or the problem of the request. */
+function editJournal(run: Run, journal: readonly JournalEntry[], request: ForkRequest, now: number): ForkedJournal | string {
   const length = keptLength(run, journal, request.fromStep);
   const edited: RecordedStep[] = [];
   for (const { stepId, out } of request.results) {
-    const known = knownStep(run, journal, stepId);
-    const keptAt = journal.findIndex((step, index) => index < length && step.stepId === stepId);
-    if (stepId !== request.fromStep && keptAt < 0) {
+    const properties = knownStep(run, journal, stepId);
+    const keptIndex = journal.findIndex((step, index) => index < length && step.stepId === stepId);
+    if (stepId !== request.fromStep && keptIndex < 0) {
       return `step ${stepId} cannot be given a result because it is not kept: only steps recorded before step ${request.fromStep}, and that step itself, can be given one`;
     }
-    if (known === null)
+    if (properties === null)
       return `step ${stepId} cannot be given a result because the run has not reached it, so its name is not known`;
-    const problem = suppliedResultProblem(known.type, out);
-    if (problem !== null) return `step ${stepId} (${JSON.stringify(known.name)}) ${problem}`;
+    const problem = suppliedResultProblem(properties.type, out);
+    if (problem !== null) return `step ${stepId} (${JSON.stringify(properties.name)}) ${problem}`;
     const bytes = Buffer.byteLength(out ?? '');
     if (bytes > LIMITS.maxStepResultBytes)
       return `the result of step ${stepId} has ${bytes} bytes, over the limit of ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`;
-    const entry = keptAt < 0 ? null : (journal[keptAt] ?? null);
-    if (entry === null && known.concurrent > 1 && run.settings.steps?.joined) {
-      return `step ${stepId} cannot be given a result because it was planned together with ${known.concurrent - 1} other steps, and this endpoint can only run them together`;
+    const entry = keptIndex < 0 ? null : (journal[keptIndex] ?? null);
+    if (entry === null && properties.concurrent > 1 && run.settings.steps?.joined) {
+      return `step ${stepId} cannot be given a result because it was planned together with ${properties.concurrent - 1} other steps, and this endpoint can only run them together`;
     }
-    edited.push(entry ? editedStep(entry, out) : suppliedStep(known, { stepId, out, index: length, now }));
+    edited.push(entry ? editedStep(entry, out) : suppliedStep(properties, { stepId, out, index: length, now }));
   }
   return { length, edited };
 }
@@ -112,10 +116,10 @@ const editedStep = ({ outLeftOut: _, ...entry }: JournalEntry, out: string | nul
 });
 
 const suppliedStep = (
-  known: KnownStep,
+  properties: KnownStep,
   { now, ...fields }: { readonly stepId: number; readonly out: string | null; readonly index: number; readonly now: number },
 ): RecordedStep => {
-  const { name, type, messageId, group, concurrent, createdAt, sleepMs, wakeAt } = known;
+  const { name, type, messageId, group, concurrent, createdAt, sleepMs, wakeAt } = properties;
   return { ...fields, name, type, messageId, group, concurrent, createdAt, completedAt: now, sleepMs, wakeAt, edited: true };
 };
 
@@ -137,12 +141,12 @@ export function forkRun(
       `fromStep must be a step of the run or the position after its last step, so at most ${lastStepId + 1}, not ${fromStep}`,
     );
   }
-  const keptJournal = edit(original, journal, request, context.now);
-  if (typeof keptJournal === 'string') return refused('request', keptJournal);
-  const editedAt = new Map(keptJournal.edited.map((step) => [step.index, step]));
-  const steps: JournalEntry[] = journal.slice(0, keptJournal.length).map((step) => editedAt.get(step.index) ?? step);
-  const supplied = editedAt.get(keptJournal.length);
-  if (supplied) steps.push(supplied);
+  const forkedJournal = editJournal(original, journal, request, context.now);
+  if (typeof forkedJournal === 'string') return refused('request', forkedJournal);
+  const editedByIndex = new Map(forkedJournal.edited.map((step) => [step.index, step]));
+  const steps: JournalEntry[] = journal.slice(0, forkedJournal.length).map((step) => editedByIndex.get(step.index) ?? step);
+  const suppliedEntry = editedByIndex.get(forkedJournal.length);
+  if (suppliedEntry) steps.push(suppliedEntry);
   const journalBytes = steps.reduce((sum, { out, outLeftOut }) => sum + (outLeftOut ?? out?.length ?? 0), 0);
   if (journalBytes > LIMITS.maxJournalBytes)
     return refused('request', `the results exceed ${LIMITS.maxJournalBytes} bytes in total (maxJournalBytes)`);
@@ -159,29 +163,35 @@ export function forkRun(
     ...(input === null ? {} : { input: 'edited' }),
   };
   const { instanceId, dialect, workflowUrl, settings, callerIp } = original;
-  const common = { instanceId, dialect, workflowUrl, settings, callerIp, payload: newPayload, origin };
-  const started = startRun(
-    { ...common, workflowRunId: request.workflowRunId, notBefore: null, deduplicationId: null, admittedAt: request.admittedAt },
+  const startSettings = { instanceId, dialect, workflowUrl, settings, callerIp, payload: newPayload, origin };
+  const startedRun = startRun(
+    {
+      ...startSettings,
+      workflowRunId: request.workflowRunId,
+      notBefore: null,
+      deduplicationId: null,
+      admittedAt: request.admittedAt,
+    },
     context,
   );
   const run: Run = {
-    ...started.run,
+    ...startedRun.run,
     ...positionsIn(steps.map(({ stepId }) => stepId)),
     journalLength: steps.length,
     journalBytes,
     failureFunction: original.failureFunction,
   };
-  const [, ...otherWrites] = started.unit.writes;
+  const [, ...otherWrites] = startedRun.unit.writes;
   const writes: StoreWrite[] = [
     { kind: 'create-run', run, input: input === null ? { copyOf: original.key } : newPayload },
     {
       kind: 'copy-journal',
       fromRunKey: original.key,
       toRunKey: run.key,
-      length: keptJournal.length,
-      without: [...editedAt.keys()],
+      length: forkedJournal.length,
+      without: [...editedByIndex.keys()],
     },
-    ...keptJournal.edited.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
+    ...forkedJournal.edited.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
     ...(run.failureFunction ? [{ kind: 'note-failure-function', runKey: run.key } as const] : []),
     ...otherWrites,
   ];
@@ -189,7 +199,7 @@ export function forkRun(
     kind: 'forked',
     run,
     payload: newPayload,
-    edited: keptJournal.edited.map(({ stepId }) => stepId),
-    unit: { guards: [{ kind: 'run-present', runKey: original.key }, ...started.unit.guards], writes },
+    edited: forkedJournal.edited.map(({ stepId }) => stepId),
+    unit: { guards: [{ kind: 'run-present', runKey: original.key }, ...startedRun.unit.guards], writes },
   };
 }

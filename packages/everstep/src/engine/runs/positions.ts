@@ -21,8 +21,8 @@ export interface TakenPositions {
 }
 
 /**
- * Returns the next position, or null if only the journal shows it. In this case a position is recorded after one that is
- * neither recorded nor planned. This occurs in a fork whose code has not been called yet.
+ * Returns the next position, or null if the journal must be read to find it. This is so in a fork whose code has not been called
+ * yet: a position may be recorded after one that is neither recorded nor planned.
  */
 export function nextPosition({ entries, lastStepId, lastSlot }: TakenPositions): number | null {
   return lastSlot > 0 || entries >= lastStepId ? Math.max(lastStepId, lastSlot) + 1 : null;

@@ -1,12 +1,12 @@
 /**
  * Applies the reply of an endpoint. The reply was computed on a prefix of the journal (`base`). Steps that the code planned on
- * a prefix are valid on every longer journal. Whatever the code did after its own results (`advanced`) is valid only if they
- * became the next entries: nothing was recorded in between. Keeps invariant 9.
+ * a prefix are valid on every longer journal. Steps that it planned after its own results (`advanced`) are valid only if these
+ * became the next entries, that is, if nothing was recorded in between. Keeps invariant 9.
  */
 import type { FailedReply, ProgressReply, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { detailsOf } from '../failures/error-details.js';
-import { checkResults, fitsMessageLimit, PlanRefused, plan, Violation } from '../limits/plan.js';
+import { checkResults, fitsMessageLimit, PlanRefusedError, ProtocolViolation, plan } from '../limits/plan.js';
 import { recordResults } from './checkpoint/results.js';
 import type { Draft } from './decision.js';
 import type { SentRequest } from './exchanges.js';
@@ -15,7 +15,7 @@ import { ADVANCE_SLOT, type DeliveryFailure, type Task } from './run.js';
 
 type AttemptTask = Extract<Task, { kind: 'advance' | 'step' }>;
 
-/** How the reply arrived. It is stored with the dead letter if this was the last attempt. */
+/** The HTTP response that contained the reply. It is stored with the dead letter if this was the last attempt. */
 export interface ReplyEnvelope {
   readonly status: number | null;
   readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
@@ -34,30 +34,31 @@ function failureOf(
   return { cause, message, retry, ...envelope };
 }
 
-const calledAt = ({ sent, startedAt = sent?.startedAt }: ReplyEnvelope): number | undefined => startedAt;
+/** Returns the time at which the endpoint was called, Unix ms. */
+const callTimeOf = ({ sent, startedAt = sent?.startedAt }: ReplyEnvelope): number | undefined => startedAt;
 
-function onProgress(draft: Draft, task: AttemptTask, reply: ProgressReply, envelope: ReplyEnvelope): void {
-  const current = reply.base === draft.journalLength;
+function applyProgress(draft: Draft, task: AttemptTask, reply: ProgressReply, envelope: ReplyEnvelope): void {
+  const isCurrent = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
   const { done, advanced } = reply;
   checkResults(draft, done, reply.end);
-  recordResults(draft, task, { done, current, trusted: current && advanced, startedAt: calledAt(envelope) });
+  recordResults(draft, task, { done, isCurrent, mustBeNew: isCurrent && advanced, startedAt: callTimeOf(envelope) });
   // Code that has ended does not need the step anymore. For a step that was planned by name, the reply may specify
   // what it needs instead.
   const isSpecified = reply.planned.some(({ stepId }) => stepId === task.slot);
   if (task.kind === 'step' && draft.task(task.slot) !== undefined && !reply.end && !isSpecified) {
-    throw new Violation(`it did not report the requested step ${task.slot} ("${task.name}")`);
+    throw new ProtocolViolation(`it did not report the requested step ${task.slot} ("${task.name}")`);
   }
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
-  const pastDone = done.length > 0 && advanced;
-  draft.markQuietAt(pastDone && current ? reply.base + done.length : reply.base);
-  if (!pastDone || current) {
+  const ranPastResults = done.length > 0 && advanced;
+  draft.markQuietAt(ranPastResults && isCurrent ? reply.base + done.length : reply.base);
+  if (!ranPastResults || isCurrent) {
     plan(draft, reply.planned);
     if (reply.end?.kind === 'finished') draft.end({ status: 'succeeded', result: reply.end.result ?? null });
     else if (reply.end?.kind === 'canceled') draft.end({ status: 'canceled' });
   }
   draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
-  if (!draft.ended && draft.openTasks.size === 0) {
+  if (!draft.hasEnded && draft.openTasks.size === 0) {
     const failure = failureOf(
       envelope,
       'not-protocol',
@@ -71,37 +72,45 @@ function onProgress(draft: Draft, task: AttemptTask, reply: ProgressReply, envel
 }
 
 /** Fails the step that followed the results of the reply. It is new, and this was its first attempt. */
-function failFollowing(draft: Draft, task: AttemptTask, reply: FailedReply, current: boolean, failure: DeliveryFailure): void {
+function failFollowingStep(
+  draft: Draft,
+  task: AttemptTask,
+  reply: FailedReply,
+  isCurrent: boolean,
+  failure: DeliveryFailure,
+): void {
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
   const { step, base, done } = reply;
   // The step was requested on an order of results that did not occur. The code is called again with the actual order.
-  if (!step || !current) return;
+  if (!step || !isCurrent) return;
   const { stepId: slot, name } = step;
   if (slot !== draft.known)
-    throw new Violation(`it reports a failure of step ${slot} after other steps, but the next new step is ${draft.known}`);
+    throw new ProtocolViolation(
+      `it reports a failure of step ${slot} after other steps, but the next new step is ${draft.known}`,
+    );
   draft.markQuietAt(base + done.length);
   const { now } = draft;
   const messageId = draft.newMessageId();
-  const failed: AttemptTask = {
+  const failedTask: AttemptTask = {
     ...{ kind: 'step', slot, name, group: slot, concurrent: 1 },
     ...{ messageId, dueAt: now, createdAt: now, retried: 0 },
   };
-  draft.putTask(failed);
-  failAttempt(draft, failed, failure);
+  draft.putTask(failedTask);
+  failAttempt(draft, failedTask, failure);
 }
 
-function onFailed(draft: Draft, task: AttemptTask, reply: FailedReply, envelope: ReplyEnvelope): void {
-  const current = reply.base === draft.journalLength;
+function applyFailure(draft: Draft, task: AttemptTask, reply: FailedReply, envelope: ReplyEnvelope): void {
+  const isCurrent = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
   checkResults(draft, reply.done, undefined);
-  recordResults(draft, task, { done: reply.done, current, trusted: current, startedAt: calledAt(envelope) });
+  recordResults(draft, task, { done: reply.done, isCurrent, mustBeNew: isCurrent, startedAt: callTimeOf(envelope) });
   const { step, error } = reply;
   const thrown = detailsOf(error);
   const failure: DeliveryFailure = {
     ...failureOf(envelope, step ? 'step' : 'workflow', `${error.name}: ${error.message}`, reply.retry),
     ...(thrown ? { thrown } : {}),
   };
-  if (step && reply.done.length > 0) failFollowing(draft, task, reply, current, failure);
+  if (step && reply.done.length > 0) failFollowingStep(draft, task, reply, isCurrent, failure);
   else if (step && task.kind === 'advance' && step.stepId === draft.known) {
     // The attempt found the step and failed in it. From now on the step is a separate task.
     draft.deleteTask(ADVANCE_SLOT);
@@ -121,12 +130,12 @@ function onFailed(draft: Draft, task: AttemptTask, reply: FailedReply, envelope:
   } else if (step) {
     const openStep = draft.task(step.stepId);
     if (openStep?.kind === 'step' && openStep.slot === task.slot) failAttempt(draft, openStep, failure);
-    else throw new Violation(`it reports a failure of step ${step.stepId}, which was not requested`);
+    else throw new ProtocolViolation(`it reports a failure of step ${step.stepId}, which was not requested`);
   } else if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
     // The code failed before it reached the step. The attempt therefore counts as failed, because nothing else would
     // retry it.
     failAttempt(draft, task, failure);
-  } else if (reply.done.length > 0 && !current) {
+  } else if (reply.done.length > 0 && !isCurrent) {
     // The code failed on an order of results that did not occur. Call the code again with the actual order.
     if (task.kind === 'advance') draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now, retried: 0 });
   } else if (task.kind === 'advance') failAttempt(draft, task, failure);
@@ -150,54 +159,55 @@ function onFailed(draft: Draft, task: AttemptTask, reply: FailedReply, envelope:
 
 /** Fails the run. Results that were reported with the plan are kept, so that a resume continues from them. */
 function refusePlan(
-  base: () => Draft,
+  newDraft: () => Draft,
   task: AttemptTask,
   reply: StepReply,
   envelope: ReplyEnvelope,
-  { message, counter: counted }: PlanRefused,
+  { message, counter }: PlanRefusedError,
 ): Draft {
-  const draft = base();
-  if (counted) draft.countRejection(counted);
+  const draft = newDraft();
+  if (counter) draft.countRejection(counter);
   if (reply.kind === 'progress') {
-    const { end: _end, ...unended } = reply;
+    const { end: _end, ...replyWithoutEnd } = reply;
     // Each result relies on the results before it.
-    const tooLarge = reply.done.findIndex(({ out }) => out !== undefined && !fitsMessageLimit(out, draft.context));
-    const done = tooLarge === -1 ? reply.done : reply.done.slice(0, tooLarge);
-    if (done.length > 0) onProgress(draft, task, { ...unended, done, advanced: false, planned: [] }, envelope);
+    const tooLargeIndex = reply.done.findIndex(({ out }) => out !== undefined && !fitsMessageLimit(out, draft.context));
+    const done = tooLargeIndex === -1 ? reply.done : reply.done.slice(0, tooLargeIndex);
+    if (done.length > 0) applyProgress(draft, task, { ...replyWithoutEnd, done, advanced: false, planned: [] }, envelope);
   }
   const advance = draft.task(ADVANCE_SLOT);
-  const failed = draft.task(task.slot) === task || advance?.kind !== 'advance' ? task : advance;
-  failAttempt(draft, failed, failureOf(envelope, 'refused', message, { kind: 'never' }));
+  const failedTask = draft.task(task.slot) === task || advance?.kind !== 'advance' ? task : advance;
+  failAttempt(draft, failedTask, failureOf(envelope, 'refused', message, { kind: 'never' }));
   return draft;
 }
 
 /** Applies a reply to the attempt of `task`, which must be the task in its slot. */
-export function applyReply(base: () => Draft, task: AttemptTask, reply: StepReply, envelope: ReplyEnvelope): Draft {
-  const draft = base();
+export function applyReply(newDraft: () => Draft, task: AttemptTask, reply: StepReply, envelope: ReplyEnvelope): Draft {
+  const draft = newDraft();
   try {
     switch (reply.kind) {
       case 'progress':
-        onProgress(draft, task, reply, envelope);
+        applyProgress(draft, task, reply, envelope);
         break;
       case 'failed':
-        onFailed(draft, task, reply, envelope);
+        applyFailure(draft, task, reply, envelope);
         break;
       case 'refused':
         failAttempt(draft, task, failureOf(envelope, 'refused', reply.message, { kind: 'never' }));
         return draft;
       case 'journal-needed':
-        throw new Violation('it requests the journal although the whole journal was sent');
+        throw new ProtocolViolation('it requests the journal although the whole journal was sent');
     }
     // No other delivery would be made for this task.
-    if (!draft.ended && draft.task(task.slot) === task) throw new Violation('its reply contains nothing that was requested');
+    if (!draft.hasEnded && draft.task(task.slot) === task)
+      throw new ProtocolViolation('its reply contains nothing that was requested');
     return draft;
   } catch (violation) {
-    const newDraft = base();
-    if (violation instanceof PlanRefused) return refusePlan(base, task, reply, envelope, violation);
-    if (!(violation instanceof Violation)) throw violation;
+    const failedDraft = newDraft();
+    if (violation instanceof PlanRefusedError) return refusePlan(newDraft, task, reply, envelope, violation);
+    if (!(violation instanceof ProtocolViolation)) throw violation;
     // A reply that violates the protocol has no other effect.
     const message = `the endpoint violated the step protocol: ${violation.message}`;
-    failAttempt(newDraft, task, failureOf(envelope, 'not-protocol', message, { kind: 'never' }));
-    return newDraft;
+    failAttempt(failedDraft, task, failureOf(envelope, 'not-protocol', message, { kind: 'never' }));
+    return failedDraft;
   }
 }

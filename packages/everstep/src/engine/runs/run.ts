@@ -31,7 +31,7 @@ export type RunOrigin =
   | (OriginBase & { readonly kind: 'resume' | 'restart'; readonly dlqId: string })
   /** Invoked by a step of that run. `depth` is the number of nested invocations, 1 for the first. */
   | (OriginBase & { readonly kind: 'invoke'; readonly stepId: number; readonly stepName: string; readonly depth: number })
-  /** Continues from step `stepId` of that run, with the steps recorded before it. `input`: it was edited. */
+  /** Continues from step `stepId` of that run, with the steps recorded before it. `input` is present if the input was edited. */
   | (OriginBase & { readonly kind: 'fork'; readonly stepId: number; readonly note?: string; readonly input?: 'edited' })
   | { readonly kind: 'schedule'; readonly scheduleId: string };
 
@@ -39,7 +39,7 @@ export interface RunIdentity {
   /** Globally unique and sortable by creation; never shown to users. */
   readonly key: string;
   readonly instanceId: string;
-  /** The caller's id or a generated one (`wfr_...`). At most one active run of an id in one instance. */
+  /** The caller's id or a generated one (`wfr_...`). At most one active run of an instance has this id. */
   readonly workflowRunId: string;
   /** Time when the run was created, Unix ms. */
   readonly createdAt: number;
@@ -77,7 +77,7 @@ interface StepTaskBase extends TaskBase {
   readonly concurrent: number;
 }
 
-/** Pending work of a run, with its due time. One row each. */
+/** A unit of pending work of a run, with its due time. The store contains one row for each task. */
 export type Task =
   /** Send the message that the run represents. Its message id is that of the run. */
   | (TaskBase & { readonly kind: 'message'; readonly retried: number })
@@ -145,7 +145,7 @@ export interface Run extends RunIdentity {
   readonly status: RunStatus;
   /** Next free position: every lower position is recorded or has a task. */
   readonly known: number;
-  /** Recorded positions above `known`: parallel steps kept by a fork whose code was not called yet. Absent: none. */
+  /** Recorded positions above `known`: parallel steps kept by a fork whose code was not called yet. Absent if there are none. */
   readonly ahead?: readonly number[];
   readonly journalLength: number;
   /** Total size of all recorded results in bytes. */
@@ -156,8 +156,9 @@ export interface Run extends RunIdentity {
    */
   readonly quietAt: number;
   /**
-   * Version of this state. If several processes share the store, a decision on any state except the latest is rejected.
-   * It grows with every decision, and differs between decisions on the same state (`nextVersion`). Otherwise it is 0.
+   * Version of this state. It grows with every decision, and differs between decisions on the same state (`nextVersion`).
+   * If several processes share the store, a decision on any state except the latest is rejected. The embedded store does not
+   * keep it.
    */
   readonly version: number;
   readonly tasks: ReadonlyMap<number, Task>;
@@ -311,13 +312,13 @@ export interface Schedule {
   readonly paused: boolean;
   /** Time when the schedule was created, Unix ms. */
   readonly createdAt: number;
-  /** Time of the next tick, Unix ms; null while the schedule is paused. */
+  /** Time of the next tick, Unix ms; null while the schedule is paused, or if there are no more ticks. */
   readonly nextAt: number | null;
   readonly lastFiredAt: number | null;
   readonly lastRunId: string | null;
 }
 
-/** Why deliveries to a destination are held. */
+/** A hold on the deliveries to a destination. */
 export interface DestinationHold {
   /** Scheme, host and port of the destination. */
   readonly origin: string;
@@ -328,7 +329,7 @@ export interface DestinationHold {
   readonly since: number;
 }
 
-/** When a destination that keeps failing is held. */
+/** Settings of the breaker, which holds a destination that keeps failing. */
 export interface BreakerSettings {
   readonly enabled: boolean;
   /** Number of consecutive failed deliveries that trip the breaker. */
@@ -337,27 +338,27 @@ export interface BreakerSettings {
   readonly probeEveryMs: number;
 }
 
-/** How long runs that have ended are kept. Null: no limit on their age or number. */
+/** How long runs that have ended are kept. Null means no limit on their age or number. */
 export interface RetentionRule {
   readonly maxAgeMs: number | null;
   readonly maxCount: number | null;
 }
-/** `failed`: runs whose entry has left the dead letter queue. An unhandled entry has its own rule. */
+/** `failed` means runs whose entry has left the dead letter queue. Runs with an entry in it have their own rule, `deadLetter`. */
 export type RetentionState = 'succeeded' | 'failed' | 'canceled' | 'deadLetter';
 export type RetentionSettings = Readonly<Record<RetentionState, RetentionRule>>;
 
-/** Settings of an instance. Settings that it has not changed have their default. */
+/** Settings of an instance. A setting that it has not changed has its default value. */
 export interface InstanceSettings {
   readonly breaker: BreakerSettings;
   readonly retention: RetentionSettings;
 }
 
-const KEPT_FOREVER: RetentionRule = { maxAgeMs: null, maxCount: null };
+const KEEP_FOREVER: RetentionRule = { maxAgeMs: null, maxCount: null };
 
 /** Defaults of an instance: nothing is held automatically, and nothing is removed. */
 export const DEFAULT_INSTANCE_SETTINGS: InstanceSettings = {
   breaker: { enabled: false, failures: 10, probeEveryMs: 10_000 },
-  retention: { succeeded: KEPT_FOREVER, failed: KEPT_FOREVER, canceled: KEPT_FOREVER, deadLetter: KEPT_FOREVER },
+  retention: { succeeded: KEEP_FOREVER, failed: KEEP_FOREVER, canceled: KEEP_FOREVER, deadLetter: KEEP_FOREVER },
 };
 
 /** A queue of messages. They are sent in the order in which they arrived, up to `parallelism` at a time. */

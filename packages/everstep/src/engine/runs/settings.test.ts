@@ -1,7 +1,7 @@
 /** Every setting of a run passes to the runs that continue it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { at, begin, command } from '../engine.fixture.js';
+import { at, command, startedRun } from '../engine.fixture.js';
 import { createSchedule, fireSchedule } from '../schedules/schedule.js';
 import { forkRun } from './fork.js';
 import type { Overrides, RunSettings } from './settings.js';
@@ -22,7 +22,7 @@ const OF_WORKFLOW: Required<Omit<RunSettings, 'message'>> = {
 const OF_MESSAGE: Required<RunSettings> = { ...OF_WORKFLOW, message: { method: 'PUT', queue: 'mails', callbackOf: 'msg_1' } };
 
 function recovered(settings: RunSettings, kind: 'resume' | 'restart', overrides: Overrides = {}): RunSettings | null {
-  const failed = { ...begin(settings), status: 'failed' } as const;
+  const failed = { ...startedRun(settings), status: 'failed' } as const;
   const outcome = recoverRun(failed, { kind, dlqId: 'dlq_1', overrides, workflowRunId: null }, at(1));
   return typeof outcome === 'string' ? null : outcome.run.settings;
 }
@@ -30,7 +30,7 @@ function recovered(settings: RunSettings, kind: 'resume' | 'restart', overrides:
 function forked(settings: RunSettings): RunSettings | null {
   const { payload } = command();
   const request = { fromStep: 1, input: null, results: [], workflowRunId: null, note: null };
-  const outcome = forkRun(begin(settings), [], payload, request, at(1));
+  const outcome = forkRun(startedRun(settings), [], payload, request, at(1));
   return outcome.kind === 'forked' ? outcome.run.settings : null;
 }
 
@@ -39,7 +39,7 @@ function scheduled(settings: RunSettings): RunSettings | undefined {
   const asked = { instanceId, dialect, workflowUrl, callerIp, payload, settings, delayMs: 0, cron: '* * * * *', timeZone: 'UTC' };
   const { schedule } = createSchedule({ ...asked, scheduleId: 'sch_1' }, null, at(0));
   const fired = fireSchedule(schedule, { ...at(0), now: schedule.nextAt ?? 0 });
-  return fired?.started[0]?.run.settings;
+  return fired?.startedRuns[0]?.run.settings;
 }
 
 test('a resume, a restart, a fork and a schedule keep every setting', () => {

@@ -1,6 +1,6 @@
 /**
- * Settings of a run: what they are, and how they pass to runs that continue it. A fork and a schedule keep all settings. A
- * setting that a resume, a restart, a trigger or an invocation does not mention does not compile.
+ * Settings of a run, and how they pass to runs that continue it. A fork and a schedule keep all settings. Code for a resume, a
+ * restart, a trigger or an invocation that does not handle every setting does not compile.
  */
 
 import type { TraceContext } from '@everstep/sdk/protocol';
@@ -89,11 +89,11 @@ export interface RunSettings {
   readonly failureCallback: FailureCallback | null;
   readonly redact?: Redaction;
   /**
-   * How the protocol handles steps. Absent: the native protocol, in which code continues with any recorded step and needs no
-   * introduction.
+   * How the protocol handles steps. Absent for the native protocol, in which code continues with any recorded step and needs
+   * no introduction.
    */
   readonly steps?: StepRules;
-  /** Trace context of the run. Absent: the run starts a separate trace, if it is traced at all. */
+  /** Trace context of the run. If absent, the run starts a separate trace, provided that it is traced at all. */
   readonly trace?: RunTrace;
   /** Settings of a plain message. Present only if the run is one. */
   readonly message?: MessageSettings;
@@ -107,8 +107,8 @@ export const settingsFrom = (settings: EverySetting): RunSettings =>
   // Only optional settings can be undefined.
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as typeof settings;
 
-/** What a resume or restart does with each setting. `combined`: the form of the override differs from that of the setting. */
-const ON_RECOVERY = {
+/** What a resume or restart does with each setting. The override of a `combined` setting differs in form from the setting. */
+const RECOVERY_RULES = {
   maxRetries: 'overridable',
   retryDelay: 'overridable',
   deliveryTimeoutMs: 'kept',
@@ -121,16 +121,16 @@ const ON_RECOVERY = {
   message: 'kept',
 } as const satisfies Readonly<Record<keyof RunSettings, 'kept' | 'overridable' | 'combined'>>;
 
-type Overridable = {
-  [Name in keyof RunSettings]-?: (typeof ON_RECOVERY)[Name] extends 'overridable' ? Name : never;
+type OverridableName = {
+  [Name in keyof RunSettings]-?: (typeof RECOVERY_RULES)[Name] extends 'overridable' ? Name : never;
 }[keyof RunSettings];
 // Object.keys returns the names of the table, and the filter selects those that can be overridden.
-const OVERRIDABLE = Object.keys(ON_RECOVERY).filter(
-  (name) => ON_RECOVERY[name as keyof RunSettings] === 'overridable',
-) as readonly Overridable[];
+const OVERRIDABLE_NAMES = Object.keys(RECOVERY_RULES).filter(
+  (name) => RECOVERY_RULES[name as keyof RunSettings] === 'overridable',
+) as readonly OverridableName[];
 
 /** Settings that a resume or restart replaces. */
-export type Overrides = { readonly [Name in Overridable]?: NonNullable<RunSettings[Name]> } & {
+export type Overrides = { readonly [Name in OverridableName]?: NonNullable<RunSettings[Name]> } & {
   readonly delayMs?: number;
   readonly flowControlKey?: string;
   /** Limits without the key. They apply to the run's own key if `flowControlKey` is absent. */
@@ -149,6 +149,8 @@ function overriddenFlowControl(original: FlowControl | null, overrides: Override
 export function recoveredSettings(settings: RunSettings, overrides: Overrides): RunSettings | 'no-flow-control-key' {
   const flowControl = overriddenFlowControl(settings.flowControl, overrides);
   if (flowControl === 'no-key') return 'no-flow-control-key';
-  const replaced = OVERRIDABLE.flatMap((name) => (overrides[name] === undefined ? [] : [[name, overrides[name]] as const]));
-  return { ...settings, ...Object.fromEntries(replaced), flowControl };
+  const replacements = OVERRIDABLE_NAMES.flatMap((name) =>
+    overrides[name] === undefined ? [] : [[name, overrides[name]] as const],
+  );
+  return { ...settings, ...Object.fromEntries(replacements), flowControl };
 }

@@ -30,13 +30,13 @@ export interface StartCommand {
   readonly notBefore: number | null;
   readonly deduplicationId: string | null;
   /**
-   * Time when the run was admitted, Unix ms; it counts for this day. Absent or null: it counts for the day on which it is
-   * started.
+   * Time when the run was admitted, Unix ms. The run counts for this day, or for the day on which it starts if this is absent
+   * or null.
    */
   readonly admittedAt?: number | null;
   /** Origin of the run, if it was not started by a trigger. */
   readonly origin?: RunOrigin;
-  /** Key of the new run, if it was assigned before (an invocation). Absent: a new key. */
+  /** Key of the new run, if an invocation has assigned one. If absent, a new key is generated. */
   readonly key?: string;
 }
 
@@ -55,13 +55,13 @@ function flowControlWrites(run: Run, context: DecisionContext): readonly StoreWr
 const putTasks = (run: Run): readonly StoreWrite[] =>
   [...run.tasks.values()].map((task) => ({ kind: 'put-task', runKey: run.key, task }));
 
-const freeRunId = (run: Run): StoreGuard => ({
+const runIdFreeGuard = (run: Run): StoreGuard => ({
   kind: 'run-id-free',
   instanceId: run.instanceId,
   workflowRunId: run.workflowRunId,
 });
 
-function withNotBefore({ notBefore: _before, ...message }: MessageSettings, dueAt: number, now: number): MessageSettings {
+function setNotBefore({ notBefore: _before, ...message }: MessageSettings, dueAt: number, now: number): MessageSettings {
   return dueAt > now ? { ...message, notBefore: dueAt } : message;
 }
 
@@ -70,11 +70,11 @@ function queueWrites({ instanceId, settings, createdAt: at }: Run): readonly Sto
   return name === undefined ? [] : [{ kind: 'register-queue', instanceId, name, at }];
 }
 
-/** Creates a new run with one task: the first call to the endpoint, or sending the message. */
+/** Creates a new run with one task: the first call to the endpoint, or the delivery of the message. */
 export function startRun(command: StartCommand, context: DecisionContext): StartedRun {
   const key = command.key ?? newKey(context);
   const { message } = command.settings;
-  const first = {
+  const firstTask = {
     kind: message ? ('message' as const) : ('advance' as const),
     slot: ADVANCE_SLOT,
     messageId: message ? messageIdOf(key) : newId('msg', context),
@@ -91,14 +91,14 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     workflowUrl: command.workflowUrl,
     callerIp: command.callerIp,
     origin: command.origin ?? null,
-    settings: message ? { ...command.settings, message: withNotBefore(message, first.dueAt, context.now) } : command.settings,
+    settings: message ? { ...command.settings, message: setNotBefore(message, firstTask.dueAt, context.now) } : command.settings,
     status: 'active',
     known: 1,
     journalLength: 0,
     journalBytes: 0,
     quietAt: -1,
     version: 0,
-    tasks: new Map([[ADVANCE_SLOT, first]]),
+    tasks: new Map([[ADVANCE_SLOT, firstTask]]),
     keptEvents: [],
     failureFunction: false,
   };
@@ -112,7 +112,7 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     ...queueWrites(run),
   ];
   // A newly generated id is unique, so only a caller's id needs the check.
-  if (command.workflowRunId !== null && !message) guards.push(freeRunId(run));
+  if (command.workflowRunId !== null && !message) guards.push(runIdFreeGuard(run));
   if (deduplicationId !== null) {
     guards.unshift({ kind: 'not-duplicate', instanceId, deduplicationId, now: context.now });
     const expiresAt = context.now + LIMITS.deduplicationWindowMs;
@@ -132,7 +132,7 @@ export interface RecoverRequest {
 }
 
 /**
- * Returns an open task of a failed run, due again. Attempts start over; sleeps and waits keep their time. An
+ * Returns an open task of a failed run with a new due time. Attempts start over; sleeps and waits keep their time. An
  * invocation is due immediately, because its run may have ended in the meantime.
  */
 function reopenTask(task: Task, now: number, delayMs: number, context: DecisionContext): Task {
@@ -152,64 +152,68 @@ function reopenTask(task: Task, now: number, delayMs: number, context: DecisionC
 
 /**
  * Creates a new run from a dead letter. Taking the entry and creating the run are one unit, guarded by the presence
- * of the entry. Of two concurrent callers, one creates a run, and the other is informed that the entry no longer
+ * of the entry. Of two concurrent callers, one creates a run, and the other learns that the entry no longer
  * exists.
  */
-export function recoverRun(failed: Run, request: RecoverRequest, context: DecisionContext): StartedRun | 'no-flow-control-key' {
+export function recoverRun(
+  failedRun: Run,
+  request: RecoverRequest,
+  context: DecisionContext,
+): StartedRun | 'no-flow-control-key' {
   const { overrides, dlqId } = request;
-  const { message: messageSettings } = failed.settings;
+  const { message: messageSettings } = failedRun.settings;
   // A message has no journal to resume from.
   const kind = messageSettings ? 'restart' : request.kind;
-  const settings = recoveredSettings(failed.settings, overrides);
+  const settings = recoveredSettings(failedRun.settings, overrides);
   if (settings === 'no-flow-control-key') return settings;
   const delayMs = overrides.delayMs ?? 0;
-  const started = startRun(
+  const startedRun = startRun(
     {
-      instanceId: failed.instanceId,
-      dialect: failed.dialect,
-      workflowUrl: failed.workflowUrl,
+      instanceId: failedRun.instanceId,
+      dialect: failedRun.dialect,
+      workflowUrl: failedRun.workflowUrl,
       payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
       settings,
-      callerIp: failed.callerIp,
+      callerIp: failedRun.callerIp,
       workflowRunId: request.workflowRunId,
       notBefore: context.now + delayMs,
       deduplicationId: null,
     },
     context,
   );
-  const openTasks = [...failed.tasks.values()]
+  const openTasks = [...failedRun.tasks.values()]
     .filter(({ slot }) => slot !== CALLBACK_SLOT)
     .map((task) => reopenTask(task, context.now, delayMs, context));
-  const resumed: Partial<Run> =
+  const resumedState: Partial<Run> =
     kind === 'restart'
       ? {}
       : {
-          known: failed.known,
-          ...(failed.ahead ? { ahead: failed.ahead } : {}),
-          journalLength: failed.journalLength,
-          journalBytes: failed.journalBytes,
+          known: failedRun.known,
+          ...(failedRun.ahead ? { ahead: failedRun.ahead } : {}),
+          journalLength: failedRun.journalLength,
+          journalBytes: failedRun.journalBytes,
           // Without open tasks, the code must still be called. The first task of a new run does that.
-          quietAt: openTasks.length === 0 || failed.tasks.has(ADVANCE_SLOT) ? -1 : failed.journalLength,
-          tasks: openTasks.length === 0 ? started.run.tasks : new Map(openTasks.map((task) => [task.slot, task])),
-          keptEvents: failed.keptEvents,
-          failureFunction: failed.failureFunction,
+          quietAt: openTasks.length === 0 || failedRun.tasks.has(ADVANCE_SLOT) ? -1 : failedRun.journalLength,
+          tasks: openTasks.length === 0 ? startedRun.run.tasks : new Map(openTasks.map((task) => [task.slot, task])),
+          keptEvents: failedRun.keptEvents,
+          failureFunction: failedRun.failureFunction,
         };
   const run: Run = {
-    ...started.run,
-    ...resumed,
+    ...startedRun.run,
+    ...resumedState,
     origin: {
       kind,
-      runKey: failed.key,
-      workflowRunId: failed.workflowRunId,
-      workflowCreatedAt: failed.createdAt,
+      runKey: failedRun.key,
+      workflowRunId: failedRun.workflowRunId,
+      workflowCreatedAt: failedRun.createdAt,
       dlqId,
     },
   };
   const guards: StoreGuard[] = [{ kind: 'dead-letters-present', instanceId: run.instanceId, dlqIds: [dlqId] }];
-  if (request.workflowRunId !== null && !messageSettings) guards.push(freeRunId(run));
-  const writes: StoreWrite[] = [{ kind: 'create-run', run, input: { copyOf: failed.key } }];
+  if (request.workflowRunId !== null && !messageSettings) guards.push(runIdFreeGuard(run));
+  const writes: StoreWrite[] = [{ kind: 'create-run', run, input: { copyOf: failedRun.key } }];
   if (kind === 'resume') {
-    writes.push({ kind: 'copy-journal', fromRunKey: failed.key, toRunKey: run.key });
+    writes.push({ kind: 'copy-journal', fromRunKey: failedRun.key, toRunKey: run.key });
     for (const event of run.keptEvents) writes.push({ kind: 'keep-event', runKey: run.key, event });
     if (run.failureFunction) writes.push({ kind: 'note-failure-function', runKey: run.key });
   }

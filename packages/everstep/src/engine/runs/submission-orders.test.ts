@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PlannedStep } from '@everstep/sdk/protocol';
 import fc from 'fast-check';
-import { begin, T0 } from '../engine.fixture.js';
+import { startedRun, T0 } from '../engine.fixture.js';
 import { decide, type RunEvent } from './decide.js';
 import { ADVANCE_SLOT, type Run, type Task } from './run.js';
 import type { Submission } from './submissions.js';
@@ -60,7 +60,7 @@ function submissionFor(recorded: ReadonlySet<number>, target: number | null): Su
 }
 
 class Play {
-  private run: Run = begin(
+  private run: Run = startedRun(
     { maxRetries: 100, retryDelay: '5', steps: { joined: true, introduced: true } },
     { dialect: 'upstash' },
   );

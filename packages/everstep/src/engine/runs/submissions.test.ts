@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CallSpec, PlannedStep, StepResult } from '@everstep/sdk/protocol';
-import { at, attemptOf, begin, ENVELOPE, T0 } from '../engine.fixture.js';
+import { at, attemptOf, ENVELOPE, startedRun, T0 } from '../engine.fixture.js';
 import { decide } from './decide.js';
 import type { Decision } from './decision.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Run } from './run.js';
@@ -26,7 +26,7 @@ const CALL: CallSpec = { url: 'http://third/', method: 'GET', headers: {} };
 const call = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'Call', call: CALL });
 const wait = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'Wait', eventIds: ['e'], timeoutMs: 5000 });
 
-const started = (introduced = true): Run => begin({ steps: { joined: true, introduced } }, { dialect: 'upstash' });
+const started = (introduced = true): Run => startedRun({ steps: { joined: true, introduced } }, { dialect: 'upstash' });
 
 const submit = (run: Run, submission: Partial<Submission>, ms: number): Decision =>
   decide(run, { kind: 'submitted', submission: { done: [], planned: [], ...submission } }, at(ms));

@@ -7,7 +7,7 @@
 import type { PlannedStep, ProgressReply, RunEnd, StepResult } from '@everstep/sdk/protocol';
 import { PROTOCOL_VERSION } from '@everstep/sdk/protocol';
 import type { DecisionContext } from '../ids.js';
-import { type Decision, Draft, unchanged } from './decision.js';
+import { type Decision, Draft, unchangedDecision } from './decision.js';
 import { failAttempt } from './failure.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Run, type Task } from './run.js';
@@ -29,10 +29,10 @@ const NO_ENVELOPE: ReplyEnvelope = { status: null, responseHeaders: {}, response
 /** Returns the task that requested the steps, or null if nothing in the submission is new. */
 function requestingTask(run: Run, submission: Submission): RequestingTask | null {
   // A step that is planned by name again repeats an accepted plan. If it specifies what it needs, it completes the task.
-  const specified = submission.planned.filter(({ type }) => type !== 'Run');
-  for (const { stepId } of [...submission.done, ...specified]) {
-    const open = run.tasks.get(stepId);
-    if (open?.kind === 'step') return open;
+  const specifiedSteps = submission.planned.filter(({ type }) => type !== 'Run');
+  for (const { stepId } of [...submission.done, ...specifiedSteps]) {
+    const openTask = run.tasks.get(stepId);
+    if (openTask?.kind === 'step') return openTask;
   }
   const isNew = [...submission.done, ...submission.planned].some(({ stepId }) => stepId >= run.known);
   const advance = run.tasks.get(ADVANCE_SLOT);
@@ -54,7 +54,7 @@ export function applySubmission(
   context: DecisionContext,
 ): Decision {
   const task = requestingTask(run, submission);
-  if (task === null) return unchanged(run);
+  if (task === null) return unchangedDecision(run);
   if (submission.introduction) return introduce(run, task, context);
   const reply: ProgressReply = {
     protocol: PROTOCOL_VERSION,
@@ -71,7 +71,7 @@ export function applySubmission(
 
 /** Calls the endpoint again, now for the first step, as a separate message with its own attempts. */
 function introduce(run: Run, task: RequestingTask, context: DecisionContext): Decision {
-  if (task.kind !== 'advance' || run.quietAt >= 0) return unchanged(run);
+  if (task.kind !== 'advance' || run.quietAt >= 0) return unchangedDecision(run);
   const draft = new Draft(run, context);
   draft.markQuietAt(0);
   draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now, retried: 0 });

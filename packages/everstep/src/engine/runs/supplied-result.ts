@@ -9,8 +9,8 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
-const isOptional = (value: unknown, is: (value: unknown) => boolean): boolean => value === undefined || is(value);
-const isArrayOf = (value: unknown, is: (value: unknown) => boolean): boolean => Array.isArray(value) && value.every(is);
+const isOptional = (value: unknown, isValid: (value: unknown) => boolean): boolean => value === undefined || isValid(value);
+const isArrayOf = (value: unknown, isValid: (value: unknown) => boolean): boolean => Array.isArray(value) && value.every(isValid);
 
 const isBody = (value: unknown): boolean =>
   isObject(value) && (value.encoding === 'utf8' || value.encoding === 'base64') && isText(value.data);
@@ -84,8 +84,8 @@ export function suppliedResultProblem(type: StepType, out: string | null): strin
     case 'CreateWebhook':
       return 'is a CreateWebhook step, whose result is a generated URL that cannot be supplied; fork from this step to create a new webhook';
     default: {
-      const [is, form] = FORMS[type];
-      if (out !== null && is(parseJson(out))) return null;
+      const [isValid, form] = FORMS[type];
+      if (out !== null && isValid(parseJson(out))) return null;
       return `is a ${type} step, whose result must have the form ${form}, as in its journal`;
     }
   }

@@ -23,7 +23,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
   private count: number;
   /** Identifies the chunks that this table may change. */
   private readonly owner = {};
-  private shared = false;
+  private isShared = false;
 
   private constructor(chunks: (Chunk | undefined)[], count: number) {
     this.chunks = chunks;
@@ -34,7 +34,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
   static from(tasks: ReadonlyMap<number, Task>): TaskTable {
     if (tasks instanceof TaskTable) {
       const copy = new TaskTable(tasks.chunks, tasks.count);
-      copy.shared = true;
+      copy.isShared = true;
       return copy;
     }
     const table = new TaskTable([], 0);
@@ -79,7 +79,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
 
   clear(): void {
     this.chunks = [];
-    this.shared = false;
+    this.isShared = false;
     this.count = 0;
   }
 
@@ -103,14 +103,14 @@ export class TaskTable implements ReadonlyMap<number, Task> {
     return this.entries();
   }
 
-  forEach(call: (task: Task, slot: number, map: ReadonlyMap<number, Task>) => void): void {
-    for (const task of this.values()) call(task, task.slot, this);
+  forEach(callback: (task: Task, slot: number, map: ReadonlyMap<number, Task>) => void): void {
+    for (const task of this.values()) callback(task, task.slot, this);
   }
 
   private ownChunk(index: number): Chunk {
-    if (this.shared) {
+    if (this.isShared) {
       this.chunks = [...this.chunks];
-      this.shared = false;
+      this.isShared = false;
     }
     const existing = this.chunks[index];
     if (existing?.owner === this.owner) return existing;

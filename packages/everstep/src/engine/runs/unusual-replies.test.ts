@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FailedReply, PlannedStep, StepReply, StepResult } from '@everstep/sdk/protocol';
-import { at, begin, replied, T0 } from '../engine.fixture.js';
+import { at, decideOnReply, startedRun, T0 } from '../engine.fixture.js';
 import type { Decision } from './decision.js';
 import { ADVANCE_SLOT, type Run } from './run.js';
 import { recoverRun } from './start.js';
@@ -10,7 +10,7 @@ import { recoverRun } from './start.js';
 const step = (stepId: number): PlannedStep & StepResult => ({ stepId, name: `s${stepId}`, type: 'Run' });
 const nap = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'SleepFor', sleepMs: 1000 });
 
-const answered = (run: Run, slot: number, reply: StepReply, ms: number): Decision => replied(run, slot, reply, at(ms));
+const answered = (run: Run, slot: number, reply: StepReply, ms: number): Decision => decideOnReply(run, slot, reply, at(ms));
 
 const progress = (base: number, done: readonly StepResult[], planned: readonly PlannedStep[], advanced = true): StepReply => ({
   protocol: 1,
@@ -33,7 +33,7 @@ const failed = (base: number, more: Partial<FailedReply> = {}): StepReply => ({
 
 /** Returns a run whose code waits for the given steps. */
 function waitingFor(...planned: readonly PlannedStep[]): Run {
-  return answered(begin({ maxRetries: 2 }), ADVANCE_SLOT, progress(0, [], planned), 1).run;
+  return answered(startedRun({ maxRetries: 2 }), ADVANCE_SLOT, progress(0, [], planned), 1).run;
 }
 
 test('retries a step if the code failed before it reached the step', () => {

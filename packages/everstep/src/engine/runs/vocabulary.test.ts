@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EventContent, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
-import { at, begin, NO_RESPONSE, progress, replied, T0 } from '../engine.fixture.js';
+import { at, decideOnReply, NO_RESPONSE, progress, startedRun, T0 } from '../engine.fixture.js';
 import { decideCallback, retryCallback } from '../messages/callback.js';
 import type { StoreWrite } from '../writes.js';
 import { decide, type RunEvent } from './decide.js';
@@ -18,9 +18,9 @@ const data = (text: string): Extract<EventContent, { kind: 'data' }> => ({
 });
 const down: DeliveryFailure = { ...NO_RESPONSE, cause: 'network', message: 'connection refused', retry: { kind: 'backoff' } };
 
-const reply = (run: Run, more: Partial<ProgressReply>): Decision => replied(run, ADVANCE_SLOT, progress(run, more));
+const reply = (run: Run, more: Partial<ProgressReply>): Decision => decideOnReply(run, ADVANCE_SLOT, progress(run, more));
 
-const planned = (...steps: PlannedStep[]): Run => reply(begin(), { planned: steps }).run;
+const planned = (...steps: PlannedStep[]): Run => reply(startedRun(), { planned: steps }).run;
 
 function taskAt<Kind extends Task['kind']>(run: Run, slot: number, kind: Kind): Extract<Task, { kind: Kind }> {
   const task = run.tasks.get(slot);
@@ -75,7 +75,7 @@ describe('waits', () => {
 
   test('an early event is stored, and the wait for it takes it in the decision that plans it', () => {
     const event = { eventKey: 'e1', eventId: 'paid', content: data('early'), receivedAt: T0 };
-    const kept = decide(begin(), { kind: 'event-received', event }, at(1));
+    const kept = decide(startedRun(), { kind: 'event-received', event }, at(1));
     assert.deepEqual(kinds(kept.writes), ['keep-event']);
     const decision = reply(kept.run, { planned: [wait(1, ['paid'])] });
     assert.deepEqual(recorded(decision), { 1: { timeout: false, eventId: 'paid', content: data('early') } });
@@ -97,14 +97,14 @@ describe('waits', () => {
 
   test('a run stores a limited number of events', () => {
     const event = { eventKey: 'e', eventId: 'paid', content: data('x'), receivedAt: T0 };
-    const full: Run = { ...begin(), keptEvents: Array.from({ length: LIMITS.maxKeptEvents }, () => event) };
+    const full: Run = { ...startedRun(), keptEvents: Array.from({ length: LIMITS.maxKeptEvents }, () => event) };
     assert.deepEqual(decide(full, { kind: 'event-received', event }, at(1)).writes, []);
   });
 
   test('a run stores a limited number of bytes of events', () => {
     const big = { eventKey: 'e', eventId: 'paid', content: data('x'.repeat(LIMITS.maxEventBytes)), receivedAt: T0 };
     const max = LIMITS.maxKeptEventBytes / LIMITS.maxEventBytes;
-    const full: Run = { ...begin(), keptEvents: Array.from({ length: max }, () => big) };
+    const full: Run = { ...startedRun(), keptEvents: Array.from({ length: max }, () => big) };
     const event = { ...big, content: data('x') };
     assert.deepEqual(decide(full, { kind: 'event-received', event }, at(1)).writes, []);
     const room: Run = { ...full, keptEvents: full.keptEvents.slice(1) };
@@ -216,13 +216,13 @@ describe('calls', () => {
 
   test('the limits of a call apply from the decision that plans it', () => {
     const flowControl = { key: 'api', parallelism: 2 };
-    const decision = reply(begin(), { planned: [call({ flowControl })] });
+    const decision = reply(startedRun(), { planned: [call({ flowControl })] });
     const brought = decision.writes.filter(({ kind }) => kind === 'put-flow-control' || kind === 'put-task');
     assert.deepEqual(kinds(brought), ['put-flow-control', 'put-task']);
   });
 
   test('an invalid retry delay fails the run immediately with a clear message', () => {
-    const decision = reply(begin(), { planned: [call({ retries: 1, retryDelay: 'process.exit()' })] });
+    const decision = reply(startedRun(), { planned: [call({ retries: 1, retryDelay: 'process.exit()' })] });
     assert.equal(decision.outcome?.status, 'failed');
     assert.match(decision.deadLetter?.error ?? '', /"c1" has an invalid retry delay/);
   });
@@ -253,9 +253,9 @@ describe('invocations', () => {
     const some = (from: number, count: number): PlannedStep[] =>
       Array.from({ length: count }, (_, index) => ({ ...invoke, stepId: from + index }));
     const max = LIMITS.maxOpenInvocations;
-    const { run, outcome } = reply(begin(), { planned: some(1, max) });
+    const { run, outcome } = reply(startedRun(), { planned: some(1, max) });
     assert.equal(outcome, null);
-    const [advance] = begin().tasks.values();
+    const [advance] = startedRun().tasks.values();
     assert.ok(advance);
     const advanced = { ...run, tasks: new Map([...run.tasks, [ADVANCE_SLOT, advance]]) };
     const more = reply(advanced, { planned: some(max + 1, 1) });
@@ -272,10 +272,10 @@ describe('invocations', () => {
       stepName: 'i1',
       depth: 1,
     } as const;
-    const ended = reply(begin({}, { origin }), { end: { kind: 'finished' } });
+    const ended = reply(startedRun({}, { origin }), { end: { kind: 'finished' } });
     assert.ok(kinds(ended.writes).includes('wake-invoker'));
-    assert.ok(!kinds(reply(begin(), { end: { kind: 'finished' } }).writes).includes('wake-invoker'));
-    const canceled = decide(begin({}, { origin }), { kind: 'cancel' }, at(1));
+    assert.ok(!kinds(reply(startedRun(), { end: { kind: 'finished' } }).writes).includes('wake-invoker'));
+    const canceled = decide(startedRun({}, { origin }), { kind: 'cancel' }, at(1));
     assert.ok(kinds(canceled.writes).includes('wake-invoker'));
   });
 
@@ -290,7 +290,7 @@ describe('invocations', () => {
       stepName: 'i',
       depth,
     } as const;
-    const decision = reply(begin({}, { origin }), { planned: [invoke] });
+    const decision = reply(startedRun({}, { origin }), { planned: [invoke] });
     assert.equal(decision.outcome?.status, 'failed');
     assert.match(decision.deadLetter?.error ?? '', new RegExp(`the limit is ${depth}`));
   });
@@ -298,7 +298,7 @@ describe('invocations', () => {
 
 describe('webhooks and notifications', () => {
   test('a webhook is created immediately: its URL is under the public URL and contains the key of the run', () => {
-    const decision = reply(begin(), { planned: [{ stepId: 1, name: 'hook', type: 'CreateWebhook' }] });
+    const decision = reply(startedRun(), { planned: [{ stepId: 1, name: 'hook', type: 'CreateWebhook' }] });
     const { eventId, webhookUrl } = recorded(decision)[1] as { eventId: string; webhookUrl: string };
     assert.equal(webhookUrl, `https://everstep.example/v2/webhooks/${eventId}`);
     assert.ok(eventId.endsWith(`.${decision.run.key}`));
@@ -327,27 +327,27 @@ describe('reporting a failure', () => {
   };
 
   test('a failed run adds a callback message, in the same unit as its dead letter', () => {
-    const decision = failAtOnce(begin({ failureCallback }));
+    const decision = failAtOnce(startedRun({ failureCallback }));
     assert.equal(decision.deadLetter?.failureFunctionState, 'CALLBACK_INPROGRESS');
     assert.equal(taskAt(decision.run, CALLBACK_SLOT, 'callback').dueAt, T0 + 5);
   });
 
   test('a failure function also adds a message; without one, no message is added', () => {
-    const known = reply(begin(), { planned: [wait(1, ['x'])], failureFunction: true });
+    const known = reply(startedRun(), { planned: [wait(1, ['x'])], failureFunction: true });
     assert.ok(kinds(known.writes).includes('note-failure-function'));
-    assert.equal(failAtOnce({ ...begin(), failureFunction: true }).deadLetter?.failureFunctionState, 'CALLBACK_INPROGRESS');
-    const silent = failAtOnce(begin());
+    assert.equal(failAtOnce({ ...startedRun(), failureFunction: true }).deadLetter?.failureFunctionState, 'CALLBACK_INPROGRESS');
+    const silent = failAtOnce(startedRun());
     assert.equal(silent.deadLetter?.failureFunctionState, null);
     assert.equal(silent.run.tasks.has(CALLBACK_SLOT), false);
   });
 
   test('a canceled run reports nothing', () => {
-    const decision = decide(begin({ failureCallback }), { kind: 'cancel' }, at(1));
+    const decision = decide(startedRun({ failureCallback }), { kind: 'cancel' }, at(1));
     assert.equal(decision.run.tasks.has(CALLBACK_SLOT), false);
   });
 
   test('the callback is retried by the rules of the run, and ends in success or failure', () => {
-    const { run } = failAtOnce(begin({ failureCallback }));
+    const { run } = failAtOnce(startedRun({ failureCallback }));
     const task = taskAt(run, CALLBACK_SLOT, 'callback');
     const taken = decideCallback(run, task, null, at(6));
     assert.deepEqual(kinds(taken.unit.writes), ['delete-task', 'set-failure-function-state']);
@@ -365,7 +365,7 @@ describe('reporting a failure', () => {
   });
 
   test('the units of the callback are guarded by its task, so that a response after a resume or a cancel has no effect', () => {
-    const { run } = failAtOnce(begin({ failureCallback }));
+    const { run } = failAtOnce(startedRun({ failureCallback }));
     const task = taskAt(run, CALLBACK_SLOT, 'callback');
     const guard = { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId };
     assert.deepEqual(decideCallback(run, task, null, at(6)).unit.guards, [guard]);
@@ -373,7 +373,7 @@ describe('reporting a failure', () => {
   });
 
   test('a resume does not copy the callback', () => {
-    const { run } = failAtOnce(begin({ failureCallback }));
+    const { run } = failAtOnce(startedRun({ failureCallback }));
     const resumed = recoverRun(run, { kind: 'resume', dlqId: 'dlq_1', overrides: {}, workflowRunId: null }, at(100));
     assert.ok(resumed !== 'no-flow-control-key');
     assert.deepEqual([...resumed.run.tasks.keys()], [ADVANCE_SLOT]);

@@ -36,7 +36,7 @@ export function exceedsEventLimits(events: readonly KeptEvent[]): boolean {
   return events.length > LIMITS.maxKeptEvents || bytes > LIMITS.maxKeptEventBytes;
 }
 
-/** Handles an event for this run only. All waits for it receive it; if there is none, it is stored. */
+/** Handles an event for this run only. All waits for it receive it; if there are none, it is stored. */
 export function receiveEvent(draft: Draft, event: KeptEvent): void {
   let isDelivered = false;
   for (const task of [...draft.openTasks.values()]) {

@@ -23,40 +23,40 @@ export type ParsedCron =
 
 interface CronField {
   readonly name: string;
-  readonly takes: string;
+  readonly allowedValues: string;
 }
 
-const SECOND: CronField = { name: 'second', takes: '0 to 59' };
+const SECOND: CronField = { name: 'second', allowedValues: '0 to 59' };
 const FIELDS: readonly CronField[] = [
-  { name: 'minute', takes: '0 to 59' },
-  { name: 'hour', takes: '0 to 23' },
-  { name: 'day of the month', takes: '1 to 31, L for the last day, 15W for the working day nearest to the 15th' },
-  { name: 'month', takes: '1 to 12 or JAN to DEC' },
+  { name: 'minute', allowedValues: '0 to 59' },
+  { name: 'hour', allowedValues: '0 to 23' },
+  { name: 'day of the month', allowedValues: '1 to 31, L for the last day, 15W for the working day nearest to the 15th' },
+  { name: 'month', allowedValues: '1 to 12 or JAN to DEC' },
   {
     name: 'day of the week',
-    takes: '0 to 7 (0 and 7 are Sunday) or SUN to SAT, MON#2 for the second Monday, FRIL for the last Friday',
+    allowedValues: '0 to 7 (0 and 7 are Sunday) or SUN to SAT, MON#2 for the second Monday, FRIL for the last Friday',
   },
 ];
-const IN_GENERAL = 'a list "1,5", a range "1-5", every value "*" or steps "*/5" and "10-50/5"';
+const SYNTAX_OF_ANY_FIELD = 'a list "1,5", a range "1-5", every value "*" or steps "*/5" and "10-50/5"';
 const EXAMPLE = 'such as "0 9 * * MON-FRI"';
 const NICKNAMES = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
 
-const WITH_TIME_ZONE = /^CRON_TZ=(\S*)(?:\s+|$)/;
+const TIME_ZONE_PREFIX = /^CRON_TZ=(\S*)(?:\s+|$)/;
 const TIME_ZONE_NAME = /^[A-Za-z][\w+-]*(?:\/[\w+-]+)*$/;
 /** Characters that croner would read as part of a date, or reject. */
-const FOREIGN_CHARACTER = /[^\w*,/\-#?+@]/;
+const DISALLOWED_CHARACTER = /[^\w*,/\-#?+@]/;
 /**
  * Start of the search for a tick, which continues to the year 3000. The calendar repeats every 400 years, so a time that is not
  * found never occurs.
  */
 const SEARCH_FROM = Date.UTC(2000, 0, 1);
 
-function croner(cron: string, timeZone: string): Cron {
+function createCroner(cron: string, timeZone: string): Cron {
   return new Cron(cron, { timezone: timeZone, mode: '5-or-6-parts', fixedTimeRule: 'no-wildcard' });
 }
 
 /** Returns the canonical name of the zone in this runtime, or null if the zone is unknown. */
-function knownTimeZone(timeZone: string): string | null {
+function canonicalTimeZone(timeZone: string): string | null {
   // Without this check, a UTC offset would be accepted as a zone. It would have no daylight saving time, which is rarely
   // intended.
   if (!TIME_ZONE_NAME.test(timeZone)) return null;
@@ -70,7 +70,7 @@ function knownTimeZone(timeZone: string): string | null {
 /** Returns croner's error message, or null if the expression is valid. */
 function cronerError(cron: string): string | null {
   try {
-    croner(cron, 'UTC');
+    createCroner(cron, 'UTC');
     return null;
   } catch (error) {
     return error instanceof Error ? error.message.replace(/^CronPattern: (?:Syntax error, )?/, '') : String(error);
@@ -80,15 +80,15 @@ function cronerError(cron: string): string | null {
 /** Explains which field is invalid and which values it allows. Each field is tried without the others. */
 function explain(parts: readonly string[], problem: string): string {
   const fields = parts.length === FIELDS.length ? FIELDS : [SECOND, ...FIELDS];
-  for (const [index, { name, takes }] of fields.entries()) {
+  for (const [index, { name, allowedValues }] of fields.entries()) {
     const part = parts[index] ?? '';
     const fieldError = cronerError(fields.map((_, otherIndex) => (otherIndex === index ? part : '*')).join(' '));
-    if (fieldError !== null) return `"${part}" is not a valid ${name}: use ${takes}; ${IN_GENERAL}`;
+    if (fieldError !== null) return `"${part}" is not a valid ${name}: use ${allowedValues}; ${SYNTAX_OF_ANY_FIELD}`;
   }
   return problem;
 }
 
-const refused = (message: string): ParsedCron => ({ ok: false, message });
+const rejection = (message: string): ParsedCron => ({ ok: false, message });
 
 /**
  * Parses an expression. A prefix such as `CRON_TZ=Europe/Berlin` overrides `timeZone`. Rejects expressions that are
@@ -96,29 +96,30 @@ const refused = (message: string): ParsedCron => ({ ok: false, message });
  */
 export function parseCron(source: string, timeZone: string): ParsedCron {
   if (source.length > LIMITS.maxCronLength) {
-    return refused(`the expression is longer than ${LIMITS.maxCronLength} characters`);
+    return rejection(`the expression is longer than ${LIMITS.maxCronLength} characters`);
   }
   const trimmed = source.trim();
-  const [prefix = '', prefixZone] = WITH_TIME_ZONE.exec(trimmed) ?? [];
+  const [prefix = '', prefixZone] = TIME_ZONE_PREFIX.exec(trimmed) ?? [];
   const zone = prefixZone ?? timeZone;
-  const canonicalZone = knownTimeZone(zone);
-  if (canonicalZone === null) return refused(`unknown time zone "${zone}": use an IANA name such as Europe/Berlin or UTC`);
+  const canonicalZone = canonicalTimeZone(zone);
+  if (canonicalZone === null) return rejection(`unknown time zone "${zone}": use an IANA name such as Europe/Berlin or UTC`);
   const parts = trimmed.slice(prefix.length).match(/\S+/g) ?? [];
   const cron = parts.join(' ');
   if (cron.startsWith('@')) {
-    if (!NICKNAMES.includes(cron.toLowerCase())) return refused(`unknown nickname "${cron}": use one of ${NICKNAMES.join(', ')}`);
+    if (!NICKNAMES.includes(cron.toLowerCase()))
+      return rejection(`unknown nickname "${cron}": use one of ${NICKNAMES.join(', ')}`);
   } else {
     if (parts.length !== FIELDS.length && parts.length !== FIELDS.length + 1) {
       const count = parts.length === 0 ? 'it is empty' : `it has ${parts.length}`;
-      return refused(`the expression must have five fields, or six with seconds first, ${EXAMPLE}; ${count}`);
+      return rejection(`the expression must have five fields, or six with seconds first, ${EXAMPLE}; ${count}`);
     }
-    const invalid = parts.find((part) => FOREIGN_CHARACTER.test(part));
-    if (invalid !== undefined) return refused(explain(parts, `"${invalid}" is not a valid field of an expression`));
+    const invalid = parts.find((part) => DISALLOWED_CHARACTER.test(part));
+    if (invalid !== undefined) return rejection(explain(parts, `"${invalid}" is not a valid field of an expression`));
     const problem = cronerError(cron);
-    if (problem !== null) return refused(explain(parts, problem));
+    if (problem !== null) return rejection(explain(parts, problem));
   }
-  if (croner(cron, canonicalZone).nextRun(new Date(SEARCH_FROM)) === null) {
-    return refused('the expression never matches: there is no such day');
+  if (createCroner(cron, canonicalZone).nextRun(new Date(SEARCH_FROM)) === null) {
+    return rejection('the expression never matches: no such date exists');
   }
   // Uses the runtime's spelling of the zone, unless the runtime knows it by another name. A caller that specifies
   // Asia/Kolkata reads Asia/Kolkata back.
@@ -130,7 +131,7 @@ export function parseCron(source: string, timeZone: string): ParsedCron {
  * runtime cannot parse the expression or does not know the zone. Another version may have accepted it.
  */
 export function nextTickMs(cron: string, timeZone: string, afterMs: number): number | null {
-  const canonicalZone = knownTimeZone(timeZone);
+  const canonicalZone = canonicalTimeZone(timeZone);
   if (canonicalZone === null || cronerError(cron) !== null) return null;
-  return croner(cron, canonicalZone).nextRun(new Date(afterMs))?.getTime() ?? null;
+  return createCroner(cron, canonicalZone).nextRun(new Date(afterMs))?.getTime() ?? null;
 }

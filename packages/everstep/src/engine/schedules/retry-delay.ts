@@ -9,9 +9,9 @@ import { BACKOFF, LIMITS } from '../../config/limits.js';
 type Node =
   | { readonly kind: 'number'; readonly value: number }
   | { readonly kind: 'retried' }
-  | { readonly kind: 'negate'; readonly of: Node }
+  | { readonly kind: 'negate'; readonly operand: Node }
   | { readonly kind: 'binary'; readonly operator: keyof typeof OPERATORS; readonly left: Node; readonly right: Node }
-  | { readonly kind: 'call'; readonly name: keyof typeof FUNCTIONS; readonly parameters: readonly Node[] };
+  | { readonly kind: 'call'; readonly name: keyof typeof FUNCTIONS; readonly args: readonly Node[] };
 
 const OPERATORS = {
   '+': (a: number, b: number) => a + b,
@@ -22,15 +22,15 @@ const OPERATORS = {
 } as const;
 
 const FUNCTIONS = {
-  pow: { min: 2, max: 2, apply: (v: readonly number[]) => (v[0] ?? 0) ** (v[1] ?? 0) },
-  exp: { min: 1, max: 1, apply: (v: readonly number[]) => Math.exp(v[0] ?? 0) },
-  sqrt: { min: 1, max: 1, apply: (v: readonly number[]) => Math.sqrt(v[0] ?? 0) },
-  abs: { min: 1, max: 1, apply: (v: readonly number[]) => Math.abs(v[0] ?? 0) },
-  floor: { min: 1, max: 1, apply: (v: readonly number[]) => Math.floor(v[0] ?? 0) },
-  ceil: { min: 1, max: 1, apply: (v: readonly number[]) => Math.ceil(v[0] ?? 0) },
-  round: { min: 1, max: 1, apply: (v: readonly number[]) => Math.round(v[0] ?? 0) },
-  min: { min: 1, max: 16, apply: (v: readonly number[]) => Math.min(...v) },
-  max: { min: 1, max: 16, apply: (v: readonly number[]) => Math.max(...v) },
+  pow: { min: 2, max: 2, apply: (values: readonly number[]) => (values[0] ?? 0) ** (values[1] ?? 0) },
+  exp: { min: 1, max: 1, apply: (values: readonly number[]) => Math.exp(values[0] ?? 0) },
+  sqrt: { min: 1, max: 1, apply: (values: readonly number[]) => Math.sqrt(values[0] ?? 0) },
+  abs: { min: 1, max: 1, apply: (values: readonly number[]) => Math.abs(values[0] ?? 0) },
+  floor: { min: 1, max: 1, apply: (values: readonly number[]) => Math.floor(values[0] ?? 0) },
+  ceil: { min: 1, max: 1, apply: (values: readonly number[]) => Math.ceil(values[0] ?? 0) },
+  round: { min: 1, max: 1, apply: (values: readonly number[]) => Math.round(values[0] ?? 0) },
+  min: { min: 1, max: 16, apply: (values: readonly number[]) => Math.min(...values) },
+  max: { min: 1, max: 16, apply: (values: readonly number[]) => Math.max(...values) },
 } as const;
 
 /** A parsed expression, or the reason why it is invalid. */
@@ -41,39 +41,39 @@ export type ParsedRetryDelay =
 const isOperator = (text: string): text is keyof typeof OPERATORS => Object.hasOwn(OPERATORS, text);
 const isFunction = (text: string): text is keyof typeof FUNCTIONS => Object.hasOwn(FUNCTIONS, text);
 
-class NotAllowed extends Error {}
+class NotAllowedError extends Error {}
 
-function build(node: jsep.Expression): Node {
+function buildNode(node: jsep.Expression): Node {
   switch (node.type) {
     case 'Literal':
       if (typeof node.value === 'number' && Number.isFinite(node.value)) return { kind: 'number', value: node.value };
-      throw new NotAllowed('only numbers are allowed as values');
+      throw new NotAllowedError('only numbers are allowed as values');
     case 'Identifier':
       if (node.name === 'retried') return { kind: 'retried' };
-      throw new NotAllowed(`unknown name "${String(node.name)}"; the only variable is "retried"`);
+      throw new NotAllowedError(`unknown name "${String(node.name)}"; the only variable is "retried"`);
     case 'UnaryExpression': {
       const { operator, argument } = node as jsep.UnaryExpression;
-      if (operator === '-') return { kind: 'negate', of: build(argument) };
-      if (operator === '+') return build(argument);
-      throw new NotAllowed(`operator "${operator}" is not allowed`);
+      if (operator === '-') return { kind: 'negate', operand: buildNode(argument) };
+      if (operator === '+') return buildNode(argument);
+      throw new NotAllowedError(`operator "${operator}" is not allowed`);
     }
     case 'BinaryExpression': {
       const { operator, left, right } = node as jsep.BinaryExpression;
-      if (!isOperator(operator)) throw new NotAllowed(`operator "${operator}" is not allowed; use + - * / %`);
-      return { kind: 'binary', operator, left: build(left), right: build(right) };
+      if (!isOperator(operator)) throw new NotAllowedError(`operator "${operator}" is not allowed; use + - * / %`);
+      return { kind: 'binary', operator, left: buildNode(left), right: buildNode(right) };
     }
     case 'CallExpression': {
-      const { callee, arguments: parameters } = node as jsep.CallExpression;
+      const { callee, arguments: args } = node as jsep.CallExpression;
       const name = callee.type === 'Identifier' ? String((callee as jsep.Identifier).name) : '';
-      if (!isFunction(name)) throw new NotAllowed(`unknown function "${name}"; use ${Object.keys(FUNCTIONS).join(', ')}`);
+      if (!isFunction(name)) throw new NotAllowedError(`unknown function "${name}"; use ${Object.keys(FUNCTIONS).join(', ')}`);
       const { min, max } = FUNCTIONS[name];
-      if (parameters.length < min || parameters.length > max) {
-        throw new NotAllowed(`${name} takes ${min === max ? min : `${min} to ${max}`} values, not ${parameters.length}`);
+      if (args.length < min || args.length > max) {
+        throw new NotAllowedError(`${name} takes ${min === max ? min : `${min} to ${max}`} values, not ${args.length}`);
       }
-      return { kind: 'call', name, parameters: parameters.map(build) };
+      return { kind: 'call', name, args: args.map(buildNode) };
     }
     default:
-      throw new NotAllowed('only arithmetic is allowed: numbers, retried, + - * / % ( ) and functions');
+      throw new NotAllowedError('only arithmetic is allowed: numbers, retried, + - * / % ( ) and functions');
   }
 }
 
@@ -84,22 +84,22 @@ function evaluate(node: Node, retried: number): number {
     case 'retried':
       return retried;
     case 'negate':
-      return -evaluate(node.of, retried);
+      return -evaluate(node.operand, retried);
     case 'binary':
       return OPERATORS[node.operator](evaluate(node.left, retried), evaluate(node.right, retried));
     case 'call':
-      return FUNCTIONS[node.name].apply(node.parameters.map((parameter) => evaluate(parameter, retried)));
+      return FUNCTIONS[node.name].apply(node.args.map((arg) => evaluate(arg, retried)));
   }
 }
 
-/** Parses a Retry-Delay expression. The message of a failure explains the problem. */
+/** Parses a Retry-Delay expression. If it is invalid, `message` explains why. */
 export function parseRetryDelay(source: string): ParsedRetryDelay {
   if (source.trim() === '') return { ok: false, message: 'the expression is empty' };
   if (source.length > LIMITS.maxRetryExpressionLength) {
     return { ok: false, message: `the expression is longer than ${LIMITS.maxRetryExpressionLength} characters` };
   }
   try {
-    const expression = build(jsep(source));
+    const expression = buildNode(jsep(source));
     return Number.isFinite(evaluate(expression, 0))
       ? { ok: true, expression }
       : { ok: false, message: 'the expression has no finite value at the first retry (retried = 0)' };

@@ -15,7 +15,7 @@ export interface ScheduleRequest
   > {
   /** Id of the schedule to create or replace; null lets the engine generate one. */
   readonly scheduleId: string | null;
-  /** Maximum number of schedules of the instance, including this one; absent: no limit. */
+  /** Maximum number of schedules of the instance, including this one. Absent means no limit. */
   readonly max?: number;
 }
 
@@ -26,7 +26,7 @@ export interface ScheduleDecision {
 }
 
 /** Guards against changes since the schedule was read. */
-const unchanged = ({ instanceId, scheduleId }: Schedule, previous: Schedule | null): StoreGuard => ({
+const unchangedGuard = ({ instanceId, scheduleId }: Schedule, previous: Schedule | null): StoreGuard => ({
   kind: 'schedule-unchanged',
   instanceId,
   scheduleId,
@@ -39,10 +39,10 @@ const putDecision = (
   otherGuards: readonly StoreGuard[] = [],
 ): ScheduleDecision => ({
   schedule,
-  unit: { guards: [unchanged(schedule, previous), ...otherGuards], writes: [{ kind: 'put-schedule', schedule }] },
+  unit: { guards: [unchangedGuard(schedule, previous), ...otherGuards], writes: [{ kind: 'put-schedule', schedule }] },
 });
 
-const sameTimes = (a: Pick<Schedule, 'cron' | 'timeZone'>, b: Pick<Schedule, 'cron' | 'timeZone'>): boolean =>
+const hasSameTimes = (a: Pick<Schedule, 'cron' | 'timeZone'>, b: Pick<Schedule, 'cron' | 'timeZone'>): boolean =>
   a.cron === b.cron && a.timeZone === b.timeZone;
 
 /**
@@ -52,7 +52,7 @@ const sameTimes = (a: Pick<Schedule, 'cron' | 'timeZone'>, b: Pick<Schedule, 'cr
 export function createSchedule(request: ScheduleRequest, existing: Schedule | null, context: DecisionContext): ScheduleDecision {
   const { cron, timeZone } = request;
   const paused = existing?.paused ?? false;
-  const planned = existing && sameTimes(existing, request) ? existing.nextAt : null;
+  const keptNextAt = existing && hasSameTimes(existing, request) ? existing.nextAt : null;
   const { max } = request;
   const schedule: Schedule = {
     scheduleId: request.scheduleId ?? newId('sch', context),
@@ -67,7 +67,7 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
     callerIp: request.callerIp,
     paused,
     createdAt: existing?.createdAt ?? context.now,
-    nextAt: paused ? null : (planned ?? nextTickMs(cron, timeZone, context.now)),
+    nextAt: paused ? null : (keptNextAt ?? nextTickMs(cron, timeZone, context.now)),
     lastFiredAt: existing?.lastFiredAt ?? null,
     lastRunId: existing?.lastRunId ?? null,
   };
@@ -89,7 +89,7 @@ export interface ScheduleEdit {
 export function editSchedule(schedule: Schedule, edit: ScheduleEdit, context: DecisionContext): ScheduleDecision {
   const { times = schedule, body, maxRetries, labels } = edit;
   const { cron, timeZone } = times;
-  const nextAt = schedule.paused || sameTimes(schedule, times) ? schedule.nextAt : nextTickMs(cron, timeZone, context.now);
+  const nextAt = schedule.paused || hasSameTimes(schedule, times) ? schedule.nextAt : nextTickMs(cron, timeZone, context.now);
   const edited: Schedule = {
     ...schedule,
     cron,
@@ -107,39 +107,39 @@ export function editSchedule(schedule: Schedule, edit: ScheduleEdit, context: De
 
 /**
  * Pauses or resumes a schedule. Returns null if it is already in that state. The next tick of a resumed schedule is
- * the next time from now; missed ticks are skipped.
+ * the first one after now; missed ticks are skipped.
  */
-export function pauseSchedule(schedule: Schedule, paused: boolean, context: DecisionContext): ScheduleDecision | null {
+export function setSchedulePaused(schedule: Schedule, paused: boolean, context: DecisionContext): ScheduleDecision | null {
   if (schedule.paused === paused) return null;
   const nextAt = paused ? null : nextTickMs(schedule.cron, schedule.timeZone, context.now);
   return putDecision({ ...schedule, paused, nextAt }, schedule);
 }
 
 /** Skips the due tick without starting anything, and counts the reason if there is one. Returns null if no tick is due. */
-export function skipTick(schedule: Schedule, because: DayCountKind | null, context: DecisionContext): ScheduleDecision | null {
+export function skipTick(schedule: Schedule, reason: DayCountKind | null, context: DecisionContext): ScheduleDecision | null {
   const { instanceId, scheduleId, nextAt: tickAt, cron, timeZone } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
   const movedSchedule: Schedule = { ...schedule, nextAt: nextTickMs(cron, timeZone, context.now) };
   const guards: CommitUnit['guards'] = [
     { kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt },
-    unchanged(schedule, schedule),
+    unchangedGuard(schedule, schedule),
   ];
   const put = { kind: 'put-schedule', schedule: movedSchedule } as const;
-  const writes: CommitUnit['writes'] = because === null ? [put] : [put, countOfDay(instanceId, because, context)];
+  const writes: CommitUnit['writes'] = reason === null ? [put] : [put, countOfDay(instanceId, reason, context)];
   return { schedule: movedSchedule, unit: { guards, writes } };
 }
 
 /** A schedule whose tick has started runs. */
 export interface FiredSchedule extends ScheduleDecision {
   /** One run; for a message to a group, one for each endpoint. */
-  readonly started: readonly StartedRun[];
+  readonly startedRuns: readonly StartedRun[];
 }
 
 /** Inputs of a tick besides its schedule. */
 export interface TickFacts {
-  /** Endpoints of the group that it publishes to; null: it does not publish to a group. */
+  /** Endpoints of the group that it publishes to. Null if it does not publish to a group. */
   readonly endpoints?: readonly GroupEndpoint[] | null;
-  /** Time of the admission, Unix ms; null: no admission was required. */
+  /** Time of the admission, Unix ms. Null if no admission was required. */
   readonly admittedAt?: number | null;
 }
 
@@ -170,8 +170,9 @@ function startRuns(schedule: Schedule, tickAt: number, facts: Required<TickFacts
 }
 
 /**
- * Starts a run for the due tick. The run and the move to the next tick are one unit, guarded by this tick, so no tick
- * starts two runs. The next tick is later than now. Several missed ticks, for example after downtime, start one run.
+ * Starts a run for the due tick. The run and the move to the next tick are one unit, guarded by this tick, so no tick starts
+ * two runs. The next tick is later than now. Several missed ticks, for example after downtime, start one run. Returns null if
+ * no tick is due.
  */
 export function fireSchedule(
   schedule: Schedule,
@@ -180,22 +181,22 @@ export function fireSchedule(
 ): FiredSchedule | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
-  const started = startRuns(schedule, tickAt, { endpoints, admittedAt }, context);
+  const startedRuns = startRuns(schedule, tickAt, { endpoints, admittedAt }, context);
   const movedSchedule: Schedule = {
     ...schedule,
     nextAt: nextTickMs(schedule.cron, schedule.timeZone, context.now),
     lastFiredAt: context.now,
-    lastRunId: started.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
+    lastRunId: startedRuns.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
   };
   const unit: CommitUnit = {
     guards: [
       { kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt },
-      unchanged(schedule, schedule),
-      ...started.flatMap(({ unit }) => unit.guards),
+      unchangedGuard(schedule, schedule),
+      ...startedRuns.flatMap(({ unit }) => unit.guards),
     ],
-    writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: movedSchedule }],
+    writes: [...startedRuns.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: movedSchedule }],
   };
-  return { schedule: movedSchedule, started, unit };
+  return { schedule: movedSchedule, startedRuns, unit };
 }
 
 /** Starts a run now, as a tick would, even if the schedule is paused. The next tick does not change. */
@@ -205,17 +206,17 @@ export function runSchedule(
   { endpoints = null, admittedAt = null }: TickFacts = {},
 ): FiredSchedule {
   const { instanceId, scheduleId, nextAt } = schedule;
-  const started = startRuns(schedule, context.now, { endpoints, admittedAt }, context);
-  const run: Schedule = {
+  const startedRuns = startRuns(schedule, context.now, { endpoints, admittedAt }, context);
+  const updatedSchedule: Schedule = {
     ...schedule,
     lastFiredAt: context.now,
-    lastRunId: started.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
+    lastRunId: startedRuns.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
   };
   const unit: CommitUnit = {
-    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt }, ...started.flatMap(({ unit }) => unit.guards)],
-    writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: run }],
+    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt }, ...startedRuns.flatMap(({ unit }) => unit.guards)],
+    writes: [...startedRuns.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: updatedSchedule }],
   };
-  return { schedule: run, started, unit };
+  return { schedule: updatedSchedule, startedRuns, unit };
 }
 
 /** Returns the next ticks after `afterMs` in Unix ms, even if the schedule is paused; fewer if there are no more. */

@@ -1,10 +1,10 @@
 /** Writes that count for accounts and plans, and entries of the audit log. */
 import type { InsightCounts } from '../insights/counts.js';
-import { OF_COUNTER, SMALL, type WriteFactsOf, yes } from './facts.js';
+import { COUNTER_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf, yes } from './facts.js';
 
 /**
- * A counter per day: runs started by requests, and requests rejected by the plan or the budget, by kind. `tick-`: a
- * tick of a schedule that started no run. `step-`: a step that failed its run or invoked no run.
+ * The kind of a daily counter. `run` counts the runs that requests start. Most others count requests that the plan or the budget
+ * rejected: `tick-` marks a tick of a schedule that started no run, and `step-` a step that failed its run or invoked no run.
  */
 export type DayCountKind =
   | 'run'
@@ -31,7 +31,7 @@ export type DayCountKind =
   /** Counter of the installation, with an empty instance id: login attempts for unknown email addresses. */
   | 'unknown-login';
 
-/** Adds to a counter of a day. */
+/** Adds to the counter of the day (UTC) of `at`. */
 export interface CountOfDay {
   readonly kind: 'count-of-day';
   readonly instanceId: string;
@@ -49,7 +49,7 @@ export interface AuditRequest {
   readonly credential: string;
   /** Start of the header `User-Agent`; empty if it is missing. */
   readonly userAgent: string;
-  /** Queue instance that the request concerns; null: none. */
+  /** Queue instance that the request concerns, or null if it concerns none. */
   readonly instanceId: string | null;
   readonly outcome: 'done' | 'refused';
 }
@@ -81,19 +81,18 @@ export type AccountWrite =
    * the time of the write is billed.
    */
   | { readonly kind: 'count-messages'; readonly instanceId: string; readonly messages: number; readonly at: number }
-  /** Adds to a counter of the day (UTC) of `at`. */
   | CountOfDay
   /** Counts runs and steps for the insights of the instance. */
   | InsightCounts
   /** Adds an entry to the audit log, in the unit that makes the change. */
   | { readonly kind: 'add-audit'; readonly entry: AuditNote };
 
-const COUNTER = { ...OF_COUNTER, ...SMALL, topic: null, isSelfContained: yes } as const;
+const COUNTER_WRITE = { ...COUNTER_FACTS, ...SMALL_WRITE_FACTS, topic: null, isSelfContained: yes } as const;
 
 export const ACCOUNT_WRITE_FACTS = {
-  'count-messages': { ...COUNTER, aggregate: 'usage', time: ({ at }) => at },
-  'count-of-day': { ...COUNTER, aggregate: 'day-count', time: ({ at }) => at },
-  'count-insights': { ...COUNTER, aggregate: 'insights', time: ({ at }) => at },
+  'count-messages': { ...COUNTER_WRITE, aggregate: 'usage', time: ({ at }) => at },
+  'count-of-day': { ...COUNTER_WRITE, aggregate: 'day-count', time: ({ at }) => at },
+  'count-insights': { ...COUNTER_WRITE, aggregate: 'insights', time: ({ at }) => at },
   // An entry can concern several instances, so it does not identify the instance of its unit.
-  'add-audit': { ...COUNTER, aggregate: 'audit', instanceId: () => null, time: ({ entry }) => entry.at },
+  'add-audit': { ...COUNTER_WRITE, aggregate: 'audit', instanceId: () => null, time: ({ entry }) => entry.at },
 } satisfies WriteFactsOf<AccountWrite>;

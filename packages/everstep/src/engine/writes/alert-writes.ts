@@ -1,6 +1,6 @@
 /** Writes of events that alert rules watch. */
 import type { AlertEvent } from '../alerts/alert-events.js';
-import { OF_COUNTER, SMALL, type WriteFactsOf, yes } from './facts.js';
+import { COUNTER_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf, yes } from './facts.js';
 
 export type AlertWrite =
   /** Adds an event in the unit that causes it. The next round of the alert rules removes it. */
@@ -8,8 +8,8 @@ export type AlertWrite =
 
 export const ALERT_WRITE_FACTS = {
   'add-alert-event': {
-    ...OF_COUNTER,
-    ...SMALL,
+    ...COUNTER_FACTS,
+    ...SMALL_WRITE_FACTS,
     aggregate: 'alert',
     topic: null,
     isSelfContained: yes,

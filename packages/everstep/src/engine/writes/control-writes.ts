@@ -1,6 +1,6 @@
 /** Writes to objects other than runs: keys, queues, URL groups, schedules, destinations, settings. */
 import type { DestinationHold, FlowControl, FlowControlState, InstanceSettings, Queue, Schedule, UrlGroup } from '../runs/run.js';
-import { no, OF_INSTANCE, SMALL, type WriteFactsOf, yes, zero } from './facts.js';
+import { INSTANCE_FACTS, no, SMALL_WRITE_FACTS, type WriteFactsOf, yes, zero } from './facts.js';
 
 export type ControlWrite =
   /**
@@ -13,7 +13,7 @@ export type ControlWrite =
       readonly flowControl: FlowControl;
       readonly at: number;
     }
-  /** Sets the state of a key that a person specified, and registers the key if it is new. It also changes pinned limits. */
+  /** Sets the state of a key, as a person specified it. Registers the key if it is new, and also changes pinned limits. */
   | { readonly kind: 'set-flow-control'; readonly instanceId: string; readonly state: FlowControlState; readonly at: number }
   /**
    * Stores the number of granted starts in a rate window. It is written before the deliveries start, so that a crash cannot
@@ -37,70 +37,88 @@ export type ControlWrite =
   | { readonly kind: 'set-hold'; readonly instanceId: string; readonly origin: string; readonly hold: DestinationHold | null }
   | { readonly kind: 'set-instance-settings'; readonly instanceId: string; readonly settings: InstanceSettings };
 
-const FLOW_CONTROL = { ...OF_INSTANCE, ...SMALL, aggregate: 'flow-control', topic: 'flow-control' } as const;
-const QUEUE = { ...OF_INSTANCE, ...SMALL, aggregate: 'queue', topic: 'queues', isSelfContained: no } as const;
-const URL_GROUP = { ...OF_INSTANCE, ...SMALL, aggregate: 'url-group', topic: 'queues', isSelfContained: no } as const;
-const SCHEDULE = { ...OF_INSTANCE, ...SMALL, aggregate: 'schedule', topic: 'schedules', isSelfContained: no } as const;
+const FLOW_CONTROL_WRITE = { ...INSTANCE_FACTS, ...SMALL_WRITE_FACTS, aggregate: 'flow-control', topic: 'flow-control' } as const;
+const QUEUE_WRITE = {
+  ...INSTANCE_FACTS,
+  ...SMALL_WRITE_FACTS,
+  aggregate: 'queue',
+  topic: 'queues',
+  isSelfContained: no,
+} as const;
+const URL_GROUP_WRITE = {
+  ...INSTANCE_FACTS,
+  ...SMALL_WRITE_FACTS,
+  aggregate: 'url-group',
+  topic: 'queues',
+  isSelfContained: no,
+} as const;
+const SCHEDULE_WRITE = {
+  ...INSTANCE_FACTS,
+  ...SMALL_WRITE_FACTS,
+  aggregate: 'schedule',
+  topic: 'schedules',
+  isSelfContained: no,
+} as const;
 
 export const CONTROL_WRITE_FACTS = {
   'put-flow-control': {
-    ...FLOW_CONTROL,
+    ...FLOW_CONTROL_WRITE,
     isSelfContained: yes,
     time: ({ at }) => at,
     conflicts: ({ instanceId, flowControl }, keys) => keys.object('flow-control', instanceId, flowControl.key),
   },
   'set-flow-control': {
-    ...FLOW_CONTROL,
+    ...FLOW_CONTROL_WRITE,
     isSelfContained: no,
     time: ({ at }) => at,
     conflicts: ({ instanceId, state }, keys) => keys.object('flow-control', instanceId, state.key),
   },
   'set-flow-window': {
-    ...FLOW_CONTROL,
+    ...FLOW_CONTROL_WRITE,
     isSelfContained: yes,
     time: ({ window }) => window?.startedAt ?? 0,
     conflicts: ({ instanceId, key }, keys) => keys.object('flow-control', instanceId, key),
   },
   'register-queue': {
-    ...QUEUE,
+    ...QUEUE_WRITE,
     time: ({ at }) => at,
     conflicts: ({ instanceId, name }, keys) => keys.object('queue', instanceId, name),
   },
   'put-queue': {
-    ...QUEUE,
+    ...QUEUE_WRITE,
     time: ({ queue }) => queue.updatedAt,
     conflicts: ({ instanceId, queue }, keys) => keys.object('queue', instanceId, queue.name),
   },
   'delete-queue': {
-    ...QUEUE,
+    ...QUEUE_WRITE,
     time: zero,
     conflicts: ({ instanceId, name }, keys) => keys.object('queue', instanceId, name),
   },
   'put-url-group': {
-    ...URL_GROUP,
+    ...URL_GROUP_WRITE,
     time: ({ group }) => group.updatedAt,
     conflicts: ({ instanceId, group }, keys) => keys.object('url-group', instanceId, group.name),
   },
   'delete-url-group': {
-    ...URL_GROUP,
+    ...URL_GROUP_WRITE,
     time: zero,
     conflicts: ({ instanceId, name }, keys) => keys.object('url-group', instanceId, name),
   },
   'put-schedule': {
-    ...SCHEDULE,
+    ...SCHEDULE_WRITE,
     instanceId: ({ schedule }) => schedule.instanceId,
     time: ({ schedule }) => Math.max(schedule.createdAt, schedule.lastFiredAt ?? 0),
     weight: ({ schedule }) => schedule.payload.body.length,
     conflicts: ({ schedule }, keys) => keys.object('schedule', schedule.instanceId, schedule.scheduleId),
   },
   'delete-schedule': {
-    ...SCHEDULE,
+    ...SCHEDULE_WRITE,
     time: zero,
     conflicts: ({ instanceId, scheduleId }, keys) => keys.object('schedule', instanceId, scheduleId),
   },
   'set-hold': {
-    ...OF_INSTANCE,
-    ...SMALL,
+    ...INSTANCE_FACTS,
+    ...SMALL_WRITE_FACTS,
     aggregate: 'hold',
     topic: 'settings',
     isSelfContained: no,
@@ -108,8 +126,8 @@ export const CONTROL_WRITE_FACTS = {
     conflicts: ({ instanceId, origin }, keys) => keys.object('hold', instanceId, origin),
   },
   'set-instance-settings': {
-    ...OF_INSTANCE,
-    ...SMALL,
+    ...INSTANCE_FACTS,
+    ...SMALL_WRITE_FACTS,
     aggregate: 'settings',
     topic: 'settings',
     isSelfContained: no,

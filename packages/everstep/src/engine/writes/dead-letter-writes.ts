@@ -2,11 +2,11 @@
 import type { FailureGroup } from '../dead-letters/dead-letter-groups.js';
 import type { RepairItemState } from '../dead-letters/repair.js';
 import type { DeadLetter, FailureFunctionState } from '../runs/run.js';
-import { no, OF_INSTANCE, SMALL, type WriteFactsOf, yes, zero } from './facts.js';
+import { INSTANCE_FACTS, no, SMALL_WRITE_FACTS, type WriteFactsOf, yes, zero } from './facts.js';
 import { contentBytes, RECORD_BYTES, toJson } from './stored-size.js';
 
 export type DeadLetterWrite =
-  /** Adds a dead letter. `group` null: created by a version without groups; it is grouped later. */
+  /** Adds a dead letter. Its `group` is null if a version without groups created it; it is grouped later. */
   | { readonly kind: 'add-dead-letter'; readonly entry: DeadLetter; readonly group: FailureGroup | null }
   | {
       readonly kind: 'set-failure-function-state';
@@ -16,8 +16,8 @@ export type DeadLetterWrite =
       readonly state: FailureFunctionState | null;
     }
   /**
-   * Removes the entry from the DLQ, together with the callback task of its run. `became` links the old run to the new
-   * one, created at that time (Unix ms); null: the entry was deleted. A group whose last entry is recovered is
+   * Removes the entry from the DLQ, together with the callback task of its run. `became` identifies the new run, and
+   * the time at which it was created (Unix ms). It is null if the entry is deleted. A group whose last entry is recovered is
    * resolved.
    */
   | {
@@ -41,9 +41,9 @@ export type DeadLetterWrite =
       readonly at: number;
     };
 
-const OF_ENTRY = {
-  ...OF_INSTANCE,
-  ...SMALL,
+const ENTRY_WRITE = {
+  ...INSTANCE_FACTS,
+  ...SMALL_WRITE_FACTS,
   aggregate: 'dead-letter',
   topic: 'dlq',
   isSelfContained: no,
@@ -63,16 +63,16 @@ export const DEAD_LETTER_WRITE_FACTS = {
     conflicts: ({ entry }, keys) => keys.object('dead-letter', entry.instanceId, entry.dlqId),
   },
   'set-failure-function-state': {
-    ...OF_ENTRY,
+    ...ENTRY_WRITE,
     conflicts: ({ instanceId, dlqId }, keys) => keys.object('dead-letter', instanceId, dlqId),
   },
   'take-dead-letter': {
-    ...OF_ENTRY,
+    ...ENTRY_WRITE,
     conflicts: ({ instanceId, dlqId }, keys) => keys.object('dead-letter', instanceId, dlqId),
   },
   'set-repair-item': {
-    ...OF_INSTANCE,
-    ...SMALL,
+    ...INSTANCE_FACTS,
+    ...SMALL_WRITE_FACTS,
     aggregate: 'repair',
     topic: 'repairs',
     isSelfContained: no,

@@ -41,11 +41,11 @@ export type ConflictObject =
   | 'hold'
   | 'settings';
 
-/** Receives what a write or guard conflicts with. */
+/** Collects the runs and objects that a write or guard conflicts with. */
 export interface ConflictKeys {
   /** A run that exists. Its state matters to the write or guard. */
   run(runKey: string): void;
-  /** A run that may not exist yet. Only the order of the writes that name it matters. */
+  /** A run that may not exist yet. Only the order of the writes that mention its key matters. */
   namedRun(runKey: string): void;
   object(object: ConflictObject, instanceId: string, id: string): void;
 }
@@ -63,7 +63,7 @@ export interface GuardFacts<Part> {
 /** Facts of a write kind. */
 export interface WriteFacts<Write> extends GuardFacts<Write> {
   readonly aggregate: Aggregate;
-  /** `runs` refers to the run of the write. Null: no client sees the change. */
+  /** Topic of the change. `runs` refers to the run of the write. Null if no client sees the change. */
   readonly topic: ChangedTopic | null;
   /** Returns whether a store that knows the state of its run can apply it without reading anything else. */
   isSelfContained(write: Write): boolean;
@@ -93,20 +93,20 @@ export const zero = (): 0 => 0;
 const nothing = (): null => null;
 
 /** Facts of a write that belongs to a run and conflicts with nothing else. */
-export const OF_RUN = {
+export const RUN_FACTS = {
   instanceId: nothing,
   runKey: ({ runKey }: { readonly runKey: string }) => runKey,
   conflicts: () => {},
 };
 
 /** Facts of a write that belongs to a queue instance and to no run. */
-export const OF_INSTANCE = {
+export const INSTANCE_FACTS = {
   instanceId: ({ instanceId }: { readonly instanceId: string }) => instanceId,
   runKey: nothing,
 };
 
 /** Facts of a write that adds to a sum that no guard reads, so that it conflicts with nothing. */
-export const OF_COUNTER = { ...OF_INSTANCE, conflicts: () => {} };
+export const COUNTER_FACTS = { ...INSTANCE_FACTS, conflicts: () => {} };
 
 /** Facts of a write that contains nothing that counts as stored bytes or takes much space. */
-export const SMALL = { weight: zero, storedBytes: zero };
+export const SMALL_WRITE_FACTS = { weight: zero, storedBytes: zero };

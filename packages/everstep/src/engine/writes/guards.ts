@@ -1,6 +1,6 @@
 /** Guards: the conditions of units. */
 import type { Queue, Schedule, UrlGroup } from '../runs/run.js';
-import { type GuardFactsOf, OF_INSTANCE, OF_RUN } from './facts.js';
+import { type GuardFactsOf, INSTANCE_FACTS, RUN_FACTS } from './facts.js';
 
 /** A condition that must hold when a unit is written. */
 export type StoreGuard =
@@ -13,9 +13,9 @@ export type StoreGuard =
   | { readonly kind: 'run-active'; readonly runKey: string; readonly version?: number; readonly next?: number }
   /** The task is open with this message. This guard is for runs that have ended, where `run-active` does not apply. */
   | { readonly kind: 'task-open'; readonly runKey: string; readonly slot: number; readonly messageId: string }
-  /** The schedule exists and its next tick is this one; null: it has no next tick. */
+  /** The schedule exists and its next tick is this one. Null means that it has no next tick. */
   | { readonly kind: 'schedule-due'; readonly instanceId: string; readonly scheduleId: string; readonly nextAt: number | null }
-  /** The object has not changed in any field since it was read; null: it did not exist, and still does not. */
+  /** The object has not changed in any field since it was read. Null means that it did not exist, and still does not. */
   | { readonly kind: 'queue-unchanged'; readonly instanceId: string; readonly name: string; readonly was: Queue | null }
   | { readonly kind: 'url-group-unchanged'; readonly instanceId: string; readonly name: string; readonly was: UrlGroup | null }
   | {
@@ -36,37 +36,37 @@ export type StoreGuard =
   | { readonly kind: 'not-duplicate'; readonly instanceId: string; readonly deduplicationId: string; readonly now: number };
 
 export const GUARD_FACTS = {
-  'run-active': OF_RUN,
-  'run-present': OF_RUN,
-  'task-open': OF_RUN,
+  'run-active': RUN_FACTS,
+  'run-present': RUN_FACTS,
+  'task-open': RUN_FACTS,
   'run-id-free': {
-    ...OF_INSTANCE,
+    ...INSTANCE_FACTS,
     conflicts: ({ instanceId, workflowRunId }, keys) => keys.object('run-id', instanceId, workflowRunId),
   },
   'not-duplicate': {
-    ...OF_INSTANCE,
+    ...INSTANCE_FACTS,
     conflicts: ({ instanceId, deduplicationId }, keys) => keys.object('deduplication', instanceId, deduplicationId),
   },
   'dead-letters-present': {
-    ...OF_INSTANCE,
+    ...INSTANCE_FACTS,
     conflicts: ({ instanceId, dlqIds }, keys) => {
       for (const dlqId of dlqIds) keys.object('dead-letter', instanceId, dlqId);
     },
   },
   // The repair is only read: many of its units can be written at the same time.
-  'repair-at': { ...OF_INSTANCE, conflicts: () => {} },
+  'repair-at': { ...INSTANCE_FACTS, conflicts: () => {} },
   'schedule-due': {
-    ...OF_INSTANCE,
+    ...INSTANCE_FACTS,
     conflicts: ({ instanceId, scheduleId }, keys) => keys.object('schedule', instanceId, scheduleId),
   },
   'schedule-unchanged': {
-    ...OF_INSTANCE,
+    ...INSTANCE_FACTS,
     conflicts: ({ instanceId, scheduleId }, keys) => keys.object('schedule', instanceId, scheduleId),
   },
-  'schedules-below': { ...OF_INSTANCE, conflicts: ({ instanceId }, keys) => keys.object('schedules', instanceId, '') },
-  'queue-unchanged': { ...OF_INSTANCE, conflicts: ({ instanceId, name }, keys) => keys.object('queue', instanceId, name) },
+  'schedules-below': { ...INSTANCE_FACTS, conflicts: ({ instanceId }, keys) => keys.object('schedules', instanceId, '') },
+  'queue-unchanged': { ...INSTANCE_FACTS, conflicts: ({ instanceId, name }, keys) => keys.object('queue', instanceId, name) },
   'url-group-unchanged': {
-    ...OF_INSTANCE,
+    ...INSTANCE_FACTS,
     conflicts: ({ instanceId, name }, keys) => keys.object('url-group', instanceId, name),
   },
 } satisfies GuardFactsOf<StoreGuard>;

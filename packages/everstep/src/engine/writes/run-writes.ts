@@ -1,6 +1,6 @@
 /** Writes to runs: their state, journal, tasks and events. */
 import type { FailedAttempt, KeptEvent, RecordedStep, Run, RunOutcome, RunPayload, Task } from '../runs/run.js';
-import { no, OF_RUN, SMALL, type WriteFactsOf, yes, zero } from './facts.js';
+import { no, RUN_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf, yes, zero } from './facts.js';
 import { contentBytes, RECORD_BYTES, toJson } from './stored-size.js';
 
 export type RunWrite =
@@ -12,8 +12,8 @@ export type RunWrite =
   | { readonly kind: 'record-step'; readonly runKey: string; readonly step: RecordedStep }
   | { readonly kind: 'record-attempt'; readonly runKey: string; readonly attempt: FailedAttempt }
   /**
-   * Copies journal rows of one run to another, byte for byte. With `length`, only rows with a lower index that are
-   * not in `without`.
+   * Copies journal rows of one run to another, byte for byte. If `length` is present, only rows with a lower index that
+   * are not in `without` are copied.
    */
   | {
       readonly kind: 'copy-journal';
@@ -23,8 +23,8 @@ export type RunWrite =
       readonly without?: readonly number[];
     }
   /**
-   * Copies a slice of a journal for a run that is not created yet: rows from index `from`, below `below` and not in `without`.
-   * They are not visible before then. `at` is the creation time of that run in Unix ms.
+   * Copies a slice of a journal for a run that is not created yet: the rows from index `from`, below `below` and
+   * not in `without`. They are not visible until that run is created. `at` is the creation time of that run in Unix ms.
    */
   | {
       readonly kind: 'stage-journal';
@@ -44,11 +44,11 @@ export type RunWrite =
   | { readonly kind: 'abandon-journal'; readonly runKey: string; readonly instanceId: string }
   /**
    * Inserts the task, or replaces the one in its slot. An invocation that waits for a run that has already ended is due from
-   * its `createdAt`, because the end of the run did not find it.
+   * its `createdAt`, because the end of that run could not wake it.
    */
   | { readonly kind: 'put-task'; readonly runKey: string; readonly task: Task }
   | { readonly kind: 'delete-task'; readonly runKey: string; readonly slot: number }
-  /** Makes all tasks of the run not due (the run failed; a resume may need them). */
+  /** Clears the due times of all tasks of a run that has ended. They are kept, because a resume may need them. */
   | { readonly kind: 'park-tasks'; readonly runKey: string }
   | { readonly kind: 'delete-tasks'; readonly runKey: string }
   /** Makes the task that waits for this invoked run due from `at`, if it is open and its run is active. */
@@ -85,9 +85,16 @@ export const RUN_WRITE_FACTS = {
       if ('copyOf' in input) keys.run(input.copyOf);
     },
   },
-  'note-failure-function': { ...OF_RUN, ...SMALL, aggregate: 'run', topic: 'runs', isSelfContained: yes, time: zero },
+  'note-failure-function': {
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
+    aggregate: 'run',
+    topic: 'runs',
+    isSelfContained: yes,
+    time: zero,
+  },
   'end-run': {
-    ...OF_RUN,
+    ...RUN_FACTS,
     aggregate: 'run',
     topic: 'runs',
     isSelfContained: yes,
@@ -96,7 +103,7 @@ export const RUN_WRITE_FACTS = {
     storedBytes: ({ outcome }) => (outcome.status === 'succeeded' ? contentBytes(outcome.result) : 0),
   },
   'record-step': {
-    ...OF_RUN,
+    ...RUN_FACTS,
     aggregate: 'journal',
     topic: 'runs',
     isSelfContained: yes,
@@ -105,7 +112,7 @@ export const RUN_WRITE_FACTS = {
     storedBytes: ({ step }) => RECORD_BYTES + contentBytes(step.out, toJson(step.sent)),
   },
   'record-attempt': {
-    ...OF_RUN,
+    ...RUN_FACTS,
     aggregate: 'journal',
     topic: 'runs',
     isSelfContained: yes,
@@ -114,8 +121,8 @@ export const RUN_WRITE_FACTS = {
     storedBytes: ({ attempt }) => RECORD_BYTES + contentBytes(toJson(attempt.exchange), toJson(attempt.thrown)),
   },
   'copy-journal': {
-    ...OF_RUN,
-    ...SMALL,
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
     aggregate: 'journal',
     topic: null,
     runKey: ({ toRunKey }) => toRunKey,
@@ -125,8 +132,8 @@ export const RUN_WRITE_FACTS = {
     conflicts: ({ fromRunKey }, keys) => keys.run(fromRunKey),
   },
   'stage-journal': {
-    ...OF_RUN,
-    ...SMALL,
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
     aggregate: 'journal',
     topic: null,
     // The copied run does not exist yet.
@@ -136,8 +143,8 @@ export const RUN_WRITE_FACTS = {
     conflicts: ({ toRunKey }, keys) => keys.namedRun(toRunKey),
   },
   'adopt-journal': {
-    ...OF_RUN,
-    ...SMALL,
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
     aggregate: 'journal',
     topic: 'runs',
     instanceId: ({ instanceId }) => instanceId,
@@ -145,7 +152,7 @@ export const RUN_WRITE_FACTS = {
     time: zero,
   },
   'abandon-journal': {
-    ...SMALL,
+    ...SMALL_WRITE_FACTS,
     aggregate: 'journal',
     topic: null,
     instanceId: ({ instanceId }) => instanceId,
@@ -155,7 +162,7 @@ export const RUN_WRITE_FACTS = {
     conflicts: ({ runKey }, keys) => keys.namedRun(runKey),
   },
   'put-task': {
-    ...OF_RUN,
+    ...RUN_FACTS,
     aggregate: 'task',
     topic: 'runs',
     isSelfContained: ({ task }) => !isWaitingForRun(task),
@@ -169,12 +176,12 @@ export const RUN_WRITE_FACTS = {
       else keys.namedRun(task.childRunKey);
     },
   },
-  'delete-task': { ...OF_RUN, ...SMALL, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
-  'park-tasks': { ...OF_RUN, ...SMALL, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
-  'delete-tasks': { ...OF_RUN, ...SMALL, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
+  'delete-task': { ...RUN_FACTS, ...SMALL_WRITE_FACTS, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
+  'park-tasks': { ...RUN_FACTS, ...SMALL_WRITE_FACTS, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
+  'delete-tasks': { ...RUN_FACTS, ...SMALL_WRITE_FACTS, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
   'wake-invoker': {
-    ...OF_RUN,
-    ...SMALL,
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
     aggregate: 'task',
     topic: null,
     runKey: ({ childRunKey }) => childRunKey,
@@ -182,7 +189,7 @@ export const RUN_WRITE_FACTS = {
     time: ({ at }) => at,
   },
   'keep-event': {
-    ...OF_RUN,
+    ...RUN_FACTS,
     aggregate: 'event',
     topic: 'runs',
     isSelfContained: yes,
@@ -190,10 +197,10 @@ export const RUN_WRITE_FACTS = {
     weight: ({ event }) => event.content.body?.data.length ?? 0,
     storedBytes: ({ event }) => RECORD_BYTES + contentBytes(JSON.stringify(event.content)),
   },
-  'drop-event': { ...OF_RUN, ...SMALL, aggregate: 'event', topic: 'runs', isSelfContained: yes, time: zero },
+  'drop-event': { ...RUN_FACTS, ...SMALL_WRITE_FACTS, aggregate: 'event', topic: 'runs', isSelfContained: yes, time: zero },
   'remember-deduplication': {
-    ...OF_RUN,
-    ...SMALL,
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
     aggregate: 'deduplication',
     topic: 'runs',
     instanceId: ({ instanceId }) => instanceId,

@@ -1,9 +1,9 @@
 /** The counted size of what a write stores. It is the same in every store. */
 
-/** Bytes that each record counts in addition to its contents. */
+/** Number of bytes that are counted for each record in addition to its contents. */
 export const RECORD_BYTES = 512;
 
-/** Returns the size of texts and bytes as they are written; null is an empty column. */
+/** Returns the stored size of texts and binary values in bytes. A null value counts as zero. */
 export function contentBytes(...contents: readonly (string | Uint8Array | null)[]): number {
   let sum = 0;
   for (const content of contents) {

@@ -1,4 +1,4 @@
-/** Facts of a unit, from those of its guards and writes. */
+/** Derives the facts of a unit from those of its guards and writes. */
 import { type CommitUnit, guardFacts, writeFacts } from '../writes.js';
 import type { ConflictKeys, GuardFacts } from './facts.js';
 
@@ -6,25 +6,25 @@ import type { ConflictKeys, GuardFacts } from './facts.js';
 const ROW_BYTES = 200;
 
 /**
- * Returns the queue instance of a unit; null if it cannot be determined. All guards and writes of a unit are of one
- * instance. `ofRun` returns the instance of a run, null if there is no such run.
+ * Returns the queue instance of a unit; null if it cannot be determined. All guards and writes of a unit belong to one
+ * instance. `findInstanceOfRun` returns the instance of a run, or null if there is no such run.
  */
-export function instanceOf({ guards, writes }: CommitUnit, ofRun?: (runKey: string) => string | null): string | null {
+export function instanceOf({ guards, writes }: CommitUnit, findInstanceOfRun?: (runKey: string) => string | null): string | null {
   for (const write of writes) {
     const facts = writeFacts(write);
-    const instanceId = facts.instanceId(write) ?? instanceOfRun(facts.runKey(write), ofRun);
+    const instanceId = facts.instanceId(write) ?? instanceOfRun(facts.runKey(write), findInstanceOfRun);
     if (instanceId !== null) return instanceId;
   }
   for (const guard of guards) {
     const facts = guardFacts(guard);
-    const instanceId = facts.instanceId(guard) ?? instanceOfRun(facts.runKey(guard), ofRun);
+    const instanceId = facts.instanceId(guard) ?? instanceOfRun(facts.runKey(guard), findInstanceOfRun);
     if (instanceId !== null) return instanceId;
   }
   return null;
 }
 
-const instanceOfRun = (runKey: string | null, ofRun?: (runKey: string) => string | null): string | null =>
-  runKey === null || !ofRun ? null : ofRun(runKey);
+const instanceOfRun = (runKey: string | null, findInstanceOfRun?: (runKey: string) => string | null): string | null =>
+  runKey === null || !findInstanceOfRun ? null : findInstanceOfRun(runKey);
 
 /** Returns approximately how many bytes the unit makes the store write. */
 export const weightOf = ({ writes }: CommitUnit): number =>

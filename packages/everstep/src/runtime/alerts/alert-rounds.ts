@@ -13,8 +13,8 @@ import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import type { RunStarts } from '../runs/run-starts.js';
 import { InstanceTurns } from '../services/instance-turns.js';
+import type { AlertSettingsCache } from './alert-settings-cache.js';
 import type { ConditionReader, StoreTrouble } from './conditions.js';
-import type { AlertSettingsCache } from './known-settings.js';
 import type { Notices } from './notices.js';
 
 const HOUR_MS = 3_600_000;
@@ -32,12 +32,12 @@ export interface AlertRoundsOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Reports a change of the alerts of an instance to clients that watch it. */
-  readonly changed: (instanceId: string) => void;
+  readonly reportChange: (instanceId: string) => void;
   /** No rounds are done while this is closed. */
   readonly writes: StoreWritesState;
   /**
-   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent: no other node shares the
-   * store.
+   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent if no other node
+   * shares the store.
    */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
@@ -46,8 +46,8 @@ export class AlertRounds {
   private readonly options: AlertRoundsOptions;
   private cancelTimer: () => void = () => {};
   private nextAt = Number.POSITIVE_INFINITY;
-  private working: Promise<void> | null = null;
-  private stopped = true;
+  private currentRound: Promise<void> | null = null;
+  private isStopped = true;
   private readonly turns = new InstanceTurns();
   /** When ended alerts were last removed. */
   private endedRemovedAt = Number.NEGATIVE_INFINITY;
@@ -55,6 +55,7 @@ export class AlertRounds {
   private stateCheckedAt = Number.NEGATIVE_INFINITY;
   /** Time since which the store has refused writes, as far as rounds have noticed; null while it accepts them. */
   private refusedSince: number | null = null;
+  /** The last period in which the store refused writes, while rules still report it. */
   private trouble: StoreTrouble | null = null;
 
   constructor(options: AlertRoundsOptions) {
@@ -63,30 +64,31 @@ export class AlertRounds {
 
   /** Starts rounds, if any instance has rules. */
   start(): void {
-    this.stopped = false;
+    this.isStopped = false;
     this.runSoon();
   }
 
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     this.cancelTimer();
-    await this.working;
+    await this.currentRound;
   }
 
   /** Whether no round is in progress. */
-  get idle(): boolean {
-    return this.working === null;
+  get isIdle(): boolean {
+    return this.currentRound === null;
   }
 
   /** Resolves when the round in progress is done. */
   async settled(): Promise<void> {
-    await this.working;
+    await this.currentRound;
   }
 
   /** Does a round soon, because a run has failed or the settings have changed. */
   runSoon(): void {
     // With several nodes, another node may have added the first rules.
-    if (this.options.tryExclusively || this.options.settings.watched().length > 0) this.scheduleRound(LIMITS.alertRoundDelayMs);
+    if (this.options.tryExclusively || this.options.settings.instancesWithRules().length > 0)
+      this.scheduleRound(LIMITS.alertRoundDelayMs);
   }
 
   /** Does a round of the instance now, for example to end the alerts of a deleted rule. Rejects if the store fails. */
@@ -99,33 +101,33 @@ export class AlertRounds {
   }
 
   private async evaluate(instanceId: string, checksState: boolean): Promise<void> {
-    const { store, settings, notices, context, changed } = this.options;
+    const { store, settings, notices, context, reportChange } = this.options;
     const rules = settings.of(instanceId)?.rules ?? [];
     const limit = LIMITS.alertEventsPerStep;
-    const findings = checksState ? await this.findings(instanceId, rules) : NO_FINDINGS;
+    const findings = checksState ? await this.readFindings(instanceId, rules) : NO_FINDINGS;
     for (;;) {
       const events = await store.alerts.events({ instanceId, limit });
-      const open = await store.alerts.open({ instanceId });
+      const openAlerts = await store.alerts.open({ instanceId });
       const fingerprints = new Set([
         ...events.map(({ fingerprint }) => fingerprint),
-        ...open.filter(({ kind }) => kind === 'error-group').map(({ subject }) => subject),
+        ...openAlerts.filter(({ kind }) => kind === 'error-group').map(({ subject }) => subject),
       ]);
       const groups = rules.some(({ condition }) => condition.kind === 'error-group')
         ? await this.groupsOf(instanceId, fingerprints)
         : new Map<string, WatchedGroup>();
-      const changes = evaluate({ rules, open, events, groups, findings }, context());
+      const changes = evaluate({ rules, openAlerts, events, groups, findings }, context());
       if (events.length === 0 && changes.length === 0) break;
       const eventIds = events.map(({ eventId }) => eventId);
       // If another node has done this round, the next one continues from its result.
       if (!(await store.alerts.record({ instanceId, changes, eventIds }))) break;
-      if (changes.length > 0) changed(instanceId);
+      if (changes.length > 0) reportChange(instanceId);
       if (events.length < limit) break;
     }
     await notices.sendDue(instanceId);
   }
 
   private scheduleRound(delayMs: number): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const { clock } = this.options;
     const at = clock.now() + delayMs;
     if (at >= this.nextAt) return;
@@ -138,11 +140,12 @@ export class AlertRounds {
   }
 
   private round(): Promise<void> {
-    this.working ??= this.runRound().finally(() => {
-      this.working = null;
-      if (this.options.tryExclusively || this.options.settings.watched().length > 0) this.scheduleRound(LIMITS.alertRoundEveryMs);
+    this.currentRound ??= this.runRound().finally(() => {
+      this.currentRound = null;
+      if (this.options.tryExclusively || this.options.settings.instancesWithRules().length > 0)
+        this.scheduleRound(LIMITS.alertRoundEveryMs);
     });
-    return this.working;
+    return this.currentRound;
   }
 
   private async runRound(): Promise<void> {
@@ -150,25 +153,25 @@ export class AlertRounds {
     this.noteTrouble();
     if (!writes.isOpen) return;
     try {
-      if (!tryExclusively) return await this.evaluateWatched();
+      if (!tryExclusively) return await this.evaluateAll();
       // Another node may have changed the settings, and its notice may have been lost.
       await settings.refresh();
-      if (settings.watched().length > 0) await tryExclusively(() => this.evaluateWatched());
+      if (settings.instancesWithRules().length > 0) await tryExclusively(() => this.evaluateAll());
     } catch (error) {
       if (!writes.noteFailure(error))
         log.error({ error: String(error) }, 'alert rules could not be evaluated, retrying at the next round');
     }
   }
 
-  private async evaluateWatched(): Promise<void> {
+  private async evaluateAll(): Promise<void> {
     const { settings, store, context, writes } = this.options;
     const { now } = context();
     const removesEnded = now - this.endedRemovedAt >= HOUR_MS;
     // A round soon after a failure skips the reads that may be expensive.
     const checksState = now - this.stateCheckedAt >= STATE_CHECK_EVERY_MS;
     if (checksState) this.stateCheckedAt = now;
-    for (const instanceId of settings.watched()) {
-      if (this.stopped) return;
+    for (const instanceId of settings.instancesWithRules()) {
+      if (this.isStopped) return;
       if (!writes.isOpenFor(instanceId)) continue;
       await this.evaluateInTurn(instanceId, checksState);
       if (!removesEnded) continue;
@@ -188,8 +191,11 @@ export class AlertRounds {
     } else if (this.trouble && now - this.trouble.to >= LIMITS.defaultAlertEndAfterMs) this.trouble = null;
   }
 
-  /** Returns what the rules find. A rule that cannot be read is omitted, so that its alerts stay as they are. */
-  private async findings(instanceId: string, rules: readonly AlertRule[]): Promise<ReadonlyMap<string, readonly Finding[]>> {
+  /**
+   * Returns the findings of the rules that check the current state. A rule that cannot be read is omitted, so that its alerts
+   * stay as they are.
+   */
+  private async readFindings(instanceId: string, rules: readonly AlertRule[]): Promise<ReadonlyMap<string, readonly Finding[]>> {
     const { conditions, context, log, writes } = this.options;
     const findings = new Map<string, readonly Finding[]>();
     for (const rule of rules) {

@@ -17,10 +17,10 @@ import {
   type SettingsRefusal,
 } from '../../engine/alerts/settings-changes.js';
 import type { AlertPage, AlertStore } from '../../ports/stores/alerts/alert-store.js';
-import type { AlertService, DestinationRequest, PutDestination } from '../interface/alerts.js';
+import type { AlertService, DestinationRequest, StoredDestination } from '../interface/alerts.js';
 import type { RunStarts } from '../runs/run-starts.js';
 import type { AlertRounds } from './alert-rounds.js';
-import type { AlertSettingsCache } from './known-settings.js';
+import type { AlertSettingsCache } from './alert-settings-cache.js';
 import { newWebhookSecret } from './notice-target.js';
 import type { Notices } from './notices.js';
 
@@ -60,7 +60,7 @@ function targetOf(request: DestinationRequest, secret: string) {
 export class Alerts implements AlertService {
   private readonly options: AlertsOptions;
   /** Times of the test notices of the last hour, by instance. */
-  private readonly tests = new Map<string, readonly number[]>();
+  private readonly testTimes = new Map<string, readonly number[]>();
 
   constructor(options: AlertsOptions) {
     this.options = options;
@@ -70,7 +70,7 @@ export class Alerts implements AlertService {
     return this.options.settings.of(instanceId) ?? NO_ALERT_SETTINGS;
   }
 
-  async putDestination(request: DestinationRequest): Promise<PutDestination | SettingsRefusal> {
+  async putDestination(request: DestinationRequest): Promise<StoredDestination | SettingsRefusal> {
     const { instanceId, name } = request;
     const { random, now } = this.options.context();
     const generatedSecret = newWebhookSecret(random);
@@ -81,11 +81,11 @@ export class Alerts implements AlertService {
       return putDestination(settings, { name, createdAt, ...targetOf(request, secret) });
     });
     if (typeof result === 'string') return result;
-    const stored = result.destinations.find((destination) => destination.name === name);
-    if (!stored) return 'not-found';
+    const storedDestination = result.destinations.find((destination) => destination.name === name);
+    if (!storedDestination) return 'not-found';
     return {
-      destination: stored,
-      newSecret: stored.kind === 'webhook' && stored.secret === generatedSecret ? generatedSecret : null,
+      destination: storedDestination,
+      newSecret: storedDestination.kind === 'webhook' && storedDestination.secret === generatedSecret ? generatedSecret : null,
     };
   }
 
@@ -144,9 +144,9 @@ export class Alerts implements AlertService {
     const destination = settings.destination(instanceId, name);
     if (!destination) return 'not-found';
     const { now } = context();
-    const recent = (this.tests.get(instanceId) ?? []).filter((at) => at > now - HOUR_MS);
-    if (recent.length >= LIMITS.maxTestNoticesPerHour) return 'too-many-tests';
-    this.tests.set(instanceId, [...recent, now]);
+    const recentTimes = (this.testTimes.get(instanceId) ?? []).filter((at) => at > now - HOUR_MS);
+    if (recentTimes.length >= LIMITS.maxTestNoticesPerHour) return 'too-many-tests';
+    this.testTimes.set(instanceId, [...recentTimes, now]);
     return { messageId: await notices.send(instanceId, destination, { kind: 'test' }, null) };
   }
 

@@ -11,7 +11,7 @@ import type { FlowControlService } from '../interface/flow-control.js';
 /** Maximum number of subjects of a rule in one round. */
 const MAX_SUBJECTS = 20;
 /** Maximum number of messages of a queue that are read in one round. */
-const MAX_QUEUED = 100;
+const MAX_QUEUED_MESSAGES = 100;
 const SECOND_MS = 1_000;
 const ALL_WORKFLOWS = 'all workflows';
 
@@ -89,15 +89,15 @@ export class ConditionReader {
     // The window includes the current, incomplete minute, so that it is never shorter than the rule says.
     const time = { from: currentMinute - Math.ceil(windowMs / MINUTE_MS) * MINUTE_MS, to: currentMinute + MINUTE_MS };
     const subject = workflowUrl === undefined ? 'runs' : { workflow: workflowUrl };
-    let [failed, ended] = [0, 0];
+    let [failedRuns, endedRuns] = [0, 0];
     for (const { counts } of await this.options.store.insights.series({ instanceId, subject, period: 'minute', ...time })) {
-      failed += counts.failed;
-      ended += counts.failed + counts.succeeded;
+      failedRuns += counts.failed;
+      endedRuns += counts.failed + counts.succeeded;
     }
-    if (ended < minRuns || failed * 100 < ended * percent) return [];
+    if (endedRuns < minRuns || failedRuns * 100 < endedRuns * percent) return [];
     const workflowName = workflowUrl ?? ALL_WORKFLOWS;
-    const share = Math.round((failed * 100) / ended);
-    const summary = `${share}% of the runs of ${workflowName} failed in the last ${durationText(windowMs)} (${failed} of ${ended}).`;
+    const failedPercent = Math.round((failedRuns * 100) / endedRuns);
+    const summary = `${failedPercent}% of the runs of ${workflowName} failed in the last ${durationText(windowMs)} (${failedRuns} of ${endedRuns}).`;
     return [{ subject: workflowName, at: now, details: { summary, ...(workflowUrl === undefined ? {} : { workflowUrl }) } }];
   }
 
@@ -108,8 +108,8 @@ export class ConditionReader {
     const { queue, flowControlKey, maxAgeMs } = condition;
     const since =
       queue === undefined
-        ? await this.oldestOfKey(instanceId, flowControlKey ?? '')
-        : await this.oldestInQueue(instanceId, queue, now - maxAgeMs);
+        ? await this.findWaitingSinceInKey(instanceId, flowControlKey ?? '')
+        : await this.findWaitingSinceInQueue(instanceId, queue, now - maxAgeMs);
     if (since === null || now - since < maxAgeMs) return [];
     const [subject, item] =
       queue === undefined ? [`flow control key ${flowControlKey}`, 'delivery'] : [`queue ${queue}`, 'message'];
@@ -117,7 +117,8 @@ export class ConditionReader {
     return [{ subject, at: now, details: { summary } }];
   }
 
-  private async oldestOfKey(instanceId: string, key: string): Promise<number | null> {
+  /** Returns the time since which the first delivery of the key has waited, Unix ms; null if there is none. */
+  private async findWaitingSinceInKey(instanceId: string, key: string): Promise<number | null> {
     const { flowControl } = this.options;
     // The state of a key is cheap to read. On a node without the gates, its wait list can require a scan of due tasks.
     const status = await flowControl.find({ instanceId, key });
@@ -126,12 +127,15 @@ export class ConditionReader {
     return list?.waiting[0]?.since ?? null;
   }
 
-  /** Messages that were created after `until` (Unix ms) are not read: they cannot be old enough. */
-  private async oldestInQueue(instanceId: string, queue: string, until: number): Promise<number | null> {
+  /**
+   * Returns the time since which the oldest message of the queue has waited, Unix ms; null if there is none. Messages that were
+   * created after `until` (Unix ms) are not read, because they cannot be old enough.
+   */
+  private async findWaitingSinceInQueue(instanceId: string, queue: string, until: number): Promise<number | null> {
     const { items } = await this.options.store.listRuns({
       instanceId,
       filter: { kind: 'message', queues: [queue], statuses: ['active'], toDate: until },
-      ...{ order: 'oldest-first', after: null, horizon: null, limit: MAX_QUEUED },
+      ...{ order: 'oldest-first', after: null, horizon: null, limit: MAX_QUEUED_MESSAGES },
     });
     if (items.length === 0) return null;
     return Math.min(...items.map(({ createdAt, settings }) => Math.max(createdAt, settings.message?.notBefore ?? 0)));

@@ -26,7 +26,7 @@ export function targetOf(
 }
 
 /** The failure of a notice whose destination is unknown. It is retried, because another process may have just created it. */
-export const noDestination = (name: string): DeliveryFailure => ({
+export const unknownDestinationFailure = (name: string): DeliveryFailure => ({
   cause: 'refused',
   message: `the alert destination "${name}" does not exist`,
   status: null,

@@ -8,7 +8,7 @@ import { type AlertNotice, noticeContent } from '../../engine/alerts/notice-cont
 import type { Log } from '../../ports/log.js';
 import type { AlertStore } from '../../ports/stores/alerts/alert-store.js';
 import type { RunStarts } from '../runs/run-starts.js';
-import type { KnownAlertSettings } from './known-settings.js';
+import type { KnownAlertSettings } from './alert-settings-cache.js';
 
 const HOUR_MS = 3_600_000;
 const NOTICES_PER_STEP = 50;
@@ -32,17 +32,20 @@ export class Notices {
   async sendDue(instanceId: string): Promise<void> {
     const { store, context, log } = this.options;
     const { now } = context();
-    const due = await store.dueNotices({ instanceId, before: now, limit: NOTICES_PER_STEP });
-    if (due.length === 0) return;
-    const free = LIMITS.maxAlertNoticesPerHour - (await store.countNotified({ instanceId, since: now - HOUR_MS }));
-    for (const [index, alert] of due.entries()) {
-      if (index < free) await this.sendOf(instanceId, alert);
+    const dueAlerts = await store.dueNotices({ instanceId, before: now, limit: NOTICES_PER_STEP });
+    if (dueAlerts.length === 0) return;
+    const remainingQuota = LIMITS.maxAlertNoticesPerHour - (await store.countNotified({ instanceId, since: now - HOUR_MS }));
+    for (const [index, alert] of dueAlerts.entries()) {
+      if (index < remainingQuota) await this.sendNotice(instanceId, alert);
       else await store.moveNotice({ instanceId, alert, notifyAt: now + LIMITS.alertNoticePostponeMs, now });
     }
-    if (due.length > free) log.warn({ instanceId, postponed: due.length - Math.max(0, free) }, 'alert notices were postponed');
+    if (dueAlerts.length > remainingQuota) {
+      const postponed = dueAlerts.length - Math.max(0, remainingQuota);
+      log.warn({ instanceId, postponed }, 'alert notices were postponed');
+    }
   }
 
-  /** Creates the message and returns its id. `deduplicationId`: see `createNotice`. */
+  /** Creates the message and returns its id. See `createNotice` for `deduplicationId`. */
   async send(
     instanceId: string,
     destination: AlertDestination,
@@ -50,10 +53,11 @@ export class Notices {
     deduplicationId: string | null,
   ): Promise<string> {
     const { context, commit, drive } = this.options;
-    const current = context();
+    const decisionContext = context();
     const dashboardUrl = this.urlOf(instanceId, notice);
-    const content = noticeContent(notice, destination, { instanceId, at: current.now, dashboardUrl });
-    const { payload, ...started } = createNotice({ instanceId, callerIp: '' }, destination, content, current, deduplicationId);
+    const content = noticeContent(notice, destination, { instanceId, at: decisionContext.now, dashboardUrl });
+    const source = { instanceId, callerIp: '' };
+    const { payload, ...started } = createNotice(source, destination, content, decisionContext, deduplicationId);
     const result = await commit(started.unit);
     if (result.kind === 'applied') drive(started, payload);
     return started.run.workflowRunId;
@@ -66,7 +70,8 @@ export class Notices {
     return dashboardUrl() + alertPath(instanceId, notice.alert, rule?.condition ?? null);
   }
 
-  private async sendOf(instanceId: string, alert: Alert): Promise<void> {
+  /** Creates the messages of the due notice of an alert, one for each destination of its rule. */
+  private async sendNotice(instanceId: string, alert: Alert): Promise<void> {
     const { store, settings, context } = this.options;
     const { alertId, notice: kind, rule: ruleName } = alert;
     if (kind === null) return;

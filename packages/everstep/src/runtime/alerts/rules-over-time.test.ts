@@ -9,7 +9,7 @@ import type { AlertCondition } from '../../engine/alerts/alert-settings.js';
 import type { Store } from '../../ports/stores/store.js';
 import { commandFor } from '../messages/plain-messages.fixture.js';
 import { type Bench, progress, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
-import { command, HOUR_MS, MINUTE_MS, scheduled } from '../services/schedules.fixture.js';
+import { command, HOUR_MS, MINUTE_MS, putSchedule } from '../services/schedules.fixture.js';
 
 const OF = { instanceId: 'qi_1' };
 const HOOK = 'http://ops/hook';
@@ -174,7 +174,7 @@ test('a run that is active for too long opens an alert, which ends with the run'
 test('a late schedule opens an alert, which ends when the schedule has ticked', () =>
   withHarness(async (harness, simulated) => {
     await harness.watch({ kind: 'schedule-missed', forMs: 5 * MINUTE_MS });
-    await scheduled(harness.bench.runtime, command());
+    await putSchedule(harness.bench.runtime, command());
     simulated.isStuck = true;
     await harness.pass(HOUR_MS + 4 * MINUTE_MS);
     assert.deepEqual(harness.notices, []);

@@ -1,5 +1,5 @@
 /**
- * What a node does when it loses its lease, gets a new one, or receives a change of another node.
+ * Handles events of the cluster: this node loses its lease or gets a new one, or another node reports a change.
  *
  * Keeps invariant 15.
  */
@@ -41,12 +41,12 @@ export interface MembershipOptions {
 export class Membership {
   private readonly options: MembershipOptions;
   /** The gate status that was published last, as JSON, by instance. */
-  private readonly published = new Map<string, string>();
+  private readonly publishedStatus = new Map<string, string>();
   /** The limits of keys that this node published last, as JSON. */
-  private readonly keyLimits = new Map<string, string>();
+  private readonly publishedLimits = new Map<string, string>();
   private cancelEnds: () => void = () => {};
   private cancelGateStatus: () => void = () => {};
-  private stopped = false;
+  private isStopped = false;
 
   constructor(options: MembershipOptions) {
     this.options = options;
@@ -60,7 +60,7 @@ export class Membership {
   }
 
   stop(): void {
-    this.stopped = true;
+    this.isStopped = true;
     this.cancelEnds();
     this.cancelGateStatus();
   }
@@ -72,10 +72,10 @@ export class Membership {
   async releaseWhileStopping(): Promise<() => Promise<void>> {
     const { clock } = this.options;
     let cancel = (): void => {};
-    let ended = false;
+    let isEnded = false;
     let releasing = this.releaseTasks();
     const scheduleNext = (): void => {
-      if (ended) return;
+      if (isEnded) return;
       cancel = clock.setTimer(clock.now() + RELEASE_INTERVAL_MS, () => {
         releasing = this.releaseTasks().then(scheduleNext);
       });
@@ -83,7 +83,7 @@ export class Membership {
     await releasing;
     scheduleNext();
     return async () => {
-      ended = true;
+      isEnded = true;
       cancel();
       await releasing;
     };
@@ -93,9 +93,9 @@ export class Membership {
   private async releaseTasks(): Promise<void> {
     const { cluster, dispatcher, log } = this.options;
     const tasks = dispatcher.deliveriesInFlight;
-    const limited = tasks.filter(({ limits }) => dispatcher.isLimited(limits));
+    const limitedTasks = tasks.filter(({ limits }) => dispatcher.isLimited(limits));
     try {
-      await cluster.release({ tasks, gates: [...new Set(limited.map(({ limits }) => limits.instanceId))] });
+      await cluster.release({ tasks, gates: [...new Set(limitedTasks.map(({ limits }) => limits.instanceId))] });
     } catch (error) {
       log.warn({ error: String(error) }, 'could not release unstarted tasks');
     }
@@ -108,9 +108,9 @@ export class Membership {
     const { key, ...limits } = flowControl;
     const id = `${instanceId}\n${key}`;
     const text = JSON.stringify(limits);
-    if (this.keyLimits.get(id) === text) return;
-    if (this.keyLimits.size >= MAX_KEY_LIMITS) this.keyLimits.clear();
-    this.keyLimits.set(id, text);
+    if (this.publishedLimits.get(id) === text) return;
+    if (this.publishedLimits.size >= MAX_KEY_LIMITS) this.publishedLimits.clear();
+    this.publishedLimits.set(id, text);
     cluster.notify({ kind: 'flow-control', instanceId, key });
   }
 
@@ -124,17 +124,17 @@ export class Membership {
         if (isNewNode) {
           // Other nodes have taken over all work of this node.
           cache.clear();
-          dispatcher.takenOver();
-          this.published.clear();
+          dispatcher.workTakenOver();
+          this.publishedStatus.clear();
           onChange({ kind: 'everything' });
           due.claimsLost();
         } else due.restartNow();
       },
-      changed: (change) => this.apply(change),
+      changed: (change) => this.applyChange(change),
     };
   }
 
-  private apply(change: SharedChange): void | Promise<void> {
+  private applyChange(change: SharedChange): void | Promise<void> {
     const { cache, decisions, dispatcher, live, onChange } = this.options;
     const { gates } = dispatcher;
     switch (change.kind) {
@@ -154,7 +154,7 @@ export class Membership {
         onChange(change);
         return gates.reloadSettings(change.instanceId);
       case 'loans':
-        if (change.to === this.options.cluster.nodeId) dispatcher.loans?.received(change);
+        if (change.to === this.options.cluster.nodeId) dispatcher.loans?.reportReceived(change);
         return;
       case 'workers':
         break;
@@ -165,13 +165,13 @@ export class Membership {
         gates.reloadAll();
         break;
       case 'live-wanted':
-        live.wantedElsewhere(change.instanceIds);
+        live.noteWantedElsewhere(change.instanceIds);
         return;
       case 'live':
-        live.received(change.instanceId, change);
+        live.notifyListeners(change.instanceId, change);
         return;
       case 'account':
-        live.received(change.instanceId, { topics: ['settings'], runIds: [] });
+        live.notifyListeners(change.instanceId, { topics: ['settings'], runIds: [] });
         break;
       default:
         change satisfies never;
@@ -181,14 +181,14 @@ export class Membership {
 
   /** Checks all runs that clients wait for here together, because runs may end on any node. */
   private watchEnds(): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const { clock, ends, store, log } = this.options;
     this.cancelEnds = clock.setTimer(clock.now() + END_POLL_MS, () => {
-      const runKeys = ends.watched;
+      const runKeys = ends.watchedRunKeys;
       if (runKeys.length === 0) return this.watchEnds();
       store.endedAmong({ runKeys }).then(
-        (ended) => {
-          for (const runKey of ended) ends.ended(runKey);
+        (endedRunKeys) => {
+          for (const runKey of endedRunKeys) ends.runEnded(runKey);
           this.watchEnds();
         },
         (error: unknown) => {
@@ -200,21 +200,21 @@ export class Membership {
   }
 
   private watchGateStatus(): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const { clock, dispatcher } = this.options;
     this.cancelGateStatus = clock.setTimer(clock.now() + GATE_STATUS_MS, () => {
-      const publishing = dispatcher.heldGates.map((instanceId) => this.publishGateStatus(instanceId));
-      void Promise.allSettled([...publishing, this.freePositions()]).then(() => this.watchGateStatus());
+      const publishing = dispatcher.instancesWithGates.map((instanceId) => this.publishGateStatus(instanceId));
+      void Promise.allSettled([...publishing, this.freeQueueSlots()]).then(() => this.watchGateStatus());
     });
   }
 
   /**
-   * Frees the positions in queues of messages whose end this node has missed: they ended on another node, or in a commit whose
+   * Frees the slots in queues of messages whose end this node has missed: they ended on another node, or in a commit whose
    * response was lost.
    */
-  private async freePositions(): Promise<void> {
+  private async freeQueueSlots(): Promise<void> {
     const { dispatcher, store } = this.options;
-    const runKeys = dispatcher.gates.idlePositions;
+    const runKeys = dispatcher.gates.idleSlotHolders;
     if (runKeys.length === 0) return;
     for (const runKey of await store.endedAmong({ runKeys })) dispatcher.gates.runEnded(runKey);
   }
@@ -223,8 +223,8 @@ export class Membership {
     const { cluster, dispatcher } = this.options;
     const status = { keys: dispatcher.gates.keyCounts(instanceId) };
     const text = JSON.stringify(status);
-    if (this.published.get(instanceId) === text) return;
+    if (this.publishedStatus.get(instanceId) === text) return;
     await cluster.publishGateStatus(instanceId, status);
-    this.published.set(instanceId, text);
+    this.publishedStatus.set(instanceId, text);
   }
 }

@@ -51,14 +51,16 @@ export class CommitTurns {
   }
 
   private inTurns<Unit extends WaitingUnit>(waiting: readonly Unit[]): Iterable<Unit> {
-    const accounts = byOwner(upToUnknown(waiting), this.owners);
-    const ids = accounts.map(([units]) => this.owners.accountOf(units?.[0]?.instanceId ?? ''));
-    const start = this.lastAccountId === null ? 0 : ids.indexOf(this.lastAccountId) + 1;
+    const accounts = byOwner(unitsBeforeUnknownInstance(waiting), this.owners);
+    const accountIds = accounts.map(([units]) => this.owners.accountOf(units?.[0]?.instanceId ?? ''));
+    const start = this.lastAccountId === null ? 0 : accountIds.indexOf(this.lastAccountId) + 1;
     return interleave([...accounts.slice(start), ...accounts.slice(0, start)].map((instances) => [...interleave(instances)]));
   }
 }
 
-function* upToUnknown<Unit extends WaitingUnit>(waiting: readonly Unit[]): Generator<Unit & { readonly instanceId: string }> {
+function* unitsBeforeUnknownInstance<Unit extends WaitingUnit>(
+  waiting: readonly Unit[],
+): Generator<Unit & { readonly instanceId: string }> {
   for (const unit of waiting) {
     if (!hasInstance(unit)) return;
     yield unit;

@@ -248,11 +248,11 @@ test('concurrent batches contain units of different runs, and those of one run k
   await turn();
   await turn();
   assert.deepEqual(runsOf(batches), ['a', 'b d', 'a c c e']);
-  assert.equal(committer.idle, false);
+  assert.equal(committer.isIdle, false);
   batches[1]?.pass();
   batches[2]?.pass();
   await committer.settled();
-  assert.equal(committer.idle, true);
+  assert.equal(committer.isIdle, true);
   assert.deepEqual(new Set((await Promise.all(results)).map(({ kind }) => kind)), new Set(['applied']));
 });
 

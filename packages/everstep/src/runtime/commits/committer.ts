@@ -16,7 +16,7 @@ import type { ConcurrentBatches, Store } from '../../ports/stores/store.js';
 import { ServerUnavailableError, StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import { CommitTurns, type WaitingUnit } from './commit-turns.js';
 
-interface Pending extends WaitingUnit {
+interface PendingUnit extends WaitingUnit {
   readonly unit: CommitUnit;
   /** Conflict keys; empty if batches are written one after another. */
   readonly keys: readonly string[];
@@ -36,7 +36,7 @@ const ONE_BY_ONE: ConcurrentBatches = { max: 1, minUnits: 1 };
 /** More units are written in several batches, so that the units of one account do not delay those of others. */
 const BATCH = { maxUnits: 256, maxBytes: 2 * 1024 * 1024 };
 /** Weight of the latest batch in the average number of units per batch. */
-const WEIGHT_OF_LATEST = 1 / 8;
+const LATEST_WEIGHT = 1 / 8;
 
 /** Receives the error of each batch or single unit that could not be written. */
 export type FailureListener = (error: unknown) => void;
@@ -48,11 +48,12 @@ export class Committer {
   private readonly onFailure: FailureListener;
   private readonly concurrentBatches: ConcurrentBatches;
   private readonly turns: CommitTurns;
-  private pending: Pending[] = [];
-  private scheduled = false;
+  private pending: PendingUnit[] = [];
+  private isScheduled = false;
   /** Cancels the timer while the first batch waits for more units. */
   private stopGathering: (() => void) | null = null;
-  private recentUnits = 0;
+  /** Moving average of the number of units per batch. */
+  private averageUnits = 0;
   private readonly inProgress = new Set<Promise<void>>();
   /** Conflict keys of the batches in progress. */
   private readonly heldKeys = new Set<string>();
@@ -75,33 +76,33 @@ export class Committer {
   /**
    * Resolves when the unit is durable, or a guard refused it. Rejects if its batch or an earlier one was not written, because
    * later decisions can depend on an earlier unit. `onLost` is called at that moment. The audit entry of the current request,
-   * if any, is added to the unit. `instanceId`: instance of the unit, if the caller knows it.
+   * if any, is added to the unit. A caller that knows the instance of the unit passes `instanceId`.
    */
   submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
     const { unit, settle } = addRequestEntry(submitted);
     return new Promise((resolve, reject) => {
       const keys = this.concurrentBatches.max > 1 ? conflictKeysOf(unit) : NO_KEYS;
-      const settled = (result: CommitResult) => {
+      const resolveUnit = (result: CommitResult) => {
         settle(result.kind === 'applied');
         resolve(result);
       };
-      const failed = (error: unknown) => {
+      const rejectUnit = (error: unknown) => {
         settle(false);
         reject(error);
       };
-      this.pending.push({ unit, keys, instanceId, bytes: weightOf(unit), resolve: settled, reject: failed, onLost });
+      this.pending.push({ unit, keys, instanceId, bytes: weightOf(unit), resolve: resolveUnit, reject: rejectUnit, onLost });
       this.writeSoon();
     });
   }
 
   /** Whether no unit is waiting or being written. */
-  get idle(): boolean {
-    return this.inProgress.size === 0 && !this.scheduled && this.pending.length === 0;
+  get isIdle(): boolean {
+    return this.inProgress.size === 0 && !this.isScheduled && this.pending.length === 0;
   }
 
   /** Resolves when everything submitted before is written. */
   async settled(): Promise<void> {
-    while (!this.idle) {
+    while (!this.isIdle) {
       if (this.stopGathering) this.writeAtEndOfTurn();
       await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
       await Promise.all(this.inProgress);
@@ -114,7 +115,7 @@ export class Committer {
    */
   private writeSoon(): void {
     const { max, minUnits } = this.concurrentBatches;
-    if (this.scheduled || this.inProgress.size >= max || this.pending.length === 0) return;
+    if (this.isScheduled || this.inProgress.size >= max || this.pending.length === 0) return;
     if (this.pending.length < minUnits && (this.inProgress.size > 0 || this.isGathering())) return;
     this.writeAtEndOfTurn();
   }
@@ -122,11 +123,11 @@ export class Committer {
   /** Whether the first batch waits for more units. */
   private isGathering(): boolean {
     if (this.stopGathering) return true;
-    const gatherMs = this.concurrentBatches.gatherMs?.(this.recentUnits) ?? 0;
+    const gatherMs = this.concurrentBatches.gatherMs?.(this.averageUnits) ?? 0;
     if (gatherMs <= 0) return false;
     this.stopGathering = this.clock.setTimer(this.clock.now() + gatherMs, () => {
       this.stopGathering = null;
-      if (!this.scheduled && this.inProgress.size === 0 && this.pending.length > 0) this.writeAtEndOfTurn();
+      if (!this.isScheduled && this.inProgress.size === 0 && this.pending.length > 0) this.writeAtEndOfTurn();
     });
     return true;
   }
@@ -134,12 +135,12 @@ export class Committer {
   private writeAtEndOfTurn(): void {
     this.stopGathering?.();
     this.stopGathering = null;
-    this.scheduled = true;
+    this.isScheduled = true;
     this.clock.endOfTurn(() => {
-      this.scheduled = false;
+      this.isScheduled = false;
       const batch = this.nextBatch();
       if (batch.length === 0) return;
-      this.recentUnits += (batch.length - this.recentUnits) * WEIGHT_OF_LATEST;
+      this.averageUnits += (batch.length - this.averageUnits) * LATEST_WEIGHT;
       const writing = this.write(batch).then(() => {
         for (const { keys } of batch) for (const key of keys) this.heldKeys.delete(key);
         this.inProgress.delete(writing);
@@ -151,7 +152,7 @@ export class Committer {
   }
 
   /** Takes the units that wait neither for a batch in progress nor for another waiting unit. */
-  private nextBatch(): readonly Pending[] {
+  private nextBatch(): readonly PendingUnit[] {
     const waitedFor = new Set<string>();
     const batch = this.turns.take(this.pending, ({ keys }) => {
       if (!keys.some((key) => this.heldKeys.has(key) || waitedFor.has(key))) return true;
@@ -164,51 +165,52 @@ export class Committer {
   }
 
   /** Writes the batch. Never rejects. */
-  private async write(batch: readonly Pending[]): Promise<void> {
+  private async write(batch: readonly PendingUnit[]): Promise<void> {
     try {
       this.settle(batch, await this.store.commit(batch.map((item) => item.unit)));
     } catch (error) {
-      if (!(error instanceof PartialCommitError)) return this.failed(batch, error);
-      for (const [cause, failed] of this.settle(batch, error.outcomes)) await this.failed(failed, cause);
+      if (!(error instanceof PartialCommitError)) return this.handleFailure(batch, error);
+      for (const [cause, failedUnits] of this.settle(batch, error.outcomes)) await this.handleFailure(failedUnits, cause);
     }
   }
 
   /** Settles the units that have a result. Returns the others by the reason of their failure. */
-  private settle(batch: readonly Pending[], outcomes: readonly UnitOutcome[]): ReadonlyMap<unknown, readonly Pending[]> {
+  private settle(batch: readonly PendingUnit[], outcomes: readonly UnitOutcome[]): ReadonlyMap<unknown, readonly PendingUnit[]> {
     // The watchers come first: when the results are acted on, ended runs are removed from memory.
-    this.watch(() => batch.flatMap(({ unit }, index) => (outcomes[index]?.kind === 'applied' ? [unit] : [])));
-    const failed = new Map<unknown, Pending[]>();
+    this.notifyWatchers(() => batch.flatMap(({ unit }, index) => (outcomes[index]?.kind === 'applied' ? [unit] : [])));
+    const failedUnits = new Map<unknown, PendingUnit[]>();
     for (const [index, item] of batch.entries()) {
       const outcome = outcomes[index];
-      if (!outcome) item.reject(new Error('the store gave no result for a unit'));
+      if (!outcome) item.reject(new Error('the store returned no result for a unit'));
       else if (outcome.kind !== 'failed') item.resolve(outcome);
-      else failed.set(outcome.error, [...(failed.get(outcome.error) ?? []), item]);
+      else failedUnits.set(outcome.error, [...(failedUnits.get(outcome.error) ?? []), item]);
     }
-    return failed;
+    return failedUnits;
   }
 
-  private async failed(batch: readonly Pending[], error: unknown): Promise<void> {
+  /** Rejects the units of a failed batch, or writes them separately if the store has rolled it back. */
+  private async handleFailure(batch: readonly PendingUnit[], error: unknown): Promise<void> {
     this.onFailure(error);
     if (isOutcomeUnknown(error)) this.lose(batch, error);
     else await this.writeSingly(batch, error);
   }
 
   /** Notifies the watchers of applied units. */
-  private watch(applied: () => readonly CommitUnit[]): void {
-    const interested = this.watchers.filter(({ isWanted }) => isWanted);
-    if (interested.length === 0) return;
-    const units = applied();
-    for (const watcher of interested) watcher.committed(units);
+  private notifyWatchers(appliedUnits: () => readonly CommitUnit[]): void {
+    const interestedWatchers = this.watchers.filter(({ isWanted }) => isWanted);
+    if (interestedWatchers.length === 0) return;
+    const units = appliedUnits();
+    for (const watcher of interestedWatchers) watcher.committed(units);
   }
 
   /**
    * Rejects the units of `batch`, and the waiting units that can depend on them: all, or those with a common conflict key if only
    * one of several servers failed.
    */
-  private lose(batch: readonly Pending[], cause: unknown): void {
+  private lose(batch: readonly PendingUnit[], cause: unknown): void {
     const lostKeys = cause instanceof ServerUnavailableError ? new Set(batch.flatMap(({ keys }) => keys)) : null;
-    const lostUnits: Pending[] = [];
-    const remaining: Pending[] = [];
+    const lostUnits: PendingUnit[] = [];
+    const remaining: PendingUnit[] = [];
     for (const item of this.pending) {
       if (lostKeys && !item.keys.some((key) => lostKeys.has(key))) remaining.push(item);
       else {
@@ -228,22 +230,22 @@ export class Committer {
    * store wrote the batch in several transactions, a unit may already be written. Then its guards refuse it and it counts as
    * lost: pending work is read again.
    */
-  private async writeSingly(batch: readonly Pending[], cause: unknown): Promise<void> {
+  private async writeSingly(batch: readonly PendingUnit[], cause: unknown): Promise<void> {
     const lostRuns = new Set<string>();
-    let lost = batch.length === 1;
+    let isAnyLost = batch.length === 1;
     let isUnavailable = false;
     for (const item of batch) {
-      const runKey = runOf(item.unit);
+      const runKey = runKeyOf(item.unit);
       try {
         // A decision on a lost state must not be written.
         if (isUnavailable || batch.length === 1 || (runKey !== null && lostRuns.has(runKey))) throw cause;
         const [result] = await this.store.commit([item.unit]);
         // The unit may already be written, if only the response was lost. Then its own guards refuse it.
         if (result?.kind !== 'applied') throw cause;
-        this.watch(() => [item.unit]);
+        this.notifyWatchers(() => [item.unit]);
         item.resolve(result);
       } catch (error) {
-        lost = true;
+        isAnyLost = true;
         // Reported before the rejection is acted on: no delivery may start after the store refuses writes.
         if (error !== cause) this.onFailure(error);
         // The remaining units would only wait for the store one after another.
@@ -253,7 +255,7 @@ export class Committer {
         item.reject(error);
       }
     }
-    if (lost) this.lose([], cause);
+    if (isAnyLost) this.lose([], cause);
   }
 }
 
@@ -264,8 +266,8 @@ export class Committer {
 const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof StoreUnavailableError && !(error instanceof StoreRefusesWritesError);
 
-/** Returns the active run on which the unit was decided. */
-function runOf({ guards }: CommitUnit): string | null {
+/** Returns the key of the active run on which the unit was decided; null if there is none. */
+function runKeyOf({ guards }: CommitUnit): string | null {
   for (const guard of guards) if (guard.kind === 'run-active') return guard.runKey;
   return null;
 }

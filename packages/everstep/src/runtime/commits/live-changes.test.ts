@@ -26,8 +26,8 @@ function nodes(count: number, clock = new SimulatedClock(0)) {
       notices.push(change);
       for (const [other, node] of all.entries()) {
         if (other === n) continue;
-        if (change.kind === 'live-wanted') node.wantedElsewhere(change.instanceIds);
-        if (change.kind === 'live') node.received(change.instanceId, change);
+        if (change.kind === 'live-wanted') node.noteWantedElsewhere(change.instanceIds);
+        if (change.kind === 'live') node.notifyListeners(change.instanceId, change);
       }
     };
     all.push(new LiveChanges({ clock, cluster: { notify }, runOf }));

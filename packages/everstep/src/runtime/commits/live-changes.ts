@@ -1,16 +1,16 @@
 /**
- * Change hints for open live streams, taken from the units that became durable. A hint names what to read again and contains
- * no data, so a lost or repeated hint does no harm. Without any stream, a batch costs one check.
+ * Change hints for open live streams, taken from the units that became durable. A hint names what to read again and contains no
+ * data, so a lost or repeated hint does no harm. Without any stream, a batch costs one check.
  *
- * A node with open streams announces their instances to the other nodes repeatedly. While they receive that, they publish the
- * hints of their own writes, collected over a quarter of a second.
+ * A node with open streams announces their instances to the other nodes repeatedly. While they receive these announcements,
+ * they publish the hints of their own writes, collected over a quarter of a second.
  */
 import { type CommitUnit, type StoreWrite, writeFacts } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import { LIVE_TOPICS, type LiveHint, type LiveTopic } from '../../ports/live-hints.js';
 
-/** Largest number of runs in a hint. */
+/** Maximum number of runs in a hint. */
 const MAX_RUNS = 50;
 /** Maximum number of runs in a hint between nodes. Notices are short, and ids chosen by users can be long. */
 const MAX_NOTICE_RUNS = 20;
@@ -19,7 +19,7 @@ const MAX_NOTICE_CHARACTERS = 3_000;
 const COLLECT_FOR_MS = 250;
 /** Interval of the announcements, and how long one is valid. */
 const ANNOUNCE_EVERY_MS = 4_000;
-const VALID_MS = 10_000;
+const ANNOUNCEMENT_VALID_MS = 10_000;
 
 /** The facts about a run that a hint needs. */
 export interface RunOfHint {
@@ -76,8 +76,8 @@ class PendingHint {
 export class LiveChanges {
   private readonly options: LiveChangesOptions;
   private readonly listeners = new Map<string, Set<LiveListener>>();
-  /** Instances with streams on other nodes, and until when this is valid (Unix ms). */
-  private readonly elsewhere = new Map<string, number>();
+  /** Time until which other nodes want the hints of an instance (Unix ms), by instance. */
+  private readonly wantedUntil = new Map<string, number>();
   private readonly unpublished = new Map<string, PendingHint>();
   private cancelPublishing: (() => void) | null = null;
   private cancelAnnouncing: (() => void) | null = null;
@@ -87,10 +87,10 @@ export class LiveChanges {
   }
 
   get isWanted(): boolean {
-    return this.listeners.size > 0 || this.elsewhere.size > 0;
+    return this.listeners.size > 0 || this.wantedUntil.size > 0;
   }
 
-  /** Returns a function that removes the listener. */
+  /** Adds a listener. Returns a function that removes it. */
   watch(instanceId: string, listener: LiveListener): () => void {
     const set = this.listeners.get(instanceId) ?? new Set();
     this.listeners.set(instanceId, set.add(listener));
@@ -104,14 +104,14 @@ export class LiveChanges {
 
   /** Publishes hints about durable units. */
   committed(units: readonly CommitUnit[]): void {
-    const changed = new Map<string, PendingHint>();
+    const hints = new Map<string, PendingHint>();
     const hintOf = (instanceId: string): PendingHint => {
-      const hint = changed.get(instanceId) ?? new PendingHint();
-      changed.set(instanceId, hint);
+      const hint = hints.get(instanceId) ?? new PendingHint();
+      hints.set(instanceId, hint);
       return hint;
     };
     for (const unit of units) for (const write of unit.writes) this.collect(write, hintOf);
-    for (const [instanceId, pending] of changed) this.distribute(instanceId, pending.hint);
+    for (const [instanceId, pending] of hints) this.distribute(instanceId, pending.hint);
   }
 
   /** Publishes a change that is not in a unit. */
@@ -120,27 +120,27 @@ export class LiveChanges {
   }
 
   /** Passes a hint to the listeners of this node. */
-  received(instanceId: string, hint: LiveHint): void {
+  notifyListeners(instanceId: string, hint: LiveHint): void {
     for (const listener of this.listeners.get(instanceId) ?? []) listener(hint);
   }
 
   /** Records that another node has streams of these instances. */
-  wantedElsewhere(instanceIds: readonly string[]): void {
-    const until = this.options.clock.now() + VALID_MS;
-    for (const instanceId of instanceIds) this.elsewhere.set(instanceId, until);
+  noteWantedElsewhere(instanceIds: readonly string[]): void {
+    const until = this.options.clock.now() + ANNOUNCEMENT_VALID_MS;
+    for (const instanceId of instanceIds) this.wantedUntil.set(instanceId, until);
   }
 
   /** Publishes that everything may have changed, because notices of other nodes may have been lost. */
   publishEverything(): void {
     for (const instanceId of this.listeners.keys())
-      this.received(instanceId, { topics: LIVE_TOPICS, runIds: [], moreRuns: true });
+      this.notifyListeners(instanceId, { topics: LIVE_TOPICS, runIds: [], moreRuns: true });
   }
 
   stop(): void {
     this.cancelPublishing?.();
     this.cancelAnnouncing?.();
     this.listeners.clear();
-    this.elsewhere.clear();
+    this.wantedUntil.clear();
   }
 
   private collect(write: StoreWrite, hintOf: (instanceId: string) => PendingHint): void {
@@ -159,12 +159,12 @@ export class LiveChanges {
     const run = this.options.runOf(facts.runKey(write) ?? '');
     if (run) hintOf(run.instanceId).addRun(run);
     // The instance of the run is not known here. Additional hints do no harm.
-    else for (const instanceId of [...this.listeners.keys(), ...this.elsewhere.keys()]) hintOf(instanceId).addUnnamedRun();
+    else for (const instanceId of [...this.listeners.keys(), ...this.wantedUntil.keys()]) hintOf(instanceId).addUnnamedRun();
   }
 
   private distribute(instanceId: string, hint: LiveHint): void {
-    this.received(instanceId, hint);
-    if (!this.options.cluster || !this.elsewhere.has(instanceId)) return;
+    this.notifyListeners(instanceId, hint);
+    if (!this.options.cluster || !this.wantedUntil.has(instanceId)) return;
     const pending = this.unpublished.get(instanceId) ?? new PendingHint();
     pending.add(hint);
     this.unpublished.set(instanceId, pending);
@@ -175,15 +175,15 @@ export class LiveChanges {
   private publish(): void {
     this.cancelPublishing = null;
     const now = this.options.clock.now();
-    for (const [instanceId, until] of this.elsewhere) if (until <= now) this.elsewhere.delete(instanceId);
+    for (const [instanceId, until] of this.wantedUntil) if (until <= now) this.wantedUntil.delete(instanceId);
     for (const [instanceId, { hint }] of this.unpublished) {
-      let remaining = MAX_NOTICE_CHARACTERS;
+      let remainingCharacters = MAX_NOTICE_CHARACTERS;
       const runIds = hint.runIds.slice(0, MAX_NOTICE_RUNS).filter((runId) => {
-        remaining -= runId.length;
-        return remaining >= 0;
+        remainingCharacters -= runId.length;
+        return remainingCharacters >= 0;
       });
       const change = { ...hint, runIds, ...(runIds.length < hint.runIds.length ? { moreRuns: true as const } : {}) };
-      if (this.elsewhere.has(instanceId)) this.options.cluster?.notify({ kind: 'live', instanceId, ...change });
+      if (this.wantedUntil.has(instanceId)) this.options.cluster?.notify({ kind: 'live', instanceId, ...change });
     }
     this.unpublished.clear();
   }

@@ -1,5 +1,5 @@
 /**
- *  * * Whether the store accepts writes. After the first commit that fails because the store is unavailable, no delivery starts.
+ * Tracks whether the store accepts writes. After the first commit that fails because the store is unavailable, no delivery starts.
  * Its result could not be recorded, so it would be repeated. Results of deliveries that are already in flight are kept in
  * memory. Probe writes with increasing delays detect when the store accepts writes again. The kept results are recorded before
  * deliveries start again.
@@ -24,7 +24,7 @@ const STEADY_AFTER_MS = 10_000;
 /** Maximum total size of kept results. Deliveries with results beyond it are repeated. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 /** A result that the store has refused this often, while it accepts the probe, is dropped: it would block all others. */
-const MAX_TRIES = 5;
+const MAX_ATTEMPTS = 5;
 
 export interface StoreWritesOptions {
   readonly store: Pick<Store, 'probeWrites' | 'servers'>;
@@ -45,16 +45,16 @@ interface KeptResult {
 export class StoreWrites implements StoreWritesState {
   private readonly options: StoreWritesOptions;
   private readonly listeners = new Set<() => void>();
-  private readonly kept = new Set<KeptResult>();
+  private readonly keptResults = new Set<KeptResult>();
   private keptBytes = 0;
   private readonly closedServers = new Set<string>();
   private fault: string | null = null;
   private closedAt = 0;
   private openedAt = Number.NEGATIVE_INFINITY;
   private delayMs = FIRST_PROBE_MS;
-  private failedInRound = false;
+  private hasFailedInRound = false;
   private cancelProbe: () => void = () => {};
-  private stopped = false;
+  private isStopped = false;
 
   constructor(options: StoreWritesOptions) {
     this.options = options;
@@ -70,7 +70,7 @@ export class StoreWrites implements StoreWritesState {
     return server === null || !this.closedServers.has(server);
   }
 
-  /** Why the store refuses writes, for the operator: `the store refuses writes: disk full`; null while it accepts them. */
+  /** Why the store refuses writes, for the operator, such as `the store refuses writes: disk full`; null while it accepts them. */
   get refusal(): string | null {
     return this.fault;
   }
@@ -88,8 +88,8 @@ export class StoreWrites implements StoreWritesState {
       this.serverFailed(error);
       return true;
     }
-    this.failedInRound = true;
-    if (this.fault !== null || this.stopped) return true;
+    this.hasFailedInRound = true;
+    if (this.fault !== null || this.isStopped) return true;
     const { clock, log } = this.options;
     this.fault = faultOf(error);
     this.closedAt = clock.now();
@@ -101,24 +101,24 @@ export class StoreWrites implements StoreWritesState {
 
   /**
    * Resolves with the result of `record`. If the store is unavailable, the result is kept in memory, and `record` is called
-   * again once the store accepts writes. It must be safe to repeat. Resolves with null if the result cannot be kept. `result`
-   * is what is kept in memory.
+   * again once the store accepts writes. It must be safe to repeat. Resolves with null if the result cannot be kept. The size
+   * of `result` counts toward the limit of kept results.
    */
   persist<Result>(result: unknown, record: () => Promise<Result>): Promise<Result | null> {
     return new Promise((resolve, reject) => {
-      let tries = 0;
+      let attempts = 0;
       const giveUp = (): void => resolve(null);
       const tryAgain = async (): Promise<void> => {
         try {
           resolve(await record());
         } catch (error) {
           if (!this.noteFailure(error)) return reject(error);
-          tries++;
+          attempts++;
           const bytes = bytesIn(result);
           const server = error instanceof ServerUnavailableError ? error.server : null;
-          if (tries <= MAX_TRIES && this.keep({ bytes, server, tryAgain, giveUp })) return;
+          if (attempts <= MAX_ATTEMPTS && this.keep({ bytes, server, tryAgain, giveUp })) return;
           this.options.log.warn(
-            { bytes, attempts: tries, error: String(error) },
+            { bytes, attempts, error: String(error) },
             'could not keep a result in memory, repeating its delivery',
           );
           giveUp();
@@ -134,7 +134,7 @@ export class StoreWrites implements StoreWritesState {
    */
   async persistWithin<Result>(waitMs: number, result: unknown, record: () => Promise<Result>): Promise<Result> {
     let lastError: unknown = null;
-    const recorded = this.persist(result, () =>
+    const recording = this.persist(result, () =>
       record().catch((error) => {
         lastError = error;
         throw error;
@@ -145,40 +145,40 @@ export class StoreWrites implements StoreWritesState {
     const timeout = new Promise<null>((resolve) => {
       cancel = clock.setTimer(clock.now() + waitMs, () => resolve(null));
     });
-    const recordedResult = await Promise.race([recorded, timeout]).finally(() => cancel());
+    const recordedResult = await Promise.race([recording, timeout]).finally(() => cancel());
     if (recordedResult === null) throw lastError ?? new StoreUnavailableError('the store did not respond in time');
     return recordedResult;
   }
 
   /** Drops the kept results and stops the probes. */
   stop(): void {
-    this.stopped = true;
+    this.isStopped = true;
     this.cancelProbe();
-    for (const write of this.kept) write.giveUp();
-    this.kept.clear();
+    for (const { giveUp } of this.keptResults) giveUp();
+    this.keptResults.clear();
     this.keptBytes = 0;
   }
 
   private keep(result: KeptResult): boolean {
-    if (this.stopped || this.keptBytes + result.bytes > MAX_KEPT_BYTES) return false;
-    this.kept.add(result);
+    if (this.isStopped || this.keptBytes + result.bytes > MAX_KEPT_BYTES) return false;
+    this.keptResults.add(result);
     this.keptBytes += result.bytes;
     return true;
   }
 
   /** Records what is kept for the server, or for the whole store. Resolves with true if nothing is left. */
   private async recordKept(server: string | null): Promise<boolean> {
-    const results = [...this.kept].filter((write) => write.server === server);
-    for (const write of results) {
-      this.kept.delete(write);
-      this.keptBytes -= write.bytes;
+    const results = [...this.keptResults].filter((result) => result.server === server);
+    for (const result of results) {
+      this.keptResults.delete(result);
+      this.keptBytes -= result.bytes;
     }
     await Promise.all(results.map(({ tryAgain }) => tryAgain()));
-    return ![...this.kept].some((write) => write.server === server);
+    return ![...this.keptResults].some((result) => result.server === server);
   }
 
   private serverFailed({ server, message }: ServerUnavailableError): void {
-    if (this.stopped || this.closedServers.has(server)) return;
+    if (this.isStopped || this.closedServers.has(server)) return;
     this.closedServers.add(server);
     this.options.log.error({ server, error: message }, 'database server unavailable, deliveries of its queue instances stopped');
     void this.reopenServer(server);
@@ -190,9 +190,9 @@ export class StoreWrites implements StoreWritesState {
     const closedAt = clock.now();
     do {
       await store.servers?.whenBack(server);
-      if (this.stopped) return;
+      if (this.isStopped) return;
     } while (!(await this.recordKept(server)));
-    if (this.stopped) return;
+    if (this.isStopped) return;
     this.closedServers.delete(server);
     log.warn(
       { server, unavailableMs: clock.now() - closedAt },
@@ -202,7 +202,7 @@ export class StoreWrites implements StoreWritesState {
   }
 
   private probeLater(): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const { clock, random } = this.options;
     const [byte = 0] = random.bytes(1);
     const delayMs = Math.round(this.delayMs * (0.5 + byte / 512));
@@ -213,7 +213,7 @@ export class StoreWrites implements StoreWritesState {
   /** Writes a probe, and the kept results if the probe succeeds. Never rejects. */
   private async probe(): Promise<void> {
     const { store, clock, log } = this.options;
-    this.failedInRound = false;
+    this.hasFailedInRound = false;
     let isRecorded = false;
     try {
       await store.probeWrites();
@@ -221,11 +221,11 @@ export class StoreWrites implements StoreWritesState {
       // repeated.
       isRecorded = await this.recordKept(null);
     } catch (error) {
-      this.failedInRound = true;
+      this.hasFailedInRound = true;
       if (error instanceof StoreUnavailableError) this.fault = faultOf(error);
     }
-    if (this.stopped) return;
-    if (this.failedInRound || !isRecorded) return this.probeLater();
+    if (this.isStopped) return;
+    if (this.hasFailedInRound || !isRecorded) return this.probeLater();
     const reason = this.fault;
     this.fault = null;
     this.openedAt = clock.now();
@@ -234,7 +234,7 @@ export class StoreWrites implements StoreWritesState {
   }
 }
 
-/** Returns about how many bytes the value takes in memory. */
+/** Returns approximately how many bytes the value takes in memory. */
 function bytesIn(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (value instanceof Uint8Array) return value.byteLength;
@@ -242,7 +242,7 @@ function bytesIn(value: unknown): number {
   return Object.values(value).reduce((sum: number, item) => sum + bytesIn(item), 64);
 }
 
-/** Why the store is unavailable, for the operator and without addresses: `the store refuses writes: disk full`. */
+/** Returns why the store is unavailable, for the operator and without addresses: `the store refuses writes: disk full`. */
 export const faultOf = (error: StoreUnavailableError): string =>
   error instanceof StoreRefusesWritesError ? error.message : 'the database cannot be reached';
 
@@ -253,7 +253,7 @@ class NotSentError extends StoreUnavailableError {
   }
 }
 
-/** Returns the caller with calls that reject with StoreUnavailableError, and send nothing, while the store refuses writes. */
+/** Returns a caller that sends nothing while the store refuses writes: its calls then reject with StoreUnavailableError. */
 export function refuseCallsWhileClosed(caller: StepCaller, writes: StoreWritesState): StepCaller {
   return {
     call: async (...parameters) => {
@@ -264,7 +264,7 @@ export function refuseCallsWhileClosed(caller: StepCaller, writes: StoreWritesSt
   };
 }
 
-/** Does the same for plain messages, calls and callbacks. */
+/** Returns a sender of plain messages, calls and callbacks that also sends nothing while the store refuses writes. */
 export function refuseMessagesWhileClosed(sender: MessageSender, writes: StoreWritesState): MessageSender {
   return {
     send: async (...parameters) => {

@@ -6,33 +6,38 @@ import type { Delivery, DeliveryLimits, DeliveryRef } from '../gates/delivery.js
 import { callbackUrlOf } from '../services/callbacks.js';
 import type { DeliveryTask } from './delivery-task.js';
 import { originOf } from './origins.js';
-import { isLong, type Timeouts, timeoutOf, timeoutOfCallback } from './requests/timeouts.js';
+import { callbackTimeoutMsOf, isLong, type TimeoutLimits, timeoutMsOf } from './requests/timeouts.js';
 
 function destinationOf(instanceId: string, url: string): Pick<DeliveryLimits, 'instanceId' | 'origin' | 'pool'> {
   if (!isWorkerUrl(url)) return { instanceId, origin: originOf(url) };
   return { instanceId, origin: url, pool: poolOf(instanceId, url) };
 }
 
-function createDelivery(ref: DeliveryRef, limits: DeliveryLimits, long: boolean, queue?: string): Delivery {
+function createDelivery(ref: DeliveryRef, limits: DeliveryLimits, isLongDelivery: boolean, queue?: string): Delivery {
   const { runKey, slot } = ref;
-  if (!long && queue === undefined) return { runKey, slot, limits };
-  return { runKey, slot, limits: { ...limits, ...(queue === undefined ? {} : { queue }), ...(long ? { isLong: true } : {}) } };
+  if (!isLongDelivery && queue === undefined) return { runKey, slot, limits };
+  return {
+    runKey,
+    slot,
+    limits: { ...limits, ...(queue === undefined ? {} : { queue }), ...(isLongDelivery ? { isLong: true } : {}) },
+  };
 }
 
-export function deliveryOf(run: Run, task: DeliveryTask, timeouts: Timeouts): Delivery {
+/** Returns the delivery of a task. A call has its own flow control; other tasks have that of the run. */
+export function deliveryOf(run: Run, task: DeliveryTask, timeouts: TimeoutLimits): Delivery {
   const { key: runKey, instanceId, workflowUrl, settings } = run;
   const call = task.kind === 'call' ? task.call : null;
   const flowControl = call ? call.flowControl : settings.flowControl;
   const limits = { ...destinationOf(instanceId, call?.url ?? workflowUrl), flowControlKey: flowControl?.key ?? null };
-  const long = isLong(timeoutOf(run, task), instanceId, timeouts);
-  return createDelivery({ runKey, slot: task.slot }, limits, long, settings.message?.queue);
+  const isLongDelivery = isLong(timeoutMsOf(run, task), instanceId, timeouts);
+  return createDelivery({ runKey, slot: task.slot }, limits, isLongDelivery, settings.message?.queue);
 }
 
 /** Returns the delivery of a failure callback. No flow control key limits it. */
-export function callbackDeliveryOf(run: Run, { slot }: Task, timeouts: Timeouts): Delivery {
+export function callbackDeliveryOf(run: Run, { slot }: Task, timeouts: TimeoutLimits): Delivery {
   const { key: runKey, instanceId } = run;
   const limits = { ...destinationOf(instanceId, callbackUrlOf(run)), flowControlKey: null };
-  return createDelivery({ runKey, slot }, limits, isLong(timeoutOfCallback(run), instanceId, timeouts));
+  return createDelivery({ runKey, slot }, limits, isLong(callbackTimeoutMsOf(run), instanceId, timeouts));
 }
 
 /**

@@ -22,6 +22,7 @@ export function resultOfFailure(failure: DeliveryFailure | null | 'given-up'): D
   }
 }
 
+/** Returns what the outcome of a delivery shows about the destination; `event` is null if there was no outcome. */
 export function resultOfEvent(event: RunEvent | null): DeliveryResult {
   switch (event?.kind) {
     case undefined:

@@ -1,4 +1,4 @@
-/** The tasks that are performed by a delivery. */
+/** Defines which kinds of tasks are performed by a delivery. */
 import type { Task } from '../../engine/runs/run.js';
 
 /** A task that is performed by a delivery. */

@@ -34,9 +34,9 @@ import type { Backlog } from '../due/due-turns.js';
 import { type Delivery, type DeliveryLimits, type DeliveryRef, idOf, NOT_MADE } from '../gates/delivery.js';
 import { DeliveryGates, type GatesExit } from '../gates/delivery-gates.js';
 import type { ControlCommits } from '../gates/gate-deps.js';
-import { transitOf } from '../gates/rate-window.js';
+import { maxTransitMs } from '../gates/rate-window.js';
 import type { Decisions } from '../runs/decisions.js';
-import type { Redispatch } from '../runs/heavy-runs.js';
+import type { Redispatcher } from '../runs/heavy-runs.js';
 import type { CachedRun, RunCache } from '../runs/run-cache.js';
 import type { RuntimeDeps } from '../runs/runtime-deps.js';
 import type { WorkInProgress } from '../runs/work-in-progress.js';
@@ -48,7 +48,7 @@ import { HandOvers } from './handovers.js';
 import { Loans } from './loans.js';
 import type { DeliveredEvent } from './requests/step-delivery.js';
 import { type Attempt, DeliverySender } from './sender.js';
-import { type SlotHolder, SlotQueue } from './slots/slot-queue.js';
+import { type DeliveryStarter, SlotQueue } from './slots/slot-queue.js';
 
 /** Delay before a delivery that could not be attempted is dispatched again. */
 const RETRY_ATTEMPT_MS = 1_000;
@@ -58,10 +58,10 @@ export interface DeliveryOutcome {
   readonly ref: DeliveryRef;
   /** The state of the run from which the request was built. */
   readonly entry: CachedRun;
-  /** `entry.givenUp` when the state was read. */
-  readonly givenUp: number;
+  /** `entry.giveUpCount` when the state was read. */
+  readonly giveUpCount: number;
   /** The response; null if nothing was sent, or the attempt was given up. */
-  readonly delivered: DeliveredEvent | null;
+  readonly response: DeliveredEvent | null;
 }
 
 export interface DeliveryOutcomes {
@@ -79,13 +79,13 @@ export interface DispatcherParts {
   readonly outcomes: DeliveryOutcomes;
 }
 
-export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch {
+export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redispatcher {
   readonly gates: DeliveryGates;
   private readonly deps: RuntimeDeps;
   private readonly parts: DispatcherParts;
   private readonly slots: SlotQueue;
   private readonly sender: DeliverySender;
-  /** Which nodes hold which gates; null if no other process uses the store. */
+  /** Knows which nodes hold which gates; null if no other process uses the store. */
   private readonly holders: GateHolders | null = null;
   /** Deliveries that other nodes make; null if no worker can be connected to another node. */
   readonly loans: Loans | null = null;
@@ -93,7 +93,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   private readonly dueAgain = new Map<string, Delivery>();
   /** Cancel functions of the timers of deliveries that could not be attempted. */
   private readonly retries = new Set<() => void>();
-  private stopping = false;
+  private isStopping = false;
 
   constructor(deps: RuntimeDeps, parts: DispatcherParts) {
     const { store, clock, log, workers } = deps;
@@ -101,19 +101,28 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.parts = parts;
     this.slots = new SlotQueue(deps, this);
     const { commits } = parts;
-    this.gates = new DeliveryGates({ store, clock, log, commits, exit: this, slots: this.slots, workers, transitMs: transitOf });
+    this.gates = new DeliveryGates({
+      store,
+      clock,
+      log,
+      commits,
+      exit: this,
+      slots: this.slots,
+      workers,
+      transitMs: maxTransitMs,
+    });
     // Registered after the gates, which also listen: deliveries that pass there need the new slots.
     workers.onChange(() => this.limitsChanged());
     const { cluster } = deps;
     if (cluster) {
-      const shared = { ...deps, cluster, due: parts.due };
-      const handOvers = new HandOvers(shared);
-      this.holders = new GateHolders(shared, this, handOvers);
+      const sharedDeps = { ...deps, cluster, due: parts.due };
+      const handOvers = new HandOvers(sharedDeps);
+      this.holders = new GateHolders(sharedDeps, this, handOvers);
       const { nodes } = workers;
-      const sent = this.gates.sent.bind(this.gates);
-      if (nodes) this.loans = new Loans({ ...shared, nodes, holders: this.holders, handOvers, sent });
+      const onSent = this.gates.requestSent.bind(this.gates);
+      if (nodes) this.loans = new Loans({ ...sharedDeps, nodes, holders: this.holders, handOvers, onSent });
     }
-    const gates = { sent: (ref: DeliveryRef) => this.sent(ref) };
+    const gates = { requestSent: (ref: DeliveryRef) => this.requestSent(ref) };
     this.sender = new DeliverySender(deps, { ...parts, gates, redispatch: this });
   }
 
@@ -134,7 +143,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   }
 
   redispatch(delivery: Delivery): void {
-    if (this.stopping || this.deps.isDeleted(delivery.limits.instanceId)) return;
+    if (this.isStopping || this.deps.isDeleted(delivery.limits.instanceId)) return;
     if (this.holders) this.holders.offer(delivery);
     else this.offer(delivery);
   }
@@ -145,10 +154,10 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     if (!this.gates.offer(delivery)) this.noteDueAgain(delivery);
   }
 
-  passedGates(delivery: Delivery, counted: boolean): void {
+  passedGates(delivery: Delivery, isCounted: boolean): void {
     const run = this.parts.cache.peek(delivery.runKey)?.run;
     const hasStarted = delivery.slot !== ADVANCE_SLOT || (run !== undefined && run.journalLength > 0);
-    if (this.slots.add(delivery, counted ? 'counted' : hasStarted ? 'continuing' : 'fresh')) return;
+    if (this.slots.add(delivery, isCounted ? 'counted' : hasStarted ? 'continuing' : 'fresh')) return;
     this.noteDueAgain(delivery);
     this.gates.done(delivery, NOT_MADE);
   }
@@ -165,14 +174,14 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
 
   /** Makes a delivery. Resolves when everything that follows from it has started. */
   private async makeDelivery(delivery: Delivery): Promise<void> {
-    let recorded: () => void = () => {};
+    let resolveRecorded: () => void = () => {};
     const outcomeRecorded = new Promise<void>((resolve) => {
-      recorded = resolve;
+      resolveRecorded = resolve;
     });
     try {
       await this.attempt(delivery, outcomeRecorded);
     } finally {
-      recorded();
+      resolveRecorded();
     }
   }
 
@@ -188,16 +197,16 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     }
     let attempt: Attempt | null = null;
     let nextDelivery: Delivery | undefined;
-    let releasedBy: string | undefined;
+    let nodeIdAtRelease: string | undefined;
     let endsLoan = false;
     try {
-      attempt = await (this.loans?.pass(delivery) ?? this.sender.send(delivery, outcomeRecorded));
+      attempt = await (this.loans?.passOn(delivery) ?? this.sender.send(delivery, outcomeRecorded));
     } finally {
-      endsLoan = this.loans?.attempted(delivery, attempt) ?? false;
+      endsLoan = this.loans?.attemptEnded(delivery, attempt) ?? false;
       this.slots.done(delivery);
       nextDelivery = this.dueAgain.get(idOf(delivery));
       this.dueAgain.delete(idOf(delivery));
-      releasedBy = cluster?.nodeId;
+      nodeIdAtRelease = cluster?.nodeId;
       this.gates.done(delivery, attempt?.result ?? NOT_MADE);
       this.slotFreed(delivery);
     }
@@ -218,21 +227,21 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
         return;
       case 'attempted':
     }
-    const { entry, givenUp, delivered } = attempt;
+    const { entry, giveUpCount, response } = attempt;
     const { decisions, due, outcomes } = this.parts;
-    if (entry && (await outcomes.onOutcome({ ref: delivery, entry, givenUp, delivered }))) return;
+    if (entry && (await outcomes.onOutcome({ ref: delivery, entry, giveUpCount, response }))) return;
     // Other nodes have taken over if the id of this node has changed.
-    if (nextDelivery && cluster?.nodeId === releasedBy) this.redispatch(nextDelivery);
+    if (nextDelivery && cluster?.nodeId === nodeIdAtRelease) this.redispatch(nextDelivery);
     if (delivery.limits.queue === undefined || !cluster) return;
     // The message was claimed before the response to the commit that made it due. This node holds it, so no scan claims it
     // again.
-    if (!delivered) due.restart();
+    if (!response) due.restart();
     // The message may have ended on another node; then its position in the queue is free.
     this.gates.verifyQueues((runKey) => decisions.isActive(runKey));
   }
 
-  private sent(ref: DeliveryRef): void {
-    this.gates.sent(ref);
+  private requestSent(ref: DeliveryRef): void {
+    this.gates.requestSent(ref);
     this.loans?.requestSent(ref);
   }
 
@@ -243,7 +252,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   }
 
   private retryLater(delivery: Delivery): void {
-    if (this.stopping) return;
+    if (this.isStopping) return;
     const { paceClock } = this.deps;
     const cancel = paceClock.setTimer(paceClock.now() + RETRY_ATTEMPT_MS, () => {
       this.retries.delete(cancel);
@@ -255,13 +264,13 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   // ---------------------------------------------------------------- limits and state
 
   /** Called when a run of the instance was created. */
-  triggered(instanceId: string): void {
-    this.slots.triggered(instanceId);
+  runCreated(instanceId: string): void {
+    this.slots.runCreated(instanceId);
   }
 
   /** Called when plans or connected workers have changed: slots may be free. */
   limitsChanged(): void {
-    if (this.stopping) return;
+    if (this.isStopping) return;
     this.gates.slotsFreed();
     this.slots.drainSoon();
   }
@@ -275,8 +284,8 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     return this.slots.ready;
   }
   /** Whether no delivery waits for a slot or is in flight, and the gates do nothing. Deliveries may wait at the gates. */
-  get idle(): boolean {
-    return this.slots.idle && this.gates.idle;
+  get isIdle(): boolean {
+    return this.slots.isIdle && this.gates.isIdle;
   }
   /** Numbers of deliveries, and of instances with state in memory. */
   get workload(): Workload {
@@ -309,10 +318,10 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     return this.holders?.holds(instanceId) ?? true;
   }
   /** Instances whose gates this node holds. */
-  get heldGates(): readonly string[] {
-    return this.holders?.held ?? [];
+  get instancesWithGates(): readonly string[] {
+    return this.holders?.heldInstances ?? [];
   }
-  /** Whether a shared limit applies to the delivery. */
+  /** Returns whether a shared limit applies to the delivery. */
   isLimited(limits: DeliveryLimits): boolean {
     return this.holders?.isLimited(limits) ?? false;
   }
@@ -321,8 +330,8 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.holders?.forget();
   }
 
-  /** Drops what waits here, because other nodes have taken it over. Deliveries in flight end. */
-  takenOver(): void {
+  /** Drops what waits here, because other nodes have taken it over. Deliveries in flight continue to their end. */
+  workTakenOver(): void {
     this.loans?.clear();
     this.slots.clear();
     this.forgetWaiting();
@@ -339,7 +348,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
 
   /** Accepts and starts no more deliveries. */
   stop(): void {
-    this.stopping = true;
+    this.isStopping = true;
     this.slots.stop();
   }
 

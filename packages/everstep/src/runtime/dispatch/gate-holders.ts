@@ -19,7 +19,7 @@ export interface LocalGates {
 
 export class GateHolders {
   private readonly deps: GateHoldersDeps;
-  private readonly local: LocalGates;
+  private readonly localGates: LocalGates;
   /** The last known holders, by instance. A node that receives a delivery for gates that it does not hold forwards it. */
   private holders = new Map<string, string>();
   /** Changes when the holders are forgotten: responses to earlier look-ups are stale. */
@@ -30,24 +30,24 @@ export class GateHolders {
   /** Instances with new messages whose holder is notified at the end of the turn. */
   private readonly toNotify = new Set<string>();
 
-  constructor(deps: GateHoldersDeps, local: LocalGates, handOvers: HandOvers) {
+  constructor(deps: GateHoldersDeps, localGates: LocalGates, handOvers: HandOvers) {
     this.deps = deps;
-    this.local = local;
+    this.localGates = localGates;
     this.handOvers = handOvers;
   }
 
-  /** Whether this node is known to hold the gates of the instance. */
+  /** Returns whether this node is known to hold the gates of the instance. */
   holds(instanceId: string): boolean {
     return this.holders.get(instanceId) === this.deps.cluster.nodeId;
   }
 
   /** Instances whose gates this node holds. */
-  get held(): readonly string[] {
+  get heldInstances(): readonly string[] {
     const { nodeId } = this.deps.cluster;
     return [...this.holders].filter(([, holder]) => holder === nodeId).map(([instanceId]) => instanceId);
   }
 
-  /** Whether a limit over all deliveries of the instance applies to this delivery and is not counted by another node. */
+  /** Returns whether a limit over all deliveries of the instance applies to this delivery and is not counted by another node. */
   isLimited({ instanceId, flowControlKey, queue, lentBy }: DeliveryLimits): boolean {
     if (lentBy !== undefined) return false;
     return flowControlKey !== null || queue !== undefined || this.deps.limits.maxParallelism(instanceId) !== null;
@@ -65,7 +65,7 @@ export class GateHolders {
   offer(delivery: Delivery): void {
     const { instanceId, queue } = delivery.limits;
     if (!this.isLimited(delivery.limits) || (queue !== undefined && this.holds(instanceId))) {
-      this.local.offer(delivery);
+      this.localGates.offer(delivery);
       return;
     }
     if (queue !== undefined) {
@@ -120,7 +120,7 @@ export class GateHolders {
   }
 
   private sendTo(holder: string, delivery: Delivery): void {
-    if (holder === this.deps.cluster.nodeId) this.local.offer(delivery);
+    if (holder === this.deps.cluster.nodeId) this.localGates.offer(delivery);
     else void this.handOvers.add(delivery, holder);
   }
 
@@ -137,9 +137,9 @@ export class GateHolders {
     cluster.gateHolderOf(instanceId).then(
       (holder) => {
         this.recordHolder(instanceId, holder, generation);
-        const waiting = this.lookups.get(instanceId) ?? [];
+        const deliveries = this.lookups.get(instanceId) ?? [];
         this.lookups.delete(instanceId);
-        for (const waitingDelivery of waiting) this.sendTo(holder, waitingDelivery);
+        for (const waitingDelivery of deliveries) this.sendTo(holder, waitingDelivery);
       },
       (error: unknown) => {
         this.lookups.delete(instanceId);

@@ -1,4 +1,4 @@
-/** Hands tasks to other nodes, those of one turn together. */
+/** Hands tasks to other nodes. The tasks of one turn of the event loop are handed over together. */
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
@@ -29,8 +29,8 @@ export class HandOvers {
 
   /**
    * Hands the task to a node at the end of the turn. Resolves when this was written or has failed; after a failure, this node
-   * reads its tasks again. Never rejects. `isLent`: the gates of this node count the delivery until the other node reports its
-   * end.
+   * reads its tasks again. Never rejects. If `isLent`, the gates of this node count the delivery until the other node reports
+   * its end.
    */
   add({ runKey, slot }: DeliveryRef, to: string, isLent = false): Promise<void> {
     const groupKey = `${to} ${isLent}`;

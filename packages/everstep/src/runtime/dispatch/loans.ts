@@ -19,10 +19,10 @@ import type { Attempt } from './sender.js';
 
 /** Interval at which the lender asks for loans that have ended. */
 const VERIFY_EVERY_MS = 1_000;
-/** A notice has a limited size. */
+/** Maximum number of tasks of each kind in a notice, whose size is limited. */
 const MAX_PER_NOTICE = 25;
 
-/** The attempt was made by another node, which has recorded its outcome. */
+/** Result of an attempt that another node has made, and whose outcome it has recorded. */
 const MADE_ELSEWHERE: DeliveryResult = { kind: 'delivered' };
 
 export interface LoansDeps extends HandOverDeps {
@@ -30,7 +30,7 @@ export interface LoansDeps extends HandOverDeps {
   readonly holders: Pick<GateHolders, 'isLimited'>;
   readonly handOvers: HandOvers;
   /** Called when the request of a lent delivery was sent. */
-  readonly sent: (ref: DeliveryRef) => void;
+  readonly onSent: (ref: DeliveryRef) => void;
 }
 
 interface OpenLoan extends TaskOfNode {
@@ -44,26 +44,26 @@ type MutableReport = { -readonly [Kind in keyof LoanReport]: TaskOfNode[] };
 
 export class Loans {
   private readonly deps: LoansDeps;
-  private readonly lent = new Map<string, OpenLoan>();
+  private readonly openLoans = new Map<string, OpenLoan>();
   /** Lenders of the deliveries in flight here. */
-  private readonly borrowed = new Map<string, string>();
+  private readonly lenders = new Map<string, string>();
   /** What to report at the end of the turn, by lender. */
   private readonly reports = new Map<string, MutableReport>();
   private cancelVerify: (() => void) | null = null;
-  private verifying = false;
+  private isVerifying = false;
 
   constructor(deps: LoansDeps) {
     this.deps = deps;
   }
 
   /** Passes on a delivery that this node cannot make. Returns its attempt, or null if this node makes it. */
-  pass(delivery: Delivery): Promise<Attempt> | null {
+  passOn(delivery: Delivery): Promise<Attempt> | null {
     const { nodes, holders } = this.deps;
     const { limits, runKey } = delivery;
     const { instanceId, origin, lentBy } = limits;
     if (limits.pool === undefined || limits.queue !== undefined) return null;
     if (nodes.isServedHere(instanceId, origin)) {
-      if (lentBy !== undefined) this.borrowed.set(idOf(delivery), lentBy);
+      if (lentBy !== undefined) this.lenders.set(idOf(delivery), lentBy);
       return null;
     }
     if (lentBy !== undefined) {
@@ -77,7 +77,7 @@ export class Loans {
     return HANDED_OVER;
   }
 
-  /** Whether the delivery was lent by another node, and no worker of this node serves it. It is then handed back. */
+  /** Hands the delivery back if another node lent it and no worker of this node serves it. Returns whether it did. */
   returnIfUnserved(delivery: Delivery): boolean {
     const { instanceId, origin, lentBy } = delivery.limits;
     if (lentBy === undefined || this.deps.nodes.isServedHere(instanceId, origin)) return false;
@@ -87,45 +87,46 @@ export class Loans {
 
   /** Called when the request of a delivery of this node was sent. */
   requestSent({ runKey, slot }: DeliveryRef): void {
-    const lender = this.borrowed.get(idOf({ runKey, slot }));
+    const lender = this.lenders.get(idOf({ runKey, slot }));
     if (lender !== undefined) this.report(lender, 'sent', { runKey, slot });
   }
 
   /** Called when the attempt of a delivery has ended here; null after an unexpected error. Returns whether this ends a loan. */
-  attempted(delivery: Delivery, attempt: Attempt | null): boolean {
+  attemptEnded(delivery: Delivery, attempt: Attempt | null): boolean {
     const { lentBy } = delivery.limits;
     if (lentBy === undefined || attempt?.kind === 'handed-over') return false;
     // The attempt starts again here, within the same loan.
     if (attempt?.kind === 'needs-long-slot' || attempt?.kind === 'waits-for-memory') return false;
     if (attempt?.kind === 'attempted' && attempt.result.kind !== 'not-made') {
-      this.borrowed.delete(idOf(delivery));
+      this.lenders.delete(idOf(delivery));
       this.report(lentBy, 'ended', delivery);
     } else this.giveBack(delivery, lentBy);
     return true;
   }
 
   /** Called when another node reports on deliveries that this node has lent to it. */
-  received({ sent, ended, returned }: LoanReport): void {
-    for (const ref of sent) if (this.lent.has(idOf(ref))) this.deps.sent(ref);
-    for (const ref of ended) this.lent.get(idOf(ref))?.end(MADE_ELSEWHERE);
-    for (const ref of returned) this.lent.get(idOf(ref))?.end(NOT_MADE);
+  reportReceived({ sent, ended, returned }: LoanReport): void {
+    for (const ref of sent) if (this.openLoans.has(idOf(ref))) this.deps.onSent(ref);
+    for (const ref of ended) this.openLoans.get(idOf(ref))?.end(MADE_ELSEWHERE);
+    for (const ref of returned) this.openLoans.get(idOf(ref))?.end(NOT_MADE);
   }
 
   /** Asks the database which loans have ended, because reports of other nodes may be lost. */
   verify(): void {
-    const loans = [...this.lent.values()].filter(({ isSettled }) => isSettled);
-    if (loans.length === 0 || this.verifying) return;
-    this.verifying = true;
+    const loans = [...this.openLoans.values()].filter(({ isSettled }) => isSettled);
+    if (loans.length === 0 || this.isVerifying) return;
+    this.isVerifying = true;
     const { cluster, log } = this.deps;
     cluster
       .stillLent(loans.map(({ runKey, slot, to }) => ({ runKey, slot, to })))
       .then((stillLent) => {
-        const open = new Set(stillLent.map(idOf));
-        for (const loan of loans) if (!open.has(idOf(loan)) && this.lent.get(idOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
+        const openIds = new Set(stillLent.map(idOf));
+        for (const loan of loans)
+          if (!openIds.has(idOf(loan)) && this.openLoans.get(idOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
       })
       .catch((error: unknown) => log.warn({ error: String(error) }, 'could not verify deliveries lent to other nodes, retrying'))
       .finally(() => {
-        this.verifying = false;
+        this.isVerifying = false;
       });
   }
 
@@ -133,8 +134,8 @@ export class Loans {
   clear(): void {
     this.cancelVerify?.();
     this.cancelVerify = null;
-    this.borrowed.clear();
-    for (const { end } of [...this.lent.values()]) end(NOT_MADE);
+    this.lenders.clear();
+    for (const { end } of [...this.openLoans.values()]) end(NOT_MADE);
   }
 
   private lend({ runKey, slot }: Delivery, to: string): Promise<Attempt> {
@@ -143,12 +144,12 @@ export class Loans {
       const loan: OpenLoan = {
         ...{ runKey, slot, to, isSettled: false },
         end: (result) => {
-          this.lent.delete(id);
-          resolve({ kind: 'attempted', result, entry: null, givenUp: 0, delivered: null });
+          this.openLoans.delete(id);
+          resolve({ kind: 'attempted', result, entry: null, giveUpCount: 0, response: null });
         },
       };
-      this.lent.set(id, loan);
-      // If it failed, it is unknown whether it was written. The database shows it.
+      this.openLoans.set(id, loan);
+      // If the handover failed, it may still have been written. The database shows whether it was.
       void this.deps.handOvers.add(loan, to, true).then(() => {
         loan.isSettled = true;
       });
@@ -162,12 +163,12 @@ export class Loans {
     this.cancelVerify = clock.setTimer(clock.now() + VERIFY_EVERY_MS, () => {
       this.cancelVerify = null;
       this.verify();
-      if (this.lent.size > 0) this.verifyLater();
+      if (this.openLoans.size > 0) this.verifyLater();
     });
   }
 
   private giveBack(delivery: Delivery, lender: string): void {
-    this.borrowed.delete(idOf(delivery));
+    this.lenders.delete(idOf(delivery));
     // Reported only after the task is the lender's again: the lender must not miss it.
     void this.deps.handOvers.add(delivery, lender).then(() => this.report(lender, 'returned', delivery));
   }

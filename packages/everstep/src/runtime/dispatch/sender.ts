@@ -13,7 +13,7 @@ import { type Delivery, type DeliveryRef, type DeliveryResult, NOT_MADE } from '
 import type { DeliveryGates } from '../gates/delivery-gates.js';
 import { makeCall } from '../messages/messages.js';
 import type { Decisions } from '../runs/decisions.js';
-import { HeavyRuns, type Redispatch } from '../runs/heavy-runs.js';
+import { HeavyRuns, type Redispatcher } from '../runs/heavy-runs.js';
 import type { CachedRun, RunCache } from '../runs/run-cache.js';
 import type { RuntimeDeps } from '../runs/runtime-deps.js';
 import type { Callbacks } from '../services/callbacks.js';
@@ -21,27 +21,28 @@ import { resultOfEvent, resultOfFailure } from './delivery-result.js';
 import { isDeliveryTask } from './delivery-task.js';
 import { sendMessage } from './requests/message-delivery.js';
 import { type DeliveredEvent, deliverStep } from './requests/step-delivery.js';
-import { isLong, timeoutOf } from './requests/timeouts.js';
+import { isLong, timeoutMsOf } from './requests/timeouts.js';
 
 interface SenderParts {
   readonly cache: RunCache;
   readonly decisions: Decisions;
   readonly callbacks: Callbacks;
   readonly due: DueTasks;
-  readonly gates: Pick<DeliveryGates, 'sent'>;
-  readonly redispatch: Redispatch;
+  readonly gates: Pick<DeliveryGates, 'requestSent'>;
+  readonly redispatch: Redispatcher;
 }
 
+/** The outcome of one attempt to make a delivery. */
 export type Attempt =
   | {
       readonly kind: 'attempted';
       readonly result: DeliveryResult;
       /** The state of the run; null if the run is not active, and for failure callbacks, which record their own outcome. */
       readonly entry: CachedRun | null;
-      /** `entry.givenUp` when the state was read. */
-      readonly givenUp: number;
+      /** `entry.giveUpCount` when the state was read. */
+      readonly giveUpCount: number;
       /** The response; null if nothing was sent, or the attempt was given up. */
-      readonly delivered: DeliveredEvent | null;
+      readonly response: DeliveredEvent | null;
     }
   | {
       /**
@@ -53,41 +54,41 @@ export type Attempt =
       readonly result: DeliveryResult;
     };
 
-const notSent = (kind: Exclude<Attempt['kind'], 'attempted'>): Attempt => ({ kind, result: NOT_MADE });
+const unsentAttempt = (kind: Exclude<Attempt['kind'], 'attempted'>): Attempt => ({ kind, result: NOT_MADE });
 
-const deliveredBy = (event: RunEvent | null): DeliveredEvent | null => event && { event };
+const toDeliveredEvent = (event: RunEvent | null): DeliveredEvent | null => event && { event };
 
 export class DeliverySender {
   private readonly deps: RuntimeDeps;
   private readonly parts: SenderParts;
-  private readonly heavy: HeavyRuns;
-  private readonly aborted = new AbortController();
+  private readonly heavyRuns: HeavyRuns;
+  private readonly abortController = new AbortController();
 
   constructor(deps: RuntimeDeps, parts: SenderParts) {
     this.deps = deps;
     this.parts = parts;
-    this.heavy = new HeavyRuns(deps.owners, parts.redispatch);
+    this.heavyRuns = new HeavyRuns(deps.owners, parts.redispatch);
   }
 
-  /** Whether the delivery waits because its run is larger than the free memory. */
+  /** Returns whether the delivery waits because its run is larger than the free memory. */
   waitsForMemory(ref: DeliveryRef): boolean {
-    return this.heavy.isWaiting(ref);
+    return this.heavyRuns.isWaiting(ref);
   }
 
   /** Forgets the deliveries that wait for memory. */
   forgetWaiting(): void {
-    this.heavy.forget();
+    this.heavyRuns.forget();
   }
 
   /** Aborts the failure callbacks in flight. */
   abort(): void {
-    this.aborted.abort();
+    this.abortController.abort();
   }
 
-  /** Resolves after the response. Rejects on an unexpected error. */
+  /** Makes one attempt. Resolves after the response. Rejects on an unexpected error. */
   send(delivery: Delivery, outcomeRecorded: Promise<void>): Promise<Attempt> {
     const mayWork = this.leaseCheck();
-    if (!mayWork()) return Promise.resolve(notSent('lease-lost'));
+    if (!mayWork()) return Promise.resolve(unsentAttempt('lease-lost'));
     return delivery.slot === CALLBACK_SLOT
       ? this.sendCallback(delivery, outcomeRecorded)
       : this.sendTask(delivery, mayWork, outcomeRecorded);
@@ -114,11 +115,11 @@ export class DeliverySender {
 
   private async sendCallback(delivery: Delivery, outcomeRecorded: Promise<void>): Promise<Attempt> {
     const mayTake = (run: Run, timeoutMs: number) => !this.needsLongSlot(delivery, run, timeoutMs);
-    const { signal } = this.aborted;
+    const { signal } = this.abortController;
     try {
       const failure = await this.parts.callbacks.deliver(delivery.runKey, signal, mayTake, outcomeRecorded);
-      if (failure === 'refused') return notSent('needs-long-slot');
-      return { kind: 'attempted', result: resultOfFailure(failure), entry: null, givenUp: 0, delivered: null };
+      if (failure === 'refused') return unsentAttempt('needs-long-slot');
+      return { kind: 'attempted', result: resultOfFailure(failure), entry: null, giveUpCount: 0, response: null };
     } catch (error) {
       return this.attemptOfError(error, null, 0);
     }
@@ -126,30 +127,30 @@ export class DeliverySender {
 
   private async sendTask(delivery: Delivery, mayWork: () => boolean, outcomeRecorded: Promise<void>): Promise<Attempt> {
     let entry: CachedRun | null = null;
-    let givenUp = 0;
-    let end: (() => void) | null = null;
+    let giveUpCount = 0;
+    let endHeavyRun: (() => void) | null = null;
     try {
-      entry = await this.stateFor(delivery);
-      if (!entry) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: null };
-      givenUp = entry.givenUp;
+      entry = await this.loadState(delivery);
+      if (!entry) return { kind: 'attempted', result: NOT_MADE, entry, giveUpCount, response: null };
+      giveUpCount = entry.giveUpCount;
       const run = entry.durable;
       const task = run.tasks.get(delivery.slot);
-      if (task && isDeliveryTask(task) && this.needsLongSlot(delivery, run, timeoutOf(run, task)))
-        return notSent('needs-long-slot');
-      end = this.heavy.start(delivery, entry);
-      if (!end) {
+      if (task && isDeliveryTask(task) && this.needsLongSlot(delivery, run, timeoutMsOf(run, task)))
+        return unsentAttempt('needs-long-slot');
+      endHeavyRun = this.heavyRuns.start(delivery, entry);
+      if (!endHeavyRun) {
         // The run is read again when it is its turn.
         if (entry.deliveries === 0 && entry.uncommitted === 0) this.parts.cache.drop(delivery.runKey);
-        return notSent('waits-for-memory');
+        return unsentAttempt('waits-for-memory');
       }
-      const delivered = mayWork() ? await this.deliverTask(entry, delivery.slot, mayWork, outcomeRecorded) : null;
-      return { kind: 'attempted', result: resultOfEvent(delivered?.event ?? null), entry, givenUp, delivered };
+      const response = mayWork() ? await this.deliverTask(entry, delivery.slot, mayWork, outcomeRecorded) : null;
+      return { kind: 'attempted', result: resultOfEvent(response?.event ?? null), entry, giveUpCount, response };
     } catch (error) {
       const failureEvent = error instanceof DamagedValueError && entry ? this.damagedValueEvent(error, entry, delivery) : null;
-      if (failureEvent) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: failureEvent };
-      return this.attemptOfError(error, entry, givenUp);
+      if (failureEvent) return { kind: 'attempted', result: NOT_MADE, entry, giveUpCount, response: failureEvent };
+      return this.attemptOfError(error, entry, giveUpCount);
     } finally {
-      end?.();
+      endHeavyRun?.();
     }
   }
 
@@ -176,17 +177,17 @@ export class DeliverySender {
   }
 
   /** Returns the attempt that ended with an expected error; throws any other error. */
-  private attemptOfError(error: unknown, entry: CachedRun | null, givenUp: number): Attempt {
+  private attemptOfError(error: unknown, entry: CachedRun | null, giveUpCount: number): Attempt {
     // The endpoint is not at fault, and no attempt is counted.
-    if (error instanceof NotAttemptedError) return notSent('not-attempted');
+    if (error instanceof NotAttemptedError) return unsentAttempt('not-attempted');
     // The store is unavailable: what to send could not be read, or the result could not be recorded. Due tasks are read again
     // when the store accepts writes.
-    if (this.deps.writes.noteFailure(error)) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: null };
+    if (this.deps.writes.noteFailure(error)) return { kind: 'attempted', result: NOT_MADE, entry, giveUpCount, response: null };
     throw error;
   }
 
   /** Resolves with the run, in its latest state if an older one has nothing to deliver in the slot. */
-  private async stateFor({ runKey, slot }: DeliveryRef): Promise<CachedRun | null> {
+  private async loadState({ runKey, slot }: DeliveryRef): Promise<CachedRun | null> {
     const { cache, decisions } = this.parts;
     const entry = await cache.load(runKey);
     if (!this.deps.cluster || !entry || entry.run.tasks.has(slot)) return entry;
@@ -208,7 +209,7 @@ export class DeliverySender {
     const { dueAt } = task;
     const onSent = () => {
       if (mayWork()) {
-        this.parts.gates.sent({ runKey: entry.run.key, slot });
+        this.parts.gates.requestSent({ runKey: entry.run.key, slot });
         observer.deliverySent(clock.now() - dueAt);
       } else this.parts.cache.giveUp(entry);
     };
@@ -223,17 +224,11 @@ export class DeliverySender {
           outcomeRecorded,
         }).finally(() => entry.deliveryStartedAt.delete(slot));
       case 'call':
-        return deliveredBy(
-          await makeCall(
-            messageSender,
-            entry,
-            task,
-            { now: () => clock.now(), traces, limits },
-            { onSent, outcomeRecorded: outcomeRecorded },
-          ),
+        return toDeliveredEvent(
+          await makeCall(messageSender, entry, task, { now: () => clock.now(), traces, limits }, { onSent, outcomeRecorded }),
         );
       case 'message':
-        return deliveredBy(
+        return toDeliveredEvent(
           await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces, alerts, limits }, entry, task, {
             onSent,
             outcomeRecorded,

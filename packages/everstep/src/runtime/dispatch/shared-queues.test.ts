@@ -176,7 +176,7 @@ test('a message that a node claims before it knows that the message is due is re
     assert.deepEqual(endpoint.texts, ['1', '1']);
   }));
 
-test('a message that another node cancels while it waits for its retry frees its position', () =>
+test('a message that another node cancels while it waits for its retry frees its slot', () =>
   withNode(async (bench, node, endpoint) => {
     const tasks = await published(bench, ['1', '2']);
     node.claims.push(...tasks);
@@ -189,7 +189,7 @@ test('a message that another node cancels while it waits for its retry frees its
     assert.deepEqual(endpoint.texts, ['1', '2']);
   }));
 
-test('a message whose end its node has missed frees its position', async () => {
+test('a message whose end its node has missed frees its slot', async () => {
   const [node, endpoint] = [new OneOfSeveral(), new Endpoint()];
   const ended = new Set<string>();
   const wrap = (store: Store): Store =>
@@ -217,7 +217,7 @@ test('a message whose end its node has missed frees its position', async () => {
   );
 });
 
-test('a message that has ended on another node frees its position', () =>
+test('a message that has ended on another node frees its slot', () =>
   withNode(async (bench, node, endpoint) => {
     const [first, second] = await published(bench, ['1', '2']);
     assert.ok(first && second);

@@ -1,4 +1,4 @@
-/** Deliveries to worker URLs: they wait for a worker without using an attempt, and for a free slot of one. */
+/** Deliveries to worker URLs: they wait for a worker and its free slot without using an attempt. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isWorkerUrl, poolName, type WorkerChange, type WorkerPresence } from '../../ports/workers.js';

@@ -6,9 +6,9 @@ import type { Cluster } from '../../ports/cluster.js';
 import type { DueTask, Store, TaskReference } from '../../ports/stores/store.js';
 
 /** Maximum number of tasks of all instances that one read returns. */
-const PAGE = 500;
+const PAGE_SIZE = 500;
 /** Maximum number of tasks of one instance in a page while other instances may wait. */
-const SLICE = 100;
+const INSTANCE_PAGE_SIZE = 100;
 
 export interface DuePage {
   readonly tasks: readonly DueTask[];
@@ -16,28 +16,28 @@ export interface DuePage {
   readonly isLast: boolean;
 }
 
-/** Reads the next page of tasks due at or before a time, Unix ms. */
-export type DuePages = (before: number) => Promise<DuePage>;
+/** Reads the next page of the tasks that are due at or before a time (Unix ms). */
+export type DuePageReader = (before: number) => Promise<DuePage>;
 
 export interface DueScan {
   readonly tasks: readonly DueTask[];
-  /** Pages of what was not read, by instance; '' for tasks of several instances. */
-  readonly unread: ReadonlyMap<string, DuePages>;
+  /** Readers of the tasks that were not read, by instance. The key is '' for tasks of several instances. */
+  readonly unread: ReadonlyMap<string, DuePageReader>;
 }
 
 export interface DueSource {
   /** Makes the next read start with everything that is due. */
   restart(): void;
   /**
-   * Resolves with the tasks that became due since the previous read. Tasks of the instances in `open`, whose pages are still
-   * being read, are omitted.
+   * Resolves with the tasks that became due since the previous read. Tasks of the instances in `openInstances`, whose
+   * pages are still being read, are omitted.
    */
-  readNext(before: number, open: ReadonlySet<string>): Promise<DueScan>;
-  /** Returns the pages of an instance after what was read. */
-  pagesOf(instanceId: string): DuePages;
+  readNext(before: number, openInstances: ReadonlySet<string>): Promise<DueScan>;
+  /** Returns a reader of the tasks of an instance that were not read. */
+  pagesOf(instanceId: string): DuePageReader;
 }
 
-/** Source of a single process: reads everything after what was read before. */
+/** The source of a single process. It reads the tasks that follow those it has read before. */
 export class StoredTasks implements DueSource {
   private readonly store: Pick<Store, 'dueTasks' | 'dueInstances'>;
   /** Last task that was read. Everything up to it was read, except what the pages of instances contain. */
@@ -51,43 +51,46 @@ export class StoredTasks implements DueSource {
     this.lastRead = null;
   }
 
-  async readNext(before: number, open: ReadonlySet<string>): Promise<DueScan> {
+  async readNext(before: number, openInstances: ReadonlySet<string>): Promise<DueScan> {
     const from = this.lastRead;
-    const tasks = await this.store.dueTasks({ before, after: from, limit: PAGE });
+    const tasks = await this.store.dueTasks({ before, after: from, limit: PAGE_SIZE });
     const instances =
-      tasks.length < PAGE ? null : await this.store.dueInstances({ from: from?.dueAt ?? Number.MIN_SAFE_INTEGER, before });
-    // After every task of this millisecond: those that become due in it later are dispatched when they are recorded.
+      tasks.length < PAGE_SIZE ? null : await this.store.dueInstances({ from: from?.dueAt ?? Number.MIN_SAFE_INTEGER, before });
+    // The mark is after every task of this millisecond. Tasks that become due in it later are dispatched when they are recorded.
     this.lastRead = { dueAt: before, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
-    if (instances === null) return { tasks: tasks.filter(({ instanceId }) => !open.has(instanceId)), unread: new Map() };
-    const unread = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesFrom(id, from)] as const);
+    if (instances === null) return { tasks: tasks.filter(({ instanceId }) => !openInstances.has(instanceId)), unread: new Map() };
+    const unread = instances.filter((id) => !openInstances.has(id)).map((id) => [id, this.pagesFrom(id, from)] as const);
     return { tasks: [], unread: new Map(unread) };
   }
 
-  pagesOf(instanceId: string): DuePages {
+  pagesOf(instanceId: string): DuePageReader {
     return this.pagesFrom(instanceId, this.lastRead);
   }
 
-  private pagesFrom(instanceId: string, from: TaskReference | null): DuePages {
+  private pagesFrom(instanceId: string, from: TaskReference | null): DuePageReader {
     let after = from;
     return async (before) => {
-      const tasks = await this.store.dueTasks({ instanceId, before, after, limit: SLICE });
+      const tasks = await this.store.dueTasks({ instanceId, before, after, limit: INSTANCE_PAGE_SIZE });
       after = tasks.at(-1) ?? after;
-      return { tasks, isLast: tasks.length < SLICE };
+      return { tasks, isLast: tasks.length < INSTANCE_PAGE_SIZE };
     };
   }
 }
 
-export type ClaimedTasks = Pick<Cluster, 'claimDue' | 'claimQueued'>;
+export type TaskClaims = Pick<Cluster, 'claimDue' | 'claimQueued'>;
 
-/** Source of one of several nodes: reads what is unclaimed. What this node has claimed was read before. */
+/** The source of one of several nodes. It reads unclaimed tasks; the tasks that this node has claimed were read before. */
 export class UnclaimedTasks implements DueSource {
   private readonly store: Pick<Store, 'dueTasks' | 'dueInstances'>;
-  private readonly claims: ClaimedTasks;
+  private readonly claims: TaskClaims;
   private isRestarted = false;
-  /** Whether claimed messages are being read again. Until that is done no others are claimed: they could overtake them. */
-  private readsClaimedQueues = false;
+  /**
+   * Whether claimed messages are being read again. Until that is done, no other messages are claimed, because they could
+   * overtake these.
+   */
+  private isReadingClaimedQueues = false;
 
-  constructor(store: Pick<Store, 'dueTasks' | 'dueInstances'>, claims: ClaimedTasks) {
+  constructor(store: Pick<Store, 'dueTasks' | 'dueInstances'>, claims: TaskClaims) {
     this.store = store;
     this.claims = claims;
   }
@@ -97,53 +100,59 @@ export class UnclaimedTasks implements DueSource {
     this.isRestarted = true;
   }
 
-  async readNext(before: number, open: ReadonlySet<string>): Promise<DueScan> {
+  async readNext(before: number, openInstances: ReadonlySet<string>): Promise<DueScan> {
     const isRestarted = this.isRestarted;
     this.isRestarted = false;
     const tasks: DueTask[] = [];
-    let isCrowded = isRestarted || open.size > 0;
+    let isCrowded = isRestarted || openInstances.size > 0;
     if (!isCrowded) {
-      const queued = await this.claims.claimQueued({ before, after: null, includesClaimed: false, limit: PAGE });
-      const due = await this.claims.claimDue({ before, limit: PAGE });
+      const queued = await this.claims.claimQueued({ before, after: null, includesClaimed: false, limit: PAGE_SIZE });
+      const due = await this.claims.claimDue({ before, limit: PAGE_SIZE });
       tasks.push(...queued, ...due);
-      isCrowded = queued.length >= PAGE || due.length >= PAGE;
+      isCrowded = queued.length >= PAGE_SIZE || due.length >= PAGE_SIZE;
     }
     const instances = isCrowded ? await this.store.dueInstances({ from: Number.MIN_SAFE_INTEGER, before }) : [];
-    const unread = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesOf(id)] as const);
+    const unread = instances.filter((id) => !openInstances.has(id)).map((id) => [id, this.pagesOf(id)] as const);
     return { tasks, unread: new Map(isRestarted ? [['', this.claimedPages()], ...unread] : unread) };
   }
 
-  pagesOf(instanceId: string): DuePages {
+  pagesOf(instanceId: string): DuePageReader {
     let isQueuesTurn = false;
     let after: number | null = null;
     return async (before) => {
       if (!isQueuesTurn) {
-        const tasks = await this.claims.claimDue({ before, limit: SLICE, instanceId });
-        isQueuesTurn = tasks.length < SLICE;
+        const tasks = await this.claims.claimDue({ before, limit: INSTANCE_PAGE_SIZE, instanceId });
+        isQueuesTurn = tasks.length < INSTANCE_PAGE_SIZE;
         return { tasks, isLast: false };
       }
-      if (this.readsClaimedQueues) return { tasks: [], isLast: false };
-      const tasks = await this.claims.claimQueued({ before, after, includesClaimed: false, limit: SLICE, instanceId });
+      if (this.isReadingClaimedQueues) return { tasks: [], isLast: false };
+      const tasks = await this.claims.claimQueued({
+        before,
+        after,
+        includesClaimed: false,
+        limit: INSTANCE_PAGE_SIZE,
+        instanceId,
+      });
       after = tasks.at(-1)?.dueAt ?? after;
-      return { tasks, isLast: tasks.length < SLICE };
+      return { tasks, isLast: tasks.length < INSTANCE_PAGE_SIZE };
     };
   }
 
-  private claimedPages(): DuePages {
+  private claimedPages(): DuePageReader {
     let after: TaskReference | null = null;
     let queuedAfter: number | null = null;
-    this.readsClaimedQueues = true;
+    this.isReadingClaimedQueues = true;
     return async (before) => {
-      if (this.readsClaimedQueues) {
-        const tasks = await this.claims.claimQueued({ before, after: queuedAfter, includesClaimed: true, limit: PAGE });
+      if (this.isReadingClaimedQueues) {
+        const tasks = await this.claims.claimQueued({ before, after: queuedAfter, includesClaimed: true, limit: PAGE_SIZE });
         queuedAfter = tasks.at(-1)?.dueAt ?? queuedAfter;
-        this.readsClaimedQueues = tasks.length >= PAGE;
+        this.isReadingClaimedQueues = tasks.length >= PAGE_SIZE;
         return { tasks, isLast: false };
       }
-      const page: readonly DueTask[] = await this.store.dueTasks({ before, after, limit: PAGE });
+      const page: readonly DueTask[] = await this.store.dueTasks({ before, after, limit: PAGE_SIZE });
       after = page.at(-1) ?? after;
       // `claimQueued` reads claimed and unclaimed messages in one page; otherwise one could overtake the other.
-      return { tasks: page.filter(({ queue }) => queue === undefined), isLast: page.length < PAGE };
+      return { tasks: page.filter(({ queue }) => queue === undefined), isLast: page.length < PAGE_SIZE };
     };
   }
 }

@@ -11,18 +11,21 @@ import type { Log } from '../../ports/log.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { DueTask, Store } from '../../ports/stores/store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
-import { type ClaimedTasks, type DueSource, StoredTasks, UnclaimedTasks } from './due-source.js';
+import { type DueSource, StoredTasks, type TaskClaims, UnclaimedTasks } from './due-source.js';
 import { type Backlog, type DueTurn, DueTurns } from './due-turns.js';
 
 /** Maximum number of tasks that are handled concurrently: some of them have to be read from the store first. */
 const MAX_CONCURRENT = 10;
 const RETRY_AFTER_FAULT_MS = 1000;
-/** Several nodes: without a notice, a task that another node left is found after this time. */
+/** With several nodes, a task that another node has released without a notice is found after at most this time. */
 const POLL_MS = 1000;
 
 export interface DueTaskHandler {
-  /** Acts on the task. `deciding` gets a promise for each decision, which resolves when it is durable; not for deliveries. */
-  handleDue(task: DueTask, deciding: (decided: Promise<void>) => void): Promise<void>;
+  /**
+   * Acts on the task. `onDecision` receives a promise for each decision, which resolves when it is durable; deliveries cause
+   * none.
+   */
+  handleDue(task: DueTask, onDecision: (decision: Promise<void>) => void): Promise<void>;
   readonly backlog: Backlog;
 }
 
@@ -31,28 +34,29 @@ export interface DueTaskOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly handler: DueTaskHandler;
-  /** The accounts that take turns; if absent, everything belongs to one instance. */
+  /** The accounts that take turns. If absent, everything belongs to one account. */
   readonly owners?: InstanceOwners;
-  /** Nothing is read while this is closed; `restartNow` must be called when it opens. */
+  /** Nothing is read while this is closed. Call `restartNow` when it opens. */
   readonly writes: StoreWritesState;
-  /** Several nodes: claims what is due and unclaimed. */
-  readonly cluster?: ClaimedTasks | null;
+  /** Claims due tasks for this node, if several nodes share the store. */
+  readonly cluster?: TaskClaims | null;
 }
+
 export class DueTasks {
   private readonly options: DueTaskOptions;
   private readonly owners: InstanceOwners;
   private readonly source: DueSource;
   private readonly turns: DueTurns;
-  private fromStart = false;
+  private shouldRestart = false;
   /** Changes when this node loses all its claims: pages that were read before are stale. */
   private generation = 0;
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
-  private scanning: Promise<void> | null = null;
-  private scanAgain = false;
+  private currentScan: Promise<void> | null = null;
+  private shouldScanAgain = false;
   /** Ends the wait of a scan that has nothing to read now. */
   private endWait: () => void = () => {};
-  private stopped = true;
+  private isStopped = true;
 
   constructor(options: DueTaskOptions) {
     const { store, cluster, owners = ONE_OWNER, handler } = options;
@@ -63,20 +67,20 @@ export class DueTasks {
   }
 
   start(): Promise<void> {
-    this.stopped = false;
+    this.isStopped = false;
     return this.scan();
   }
 
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     this.cancelTimer();
     this.endWait();
-    await this.scanning;
+    await this.currentScan;
   }
 
   /** Whether no scan is in progress. */
-  get idle(): boolean {
-    return this.scanning === null;
+  get isIdle(): boolean {
+    return this.currentScan === null;
   }
 
   /** Called when a task was recorded that is due at `dueAt`, in the future. */
@@ -91,14 +95,14 @@ export class DueTasks {
 
   /** Reads all due tasks again, including those that were read before, for example after a lost batch. */
   restart(): void {
-    this.fromStart = true;
+    this.shouldRestart = true;
     // Never later than planned: repeated faults must not delay it forever.
     this.scanAt(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
-  /** Does the same immediately. */
+  /** Reads all due tasks again immediately. */
   restartNow(): void {
-    this.fromStart = true;
+    this.shouldRestart = true;
     this.startScan();
   }
 
@@ -108,13 +112,13 @@ export class DueTasks {
     this.restartNow();
   }
 
-  /** Starts a scan: tasks may be due. */
+  /** Starts a scan, because tasks may be due. */
   startScan(): void {
-    if (!this.stopped) void this.scan();
+    if (!this.isStopped) void this.scan();
   }
 
   private wake(at: number): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     this.cancelTimer();
     this.wakeAt = at;
     this.cancelTimer = this.options.clock.setTimer(at, () => {
@@ -125,33 +129,33 @@ export class DueTasks {
 
   /** Whether no tasks are read, because their outcome could not be recorded. */
   private get isPaused(): boolean {
-    return this.stopped || !this.options.writes.isOpen;
+    return this.isStopped || !this.options.writes.isOpen;
   }
 
   private scan(): Promise<void> {
     if (this.isPaused) return Promise.resolve();
-    this.scanAgain = true;
+    this.shouldScanAgain = true;
     this.endWait();
-    this.scanning ??= this.scanAll()
+    this.currentScan ??= this.scanAll()
       .catch((error: unknown) => {
         if (!this.options.writes.noteFailure(error))
           this.options.log.error({ error: String(error) }, 'could not read due tasks, retrying');
-        this.scanAgain = false;
+        this.shouldScanAgain = false;
         this.restart();
       })
       .finally(() => {
-        this.scanning = null;
-        if (this.scanAgain) void this.scan();
+        this.currentScan = null;
+        if (this.shouldScanAgain) void this.scan();
       });
-    return this.scanning;
+    return this.currentScan;
   }
 
   /** Reads what is due. Instances with more than a page take turns, and newly due tasks are read between two turns. */
   private async scanAll(): Promise<void> {
     let before = 0;
     while (!this.isPaused) {
-      if (this.scanAgain) {
-        this.scanAgain = false;
+      if (this.shouldScanAgain) {
+        this.shouldScanAgain = false;
         before = this.options.clock.now();
         await this.readDueTasks(before);
         continue;
@@ -170,19 +174,19 @@ export class DueTasks {
     const { store, clock, cluster, handler } = this.options;
     if (cluster) this.scanAt(clock.now() + POLL_MS);
     // Applied only here, so that a scan in progress does not overwrite it.
-    if (this.fromStart) {
+    if (this.shouldRestart) {
       this.source.restart();
       this.turns.clear();
     }
-    this.fromStart = false;
+    this.shouldRestart = false;
     const { generation } = this;
-    const { tasks, unread } = await this.source.readNext(before, this.turns.open);
+    const { tasks, unread } = await this.source.readNext(before, this.turns.openInstances);
     if (this.generation !== generation) return;
-    for (const [instanceId, pages] of unread) this.turns.add(instanceId, pages);
+    for (const [instanceId, readPage] of unread) this.turns.add(instanceId, readPage);
     if (!(await this.handleTasks(inTurns(tasks, this.owners)))) return;
-    const { open } = this.turns;
+    const { openInstances } = this.turns;
     for (const instanceId of new Set(tasks.map((task) => task.instanceId)))
-      if (!open.has(instanceId) && !handler.backlog.hasCapacity(instanceId))
+      if (!openInstances.has(instanceId) && !handler.backlog.hasCapacity(instanceId))
         this.turns.add(instanceId, this.source.pagesOf(instanceId));
     const next = await store.nextDueAt({ after: before });
     if (next !== null) this.scanAt(next);
@@ -190,7 +194,7 @@ export class DueTasks {
 
   private async takeTurn(turn: DueTurn, before: number): Promise<void> {
     const { generation } = this;
-    const { tasks, isLast } = await turn.pages(before);
+    const { tasks, isLast } = await turn.readPage(before);
     if (this.generation !== generation) return;
     const decisions: Promise<void>[] = [];
     if (!(await this.handleTasks(tasks, (decision) => decisions.push(decision)))) return;
@@ -207,12 +211,15 @@ export class DueTasks {
   }
 
   /** Acts on the tasks. Resolves with false if the claims were lost in the meantime. */
-  private async handleTasks(tasks: readonly DueTask[], deciding: (decided: Promise<void>) => void = () => {}): Promise<boolean> {
+  private async handleTasks(
+    tasks: readonly DueTask[],
+    onDecision: (decision: Promise<void>) => void = () => {},
+  ): Promise<boolean> {
     const { generation } = this;
     let handling: Promise<void>[] = [];
     for (const task of tasks) {
       if (this.generation !== generation) break;
-      handling.push(this.options.handler.handleDue(task, deciding));
+      handling.push(this.options.handler.handleDue(task, onDecision));
       if (handling.length < MAX_CONCURRENT) continue;
       await Promise.all(handling);
       handling = [];

@@ -1,10 +1,10 @@
 /**
  * Selects the instance whose due tasks are read next. Accounts take turns, then the instances of an account. An instance whose
- * backlog is full waits until half of it is done. One whose last tasks are still being written waits for that.
+ * backlog is full waits until half of it is done. An instance whose last tasks are still being written waits for that.
  */
 import { Turns } from '../../fairness/turns.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
-import type { DuePages } from './due-source.js';
+import type { DuePageReader } from './due-source.js';
 
 /** Deliveries that wait for a slot or are in flight. */
 export interface Backlog {
@@ -16,32 +16,34 @@ export interface Backlog {
 /** The tasks of one instance that are due and not read yet; '' for tasks of several instances. */
 export interface DueTurn {
   readonly instanceId: string;
-  readonly pages: DuePages;
+  readonly readPage: DuePageReader;
+  /** Whether decisions on its last tasks are being written. */
   isWriting: boolean;
   /** Size of the instance's backlog when it became full; null while it is not full. */
-  fullAt: number | null;
+  sizeWhenFull: number | null;
 }
 
 export class DueTurns {
-  private readonly deliveries: { readonly backlog: Backlog };
+  private readonly backlogOwner: { readonly backlog: Backlog };
   private readonly order: Turns;
   private readonly turns = new Map<string, DueTurn>();
 
-  constructor(owners: InstanceOwners, deliveries: { readonly backlog: Backlog }) {
-    this.deliveries = deliveries;
+  constructor(owners: InstanceOwners, backlogOwner: { readonly backlog: Backlog }) {
+    this.backlogOwner = backlogOwner;
     this.order = new Turns(owners);
   }
 
-  get open(): ReadonlySet<string> {
+  /** Ids of the instances whose pages are being read. */
+  get openInstances(): ReadonlySet<string> {
     return new Set(this.turns.keys());
   }
-  /** Whether one of them waits until its last tasks are written. */
+  /** Whether an instance waits until its last tasks are written. */
   get isWriting(): boolean {
     return [...this.turns.values()].some((turn) => turn.isWriting);
   }
 
-  add(instanceId: string, pages: DuePages): void {
-    this.turns.set(instanceId, { instanceId, pages, isWriting: false, fullAt: null });
+  add(instanceId: string, readPage: DuePageReader): void {
+    this.turns.set(instanceId, { instanceId, readPage, isWriting: false, sizeWhenFull: null });
   }
 
   remove({ instanceId }: DueTurn): void {
@@ -57,18 +59,18 @@ export class DueTurns {
     return this.order.next([...this.turns.values()].filter((turn) => !turn.isWriting && !this.isFull(turn)));
   }
 
-  /** Whether an instance whose backlog was full may be read again. */
+  /** Returns whether an instance whose backlog was full may be read again. */
   hasCapacityAgain(instanceId: string): boolean {
     const turn = this.turns.get(instanceId);
-    return turn !== undefined && turn.fullAt !== null && !this.isFull(turn);
+    return turn !== undefined && turn.sizeWhenFull !== null && !this.isFull(turn);
   }
 
   private isFull(turn: DueTurn): boolean {
     // Tasks that this node claimed earlier are counted already.
     if (turn.instanceId === '') return false;
-    const { backlog } = this.deliveries;
-    if (turn.fullAt !== null && backlog.countOf(turn.instanceId) >= turn.fullAt / 2) return true;
-    turn.fullAt = backlog.hasCapacity(turn.instanceId) ? null : backlog.countOf(turn.instanceId);
-    return turn.fullAt !== null;
+    const { backlog } = this.backlogOwner;
+    if (turn.sizeWhenFull !== null && backlog.countOf(turn.instanceId) >= turn.sizeWhenFull / 2) return true;
+    turn.sizeWhenFull = backlog.hasCapacity(turn.instanceId) ? null : backlog.countOf(turn.instanceId);
+    return turn.sizeWhenFull !== null;
   }
 }

@@ -20,17 +20,17 @@ export interface ForksOptions extends StagingOptions, RunStarts {
 }
 
 /** Returns the audit entry. It names the edited steps, but not their new results. */
-async function auditOf(
+async function createAuditEntry(
   { store, context }: ForksOptions,
   original: Run,
   { fromStep, input, note, by }: ForkCommand,
   { run, edited }: Extract<ForkDecision, { kind: 'forked' }>,
 ): Promise<AuditNote> {
-  const now = context();
+  const decisionContext = context();
   const owner = (await store.accounts.findInstance({ instanceId: run.instanceId }))?.accountId;
   return markWithRequest({
-    auditId: `aud_${newKey(now)}`,
-    at: now.now,
+    auditId: `aud_${newKey(decisionContext)}`,
+    at: decisionContext.now,
     ...by,
     action: 'run.fork',
     subject: run.workflowRunId,
@@ -54,25 +54,26 @@ async function entriesOf(store: HistoryStore, runKey: string): Promise<readonly 
   return entries;
 }
 
-export async function forkOne(options: ForksOptions, command: ForkCommand): Promise<ForkOutcome> {
+/** Forks a run and starts the fork. */
+export async function executeFork(options: ForksOptions, command: ForkCommand): Promise<ForkOutcome> {
   const { store } = options;
   const { runKey } = command;
   const original = await store.loadRun({ runKey });
   const payload = original && (await store.loadPayload({ runKey }));
   if (!original || !payload) return { kind: 'not-found' };
   const journal = await entriesOf(store, runKey);
-  const forked = forkRun(original, journal, payload, command, options.context());
-  if (forked.kind === 'refused') return forked;
-  const { run, unit } = forked;
-  const refusal = await options.limits.refuseStorage(run.instanceId, run.journalBytes + forked.payload.body.length);
+  const fork = forkRun(original, journal, payload, command, options.context());
+  if (fork.kind === 'refused') return fork;
+  const { run, unit } = fork;
+  const refusal = await options.limits.refuseStorage(run.instanceId, run.journalBytes + fork.payload.body.length);
   if (refusal) return { kind: 'over-quota', message: refusal.message };
-  const audit = await auditOf(options, original, command, forked);
+  const audit = await createAuditEntry(options, original, command, fork);
   const writes: StoreWrite[] = [...unit.writes, { kind: 'add-audit', entry: audit }];
   const result = await commitInSlices(options, { guards: unit.guards, writes });
   switch (result.kind) {
     case 'applied':
-      options.drive(forked, forked.payload);
-      return { kind: 'forked', run: referenceOf(forked) };
+      options.drive(fork, fork.payload);
+      return { kind: 'forked', run: referenceOf(fork) };
     case 'run-id-taken':
       return { kind: 'run-id-taken', run: result.run };
     case 'run-gone':

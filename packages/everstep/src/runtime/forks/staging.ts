@@ -25,25 +25,26 @@ interface LongCopy {
   readonly run: CreateWrite['run'];
 }
 
+/** Returns the copies of the unit that are too long for one transaction. */
 function longCopiesIn({ writes }: CommitUnit): readonly LongCopy[] {
   return writes.flatMap((copy) => {
     if (copy.kind !== 'copy-journal') return [];
-    const created = writes.find((write) => write.kind === 'create-run' && write.run.key === copy.toRunKey);
-    if (created?.kind !== 'create-run') return [];
-    const { run } = created;
+    const createWrite = writes.find((write) => write.kind === 'create-run' && write.run.key === copy.toRunKey);
+    if (createWrite?.kind !== 'create-run') return [];
+    const { run } = createWrite;
     const isLong = run.journalBytes > PART.maxBytes || run.journalLength > PART.maxRows;
     return isLong ? [{ copy, run }] : [];
   });
 }
 
-/** Returns the number of staged steps, or the result of the slice that was rejected. */
+/** Stages the journal in slices. Returns the number of staged steps, or the result of the slice that was rejected. */
 async function stage({ store, commit, slices }: StagingOptions, { copy, run }: LongCopy): Promise<number | CommitResult> {
   const { fromRunKey, toRunKey, length = run.journalLength, without = [] } = copy;
-  let [from, bytes, rows, staged] = [0, 0, 0, 0];
+  let [from, bytes, rows, stagedSteps] = [0, 0, 0, 0];
   async function stageUpTo(below: number): Promise<CommitResult> {
     const excluded = without.filter((index) => index >= from && index < below);
     const write: StoreWrite = { kind: 'stage-journal', fromRunKey, toRunKey, from, below, without: excluded, at: run.createdAt };
-    staged += below - from - excluded.length;
+    stagedSteps += below - from - excluded.length;
     [from, bytes, rows] = [below, 0, 0];
     const unit: CommitUnit = { guards: [{ kind: 'run-present', runKey: fromRunKey }], writes: [write] };
     return slices.run(run.instanceId, () => commit(unit), { unhurried: true });
@@ -58,7 +59,7 @@ async function stage({ store, commit, slices }: StagingOptions, { copy, run }: L
     }
   }
   const result = rows > 0 ? await stageUpTo(from + rows) : null;
-  return result && result.kind !== 'applied' ? result : staged;
+  return result && result.kind !== 'applied' ? result : stagedSteps;
 }
 
 /** Deletes the staged steps. No caller waits for it; after a crash they are deleted at the next start. */
@@ -79,17 +80,17 @@ export async function commitInSlices(options: StagingOptions, unit: CommitUnit):
     abandon(options, copies).catch(() => {});
   };
   try {
-    const staged = new Map<StoreWrite, number>();
+    const stepsByWrite = new Map<StoreWrite, number>();
     for (const longCopy of copies) {
       const steps = await stage(options, longCopy);
       if (typeof steps !== 'number') {
         giveUp();
         return steps;
       }
-      staged.set(longCopy.copy, steps);
+      stepsByWrite.set(longCopy.copy, steps);
     }
     const writes = unit.writes.map((write): StoreWrite => {
-      const steps = staged.get(write);
+      const steps = stepsByWrite.get(write);
       const longCopy = steps === undefined ? undefined : copies.find(({ copy }) => copy === write);
       if (steps === undefined || !longCopy) return write;
       return { kind: 'adopt-journal', runKey: longCopy.run.key, instanceId: longCopy.run.instanceId, steps };

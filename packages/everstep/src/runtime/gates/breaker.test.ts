@@ -14,7 +14,7 @@ function after(
   results: readonly DeliveryResult[],
   { probe = false, settings = ON } = {},
 ): DestinationState {
-  return results.reduce((now, result, at) => stateAfter(now, { origin, result, probe, at: 100 + at }, settings), state);
+  return results.reduce((now, result, at) => stateAfter(now, { origin, result, isProbe: probe, at: 100 + at }, settings), state);
 }
 
 test('the set number of failures in a row opens the breaker, with the last error as the reason', () => {

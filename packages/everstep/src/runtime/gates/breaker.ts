@@ -1,4 +1,4 @@
-/** How the responses of a destination open its breaker, and close it again. Pure. */
+/** Decides when the responses of a destination open its breaker and close it again. It has no side effects. */
 import type { BreakerSettings, DestinationHold } from '../../engine/runs/run.js';
 import type { DeliveryResult } from './delivery.js';
 
@@ -17,7 +17,7 @@ export interface Outcome {
   readonly origin: string;
   readonly result: DeliveryResult;
   /** Whether the delivery was the probe. */
-  readonly probe: boolean;
+  readonly isProbe: boolean;
   /** Time of the response, Unix ms. */
   readonly at: number;
 }
@@ -28,19 +28,19 @@ export interface Outcome {
  */
 export function stateAfter(
   state: DestinationState,
-  { origin, result, probe, at }: Outcome,
+  { origin, result, isProbe, at }: Outcome,
   settings: BreakerSettings,
 ): DestinationState {
   const { hold } = state;
-  const byBreaker = hold?.by === 'breaker';
-  if (result.kind === 'not-made') return byBreaker && probe ? { ...state, probeAt: at } : state;
+  const isHeldByBreaker = hold?.by === 'breaker';
+  if (result.kind === 'not-made') return isHeldByBreaker && isProbe ? { ...state, probeAt: at } : state;
   if (result.kind === 'delivered') {
-    if (byBreaker) return probe ? HEALTHY : state;
+    if (isHeldByBreaker) return isProbe ? HEALTHY : state;
     return hold ? { ...state, failures: 0, lastError: null } : HEALTHY;
   }
   const failures = state.failures + 1;
   const lastError = result.error;
-  if (byBreaker) return { hold, failures, lastError, probeAt: probe ? at + settings.probeEveryMs : state.probeAt };
+  if (isHeldByBreaker) return { hold, failures, lastError, probeAt: isProbe ? at + settings.probeEveryMs : state.probeAt };
   if (hold || !settings.enabled || failures < settings.failures) return { ...state, failures, lastError };
   const reason = `${failures} deliveries in a row failed, the last one with: ${result.error}`;
   return { hold: { origin, by: 'breaker', reason, since: at }, failures, lastError, probeAt: at + settings.probeEveryMs };

@@ -9,15 +9,15 @@ import type { GateCounts, KeyCounts } from '../../ports/observer.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
 import { type Delivery, type DeliveryLimits, type DeliveryRef, type DeliveryResult, idOf } from './delivery.js';
-import { type ControlCommits, ControlWrites, type GateDeps, type GateExit, type GateStore } from './gate-deps.js';
+import { type ControlCommits, ControlWrites, type GateDeps, type GateListener, type GateStore } from './gate-deps.js';
 import { InstanceGates } from './instance-gates.js';
 import { type FreeSlots, SlotTurns } from './slot-turns.js';
 import { GatedDelivery } from './wait-list.js';
 
 /** Receives the deliveries that have passed the gates. */
 export interface GatesExit {
-  /** The delivery may take a slot. `counted`: a rate counts its start, so it must be made now or not at all. */
-  passedGates(delivery: Delivery, counted: boolean): void;
+  /** Called when the delivery may take a slot. If a rate counts its start (`isCounted`), it must be made now or not at all. */
+  passedGates(delivery: Delivery, isCounted: boolean): void;
 }
 
 export interface DeliveryGatesOptions {
@@ -27,25 +27,26 @@ export interface DeliveryGatesOptions {
   readonly commits: ControlCommits;
   readonly exit: GatesExit;
   readonly slots: FreeSlots;
-  /** The connected workers. Absent: there are no workers. */
+  /** The connected workers. Absent if there are no workers. */
   readonly workers?: WorkerPresence;
   /** Returns how long requests may take to arrive, for a rate with this period. */
   readonly transitMs: (periodMs: number) => number;
 }
 
-export class DeliveryGates implements GateExit {
+export class DeliveryGates implements GateListener {
   private readonly deps: GateDeps;
   private readonly exit: GatesExit;
   private readonly instances = new Map<string, InstanceGates>();
   /** Deliveries that wait, and those that have passed and are not done. */
   private readonly deliveries = new Map<string, GatedDelivery>();
-  private offered = 0;
+  /** Number of offers so far. */
+  private offerCount = 0;
   private lastLimits: DeliveryLimits | null = null;
-  private stopped = false;
+  private isStopped = false;
 
   constructor({ store, clock, log, commits, exit, slots, workers = NO_WORKERS, transitMs }: DeliveryGatesOptions) {
     const control = new ControlWrites(commits, clock);
-    this.deps = { store, clock, log, control, slots: new SlotTurns(slots), exit: this, workers, transitMs };
+    this.deps = { store, clock, log, control, slots: new SlotTurns(slots), listener: this, workers, transitMs };
     workers.onChange(({ instanceId, app }) => this.instances.get(instanceId)?.workersChanged(app));
     this.exit = exit;
   }
@@ -56,35 +57,40 @@ export class DeliveryGates implements GateExit {
   }
 
   /** Whether no work is in progress that does not depend on time, except commits. */
-  get idle(): boolean {
-    for (const instance of this.instances.values()) if (instance.busy) return false;
+  get isIdle(): boolean {
+    for (const instance of this.instances.values()) if (instance.isBusy) return false;
     return true;
   }
 
   /**
-   * Takes a delivery, which may pass before this returns. Returns false if it is known: it waits here, or has passed and is
+   * Takes a delivery, which may pass before this returns. Returns false if the delivery waits here already, or has passed and is
    * not done.
    */
   offer(delivery: Delivery): boolean {
     const id = idOf(delivery);
-    if (this.stopped || this.deliveries.has(id)) return false;
-    const gated = new GatedDelivery(delivery, this.sharedLimits(delivery.limits), this.offered++, this.deps.clock.now());
-    this.deliveries.set(id, gated);
-    this.instance(gated.limits.instanceId).offer(gated);
+    if (this.isStopped || this.deliveries.has(id)) return false;
+    const gatedDelivery = new GatedDelivery(
+      delivery,
+      this.sharedLimits(delivery.limits),
+      this.offerCount++,
+      this.deps.clock.now(),
+    );
+    this.deliveries.set(id, gatedDelivery);
+    this.instance(gatedDelivery.limits.instanceId).offer(gatedDelivery);
     return true;
   }
 
-  passed(delivery: GatedDelivery): void {
-    if (!this.stopped) this.exit.passedGates(delivery, delivery.window !== null);
+  passedAllGates(delivery: GatedDelivery): void {
+    if (!this.isStopped) this.exit.passedGates(delivery, delivery.window !== null);
   }
 
   /** Called when a delivery that had passed is done: it no longer counts toward its limits. */
   done(delivery: Delivery, result: DeliveryResult): void {
     const id = idOf(delivery);
-    const gated = this.deliveries.get(id);
-    if (!gated || gated.list) return;
+    const gatedDelivery = this.deliveries.get(id);
+    if (!gatedDelivery || gatedDelivery.list) return;
     this.deliveries.delete(id);
-    this.instance(delivery.limits.instanceId).done(gated, result);
+    this.instance(delivery.limits.instanceId).done(gatedDelivery, result);
   }
 
   /** Removes the waiting delivery of a task that no longer exists. A delivery that has passed remains until it is done. */
@@ -107,12 +113,12 @@ export class DeliveryGates implements GateExit {
   }
 
   /** Called when the request of a delivery that had passed is sent: it has its connection. */
-  sent(ref: DeliveryRef): void {
+  requestSent(ref: DeliveryRef): void {
     const delivery = this.deliveries.get(idOf(ref));
-    if (delivery?.window) this.instance(delivery.limits.instanceId).sent(delivery);
+    if (delivery?.window) this.instance(delivery.limits.instanceId).requestSent(delivery);
   }
 
-  /** Frees the position of an ended message in its queue. */
+  /** Frees the queue slot of a message that has ended. */
   leaveQueue({
     instanceId,
     queue,
@@ -125,14 +131,14 @@ export class DeliveryGates implements GateExit {
     this.instances.get(instanceId)?.leaveQueue(runKey, [queue]);
   }
 
-  /** Runs of messages that have a position in their queue and no delivery here: they wait for a retry, or have ended. */
-  get idlePositions(): readonly string[] {
+  /** Keys of messages that have a slot in their queue and no delivery here: they wait for a retry, or have ended. */
+  get idleSlotHolders(): readonly string[] {
     const lines = [...this.instances.values()].flatMap((instance) => [...instance.lines.values()]);
-    const queued = lines.flatMap(({ slotHolders }) => [...slotHolders]);
-    return queued.filter((runKey) => !this.deliveries.has(idOf({ runKey, slot: ADVANCE_SLOT })));
+    const holders = lines.flatMap(({ slotHolders }) => [...slotHolders]);
+    return holders.filter((runKey) => !this.deliveries.has(idOf({ runKey, slot: ADVANCE_SLOT })));
   }
 
-  /** Called when a run has ended on another node. If the run is a message, its position in its queue becomes free. */
+  /** Called when a run has ended on another node. If the run is a message, its slot in its queue becomes free. */
   runEnded(runKey: string): void {
     for (const instance of this.instances.values()) instance.leaveQueue(runKey);
   }
@@ -143,7 +149,7 @@ export class DeliveryGates implements GateExit {
   }
 
   /**
-   * Checks the positions in queues after the response to a batch was lost: messages that ended in it must not keep them
+   * Checks the slots in queues after the response to a batch was lost: messages that ended in it must not keep them
    * forever.
    */
   verifyQueues(isActive: (runKey: string) => Promise<boolean>): void {
@@ -164,7 +170,7 @@ export class DeliveryGates implements GateExit {
 
   /** Called when slots may have become free: starts of a rate that wait for one may be granted. */
   slotsFreed(): void {
-    this.deps.slots.freed();
+    this.deps.slots.slotsFreed();
   }
 
   /** Applies limits of a trigger or a step, which are durable. */
@@ -188,9 +194,9 @@ export class DeliveryGates implements GateExit {
     return refs;
   }
 
-  /** Resolves with why a delivery to this destination would wait now; null if it is not held. */
-  heldAt(instanceId: string, origin: string): Promise<WaitReason | null> {
-    return this.instance(instanceId).heldAt(origin);
+  /** Resolves with the reason why a delivery to this destination would wait now; null if it is not held. */
+  holdReason(instanceId: string, origin: string): Promise<WaitReason | null> {
+    return this.instance(instanceId).holdReason(origin);
   }
 
   /** Resolves with the keys in ascending order. */
@@ -240,9 +246,9 @@ export class DeliveryGates implements GateExit {
     this.deliveries.clear();
   }
 
-  /** Called when another node changed the stored state of a key. `reset`: the change ended the rate window. */
-  reloadKey(instanceId: string, key: string, reset: boolean): Promise<void> {
-    return this.reload(this.instances.get(instanceId)?.reloadKey(key, reset));
+  /** Called when another node changed the stored state of a key. If `isReset`, the change ended the rate window. */
+  reloadKey(instanceId: string, key: string, isReset: boolean): Promise<void> {
+    return this.reload(this.instances.get(instanceId)?.reloadKey(key, isReset));
   }
 
   reloadQueue(instanceId: string, name: string): Promise<void> {
@@ -277,9 +283,9 @@ export class DeliveryGates implements GateExit {
     }
   }
 
-  /** Lets nothing pass anymore. Resolves when no write is in progress. */
+  /** Lets no more deliveries pass. Resolves when no write is in progress. */
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     for (const instance of this.instances.values()) instance.stop();
     await this.deps.control.stop();
   }

@@ -14,11 +14,11 @@ export interface DeliveryLimits {
   readonly queue?: string;
   /** Scheme, host and port of the destination; a worker URL as a whole. */
   readonly origin: string;
-  /** Pool of workers that the delivery needs a slot in. Absent: it is sent over HTTP. */
+  /** Pool of workers in which the delivery needs a slot. Absent if it is sent over HTTP. */
   readonly pool?: string;
   /**
-   * Several nodes: the node whose gates have let it pass, and count it until this node reports its end. The gates of this node
-   * do not limit it.
+   * The node that lent the delivery to this one. The gates of that node have let it pass, and count it until this node reports
+   * its end. The gates of this node do not limit it.
    */
   readonly lentBy?: string;
   /** Set if the timeout is so long that the delivery takes one of the slots for long deliveries. */
@@ -29,6 +29,7 @@ export interface Delivery extends DeliveryRef {
   readonly limits: DeliveryLimits;
 }
 
+/** What a delivery shows about its destination. */
 export type DeliveryResult =
   /** A response that shows that the destination works: any protocol reply, 2xx, 4xx. */
   | { readonly kind: 'delivered' }

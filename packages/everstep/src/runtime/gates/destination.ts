@@ -1,6 +1,7 @@
 /**
  * One destination of one instance: whether it is held, by its breaker or by a person, and the deliveries that wait until the
- * hold ends. A worker URL without a connected worker holds its deliveries, too. While the breaker holds it, one delivery per interval passes as a probe.
+ * hold ends. A worker URL without a connected worker holds its deliveries, too. While the breaker holds the destination, one
+ * delivery per interval passes as a probe.
  */
 import type { BreakerSettings, DestinationHold } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
@@ -15,7 +16,7 @@ const MAX_PER_TURN = 1_000;
 /** The instance of a destination. */
 export interface DestinationInstance {
   readonly breaker: BreakerSettings;
-  /** Whether, as far as is known, only the destination prevents the delivery from starting. */
+  /** Returns whether, as far as is known, only the destination prevents the delivery from starting. */
   couldStart(delivery: GatedDelivery): boolean;
   /** Returns since when no worker serves the destination; null if one does, or if it is not a worker URL. */
   noWorkerSince(origin: string): number | null;
@@ -29,49 +30,53 @@ export class Destination {
   readonly origin: string;
   private readonly instance: DestinationInstance;
   private readonly clock: Clock;
-  private readonly list = new WaitList();
-  private current: DestinationState;
+  private readonly waitList = new WaitList();
+  private currentState: DestinationState;
   /** The delivery that passed as a probe: it is in flight, or waits at its key. */
   private probe: GatedDelivery | null = null;
-  private releaseScheduled = false;
-  private stopped = false;
+  private isReleaseScheduled = false;
+  private isStopped = false;
   private cancelTimer: (() => void) | null = null;
 
   constructor(origin: string, instance: DestinationInstance, clock: Clock, state: DestinationState = HEALTHY) {
     this.origin = origin;
     this.instance = instance;
     this.clock = clock;
-    this.current = state;
+    this.currentState = state;
   }
 
   get state(): DestinationState {
-    return this.current;
+    return this.currentState;
   }
-  /** Whether an offered delivery must wait here: also behind those that are not released yet. */
-  get blocks(): boolean {
-    return this.isHeld || this.list.size > 0;
+  /** Whether an offered delivery must wait here, possibly only behind others that are not released yet. */
+  get isBlocking(): boolean {
+    return this.isHeld || this.waitList.size > 0;
   }
   /** Whether no state of the destination has to be kept. */
-  get idle(): boolean {
-    return this.current.hold === null && this.list.size === 0 && this.current.failures === 0;
+  get isIdle(): boolean {
+    return this.currentState.hold === null && this.waitList.size === 0 && this.currentState.failures === 0;
   }
-  get busy(): boolean {
-    return this.releaseScheduled;
+  /** Whether deliveries are being released. */
+  get isBusy(): boolean {
+    return this.isReleaseScheduled;
   }
 
-  /** Whether the delivery must not pass now, wherever it waits. */
+  /** Returns whether the delivery must not pass now, wherever it waits. */
   holds(delivery: GatedDelivery): boolean {
-    return this.noWorkerSince !== null || (this.current.hold !== null && !delivery.probe);
+    return this.noWorkerSince !== null || (this.currentState.hold !== null && !delivery.isProbe);
   }
 
   wait(delivery: GatedDelivery): void {
-    this.list.add(delivery);
+    this.waitList.add(delivery);
     this.tryProbe();
   }
 
-  /** Takes a delivery back that passed before the hold. Its caller releases it by the end of the turn. */
+  /**
+   * Takes back a delivery that passed before the hold. It may pass again from the end of the turn, when its caller has released
+   * it.
+   */
   returnDelivery(delivery: GatedDelivery): void {
-    this.list.add(delivery);
+    this.waitList.add(delivery);
     this.clock.endOfTurn(() => {
       this.releaseReady();
     });
@@ -79,27 +84,29 @@ export class Destination {
 
   /** Called when a delivery to the destination is done. */
   done(delivery: GatedDelivery, result: DeliveryResult): void {
-    const probe = delivery === this.probe;
-    if (probe) this.probe = null;
-    this.setState(stateAfter(this.current, { origin: this.origin, result, probe, at: this.clock.now() }, this.instance.breaker));
+    const isProbe = delivery === this.probe;
+    if (isProbe) this.probe = null;
+    this.setState(
+      stateAfter(this.currentState, { origin: this.origin, result, isProbe, at: this.clock.now() }, this.instance.breaker),
+    );
   }
 
   /** Called when a delivery that waited, here or at its key, was withdrawn. */
-  withdrawn(delivery: GatedDelivery): void {
+  deliveryWithdrawn(delivery: GatedDelivery): void {
     if (delivery !== this.probe) return;
     this.probe = null;
-    this.setState({ ...this.current, probeAt: this.clock.now() });
+    this.setState({ ...this.currentState, probeAt: this.clock.now() });
   }
 
   holdByHand(hold: DestinationHold): void {
     this.dropProbe();
-    this.current = { ...this.current, hold, probeAt: null };
+    this.currentState = { ...this.currentState, hold, probeAt: null };
     this.clearTimer();
   }
 
   /** Restores the state before a hold that could not be stored. */
   restore(state: DestinationState): void {
-    this.current = state;
+    this.currentState = state;
     this.releaseReady();
   }
 
@@ -111,17 +118,17 @@ export class Destination {
   /** Ends the hold; all waiting deliveries continue, in order. */
   lift(): void {
     this.dropProbe();
-    this.current = HEALTHY;
+    this.currentState = HEALTHY;
     this.clearTimer();
     this.release();
   }
 
   /** Called when the settings of the breaker have changed. */
   settingsChanged(): void {
-    const { hold, probeAt } = this.current;
+    const { hold, probeAt } = this.currentState;
     if (hold?.by !== 'breaker' || probeAt === null) return;
     const { enabled, probeEveryMs } = this.instance.breaker;
-    if (enabled) this.setState({ ...this.current, probeAt: Math.min(probeAt, this.clock.now() + probeEveryMs) });
+    if (enabled) this.setState({ ...this.currentState, probeAt: Math.min(probeAt, this.clock.now() + probeEveryMs) });
     else {
       this.lift();
       this.instance.holdChanged(this.origin);
@@ -130,24 +137,24 @@ export class Destination {
 
   get status(): DestinationStatus {
     const { origin, noWorkerSince } = this;
-    const { hold, failures, lastError } = this.current;
+    const { hold, failures, lastError } = this.currentState;
     return {
       origin,
       ...(noWorkerSince === null ? {} : { noWorkerSince }),
-      ...{ hold, failures, lastError, waiting: this.list.size, probeAt: this.plannedProbeAt },
+      ...{ hold, failures, lastError, waiting: this.waitList.size, probeAt: this.plannedProbeAt },
     };
   }
 
   /** Returns why a delivery to the destination does not pass; null if it is not held. */
   get reason(): WaitReason | null {
-    const { hold } = this.current;
+    const { hold } = this.currentState;
     const since = this.noWorkerSince;
     if (since !== null && hold?.by !== 'hand') return { kind: 'no-worker', url: this.origin, since };
     return hold && { kind: 'destination-held', hold, probeAt: this.plannedProbeAt };
   }
 
   stop(): void {
-    this.stopped = true;
+    this.isStopped = true;
     this.clearTimer();
   }
 
@@ -156,22 +163,22 @@ export class Destination {
   }
 
   private get isHeld(): boolean {
-    return this.current.hold !== null || this.noWorkerSince !== null;
+    return this.currentState.hold !== null || this.noWorkerSince !== null;
   }
 
   /** Lets the deliveries pass that may pass now. */
   private releaseReady(): void {
-    if (this.current.hold) this.tryProbe();
+    if (this.currentState.hold) this.tryProbe();
     else this.release();
   }
 
   private get plannedProbeAt(): number | null {
-    return this.list.size > 0 && !this.probe ? this.current.probeAt : null;
+    return this.waitList.size > 0 && !this.probe ? this.currentState.probeAt : null;
   }
 
   private setState(next: DestinationState): void {
-    const previous = this.current;
-    this.current = next;
+    const previous = this.currentState;
+    this.currentState = next;
     if (next.hold !== previous.hold) this.instance.holdChanged(this.origin);
     if (next.hold) this.tryProbe();
     else if (previous.hold) this.lift();
@@ -179,14 +186,14 @@ export class Destination {
 
   /** If a probe is due, lets the delivery pass that has waited longest and waits for nothing else. */
   private tryProbe(): void {
-    const { hold, probeAt } = this.current;
+    const { hold, probeAt } = this.currentState;
     if (
-      this.stopped ||
+      this.isStopped ||
       this.noWorkerSince !== null ||
       this.probe ||
       hold?.by !== 'breaker' ||
       probeAt === null ||
-      this.list.size === 0
+      this.waitList.size === 0
     )
       return;
     const now = this.clock.now();
@@ -196,19 +203,19 @@ export class Destination {
     }
     // If no delivery can start, or the chosen one then cannot, the next try follows an interval later.
     const nextProbeAt = now + this.instance.breaker.probeEveryMs;
-    this.current = { ...this.current, probeAt: nextProbeAt };
+    this.currentState = { ...this.currentState, probeAt: nextProbeAt };
     this.setTimer(nextProbeAt);
     const probe = this.chooseProbe();
     if (!probe) return;
-    this.list.remove(probe);
-    probe.probe = true;
+    this.waitList.remove(probe);
+    probe.isProbe = true;
     this.probe = probe;
     this.instance.passedDestination(probe);
   }
 
   private chooseProbe(): GatedDelivery | null {
     const fullKeys = new Set<string>();
-    for (const delivery of this.list.inOrder()) {
+    for (const delivery of this.waitList.inOrder()) {
       const { flowControlKey } = delivery.limits;
       if (flowControlKey === null) return delivery;
       if (fullKeys.has(flowControlKey)) continue;
@@ -218,24 +225,24 @@ export class Destination {
     return null;
   }
 
-  /** A probe that still waits at its key becomes an ordinary delivery; it returns when its turn at the key comes. */
+  /** Forgets the probe. If it still waits at its key, it becomes an ordinary delivery and returns when its turn there comes. */
   private dropProbe(): void {
-    if (this.probe) this.probe.probe = false;
+    if (this.probe) this.probe.isProbe = false;
     this.probe = null;
   }
 
   private release(): void {
-    if (this.releaseScheduled) return;
+    if (this.isReleaseScheduled) return;
     for (let count = 0; count < MAX_PER_TURN; count++) {
-      const { first } = this.list;
-      if (!first || this.isHeld || this.stopped) return;
-      this.list.remove(first);
+      const { first } = this.waitList;
+      if (!first || this.isHeld || this.isStopped) return;
+      this.waitList.remove(first);
       this.instance.passedDestination(first);
     }
-    if (this.list.size === 0) return;
-    this.releaseScheduled = true;
+    if (this.waitList.size === 0) return;
+    this.isReleaseScheduled = true;
     this.clock.endOfTurn(() => {
-      this.releaseScheduled = false;
+      this.isReleaseScheduled = false;
       this.release();
     });
   }
@@ -248,7 +255,7 @@ export class Destination {
       if (probe?.list) {
         probe.list.remove(probe);
         this.dropProbe();
-        this.list.add(probe);
+        this.waitList.add(probe);
       }
       this.tryProbe();
     });

@@ -6,11 +6,11 @@ import type { FlowControl, FlowControlState } from '../../engine/runs/run.js';
 import type { FlowControlStatus, WaitReason } from '../services/workflow-service.js';
 import { type DeliveryLimits, type DeliveryResult, hostOf } from './delivery.js';
 import type { GateDeps } from './gate-deps.js';
-import { type KeyLimits, limitsAfterTrigger, sameLimits } from './limit-changes.js';
+import { areSameLimits, type KeyLimits, limitsAfterTrigger } from './limit-changes.js';
 import {
-  endOf,
   isClosing,
   newWindow,
+  nextWindowAt,
   type Rate,
   type RateWindow,
   restoredWindow,
@@ -36,17 +36,18 @@ const NO_LIMITS: KeyLimits = {
   ratePinned: false,
 };
 
-/** Whether the key limits nothing. */
+/** Returns whether the key limits nothing. */
 const isOpen = ({ paused, parallelism, rate }: KeyLimits): boolean => !paused && parallelism === null && rate === null;
 
 /** The instance of a key. */
 export interface FlowKeyInstance {
   readonly instanceId: string;
-  /** Whether the destination of the delivery is held, and the delivery is not its probe. */
+  /** Returns whether the destination of the delivery is held, and the delivery is not its probe. */
   isHeld(delivery: GatedDelivery): boolean;
   /** Makes the delivery wait for its destination. */
   waitAtDestination(delivery: GatedDelivery): void;
 }
+
 export class FlowKey {
   readonly key: string;
   private readonly instance: FlowKeyInstance;
@@ -59,13 +60,13 @@ export class FlowKey {
   private grant: { readonly base: RateWindow | null; readonly window: NonNullable<StoredWindow> } | null = null;
   /** The latest limits of a trigger that arrived while the state was being loaded. */
   private earlyLimits: FlowControl | null = null;
-  /** Unsent deliveries of this and earlier rate windows: each may arrive in any window. */
-  private unsent = 0;
-  private isRegistered = false;
+  /** Number of unsent deliveries of this and earlier rate windows. Each may arrive in any window. */
+  private unsentCount = 0;
+  private hasStoredState = false;
   private inFlight = 0;
-  private pumping = false;
-  private pumpScheduled = false;
-  private stopped = false;
+  private isPumping = false;
+  private isPumpScheduled = false;
+  private isStopped = false;
   private cancelTimer: (() => void) | null = null;
 
   constructor(key: string, instance: FlowKeyInstance, deps: GateDeps) {
@@ -74,60 +75,60 @@ export class FlowKey {
     this.deps = deps;
   }
 
-  get loaded(): boolean {
+  get isLoaded(): boolean {
     return this.limits !== null;
   }
   /** Whether the store knows the key, because limits were set or the key was paused at some time. */
-  get registered(): boolean {
-    return this.isRegistered;
+  get isRegistered(): boolean {
+    return this.hasStoredState;
   }
   /** Whether the key can be removed from memory: the store has all of its state. */
-  get idle(): boolean {
-    if (!this.limits || this.list.size > 0 || this.inFlight > 0 || this.grant || this.pumpScheduled) return false;
+  get isIdle(): boolean {
+    if (!this.limits || this.list.size > 0 || this.inFlight > 0 || this.grant || this.isPumpScheduled) return false;
     const { rate } = this;
     return !rate || !runningWindow(this.window, rate, this.deps.clock.now());
   }
   /** Whether work is in progress that does not depend on time. */
-  get busy(): boolean {
-    return !this.limits || this.pumpScheduled;
+  get isBusy(): boolean {
+    return !this.limits || this.isPumpScheduled;
   }
 
   /** Takes the stored state; null if nothing is stored. */
   load(state: FlowControlState | null): void {
     if (this.limits) return;
     this.limits = state ?? NO_LIMITS;
-    this.isRegistered = state !== null;
+    this.hasStoredState = state !== null;
     this.window = restoredWindow(state?.window ?? null, { now: this.deps.clock.now(), periodMs: state?.periodMs ?? null });
-    if (this.earlyLimits) this.note(this.earlyLimits);
+    if (this.earlyLimits) this.applyTrigger(this.earlyLimits);
     this.earlyLimits = null;
     this.pump();
   }
 
   /** Applies limits of a trigger, which are durable. */
-  note(flowControl: FlowControl): void {
+  applyTrigger(flowControl: FlowControl): void {
     const current = this.limits;
     if (!current) {
       const hasLimits = flowControl.parallelism !== undefined || flowControl.rate !== undefined;
       if (hasLimits || !this.earlyLimits) this.earlyLimits = flowControl;
       return;
     }
-    this.isRegistered = true;
+    this.hasStoredState = true;
     const limits = limitsAfterTrigger(current, flowControl);
-    if (!sameLimits(limits, current)) this.set(limits);
+    if (!areSameLimits(limits, current)) this.setLimits(limits);
   }
 
   /** Applies limits that a person set. They also affect deliveries that wait. */
-  set(limits: KeyLimits): void {
+  setLimits(limits: KeyLimits): void {
     const { parallelism, rate, periodMs, paused, parallelismPinned, ratePinned } = limits;
     // A longer period does not extend a window that has ended or may have ended.
     const { rate: previousRate } = this;
     if (previousRate) {
       const now = this.deps.clock.now();
       this.window = runningWindow(this.window, previousRate, now);
-      if (this.window && isClosing(this.window, previousRate, now)) this.window.closed = true;
+      if (this.window && isClosing(this.window, previousRate, now)) this.window.isClosed = true;
     }
     this.limits = { parallelism, rate, periodMs, paused, parallelismPinned, ratePinned };
-    this.isRegistered = true;
+    this.hasStoredState = true;
     if (rate === null) this.endWindow();
     this.clearTimer();
     this.pump();
@@ -162,7 +163,7 @@ export class FlowKey {
     delivery.window = null;
     if (window) this.countAsSent(delivery, window);
     if (window && window === this.window) {
-      if (outcome === 'not-made') window.made--;
+      if (outcome === 'not-made') window.startsMade--;
       if (!window.isSent) {
         window.sentBy = this.deps.clock.now();
         this.clearTimer();
@@ -176,7 +177,7 @@ export class FlowKey {
     this.pump();
   }
 
-  /** Whether, as far as is known, a delivery with these limits would start now. */
+  /** Returns whether, as far as is known, a delivery with these limits would start now. */
   couldStart(deliveryLimits: DeliveryLimits): boolean {
     const { limits, rate } = this;
     if (!limits) return true;
@@ -187,9 +188,9 @@ export class FlowKey {
   }
 
   /** Called when the request of a delivery that had passed is sent. */
-  sent(delivery: GatedDelivery): void {
+  requestSent(delivery: GatedDelivery): void {
     const { window } = delivery;
-    if (!window || !delivery.unsent) return;
+    if (!window || !delivery.isUnsent) return;
     this.countAsSent(delivery, window);
     const now = this.deps.clock.now();
     if (!window.isSent) {
@@ -206,8 +207,8 @@ export class FlowKey {
   /** Lets all deliveries pass that are allowed to. */
   pump(): void {
     // A delivery that passes may be done immediately and call this again; the loop below handles that.
-    if (this.pumping || this.stopped) return;
-    this.pumping = true;
+    if (this.isPumping || this.isStopped) return;
+    this.isPumping = true;
     try {
       for (let moved = 0; this.moveOne(); moved++) {
         if (moved < MAX_PER_TURN) continue;
@@ -215,20 +216,20 @@ export class FlowKey {
         return;
       }
     } finally {
-      this.pumping = false;
+      this.isPumping = false;
     }
   }
 
   /** The state to store. */
   get state(): FlowControlState {
     const { window, grant } = this;
-    const stored = window && { startedAt: window.startedAt, granted: window.granted };
-    return { key: this.key, ...(this.limits ?? NO_LIMITS), window: grant?.window ?? stored };
+    const storedWindow = window && { startedAt: window.startedAt, granted: window.granted };
+    return { key: this.key, ...(this.limits ?? NO_LIMITS), window: grant?.window ?? storedWindow };
   }
 
   get status(): FlowControlStatus {
     const { window } = this;
-    const shownWindow = window && { startedAt: window.startedAt, granted: window.made };
+    const shownWindow = window && { startedAt: window.startedAt, granted: window.startsMade };
     return { ...this.state, window: shownWindow, waiting: this.list.size, inFlight: this.inFlight };
   }
 
@@ -241,7 +242,7 @@ export class FlowKey {
     const reason = { kind: 'flow-control', key: this.key, place, waiting: list.size, until: null } as const;
     if (limits.paused) return { ...reason, because: 'paused' };
     if (rate && window && this.isUsedUp(window, rate)) {
-      const until = endOf(window, rate);
+      const until = nextWindowAt(window, rate);
       return { ...reason, because: 'rate', until: Number.isFinite(until) ? until : null };
     }
     const isFull = limits.parallelism !== null && this.inFlight >= limits.parallelism;
@@ -250,25 +251,25 @@ export class FlowKey {
   }
 
   stop(): void {
-    this.stopped = true;
+    this.isStopped = true;
     this.clearTimer();
   }
 
   private countAsSent(delivery: GatedDelivery, window: RateWindow): void {
-    if (!delivery.unsent) return;
-    delivery.unsent = false;
-    window.unsent--;
-    this.unsent--;
+    if (!delivery.isUnsent) return;
+    delivery.isUnsent = false;
+    window.unsentCount--;
+    this.unsentCount--;
   }
 
   private isLate(window: RateWindow, now: number): boolean {
     return this.rate !== null && isClosing(window, this.rate, now);
   }
 
-  /** Starts a window of the request that was just sent and of those that are unsent. */
+  /** Starts a window that counts the request that was just sent and all unsent ones. */
   private startWindow(now: number): void {
-    const made = 1 + this.unsent;
-    this.window = { ...newWindow(now, made), made, isSent: true };
+    const startsMade = 1 + this.unsentCount;
+    this.window = { ...newWindow(now, startsMade), startsMade, isSent: true };
   }
 
   private get rate(): Rate | null {
@@ -278,12 +279,12 @@ export class FlowKey {
     return { starts, periodMs, transitMs: this.deps.transitMs(periodMs) };
   }
 
-  /** Whether no more deliveries may start in this window. */
+  /** Returns whether no more deliveries may start in this window. */
   private isUsedUp(window: RateWindow | null, rate: Rate): boolean {
     return isClosing(window, rate, this.deps.clock.now()) || (startsReady(window, rate) <= 0 && startsLeft(window, rate) <= 0);
   }
 
-  /** Lets one delivery pass, or moves one to the list of its destination; false if neither is possible. */
+  /** Lets one delivery pass, or moves one to the list of its destination. Returns false if neither is possible. */
   private moveOne(): boolean {
     const { limits, rate, list, instance, deps } = this;
     const first = list.first;
@@ -301,11 +302,11 @@ export class FlowKey {
     }
     this.window = runningWindow(this.window, rate, deps.clock.now());
     if (this.window && this.isUsedUp(this.window, rate)) {
-      this.setTimer(endOf(this.window, rate));
+      this.setTimer(nextWindowAt(this.window, rate));
       return false;
     }
     // Unsent requests may use up a new window completely.
-    if (!this.window && this.unsent >= rate.starts) return false;
+    if (!this.window && this.unsentCount >= rate.starts) return false;
     if (startsReady(this.window, rate) <= 0) {
       this.requestGrant(rate, limits);
       return false;
@@ -313,32 +314,32 @@ export class FlowKey {
     const [next] = this.startable(1, (deliveryLimits) => deps.slots.seekGranted(deliveryLimits, this));
     if (!next || !this.window) return false;
     list.remove(next);
-    this.window.made++;
-    this.window.unsent++;
-    this.unsent++;
+    this.window.startsMade++;
+    this.window.unsentCount++;
+    this.unsentCount++;
     next.window = this.window;
-    next.unsent = true;
+    next.isUnsent = true;
     this.admit(next);
     return true;
   }
 
   private admit(delivery: GatedDelivery): void {
     this.inFlight++;
-    this.deps.exit.passed(delivery);
+    this.deps.listener.passedAllGates(delivery);
   }
 
   /** Returns up to `max` of the first deliveries that could start now. One without a free slot does not delay others. */
   private startable(max: number, freeFor: (deliveryLimits: DeliveryLimits) => number): GatedDelivery[] {
     const deliveries: GatedDelivery[] = [];
-    const free = new Map<string, number>();
+    const freeSlots = new Map<string, number>();
     let passedOver = 0;
     for (const delivery of this.list.inOrder()) {
       const host = hostOf(delivery.limits);
       const kind = delivery.limits.isLong ? `${host} long` : host;
-      const slots = free.get(kind) ?? freeFor(delivery.limits);
-      const starts = slots > 0 && !this.instance.isHeld(delivery);
-      free.set(kind, starts ? slots - 1 : slots);
-      if (starts) deliveries.push(delivery);
+      const slots = freeSlots.get(kind) ?? freeFor(delivery.limits);
+      const canStart = slots > 0 && !this.instance.isHeld(delivery);
+      freeSlots.set(kind, canStart ? slots - 1 : slots);
+      if (canStart) deliveries.push(delivery);
       else passedOver++;
       if (deliveries.length === max || passedOver === LOOK_AHEAD) break;
     }
@@ -350,29 +351,30 @@ export class FlowKey {
     if (this.grant) return;
     const { deps, window: base } = this;
     const { instanceId } = this.instance;
-    const carried = base ? 0 : this.unsent;
-    const startsRemaining = startsLeft(base, rate) - carried;
+    // A new window also counts the unsent requests of earlier windows.
+    const carriedStarts = base ? 0 : this.unsentCount;
+    const startsRemaining = startsLeft(base, rate) - carriedStarts;
     const allowedByKey =
       limits.parallelism === null ? startsRemaining : Math.min(startsRemaining, limits.parallelism - this.inFlight);
     const allowedByInstance = deps.slots.seekOf(instanceId, this);
-    // Without a free slot the key seeks one as well, so that it waits for its turn.
+    // Even if there is no free slot, the key seeks one, so that it waits for its turn.
     const max = Math.max(1, Math.min(allowedByKey, allowedByInstance));
-    const chosen = this.startable(max, (deliveryLimits) => deps.slots.seek(deliveryLimits, this));
-    const starts = chosen.length;
-    if (starts === 0) return;
-    const granted = { startedAt: base?.startedAt ?? deps.clock.now(), granted: (base?.granted ?? carried) + starts };
-    const grant = { base, window: granted };
+    const deliveries = this.startable(max, (deliveryLimits) => deps.slots.seek(deliveryLimits, this));
+    if (deliveries.length === 0) return;
+    const granted = (base?.granted ?? carriedStarts) + deliveries.length;
+    const window = { startedAt: base?.startedAt ?? deps.clock.now(), granted };
+    const grant = { base, window };
     this.grant = grant;
-    const releaseSlots = deps.slots.keep(chosen);
-    deps.control.write({ kind: 'set-flow-window', instanceId, key: this.key, window: granted }).then(
+    const releaseSlots = deps.slots.keep(deliveries);
+    deps.control.write({ kind: 'set-flow-window', instanceId, key: this.key, window }).then(
       () => {
         releaseSlots(() => {
           if (this.grant !== grant) return;
           this.grant = null;
           // The granted starts happen from now on, so a new window starts now.
           if (!base && this.window) return this.pump();
-          if (!base) this.window = { ...newWindow(deps.clock.now(), granted.granted), made: carried };
-          else if (this.window === base) base.granted = granted.granted;
+          if (!base) this.window = { ...newWindow(deps.clock.now(), granted), startsMade: carriedStarts };
+          else if (this.window === base) base.granted = granted;
           this.pump();
         });
       },
@@ -408,10 +410,10 @@ export class FlowKey {
   }
 
   private pumpLater(): void {
-    if (this.pumpScheduled) return;
-    this.pumpScheduled = true;
+    if (this.isPumpScheduled) return;
+    this.isPumpScheduled = true;
     this.deps.clock.endOfTurn(() => {
-      this.pumpScheduled = false;
+      this.isPumpScheduled = false;
       this.pump();
     });
   }

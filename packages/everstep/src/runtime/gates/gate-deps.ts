@@ -7,15 +7,15 @@ import type { WorkerPresence } from '../../ports/workers.js';
 import type { SlotTurns } from './slot-turns.js';
 import type { GatedDelivery } from './wait-list.js';
 
-/** What the gates read from the store. */
+/** The part of the store that the gates read. */
 export type GateStore = Pick<
   Store,
   'findFlowControl' | 'listFlowControls' | 'listHolds' | 'instanceSettings' | 'findQueue' | 'retriedInQueue'
 >;
 
-/** Takes the deliveries that have passed every gate. */
-export interface GateExit {
-  passed(delivery: GatedDelivery): void;
+/** Receives the deliveries that have passed every gate. */
+export interface GateListener {
+  passedAllGates(delivery: GatedDelivery): void;
 }
 
 export interface GateDeps {
@@ -24,7 +24,7 @@ export interface GateDeps {
   readonly log: Log;
   readonly control: ControlWrites;
   readonly slots: SlotTurns;
-  readonly exit: GateExit;
+  readonly listener: GateListener;
   readonly workers: Pick<WorkerPresence, 'missingSince'>;
   /** Returns how long requests may take to arrive, for a rate with this period. */
   readonly transitMs: (periodMs: number) => number;
@@ -43,7 +43,7 @@ export class ControlWrites {
   private readonly clock: Clock;
   private readonly writing = new Set<Promise<unknown>>();
   private readonly retries = new Set<() => void>();
-  private stopped = false;
+  private isStopped = false;
 
   constructor(commits: ControlCommits, clock: Clock) {
     this.commits = commits;
@@ -52,18 +52,18 @@ export class ControlWrites {
 
   /** Resolves when the write is durable. */
   async write(write: ControlWrite): Promise<void> {
-    const written = this.commits.commitControl({ guards: [], writes: [write] });
-    this.writing.add(written);
+    const commit = this.commits.commitControl({ guards: [], writes: [write] });
+    this.writing.add(commit);
     try {
-      await written;
+      await commit;
     } finally {
-      this.writing.delete(written);
+      this.writing.delete(commit);
     }
   }
 
   /** Repeats the operation a second later, unless the gates are stopped. */
   retryLater(operation: () => void): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const cancel = this.clock.setTimer(this.clock.now() + RETRY_AFTER_FAULT_MS, () => {
       this.retries.delete(cancel);
       operation();
@@ -71,9 +71,9 @@ export class ControlWrites {
     this.retries.add(cancel);
   }
 
-  /** Cancels what was to be repeated. Resolves when no write is in progress. */
+  /** Cancels the operations to repeat. Resolves when no write is in progress. */
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     for (const cancel of this.retries) cancel();
     this.retries.clear();
     await Promise.allSettled([...this.writing]);

@@ -16,12 +16,12 @@ export class MemoryGateStore implements GateStore, ControlCommits {
   readonly holds = new Map<string, DestinationHold>();
   readonly queues = new Map<string, Queue>();
   /** Messages that keep their position in any queue. */
-  retried: readonly string[] = [];
+  retriedRunKeys: readonly string[] = [];
   settings: InstanceSettings | null = null;
   commits = 0;
   latencyMs: () => number = () => 0;
   /** Whether commits and reads fail. */
-  broken = false;
+  isBroken = false;
   private readonly clock: SimulatedClock;
   private freeAt = 0;
 
@@ -33,7 +33,7 @@ export class MemoryGateStore implements GateStore, ControlCommits {
     // Batches are written one after the other.
     this.freeAt = Math.max(this.freeAt, this.clock.now()) + this.latencyMs();
     if (this.freeAt > this.clock.now()) await new Promise<void>((resolve) => this.clock.setTimer(this.freeAt, resolve));
-    if (this.broken) throw new Error('the disk is full');
+    if (this.isBroken) throw new Error('the disk is full');
     this.commits++;
     for (const write of writes) this.write(write);
     return { kind: 'applied' };
@@ -49,12 +49,12 @@ export class MemoryGateStore implements GateStore, ControlCommits {
         break;
       case 'put-flow-control': {
         const { key, parallelism = null, rate = null, periodMs = null } = write.flowControl;
-        const kept = this.keys.get(key) ?? unlimited(key);
+        const existing = this.keys.get(key) ?? unlimited(key);
         const hasLimits = parallelism !== null || rate !== null;
         this.keys.set(key, {
-          ...kept,
-          ...(hasLimits && !kept.parallelismPinned ? { parallelism } : {}),
-          ...(hasLimits && !kept.ratePinned ? { rate, periodMs } : {}),
+          ...existing,
+          ...(hasLimits && !existing.parallelismPinned ? { parallelism } : {}),
+          ...(hasLimits && !existing.ratePinned ? { rate, periodMs } : {}),
         });
         break;
       }
@@ -71,7 +71,7 @@ export class MemoryGateStore implements GateStore, ControlCommits {
   }
 
   private read<Value>(value: Value): Promise<Value> {
-    return this.broken ? Promise.reject(new Error('the disk is gone')) : Promise.resolve(value);
+    return this.isBroken ? Promise.reject(new Error('the disk is gone')) : Promise.resolve(value);
   }
   async findFlowControl({ key }: { key: string }): Promise<FlowControlState | null> {
     return this.read(this.keys.get(key) ?? null);
@@ -86,7 +86,7 @@ export class MemoryGateStore implements GateStore, ControlCommits {
     return this.read(this.queues.get(name) ?? null);
   }
   async retriedInQueue(): Promise<readonly string[]> {
-    return this.read(this.retried);
+    return this.read(this.retriedRunKeys);
   }
   async instanceSettings(): Promise<InstanceSettings | null> {
     return this.read(this.settings);
@@ -195,7 +195,7 @@ export class GateHarness {
     this.starts.push(start);
     this.inFlight.set(runKey, start);
     this.onStart(start);
-    if (this.sendsAtOnce) this.gates.sent(start);
+    if (this.sendsAtOnce) this.gates.requestSent(start);
     this.endpoint(start, (result) => this.end(start, result), this.clock);
   }
 
@@ -246,7 +246,7 @@ export class GateHarness {
   }
 
   /** Advances the time and runs what becomes due. */
-  async pass(forMs: number): Promise<void> {
+  async passTime(forMs: number): Promise<void> {
     const until = { reached: false };
     this.clock.setTimer(this.now + forMs, () => {
       until.reached = true;
@@ -261,7 +261,7 @@ export class GateHarness {
 
   /** Resolves with the value of a promise while time passes, at most `withinMs`. */
   async get<Value>(promise: Promise<Value>, withinMs = 100): Promise<Value> {
-    const [value] = await Promise.all([promise, this.pass(withinMs)]);
+    const [value] = await Promise.all([promise, this.passTime(withinMs)]);
     return value;
   }
 }

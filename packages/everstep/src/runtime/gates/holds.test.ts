@@ -19,7 +19,7 @@ async function tripped(): Promise<GateHarness> {
   const harness = new GateHarness();
   await harness.get(harness.breaker(true), 0);
   for (const runKey of harness.offerMany(3, null)) harness.endRun(runKey, FAILED);
-  await harness.pass(0);
+  await harness.passTime(0);
   harness.starts.length = 0;
   return harness;
 }
@@ -28,7 +28,7 @@ test('the breaker of an instance without settings is off', async () => {
   const harness = new GateHarness();
   assert.deepEqual(await harness.get(harness.gates.instanceSettings({ instanceId: INSTANCE }), 0), DEFAULT_INSTANCE_SETTINGS);
   harness.offerMany(30, null);
-  await harness.pass(0);
+  await harness.passTime(0);
   for (const runKey of harness.startedRuns) harness.endRun(runKey, FAILED);
   harness.offer(null);
   assert.equal(harness.starts.length, 31);
@@ -54,19 +54,19 @@ test('after the set number of failures in a row nothing passes to the destinatio
 test('there is one probe at a time, an interval after the last one failed; a probe that is delivered releases all deliveries in order', async () => {
   const harness = await tripped();
   harness.offerMany(5, null);
-  await harness.pass(999);
+  await harness.passTime(999);
   assert.deepEqual(harness.startedRuns, []);
-  await harness.pass(1);
+  await harness.passTime(1);
   assert.deepEqual(harness.startedRuns, ['r3']);
-  await harness.pass(5_000);
+  await harness.passTime(5_000);
   assert.deepEqual(harness.startedRuns, ['r3'], 'the next waits for the first');
   harness.endRun('r3', FAILED);
-  await harness.pass(999);
+  await harness.passTime(999);
   assert.deepEqual(harness.startedRuns, ['r3']);
-  await harness.pass(1);
+  await harness.passTime(1);
   assert.deepEqual(harness.startedRuns, ['r3', 'r4']);
   harness.endRun('r4');
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.deepEqual(harness.startedRuns, ['r3', 'r4', 'r5', 'r6', 'r7']);
   assert.equal(harness.store.holds.size, 0);
   assert.deepEqual(await destinations(harness), []);
@@ -74,7 +74,7 @@ test('there is one probe at a time, an interval after the last one failed; a pro
 
 test('without waiting deliveries there is no timer, and the next delivery is the probe', async () => {
   const harness = await tripped();
-  await harness.pass(60_000);
+  await harness.passTime(60_000);
   const runKey = harness.offer(null);
   harness.offer(null);
   assert.deepEqual(harness.startedRuns, [runKey]);
@@ -94,19 +94,19 @@ test('a probe that was not made or is withdrawn is followed by the next immediat
   const harness = await tripped();
   await harness.trigger({ key: 'k', parallelism: 1 });
   harness.offerMany(3, null);
-  await harness.pass(1_000);
+  await harness.passTime(1_000);
   harness.endRun('r3', { kind: 'not-made' });
   assert.deepEqual(harness.startedRuns, ['r3', 'r4']);
 });
 
 test('holds remain after a restart: the breaker waits a full interval and keeps its count', async () => {
   const harness = await tripped();
-  await harness.pass(500);
+  await harness.passTime(500);
   harness.crash();
   harness.offerMany(2, null);
-  await harness.pass(999);
+  await harness.passTime(999);
   assert.deepEqual(harness.startedRuns, []);
-  await harness.pass(1);
+  await harness.passTime(1);
   assert.equal(harness.starts.length, 1);
 });
 
@@ -115,12 +115,12 @@ test('a manual hold is never probed, survives a restart, and is only released ma
   await harness.get(harness.breaker(true), 0);
   await hold(harness);
   harness.offerMany(2, null);
-  await harness.pass(60_000);
+  await harness.passTime(60_000);
   assert.deepEqual(harness.startedRuns, []);
   assert.equal(harness.store.holds.get(ORIGIN)?.reason, 'maintenance');
   harness.crash();
   harness.offerMany(2, null);
-  await harness.pass(60_000);
+  await harness.passTime(60_000);
   assert.deepEqual(harness.startedRuns, []);
   assert.equal(await release(harness), true);
   assert.deepEqual(harness.startedRuns, ['r2', 'r3']);
@@ -141,10 +141,10 @@ test('a manual release of a hold of the breaker releases all deliveries, and the
 test('a manual hold replaces one of the breaker: the result of its probe does not count', async () => {
   const harness = await tripped();
   harness.offerMany(3, null);
-  await harness.pass(1_000);
+  await harness.passTime(1_000);
   await hold(harness);
   harness.endRun('r3');
-  await harness.pass(10_000);
+  await harness.passTime(10_000);
   assert.deepEqual(harness.startedRuns, ['r3']);
   assert.equal(harness.store.holds.get(ORIGIN)?.by, 'hand');
 });
@@ -164,7 +164,7 @@ test('a hold of a breaker that was switched off before a crash ends at the next 
   harness.store.settings = { ...DEFAULT_INSTANCE_SETTINGS, breaker: { enabled: false, failures: 3, probeEveryMs: 1_000 } };
   harness.crash();
   harness.offer(null);
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.equal(harness.starts.length, 1);
   assert.equal(harness.store.holds.size, 0);
 });
@@ -173,30 +173,30 @@ test('a shorter interval makes the next probe earlier', async () => {
   const harness = await tripped();
   harness.offer(null);
   await harness.get(harness.breaker(true, 3, 100), 0);
-  await harness.pass(100);
+  await harness.passTime(100);
   assert.equal(harness.starts.length, 1);
 });
 
 test('a hold that cannot be stored at first applies, and is stored a second later', async () => {
   const harness = new GateHarness();
   await harness.get(harness.breaker(true), 0);
-  harness.store.broken = true;
+  harness.store.isBroken = true;
   for (const runKey of harness.offerMany(3, null)) harness.endRun(runKey, FAILED);
-  await harness.pass(500);
-  harness.store.broken = false;
+  await harness.passTime(500);
+  harness.store.isBroken = false;
   harness.offer(null);
   assert.equal(harness.starts.length, 3);
   assert.equal(harness.store.holds.size, 0);
-  await harness.pass(500);
+  await harness.passTime(500);
   assert.equal(harness.store.holds.get(ORIGIN)?.by, 'breaker');
 });
 
 test('a manual hold that could not be stored is rejected and holds nothing', async () => {
   const harness = new GateHarness();
   await destinations(harness);
-  harness.store.broken = true;
+  harness.store.isBroken = true;
   await assert.rejects(harness.gates.holdDestination({ instanceId: INSTANCE, origin: ORIGIN, reason: 'r' }), /the disk is full/);
-  harness.store.broken = false;
+  harness.store.isBroken = false;
   harness.offer(null);
   assert.equal(harness.starts.length, 1);
 });
@@ -205,12 +205,12 @@ test('a delivery to a held destination takes no slot, does not count toward its 
   const harness = new GateHarness();
   await harness.trigger({ key: 'k', parallelism: 1, rate: 10, periodMs: 60_000 });
   harness.offer('k');
-  await harness.pass(0);
+  await harness.passTime(0);
   harness.offerMany(2, 'k');
   harness.offerMany(1, 'k', { origin: OTHER });
   await hold(harness);
   harness.endRun('r0');
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.deepEqual(harness.startedRuns, ['r0', 'r3']);
   assert.equal(harness.store.keys.get('k')?.window?.granted, 2);
   assert.deepEqual(
@@ -223,12 +223,12 @@ test('a delivery that waited for its destination returns to its position at the 
   const harness = new GateHarness();
   await harness.trigger({ key: 'k', parallelism: 1 });
   harness.offer('k', { origin: OTHER });
-  await harness.pass(0);
+  await harness.passTime(0);
   harness.offerMany(2, 'k');
   harness.offerMany(3, 'k', { origin: OTHER });
   await hold(harness);
   harness.endRun('r0');
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.deepEqual(harness.startedRuns, ['r0', 'r3']);
   harness.offer('k');
   await release(harness);
@@ -240,7 +240,7 @@ test('a delivery that waits at its key and whose destination is held reports bot
   const harness = new GateHarness();
   await harness.trigger({ key: 'k', parallelism: 1 });
   harness.offerMany(2, 'k');
-  await harness.pass(0);
+  await harness.passTime(0);
   await hold(harness);
   assert.deepEqual(
     reasons(harness, 'r1').map(({ kind }) => kind),
@@ -252,16 +252,16 @@ test('a probe respects the limits of its key, and a delivery whose key is full i
   const harness = await tripped();
   await harness.trigger({ key: 'full', parallelism: 1 });
   harness.offer('full', { origin: OTHER });
-  await harness.pass(0);
+  await harness.passTime(0);
   harness.offer('full');
   harness.offer('free');
-  await harness.pass(1_000);
+  await harness.passTime(1_000);
   assert.deepEqual(harness.startedRuns, ['r3', 'r5']);
   harness.endRun('r5', FAILED);
-  await harness.pass(3_000);
+  await harness.passTime(3_000);
   assert.deepEqual(harness.startedRuns, ['r3', 'r5'], 'nothing else can start');
   harness.endRun('r3');
-  await harness.pass(1_000);
+  await harness.passTime(1_000);
   assert.deepEqual(harness.startedRuns, ['r3', 'r5', 'r4']);
 });
 
@@ -271,16 +271,16 @@ test('if a probe has to wait at its key, another delivery becomes the probe', as
   await harness.get(harness.trigger({ key: 'k', rate: 5, periodMs: 1_000 }), 5);
   harness.offer('k');
   harness.offer(null);
-  await harness.pass(993);
+  await harness.passTime(993);
   // The key is paused while the start of its delivery is being stored.
   void harness.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'pause' } });
-  await harness.pass(500);
+  await harness.passTime(500);
   assert.deepEqual(harness.startedRuns, []);
   assert.equal(harness.store.keys.get('k')?.window?.granted, 1);
-  await harness.pass(1_000);
+  await harness.passTime(1_000);
   assert.deepEqual(harness.startedRuns, ['r4']);
   harness.endRun('r4');
-  await harness.pass(100);
+  await harness.passTime(100);
   assert.deepEqual(harness.startedRuns, ['r4'], 'the other one waits for its key');
 });
 
@@ -288,7 +288,7 @@ test('a delivery that passed before its destination was held does not start, and
   const harness = new GateHarness();
   await harness.trigger({ key: 'k', parallelism: 1 });
   harness.offer('k');
-  await harness.pass(0);
+  await harness.passTime(0);
   harness.offer('k', { origin: OTHER });
   assert.equal(harness.gates.mayStart({ runKey: 'r0', slot: 0 }), true);
   await hold(harness);
@@ -308,9 +308,9 @@ test('thousands of held deliveries continue in order, a part at a time, and noth
   await new Promise<void>((resolve) => setImmediate(resolve));
   assert.equal(await released, true);
   assert.ok(harness.starts.length < 5_000);
-  assert.equal(harness.gates.idle, false);
+  assert.equal(harness.gates.isIdle, false);
   held.push(harness.offer(null));
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.deepEqual(harness.startedRuns, held);
-  assert.equal(harness.gates.idle, true);
+  assert.equal(harness.gates.isIdle, true);
 });

@@ -18,12 +18,12 @@ import type { DeliveryResult } from './delivery.js';
 import { Destination, type DestinationInstance } from './destination.js';
 import { FlowKey, type FlowKeyInstance } from './flow-key.js';
 import type { GateDeps } from './gate-deps.js';
-import { applyChange, sameLimits } from './limit-changes.js';
+import { applyChange, areSameLimits } from './limit-changes.js';
 import { QueueLine, type QueueListener } from './queue-line.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
 /** Idle keys, destinations and queues beyond this number are removed from memory. */
-const MAX_KEPT = 5_000;
+const MAX_ENTRIES = 5_000;
 /** Number of entries that are checked for removal each time one is added. */
 const CHECKED_PER_ADD = 8;
 
@@ -31,12 +31,12 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   readonly instanceId: string;
   private readonly deps: GateDeps;
   private readonly keys = new Map<string, FlowKey>();
-  /** Destinations, by origin. */
-  private readonly byOrigin = new Map<string, Destination>();
+  /** Destinations in memory, by origin. */
+  private readonly destinationMap = new Map<string, Destination>();
   /** Queues of messages, by name. */
   readonly lines = new Map<string, QueueLine>();
   /** Deliveries that were offered before settings and holds were read. */
-  private readonly early = new WaitList();
+  private readonly earlyDeliveries = new WaitList();
   /** The settings of the instance; null until they are read. */
   private cachedSettings: InstanceSettings | null = null;
   private reading: Promise<InstanceSettings> | null = null;
@@ -46,19 +46,19 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     this.deps = deps;
   }
 
-  get busy(): boolean {
+  get isBusy(): boolean {
     if (this.reading) return true;
-    for (const key of this.keys.values()) if (key.busy) return true;
-    for (const destination of this.byOrigin.values()) if (destination.busy) return true;
-    for (const line of this.lines.values()) if (!line.loaded) return true;
+    for (const key of this.keys.values()) if (key.isBusy) return true;
+    for (const destination of this.destinationMap.values()) if (destination.isBusy) return true;
+    for (const line of this.lines.values()) if (!line.isLoaded) return true;
     return false;
   }
 
   /** Takes a delivery, which passes immediately or waits. */
   offer(delivery: GatedDelivery): void {
     if (!this.cachedSettings) {
-      this.early.add(delivery);
-      if (this.early.size === 1) this.readSoon();
+      this.earlyDeliveries.add(delivery);
+      if (this.earlyDeliveries.size === 1) this.readSoon();
       return;
     }
     const { queue } = delivery.limits;
@@ -69,14 +69,14 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   /** Called when a message has ended. If it ended on another node, its queue is unknown. */
   leaveQueue(runKey: string, queues: Iterable<string> = [...this.lines.keys()]): void {
     for (const queue of queues) {
-      this.lines.get(queue)?.ended(runKey);
-      if (this.lines.get(queue)?.idle) this.lines.delete(queue);
+      this.lines.get(queue)?.messageEnded(runKey);
+      if (this.lines.get(queue)?.isIdle) this.lines.delete(queue);
     }
   }
 
   /** Applies durable settings of a queue; null if it was deleted. */
   queueChanged(name: string, queue: Queue | null): void {
-    this.lines.get(name)?.set(queue);
+    this.lines.get(name)?.setRules(queue);
   }
 
   /** Checks the messages of the queues after the response to a batch was lost, because some may have ended in it. */
@@ -86,10 +86,10 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   done(delivery: GatedDelivery, result: DeliveryResult): void {
     const { origin, flowControlKey } = delivery.limits;
-    const destination = result.kind === 'failed' ? this.destinationOf(origin) : this.byOrigin.get(origin);
+    const destination = result.kind === 'failed' ? this.destinationOf(origin) : this.destinationMap.get(origin);
     if (destination) {
       destination.done(delivery, result);
-      if (destination.idle) this.byOrigin.delete(origin);
+      if (destination.isIdle) this.destinationMap.delete(origin);
     }
     if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, result.kind);
   }
@@ -97,13 +97,13 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   /** Removes a delivery that waits. */
   withdraw(delivery: GatedDelivery): void {
     delivery.list?.remove(delivery);
-    if (delivery.probe) this.byOrigin.get(delivery.limits.origin)?.withdrawn(delivery);
+    if (delivery.isProbe) this.destinationMap.get(delivery.limits.origin)?.deliveryWithdrawn(delivery);
   }
 
   /** Returns false if its destination was held after it had passed; then it waits here again. */
   mayStart(delivery: GatedDelivery): boolean {
     const { origin, flowControlKey, pool } = delivery.limits;
-    const existing = this.byOrigin.get(origin);
+    const existing = this.destinationMap.get(origin);
     const lacksWorker = pool !== undefined && this.noWorkerSince(origin) !== null;
     const destination = lacksWorker ? this.destinationOf(origin) : existing;
     if (!destination?.holds(delivery)) return true;
@@ -112,52 +112,52 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     return false;
   }
 
-  sent(delivery: GatedDelivery): void {
-    this.keys.get(delivery.limits.flowControlKey ?? '')?.sent(delivery);
+  requestSent(delivery: GatedDelivery): void {
+    this.keys.get(delivery.limits.flowControlKey ?? '')?.requestSent(delivery);
   }
 
   noteLimits(flowControl: FlowControl): void {
-    this.keys.get(flowControl.key)?.note(flowControl);
+    this.keys.get(flowControl.key)?.applyTrigger(flowControl);
   }
 
   reasons(delivery: GatedDelivery): WaitReason[] {
     const { origin, flowControlKey, queue } = delivery.limits;
-    const queued = this.lines.get(queue ?? '')?.reasonFor(delivery) ?? null;
-    const destination = this.byOrigin.get(origin);
+    const queueReason = this.lines.get(queue ?? '')?.reasonFor(delivery) ?? null;
+    const destination = this.destinationMap.get(origin);
     const key = flowControlKey === null ? undefined : this.keys.get(flowControlKey);
-    const held = destination?.holds(delivery) ? destination.reason : null;
-    const limited = key?.reasonFor(delivery) ?? null;
-    return [queued, held, limited].filter((reason) => reason !== null);
+    const holdReason = destination?.holds(delivery) ? destination.reason : null;
+    const keyReason = key?.reasonFor(delivery) ?? null;
+    return [queueReason, holdReason, keyReason].filter((reason) => reason !== null);
   }
 
   // ---------------------------------------------------------------- requests of a person
 
-  async heldAt(origin: string): Promise<WaitReason | null> {
+  async holdReason(origin: string): Promise<WaitReason | null> {
     await this.read();
-    const reason = this.byOrigin.get(origin)?.reason ?? null;
+    const reason = this.destinationMap.get(origin)?.reason ?? null;
     const since = reason ? null : this.noWorkerSince(origin);
     return since === null ? reason : { kind: 'no-worker', url: origin, since };
   }
 
   async flowControls(): Promise<FlowControlStatus[]> {
     const { store } = this.deps;
-    const stored = await store.listFlowControls({ instanceId: this.instanceId });
-    return stored.map((state) => {
-      const live = this.keys.get(state.key)?.status ?? { waiting: 0, inFlight: 0 };
-      return this.keys.get(state.key)?.loaded ? { ...state, ...live } : { ...state, waiting: live.waiting, inFlight: 0 };
+    const states = await store.listFlowControls({ instanceId: this.instanceId });
+    return states.map((state) => {
+      const current = this.keys.get(state.key)?.status ?? { waiting: 0, inFlight: 0 };
+      return this.keys.get(state.key)?.isLoaded ? { ...state, ...current } : { ...state, waiting: current.waiting, inFlight: 0 };
     });
   }
 
   async flowControl(key: string): Promise<FlowControlStatus | null> {
-    const flowKey = await this.loadedKey(key);
-    return flowKey.registered ? flowKey.status : null;
+    const flowKey = await this.findLoadedKey(key);
+    return flowKey.isRegistered ? flowKey.status : null;
   }
 
   async changeFlowControl(key: string, change: FlowControlChange): Promise<FlowControlStatus | null> {
     const { instanceId } = this;
     for (;;) {
-      const { state, registered } = await this.loadedKey(key);
-      if (!registered && change.kind !== 'pin') return null;
+      const { state, isRegistered } = await this.findLoadedKey(key);
+      if (!isRegistered && change.kind !== 'pin') return null;
       const newLimits = applyChange(state, change);
       const at = this.deps.clock.now();
       if (change.kind === 'reset-rate') {
@@ -165,36 +165,36 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
       } else await this.deps.control.write({ kind: 'set-flow-control', instanceId, state: newLimits, at });
       // Limits of triggers in the same batch are applied by the end of the turn.
       await new Promise<void>((resolve) => this.deps.clock.endOfTurn(resolve));
-      const flowKey = await this.loadedKey(key);
+      const flowKey = await this.findLoadedKey(key);
       if (change.kind === 'reset-rate') flowKey.resetRate();
-      else flowKey.set(applyChange(flowKey.state, change));
-      if (change.kind === 'reset-rate' || sameLimits(flowKey.state, newLimits)) return flowKey.status;
+      else flowKey.setLimits(applyChange(flowKey.state, change));
+      if (change.kind === 'reset-rate' || areSameLimits(flowKey.state, newLimits)) return flowKey.status;
     }
   }
 
   async destinations(): Promise<DestinationStatus[]> {
     await this.read();
-    const status = [...this.byOrigin.values()].filter(({ idle }) => !idle).map((destination) => destination.status);
+    const status = [...this.destinationMap.values()].filter(({ isIdle }) => !isIdle).map((destination) => destination.status);
     return status.sort((a, b) => (a.origin < b.origin ? -1 : 1));
   }
 
   async holdDestination(origin: string, reason: string): Promise<void> {
     await this.read();
     const destination = this.destinationOf(origin);
-    const before = destination.state;
+    const previousState = destination.state;
     const hold: DestinationHold = { origin, by: 'hand', reason, since: this.deps.clock.now() };
     destination.holdByHand(hold);
     try {
       await this.writeHold(origin, hold);
     } catch (error) {
-      if (destination.state.hold === hold) destination.restore(before);
+      if (destination.state.hold === hold) destination.restore(previousState);
       throw error;
     }
   }
 
   async releaseDestination(origin: string): Promise<boolean> {
     await this.read();
-    const destination = this.byOrigin.get(origin);
+    const destination = this.destinationMap.get(origin);
     const hold = destination?.state.hold;
     if (!destination || !hold) return false;
     await this.writeHold(origin, null);
@@ -211,38 +211,38 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     await this.read();
     await this.deps.control.write({ kind: 'set-instance-settings', instanceId: this.instanceId, settings });
     this.cachedSettings = settings;
-    for (const destination of [...this.byOrigin.values()]) destination.settingsChanged();
+    for (const destination of [...this.destinationMap.values()]) destination.settingsChanged();
   }
 
   // ---------------------------------------------------------------- changes of other nodes
 
-  async reloadKey(key: string, reset: boolean): Promise<void> {
+  async reloadKey(key: string, isReset: boolean): Promise<void> {
     const flowKey = this.keys.get(key);
-    if (!flowKey?.loaded) return;
+    if (!flowKey?.isLoaded) return;
     const state = await this.deps.store.findFlowControl({ instanceId: this.instanceId, key });
     if (!state || this.keys.get(key) !== flowKey) return;
-    if (!sameLimits(flowKey.state, state)) flowKey.set(state);
-    if (reset) flowKey.resetRate();
+    if (!areSameLimits(flowKey.state, state)) flowKey.setLimits(state);
+    if (isReset) flowKey.resetRate();
   }
 
   async reloadQueue(name: string): Promise<void> {
     if (!this.lines.has(name)) return;
     const queue = await this.deps.store.findQueue({ instanceId: this.instanceId, name });
-    this.lines.get(name)?.set(queue);
+    this.lines.get(name)?.setRules(queue);
   }
 
   async reloadSettings(): Promise<void> {
     if (!this.cachedSettings) return;
     const { settings, holds } = await this.readStored();
     this.cachedSettings = settings;
-    const held = new Set(holds.map(({ origin }) => origin));
+    const heldOrigins = new Set(holds.map(({ origin }) => origin));
     for (const hold of holds) {
       const destination = this.destinationOf(hold.origin);
       if (!destination.state.hold) destination.restore(restoredState(hold, settings.breaker, this.deps.clock.now()));
     }
-    for (const [origin, destination] of [...this.byOrigin]) {
+    for (const [origin, destination] of [...this.destinationMap]) {
       destination.settingsChanged();
-      if (destination.state.hold && !held.has(origin)) destination.lift();
+      if (destination.state.hold && !heldOrigins.has(origin)) destination.lift();
     }
   }
 
@@ -254,8 +254,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   /** Returns how many deliveries wait and are in flight at each key in use. */
   keyCounts(): Readonly<Record<string, KeyCounts>> {
-    const loaded = [...this.keys].filter(([, key]) => key.loaded).map(([name, { status }]) => [name, status] as const);
-    const counts = loaded.map(([name, { waiting, inFlight }]) => [name, { waiting, inFlight }] as const);
+    const loadedKeys = [...this.keys].filter(([, key]) => key.isLoaded).map(([name, { status }]) => [name, status] as const);
+    const counts = loadedKeys.map(([name, { waiting, inFlight }]) => [name, { waiting, inFlight }] as const);
     return Object.fromEntries(counts.filter(([, { waiting, inFlight }]) => waiting + inFlight > 0));
   }
 
@@ -273,7 +273,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   stop(): void {
     for (const key of this.keys.values()) key.stop();
-    for (const destination of this.byOrigin.values()) destination.stop();
+    for (const destination of this.destinationMap.values()) destination.stop();
     for (const line of this.lines.values()) line.stop();
   }
 
@@ -281,21 +281,21 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   passedQueue(delivery: GatedDelivery): void {
     const { origin, pool } = delivery.limits;
-    const destination = this.byOrigin.get(origin);
-    if (destination?.blocks) destination.wait(delivery);
+    const destination = this.destinationMap.get(origin);
+    if (destination?.isBlocking) destination.wait(delivery);
     else if (pool !== undefined && this.noWorkerSince(origin) !== null) this.waitAtDestination(delivery);
     else this.passedDestination(delivery);
   }
 
   passedDestination(delivery: GatedDelivery): void {
     const { flowControlKey } = delivery.limits;
-    if (flowControlKey === null) this.deps.exit.passed(delivery);
+    if (flowControlKey === null) this.deps.listener.passedAllGates(delivery);
     else this.keyOf(flowControlKey).offer(delivery);
   }
 
   isHeld(delivery: GatedDelivery): boolean {
     const { origin, pool } = delivery.limits;
-    const destination = this.byOrigin.get(origin);
+    const destination = this.destinationMap.get(origin);
     return destination ? destination.holds(delivery) : pool !== undefined && this.noWorkerSince(origin) !== null;
   }
 
@@ -306,10 +306,10 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   /** Called when workers of the app have connected, or their connections have ended. */
   workersChanged(app: string): void {
     const prefix = `${WORKER_SCHEME}${app}/`;
-    for (const [origin, destination] of [...this.byOrigin]) {
+    for (const [origin, destination] of [...this.destinationMap]) {
       if (!origin.startsWith(prefix)) continue;
       destination.workersChanged();
-      if (destination.idle) this.byOrigin.delete(origin);
+      if (destination.isIdle) this.destinationMap.delete(origin);
     }
   }
 
@@ -327,7 +327,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   /** Stores the current hold, with retries until it is stored. */
   holdChanged(origin: string): void {
-    this.writeHold(origin, this.byOrigin.get(origin)?.state.hold ?? null).catch((error: unknown) => {
+    this.writeHold(origin, this.destinationMap.get(origin)?.state.hold ?? null).catch((error: unknown) => {
       this.deps.log.warn({ origin, error: String(error) }, 'could not store a destination hold, retrying');
       this.deps.control.retryLater(() => this.holdChanged(origin));
     });
@@ -337,7 +337,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     let line = this.lines.get(name);
     if (!line) {
       line = new QueueLine(name, this);
-      removeIdle(this.lines, ({ idle }) => idle);
+      removeIdle(this.lines, ({ isIdle }) => isIdle);
       this.lines.set(name, line);
       this.loadLineSoon(line);
     }
@@ -354,24 +354,24 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   private async loadLine(line: QueueLine): Promise<void> {
     const { store } = this.deps;
     const query = { instanceId: this.instanceId, name: line.name };
-    const [queue, retried] = await Promise.all([store.findQueue(query), store.retriedInQueue(query)]);
-    line.load(queue, retried);
+    const [queue, retriedRunKeys] = await Promise.all([store.findQueue(query), store.retriedInQueue(query)]);
+    line.load(queue, retriedRunKeys);
   }
 
   private keyOf(key: string): FlowKey {
     let flowKey = this.keys.get(key);
     if (!flowKey) {
       flowKey = new FlowKey(key, this, this.deps);
-      removeIdle(this.keys, ({ idle }) => idle);
+      removeIdle(this.keys, ({ isIdle }) => isIdle);
       this.keys.set(key, flowKey);
       this.loadSoon(flowKey);
     }
     return flowKey;
   }
 
-  private async loadedKey(key: string): Promise<FlowKey> {
+  private async findLoadedKey(key: string): Promise<FlowKey> {
     const flowKey = this.keyOf(key);
-    if (!flowKey.loaded) await this.load(flowKey);
+    if (!flowKey.isLoaded) await this.load(flowKey);
     return flowKey;
   }
 
@@ -387,11 +387,11 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   private destinationOf(origin: string, restored?: DestinationState): Destination {
-    let destination = this.byOrigin.get(origin);
+    let destination = this.destinationMap.get(origin);
     if (!destination) {
       destination = new Destination(origin, this, this.deps.clock, restored);
-      removeIdle(this.byOrigin, ({ blocks }) => !blocks);
-      this.byOrigin.set(origin, destination);
+      removeIdle(this.destinationMap, ({ isBlocking }) => !isBlocking);
+      this.destinationMap.set(origin, destination);
     }
     return destination;
   }
@@ -420,8 +420,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
       const restored = restoredState(hold, settings.breaker, this.deps.clock.now());
       this.destinationOf(hold.origin, restored).settingsChanged();
     }
-    for (let next = this.early.first; next; next = this.early.first) {
-      this.early.remove(next);
+    for (let next = this.earlyDeliveries.first; next; next = this.earlyDeliveries.first) {
+      this.earlyDeliveries.remove(next);
       this.offer(next);
     }
     return settings;
@@ -440,7 +440,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
 /** Checks a few entries and removes those that are idle, if there are many. */
 function removeIdle<Entry>(entries: Map<string, Entry>, isIdle: (entry: Entry) => boolean): void {
-  if (entries.size < MAX_KEPT) return;
+  if (entries.size < MAX_ENTRIES) return;
   let checked = 0;
   for (const [name, entry] of entries) {
     entries.delete(name);

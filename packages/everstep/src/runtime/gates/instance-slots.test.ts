@@ -16,30 +16,30 @@ test('starts of a rate are granted only if the instance has free slots, at all d
   const harness = limitedTo(2);
   await harness.trigger({ key: 'k', rate: 5, periodMs: 1_000 });
   for (let i = 0; i < 4; i++) harness.offerMany(2, 'k', { origin: `http://app${i}:80` });
-  await harness.pass(10);
+  await harness.passTime(10);
   assert.deepEqual([harness.starts.length, harness.store.keys.get('k')?.window?.granted], [2, 2]);
   for (const runKey of ['r0', 'r1', 'r2']) {
     harness.endRun(runKey);
-    await harness.pass(10);
+    await harness.passTime(10);
   }
   assert.equal(harness.starts.length, 5);
   harness.endRun('r3');
-  await harness.pass(10);
+  await harness.passTime(10);
   assert.equal(harness.starts.length, 5);
-  await harness.pass(1_000);
+  await harness.passTime(1_000);
   assert.equal(harness.starts.length, 6);
 });
 
 test('keys of an instance without free slots do not delay those of another at the same destination', async () => {
   const harness = limitedTo(1);
   harness.offer(null);
-  await harness.pass(10);
+  await harness.passTime(10);
   await harness.trigger({ key: 'k', rate: 5, periodMs: 1_000 });
   harness.offerMany(3, 'k');
-  await harness.pass(10);
+  await harness.passTime(10);
   assert.deepEqual(harness.startedRuns, ['r0']);
   harness.offer('k', { runKey: 'theirs', instanceId: 'qi_2' });
-  await harness.pass(10);
+  await harness.passTime(10);
   assert.deepEqual(harness.startedRuns, ['r0', 'theirs']);
 });
 
@@ -53,7 +53,7 @@ test('keys of one instance take turns for its slots', async () => {
   harness.onStart = () => {
     max = Math.max(max, harness.inFlight.size);
   };
-  await harness.pass(1_000);
+  await harness.passTime(1_000);
   assert.deepEqual([harness.starts.length, max], [12, 1]);
   const firstSix = harness.startedRuns.slice(0, 6).filter((runKey) => runKey.startsWith('b')).length;
   assert.equal(firstSix, 3);
@@ -63,15 +63,15 @@ test('lowering a limit while starts are being stored holds them back, and raisin
   let max = 4;
   const harness = limitedTo(() => max);
   await harness.trigger({ key: 'k', rate: 10, periodMs: 60_000 });
-  await harness.pass(10);
+  await harness.passTime(10);
   harness.store.latencyMs = () => 5;
   harness.offerMany(8, 'k');
-  await harness.pass(2);
+  await harness.passTime(2);
   max = 1;
-  await harness.pass(20);
+  await harness.passTime(20);
   assert.equal(harness.starts.length, 1);
   max = 3;
   harness.endRun('r0');
-  await harness.pass(20);
+  await harness.passTime(20);
   assert.equal(harness.starts.length, 4);
 });

@@ -13,7 +13,7 @@ import {
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { ManualClock } from '../runtime.fixture.js';
 import type { FlowControlStatus } from '../services/workflow-service.js';
-import { keyWaitList } from './key-wait-list.js';
+import { readKeyWaitList } from './key-wait-list.js';
 
 test('a node without the gates lists what is due at the key, except deliveries in flight', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
@@ -43,7 +43,7 @@ test('a node without the gates lists what is due at the key, except deliveries i
   };
   const gates = { waitingAt: () => assert.fail('these deliveries are not on this node') };
   const query = { instanceId: INSTANCE, key: 'k', limit: 9 };
-  const list = await keyWaitList({ store, clock, holdsGates: false, gates }, query, status);
+  const list = await readKeyWaitList({ store, clock, holdsGates: false, gates }, query, status);
   assert.deepEqual(
     list.waiting.map(({ run, since }) => [run.workflowRunId, since]),
     [

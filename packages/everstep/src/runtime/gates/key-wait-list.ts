@@ -11,7 +11,7 @@ import type { DeliveryRef } from './delivery.js';
 import type { DeliveryGates } from './delivery-gates.js';
 
 /** Number of tasks per read. */
-const PAGE = 1_000;
+const PAGE_SIZE = 1_000;
 
 export interface KeyWaitListOptions {
   readonly store: Pick<Store, 'dueTasks' | 'loadRun'>;
@@ -21,44 +21,46 @@ export interface KeyWaitListOptions {
   readonly gates: Pick<DeliveryGates, 'waitingAt'>;
 }
 
-interface Query {
+interface KeyQuery {
   readonly instanceId: string;
   readonly key: string;
   readonly limit: number;
 }
 
-/**
- * Returns the deliveries that are due at the key in the store. `inFlight`: number of deliveries in flight, assumed to be the
- * first ones.
- */
-async function dueDeliveries(
+/** Reads the deliveries that are due at the key. The first `inFlight` of them are assumed to be in flight. */
+async function readDueDeliveries(
   { store, clock }: KeyWaitListOptions,
-  { instanceId, key, limit }: Query,
+  { instanceId, key, limit }: KeyQuery,
   inFlight: number,
 ): Promise<readonly DeliveryRef[]> {
   const refs: DeliveryRef[] = [];
   let after: TaskReference | null = null;
-  for (let scanned = 0; scanned < LIMITS.maxDueTasksScanned && refs.length < inFlight + limit; scanned += PAGE) {
+  for (let scanned = 0; scanned < LIMITS.maxDueTasksScanned && refs.length < inFlight + limit; scanned += PAGE_SIZE) {
     const page: Awaited<ReturnType<Store['dueTasks']>> = await store.dueTasks({
       instanceId,
       before: clock.now(),
       after,
-      limit: PAGE,
+      limit: PAGE_SIZE,
     });
     refs.push(...page.filter((task) => task.flowControlKey === key));
     after = page.at(-1) ?? null;
-    if (page.length < PAGE) break;
+    if (page.length < PAGE_SIZE) break;
     // Other work of the process gets its turn.
     await new Promise<void>((resolve) => clock.endOfTurn(resolve));
   }
   return refs.slice(inFlight, inFlight + limit);
 }
 
-export async function keyWaitList(options: KeyWaitListOptions, query: Query, status: FlowControlStatus): Promise<KeyWaitList> {
+/** Returns the first deliveries that wait for the key, with their runs. */
+export async function readKeyWaitList(
+  options: KeyWaitListOptions,
+  query: KeyQuery,
+  status: FlowControlStatus,
+): Promise<KeyWaitList> {
   const { instanceId, key, limit } = query;
   const refs = options.holdsGates
     ? options.gates.waitingAt(instanceId, key, limit)
-    : await dueDeliveries(options, query, status.inFlight);
+    : await readDueDeliveries(options, query, status.inFlight);
   const waiting: KeyWaiter[] = [];
   for (const { runKey, slot } of refs) {
     const run = await options.store.loadRun({ runKey });

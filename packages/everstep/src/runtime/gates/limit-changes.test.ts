@@ -11,7 +11,7 @@ test('limits of a trigger affect waiting deliveries, whether they are higher, lo
   const harness = new GateHarness();
   await harness.trigger({ key: 'k', parallelism: 1 });
   harness.offerMany(8, 'k');
-  await harness.pass(0);
+  await harness.passTime(0);
   await harness.trigger({ key: 'k', parallelism: 3 });
   assert.equal(harness.starts.length, 3);
   await harness.trigger({ key: 'k', parallelism: 1 });
@@ -19,12 +19,12 @@ test('limits of a trigger affect waiting deliveries, whether they are higher, lo
   harness.endRun('r1');
   assert.equal(harness.starts.length, 3);
   await harness.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.equal(harness.starts.length, 5);
   await harness.trigger({ key: 'k' });
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.equal(harness.starts.length, 5, 'a trigger without limits keeps those of the key');
-  await harness.pass(1_000);
+  await harness.passTime(1_000);
   assert.equal(harness.starts.length, 7);
 });
 
@@ -32,14 +32,14 @@ test('limits that became durable while the key was being loaded apply, and so do
   const harness = new GateHarness();
   harness.offerMany(4, 'k');
   harness.gates.noteLimits(INSTANCE, { key: 'k', parallelism: 2 });
-  await harness.pass(0);
+  await harness.passTime(0);
   // The limits were noted before the key was needed, and the store had none.
   assert.equal(harness.starts.length, 4);
   const pinned = new GateHarness();
   await change(pinned, { kind: 'pin', limits: { parallelism: 1 } });
   pinned.offerMany(4, 'k');
   await pinned.trigger({ key: 'k', parallelism: 3 });
-  await pinned.pass(0);
+  await pinned.passTime(0);
   assert.equal(pinned.starts.length, 1);
 });
 
@@ -50,12 +50,12 @@ test('pinned limits apply until they are unpinned; then the latest limits apply'
   assert.deepEqual([pinned?.parallelism, pinned?.rate, pinned?.parallelismPinned, pinned?.ratePinned], [2, 100, true, false]);
   harness.offerMany(9, 'k');
   await harness.trigger({ key: 'k', parallelism: 5 });
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.equal(harness.starts.length, 2);
   await change(harness, { kind: 'unpin', parallelism: true, rate: true });
   assert.equal(harness.starts.length, 2);
   await harness.trigger({ key: 'k', parallelism: 5 });
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.equal(harness.starts.length, 5);
   assert.deepEqual(
     { ...harness.store.keys.get('k'), window: null },
@@ -77,10 +77,10 @@ test('if one of two limits is pinned, the other is that of the latest trigger', 
   await change(harness, { kind: 'pin', limits: { rate: 3, periodMs: 1_000 } });
   await harness.trigger({ key: 'k', parallelism: 1, rate: 100, periodMs: 500 });
   harness.offerMany(9, 'k');
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.equal(harness.starts.length, 1, 'the parallelism of the trigger');
   await harness.trigger({ key: 'k', parallelism: 9, rate: 100, periodMs: 500 });
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.equal(harness.starts.length, 3, 'the rate that is pinned');
   await change(harness, { kind: 'unpin', parallelism: true, rate: false });
   await harness.trigger({ key: 'k', parallelism: 9 });
@@ -92,13 +92,13 @@ test('nothing passes a paused key until it is resumed, even after a restart', as
   await harness.trigger({ key: 'k' });
   assert.equal((await change(harness, { kind: 'pause' }))?.paused, true);
   const waiting = harness.offer('k');
-  await harness.pass(10_000);
+  await harness.passTime(10_000);
   assert.deepEqual(reasons(harness, waiting), [
     { kind: 'flow-control', key: 'k', place: 1, waiting: 1, because: 'paused', until: null },
   ]);
   harness.crash();
   harness.offer('k', { runKey: waiting });
-  await harness.pass(10_000);
+  await harness.passTime(10_000);
   assert.equal(harness.starts.length, 0);
   await change(harness, { kind: 'resume' });
   assert.deepEqual(harness.startedRuns, [waiting]);
@@ -116,7 +116,7 @@ test('a change resolves when it is durable, and with null for an unknown key', a
     key: 'k',
     change: { kind: 'pin', limits: { rate: 2 } },
   });
-  await harness.pass(4);
+  await harness.passTime(4);
   assert.equal(harness.store.keys.size, 0);
   assert.equal((await harness.get(pinned, 1))?.periodMs, 1_000);
   assert.equal(harness.store.keys.get('k')?.ratePinned, true);
@@ -162,14 +162,14 @@ test('a longer period does not extend a window that has ended', async () => {
   harness.endpoint = endsIn(() => 1);
   await harness.trigger({ key: 'k', rate: 2, periodMs: 100 });
   harness.offer('k');
-  await harness.pass(150);
+  await harness.passTime(150);
   await harness.trigger({ key: 'k', rate: 2, periodMs: 200 });
-  await harness.pass(30);
+  await harness.passTime(30);
   const begin = harness.now;
   harness.offer('k');
-  await harness.pass(30);
+  await harness.passTime(30);
   harness.offerMany(2, 'k');
-  await harness.pass(300);
+  await harness.passTime(300);
   assert.deepEqual(
     harness.starts.slice(1).map(({ at }) => at - begin),
     [0, 30, 200],
@@ -180,10 +180,10 @@ test('resetting a window ends it immediately', async () => {
   const harness = new GateHarness();
   await harness.trigger({ key: 'k', rate: 1, periodMs: 60_000 });
   harness.offerMany(2, 'k');
-  await harness.pass(10);
+  await harness.passTime(10);
   assert.equal(harness.starts.length, 1);
   await change(harness, { kind: 'reset-rate' });
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.equal(harness.starts.length, 2);
   assert.equal(harness.store.keys.get('k')?.window?.startedAt, harness.now);
 });
@@ -192,15 +192,15 @@ test('a longer period does not extend a window from before a crash that may have
   const harness = new GateHarness();
   await harness.trigger({ key: 'k', rate: 1, periodMs: 100 });
   harness.offerMany(1, 'k');
-  await harness.pass(60);
+  await harness.passTime(60);
   harness.endRun('r0');
   harness.crash();
   harness.offer('k', { runKey: 'late' });
   // The window started with its first request, between 0 and 60, so it may have ended at 100.
-  await harness.pass(40);
+  await harness.passTime(40);
   await harness.trigger({ key: 'k', rate: 2, periodMs: 150 });
-  await harness.pass(0);
+  await harness.passTime(0);
   assert.equal(harness.starts.length, 1);
-  await harness.pass(150);
+  await harness.passTime(150);
   assert.equal(harness.starts.length, 2);
 });

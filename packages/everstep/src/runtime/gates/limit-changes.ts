@@ -1,4 +1,4 @@
-/** The limits of a flow control key after a change. Pure. */
+/** Computes the limits of a flow control key after a change, without side effects. */
 import type { FlowControl, FlowControlState } from '../../engine/runs/run.js';
 import type { FlowControlChange } from '../services/workflow-service.js';
 
@@ -53,7 +53,7 @@ export function limitsAfterTrigger(limits: KeyLimits, { parallelism, rate, perio
   };
 }
 
-export const sameLimits = (a: KeyLimits, b: KeyLimits): boolean =>
+export const areSameLimits = (a: KeyLimits, b: KeyLimits): boolean =>
   a.parallelism === b.parallelism &&
   a.rate === b.rate &&
   a.periodMs === b.periodMs &&

@@ -9,19 +9,19 @@ export type KnownLimits = Pick<FlowControlState, 'parallelism' | 'rate' | 'perio
 
 interface Possibility {
   readonly limits: KnownLimits;
-  readonly window: { readonly begin: number; readonly starts: readonly Start[] } | null;
+  readonly window: { readonly startedAt: number; readonly starts: readonly Start[] } | null;
   /** Whether the change in progress applies. */
-  readonly changed: boolean;
+  readonly isChanged: boolean;
 }
 
 type Change = { readonly kind: 'limits'; readonly limits: KnownLimits } | { readonly kind: 'reset' };
 
 const hasEnded = ({ limits, window }: Possibility, at: number): boolean =>
-  window === null || limits.periodMs === null || at >= window.begin + limits.periodMs;
+  window === null || limits.periodMs === null || at >= window.startedAt + limits.periodMs;
 
 export class LimitsObserver {
-  private possible: readonly Possibility[] = [
-    { limits: { parallelism: null, rate: null, periodMs: null, paused: false }, window: null, changed: false },
+  private possibilities: readonly Possibility[] = [
+    { limits: { parallelism: null, rate: null, periodMs: null, paused: false }, window: null, isChanged: false },
   ];
   private change: Change | null = null;
 
@@ -35,7 +35,9 @@ export class LimitsObserver {
     return (at) => {
       this.branch(at);
       this.change = null;
-      this.possible = this.possible.filter(({ changed }) => changed).map((one) => ({ ...one, changed: false }));
+      this.possibilities = this.possibilities
+        .filter(({ isChanged }) => isChanged)
+        .map((possibility) => ({ ...possibility, isChanged: false }));
     };
   }
 
@@ -43,55 +45,59 @@ export class LimitsObserver {
    * Notes a crash of the process. The next process knows the stored window, which contains at least the starts that were made.
    * Returns what is wrong with the window, or null.
    */
-  crashed(kept: FlowControlState['window'], at: number): string | null {
-    const wrong = this.possible.every((one) => {
-      const seen = one.window?.starts.filter((start) => start.at >= (kept?.startedAt ?? 0)) ?? [];
-      return one.limits.rate !== null && !hasEnded(one, at) && seen.length > (kept?.granted ?? 0);
+  crashed(storedWindow: FlowControlState['window'], at: number): string | null {
+    const isWrong = this.possibilities.every((possibility) => {
+      const countedStarts = possibility.window?.starts.filter((start) => start.at >= (storedWindow?.startedAt ?? 0)) ?? [];
+      return (
+        possibility.limits.rate !== null && !hasEnded(possibility, at) && countedStarts.length > (storedWindow?.granted ?? 0)
+      );
     });
-    this.possible = this.possible.map((one) => {
-      const starts = one.window?.starts.filter((start) => start.at >= (kept?.startedAt ?? 0)) ?? [];
-      return { ...one, window: kept && { begin: kept.startedAt, starts } };
+    this.possibilities = this.possibilities.map((possibility) => {
+      const starts = possibility.window?.starts.filter((start) => start.at >= (storedWindow?.startedAt ?? 0)) ?? [];
+      return { ...possibility, window: storedWindow && { startedAt: storedWindow.startedAt, starts } };
     });
-    return wrong ? `fewer starts are stored than were made: ${JSON.stringify(kept)}` : null;
+    return isWrong ? `fewer starts are stored than were made: ${JSON.stringify(storedWindow)}` : null;
   }
 
   /** Notes that a delivery of this key has started and is in flight. Returns what is wrong with that, or null. */
   started(start: Start, inFlight: number): string | null {
     this.branch(start.at);
-    const before = this.possible;
-    const after = before.flatMap((one) => this.after(one, start, inFlight));
+    const before = this.possibilities;
+    const after = before.flatMap((possibility) => this.statesAfter(possibility, start, inFlight));
     if (after.length === 0) return `${start.runKey} broke a limit: ${JSON.stringify({ at: start.at, inFlight, before })}`;
-    this.possible = after;
+    this.possibilities = after;
     return null;
   }
 
   notMade(start: Start): void {
-    this.possible = this.possible.map((one) => {
-      const starts = one.window?.starts.filter((other) => other !== start) ?? [];
-      return { ...one, window: one.window && starts.length > 0 ? { ...one.window, starts } : null };
+    this.possibilities = this.possibilities.map((possibility) => {
+      const starts = possibility.window?.starts.filter((other) => other !== start) ?? [];
+      return { ...possibility, window: possibility.window && starts.length > 0 ? { ...possibility.window, starts } : null };
     });
   }
 
-  private after(one: Possibility, start: Start, inFlight: number): Possibility[] {
-    const { parallelism, rate, paused } = one.limits;
+  private statesAfter(possibility: Possibility, start: Start, inFlight: number): Possibility[] {
+    const { parallelism, rate, paused } = possibility.limits;
     if (paused || (parallelism !== null && inFlight > parallelism)) return [];
-    if (rate === null) return [{ ...one, window: null }];
-    if (one.window === null || hasEnded(one, start.at)) return [{ ...one, window: { begin: start.at, starts: [start] } }];
-    if (one.window.starts.length >= rate) return [];
-    return [{ ...one, window: { ...one.window, starts: [...one.window.starts, start] } }];
+    if (rate === null) return [{ ...possibility, window: null }];
+    if (possibility.window === null || hasEnded(possibility, start.at))
+      return [{ ...possibility, window: { startedAt: start.at, starts: [start] } }];
+    if (possibility.window.starts.length >= rate) return [];
+    return [{ ...possibility, window: { ...possibility.window, starts: [...possibility.window.starts, start] } }];
   }
 
   /** Adds the states in which the change applies by now. */
   private branch(at: number): void {
     const { change } = this;
     if (!change) return;
-    const changed = this.possible.flatMap((one): Possibility[] => {
-      if (one.changed) return [];
-      if (change.kind === 'reset') return [{ ...one, window: null, changed: true }];
+    const changedPossibilities = this.possibilities.flatMap((possibility): Possibility[] => {
+      if (possibility.isChanged) return [];
+      if (change.kind === 'reset') return [{ ...possibility, window: null, isChanged: true }];
       // Starts that no rate counted are in no window, and a window that has ended is not extended.
-      const window = change.limits.rate === null || one.limits.rate === null || hasEnded(one, at) ? null : one.window;
-      return [{ limits: change.limits, window, changed: true }];
+      const window =
+        change.limits.rate === null || possibility.limits.rate === null || hasEnded(possibility, at) ? null : possibility.window;
+      return [{ limits: change.limits, window, isChanged: true }];
     });
-    this.possible = [...this.possible, ...changed];
+    this.possibilities = [...this.possibilities, ...changedPossibilities];
   }
 }

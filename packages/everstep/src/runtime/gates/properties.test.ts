@@ -198,12 +198,12 @@ test('limits, order and holds are kept on any schedule, across crashes, and no d
         if (next.kind === 'crash') await play.settle();
         play.act(next);
         if (next.kind !== 'offer' && next.kind !== 'withdraw') await play.settle();
-        await harness.pass(afterMs);
+        await harness.passTime(afterMs);
       }
       for (const name of KEYS) play.act({ kind: 'resume', key: name });
       for (const origin of ORIGINS) play.act({ kind: 'release', origin });
       await play.settle();
-      await harness.pass(200_000);
+      await harness.passTime(200_000);
       assert.deepEqual(play.wrong, []);
       assert.deepEqual([...play.pending.keys()], [], 'pending deliveries');
       const left = await harness.get(harness.gates.flowControls({ instanceId: INSTANCE }), 0);

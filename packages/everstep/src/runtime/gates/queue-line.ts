@@ -8,10 +8,10 @@ import type { Queue } from '../../engine/runs/run.js';
 import type { WaitReason } from '../services/workflow-service.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
-type Rules = Pick<Queue, 'parallelism' | 'paused'>;
+type QueueRules = Pick<Queue, 'parallelism' | 'paused'>;
 
 /** Rules of a queue without settings. */
-const ONE_AT_A_TIME: Rules = { parallelism: 1, paused: false };
+const ONE_AT_A_TIME: QueueRules = { parallelism: 1, paused: false };
 
 /** Receives the deliveries that have passed their queue. */
 export interface QueueListener {
@@ -24,51 +24,51 @@ export class QueueLine {
   private readonly listener: QueueListener;
   private readonly firstAttempts = new WaitList();
   /** Further attempts of messages that have a slot; they wait because the queue is paused. */
-  private readonly retried = new WaitList();
+  private readonly retries = new WaitList();
   /** Runs that have a slot. */
   private readonly holders = new Set<string>();
   /** Rules of the queue; null until they are loaded. */
-  private rules: Rules | null = null;
+  private rules: QueueRules | null = null;
   /** Rules that were set, and runs that ended, while the queue was being loaded. */
-  private earlyRules: Rules | null = null;
+  private earlyRules: QueueRules | null = null;
   private readonly earlyEnds = new Set<string>();
-  private pumping = false;
-  private stopped = false;
+  private isPumping = false;
+  private isStopped = false;
 
   constructor(name: string, listener: QueueListener) {
     this.name = name;
     this.listener = listener;
   }
 
-  get loaded(): boolean {
+  get isLoaded(): boolean {
     return this.rules !== null;
   }
   get counts(): { readonly waiting: number; readonly inFlight: number; readonly oldestSince: number | null } {
-    const waiting = this.firstAttempts.size + this.retried.size;
+    const waiting = this.firstAttempts.size + this.retries.size;
     return { waiting, inFlight: this.holders.size, oldestSince: this.firstAttempts.first?.since ?? null };
   }
   /** Whether the queue can be removed from memory: the store has all of its state. */
-  get idle(): boolean {
-    return this.rules !== null && this.firstAttempts.size === 0 && this.retried.size === 0 && this.holders.size === 0;
+  get isIdle(): boolean {
+    return this.rules !== null && this.firstAttempts.size === 0 && this.retries.size === 0 && this.holders.size === 0;
   }
 
-  /** Loads the stored settings. `retried`: runs that had their slot before a restart. */
-  load(queue: Queue | null, retried: readonly string[]): void {
+  /** Loads the stored settings. `retriedRunKeys` are the runs that had a slot before a restart. */
+  load(queue: Queue | null, retriedRunKeys: readonly string[]): void {
     if (this.rules) return;
     this.rules = this.earlyRules ?? queue ?? ONE_AT_A_TIME;
-    for (const runKey of retried) if (!this.earlyEnds.has(runKey)) this.holders.add(runKey);
+    for (const runKey of retriedRunKeys) if (!this.earlyEnds.has(runKey)) this.holders.add(runKey);
     this.earlyEnds.clear();
     // These deliveries were offered before it was known which runs have a slot.
-    const holding = [...this.firstAttempts.inOrder()].filter(({ runKey }) => this.holders.has(runKey));
-    for (const delivery of holding) {
+    const furtherAttempts = [...this.firstAttempts.inOrder()].filter(({ runKey }) => this.holders.has(runKey));
+    for (const delivery of furtherAttempts) {
       this.firstAttempts.remove(delivery);
-      this.retried.add(delivery);
+      this.retries.add(delivery);
     }
     this.pump();
   }
 
   /** Applies new settings, or null if the queue was deleted. They also affect messages that wait. */
-  set(queue: Queue | null): void {
+  setRules(queue: Queue | null): void {
     const rules = queue ?? ONE_AT_A_TIME;
     if (this.rules) this.rules = rules;
     else this.earlyRules = rules;
@@ -76,13 +76,13 @@ export class QueueLine {
   }
 
   offer(delivery: GatedDelivery): void {
-    const attempts = this.holders.has(delivery.runKey) ? this.retried : this.firstAttempts;
+    const attempts = this.holders.has(delivery.runKey) ? this.retries : this.firstAttempts;
     attempts.add(delivery);
     this.pump();
   }
 
   /** Called when the message has ended: its slot is free for the next one. */
-  ended(runKey: string): void {
+  messageEnded(runKey: string): void {
     if (!this.rules) this.earlyEnds.add(runKey);
     if (this.holders.delete(runKey)) this.pump();
   }
@@ -94,26 +94,26 @@ export class QueueLine {
 
   /** Frees the slots of messages whose end this process missed, because the response to a batch was lost. */
   async verify(isActive: (runKey: string) => Promise<boolean>): Promise<void> {
-    for (const runKey of [...this.holders]) if (!(await isActive(runKey))) this.ended(runKey);
+    for (const runKey of [...this.holders]) if (!(await isActive(runKey))) this.messageEnded(runKey);
   }
 
   /** Returns why a delivery waits here; null if it does not. */
   reasonFor(delivery: GatedDelivery): WaitReason | null {
-    const { rules, firstAttempts, retried } = this;
-    if (!rules || (delivery.list !== firstAttempts && delivery.list !== retried)) return null;
-    const place = delivery.list === retried ? retried.positionOf(delivery) : retried.size + firstAttempts.positionOf(delivery);
+    const { rules, firstAttempts, retries } = this;
+    if (!rules || (delivery.list !== firstAttempts && delivery.list !== retries)) return null;
+    const place = delivery.list === retries ? retries.positionOf(delivery) : retries.size + firstAttempts.positionOf(delivery);
     const because = rules.paused ? 'paused' : 'order';
-    return { kind: 'queue', queue: this.name, place, waiting: retried.size + firstAttempts.size, because };
+    return { kind: 'queue', queue: this.name, place, waiting: retries.size + firstAttempts.size, because };
   }
 
   stop(): void {
-    this.stopped = true;
+    this.isStopped = true;
   }
 
   private pump(): void {
     // A delivery that passes may end immediately and call this again; the loop below handles that.
-    if (this.pumping || this.stopped) return;
-    this.pumping = true;
+    if (this.isPumping || this.isStopped) return;
+    this.isPumping = true;
     try {
       for (let next = this.next(); next; next = this.next()) {
         next.list?.remove(next);
@@ -121,14 +121,14 @@ export class QueueLine {
         this.listener.passedQueue(next);
       }
     } finally {
-      this.pumping = false;
+      this.isPumping = false;
     }
   }
 
   private next(): GatedDelivery | null {
-    const { rules, firstAttempts, retried, holders } = this;
+    const { rules, firstAttempts, retries, holders } = this;
     if (!rules || rules.paused) return null;
-    if (retried.first) return retried.first;
+    if (retries.first) return retries.first;
     return holders.size < rules.parallelism ? firstAttempts.first : null;
   }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GateHarness } from './gates.fixture.js';
-import { transitOf } from './rate-window.js';
+import { maxTransitMs } from './rate-window.js';
 
 const PERIOD_MS = 1_000;
 
@@ -38,13 +38,13 @@ class RequestLog {
   constructor(seed: number, responseMs: number) {
     const { harness, seen } = this;
     const next = drawn(seed);
-    harness.transitMs = transitOf;
+    harness.transitMs = maxTransitMs;
     harness.sendsAtOnce = false;
     harness.endpoint = (start, end, clock) => {
       const leaves = clock.now() + this.connectMs;
-      clock.setTimer(leaves, () => harness.gates.sent(start));
+      clock.setTimer(leaves, () => harness.gates.requestSent(start));
       const late = harness.starts.length === 1 ? this.firstLateMs : 0;
-      const arrives = leaves + late + Math.floor(next() * transitOf(PERIOD_MS));
+      const arrives = leaves + late + Math.floor(next() * maxTransitMs(PERIOD_MS));
       clock.setTimer(arrives, () => seen.push(clock.now()));
       clock.setTimer(arrives + responseMs, () => end({ kind: 'delivered' }));
     };
@@ -57,9 +57,9 @@ test('a first window whose requests had to connect does not end early at the end
   await harness.trigger({ key: 'k', rate: 50, periodMs: PERIOD_MS });
   requests.connectMs = 60;
   harness.offerMany(500, 'k');
-  await harness.pass(500);
+  await harness.passTime(500);
   requests.connectMs = 0;
-  await harness.pass(8_500);
+  await harness.passTime(8_500);
   assert.equal(mostInWindow(requests.seen), 50);
   assert.ok(requests.seen.length >= 9 * 50 * 0.95, `${requests.seen.length} requests`);
 });
@@ -68,9 +68,9 @@ test('an endpoint that accepts the first request late gets no additional request
   const requests = new RequestLog(3, 1);
   const { harness } = requests;
   await harness.trigger({ key: 'k', parallelism: 1, rate: 50, periodMs: PERIOD_MS });
-  requests.firstLateMs = transitOf(PERIOD_MS);
+  requests.firstLateMs = maxTransitMs(PERIOD_MS);
   harness.offerMany(500, 'k');
-  await harness.pass(9_000);
+  await harness.passTime(9_000);
   assert.equal(mostInWindow(requests.seen), 50);
   assert.ok(requests.seen.length >= 9 * 50 * 0.95, `${requests.seen.length} requests`);
 });
@@ -81,7 +81,7 @@ test('a request that starts late in a window does not arrive in the next one', a
     const { harness } = requests;
     await harness.trigger({ key: 'k', rate: 20, parallelism: 2, periodMs: PERIOD_MS });
     harness.offerMany(1_000, 'k');
-    await harness.pass(20_000);
+    await harness.passTime(20_000);
     assert.ok(mostInWindow(requests.seen) <= 20, `seed ${seed}: ${mostInWindow(requests.seen)} in a window`);
     const fits = Math.min(20, (2 * PERIOD_MS) / (86 + seed));
     assert.ok(requests.seen.length >= 20 * fits * 0.95, `seed ${seed}: ${requests.seen.length} requests`);
@@ -94,11 +94,11 @@ test('after a crash the window is as long as it may have been at the endpoint', 
   await harness.trigger({ key: 'k', rate: 10, periodMs: PERIOD_MS });
   requests.connectMs = 50;
   harness.offerMany(10, 'k');
-  await harness.pass(200);
+  await harness.passTime(200);
   harness.crash();
   requests.connectMs = 0;
   harness.offerMany(30, 'k');
-  await harness.pass(3_000);
+  await harness.passTime(3_000);
   assert.equal(mostInWindow(requests.seen), 10);
   assert.ok(requests.seen.length >= 30, `${requests.seen.length} requests`);
 });
@@ -110,6 +110,6 @@ test('a window whose first request is never sent ends as well', async () => {
   };
   await harness.trigger({ key: 'k', rate: 1, periodMs: PERIOD_MS });
   harness.offerMany(3, 'k');
-  await harness.pass(3_000);
+  await harness.passTime(3_000);
   assert.equal(harness.starts.length, 3);
 });

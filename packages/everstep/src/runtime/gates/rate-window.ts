@@ -1,5 +1,5 @@
 /**
- * Starts counted in fixed windows. A window starts with the first start after the previous window has ended. Starts are
+ * A rate limit counts starts in fixed windows. A window starts with the first start after the previous window has ended. Starts are
  * stored before they happen, so a crash cannot grant them twice.
  *
  * The limit holds as the destination sees it, which counts requests when they arrive. A window is therefore measured from the
@@ -25,18 +25,18 @@ export interface RateWindow {
   sentBy: number;
   /** Whether its first request is sent. */
   isSent: boolean;
-  /** Starts that were made and whose requests are neither sent nor done. */
-  unsent: number;
+  /** Number of starts that were made and whose requests are neither sent nor done. */
+  unsentCount: number;
   /**
    * Time by which one of its requests had arrived, because its response had arrived, Unix ms; null while there is no response.
    */
   arrivedBy: number | null;
-  /** Starts that are stored for this window. */
+  /** Number of starts that are stored for this window. */
   granted: number;
-  /** Starts that were made, at most `granted`. */
-  made: number;
-  /** Whether the window may have ended at the destination before its period was extended: nothing more starts in it. */
-  closed: boolean;
+  /** Number of starts that were made, at most `granted`. */
+  startsMade: number;
+  /** Whether the window may have ended at the destination before its period was extended. Nothing more starts in it. */
+  isClosed: boolean;
 }
 
 /** Returns a window that starts now. */
@@ -44,19 +44,19 @@ export const newWindow = (now: number, granted: number): RateWindow => ({
   startedAt: now,
   sentBy: now,
   isSent: false,
-  unsent: 0,
+  unsentCount: 0,
   arrivedBy: null,
   granted,
-  made: 0,
-  closed: false,
+  startsMade: 0,
+  isClosed: false,
 });
 
 /** A request that is unsent this long after its start was stored counts as failed. */
 const MAX_UNSENT_MS = 5_000;
 
 /**
- * Returns a stored window: all granted starts count as made. The time at which its first request was sent is lost. It is
- * after the grant was requested, and before the process that made the start ended.
+ * Returns the in-memory window for a stored one. All granted starts count as made. The time at which its first request was sent
+ * is lost. It is after the grant was requested, and before the process that made the start ended.
  */
 export function restoredWindow(
   stored: { readonly startedAt: number; readonly granted: number } | null,
@@ -66,7 +66,7 @@ export function restoredWindow(
   const { startedAt, granted } = stored;
   const latest = startedAt + Math.min(periodMs ?? MAX_UNSENT_MS, MAX_UNSENT_MS);
   const sentBy = Math.max(startedAt, Math.min(now, latest));
-  return { startedAt, sentBy, isSent: true, unsent: 0, arrivedBy: null, granted, made: granted, closed: false };
+  return { startedAt, sentBy, isSent: true, unsentCount: 0, arrivedBy: null, granted, startsMade: granted, isClosed: false };
 }
 
 /**
@@ -74,18 +74,18 @@ export function restoredWindow(
  * neighboring hosts.
  */
 const MAX_TRANSIT_MS = 50;
-export const transitOf = (periodMs: number): number => Math.min(MAX_TRANSIT_MS, Math.floor(periodMs * 0.0125));
+export const maxTransitMs = (periodMs: number): number => Math.min(MAX_TRANSIT_MS, Math.floor(periodMs * 0.0125));
 
 /** Transit times allowed for the first request, which may reach a cold destination. */
-const TRANSITS_OF_FIRST = 2;
+const FIRST_REQUEST_TRANSITS = 2;
 
 /**
  * Returns when the next window may start, in Unix ms: a full period after this window started at the destination. Infinite
  * while its first request is unsent.
  */
-export function endOf({ sentBy, isSent, unsent, arrivedBy }: RateWindow, { periodMs, transitMs }: Rate): number {
-  if (!isSent && unsent > 0) return Number.POSITIVE_INFINITY;
-  const latest = sentBy + transitMs * TRANSITS_OF_FIRST;
+export function nextWindowAt({ sentBy, isSent, unsentCount, arrivedBy }: RateWindow, { periodMs, transitMs }: Rate): number {
+  if (!isSent && unsentCount > 0) return Number.POSITIVE_INFINITY;
+  const latest = sentBy + transitMs * FIRST_REQUEST_TRANSITS;
   return periodMs + (arrivedBy === null ? latest : Math.min(arrivedBy, latest));
 }
 
@@ -94,17 +94,17 @@ export function endOf({ sentBy, isSent, unsent, arrivedBy }: RateWindow, { perio
  * for the next window.
  */
 export const isClosing = (window: RateWindow | null, { periodMs, transitMs }: Rate, now: number): boolean =>
-  window !== null && (window.closed || now >= window.startedAt + periodMs - transitMs);
+  window !== null && (window.isClosed || now >= window.startedAt + periodMs - transitMs);
 
 /** Returns the window that applies now; null if it has ended, or if no start was made in it. */
 export function runningWindow(window: RateWindow | null, rate: Rate, now: number): RateWindow | null {
-  if (!window || now >= endOf(window, rate)) return null;
-  return window.made === 0 && now > window.startedAt ? null : window;
+  if (!window || now >= nextWindowAt(window, rate)) return null;
+  return window.startsMade === 0 && now > window.startedAt ? null : window;
 }
 
 /** Returns the number of granted starts that may be made. */
 export const startsReady = (window: RateWindow | null, { starts }: Rate): number =>
-  window ? Math.min(window.granted, starts) - window.made : 0;
+  window ? Math.min(window.granted, starts) - window.startsMade : 0;
 
 /** Returns the number of starts that may still be granted. */
 export const startsLeft = (window: RateWindow | null, { starts }: Rate): number => starts - (window?.granted ?? 0);

@@ -7,16 +7,16 @@ import type { GatedDelivery } from './wait-list.js';
 
 /** The free slots for deliveries, as the gates see them. */
 export interface FreeSlots {
-  /** Free slots at this origin, including those for which others wait. */
+  /** Returns the free slots at this origin, including those for which others wait. */
   free(origin: string): number;
-  /** How many of them may be reserved for starts that a rate counts: not all of them while others wait for a slot. */
+  /** Returns how many of them may be reserved for starts that a rate counts: not all of them while others wait for a slot. */
   reservable(origin: string): number;
-  /** The same two numbers of one instance at all origins; infinite if the instance has no limit. */
+  /** Like `free` and `reservable`, for one instance at all origins. Infinite if the instance has no limit. */
   freeOf(instanceId: string): number;
   reservableOf(instanceId: string): number;
-  /** How many more long deliveries the instance may start. */
+  /** Returns how many more long deliveries the instance may start. */
   freeLong(instanceId: string): number;
-  /** How many more slots the instance's fair share of this origin allows; infinite if it shares with no other. */
+  /** Returns how many more slots the instance's fair share of this origin allows. Infinite if it shares with no other. */
   freeShare(origin: string, instanceId: string): number;
   /** Reserves this many more slots for the instance; fewer if negative. No other delivery takes them. */
   reserve(origin: string, instanceId: string, change: number): void;
@@ -32,19 +32,20 @@ export interface SlotSeeker {
 interface Scope {
   /** The seeker that has waited longest is first. */
   readonly seekers: Set<SlotSeeker>;
-  kept: number;
+  keptSlots: number;
 }
 
 /** Slots of one kind, by name, for example those at an origin. */
 interface SlotKind {
   /** Returns the name of the slots that the delivery needs; null if no limit of this kind applies to it. */
   readonly nameOf: (limits: DeliveryLimits) => string | null;
-  /** Free slots, including those for which others wait. */
+  /** Returns the free slots, including those for which others wait. */
   readonly free: (name: string) => number;
-  /** How many of them may be granted while others wait. */
+  /** Returns how many of them may be granted while others wait. */
   readonly reservable: (name: string) => number;
 }
 
+/** The scopes of one kind of slots, by name. */
 class Scopes {
   readonly nameOf: SlotKind['nameOf'];
   readonly freeOf: SlotKind['free'];
@@ -60,10 +61,10 @@ class Scopes {
   }
 
   /** Returns the free slots, or 0 while seekers other than `seeker` wait, unless `seeker` is being served. */
-  freeInTurn(name: string, seeker: SlotSeeker, served: boolean): number {
+  freeInTurn(name: string, seeker: SlotSeeker, isServed: boolean): number {
     const seekers = this.scopes.get(name)?.seekers;
     const otherCount = seekers ? seekers.size - (seekers.has(seeker) ? 1 : 0) : 0;
-    return otherCount > 0 && !served ? 0 : this.free(name);
+    return otherCount > 0 && !isServed ? 0 : this.free(name);
   }
 
   addSeeker(name: string, seeker: SlotSeeker): void {
@@ -73,7 +74,7 @@ class Scopes {
 
   keep(name: string, change: number): void {
     const scope = this.scopeOf(name);
-    scope.kept += change;
+    scope.keptSlots += change;
     this.removeIfUnused(name, scope);
   }
 
@@ -95,13 +96,13 @@ class Scopes {
   }
 
   private free(name: string): number {
-    return this.reservableOf(name) - (this.scopes.get(name)?.kept ?? 0);
+    return this.reservableOf(name) - (this.scopes.get(name)?.keptSlots ?? 0);
   }
 
   private scopeOf(name: string): Scope {
     let scope = this.scopes.get(name);
     if (!scope) {
-      scope = { seekers: new Set(), kept: 0 };
+      scope = { seekers: new Set(), keptSlots: 0 };
       this.scopes.set(name, scope);
     }
     return scope;
@@ -110,11 +111,11 @@ class Scopes {
   private removeIfUnused(name: string, scope: Scope): void {
     if (scope.seekers.size > 0 || this.scopes.get(name) !== scope) return;
     this.soughtNames.delete(name);
-    if (scope.kept === 0) this.scopes.delete(name);
+    if (scope.keptSlots === 0) this.scopes.delete(name);
   }
 }
 
-/** Neither instance ids nor origins contain it. */
+/** Separates the instance id, which contains no space, from the host. */
 const SEPARATOR = ' ';
 
 export class SlotTurns {
@@ -126,7 +127,7 @@ export class SlotTurns {
    */
   private readonly kinds: readonly Scopes[];
   /** The seeker that is being served. */
-  private served: SlotSeeker | null = null;
+  private servedSeeker: SlotSeeker | null = null;
 
   constructor(slots: FreeSlots) {
     this.slots = slots;
@@ -158,60 +159,61 @@ export class SlotTurns {
 
   /** Returns the free slots for starts that are already granted. */
   free(limits: DeliveryLimits): number {
-    return this.min(limits, (kind, name) => kind.freeOf(name));
+    return this.minFree(limits, (kind, name) => kind.freeOf(name));
   }
 
-  /** Returns the same; if there is none, the seeker waits for one. */
+  /** Returns the free slots for starts that are already granted. If there are none, the seeker waits for one. */
   seekGranted(limits: DeliveryLimits, seeker: SlotSeeker): number {
-    return this.min(limits, (kind, name) => kind.freeOf(name), seeker);
+    return this.minFree(limits, (kind, name) => kind.freeOf(name), seeker);
   }
 
-  /** Returns the free slots for starts to grant: none while others have waited longer. If there is none, the seeker waits. */
+  /** Returns the free slots for starts to grant: none while others have waited longer. If there are none, the seeker waits. */
   seek(limits: DeliveryLimits, seeker: SlotSeeker): number {
-    return this.min(limits, (kind, name) => kind.freeInTurn(name, seeker, this.served === seeker), seeker);
+    return this.minFree(limits, (kind, name) => kind.freeInTurn(name, seeker, this.servedSeeker === seeker), seeker);
   }
 
   /** Returns the free slots of the instance for starts to grant, at all origins together. */
   seekOf(instanceId: string, seeker: SlotSeeker): number {
-    return this.instances.freeInTurn(instanceId, seeker, this.served === seeker);
+    return this.instances.freeInTurn(instanceId, seeker, this.servedSeeker === seeker);
   }
 
-  /** Keeps a slot for each delivery. The returned function releases them and first calls `take`, which may use them. */
-  keep(deliveries: readonly GatedDelivery[]): (take: () => void) => void {
-    for (const { limits } of deliveries) this.count(limits, 1);
-    return (take) => {
-      for (const { limits } of deliveries) this.count(limits, -1);
-      take();
-      this.freed();
+  /** Keeps a slot for each delivery. The returned function releases them; `useSlots` may use them before waiting seekers. */
+  keep(deliveries: readonly GatedDelivery[]): (useSlots: () => void) => void {
+    for (const { limits } of deliveries) this.changeKept(limits, 1);
+    return (useSlots) => {
+      for (const { limits } of deliveries) this.changeKept(limits, -1);
+      useSlots();
+      this.slotsFreed();
     };
   }
 
   /** Called when slots may have become free. */
-  freed(): void {
+  slotsFreed(): void {
     for (const kind of this.kinds) kind.serve((seeker) => this.serve(seeker));
   }
 
   private serve(seeker: SlotSeeker): void {
-    const previous = this.served;
-    this.served = seeker;
+    const previous = this.servedSeeker;
+    this.servedSeeker = seeker;
     seeker.pump();
-    this.served = previous;
+    this.servedSeeker = previous;
   }
 
-  private min(limits: DeliveryLimits, freeIn: (kind: Scopes, name: string) => number, seeker?: SlotSeeker): number {
-    let min = Number.POSITIVE_INFINITY;
+  /** Returns the free slots of the kind that has the fewest. If there are none, the seeker waits for one of that kind. */
+  private minFree(limits: DeliveryLimits, freeIn: (kind: Scopes, name: string) => number, seeker?: SlotSeeker): number {
+    let minFree = Number.POSITIVE_INFINITY;
     for (const kind of this.kinds) {
       const name = kind.nameOf(limits);
       if (name === null) continue;
-      min = Math.min(min, freeIn(kind, name));
-      if (min > 0) continue;
+      minFree = Math.min(minFree, freeIn(kind, name));
+      if (minFree > 0) continue;
       if (seeker) kind.addSeeker(name, seeker);
-      return min;
+      return minFree;
     }
-    return min;
+    return minFree;
   }
 
-  private count(limits: DeliveryLimits, change: number): void {
+  private changeKept(limits: DeliveryLimits, change: number): void {
     for (const kind of this.kinds) {
       const name = kind.nameOf(limits);
       if (name !== null) kind.keep(name, change);

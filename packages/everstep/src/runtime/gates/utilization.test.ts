@@ -18,7 +18,7 @@ test('the rate of a key is fully used while deliveries wait', async () => {
   harness.endpoint = endsIn(() => Math.floor(next() * 50));
   await harness.get(harness.trigger({ key: 'k', rate: 20, periodMs: 1_000 }));
   harness.offerMany(2_000, 'k');
-  await harness.pass(60_000);
+  await harness.passTime(60_000);
   assert.ok(harness.starts.length >= 60 * 20 * 0.95, `${harness.starts.length} starts`);
   assert.ok(harness.starts.length <= 61 * 20, `${harness.starts.length} starts`);
 });
@@ -35,7 +35,7 @@ test('the parallelism of a key is fully used while deliveries wait', async () =>
   await harness.trigger({ key: 'k', parallelism: 4 });
   harness.offerMany(1_000, 'k');
   const begin = harness.now;
-  await harness.pass(10_000);
+  await harness.passTime(10_000);
   assert.ok(harness.starts.length < 1_000, 'the list was never empty');
   assert.ok(busyMs >= (harness.now - begin) * 4 * 0.95, `${busyMs} ms of deliveries`);
 });
@@ -46,6 +46,6 @@ test('a rate and a parallelism that permit the same number are both fully used',
   harness.endpoint = endsIn(() => 90);
   await harness.get(harness.trigger({ key: 'k', parallelism: 2, rate: 20, periodMs: 1_000 }));
   harness.offerMany(2_000, 'k');
-  await harness.pass(30_000);
+  await harness.passTime(30_000);
   assert.ok(harness.starts.length >= 30 * 20 * 0.95, `${harness.starts.length} starts`);
 });

@@ -4,14 +4,14 @@
  * are empty.
  *
  * A delivery that left the list and returns takes its former position. The list therefore consists of rows that are each
- * sorted. There is one row, and there are more only while deliveries return.
+ * sorted. Usually there is one row; there are more only while deliveries return.
  */
 
 import type { Delivery, DeliveryLimits, DeliveryRef } from './delivery.js';
 import type { RateWindow } from './rate-window.js';
 
 /** A row is packed when it has more empty cells than this, and more than occupied ones. */
-const PACK_AT = 512;
+const MAX_EMPTY_CELLS = 512;
 
 /** A delivery at the gates, from its offer until it is done. */
 export class GatedDelivery implements Delivery {
@@ -25,13 +25,14 @@ export class GatedDelivery implements Delivery {
   /** The list in which it waits; null once it has passed. */
   list: WaitList | null = null;
   /** Whether it passes to test if its destination works again. */
-  probe = false;
+  isProbe = false;
   /** The rate window that counts its start. */
   window: RateWindow | null = null;
   /** Whether a rate window counts it and its request is not sent yet. */
-  unsent = false;
-  /** Set only by its list. */
+  isUnsent = false;
+  /** The row of its list in which it waits. Only the list sets it. */
   row: Row | null = null;
+  /** Index in the cells of the row. */
   cell = 0;
 
   constructor({ runKey, slot }: DeliveryRef, limits: DeliveryLimits, order: number, since: number) {
@@ -47,9 +48,10 @@ interface Row {
   cells: (GatedDelivery | null)[];
   /** All cells before this one are empty. */
   head: number;
+  /** Number of cells that are not empty. */
   occupied: number;
   /** Order of the delivery that was added last. */
-  last: number;
+  lastOrder: number;
 }
 
 function firstOf(row: Row): GatedDelivery | null {
@@ -85,12 +87,12 @@ export class WaitList {
 
   /** Adds a delivery that waits in no other list. */
   add(delivery: GatedDelivery): void {
-    let row = this.rows.find(({ last }) => last < delivery.order);
+    let row = this.rows.find(({ lastOrder }) => lastOrder < delivery.order);
     if (!row) {
-      row = { cells: [], head: 0, occupied: 0, last: delivery.order };
+      row = { cells: [], head: 0, occupied: 0, lastOrder: delivery.order };
       this.rows.push(row);
     }
-    row.last = delivery.order;
+    row.lastOrder = delivery.order;
     row.occupied++;
     delivery.row = row;
     delivery.cell = row.cells.push(delivery) - 1;
@@ -108,30 +110,30 @@ export class WaitList {
     delivery.list = null;
     this.waiting--;
     if (row.occupied === 0) this.rows = this.rows.filter((candidate) => candidate !== row);
-    else if (row.cells.length - row.occupied > Math.max(PACK_AT, row.occupied)) pack(row);
+    else if (row.cells.length - row.occupied > Math.max(MAX_EMPTY_CELLS, row.occupied)) pack(row);
   }
 
   /** Yields the deliveries, first the one that was offered first. The list must not change during the iteration. */
   *inOrder(): Generator<GatedDelivery> {
-    const cursors = this.rows.map((row) => ({ row, at: row.head }));
+    const cursors = this.rows.map((row) => ({ row, index: row.head }));
     for (;;) {
-      let next: { delivery: GatedDelivery; cursor: { at: number } } | null = null;
+      let next: { delivery: GatedDelivery; cursor: { index: number } } | null = null;
       for (const cursor of cursors) {
         const { cells } = cursor.row;
-        while (cursor.at < cells.length && !cells[cursor.at]) cursor.at++;
-        const delivery = cells[cursor.at];
+        while (cursor.index < cells.length && !cells[cursor.index]) cursor.index++;
+        const delivery = cells[cursor.index];
         if (delivery && (!next || delivery.order < next.delivery.order)) next = { delivery, cursor };
       }
       if (!next) return;
-      next.cursor.at++;
+      next.cursor.index++;
       yield next.delivery;
     }
   }
 
   /** Returns the position of a delivery in the list, from 1. */
   positionOf({ order }: GatedDelivery): number {
-    let before = 0;
-    for (const { cells } of this.rows) for (const delivery of cells) if (delivery && delivery.order < order) before++;
-    return before + 1;
+    let olderCount = 0;
+    for (const { cells } of this.rows) for (const delivery of cells) if (delivery && delivery.order < order) olderCount++;
+    return olderCount + 1;
   }
 }

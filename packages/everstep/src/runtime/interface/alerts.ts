@@ -9,13 +9,13 @@ interface Named {
   readonly name: string;
 }
 
-/** A destination as a user specifies it. `rotateSecret`: an existing webhook gets a new secret. */
+/** A destination as a user specifies it. If `rotateSecret` is true, an existing webhook gets a new secret. */
 export type DestinationRequest = Named & { readonly rotateSecret: boolean } & (
     | { readonly kind: 'webhook' | 'slack'; readonly url: string }
     | { readonly kind: 'email'; readonly to: readonly string[] }
   );
 
-export interface PutDestination {
+export interface StoredDestination {
   readonly destination: AlertDestination;
   /** The secret of the webhook if it is new; null if it did not change, or if there is none. */
   readonly newSecret: string | null;
@@ -23,7 +23,7 @@ export interface PutDestination {
 
 export interface AlertService {
   settings(query: { readonly instanceId: string }): AlertSettings;
-  putDestination(request: DestinationRequest): Promise<PutDestination | SettingsRefusal>;
+  putDestination(request: DestinationRequest): Promise<StoredDestination | SettingsRefusal>;
   putRule(request: {
     readonly instanceId: string;
     readonly rule: Omit<AlertRule, 'createdAt'>;

@@ -3,10 +3,10 @@ import type { Overrides } from '../../engine/runs/settings.js';
 import type { DeadLetterGroupStore, MarkOutcome } from '../../ports/stores/dead-letter-groups.js';
 import type { RunReference } from '../../ports/stores/store.js';
 
-/** Overrides of a resume or restart; undefined settings do not change. */
+/** Overrides of a resume or restart. Absent settings do not change. */
 export type RunOverrides = Overrides;
 
-/** `fail`: nothing happens if an entry is missing. `skip`: missing entries are skipped. */
+/** What happens if an entry is missing. With `fail`, nothing is changed; with `skip`, the entry is skipped. */
 export type WhenMissing = 'fail' | 'skip';
 
 export interface RecoverCommand {
@@ -18,8 +18,8 @@ export interface RecoverCommand {
   /** Id of the new run; only with one dlqId. */
   readonly workflowRunId?: string;
   /**
-   * Time when the runs were admitted, Unix ms; they count for this day. Absent or null: they count for the day on which they
-   * start.
+   * Time when the runs were admitted, Unix ms. They count for this day, or for the day on which they start if this is absent or
+   * null.
    */
   readonly admittedAt?: number | null;
 }

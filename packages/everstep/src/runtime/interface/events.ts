@@ -11,7 +11,7 @@ export interface NotifiedRun {
 export interface NotifyCommand {
   readonly instanceId: string;
   readonly eventId: string;
-  /** The only run that is notified; the event is kept for it if it does not wait yet. Null: all runs that wait for the event. */
+  /** The only run that is notified. The event is kept for it if it does not wait yet. Null notifies all runs that wait for it. */
   readonly workflowRunId: string | null;
   readonly content: EventContent;
 }
@@ -19,11 +19,11 @@ export interface NotifyCommand {
 export type NotifyOutcome =
   /** The runs that waited, each notified exactly once; can be empty. */
   | { readonly kind: 'notified'; readonly notified: readonly NotifiedRun[] }
-  /** The named run does not wait for the event yet; the event is kept for it. */
+  /** The specified run does not wait for the event yet; the event is kept for it. */
   | { readonly kind: 'kept'; readonly messageId: string }
   | { readonly kind: 'run-not-found' }
   | { readonly kind: 'run-not-active' }
-  /** The maximum number of events is already kept for the named run. */
+  /** The maximum number of events is already kept for the specified run. */
   | { readonly kind: 'too-many-kept' };
 
 /** Identifies a webhook. */
@@ -35,8 +35,8 @@ export interface WebhookId {
 
 export interface EventService {
   notify(command: NotifyCommand): Promise<NotifyOutcome>;
-  /** Delivers a request to a webhook. `not-found`: no active run has it. */
+  /** Delivers a request to a webhook. Resolves with `not-found` if no active run has the webhook. */
   callWebhook(command: WebhookId & { readonly content: EventContent }): Promise<'taken' | 'not-found' | 'too-many-kept'>;
-  /** The instance whose run created this webhook; null if there is none. */
+  /** Resolves with the instance whose run created this webhook; null if there is none. */
   instanceOfWebhook(query: WebhookId): Promise<string | null>;
 }

@@ -2,7 +2,7 @@
 import type { DestinationHold } from '../../engine/runs/run.js';
 import type { RunRecord } from '../../ports/stores/store.js';
 
-/** Why a due delivery has no slot. */
+/** The reason why a due delivery has no slot. */
 export type QueuedBecause =
   /** All slots are in use. */
   | 'slots'
@@ -48,25 +48,26 @@ export type WaitReason =
       /** Position among the waiting messages, from 1. */
       readonly place: number;
       readonly waiting: number;
-      /** Older messages come first, or the queue is paused. */
+      /** Whether older messages come first, or the queue is paused. */
       readonly because: 'order' | 'paused';
     }
   | { readonly kind: 'destination-held'; readonly hold: DestinationHold; readonly probeAt: number | null }
-  /** No worker that serves the URL is connected since then, Unix ms. */
+  /** No worker that serves the URL has been connected since this time, Unix ms. */
   | { readonly kind: 'no-worker'; readonly url: string; readonly since: number }
   /** The delivery is due, and waits for a slot. `because` is absent when it is about to start, or waits on another node. */
   | { readonly kind: 'queued'; readonly because?: QueuedBecause }
   | { readonly kind: 'in-flight'; readonly url: string };
 
-/** What a run waits for now. */
+/** The condition that a run waits for now. */
 export interface RunWait {
   readonly reason: Exclude<WaitReason, { readonly kind: 'in-flight' }>;
   /** Name of the step; absent for the code between steps and for a plain message. */
   readonly stepName?: string;
-  /** Number of its other open tasks, which wait too. */
+  /** Number of other open tasks of the run, which wait too. */
   readonly otherTasks: number;
 }
 
+/** A task and the conditions that it waits for. */
 export interface ExplainedTask {
   /** Id of the step; absent for the code between steps, for a plain message and for a failure callback. */
   readonly stepId?: number;
@@ -80,6 +81,6 @@ export interface Explanation {
   readonly run: RunRecord;
   /** Open tasks, by position; empty if the run has ended and nothing is pending. */
   readonly tasks: readonly ExplainedTask[];
-  /** The run has more open tasks than listed. */
+  /** Whether the run has more open tasks than listed. */
   readonly shortened?: true;
 }

@@ -10,9 +10,12 @@ export interface FlowControlStatus extends FlowControlState {
 export type FlowControlChange =
   | { readonly kind: 'pause' }
   | { readonly kind: 'resume' }
-  /** These limits apply until they are unpinned; the others do not change. Without any, the limits of the key are pinned. */
+  /**
+   * These limits apply until they are unpinned; the others do not change. If none are given, the current limits of the key are
+   * pinned.
+   */
   | { readonly kind: 'pin'; readonly limits: Omit<FlowControl, 'key'> }
-  /** Which limits are unpinned. */
+  /** Unpins each limit whose flag is true. */
   | { readonly kind: 'unpin'; readonly parallelism: boolean; readonly rate: boolean }
   /** Ends the rate window. */
   | { readonly kind: 'reset-rate' };

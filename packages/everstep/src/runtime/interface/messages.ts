@@ -6,7 +6,7 @@ import type { GroupEndpoint, MessageSettings, Queue, RunPayload, RunSettings, Ur
 import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord } from '../../ports/stores/store.js';
 import type { CancelOutcome } from './runs.js';
 
-/** Where a message goes: to a URL, or to each endpoint of a group. */
+/** The destination of a message: a URL, or each endpoint of a group. */
 export type MessageDestination =
   | { readonly kind: 'url'; readonly url: string }
   | { readonly kind: 'url-group'; readonly name: string };
@@ -29,8 +29,8 @@ export interface MessageCommand {
   readonly deduplicationId: string | null;
   readonly callerIp: string;
   /**
-   * Time when the message was admitted, Unix ms; it counts for this day. Absent or null: it counts for the day on which it is
-   * published.
+   * Time when the message was admitted, Unix ms. It counts for this day, or for the day on which it is published if this is
+   * absent or null.
    */
   readonly admittedAt?: number | null;
 }
@@ -40,7 +40,7 @@ export interface PublishedMessage {
   readonly url: string;
   /** Name of the endpoint of a group, if it has one. */
   readonly endpointName: string | null;
-  /** The message was published before; this is the earlier message. */
+  /** Whether the message was published before, so that this is the earlier message. */
   readonly deduplicated: boolean;
 }
 
@@ -115,13 +115,13 @@ export interface MessageService {
   /** Lists messages, newest first. */
   list(query: MessageQuery): Promise<Listing<ListedMessage>>;
   /**
-   * Events of messages, newest or oldest message first. The events of a page have the same order. `limit` is approximate, because all
-   * events of a message are in one page. With `states`, a page can have fewer events or none although more pages follow. A page
-   * with long settings and errors ends early.
+   * Lists events of messages, newest or oldest message first. The events of a page have the same order. `limit` is approximate,
+   * because all events of a message are in one page. With `states`, a page can have fewer events or none although more pages
+   * follow. A page with long settings and errors ends early.
    */
   events(query: MessageEventQuery): Promise<Listing<MessageEvent>>;
   cancel(command: MessageId): Promise<CancelOutcome>;
-  /** Cancels the active ones among up to `limit` messages that match the filter, newest first. */
+  /** Cancels the active messages among up to `limit` that match the filter, newest first. */
   cancelAll(command: MessageQuery): Promise<{ readonly canceled: number; readonly next: Position | null }>;
 }
 

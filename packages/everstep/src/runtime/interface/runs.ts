@@ -1,4 +1,4 @@
-/** Runs: started, forked, canceled, awaited, explained and checked. */
+/** Operations on runs: start, fork, cancel, await, explain and check. */
 import type { ForkDecision, ForkRequest } from '../../engine/runs/fork.js';
 import type { Task } from '../../engine/runs/run.js';
 import type { StartCommand } from '../../engine/runs/start.js';
@@ -6,7 +6,7 @@ import type { Submission } from '../../engine/runs/submissions.js';
 import type { RunRecord, RunReference } from '../../ports/stores/store.js';
 import type { Explanation, RunWait } from './explanation.js';
 
-/** The input of a trigger: what the engine starts a run with. */
+/** The input of a trigger, with which the engine starts a run. */
 export type TriggerCommand = StartCommand;
 
 export type TriggerOutcome =
@@ -39,7 +39,7 @@ export interface CheckedRun {
 
 export type CancelOutcome = { readonly kind: 'canceled' } | { readonly kind: 'not-found' } | { readonly kind: 'not-active' };
 
-/** `end-not-requested`: the code cannot have ended, because the run waits for a step. Nothing changes. */
+/** The outcome is `end-not-requested` if the code cannot have ended, because the run waits for a step. Then nothing changes. */
 export type SubmissionOutcome = 'taken' | 'not-active' | 'end-not-requested';
 
 export interface RunService {
@@ -75,10 +75,10 @@ export interface RunService {
   /** Time of the server's clock, Unix ms. Durations of active runs are measured up to this time. */
   now(): number;
   /**
-   * What these active runs wait for, by run key. A run is absent while one of its tasks is being processed or about to be. It
-   * is also absent if another node holds its due delivery. `tasks`: its first open tasks.
+   * Resolves with what these active runs wait for, by run key. A run is absent while one of its tasks is being processed or about
+   * to be. It is also absent if another node holds its due delivery. `tasks` are its first open tasks.
    */
   waits(runs: readonly { readonly run: RunRecord; readonly tasks: readonly Task[] }[]): Promise<ReadonlyMap<string, RunWait>>;
-  /** Asks the endpoints of these runs, in their order. Nothing is executed, recorded or counted. */
+  /** Checks whether the current code of the endpoints would replay these runs. Results have the order of the runs. */
   checkReplays(query: { readonly runKeys: readonly string[]; readonly signal: AbortSignal }): Promise<readonly CheckedRun[]>;
 }

@@ -19,11 +19,11 @@ export interface ScheduleCommand {
   readonly settings: RunSettings;
   readonly delayMs: number;
   readonly callerIp: string;
-  /** Maximum number of schedules of the instance, including this one; absent: no limit. */
+  /** Maximum number of schedules of the instance, including this one. Absent means no limit. */
   readonly max?: number;
 }
 
-/** `count`: number of started runs or messages; `run` is the last one. `no-endpoints`: its URL group has none. */
+/** Outcome of running a schedule: the number of started runs or messages and the last one, or why nothing was started. */
 export type ScheduleRun =
   | { readonly kind: 'started'; readonly run: Omit<RunReference, 'runKey'>; readonly count: number }
   | { readonly kind: 'not-found' | 'no-endpoints' };
@@ -34,7 +34,7 @@ export interface ScheduleId {
 }
 
 export interface ScheduleService {
-  /** `too-many-schedules`: the instance has the maximum number given by the command; nothing was changed. */
+  /** Creates or replaces a schedule. `too-many-schedules` means that the instance has the maximum number, and nothing changed. */
   put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'>;
   /** Changes parts of a schedule. Null if it does not exist. */
   edit(command: ScheduleId & { readonly edit: ScheduleEdit }): Promise<Schedule | null>;
@@ -43,8 +43,8 @@ export interface ScheduleService {
   /** Deletes a schedule. Returns false if it does not exist. */
   delete(command: ScheduleId): Promise<boolean>;
   /**
-   * Starts what a tick would start, even if the schedule is paused. `admittedAt`: when it was admitted, Unix ms; null: no
-   * admission was necessary.
+   * Starts what a tick would start, even if the schedule is paused. `admittedAt` is the time of the admission (Unix ms), or null
+   * if no admission was necessary.
    */
   run(command: ScheduleId & { readonly admittedAt: number | null }): Promise<ScheduleRun>;
 }

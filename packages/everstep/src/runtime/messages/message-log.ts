@@ -10,30 +10,30 @@ export function isMessageRun(run: RunRecord): run is MessageRecord['run'] {
 
 const ENDS = { succeeded: 'DELIVERED', failed: 'FAILED', canceled: 'CANCELED' } as const;
 
-/** Returns each failed attempt with its successor. The time of an attempt is its due time. */
+/** Returns the events of a failed attempt: its error, and its retry if there is one. */
 function eventsOfAttempt(run: MessageRecord['run'], attempt: FailedAttempt): readonly MessageEvent[] {
   const { at, message: error, status, retryAt } = attempt;
-  const failed: MessageEvent = { run, at, state: 'ERROR', error, ...(status === null ? {} : { responseStatus: status }) };
-  return retryAt === null ? [failed] : [failed, { run, at, state: 'RETRY', nextDeliveryAt: retryAt }];
+  const failedEvent: MessageEvent = { run, at, state: 'ERROR', error, ...(status === null ? {} : { responseStatus: status }) };
+  return retryAt === null ? [failedEvent] : [failedEvent, { run, at, state: 'RETRY', nextDeliveryAt: retryAt }];
 }
 
-/** Returns the events, oldest first. `inFlight`: its request is in flight. */
+/** Returns the events, oldest first. The time of an attempt is its due time. `inFlight` means that a request is in flight. */
 export function eventsOf(
   run: MessageRecord['run'],
   { tasks, attempts }: Pick<RunHistory, 'tasks' | 'attempts'>,
-  live: { readonly inFlight: boolean; readonly now: number },
+  current: { readonly inFlight: boolean; readonly now: number },
 ): readonly MessageEvent[] {
   const { createdAt, completedAt, status, settings, error } = run;
   const { notBefore } = settings.message;
-  const created: MessageEvent = {
+  const createdEvent: MessageEvent = {
     run,
     at: createdAt,
     state: 'CREATED',
     ...(notBefore === undefined ? {} : { nextDeliveryAt: notBefore }),
   };
-  const events: MessageEvent[] = [created];
+  const events: MessageEvent[] = [createdEvent];
   let dueAt: number | null = notBefore ?? createdAt;
-  const endedAt = completedAt ?? live.now;
+  const endedAt = completedAt ?? current.now;
   for (const attempt of attempts.filter(({ slot }) => slot === ADVANCE_SLOT)) {
     if (dueAt !== null) events.push({ run, at: dueAt, state: 'ACTIVE' });
     events.push(...eventsOfAttempt(run, attempt));
@@ -42,7 +42,7 @@ export function eventsOf(
   if (dueAt !== null && dueAt <= endedAt) {
     events.push({ run, at: dueAt, state: 'ACTIVE' });
     const task = tasks.find(({ slot }) => slot === ADVANCE_SLOT);
-    if (live.inFlight && task) events.push({ run, at: dueAt, state: 'IN_PROGRESS' });
+    if (current.inFlight && task) events.push({ run, at: dueAt, state: 'IN_PROGRESS' });
   }
   if (status !== 'active' && completedAt !== null) {
     events.push({ run, at: completedAt, state: ENDS[status], ...(error === null ? {} : { error }) });

@@ -5,7 +5,7 @@ import type { Run, RunPayload } from '../../engine/runs/run.js';
 import { canonicalHeaders } from '../../responses/header-names.js';
 import { originOf } from '../dispatch/origins.js';
 
-/** The stored response of the attempt. `status` 0: there was no response. */
+/** The stored response of the attempt. `status` is 0 if there was no response. */
 export interface ReportedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, readonly string[]>>;
@@ -24,15 +24,15 @@ export function sourceHeaderOf(
 ): Readonly<Record<string, readonly string[]>> {
   const isSameOrigin = originOf(from) === originOf(to);
   const headers = { ...(contentType === null ? {} : { 'content-type': contentType }), ...forwardHeaders };
-  const lists = Object.entries(headers).map(([name, value]) => [name, [isSameOrigin || !mayBeSecret(name) ? value : NOT_KEPT]]);
-  return canonicalHeaders(Object.fromEntries(lists));
+  const entries = Object.entries(headers).map(([name, value]) => [name, [isSameOrigin || !mayBeSecret(name) ? value : NOT_KEPT]]);
+  return canonicalHeaders(Object.fromEntries(entries));
 }
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
 /**
- * Returns the notification about a message. Bodies are base64, times Unix ms. `dlqId`: id of its dead letter, if it has failed.
- * `to`: URL of the callback.
+ * Returns the notification about a message for the callback with the URL `to`. Bodies are base64, and times are Unix ms. `dlqId`
+ * is the dead letter of a message that has failed.
  */
 export function messageNotice(run: Run, payload: RunPayload, response: ReportedResponse, to: string, dlqId?: string): Uint8Array {
   const { message, maxRetries } = run.settings;

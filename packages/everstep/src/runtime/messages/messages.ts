@@ -6,18 +6,18 @@ import type { MessageOutcome, MessageSender } from '../../ports/message-sender.j
 import type { Traces } from '../../ports/traces.js';
 import { originOf } from '../dispatch/origins.js';
 import { decodeBody, encodeBody } from '../dispatch/requests/encoded-body.js';
-import type { Attempt } from '../dispatch/requests/step-delivery.js';
+import type { AttemptHooks } from '../dispatch/requests/step-delivery.js';
 import { maxResponseBytesOf, type ResponseLimits } from '../dispatch/requests/timeouts.js';
 import type { CachedRun } from '../runs/run-cache.js';
 import { messageFailureOf } from './message-outcome.js';
 
-/** Returns null if the request was aborted. */
+/** Makes the request of a call step. Resolves with its outcome as an event, or with null if the request was aborted. */
 export async function makeCall(
   sender: MessageSender,
   entry: CachedRun,
   task: Extract<Task, { kind: 'call' }>,
   { now, traces, limits }: { readonly now: () => number; readonly traces: Traces; readonly limits: ResponseLimits },
-  { onSent, outcomeRecorded }: Attempt,
+  { onSent, outcomeRecorded }: AttemptHooks,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;

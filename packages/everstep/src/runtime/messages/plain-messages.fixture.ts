@@ -3,12 +3,12 @@ import type { Message, MessageOutcome } from '../../ports/message-sender.js';
 import { SETTINGS } from '../runtime.fixture.js';
 import type { MessageCommand } from '../services/workflow-service.js';
 
-export const URL_OF = 'http://app.test/hook';
+export const HOOK_URL = 'http://app.test/hook';
 
-export const commandFor = (text: string, more: Partial<MessageCommand> = {}): MessageCommand => ({
+export const commandFor = (text: string, overrides: Partial<MessageCommand> = {}): MessageCommand => ({
   instanceId: 'qi_1',
   dialect: 'upstash',
-  destination: { kind: 'url', url: URL_OF },
+  destination: { kind: 'url', url: HOOK_URL },
   payload: { body: Buffer.from(text), contentType: 'text/plain', forwardHeaders: { 'x-a': 'b' } },
   settings: SETTINGS,
   method: 'POST',
@@ -17,7 +17,7 @@ export const commandFor = (text: string, more: Partial<MessageCommand> = {}): Me
   notBefore: null,
   deduplicationId: null,
   callerIp: '10.0.0.1',
-  ...more,
+  ...overrides,
 });
 
 export const respondWith = (status: number, text = ''): MessageOutcome => ({

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Store } from '../../ports/stores/store.js';
 import { type Bench, letterOf, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 import type { MessageCommand, PublishedMessage } from '../services/workflow-service.js';
-import { commandFor, respondWith, textOf, URL_OF } from './plain-messages.fixture.js';
+import { commandFor, HOOK_URL, respondWith, textOf } from './plain-messages.fixture.js';
 
 const noSteps = new ScriptedCaller(() => {
   throw new Error('unexpected step');
@@ -38,7 +38,7 @@ describe('a plain message', () => {
         const [sent] = sender.sent;
         assert.deepEqual(
           [sent?.method, sent?.url, sent?.signed, sent && textOf(sent), sent?.headers],
-          ['PUT', URL_OF, { kind: 'message', isOwn: false }, 'hello', { 'x-a': 'b', 'content-type': 'text/plain' }],
+          ['PUT', HOOK_URL, { kind: 'message', isOwn: false }, 'hello', { 'x-a': 'b', 'content-type': 'text/plain' }],
         );
         assert.deepEqual(sent?.serviceHeaders, { 'Message-Id': message.messageId, Retried: '0', 'Caller-IP': '10.0.0.1' });
         assert.equal(await statusOf(bench, message.messageId), 'succeeded');
@@ -49,7 +49,7 @@ describe('a plain message', () => {
   });
 
   test('is retried according to its settings, counts as one, and ends as a dead letter whose failure is reported', async () => {
-    const sender = new ScriptedSender(({ url }) => (url === URL_OF ? respondWith(500, 'broken') : respondWith(200)));
+    const sender = new ScriptedSender(({ url }) => (url === HOOK_URL ? respondWith(500, 'broken') : respondWith(200)));
     await withRuntime(
       noSteps,
       async (bench) => {
@@ -150,10 +150,10 @@ describe('a plain message', () => {
       flow,
       async (bench) => {
         const notBefore = bench.clock.now() + 1000;
-        await bench.trigger({ workflowUrl: URL_OF, notBefore });
+        await bench.trigger({ workflowUrl: HOOK_URL, notBefore });
         const [message] = await publish(bench, commandFor('x', { notBefore }));
         const page = { instanceId: 'qi_1', order: 'newest-first', after: null, horizon: null, limit: 10 } as const;
-        const runs = await bench.store.listRuns({ ...page, filter: { workflowUrls: [URL_OF] } });
+        const runs = await bench.store.listRuns({ ...page, filter: { workflowUrls: [HOOK_URL] } });
         assert.deepEqual(
           runs.items.map(({ settings }) => settings.message),
           [undefined],
@@ -176,7 +176,9 @@ describe('the callback of a message', () => {
 
   test('is notified of every response by a separate message that is counted', async () => {
     const outcomes = [respondWith(503, 'busy'), respondWith(200, 'done')];
-    const sender = new ScriptedSender(({ url }) => (url === URL_OF ? (outcomes.shift() ?? respondWith(500)) : respondWith(200)));
+    const sender = new ScriptedSender(({ url }) =>
+      url === HOOK_URL ? (outcomes.shift() ?? respondWith(500)) : respondWith(200),
+    );
     await withRuntime(
       noSteps,
       async (bench) => {
@@ -244,7 +246,7 @@ describe('the callback of a message', () => {
       },
     });
     const sender = new ScriptedSender(({ url }) => {
-      if (url === URL_OF && sender.sent.length === 1) broken = true;
+      if (url === HOOK_URL && sender.sent.length === 1) broken = true;
       return respondWith(200);
     });
     await withRuntime(
@@ -254,14 +256,14 @@ describe('the callback of a message', () => {
         await settle();
         assert.deepEqual(
           sender.sent.map(({ url }) => url),
-          [URL_OF],
+          [HOOK_URL],
         );
         broken = false;
         bench.clock.move(1000);
         await settle();
         assert.deepEqual(
           sender.sent.map(({ url }) => url),
-          [URL_OF, URL_OF, callback.url],
+          [HOOK_URL, HOOK_URL, callback.url],
         );
         assert.equal(await statusOf(bench, message?.messageId ?? ''), 'succeeded');
       },

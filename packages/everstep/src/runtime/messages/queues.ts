@@ -13,8 +13,8 @@ import type { DeliveryGates } from '../gates/delivery-gates.js';
 import type { Named, QueueService, QueueStatus } from '../interface/messages.js';
 import { InstanceTurns } from '../services/instance-turns.js';
 
-/** Number of messages of a deleted queue that are canceled at once. */
-const PAGE = 500;
+/** Maximum number of messages of a deleted queue that are canceled at once. */
+const PAGE_SIZE = 500;
 
 export interface QueuesOptions {
   readonly store: ControlStore & RunStore;
@@ -61,7 +61,7 @@ export class Queues implements QueueService {
         const horizon = await store.runHorizon({ instanceId });
         if (!(await this.write(instanceId, current, { kind: 'delete-queue', instanceId, name }))) continue;
         await this.cancelAll({ instanceId, name }, horizon);
-        this.changed(instanceId, name, null);
+        this.announceChange(instanceId, name, null);
         return true;
       }
     });
@@ -80,13 +80,13 @@ export class Queues implements QueueService {
         updatedAt: now(),
       };
       if (!(await this.write(instanceId, current, { kind: 'put-queue', instanceId, queue }))) continue;
-      this.changed(instanceId, name, queue);
+      this.announceChange(instanceId, name, queue);
       return this.statusOf(instanceId, queue);
     }
   }
 
-  /** Called when the change is durable. Null: the queue was deleted. */
-  private changed(instanceId: string, name: string, queue: Queue | null): void {
+  /** Applies a durable change to the gates and reports it to other nodes. `queue` is null if it was deleted. */
+  private announceChange(instanceId: string, name: string, queue: Queue | null): void {
     this.options.gates.queueChanged(instanceId, name, queue);
     this.options.cluster?.notify({ kind: 'queue', instanceId, name });
   }
@@ -100,7 +100,7 @@ export class Queues implements QueueService {
     const { store, cancel } = this.options;
     const filter = { kind: 'message', queues: [name], statuses: ['active'] } as const;
     for (let after: string | null = null; ; ) {
-      const page = await store.listRuns({ instanceId, filter, order: 'newest-first', after, horizon, limit: PAGE });
+      const page = await store.listRuns({ instanceId, filter, order: 'newest-first', after, horizon, limit: PAGE_SIZE });
       await Promise.all(page.items.map(({ key }) => cancel(key)));
       if (page.next === null) return;
       after = page.next;

@@ -16,18 +16,19 @@ export interface UrlGroupsOptions {
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
 }
 
-const isNamed = (endpoint: GroupEndpoint, { name, url }: EndpointName): boolean =>
+/** Returns whether the endpoint has this name or this URL. */
+const isSameEndpoint = (endpoint: GroupEndpoint, { name, url }: EndpointName): boolean =>
   (name !== undefined && endpoint.name === name) || (url !== undefined && endpoint.url === url);
 
 /** Returns the endpoints with the added ones, which take the positions of those with the same name or URL. */
-function mergeEndpoints(before: readonly GroupEndpoint[], added: readonly GroupEndpoint[]): readonly GroupEndpoint[] {
-  let endpoints = before;
+function mergeEndpoints(existing: readonly GroupEndpoint[], added: readonly GroupEndpoint[]): readonly GroupEndpoint[] {
+  let endpoints = existing;
   for (const { name, url } of added) {
     const identity = name === null ? { url } : { name, url };
-    const position = endpoints.findIndex((endpoint) => isNamed(endpoint, identity));
-    const others = endpoints.filter((endpoint) => !isNamed(endpoint, identity));
-    const at = position < 0 ? others.length : Math.min(position, others.length);
-    endpoints = [...others.slice(0, at), { name, url }, ...others.slice(at)];
+    const position = endpoints.findIndex((endpoint) => isSameEndpoint(endpoint, identity));
+    const others = endpoints.filter((endpoint) => !isSameEndpoint(endpoint, identity));
+    const index = position < 0 ? others.length : Math.min(position, others.length);
+    endpoints = [...others.slice(0, index), { name, url }, ...others.slice(index)];
   }
   return endpoints;
 }
@@ -57,7 +58,7 @@ export class UrlGroups implements UrlGroupService {
       for (;;) {
         const current = await this.find({ instanceId, name });
         if (!current) return null;
-        const remaining = current.endpoints.filter((endpoint) => !endpoints.some((removed) => isNamed(endpoint, removed)));
+        const remaining = current.endpoints.filter((endpoint) => !endpoints.some((removed) => isSameEndpoint(endpoint, removed)));
         const group = await this.put(instanceId, name, current, remaining);
         if (group) return group;
       }

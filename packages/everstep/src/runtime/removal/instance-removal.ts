@@ -25,14 +25,14 @@ export interface InstanceRemovalOptions {
     readonly accounts: DeletedInstanceStore;
   };
   readonly clock: Clock;
-  /** Measures steps and the pauses after them. Absent: `clock`. */
+  /** Measures steps and the pauses after them. Defaults to `clock`. */
   readonly paceClock?: Clock;
   readonly log: Log;
   /** Stops the running work of the instance in this process. */
   readonly stopInstance: (instanceId: string) => void;
   /**
-   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent: no other node shares the
-   * store.
+   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent if no other node
+   * shares the store.
    */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
@@ -41,11 +41,11 @@ export class InstanceRemoval {
   private readonly options: InstanceRemovalOptions;
   private readonly paceClock: Clock;
   private readonly pace = new StepPace(PACE);
-  private deleted: ReadonlyMap<string, DeletedInstance> = new Map();
+  private deletedInstances: ReadonlyMap<string, DeletedInstance> = new Map();
   private cancelTimer: () => void = () => {};
   private endPause: () => void = () => {};
   private removing: Promise<void> | null = null;
-  private stopped = false;
+  private isStopped = false;
 
   constructor(options: InstanceRemovalOptions) {
     this.options = options;
@@ -54,11 +54,11 @@ export class InstanceRemoval {
 
   /** Whether the queue instance was deleted. Nothing is delivered or accepted for it. */
   isDeleted(instanceId: string): boolean {
-    return this.deleted.has(instanceId);
+    return this.deletedInstances.has(instanceId);
   }
 
   /** Whether no removal is in progress. */
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.removing === null;
   }
 
@@ -72,14 +72,14 @@ export class InstanceRemoval {
    * rejects; a failed read is repeated later.
    */
   async refresh(): Promise<void> {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const { store, log, stopInstance } = this.options;
     try {
       const instances = await store.accounts.listDeletedInstances();
-      const previous = this.deleted;
-      this.deleted = new Map(instances.map((instance) => [instance.instanceId, instance]));
-      for (const instanceId of this.deleted.keys()) if (!previous.has(instanceId)) stopInstance(instanceId);
-      if (this.deleted.size > 0) void this.remove();
+      const previous = this.deletedInstances;
+      this.deletedInstances = new Map(instances.map((instance) => [instance.instanceId, instance]));
+      for (const instanceId of this.deletedInstances.keys()) if (!previous.has(instanceId)) stopInstance(instanceId);
+      if (this.deletedInstances.size > 0) void this.remove();
     } catch (error) {
       log.error({ error: String(error) }, 'could not list deleted queue instances, retrying');
     }
@@ -88,7 +88,7 @@ export class InstanceRemoval {
 
   /** Resolves when the step in progress is done. */
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     this.cancelTimer();
     this.endPause();
     await this.removing;
@@ -101,7 +101,7 @@ export class InstanceRemoval {
   private refreshLater(): void {
     this.cancelTimer();
     const isShared = this.options.tryExclusively !== undefined;
-    if (this.stopped || (!isShared && this.deleted.size === 0)) return;
+    if (this.isStopped || (!isShared && this.deletedInstances.size === 0)) return;
     const { clock } = this.options;
     const delayMs = isShared ? LIMITS.deletedInstancePollMs : LIMITS.deletedInstanceRecheckMs;
     this.cancelTimer = clock.setTimer(clock.now() + delayMs, () => void this.refresh());
@@ -123,14 +123,14 @@ export class InstanceRemoval {
   private async removeAll(): Promise<void> {
     const { store, clock, log } = this.options;
     for (const { instanceId, deletedAt } of await store.accounts.listDeletedInstances()) {
-      let removed = 0;
+      let removedRows = 0;
       const isEmptied = await this.repeat(async () => {
         const count = await store.removeInstanceRows({ instanceId, limit: this.pace.items });
-        removed += count;
+        removedRows += count;
         return count > 0;
       });
       if (!isEmptied) return;
-      if (removed > 0) log.info({ instanceId, rows: removed }, 'removed rows of a deleted queue instance');
+      if (removedRows > 0) log.info({ instanceId, rows: removedRows }, 'removed rows of a deleted queue instance');
       await store.accounts.noteEmptied({ instanceId, at: clock.now() });
       // A request that was admitted before the deletion can still write after it.
       if (clock.now() - deletedAt >= LIMITS.deletedInstanceKeptMs) await store.accounts.forgetDeleted({ instanceId });
@@ -138,12 +138,12 @@ export class InstanceRemoval {
     await this.repeat(() => store.releaseSpace());
   }
 
-  /** Repeats a step until it removes nothing. Returns false if this was stopped before. */
+  /** Repeats a step until it removes nothing. Returns false if the removal was stopped before that. */
   private async repeat(step: () => Promise<boolean>): Promise<boolean> {
-    while (!this.stopped) {
+    while (!this.isStopped) {
       const since = this.paceClock.now();
-      const more = await step();
-      if (!more) return true;
+      const hasMore = await step();
+      if (!hasMore) return true;
       const tookMs = this.paceClock.now() - since;
       this.pace.stepTook(tookMs);
       await this.pause(this.pace.pauseMs(tookMs, false));
@@ -153,10 +153,10 @@ export class InstanceRemoval {
 
   private async pause(pauseMs: number): Promise<void> {
     const { paceClock } = this;
-    for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.stopped; turn++) {
+    for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.isStopped; turn++) {
       await new Promise<void>((resolve) => paceClock.endOfTurn(resolve));
     }
-    if (pauseMs < 1 || this.stopped) return;
+    if (pauseMs < 1 || this.isStopped) return;
     await new Promise<void>((resolve) => {
       const cancel = paceClock.setTimer(paceClock.now() + pauseMs, resolve);
       this.endPause = () => {

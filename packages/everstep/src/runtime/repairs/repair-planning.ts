@@ -16,7 +16,7 @@ import type {
 } from '../../ports/stores/repair-store.js';
 import type { RepairWrites } from './repair-writes.js';
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
 export interface EntryFreezerOptions {
   readonly store: DeadLetterStore & { readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'find'> };
@@ -52,19 +52,19 @@ export class EntryFreezer {
     // The counts are valid only once they are written.
     this.countedCohorts.delete(repairId);
     const { after, horizon } = freezing;
-    const limit = Math.min(PAGE, remainingCapacity);
+    const limit = Math.min(PAGE_SIZE, remainingCapacity);
     const page = await store.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     const entries = await repairs.describe({ instanceId, dlqIds: page.items });
     const items = entries.map((entry, index) => itemOf(entry, frozenCount + index, cohorts));
     const counts = { ...repair.counts, pending: repair.counts.pending + items.length };
     const next = { ...record, repair: { ...repair, counts, plan: extendPlan(repair.plan, entries) } };
-    const full = items.length === remainingCapacity && page.next !== null;
-    const done = page.next === null || full;
-    const written = done
-      ? await this.finishPlan(next, cohorts, full)
+    const isFull = items.length === remainingCapacity && page.next !== null;
+    const isDone = page.next === null || isFull;
+    const written = isDone
+      ? await this.finishPlan(next, cohorts, isFull)
       : { ...next, freezing: { after: page.next, horizon }, wakeAt: now() };
     if (!(await writes.put({ record: written, driver: driver(), items }))) return null;
-    if (!done) this.countedCohorts.set(repairId, cohorts);
+    if (!isDone) this.countedCohorts.set(repairId, cohorts);
     return { ...written, version: record.version + 1 };
   }
 
@@ -73,7 +73,7 @@ export class EntryFreezer {
     return new Map(cohorts.map((cohort) => [cohortKey(cohort), cohort]));
   }
 
-  private async finishPlan(record: RepairRecord, cohorts: Cohorts, more: boolean): Promise<RepairRecord> {
+  private async finishPlan(record: RepairRecord, cohorts: Cohorts, hasMore: boolean): Promise<RepairRecord> {
     const { store, now } = this.options;
     const { instanceId } = record.repair;
     const workflows = mostFrequent(cohorts, ({ workflowUrl }) => workflowUrl);
@@ -88,7 +88,7 @@ export class EntryFreezer {
       ...record.repair.plan,
       workflows: workflows.map(([workflowUrl, count]) => ({ workflowUrl, count })),
       groups,
-      more,
+      more: hasMore,
     };
     const outcome = decideRepair({ ...record.repair, plan }, { kind: 'frozen' }, now());
     if (outcome.kind === 'refused') throw new Error(outcome.message);

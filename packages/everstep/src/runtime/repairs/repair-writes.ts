@@ -7,28 +7,28 @@ const changesEntries = ({ repair: { action, phase, stopReason } }: RepairRecord)
 
 export class RepairWrites {
   private readonly repairs: RepairStore;
-  private readonly changed: (instanceId: string, topic: 'repairs' | 'dlq') => void;
+  private readonly reportChange: (instanceId: string, topic: 'repairs' | 'dlq') => void;
 
-  constructor(repairs: RepairStore, changed: (instanceId: string, topic: 'repairs' | 'dlq') => void) {
+  constructor(repairs: RepairStore, reportChange: (instanceId: string, topic: 'repairs' | 'dlq') => void) {
     this.repairs = repairs;
-    this.changed = changed;
+    this.reportChange = reportChange;
   }
 
   async create(query: Parameters<RepairStore['create']>[0]): Promise<void> {
     await this.repairs.create(query);
-    this.changed(query.record.repair.instanceId, 'repairs');
+    this.reportChange(query.record.repair.instanceId, 'repairs');
   }
 
   async put(query: Parameters<RepairStore['put']>[0]): Promise<boolean> {
     const isWritten = await this.repairs.put(query);
-    if (isWritten) this.changed(query.record.repair.instanceId, 'repairs');
-    if (isWritten && changesEntries(query.record)) this.changed(query.record.repair.instanceId, 'dlq');
+    if (isWritten) this.reportChange(query.record.repair.instanceId, 'repairs');
+    if (isWritten && changesEntries(query.record)) this.reportChange(query.record.repair.instanceId, 'dlq');
     return isWritten;
   }
 
   async settle(query: Parameters<RepairStore['settle']>[0]): ReturnType<RepairStore['settle']> {
     const settled = await this.repairs.settle(query);
-    if (settled.length > 0) this.changed(query.instanceId, 'repairs');
+    if (settled.length > 0) this.reportChange(query.instanceId, 'repairs');
     return settled;
   }
 }

@@ -7,12 +7,12 @@ import { type Bench, progress, settle } from '../runtime.fixture.js';
 import type { RepairChange } from '../services/workflow-service.js';
 
 export const INSTANCE = { instanceId: 'qi_1' };
-export const FAST: StartSettings = { ratePerSecond: 1_000, canary: null, undoMs: 0 };
+export const FAST_START: StartSettings = { ratePerSecond: 1_000, canary: null, undoMs: 0 };
 
 /** Endpoints with two steps. The second step fails permanently while they are broken. */
 export class Endpoints {
-  broken: (url: string) => boolean = () => true;
-  /** Message of the error of a run. */
+  isBroken: (url: string) => boolean = () => true;
+  /** Error message of a run. */
   message: (runId: string) => string = () => 'broken';
   /** Ids of the finished runs. */
   readonly finished: string[] = [];
@@ -20,7 +20,7 @@ export class Endpoints {
     const base = request.journal.length;
     const first = { stepId: 1, name: 'first', type: 'Run' as const, out: '1' };
     const done = base === 0 ? [first] : [];
-    if (this.broken(workflowUrl))
+    if (this.isBroken(workflowUrl))
       return {
         protocol: 1,
         kind: 'failed',
@@ -72,7 +72,7 @@ export const start = (bench: Pick<Bench, 'runtime'>, record: RepairRecord, setti
   change(bench, record, { kind: 'start', settings });
 
 /** Advances the clock in short steps, each until the runtime is idle. */
-export async function pass(bench: Pick<Bench, 'clock' | 'runtime'>, ms: number, stepMs = 50): Promise<void> {
+export async function passTime(bench: Pick<Bench, 'clock' | 'runtime'>, ms: number, stepMs = 50): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     await bench.runtime.idle();
     await settle();
@@ -81,7 +81,7 @@ export async function pass(bench: Pick<Bench, 'clock' | 'runtime'>, ms: number, 
   }
 }
 
-export async function now(bench: Pick<Bench, 'store'>, { repair }: RepairRecord): Promise<RepairRecord['repair']> {
+export async function currentRepair(bench: Pick<Bench, 'store'>, { repair }: RepairRecord): Promise<RepairRecord['repair']> {
   const record = await bench.store.repairs.find({ ...INSTANCE, repairId: repair.repairId });
   if (!record) throw new Error('the repair is gone');
   return record.repair;
@@ -91,7 +91,7 @@ export async function itemsOf(bench: Pick<Bench, 'store'>, { repair }: RepairRec
   return (await bench.store.repairs.items({ ...INSTANCE, repairId: repair.repairId, after: -1, limit: 1_000 })).items;
 }
 
-export async function lettersOf(bench: Pick<Bench, 'store'>): Promise<readonly string[]> {
+export async function deadLetterIdsOf(bench: Pick<Bench, 'store'>): Promise<readonly string[]> {
   const page = { ...INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1_000 } as const;
   return (await bench.store.listDeadLetterIds(page)).items;
 }

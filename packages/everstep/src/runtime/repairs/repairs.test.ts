@@ -6,7 +6,19 @@ import type { RepairStore } from '../../ports/stores/repair-store.js';
 import type { Store } from '../../ports/stores/store.js';
 import { type Bench, noMessages, publicUrl, quiet, random, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
 import { createRuntime } from '../runtime.js';
-import { change, Endpoints, FAST, failRuns, INSTANCE, itemsOf, lettersOf, now, pass, plan, start } from './repairs.fixture.js';
+import {
+  change,
+  currentRepair,
+  deadLetterIdsOf,
+  Endpoints,
+  FAST_START,
+  failRuns,
+  INSTANCE,
+  itemsOf,
+  passTime,
+  plan,
+  start,
+} from './repairs.fixture.js';
 
 const A = 'http://app/a';
 const B = 'http://app/b';
@@ -61,8 +73,8 @@ test('a plan freezes the matching entries and describes them', async () => {
     assert.equal((await plan(bench, 'resume', { fingerprints: ['another'] })).repair.counts.pending, 0);
     assert.equal((await plan(bench, 'resume', { workflowUrls: [A] })).repair.counts.pending, 3);
     await failRuns(bench, { [A]: 1 });
-    assert.equal((await now(bench, all)).counts.pending, 8);
-    assert.equal((await lettersOf(bench)).length, 9);
+    assert.equal((await currentRepair(bench, all)).counts.pending, 8);
+    assert.equal((await deadLetterIdsOf(bench)).length, 9);
   });
 });
 
@@ -83,24 +95,24 @@ test('a plan names each error by its newest message, with the ids that the group
 test('a canary covers all workflows, and the repair waits for continue when it has passed', async () => {
   await withFailed({ [A]: 20, [B]: 2, [C]: 2 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'resume');
-    endpoints.broken = () => false;
+    endpoints.isBroken = () => false;
     const canary = { count: 6, maxFailurePercent: 0, thenContinue: false };
-    await start(bench, planned, { ...FAST, canary });
-    await pass(bench, 500);
+    await start(bench, planned, { ...FAST_START, canary });
+    await passTime(bench, 500);
     const tried = (await itemsOf(bench, planned)).filter((item) => item.canary);
     assert.deepEqual(
       [A, B, C].map((url) => tried.filter(({ workflowUrl }) => workflowUrl === url).length),
       [2, 2, 2],
     );
-    const passed = await now(bench, planned);
+    const passed = await currentRepair(bench, planned);
     assert.deepEqual([passed.phase, passed.counts.succeeded, passed.counts.pending], ['canary-passed', 6, 18]);
-    await pass(bench, 5_000, 500);
-    assert.equal((await now(bench, planned)).counts.pending, 18);
+    await passTime(bench, 5_000, 500);
+    assert.equal((await currentRepair(bench, planned)).counts.pending, 18);
     await change(bench, planned, { kind: 'continue', ratePerSecond: undefined });
-    await pass(bench, 1_000);
-    const done = await now(bench, planned);
+    await passTime(bench, 1_000);
+    const done = await currentRepair(bench, planned);
     assert.deepEqual([done.phase, done.counts.succeeded], ['done', 24]);
-    assert.deepEqual(await lettersOf(bench), []);
+    assert.deepEqual(await deadLetterIdsOf(bench), []);
     assert.ok((await recoveries(bench)).every((count) => count === 1));
   });
 });
@@ -108,14 +120,14 @@ test('a canary covers all workflows, and the repair waits for continue when it h
 test('a failed canary stops the repair, and the entries that failed again name their new dead letters', async () => {
   await withFailed({ [A]: 10, [B]: 10 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'resume');
-    endpoints.broken = (url) => url === A;
-    await start(bench, planned, { ...FAST, canary: { count: 4, maxFailurePercent: 25, thenContinue: true } });
-    await pass(bench, 500);
-    const stopped = await now(bench, planned);
+    endpoints.isBroken = (url) => url === A;
+    await start(bench, planned, { ...FAST_START, canary: { count: 4, maxFailurePercent: 25, thenContinue: true } });
+    await passTime(bench, 500);
+    const stopped = await currentRepair(bench, planned);
     assert.deepEqual([stopped.phase, stopped.stopReason, stopped.counts.pending], ['stopped', 'canary-failed', 16]);
     const failed = (await itemsOf(bench, planned)).filter(({ state }) => state === 'failed');
     assert.equal(failed.length, 2);
-    const letters = new Set(await lettersOf(bench));
+    const letters = new Set(await deadLetterIdsOf(bench));
     for (const item of failed) {
       assert.ok(item.newDlqId !== null && letters.has(item.newDlqId) && !letters.has(item.dlqId));
       assert.match(item.error ?? '', /broken/);
@@ -126,16 +138,16 @@ test('a failed canary stops the repair, and the entries that failed again name t
 test('continues at the configured rate, and not faster after a pause or a restart', async () => {
   await withFailed({ [A]: 40 }, async (bench, endpoints, caller) => {
     const planned = await plan(bench, 'resume');
-    endpoints.broken = () => false;
-    const startedCount = async () => 40 - (await now(bench, planned)).counts.pending;
-    await start(bench, planned, { ...FAST, ratePerSecond: 4 });
-    await pass(bench, 2_000);
+    endpoints.isBroken = () => false;
+    const startedCount = async () => 40 - (await currentRepair(bench, planned)).counts.pending;
+    await start(bench, planned, { ...FAST_START, ratePerSecond: 4 });
+    await passTime(bench, 2_000);
     assert.ok([8, 9].includes(await startedCount()), String(await startedCount()));
     await change(bench, planned, { kind: 'pause' });
-    await pass(bench, 5_000);
+    await passTime(bench, 5_000);
     const before = await startedCount();
     await change(bench, planned, { kind: 'continue', ratePerSecond: 2 });
-    await pass(bench, 2_000);
+    await passTime(bench, 2_000);
     assert.ok([4, 5].includes((await startedCount()) - before), String((await startedCount()) - before));
 
     const stopping = bench.runtime.stop({ graceMs: 10 });
@@ -148,12 +160,12 @@ test('continues at the configured rate, and not faster after a pause or a restar
     });
     await runtime.start();
     const again = { ...bench, runtime };
-    await pass(again, 3_000);
+    await passTime(again, 3_000);
     const max = Math.floor(((bench.clock.now() - at) / 1_000) * 2) + 1;
     const since = (await startedCount()) - atStop;
     assert.ok(since <= max && since >= max - 2, `${since} of ${max}`);
-    await pass(again, 15_000);
-    assert.deepEqual([(await now(bench, planned)).phase, new Set(await recoveries(bench))], ['done', new Set([1])]);
+    await passTime(again, 15_000);
+    assert.deepEqual([(await currentRepair(bench, planned)).phase, new Set(await recoveries(bench))], ['done', new Set([1])]);
     assert.equal(endpoints.finished.length, 40);
     const end = runtime.stop({ graceMs: 10 });
     bench.clock.move(1_000);
@@ -164,12 +176,12 @@ test('continues at the configured rate, and not faster after a pause or a restar
 test('entries that were handled in the meantime are gone, which is not an error', async () => {
   await withFailed({ [A]: 4 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'restart');
-    endpoints.broken = () => false;
-    const [first = ''] = await lettersOf(bench);
+    endpoints.isBroken = () => false;
+    const [first = ''] = await deadLetterIdsOf(bench);
     await bench.runtime.deadLetters.delete({ ...INSTANCE, dlqIds: [first], whenMissing: 'fail' });
-    await start(bench, planned, FAST);
-    await pass(bench, 1_000);
-    const { phase, counts } = await now(bench, planned);
+    await start(bench, planned, FAST_START);
+    await passTime(bench, 1_000);
+    const { phase, counts } = await currentRepair(bench, planned);
     assert.deepEqual([phase, counts.gone, counts.succeeded], ['done', 1, 3]);
   });
 });
@@ -177,34 +189,37 @@ test('entries that were handled in the meantime are gone, which is not an error'
 test('an aborted repair starts no more entries, and started runs are still tracked', async () => {
   await withFailed({ [A]: 10 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'resume');
-    endpoints.broken = () => false;
-    await start(bench, planned, { ...FAST, ratePerSecond: 1 });
-    await pass(bench, 2_100);
+    endpoints.isBroken = () => false;
+    await start(bench, planned, { ...FAST_START, ratePerSecond: 1 });
+    await passTime(bench, 2_100);
     await change(bench, planned, { kind: 'abort' });
-    await pass(bench, 30_000, 1_000);
-    const { phase, counts, stopReason } = await now(bench, planned);
+    await passTime(bench, 30_000, 1_000);
+    const { phase, counts, stopReason } = await currentRepair(bench, planned);
     assert.deepEqual([phase, stopReason, counts.started], ['aborted', 'aborted-by-hand', 0]);
     assert.ok(counts.pending >= 7 && counts.pending + counts.succeeded === 10);
-    assert.equal((await lettersOf(bench)).length, counts.pending);
+    assert.equal((await deadLetterIdsOf(bench)).length, counts.pending);
   });
 });
 
 test('a deletion waits for the end of its undo window, in which an abort undoes it', async () => {
   await withFailed({ [A]: 3 }, async (bench) => {
     const undone = await start(bench, await plan(bench, 'delete'), { ratePerSecond: null, canary: null, undoMs: 60_000 });
-    await pass(bench, 59_000, 1_000);
+    await passTime(bench, 59_000, 1_000);
     assert.equal((await change(bench, undone, { kind: 'abort' })).repair.stopReason, 'undone');
-    await pass(bench, 10_000, 1_000);
-    assert.equal((await lettersOf(bench)).length, 3);
+    await passTime(bench, 10_000, 1_000);
+    assert.equal((await deadLetterIdsOf(bench)).length, 3);
     const kept = await start(bench, await plan(bench, 'delete'), { ratePerSecond: null, canary: null, undoMs: 60_000 });
-    await pass(bench, 59_000, 1_000);
-    assert.equal((await lettersOf(bench)).length, 3);
-    await pass(bench, 2_000, 500);
-    assert.deepEqual(await lettersOf(bench), []);
-    assert.deepEqual([(await now(bench, kept)).phase, (await now(bench, kept)).counts.succeeded], ['done', 3]);
+    await passTime(bench, 59_000, 1_000);
+    assert.equal((await deadLetterIdsOf(bench)).length, 3);
+    await passTime(bench, 2_000, 500);
+    assert.deepEqual(await deadLetterIdsOf(bench), []);
+    assert.deepEqual(
+      [(await currentRepair(bench, kept)).phase, (await currentRepair(bench, kept)).counts.succeeded],
+      ['done', 3],
+    );
     const none = await start(bench, await plan(bench, 'delete'), { ratePerSecond: null, canary: null, undoMs: 0 });
-    await pass(bench, 100);
-    assert.equal((await now(bench, none)).phase, 'done');
+    await passTime(bench, 100);
+    assert.equal((await currentRepair(bench, none)).phase, 'done');
   });
 });
 
@@ -222,18 +237,18 @@ test('a repair pauses with a reason when the budget admits nothing, and can be c
     { [A]: 5 },
     async (bench, endpoints) => {
       const planned = await plan(bench, 'resume');
-      endpoints.broken = () => false;
-      await start(bench, planned, FAST);
-      await pass(bench, 1_000);
-      const held = await now(bench, planned);
+      endpoints.isBroken = () => false;
+      await start(bench, planned, FAST_START);
+      await passTime(bench, 1_000);
+      const held = await currentRepair(bench, planned);
       assert.deepEqual(
         [held.phase, held.stopReason, held.stopMessage, held.counts.succeeded, held.counts.pending],
         ['paused', 'budget-exceeded', 'the budget is spent', 2, 3],
       );
       left = 10;
       await change(bench, planned, { kind: 'continue', ratePerSecond: undefined });
-      await pass(bench, 1_000);
-      const done = await now(bench, planned);
+      await passTime(bench, 1_000);
+      const done = await currentRepair(bench, planned);
       assert.deepEqual([done.phase, done.stopReason, done.counts.succeeded], ['done', null, 5]);
     },
     { limits },
@@ -243,12 +258,12 @@ test('a repair pauses with a reason when the budget admits nothing, and can be c
 test('flow control limits for a run without a key leave its entry unchanged, with an error', async () => {
   await withFailed({ [A]: 1 }, async (bench) => {
     const planned = await plan(bench, 'resume', {}, { flowControlLimits: { parallelism: 1 } });
-    await start(bench, planned, FAST);
-    await pass(bench, 500);
+    await start(bench, planned, FAST_START);
+    await passTime(bench, 500);
     const [item] = await itemsOf(bench, planned);
     assert.equal(item?.state, 'failed');
     assert.match(item?.error ?? '', /the run has no key/);
-    assert.deepEqual(await lettersOf(bench), [item?.dlqId]);
+    assert.deepEqual(await deadLetterIdsOf(bench), [item?.dlqId]);
   });
 });
 
@@ -287,21 +302,21 @@ test('a plan continues after a fault and freezes each entry once', async () => {
 test('two processes that drive one repair at the same time start nothing twice', async () => {
   await withFailed({ [A]: 60 }, async (bench, endpoints, caller) => {
     const planned = await plan(bench, 'resume');
-    endpoints.broken = () => false;
+    endpoints.isBroken = () => false;
     const other = createRuntime({
       ...{ store: bench.store, clock: bench.clock, random, log: quiet, publicUrl },
       ...{ stepCaller: caller, messageSender: noMessages },
     });
     await other.start();
-    await start(bench, planned, { ...FAST, ratePerSecond: 50 });
+    await start(bench, planned, { ...FAST_START, ratePerSecond: 50 });
     for (let i = 0; i < 60; i++) {
       bench.clock.move(50);
       await Promise.all([bench.runtime.idle(), other.idle()]);
     }
-    await pass(bench, 20_000, 1_000);
+    await passTime(bench, 20_000, 1_000);
     await other.idle();
     assert.deepEqual(new Set(await recoveries(bench)), new Set([1]));
-    const { phase, counts } = await now(bench, planned);
+    const { phase, counts } = await currentRepair(bench, planned);
     assert.deepEqual([phase, counts.succeeded], ['done', 60]);
     const end = other.stop({ graceMs: 10 });
     bench.clock.move(1_000);

@@ -28,17 +28,17 @@ import type {
   RepairChangeOutcome,
   RepairService,
 } from '../interface/repairs.js';
-import { RepairRounds } from './driving.js';
+import { EntryStarter, type EntryStarterOptions } from './entry-starter.js';
 import { EntryFreezer, type EntryFreezerOptions } from './repair-planning.js';
+import { RepairRounds } from './repair-rounds.js';
 import { RepairWrites } from './repair-writes.js';
-import { EntryStarter, type EntryStarterOptions } from './starting.js';
 
 /** Maximum number of repairs in one round. Accounts take turns. */
-const ROUND = 20;
-/** Number of due repairs from which they are chosen. */
-const PAGE = 100;
+const MAX_ROUND_REPAIRS = 20;
+/** Maximum number of due repairs that a round reads to choose from. */
+const MAX_DUE_REPAIRS = 100;
 const RETRY_AFTER_FAULT_MS = 1_000;
-/** After this time, a request to plan is answered while planning continues. */
+/** A request to plan receives its response after at most this time, while planning continues. */
 const PLANNED_WITHIN_MS = 2_000;
 /** Delay after the end of a run, so that simultaneous ends are handled together. */
 const AFTER_END_MS = 100;
@@ -54,12 +54,12 @@ export interface RepairsOptions extends Omit<EntryStarterOptions, 'now'> {
   readonly store: EntryFreezerOptions['store'];
   readonly repairs: RepairStore;
   /** Reports a change of a repair or of its dead letters. */
-  readonly changed: (instanceId: string, topic: 'repairs' | 'dlq') => void;
+  readonly reportChange: (instanceId: string, topic: 'repairs' | 'dlq') => void;
   readonly clock: Clock;
   readonly log: Log;
   readonly context: () => DecisionContext;
   readonly cluster: Pick<Cluster, 'nodeId' | 'canStartWork'> | null;
-  /** The accounts that take turns; absent: all repairs belong to one account. */
+  /** The accounts that take turns. If absent, all repairs belong to one account. */
   readonly owners?: InstanceOwners;
   /** No repair continues while this is closed. Call `scheduleRound` when it opens. */
   readonly writes: StoreWritesState;
@@ -68,12 +68,13 @@ export interface RepairsOptions extends Omit<EntryStarterOptions, 'now'> {
 export class Repairs implements RepairService {
   private readonly options: RepairsOptions;
   private readonly writes: RepairWrites;
-  private readonly freezing: EntryFreezer;
-  private readonly driving: RepairRounds;
+  private readonly freezer: EntryFreezer;
+  private readonly rounds: RepairRounds;
   private readonly turns: Turns;
   /** Repairs of this process with active runs. They are checked early when a run ends. */
   private readonly watched = new Map<string, RepairRecord>();
-  private readonly plans = new Map<string, (record: RepairRecord | null) => void>();
+  /** Functions that end the wait for a plan, by repair. */
+  private readonly planWaiters = new Map<string, (record: RepairRecord | null) => void>();
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
   private lastWork: Promise<void> = Promise.resolve();
@@ -81,34 +82,34 @@ export class Repairs implements RepairService {
   private isRoundQueued = false;
   private isDriving = false;
   private isEndCheckQueued = false;
-  private stopped = true;
+  private isStopped = true;
 
   constructor(options: RepairsOptions) {
     this.options = options;
     this.turns = new Turns(options.owners ?? ONE_OWNER);
     const { store, repairs, clock, cluster } = options;
     const [now, driver] = [() => clock.now(), () => this.driver()];
-    const writes = new RepairWrites(repairs, options.changed);
+    const writes = new RepairWrites(repairs, options.reportChange);
     this.writes = writes;
-    this.freezing = new EntryFreezer({ store, repairs, writes, now, driver });
+    this.freezer = new EntryFreezer({ store, repairs, writes, now, driver });
     const watchMs = cluster ? WATCH_OTHERS_MS : WATCH_MS;
-    this.driving = new RepairRounds({ repairs, writes, now, driver, watchMs, starting: new EntryStarter({ ...options, now }) });
+    this.rounds = new RepairRounds({ repairs, writes, now, driver, watchMs, starter: new EntryStarter({ ...options, now }) });
   }
 
   /** Continues the active repairs. Does not wait for them. */
   start(): void {
-    this.stopped = false;
+    this.isStopped = false;
     this.queueRound();
   }
 
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     this.cancelTimer();
-    for (const respond of this.plans.values()) respond(null);
+    for (const respond of this.planWaiters.values()) respond(null);
     await this.lastWork;
   }
 
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.pendingWork === 0;
   }
 
@@ -141,17 +142,17 @@ export class Repairs implements RepairService {
       wakeAt: now,
       version: 0,
     };
-    const planned = new Promise<RepairRecord | null>((resolve) => {
+    const planning = new Promise<RepairRecord | null>((resolve) => {
       const cancel = clock.setTimer(now + PLANNED_WITHIN_MS, () => resolve(null));
-      this.plans.set(repairId, (result) => {
+      this.planWaiters.set(repairId, (result) => {
         cancel();
         resolve(result);
       });
     });
     await this.writes.create({ record, driver: this.driver() });
     this.queueRound();
-    const plannedRecord = await planned;
-    this.plans.delete(repairId);
+    const plannedRecord = await planning;
+    this.planWaiters.delete(repairId);
     return plannedRecord ?? (await repairs.find({ instanceId, repairId })) ?? record;
   }
 
@@ -170,12 +171,12 @@ export class Repairs implements RepairService {
       const outcome = outcomeOf(record.repair, change, clock.now());
       if (outcome.kind === 'refused') return outcome;
       const next = { ...record, repair: outcome.repair, wakeAt: clock.now() };
-      const canary = change.kind === 'start' ? (outcome.repair.canary?.counts.pending ?? 0) : 0;
-      const exact = this.driving.isExact(record) || change.kind === 'start';
-      const entry = audit && { audit: await audit(next.repair) };
-      if (!(await this.writes.put({ record: next, driver: this.driver(), canary, ...entry }))) continue;
+      const canaryCount = change.kind === 'start' ? (outcome.repair.canary?.counts.pending ?? 0) : 0;
+      const isExact = this.rounds.isExact(record) || change.kind === 'start';
+      const auditEntry = audit && { audit: await audit(next.repair) };
+      if (!(await this.writes.put({ record: next, driver: this.driver(), canary: canaryCount, ...auditEntry }))) continue;
       const written = { ...next, version: record.version + 1 };
-      if (exact) this.driving.noteExact(written);
+      if (isExact) this.rounds.noteExact(written);
       this.watched.delete(repairId);
       return { kind: 'changed', record: written };
     }
@@ -201,7 +202,7 @@ export class Repairs implements RepairService {
 
   /** Queues a round after the work in progress, unless one is queued already. */
   private queueRound(): void {
-    if (this.stopped || this.isRoundQueued) return;
+    if (this.isStopped || this.isRoundQueued) return;
     this.isRoundQueued = true;
     void this.runInTurn(async () => {
       this.isRoundQueued = false;
@@ -210,7 +211,7 @@ export class Repairs implements RepairService {
   }
 
   private scheduleAt(at: number): void {
-    if (this.stopped || at >= this.wakeAt) return;
+    if (this.isStopped || at >= this.wakeAt) return;
     this.cancelTimer();
     this.wakeAt = at;
     if (at <= this.options.clock.now()) {
@@ -226,17 +227,17 @@ export class Repairs implements RepairService {
 
   private async runRound(): Promise<void> {
     const { repairs, clock, cluster, log, writes } = this.options;
-    if (this.stopped || !writes.isOpen) return;
+    if (this.isStopped || !writes.isOpen) return;
     try {
       if (cluster && !cluster.canStartWork) {
         this.scheduleAt(clock.now() + RETRY_AFTER_FAULT_MS);
         return;
       }
-      const due = this.chooseInTurns(await repairs.due({ before: clock.now(), limit: PAGE, driver: this.driver() }));
-      const failed = await this.driveAll([...due, ...(await this.watchedExcept(due))]);
-      if (this.stopped) return;
+      const due = this.chooseInTurns(await repairs.due({ before: clock.now(), limit: MAX_DUE_REPAIRS, driver: this.driver() }));
+      const hasFailed = await this.driveAll([...due, ...(await this.watchedRepairsExcept(due))]);
+      if (this.isStopped) return;
       const nextAt = await repairs.nextAt({ nodeId: cluster?.nodeId ?? null });
-      if (nextAt !== null) this.scheduleAt(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
+      if (nextAt !== null) this.scheduleAt(hasFailed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
       if (cluster) this.scheduleAt(clock.now() + WATCH_OTHERS_MS);
     } catch (error) {
       if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying');
@@ -247,55 +248,55 @@ export class Repairs implements RepairService {
   /** Chooses the repairs of one round. The others remain due. */
   private chooseInTurns(due: readonly RepairRecord[]): readonly RepairRecord[] {
     const candidates = due.map((record) => ({ instanceId: record.repair.instanceId, record }));
-    const chosen: RepairRecord[] = [];
-    while (chosen.length < ROUND) {
+    const chosenRecords: RepairRecord[] = [];
+    while (chosenRecords.length < MAX_ROUND_REPAIRS) {
       const turn = this.turns.next(candidates);
       if (turn === null) break;
-      chosen.push(turn.record);
+      chosenRecords.push(turn.record);
       candidates.splice(candidates.indexOf(turn), 1);
     }
-    return chosen;
+    return chosenRecords;
   }
 
   /** Returns the repairs whose runs may have ended, as this process last wrote them. */
-  private async watchedExcept(due: readonly RepairRecord[]): Promise<readonly RepairRecord[]> {
+  private async watchedRepairsExcept(due: readonly RepairRecord[]): Promise<readonly RepairRecord[]> {
     if (!this.isEndCheckQueued) return [];
     this.isEndCheckQueued = false;
     const driven = new Set(due.map(({ repair }) => repair.repairId));
     return [...this.watched.values()].filter(({ repair }) => !driven.has(repair.repairId));
   }
 
-  /** Returns whether one of them failed. */
+  /** Drives the repairs one after the other. Returns whether one of them failed. */
   private async driveAll(records: readonly RepairRecord[]): Promise<boolean> {
-    let failed = false;
+    let hasFailed = false;
     this.isDriving = records.length > 0;
     for (const record of records) {
-      if (this.stopped) break;
+      if (this.isStopped) break;
       const { repairId, instanceId } = record.repair;
       try {
         await this.drive(record);
       } catch (error) {
-        failed = true;
+        hasFailed = true;
         this.watched.delete(repairId);
         if (!this.options.writes.noteFailure(error))
           this.options.log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying');
       }
     }
     this.isDriving = false;
-    return failed;
+    return hasFailed;
   }
 
   private async drive(record: RepairRecord): Promise<void> {
     const { repairId } = record.repair;
     if (record.repair.phase === 'planning') {
-      const frozen = await this.freezing.step(record);
-      if (frozen?.repair.phase === 'planned') this.plans.get(repairId)?.(frozen);
+      const frozen = await this.freezer.step(record);
+      if (frozen?.repair.phase === 'planned') this.planWaiters.get(repairId)?.(frozen);
       return;
     }
-    const updated = await this.driving.round(record);
+    const updated = await this.rounds.round(record);
     if (updated && updated.repair.counts.started > 0) this.watched.set(repairId, updated);
     else this.watched.delete(repairId);
-    if (updated && isOver(updated.repair)) this.driving.forget(repairId);
+    if (updated && isOver(updated.repair)) this.rounds.forget(repairId);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Runs of an app with a checkpoint, whose process or whose service fails. At most the steps of one group are repeated. */
+/** Runs of an app with a checkpoint, whose process or whose server fails. At most the steps of one group are repeated. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEndpoint, type Endpoint } from '@everstep/sdk';

@@ -14,7 +14,7 @@ import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
-import type { KnownAlertSettings } from '../alerts/known-settings.js';
+import type { KnownAlertSettings } from '../alerts/alert-settings-cache.js';
 import type { Committer } from '../commits/committer.js';
 import type { CachedRun, RunCache } from './run-cache.js';
 
@@ -34,7 +34,7 @@ export interface DecisionsDeps {
 }
 
 export interface DecisionListener {
-  /** Called when a decision is durable. `before`: the run on which it was made. */
+  /** Called when a decision is durable. `before` is the run on which it was made. */
   decisionDurable(entry: CachedRun, decision: Decision, before: Run): void;
   /** Called when a notice about the start of a run is durable. */
   noticeCreated(notice: NewRun): void;
@@ -43,6 +43,7 @@ export interface DecisionListener {
   /** Called when another process has decided on a run: tasks that were looked up in the earlier state must be read again. */
   runMoved(): void;
 }
+
 /**
  * Events that are not repeated, or whose senders learn that they had no effect. They must not be decided on an outdated state.
  */
@@ -101,7 +102,7 @@ export class Decisions {
     });
   }
 
-  /** Returns false once the state was dropped, after a lost batch for example: no decision may be made on it. */
+  /** Returns false once the state was dropped, for example after a lost batch. Then no decision may be made on it. */
   isCurrent(entry: CachedRun): boolean {
     return this.deps.cache.peek(entry.run.key) === entry;
   }
@@ -143,7 +144,7 @@ export class Decisions {
 
   /**
    * Decides on this state, makes the decision durable and acts on it. Resolves with null if the event had no effect, or if its
-   * batch was lost: then the run is read again.
+   * batch was lost and the run is read again.
    */
   async apply(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | null> {
     try {
@@ -154,7 +155,7 @@ export class Decisions {
     }
   }
 
-  /** Does the same, but rejects if the batch was lost. */
+  /** Like `apply`, but rejects if the batch was lost. */
   async applyOrReject(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | null> {
     const decision = await this.tryApply(entry, event, onDurable);
     return decision === 'moved' ? this.decideOn(entry.run.key, event, { onDurable }) : decision;
@@ -167,8 +168,8 @@ export class Decisions {
   }
 
   /**
-   * Does the same without a given state. Resolves with null if the run is not active, or if the event had no effect. Rejects
-   * if the batch was lost.
+   * Decides on the current state of the run, makes the decision durable and acts on it. Resolves with null if the run is not
+   * active, or if the event had no effect. Rejects if the batch was lost.
    */
   async decideOn(runKey: string, event: RunEvent, { inspect, onDurable }: DecideOptions = {}): Promise<Decision | null> {
     for (;;) {
@@ -181,7 +182,7 @@ export class Decisions {
     }
   }
 
-  /** Resolves with `moved` if the state is no longer the one in memory: nothing was decided. */
+  /** Resolves with `moved` and decides nothing if the state is no longer the one in memory. */
   private async tryApply(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | 'moved' | null> {
     const { committer, context, limits, cache, alerts } = this.deps;
     // The state was dropped, or only removed from memory.
@@ -198,7 +199,7 @@ export class Decisions {
     }
     entry.run = decision.run;
     entry.uncommitted++;
-    cache.changed(entry, before, decision.writes);
+    cache.stateChanged(entry, before, decision.writes);
     let result: CommitResult;
     try {
       const { key: runKey, version } = before;

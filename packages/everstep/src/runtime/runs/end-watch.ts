@@ -11,7 +11,10 @@ export class EndWatch {
     this.clock = clock;
   }
 
-  /** `ended` resolves with true if the run ends, or with false after the timeout, on abort, or when it is given up. */
+  /**
+   * Waits for the end of a run. `ended` resolves with true if the run ends, or with false after the timeout, on abort, or on
+   * `giveUp`.
+   */
   watch(
     runKey: string,
     timeoutMs: number,
@@ -38,17 +41,19 @@ export class EndWatch {
     return { ended, giveUp };
   }
 
-  /** Runs that clients wait for. */
-  get watched(): readonly string[] {
+  /** Keys of the runs that clients wait for. */
+  get watchedRunKeys(): readonly string[] {
     return [...this.watchers.keys()];
   }
 
-  ended(runKey: string): void {
+  /** Called when a run has ended. */
+  runEnded(runKey: string): void {
     this.onEnd();
     const set = this.watchers.get(runKey);
     if (set) for (const settle of [...set]) settle(true);
   }
 
+  /** Ends all waits, because the process stops. */
   releaseAll(): void {
     for (const set of [...this.watchers.values()]) for (const settle of [...set]) settle(false);
   }

@@ -11,7 +11,7 @@ import { originOf } from '../dispatch/origins.js';
 import type { ExplainedTask, Explanation, WaitReason } from '../services/workflow-service.js';
 
 /** A run with pending tasks. */
-export interface Pending {
+export interface PendingRun {
   readonly run: RunRecord;
   /** Errors of the last attempts, by message id. */
   readonly failures: ReadonlyMap<string, string>;
@@ -25,7 +25,7 @@ export interface ExplainContext {
   readonly now: number;
 }
 
-function urlOf(task: Task, { run }: Pending): string {
+function urlOf(task: Task, { run }: PendingRun): string {
   const { workflowUrl, settings } = run;
   if (task.kind === 'call') return task.call.url;
   return task.kind === 'callback' ? (settings.failureCallback?.url ?? workflowUrl) : workflowUrl;
@@ -40,7 +40,7 @@ function maxRetriesOf(task: Task, settings: RunSettings): number {
 async function deliveryReasons(
   task: Extract<Task, { readonly retried: number }>,
   dueAt: number,
-  pending: Pending,
+  pending: PendingRun,
   { dispatcher, now }: Omit<ExplainContext, 'store'>,
 ): Promise<readonly WaitReason[]> {
   const { run, failures } = pending;
@@ -56,23 +56,24 @@ async function deliveryReasons(
     });
   } else if (dueAt > now) reasons.push({ kind: 'not-before', at: dueAt });
   if (dueAt > now) {
-    const held = await dispatcher.gates.heldAt(run.instanceId, originOf(urlOf(task, pending)));
-    return held ? [...reasons, held] : reasons;
+    const holdReason = await dispatcher.gates.holdReason(run.instanceId, originOf(urlOf(task, pending)));
+    return holdReason ? [...reasons, holdReason] : reasons;
   }
   if (dispatcher.isInFlight(ref)) return [...reasons, { kind: 'in-flight', url: urlOf(task, pending) }];
-  const held = dispatcher.gates.reasons(ref);
-  if (held.length > 0) return [...reasons, ...held];
+  const gateReasons = dispatcher.gates.reasons(ref);
+  if (gateReasons.length > 0) return [...reasons, ...gateReasons];
   const because = dispatcher.queuedBecause(ref);
   // The delivery had passed the gates when the last worker disconnected.
-  const missing = because === 'workers' ? await dispatcher.gates.heldAt(run.instanceId, originOf(urlOf(task, pending))) : null;
-  if (missing) return [...reasons, missing];
+  const noWorkerReason =
+    because === 'workers' ? await dispatcher.gates.holdReason(run.instanceId, originOf(urlOf(task, pending))) : null;
+  if (noWorkerReason) return [...reasons, noWorkerReason];
   return [...reasons, { kind: 'queued', ...(because ? { because } : {}) }];
 }
 
 /** Returns the conditions of a task, in the order in which they must be met. */
 export async function reasonsOf(
   task: Task,
-  pending: Pending,
+  pending: PendingRun,
   context: Omit<ExplainContext, 'store'>,
 ): Promise<readonly WaitReason[]> {
   if (task.kind === 'invoke') {
@@ -92,7 +93,7 @@ export async function reasonsOf(
   }
 }
 
-async function explainTask(task: Task, pending: Pending, context: ExplainContext): Promise<ExplainedTask> {
+async function explainTask(task: Task, pending: PendingRun, context: ExplainContext): Promise<ExplainedTask> {
   const reasons = await reasonsOf(task, pending, context);
   if (task.kind === 'advance') return { what: 'workflow', reasons };
   if (task.kind === 'message') return { what: 'message', reasons };
@@ -100,7 +101,8 @@ async function explainTask(task: Task, pending: Pending, context: ExplainContext
   return { what: 'step', stepId: task.slot, stepName: task.name, stepType: stepTypeOf(task), reasons };
 }
 
-async function messageOf(
+/** Resolves with the run of a plain message; null if the instance has no such message. */
+async function findMessageRun(
   store: RunStore & HistoryStore,
   { instanceId, workflowRunId }: { readonly instanceId: string; readonly workflowRunId: string },
   runKey: string,
@@ -110,16 +112,16 @@ async function messageOf(
 }
 
 /** Resolves with the errors of the last attempts of tasks that are retried, by message id. */
-async function lastFailures(
+async function readLastFailures(
   store: RunStore & HistoryStore,
   { key }: RunRecord,
   tasks: readonly Task[],
 ): Promise<ReadonlyMap<string, string>> {
   const failures = new Map<string, string>();
-  const retried = new Set(tasks.flatMap((task) => ('retried' in task && task.retried > 0 ? [task.messageId] : [])));
-  if (retried.size === 0) return failures;
+  const retriedMessageIds = new Set(tasks.flatMap((task) => ('retried' in task && task.retried > 0 ? [task.messageId] : [])));
+  if (retriedMessageIds.size === 0) return failures;
   for await (const attempts of attemptsOf(store, { runKey: key, bounds: PART }))
-    for (const { messageId, message } of attempts) if (retried.has(messageId)) failures.set(messageId, message);
+    for (const { messageId, message } of attempts) if (retriedMessageIds.has(messageId)) failures.set(messageId, message);
   return failures;
 }
 
@@ -127,17 +129,18 @@ export async function explainRun(
   context: ExplainContext,
   query: { readonly instanceId: string; readonly workflowRunId: string; readonly createdAt?: number },
 ): Promise<Explanation | null> {
-  const message = runKeyOfMessage(query.workflowRunId);
-  const run = (await context.store.findRun(query)) ?? (message === null ? null : await messageOf(context.store, query, message));
+  const messageKey = runKeyOfMessage(query.workflowRunId);
+  const run =
+    (await context.store.findRun(query)) ?? (messageKey === null ? null : await findMessageRun(context.store, query, messageKey));
   const history = run && (await context.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 }));
   if (!history) return null;
-  const active = history.run.status === 'active';
+  const isActive = history.run.status === 'active';
   // Open tasks of a run that has ended are not pending, except its failure callback.
-  const tasks = history.tasks.filter(({ slot, dueAt }) => active || (slot === CALLBACK_SLOT && dueAt !== null));
-  const pending = { run: history.run, failures: await lastFailures(context.store, history.run, tasks) };
+  const tasks = history.tasks.filter(({ slot, dueAt }) => isActive || (slot === CALLBACK_SLOT && dueAt !== null));
+  const pending = { run: history.run, failures: await readLastFailures(context.store, history.run, tasks) };
   return {
     run: history.run,
     tasks: await Promise.all(tasks.map((task) => explainTask(task, pending, context))),
-    ...(active && history.next.tasks !== null ? { shortened: true } : {}),
+    ...(isActive && history.next.tasks !== null ? { shortened: true } : {}),
   };
 }

@@ -20,9 +20,17 @@ export function createEntry(instanceId: string, runKey: string, weight: number):
     },
     { now: 1_800_000_000_000, random: { bytes: (count) => new Uint8Array(count) }, publicUrl: '' },
   );
-  const named = { ...run, key: runKey };
+  const runWithKey = { ...run, key: runKey };
   return {
-    ...{ run: named, durable: named, forwardHeaders: {}, payload: null, hold: null, digested: EMPTY_JOURNAL, misses: 0 },
-    ...{ uncommitted: 0, deliveries: 0, deliveryStartedAt: new Map(), control: null, givenUp: 0, weight },
+    ...{
+      run: runWithKey,
+      durable: runWithKey,
+      forwardHeaders: {},
+      payload: null,
+      hold: null,
+      digestedPrefix: EMPTY_JOURNAL,
+      misses: 0,
+    },
+    ...{ uncommitted: 0, deliveries: 0, deliveryStartedAt: new Map(), control: null, giveUpCount: 0, weight },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Runs with many bytes remain in memory during a delivery, and the cache cannot remove them. The bytes of such runs are
- * therefore limited, with fair shares; deliveries of further runs wait.
+ * Limits the memory of large runs with fair shares. A run remains in memory during a delivery, and the cache cannot remove it.
+ * If too many large runs are being delivered, deliveries of further ones wait.
  */
 import { LIMITS } from '../../config/limits.js';
 import { FairShare } from '../../fairness/fair-share.js';
@@ -20,44 +20,45 @@ interface WaitingDelivery {
 }
 
 /** Dispatches a delivery that has waited outside the dispatcher. */
-export interface Redispatch {
+export interface Redispatcher {
   redispatch(delivery: Delivery): void;
 }
+
 export class HeavyRuns {
   private readonly share: FairShare;
   private readonly owners: InstanceOwners;
-  /** Keyed by the key of the run. */
-  private readonly busy = new Map<string, BusyRun>();
+  /** Large runs with deliveries, by run key. */
+  private readonly busyRuns = new Map<string, BusyRun>();
   /** Keyed by account; the next account is first. */
   private readonly waiting = new Map<string, Map<string, WaitingDelivery>>();
+  private readonly redispatcher: Redispatcher;
 
-  private readonly redispatcher: Redispatch;
-
-  constructor(owners: InstanceOwners, redispatcher: Redispatch) {
+  constructor(owners: InstanceOwners, redispatcher: Redispatcher) {
     this.owners = owners;
     this.redispatcher = redispatcher;
     this.share = new FairShare(LIMITS.maxCachedRunBytes, owners);
   }
 
+  /** Returns whether the delivery waits for memory. */
   isWaiting(ref: DeliveryRef): boolean {
-    for (const waiting of this.waiting.values()) if (waiting.has(idOf(ref))) return true;
+    for (const deliveries of this.waiting.values()) if (deliveries.has(idOf(ref))) return true;
     return false;
   }
 
   /**
-   * Returns a function to call when the delivery ends. Returns null if the delivery must wait: it is dispatched again when
-   * memory may be free, and the run should not stay in memory until then.
+   * Starts a delivery of the run. Returns a function to call when the delivery ends. Returns null if the delivery must wait: it
+   * is dispatched again when memory may be free, and the run should not stay in memory until then.
    */
   start(delivery: Delivery, { run, weight }: CachedRun): (() => void) | null {
     if (weight < LIMITS.heavyRunBytes) return () => {};
     const { key, instanceId } = run;
     // A run that is larger than the total limit must get its turn as well.
     const bytes = Math.min(weight, LIMITS.maxKeptEventBytes);
-    const busy = this.busy.get(key);
+    const busy = this.busyRuns.get(key);
     if (busy) busy.deliveries++;
     else if (this.share.allows(instanceId, bytes)) {
       this.share.take(instanceId, bytes);
-      this.busy.set(key, { instanceId, bytes, deliveries: 1 });
+      this.busyRuns.set(key, { instanceId, bytes, deliveries: 1 });
     } else {
       const accountId = this.owners.accountOf(instanceId);
       const waitingOfAccount = this.waiting.get(accountId) ?? new Map<string, WaitingDelivery>();
@@ -74,13 +75,13 @@ export class HeavyRuns {
   }
 
   private end(runKey: string): void {
-    const busy = this.busy.get(runKey);
+    const busy = this.busyRuns.get(runKey);
     if (!busy) return;
     busy.deliveries -= 1;
     if (busy.deliveries > 0) return;
-    this.busy.delete(runKey);
+    this.busyRuns.delete(runKey);
     this.share.give(busy.instanceId, busy.bytes);
-    // One delivery of each account, in turn. Whether there is enough memory is checked when it starts.
+    // Dispatches one delivery of each account, in turn. The free memory is checked again when the delivery starts.
     for (const [accountId, waiting] of [...this.waiting]) {
       const [first] = waiting;
       if (!first) continue;

@@ -24,7 +24,7 @@ export interface HoldState {
   /** The worker that holds the run, and the recorded entries that it is known to hold. */
   hold: HeldJournal | null;
   /** The longest prefix of the recorded journal whose digest was computed. */
-  digested: JournalMark;
+  digestedPrefix: JournalMark;
 }
 
 export const EMPTY_JOURNAL: JournalMark = { length: 0, digest: EMPTY_JOURNAL_DIGEST };
@@ -36,27 +36,27 @@ export function markAfter(mark: JournalMark, entries: readonly Pick<JournalEntry
 
 /** Remembers the digest of the longest prefix that was computed, so that no entry is digested twice. */
 export function noteDigest(entry: HoldState, mark: JournalMark): void {
-  if (mark.length > entry.digested.length) entry.digested = mark;
+  if (mark.length > entry.digestedPrefix.length) entry.digestedPrefix = mark;
 }
 
 /**
- * Notes what the worker holds after its reply to a request with the entries `sent`. Call it when the decision on that reply is
- * durable, and only for the state from which the request was built. Replies of parallel steps arrive in any order; the longest
- * prefix counts.
+ * Notes what the worker holds after its reply to a request with the entries up to `sentMark`. Call it when the decision on that
+ * reply is durable, and only for the state from which the request was built. Replies of parallel steps arrive in any order; the
+ * longest prefix counts.
  */
-export function noteHold(entry: HoldState, reply: StepReply, sent: JournalMark, decision: Decision): void {
-  if ((reply.kind !== 'progress' && reply.kind !== 'failed') || !reply.hold || reply.hold.through < sent.length) {
+export function noteHold(entry: HoldState, reply: StepReply, sentMark: JournalMark, decision: Decision): void {
+  if ((reply.kind !== 'progress' && reply.kind !== 'failed') || !reply.hold || reply.hold.through < sentMark.length) {
     entry.hold = null;
     return;
   }
   const { hold } = reply;
-  let mark = sent;
+  let mark = sentMark;
   // The worker continued with the results that it reports, if they were recorded directly after the entries it was sent. A step
   // that failed after them was requested with all of them.
-  const continued = reply.kind === 'failed' || reply.advanced;
-  const max = continued ? Math.min(hold.through, sent.length + reply.done.length) : 0;
+  const hasContinued = reply.kind === 'failed' || reply.advanced;
+  const maxLength = hasContinued ? Math.min(hold.through, sentMark.length + reply.done.length) : 0;
   for (const write of decision.writes) {
-    if (write.kind !== 'record-step' || write.step.index !== mark.length || mark.length >= max) continue;
+    if (write.kind !== 'record-step' || write.step.index !== mark.length || mark.length >= maxLength) continue;
     const { stepId, out } = write.step;
     mark = markAfter(mark, [{ stepId, ...(out === null ? {} : { out }) }]);
   }

@@ -21,10 +21,10 @@ export interface ReplayChecksOptions {
 const cannotTell = (message: string): CheckedRun => ({ outcome: 'cannot-tell', stepId: null, stepName: null, message });
 const TIME_LIMIT_REACHED = `the request reached its time limit (${LIMITS.checksTimeoutMs} ms); check this run again`;
 
-function checkOf(run: Run, journal: readonly JournalEntry[], payload: RunPayload): ReplayCheck {
+function createCheck(run: Run, journal: readonly JournalEntry[], payload: RunPayload): ReplayCheck {
   const { key, workflowRunId: id, createdAt, workflowUrl, settings } = run;
   const timeoutMs = Math.min(LIMITS.checkTimeoutMs, settings.deliveryTimeoutMs);
-  const open = [...run.tasks.values()].flatMap((task) =>
+  const openSteps = [...run.tasks.values()].flatMap((task) =>
     'name' in task ? [{ stepId: task.slot, name: task.name, type: stepTypeOf(task) }] : [],
   );
   return {
@@ -36,9 +36,9 @@ function checkOf(run: Run, journal: readonly JournalEntry[], payload: RunPayload
       kind: 'check',
       run: { key, id, createdAt, workflowUrl, labels: settings.labels },
       journal,
-      open,
+      open: openSteps,
       input: encodeInput(payload),
-      // The request is answered in time, with an unknown result.
+      // The endpoint then responds before the timeout, with an unknown result.
       limitMs: Math.ceil(timeoutMs / 2),
     },
     forwardHeaders: payload.forwardHeaders,
@@ -55,7 +55,7 @@ function toCheckedRun(verdict: ReplayVerdict, { request }: ReplayCheck): Checked
   return { outcome, stepId, stepName: step?.name ?? null, message };
 }
 
-async function checkOne({ store, stepCaller }: ReplayChecksOptions, runKey: string, signal: AbortSignal): Promise<CheckedRun> {
+async function checkRun({ store, stepCaller }: ReplayChecksOptions, runKey: string, signal: AbortSignal): Promise<CheckedRun> {
   if (signal.aborted) return cannotTell(TIME_LIMIT_REACHED);
   const run = await store.loadRun({ runKey });
   if (run && run.journalBytes > LIMITS.maxCheckedJournalBytes)
@@ -66,14 +66,14 @@ async function checkOne({ store, stepCaller }: ReplayChecksOptions, runKey: stri
   if (!run || !payload) return cannotTell('the run was removed');
   if (run.settings.message) return cannotTell('a plain message has no steps, so there is nothing to replay');
   if (!stepCaller.check) return cannotTell('this server cannot send replay checks to endpoints');
-  const recorded = await store.loadJournal({ runKey, from: 0 });
+  const recordedSteps = await store.loadJournal({ runKey, from: 0 });
   // Steps that were recorded since are no longer tasks.
-  const journal = recorded.map(
+  const journal = recordedSteps.map(
     ({ stepId, name, type, out }): JournalEntry => (out === null ? { stepId, name, type } : { stepId, name, type, out }),
   );
-  const done = new Set(journal.map(({ stepId }) => stepId));
-  const tasks = new Map([...run.tasks].filter(([slot]) => !done.has(slot)));
-  const check = checkOf({ ...run, tasks }, journal, payload);
+  const recordedIds = new Set(journal.map(({ stepId }) => stepId));
+  const tasks = new Map([...run.tasks].filter(([slot]) => !recordedIds.has(slot)));
+  const check = createCheck({ ...run, tasks }, journal, payload);
   const verdict = toCheckedRun(await stepCaller.check(check, signal), check);
   return signal.aborted ? cannotTell(TIME_LIMIT_REACHED) : verdict;
 }
@@ -93,7 +93,7 @@ export async function checkReplays(
   let next = 0;
   async function work(): Promise<void> {
     for (let index = next++; index < runKeys.length; index = next++) {
-      results[index] = await checkOne(options, runKeys[index] ?? '', timeLimit.signal);
+      results[index] = await checkRun(options, runKeys[index] ?? '', timeLimit.signal);
     }
   }
   try {

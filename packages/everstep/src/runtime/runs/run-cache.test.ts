@@ -88,7 +88,7 @@ function keepEvent(cache: RunCache, entry: CachedRun, eventId: string, bytes: nu
   const decision = decide(before, { kind: 'event-received', event }, { now: 1_800_000_000_000, random, publicUrl: '' });
   entry.run = decision.run;
   entry.durable = decision.run;
-  cache.changed(entry, before, decision.writes);
+  cache.stateChanged(entry, before, decision.writes);
 }
 
 test('runs with many bytes are removed, those of the account with the most bytes first', async () => {
@@ -126,7 +126,7 @@ test('the weight of a run changes with every decision on it', async () => {
   const before = entry.run;
   const decision = decide(before, { kind: 'cancel' }, { now: 1_800_000_000_000, random, publicUrl: '' });
   entry.run = decision.run;
-  cache.changed(entry, before, decision.writes);
+  cache.stateChanged(entry, before, decision.writes);
   assert.deepEqual([entry.weight, cache.weight], [weightOf(entry.run), entry.weight]);
   cache.drop(entry.run.key);
   assert.deepEqual([cache.weight, cache.size], [0, 0]);

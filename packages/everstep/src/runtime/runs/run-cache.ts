@@ -24,18 +24,18 @@ export interface CachedRun extends HoldState {
   readonly forwardHeaders: RunPayload['forwardHeaders'];
   /** The payload of the trigger, until it has been sent once. */
   payload: RunPayload | null;
-  /** How often a worker that was sent a part of the journal did not hold the rest. */
+  /** Number of times that a worker was sent a part of the journal and did not hold the rest. */
   misses: number;
-  /** Decisions that are not durable yet. */
+  /** Number of decisions that are not durable yet. */
   uncommitted: number;
-  /** Deliveries in flight. */
+  /** Number of deliveries in flight. */
   deliveries: number;
   /** When the requests in flight were sent, Unix ms, by slot. */
   readonly deliveryStartedAt: Map<number, number>;
   /** Aborts every delivery of the run; created for the first one. */
   control: AbortController | null;
-  /** How often deliveries of the run were aborted although the run continues. */
-  givenUp: number;
+  /** Number of times that deliveries of the run were aborted although the run continues. */
+  giveUpCount: number;
   /** Estimated bytes of `run`. */
   weight: number;
 }
@@ -43,8 +43,9 @@ export interface CachedRun extends HoldState {
 /** The payload of a new run. It may lack the body if the run was created from another run. */
 export type StartPayload = Omit<RunPayload, 'body'> & Partial<Pick<RunPayload, 'body'>>;
 
-/** A longer body is not kept in memory. */
-export const KEPT_PAYLOAD_BYTES = 64 * 1024;
+/** Maximum size of a body that is kept in memory. */
+export const MAX_KEPT_PAYLOAD_BYTES = 64 * 1024;
+
 export interface RunCacheLimits {
   readonly maxRuns: number;
   readonly maxBytes: number;
@@ -58,8 +59,8 @@ interface AccountRuns {
 
 /** Number of runs of an account that are checked to find one that is not in use. */
 const MAX_CHECKED = 64;
-/** Number of recently added runs that are kept, because a caller that has just added one is about to use it. */
-const LATEST_KEPT = 4;
+/** Number of the most recently added runs that are not removed, because a caller that has just added one is about to use it. */
+const MAX_LATEST = 4;
 
 export class RunCache {
   private readonly store: Store;
@@ -70,15 +71,16 @@ export class RunCache {
   private readonly accounts = new Map<string, AccountRuns>();
   /** The account for which each run is counted. The instance may belong to another account by now. */
   private readonly accountOf = new Map<string, string>();
-  private readonly latest: CachedRun[] = [];
+  /** The runs that were added last. */
+  private readonly latestRuns: CachedRun[] = [];
   /**
    * Runs that were read in this turn of the event loop. They are not removed before it ends, because their readers have not
    * continued yet. Otherwise many readers at once would remove each other's runs and read them again, forever and without
    * leaving the turn.
    */
-  private readonly readNow = new Set<CachedRun>();
+  private readonly readThisTurn = new Set<CachedRun>();
   private bytes = 0;
-  /** Reads in progress. A read that was removed from here started too early: its result may be out of date. */
+  /** Reads in progress. A read that was removed from here started too early, so its result may be out of date. */
   private readonly loading = new Map<string, { readonly entry: Promise<CachedRun | null> }>();
 
   constructor(store: Store, clock: Pick<Clock, 'endOfTurn'>, limits: RunCacheLimits, owners: InstanceOwners = ONE_OWNER) {
@@ -114,30 +116,30 @@ export class RunCache {
       forwardHeaders,
       payload: body ? { forwardHeaders, contentType, body } : null,
       hold: null,
-      digested: EMPTY_JOURNAL,
+      digestedPrefix: EMPTY_JOURNAL,
       misses: 0,
       uncommitted: 0,
       deliveries: 0,
       deliveryStartedAt: new Map(),
       control: null,
-      givenUp: 0,
+      giveUpCount: 0,
       weight: weightOf(run),
     };
     this.drop(run.key);
     this.entries.set(run.key, entry);
     this.addToAccount(entry);
-    this.latest.push(entry);
-    if (this.latest.length > LATEST_KEPT) this.latest.shift();
+    this.latestRuns.push(entry);
+    if (this.latestRuns.length > MAX_LATEST) this.latestRuns.shift();
     return entry;
   }
 
   /** Returns the runs of one queue instance. */
-  ofInstance(instanceId: string): readonly CachedRun[] {
+  runsOfInstance(instanceId: string): readonly CachedRun[] {
     return [...this.entries.values()].filter(({ run }) => run.instanceId === instanceId);
   }
 
   /** Called when the run has a new state after a decision. */
-  changed(entry: CachedRun, before: Run, writes: CommitUnit['writes']): void {
+  stateChanged(entry: CachedRun, before: Run, writes: CommitUnit['writes']): void {
     const weight = weightAfter(entry.weight, before, entry.run, writes);
     const change = weight - entry.weight;
     entry.weight = weight;
@@ -157,7 +159,7 @@ export class RunCache {
     entry.control?.abort();
     // Later deliveries must not be aborted.
     entry.control = null;
-    entry.givenUp++;
+    entry.giveUpCount++;
   }
 
   /** Removes all runs and aborts their deliveries. */
@@ -170,8 +172,8 @@ export class RunCache {
     const entry = this.entries.get(runKey);
     if (!entry) return;
     this.entries.delete(runKey);
-    const index = this.latest.indexOf(entry);
-    if (index >= 0) this.latest.splice(index, 1);
+    const index = this.latestRuns.indexOf(entry);
+    if (index >= 0) this.latestRuns.splice(index, 1);
     const accountId = this.accountOf.get(runKey) ?? '';
     this.accountOf.delete(runKey);
     const account = this.accounts.get(accountId);
@@ -218,17 +220,17 @@ export class RunCache {
     if (!isLatest()) return this.load(runKey);
     if (run?.status !== 'active' || payload === null) return null;
     const { body, ...headers } = payload;
-    return this.entries.get(runKey) ?? this.addRead(run, body.length > KEPT_PAYLOAD_BYTES ? headers : payload);
+    return this.entries.get(runKey) ?? this.addLoaded(run, body.length > MAX_KEPT_PAYLOAD_BYTES ? headers : payload);
   }
 
-  private addRead(run: Run, payload: StartPayload): CachedRun {
+  private addLoaded(run: Run, payload: StartPayload): CachedRun {
     const entry = this.put(run, payload);
-    if (this.readNow.size === 0)
+    if (this.readThisTurn.size === 0)
       this.clock.endOfTurn(() => {
-        this.readNow.clear();
+        this.readThisTurn.clear();
         this.shrink();
       });
-    this.readNow.add(entry);
+    this.readThisTurn.add(entry);
     this.shrink();
     return entry;
   }
@@ -257,22 +259,22 @@ export class RunCache {
   private shrink(): void {
     const { maxRuns, maxBytes } = this.limits;
     for (;;) {
-      const tooManyBytes = this.bytes > maxBytes;
-      if (!tooManyBytes && this.entries.size <= maxRuns) return;
-      const sizeOf = ({ runs, bytes }: AccountRuns): number => (tooManyBytes ? bytes : runs.size);
+      const hasTooManyBytes = this.bytes > maxBytes;
+      if (!hasTooManyBytes && this.entries.size <= maxRuns) return;
+      const sizeOf = ({ runs, bytes }: AccountRuns): number => (hasTooManyBytes ? bytes : runs.size);
       let largest: AccountRuns | null = null;
       for (const account of this.accounts.values()) if (!largest || sizeOf(account) > sizeOf(largest)) largest = account;
       if (!largest) return;
       if (this.removeOne(largest)) continue;
       // All runs of this account are in use. Accounts with more than an equal part are next.
-      const equalShare = (tooManyBytes ? maxBytes : maxRuns) / this.accounts.size;
+      const equalShare = (hasTooManyBytes ? maxBytes : maxRuns) / this.accounts.size;
       const otherAccounts = [...this.accounts.values()].filter((account) => sizeOf(account) > equalShare);
       if (!otherAccounts.some((account) => this.removeOne(account))) return;
     }
   }
 
   private isNeeded(entry: CachedRun): boolean {
-    return entry.uncommitted > 0 || entry.deliveries > 0 || this.readNow.has(entry) || this.latest.includes(entry);
+    return entry.uncommitted > 0 || entry.deliveries > 0 || this.readThisTurn.has(entry) || this.latestRuns.includes(entry);
   }
 
   /** Removes the least recently used run. A run in use moves behind the others. */

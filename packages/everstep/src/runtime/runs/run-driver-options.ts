@@ -13,8 +13,8 @@ import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
 import type { Traces } from '../../ports/traces.js';
 import type { WorkerPresence } from '../../ports/workers.js';
+import type { KnownAlertSettings } from '../alerts/alert-settings-cache.js';
 import type { BudgetShare } from '../alerts/conditions.js';
-import type { KnownAlertSettings } from '../alerts/known-settings.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import type { RunCacheLimits } from './run-cache.js';
 
@@ -24,41 +24,44 @@ export interface RunDriverOptions {
   readonly random: Random;
   readonly stepCaller: StepCaller;
   readonly messageSender: MessageSender;
-  /** The connected workers; if absent, there are none. */
+  /** The connected workers. Absent if there are none. */
   readonly workers?: WorkerPresence;
   readonly log: Log;
-  /** Observes commits and deliveries, for metrics; if absent, nothing is observed. */
+  /** Observes commits and deliveries, for metrics. */
   readonly observer?: Observer;
-  /** Trace contexts of the requests that are sent; if absent, the context of the trigger is passed on. */
+  /** Trace contexts of the requests that are sent. If absent, the context of the trigger is passed on. */
   readonly traces?: Traces;
-  /** Alert rules and lifecycle webhooks; if absent, there are none. */
+  /** Alert rules and lifecycle webhooks. Absent if there are none. */
   readonly alertSettings?: KnownAlertSettings;
-  /** Returns how much of its budget an instance has spent, for alert rules; if absent, there are no budgets. */
+  /** Returns how much of its budget an instance has spent, for alert rules. Absent if there are no budgets. */
   readonly budgetOf?: (instanceId: string) => Promise<BudgetShare | null>;
-  /** Plans and budgets; if absent, nothing is limited. */
+  /** Plans and budgets. If absent, nothing is limited. */
   readonly limits?: InstanceLimits;
-  /** The accounts that share limited resources; if absent, everything belongs to one instance. */
+  /** The accounts that share limited resources. If absent, everything belongs to one account. */
   readonly owners?: InstanceOwners;
-  /** Retention of the counters of insights; absent: the default. */
+  /** Retention of the counters of insights. Defaults to `LIMITS`. */
   readonly insightRetention?: InsightRetention;
-  /** How many runs are kept in memory; default: `LIMITS`. */
+  /** Maximum number and size of the runs in memory. Defaults to `LIMITS`. */
   readonly cachedRuns?: RunCacheLimits;
-  /** Clock of background work that no client waits for; default `clock`. */
+  /** Clock of background work that no client waits for. Defaults to `clock`. */
   readonly upkeepClock?: Clock;
-  /** Clock that paces background work; it continues while a test moves `clock`. Default `clock`. */
+  /** Clock that paces background work. It continues while a test moves `clock`. Defaults to `clock`. */
   readonly paceClock?: Clock;
   /** Set if several nodes share the store. */
   readonly cluster?: Cluster;
-  /** Slices for work that keeps the process busy; if absent, it is done in one piece. */
+  /** Slices for work that keeps the process busy. If absent, such work is done in one piece. */
   readonly slices?: Pick<WorkSlices, 'run'>;
-  /** Whether the queue instance was deleted: none of its work is delivered. If absent, none was. */
+  /**
+   * Returns whether the queue instance was deleted, so that none of its work is delivered. Absent if no instance can be
+   * deleted.
+   */
   readonly isDeleted?: (instanceId: string) => boolean;
-  /** Shared with other parts that must not act while the store refuses writes; created if absent. */
+  /** Tracks whether the store accepts writes, for all parts that must not act while it refuses them. Created if absent. */
   readonly writes?: StoreWrites;
   /** Called when another node has changed data that is kept in memory elsewhere. */
   readonly onChange?: (change: SharedChange) => void;
-  /** Returns the public URL of the server without a trailing slash; known once the server listens. */
+  /** Returns the public URL of the server without a trailing slash. It is known once the server listens. */
   readonly publicUrl: () => string;
-  /** Returns the URL of the dashboard without a trailing slash; if absent, it is the public URL. */
+  /** Returns the URL of the dashboard without a trailing slash. Defaults to the public URL. */
   readonly dashboardUrl?: () => string;
 }

@@ -30,9 +30,9 @@ import { Events } from '../services/events.js';
 import { Invocations } from '../services/invocations.js';
 import { type DecisionListener, Decisions } from './decisions.js';
 import { EndWatch } from './end-watch.js';
-import { type CachedRun, KEPT_PAYLOAD_BYTES, RunCache, type RunCacheLimits, type StartPayload } from './run-cache.js';
+import { type CachedRun, MAX_KEPT_PAYLOAD_BYTES, RunCache, type RunCacheLimits, type StartPayload } from './run-cache.js';
 import type { RunDriverOptions } from './run-driver-options.js';
-import { type RuntimeDeps, runtimeDeps } from './runtime-deps.js';
+import { createRuntimeDeps, type RuntimeDeps } from './runtime-deps.js';
 import { WorkInProgress } from './work-in-progress.js';
 
 /** How long the request of an endpoint that submits steps waits while the store refuses writes. */
@@ -57,10 +57,10 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   private readonly work: WorkInProgress;
   /** Membership in the cluster; null if no other process uses the store. */
   private readonly membership: Membership | null;
-  private stopping = false;
+  private isStopping = false;
 
   constructor(options: RunDriverOptions) {
-    const deps = runtimeDeps(options);
+    const deps = createRuntimeDeps(options);
     const { store, clock, limits, owners, writes, cluster, isDeleted, context, observer, traces } = deps;
     this.deps = deps;
     const cache = new RunCache(store, clock, options.cachedRuns ?? CACHED_RUNS, owners);
@@ -80,7 +80,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.events = new Events({ store, decisions, context, isDeleted, traces });
     this.invocations = new Invocations({
       ...{ store, decisions, context, limits, traces },
-      begin: (run, payload) => this.begin(run, payload),
+      drive: (run, payload) => this.drive(run, payload),
     });
     this.callbacks = new Callbacks({
       ...{ store, writes, decisions, context, traces, sender: deps.messageSender },
@@ -132,7 +132,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
    * again after the next start.
    */
   async stop(graceMs: number): Promise<void> {
-    this.stopping = true;
+    this.isStopping = true;
     this.membership?.stop();
     this.dispatcher.stop();
     this.live.stop();
@@ -159,23 +159,23 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   /** Resolves when no work is in progress that continues without time passing. Deliveries may wait at a gate. */
   async idle(): Promise<void> {
-    for (let quietTurns = 0; quietTurns < 3 && !this.stopping; ) {
+    for (let quietTurns = 0; quietTurns < 3 && !this.isStopping; ) {
       if (this.work.size > 0) {
         await this.work.next();
         quietTurns = 0;
         continue;
       }
-      const busy = !this.dispatcher.idle || !this.committer.idle || !this.due.idle;
-      quietTurns = busy ? 0 : quietTurns + 1;
+      const isBusy = !this.dispatcher.isIdle || !this.committer.isIdle || !this.due.isIdle;
+      quietTurns = isBusy ? 0 : quietTurns + 1;
       await new Promise<void>((resolve) => this.deps.clock.endOfTurn(resolve));
     }
   }
 
-  /** Takes a run that was just made durable: keeps it in memory and acts on its first tasks. */
-  begin(run: Run, payload: StartPayload): void {
+  /** Takes a run that was just made durable, keeps it in memory and acts on its first tasks. */
+  drive(run: Run, payload: StartPayload): void {
     const { clock, limits, isDeleted } = this.deps;
     if (isDeleted(run.instanceId)) return;
-    this.dispatcher.triggered(run.instanceId);
+    this.dispatcher.runCreated(run.instanceId);
     limits.messagesCounted(run.instanceId);
     const { flowControl } = run.settings;
     if (flowControl) this.noteLimits(run.instanceId, flowControl);
@@ -184,7 +184,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const now = clock.now();
     // The payload stays in memory only if it is small and sent soon.
     const bodyBytes = payload.body?.length ?? 0;
-    if (bodyBytes > KEPT_PAYLOAD_BYTES || [...run.tasks.values()].every(({ dueAt }) => dueAt === null || dueAt > now)) {
+    if (bodyBytes > MAX_KEPT_PAYLOAD_BYTES || [...run.tasks.values()].every(({ dueAt }) => dueAt === null || dueAt > now)) {
       entry.payload = null;
     }
     for (const task of run.tasks.values()) this.schedule(entry, task);
@@ -192,17 +192,17 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   /** Cancels an active run. Resolves with false if it is not active. */
   async cancel(runKey: string): Promise<boolean> {
-    const canceled = (await this.decisions.decideOn(runKey, { kind: 'cancel' })) !== null;
+    const isCanceled = (await this.decisions.decideOn(runKey, { kind: 'cancel' })) !== null;
     // Another node may be delivering the run.
-    if (canceled) this.deps.cluster?.notify({ kind: 'run-canceled', runKey });
-    return canceled;
+    if (isCanceled) this.deps.cluster?.notify({ kind: 'run-canceled', runKey });
+    return isCanceled;
   }
 
   /** Gives up the deliveries in flight of a deleted queue instance, and removes those that wait. */
   stopInstance(instanceId: string): void {
-    for (const entry of this.cache.ofInstance(instanceId)) {
+    for (const entry of this.cache.runsOfInstance(instanceId)) {
       this.decisions.forget(entry);
-      this.ends.ended(entry.run.key);
+      this.ends.runEnded(entry.run.key);
     }
     this.dispatcher.dropInstance(instanceId);
   }
@@ -211,12 +211,12 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   async submit(runKey: string, submission: Submission): Promise<SubmissionOutcome> {
     const deliveryStartedAt = this.cache.peek(runKey)?.deliveryStartedAt;
     return this.writes.persistWithin(SUBMISSION_WAIT_MS, submission, async () => {
-      let active = false;
+      let isActive = false;
       const inspect = (): void => {
-        active = true;
+        isActive = true;
       };
       const decision = await this.decisions.decideOn(runKey, { kind: 'submitted', submission, deliveryStartedAt }, { inspect });
-      if (!active) return 'not-active';
+      if (!isActive) return 'not-active';
       const isIgnored = decision === null && submission.end !== undefined;
       return isIgnored && (await this.decisions.isActive(runKey)) ? 'end-not-requested' : 'taken';
     });
@@ -227,10 +227,10 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   decisionDurable(entry: CachedRun, decision: Decision, before: Run): void {
     const { outcome, writes } = decision;
     const { limits } = this.deps;
-    for (const { run: created, payload } of decision.newRuns ?? []) this.begin(created, payload);
+    for (const newRun of decision.newRuns ?? []) this.drive(newRun.run, newRun.payload);
     if (decision.deadLetter) this.onDeadLetter();
     if (outcome) {
-      this.ended(entry, decision, before);
+      this.handleEnd(entry, decision, before);
       return;
     }
     for (const write of writes) {
@@ -244,7 +244,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   noticeCreated({ run, payload }: NewRun): void {
-    this.begin(run, payload);
+    this.drive(run, payload);
   }
 
   batchLost(): void {
@@ -256,14 +256,14 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.due.restart();
   }
 
-  private ended(entry: CachedRun, { run, outcome }: Decision, before: Run): void {
+  private handleEnd(entry: CachedRun, { run, outcome }: Decision, before: Run): void {
     const queue = run.settings.message?.queue;
     if (queue !== undefined) this.gates.leaveQueue({ instanceId: run.instanceId, queue, runKey: run.key });
     // An endpoint that submits the end must still respond to the delivery during which it submitted it.
     const isSubmittedEnd = outcome?.status === 'succeeded' && run.settings.steps !== undefined;
     this.decisions.forget(entry, isSubmittedEnd ? 'let-finish' : 'give-up');
     for (const slot of before.tasks.keys()) this.gates.withdraw({ runKey: run.key, slot });
-    this.ends.ended(run.key);
+    this.ends.runEnded(run.key);
     if (run.origin?.kind === 'invoke') {
       this.work.track(this.invocations.childEnded(run.key));
     }
@@ -300,17 +300,17 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   // ---------------------------------------------------------------- outcomes of deliveries
 
-  async onOutcome({ ref, entry, givenUp, delivered }: DeliveryOutcome): Promise<boolean> {
+  async onOutcome({ ref, entry, giveUpCount, response }: DeliveryOutcome): Promise<boolean> {
     const { decisions, due } = this;
     // A scan that read the run since then found this delivery still in flight.
-    if (entry.givenUp !== givenUp && !this.stopping) due.restart();
-    if (decisions.isCurrent(entry)) return delivered !== null && (await this.record(entry, delivered)) !== null;
-    if (this.stopping) return false;
+    if (entry.giveUpCount !== giveUpCount && !this.isStopping) due.restart();
+    if (decisions.isCurrent(entry)) return response !== null && (await this.record(entry, response)) !== null;
+    if (this.isStopping) return false;
     // The state was dropped while the endpoint worked.
-    const applied = delivered && (await this.record(entry, delivered));
+    const decision = response && (await this.record(entry, response));
     // With several nodes, the node that has decided in the meantime acts on what follows.
-    if (!applied && (delivered === null || !this.deps.cluster)) await this.scheduleAgain(ref);
-    return applied !== null;
+    if (!decision && (response === null || !this.deps.cluster)) await this.scheduleAgain(ref);
+    return decision !== null;
   }
 
   /**
@@ -359,9 +359,9 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       case 'wait':
         return this.work.track(this.decisions.apply(entry, { kind: 'due', slot }));
       case 'notify':
-        return this.work.track(this.events.carryOut(entry, task));
+        return this.work.track(this.events.executeNotify(entry, task));
       case 'invoke':
-        return this.work.track(this.invocations.take(entry, task));
+        return this.work.track(this.invocations.handleTask(entry, task));
       case 'callback':
         return RESOLVED;
       default:
@@ -378,7 +378,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   /** Acts on a task that a scan has found. The run may have changed since, so the state is checked again before it is sent. */
-  async handleDue(task: DueTask, deciding: (decided: Promise<void>) => void): Promise<void> {
+  async handleDue(task: DueTask, onDecision: (decision: Promise<void>) => void): Promise<void> {
     const { runKey, slot } = task;
     if (this.deps.isDeleted(task.instanceId)) return;
     this.cache.dropOlder(runKey, task.runVersion);
@@ -391,10 +391,11 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
         this.dispatcher.dispatchDue(task);
         return;
       default: {
-        const open = await this.decisions.openTask(runKey, slot);
+        const openTask = await this.decisions.openTask(runKey, slot);
         // The due time of an invocation was written by the run that ended, after the state in memory.
-        if (open?.task.kind === 'invoke') deciding(this.work.track(this.invocations.take(open.entry, open.task)));
-        else if (open) deciding(this.schedule(open.entry, open.task));
+        if (openTask?.task.kind === 'invoke')
+          onDecision(this.work.track(this.invocations.handleTask(openTask.entry, openTask.task)));
+        else if (openTask) onDecision(this.schedule(openTask.entry, openTask.task));
       }
     }
   }

@@ -1,9 +1,10 @@
+/** The dependencies of services that start runs. */
 import type { DecisionContext } from '../../engine/ids.js';
 import type { StartedRun } from '../../engine/runs/start.js';
 import type { CommitResult, CommitUnit, RunReference } from '../../engine/writes.js';
 import type { StartPayload } from './run-cache.js';
 
-/** Dependencies of a service that starts runs. */
+/** Creates decisions, commits units and drives new runs. */
 export interface RunStarts {
   readonly context: () => DecisionContext;
   /** Makes a unit durable; rejects if that may not have happened. */

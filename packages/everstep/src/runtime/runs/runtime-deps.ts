@@ -12,7 +12,7 @@ import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owne
 import type { Store } from '../../ports/stores/store.js';
 import { NO_TRACES, type Traces } from '../../ports/traces.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
-import { type KnownAlertSettings, NO_ALERTS } from '../alerts/known-settings.js';
+import { type KnownAlertSettings, NO_ALERTS } from '../alerts/alert-settings-cache.js';
 import { refuseCallsWhileClosed, refuseMessagesWhileClosed, StoreWrites } from '../commits/store-writes.js';
 import { limitCalls, limitMessages } from '../dispatch/requests/timeouts.js';
 import type { RunDriverOptions } from './run-driver-options.js';
@@ -25,7 +25,7 @@ export interface RuntimeDeps {
   readonly log: Log;
   readonly limits: InstanceLimits;
   readonly owners: InstanceOwners;
-  /** Turns for work that keeps the process busy. */
+  /** Slices for work that keeps the process busy. */
   readonly slices: Pick<WorkSlices, 'run'>;
   readonly writes: StoreWrites;
   readonly alerts: KnownAlertSettings;
@@ -37,13 +37,14 @@ export interface RuntimeDeps {
   readonly workers: WorkerPresence;
   readonly observer: Observer;
   readonly traces: Traces;
-  /** Whether the queue instance was deleted: none of its work is delivered. */
+  /** Returns whether the queue instance was deleted, so that none of its work is delivered. */
   readonly isDeleted: (instanceId: string) => boolean;
-  /** Returns what the next decision of the engine needs. */
+  /** Returns the inputs of the next decision of the engine. */
   readonly context: () => DecisionContext;
 }
 
-export function runtimeDeps(options: RunDriverOptions): RuntimeDeps {
+/** Returns the dependencies, with defaults for absent options. */
+export function createRuntimeDeps(options: RunDriverOptions): RuntimeDeps {
   const { store, clock, random, log, publicUrl } = options;
   const {
     paceClock = clock,

@@ -1,4 +1,4 @@
-/** Returns what active runs wait for now, so that lists show a waiting run as waiting and not as running. */
+/** Finds out what active runs wait for now, so that lists show a waiting run as waiting and not as running. */
 import type { Task } from '../../engine/runs/run.js';
 import type { RunRecord } from '../../ports/stores/store.js';
 import type { RunWait, WaitReason } from '../interface/explanation.js';
@@ -12,12 +12,12 @@ interface OpenRun {
 /** Lists do not show why the last attempt failed, so nothing is read for it. */
 const NO_FAILURES: ReadonlyMap<string, string> = new Map();
 
-/** Whether the condition is already met. */
+/** Returns whether the condition is already met. */
 const isMet = (reason: WaitReason, now: number): boolean =>
   (reason.kind === 'retry' || reason.kind === 'not-before') && reason.at <= now;
 
-/** Whether the task does not wait: its request is in flight, or it is about to be processed. */
-function isProcessed(reason: WaitReason, now: number): reason is Extract<WaitReason, { readonly kind: 'in-flight' }> {
+/** Returns whether the task does not wait, because its request is in flight, or because it is about to be processed. */
+function isBeingProcessed(reason: WaitReason, now: number): reason is Extract<WaitReason, { readonly kind: 'in-flight' }> {
   switch (reason.kind) {
     case 'in-flight':
       return true;
@@ -34,26 +34,27 @@ function isProcessed(reason: WaitReason, now: number): reason is Extract<WaitRea
 async function waitOf({ run, tasks }: OpenRun, context: Omit<ExplainContext, 'store'>): Promise<RunWait | null> {
   const { now } = context;
   let first: Omit<RunWait, 'otherTasks'> | null = null;
-  let waiting = 0;
+  let waitingTasks = 0;
   for (const task of tasks) {
     const reasons = await reasonsOf(task, { run, failures: NO_FAILURES }, context);
     const reason = reasons.find((candidate) => !isMet(candidate, now));
     if (reason === undefined) continue;
-    if (isProcessed(reason, now)) return null;
-    waiting++;
+    if (isBeingProcessed(reason, now)) return null;
+    waitingTasks++;
     first ??= { reason, ...('name' in task ? { stepName: task.name } : {}) };
   }
-  return first && { ...first, otherTasks: waiting - 1 };
+  return first && { ...first, otherTasks: waitingTasks - 1 };
 }
 
+/** Resolves with what the active runs wait for, by run key. A run that does not wait is absent. */
 export async function waitsOf(
   context: Omit<ExplainContext, 'store'>,
   runs: readonly OpenRun[],
 ): Promise<ReadonlyMap<string, RunWait>> {
   const waits = new Map<string, RunWait>();
-  for (const source of runs) {
-    const wait = source.run.status === 'active' ? await waitOf(source, context) : null;
-    if (wait) waits.set(source.run.key, wait);
+  for (const openRun of runs) {
+    const wait = openRun.run.status === 'active' ? await waitOf(openRun, context) : null;
+    if (wait) waits.set(openRun.run.key, wait);
   }
   return waits;
 }

@@ -12,7 +12,7 @@ import type { Traces } from '../../ports/traces.js';
 import { canonicalHeaders } from '../../responses/header-names.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { originOf } from '../dispatch/origins.js';
-import { timeoutOfCallback } from '../dispatch/requests/timeouts.js';
+import { callbackTimeoutMsOf } from '../dispatch/requests/timeouts.js';
 import type { CallbackOutcome, DeadLetterId, FailureCallbackService } from '../interface/dead-letters.js';
 import { messageNotice, sourceHeaderOf } from '../messages/message-notice.js';
 import { messageFailureOf } from '../messages/message-outcome.js';
@@ -33,7 +33,8 @@ export interface CallbacksOptions {
 export const callbackUrlOf = (run: Pick<Run, 'settings' | 'workflowUrl'>): string =>
   run.settings.failureCallback?.url ?? run.workflowUrl;
 
-export const openCallback = (tasks: ReadonlyMap<number, Task>): CallbackTask | null => {
+/** Returns the pending callback task of a run; null if there is none. */
+export const openCallbackTask = (tasks: ReadonlyMap<number, Task>): CallbackTask | null => {
   const task = tasks.get(CALLBACK_SLOT);
   return task?.kind === 'callback' ? task : null;
 };
@@ -57,14 +58,14 @@ function bodyWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
  */
 function noticeOf(run: Run, letter: WholeDeadLetter, retried: number): FailureNotice {
   const { responseStatus } = letter;
-  const toFunction = run.settings.failureCallback === null;
-  const unanswered = responseStatus === null && !toFunction;
-  const plainBody = unanswered ? Buffer.from(letter.error) : letter.responseBody;
+  const isForFunction = run.settings.failureCallback === null;
+  const isErrorTheBody = responseStatus === null && !isForFunction;
+  const plainBody = isErrorTheBody ? Buffer.from(letter.error) : letter.responseBody;
   return {
     status: responseStatus ?? 0,
     header: canonicalHeaders(letter.responseHeaders),
     body: base64(run.settings.steps ? bodyWithError(letter) : plainBody),
-    ...(toFunction ? { error: letter.error, labels: run.settings.labels } : {}),
+    ...(isForFunction ? { error: letter.error, labels: run.settings.labels } : {}),
     retried,
     maxRetries: run.settings.maxRetries,
     sourceMessageId: `msg_${run.key}`,
@@ -87,8 +88,8 @@ const runHeadersOf = ({ workflowRunId, workflowUrl, settings: { labels } }: Run)
 });
 
 /**
- * Returns the notification about a message. `retried`: number of retries of the failed delivery. Without a response, the body
- * is the error text.
+ * Returns the notification about a message. `retried` is the number of retries of the failed delivery. Without a response, the
+ * body is the error text.
  */
 function noticeOfMessage(run: Run, letter: WholeDeadLetter, retried: number): Uint8Array {
   const { responseStatus: status, responseHeaders: headers } = letter;
@@ -110,8 +111,8 @@ export class Callbacks implements FailureCallbackService {
   }
 
   /**
-   * Makes one attempt. Resolves with its failure, or with null if it succeeded. `given-up`: the attempt was aborted and the
-   * task is still due. `refused`: `mayTake` rejected the timeout, and nothing was sent.
+   * Makes one attempt. Resolves with its failure, or with null if it succeeded. Resolves with `given-up` if the attempt was
+   * aborted and the task is still due, and with `refused` if `mayTake` rejected the timeout and nothing was sent.
    */
   async deliver(
     runKey: string,
@@ -121,11 +122,11 @@ export class Callbacks implements FailureCallbackService {
   ): Promise<DeliveryFailure | null | 'given-up' | 'refused'> {
     const { store, sender, writes, decisions, context, traces, scheduleAttempt } = this.options;
     const run = await store.loadRun({ runKey });
-    const task = run && openCallback(run.tasks);
+    const task = run && openCallbackTask(run.tasks);
     if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
-    const timeoutMs = timeoutOfCallback(run);
+    const timeoutMs = callbackTimeoutMsOf(run);
     if (!mayTake(run, timeoutMs)) return 'refused';
-    const letter = await this.wholeLetter(run.instanceId, task.dlqId);
+    const letter = await this.findWholeLetter(run.instanceId, task.dlqId);
     if (!letter) return 'given-up';
     const { failureCallback, message } = run.settings;
     const url = callbackUrlOf(run);
@@ -159,8 +160,8 @@ export class Callbacks implements FailureCallbackService {
     );
     if (signal.aborted) return 'given-up';
     const failure = messageFailureOf(outcome, context().now, run.settings.redact !== undefined);
-    const unwanted = failure === null && outcome.kind === 'answered' && outcome.unwanted === true;
-    const { unit, next } = decideCallback(run, task, unwanted ? 'unwanted' : failure, context());
+    const isUnwanted = failure === null && outcome.kind === 'answered' && outcome.unwanted === true;
+    const { unit, next } = decideCallback(run, task, isUnwanted ? 'unwanted' : failure, context());
     const result = await writes.persist(unit, () => decisions.commit(unit));
     if (result?.kind === 'applied' && next) scheduleAttempt(run, next);
     return failure;
@@ -191,7 +192,7 @@ export class Callbacks implements FailureCallbackService {
     return result.kind === 'applied' ? { kind: 'done' } : notInProgress;
   }
 
-  private async wholeLetter(instanceId: string, dlqId: string): Promise<WholeDeadLetter | null> {
+  private async findWholeLetter(instanceId: string, dlqId: string): Promise<WholeDeadLetter | null> {
     const { store } = this.options;
     const letter = await store.findDeadLetter({ instanceId, dlqId });
     const bodies = letter && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [dlqId] })).get(dlqId);
@@ -205,6 +206,6 @@ export class Callbacks implements FailureCallbackService {
     const { store } = this.options;
     const letter = await store.findDeadLetter({ instanceId, dlqId });
     const run = letter && (await store.loadRun({ runKey: letter.runKey }));
-    return run && { run, task: openCallback(run.tasks) };
+    return run && { run, task: openCallbackTask(run.tasks) };
   }
 }

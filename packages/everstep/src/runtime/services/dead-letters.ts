@@ -10,17 +10,17 @@ import { type RunStarts, referenceOf } from '../runs/run-starts.js';
 
 /** A recovered run that is not committed yet. */
 export interface Recovery {
-  readonly started: StartedRun;
+  readonly startedRun: StartedRun;
   readonly payload: StartPayload;
 }
 
 export type RecoveryCommand = Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'admittedAt'>;
 
-/** `commit` also copies long journals. */
+/** Options of the dead letters. `commit` also copies long journals. */
 export interface DeadLettersOptions extends RunStarts {
   readonly store: DeadLetterStore & RunStore & { readonly deadLetterGroups: DeadLetterGroupStore };
   /** Reports a change of the instance that no unit contains. */
-  readonly changed: (instanceId: string, topic: 'dlq') => void;
+  readonly reportChange: (instanceId: string, topic: 'dlq') => void;
 }
 
 export class DeadLetters implements DeadLetterService {
@@ -37,34 +37,34 @@ export class DeadLetters implements DeadLetterService {
     const failedRun = letter && (await store.loadRun({ runKey: letter.runKey }));
     if (!letter || !failedRun) return 'missing';
     const { kind, overrides, workflowRunId = null, admittedAt = null } = command;
-    const started = recoverRun(failedRun, { kind, dlqId, overrides, workflowRunId, admittedAt }, context());
-    return started === 'no-flow-control-key' ? started : { started, payload: letter.payload };
+    const startedRun = recoverRun(failedRun, { kind, dlqId, overrides, workflowRunId, admittedAt }, context());
+    return startedRun === 'no-flow-control-key' ? startedRun : { startedRun, payload: letter.payload };
   }
 
   async recover(command: RecoverCommand): Promise<RecoverOutcome> {
     const { dlqIds, whenMissing } = command;
     const recoveries: Recovery[] = [];
-    const missing: string[] = [];
+    const missingIds: string[] = [];
     for (const dlqId of dlqIds) {
-      const prepared = await this.prepare(command, dlqId);
-      if (prepared === 'no-flow-control-key') return { kind: 'no-flow-control-key', dlqId };
-      if (prepared === 'missing') missing.push(dlqId);
-      else recoveries.push(prepared);
+      const recovery = await this.prepare(command, dlqId);
+      if (recovery === 'no-flow-control-key') return { kind: 'no-flow-control-key', dlqId };
+      if (recovery === 'missing') missingIds.push(dlqId);
+      else recoveries.push(recovery);
     }
-    if (missing.length > 0 && whenMissing === 'fail') return { kind: 'missing', dlqIds: missing };
-    const recovered: RunReference[] = [];
+    if (missingIds.length > 0 && whenMissing === 'fail') return { kind: 'missing', dlqIds: missingIds };
+    const runs: RunReference[] = [];
     const batches = whenMissing === 'fail' ? [recoveries] : recoveries.map((recovery) => [recovery]);
     const results = await Promise.all(batches.map((batch) => this.commitTogether(batch)));
     for (const [index, result] of results.entries()) {
       if (result.kind === 'run-id-taken') return { kind: 'run-id-taken', run: result.run };
       if (result.kind === 'dead-letters-missing' && whenMissing === 'fail') return { kind: 'missing', dlqIds: result.dlqIds };
       if (result.kind !== 'applied') continue;
-      for (const { started, payload } of batches[index] ?? []) {
-        this.options.drive(started, payload);
-        recovered.push(referenceOf(started));
+      for (const { startedRun, payload } of batches[index] ?? []) {
+        this.options.drive(startedRun, payload);
+        runs.push(referenceOf(startedRun));
       }
     }
-    return { kind: 'recovered', runs: recovered };
+    return { kind: 'recovered', runs };
   }
 
   async delete(command: Parameters<DeadLetterService['delete']>[0]): ReturnType<DeadLetterService['delete']> {
@@ -89,15 +89,15 @@ export class DeadLetters implements DeadLetterService {
 
   async markGroup(command: MarkGroupCommand): Promise<MarkOutcome> {
     const outcome = await this.options.store.deadLetterGroups.mark(command);
-    if (outcome === 'done') this.options.changed(command.instanceId, 'dlq');
+    if (outcome === 'done') this.options.reportChange(command.instanceId, 'dlq');
     return outcome;
   }
 
-  /** Commits all in one unit: if one entry is missing, nothing happens. */
+  /** Commits all recoveries in one unit. If one entry is missing, nothing is written. */
   private commitTogether(recoveries: readonly Recovery[]): Promise<CommitResult> {
     return this.options.commit({
-      guards: recoveries.flatMap(({ started }) => started.unit.guards),
-      writes: recoveries.flatMap(({ started }) => started.unit.writes),
+      guards: recoveries.flatMap(({ startedRun }) => startedRun.unit.guards),
+      writes: recoveries.flatMap(({ startedRun }) => startedRun.unit.writes),
     });
   }
 }

@@ -1,4 +1,4 @@
-/** Notifies the runs that wait for an event, each exactly once. An event for a named run that does not wait yet is kept. */
+/** Notifies the runs that wait for an event, each exactly once. An event for a single run that does not wait yet is kept. */
 import type { EventContent, NotifyOutcome as NotifyStepOutcome } from '@everstep/sdk/protocol';
 import type { DecisionContext } from '../../engine/ids.js';
 import { newKey } from '../../engine/ids.js';
@@ -13,7 +13,8 @@ import type { EventService, NotifiedRun, NotifyCommand, NotifyOutcome, WebhookId
 import type { Decisions } from '../runs/decisions.js';
 import type { CachedRun } from '../runs/run-cache.js';
 
-const PAGE = 500;
+/** Maximum number of waits per read, and of runs that are notified at the same time. */
+const PAGE_SIZE = 500;
 
 type NotifyTask = Extract<Task, { kind: 'notify' }>;
 
@@ -26,7 +27,7 @@ export interface EventsOptions {
 }
 
 /** Returns the id of the message that makes the code of a notified run continue. */
-const messageOf = (decision: Decision): string | undefined => decision.run.tasks.get(ADVANCE_SLOT)?.messageId;
+const continuationMessageId = (decision: Decision): string | undefined => decision.run.tasks.get(ADVANCE_SLOT)?.messageId;
 
 function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>, eventId: string): WaiterRecord {
   return {
@@ -103,25 +104,25 @@ export class Events implements EventService {
   }
 
   /** Executes a notify step. Runs that were notified before a crash no longer wait, so they are not notified twice. */
-  async carryOut(entry: CachedRun, task: NotifyTask): Promise<void> {
+  async executeNotify(entry: CachedRun, task: NotifyTask): Promise<void> {
     if (this.inProgress.has(task.messageId)) return;
     this.inProgress.add(task.messageId);
     try {
-      await this.notifyFor(entry, task);
+      await this.notifyAndRecord(entry, task);
     } finally {
       this.inProgress.delete(task.messageId);
     }
   }
 
-  private async notifyFor(entry: CachedRun, task: NotifyTask): Promise<void> {
+  private async notifyAndRecord(entry: CachedRun, task: NotifyTask): Promise<void> {
     const { instanceId } = entry.run;
     const { slot, messageId, eventId, workflowRunId, content } = task;
     const trace = this.options.traces.contextOfNotification(entry.run, messageId);
     const tracedContent = trace ? { ...content, trace } : content;
     const result = await this.notify({ instanceId, eventId, workflowRunId, content: tracedContent });
-    const notified = result.kind === 'notified' ? result.notified : [];
+    const notifiedRuns = result.kind === 'notified' ? result.notified : [];
     const outcome: NotifyStepOutcome = {
-      notified: notified.map(({ waiter, messageId }) => ({
+      notified: notifiedRuns.map(({ waiter, messageId }) => ({
         messageId,
         workflowRunId: waiter.workflowRunId,
         workflowUrl: waiter.workflowUrl,
@@ -134,19 +135,19 @@ export class Events implements EventService {
   private async notifyAll(command: NotifyCommand): Promise<readonly NotifiedRun[]> {
     const { eventId, content } = command;
     const waiters = await this.waitersOf(command);
-    const notified: NotifiedRun[] = [];
-    for (let from = 0; from < waiters.length; from += PAGE) {
+    const notifiedRuns: NotifiedRun[] = [];
+    for (let from = 0; from < waiters.length; from += PAGE_SIZE) {
       const decisions = await Promise.all(
-        waiters.slice(from, from + PAGE).map(async (waiter) => {
+        waiters.slice(from, from + PAGE_SIZE).map(async (waiter) => {
           const event = { kind: 'notified', slot: waiter.slot, eventId, content } as const;
           return { waiter, decision: await this.options.decisions.decideOn(waiter.runKey, event) };
         }),
       );
       for (const { waiter, decision } of decisions) {
-        if (decision) notified.push({ waiter, messageId: messageOf(decision) ?? waiter.runKey });
+        if (decision) notifiedRuns.push({ waiter, messageId: continuationMessageId(decision) ?? waiter.runKey });
       }
     }
-    return notified;
+    return notifiedRuns;
   }
 
   /** Reads all waits before the first run is notified. Otherwise a run that immediately waits again would be found forever. */
@@ -154,30 +155,30 @@ export class Events implements EventService {
     const waiters: WaiterRecord[] = [];
     for (;;) {
       const after = waiters.at(-1) ?? null;
-      const page = await this.options.store.listWaiters({ instanceId, eventId, after, limit: PAGE });
+      const page = await this.options.store.listWaiters({ instanceId, eventId, after, limit: PAGE_SIZE });
       waiters.push(...page);
-      if (page.length < PAGE) return waiters;
+      if (page.length < PAGE_SIZE) return waiters;
     }
   }
 
   private async receive(runKey: string, eventId: string, content: EventContent): Promise<NotifyOutcome> {
     const { decisions, context, store } = this.options;
-    const now = context();
-    const event = { eventKey: `evt_${newKey(now)}`, eventId, content, receivedAt: now.now };
-    const waiting: WaiterRecord[] = [];
+    const decisionContext = context();
+    const event = { eventKey: `evt_${newKey(decisionContext)}`, eventId, content, receivedAt: decisionContext.now };
+    const waiters: WaiterRecord[] = [];
     const inspect = (run: Run): void => {
-      // Can be called again with a later state.
-      waiting.length = 0;
+      // This can be called again with a later state.
+      waiters.length = 0;
       for (const task of run.tasks.values()) {
         if (task.kind === 'wait' && task.dueAt !== null && task.eventIds.includes(eventId))
-          waiting.push(waiterOf(run, task, eventId));
+          waiters.push(waiterOf(run, task, eventId));
       }
     };
     const decision = await decisions.decideOn(runKey, { kind: 'event-received', event }, { inspect });
     if (decision) {
-      if (waiting.length === 0) return { kind: 'kept', messageId: event.eventKey };
-      const messageId = messageOf(decision) ?? event.eventKey;
-      return { kind: 'notified', notified: waiting.map((waiter) => ({ waiter, messageId })) };
+      if (waiters.length === 0) return { kind: 'kept', messageId: event.eventKey };
+      const messageId = continuationMessageId(decision) ?? event.eventKey;
+      return { kind: 'notified', notified: waiters.map((waiter) => ({ waiter, messageId })) };
     }
     const run = await store.loadRun({ runKey });
     if (!run) return { kind: 'run-not-found' };

@@ -9,7 +9,7 @@ import type { RunStore } from '../../ports/stores/run-store.js';
 import type { TaskStore } from '../../ports/stores/task-store.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { DeliveryGates } from '../gates/delivery-gates.js';
-import { keyWaitList } from '../gates/key-wait-list.js';
+import { readKeyWaitList } from '../gates/key-wait-list.js';
 import type {
   DestinationService,
   DestinationStatus,
@@ -52,14 +52,14 @@ export class FlowControls implements FlowControlService {
     const { store, clock, dispatcher } = this.options;
     const status = await this.find(query);
     const holdsGates = dispatcher.holdsGates(query.instanceId);
-    return status && keyWaitList({ store, clock, holdsGates, gates: dispatcher.gates }, query, status);
+    return status && readKeyWaitList({ store, clock, holdsGates, gates: dispatcher.gates }, query, status);
   }
 
   async change(command: FlowControlChangeCommand): Promise<FlowControlStatus | null> {
     const { instanceId, key, change } = command;
     const status = await this.options.dispatcher.gates.changeFlowControl(command);
-    const reset = change.kind === 'reset-rate' ? ({ reset: true } as const) : {};
-    if (status) await this.options.cluster?.confirm({ kind: 'flow-control', instanceId, key, ...reset });
+    const resetFlag = change.kind === 'reset-rate' ? ({ reset: true } as const) : {};
+    if (status) await this.options.cluster?.confirm({ kind: 'flow-control', instanceId, key, ...resetFlag });
     return status;
   }
 
@@ -72,8 +72,8 @@ export class FlowControls implements FlowControlService {
   private async refreshCounts(instanceId: string, statuses: readonly FlowControlStatus[]): Promise<readonly FlowControlStatus[]> {
     const { cluster, dispatcher } = this.options;
     if (!cluster || dispatcher.holdsGates(instanceId) || statuses.length === 0) return statuses;
-    const published = await cluster.gateStatusOf(instanceId);
-    return statuses.map((status) => ({ ...status, ...(published?.keys[status.key] ?? { waiting: 0, inFlight: 0 }) }));
+    const publishedStatus = await cluster.gateStatusOf(instanceId);
+    return statuses.map((status) => ({ ...status, ...(publishedStatus?.keys[status.key] ?? { waiting: 0, inFlight: 0 }) }));
   }
 }
 
@@ -96,8 +96,8 @@ export class Destinations implements DestinationService {
   }
 
   async release(command: { readonly instanceId: string; readonly origin: string }): Promise<boolean> {
-    const released = await this.gates.releaseDestination(command);
-    if (released) await this.cluster?.confirm({ kind: 'settings', instanceId: command.instanceId });
-    return released;
+    const isReleased = await this.gates.releaseDestination(command);
+    if (isReleased) await this.cluster?.confirm({ kind: 'settings', instanceId: command.instanceId });
+    return isReleased;
   }
 }

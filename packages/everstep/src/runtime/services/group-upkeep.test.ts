@@ -134,9 +134,9 @@ test('a stop waits for the step in progress', async (t) => {
   await store.commit(Array.from({ length: 250 }, (_, n) => failed(n + 1, 'no stock')));
   const upkeep = upkeepOf(store);
   upkeep.start();
-  assert.equal(upkeep.idle, false);
+  assert.equal(upkeep.isIdle, false);
   await upkeep.stop();
-  assert.equal(upkeep.idle, true);
+  assert.equal(upkeep.isIdle, true);
   const [group] = await groups(store);
   assert.ok((group?.entries ?? 0) < 250);
 });

@@ -1,7 +1,7 @@
 /**
  * Groups dead letters that were written by versions without groups or with other rules, and removes expired data of
  * groups. It works in small steps with pauses. If a round does not finish, for example because of a disk error or a stop,
- * the next round continues: entries without a group are marked.
+ * the next round continues, because entries without a group are marked.
  */
 
 import { LIMITS } from '../../config/limits.js';
@@ -28,8 +28,8 @@ export interface GroupUpkeepOptions {
   readonly now: () => number;
   readonly log: Log;
   /**
-   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent: no other node shares the
-   * store.
+   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent if no other node
+   * shares the store.
    */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
@@ -54,8 +54,8 @@ function regroup(entry: UngroupedEntry): RegroupedEntry {
 export class GroupUpkeep {
   private readonly options: GroupUpkeepOptions;
   private cancelTimer: () => void = () => {};
-  private working: Promise<void> | null = null;
-  private stopped = false;
+  private currentRound: Promise<void> | null = null;
+  private isStopped = false;
   /** Time of the last recount, Unix ms. */
   private recountedAt: number | null = null;
 
@@ -70,37 +70,37 @@ export class GroupUpkeep {
 
   /** Resolves when the step in progress is done. */
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     this.cancelTimer();
-    await this.working;
+    await this.currentRound;
   }
 
   /** Whether no round is in progress. */
-  get idle(): boolean {
-    return this.working === null;
+  get isIdle(): boolean {
+    return this.currentRound === null;
   }
 
   /** Resolves when the round in progress is done. */
   async settled(): Promise<void> {
-    await this.working;
+    await this.currentRound;
   }
 
   /** Does all pending work, unless another node does. Never rejects. If a round is in progress, waits for it instead. */
   work(): Promise<void> {
     const { tryExclusively, log } = this.options;
     const startWork = tryExclusively ? () => tryExclusively(() => this.groupAll()).then(() => {}) : () => this.groupAll();
-    this.working ??= startWork()
+    this.currentRound ??= startWork()
       .catch((error: unknown) =>
         log.error({ error: String(error) }, 'dead letter group maintenance failed, retrying at the next round'),
       )
       .finally(() => {
-        this.working = null;
+        this.currentRound = null;
       });
-    return this.working;
+    return this.currentRound;
   }
 
   private workRegularly(): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const { clock } = this.options;
     void this.work();
     this.cancelTimer = clock.setTimer(clock.now() + LIMITS.retentionEveryMs, () => this.workRegularly());
@@ -111,7 +111,7 @@ export class GroupUpkeep {
     const { deadLetterGroups } = store;
     let previousId: string | null = null;
     let count = 0;
-    while (!this.stopped) {
+    while (!this.isStopped) {
       const entries = await deadLetterGroups.ungrouped({ limit: ENTRIES_PER_STEP });
       const [first] = entries;
       if (!first) break;
@@ -123,7 +123,7 @@ export class GroupUpkeep {
     }
     if (count > 0) log.info({ entries: count }, 'grouped dead letters from an earlier version');
     await this.recount();
-    while (!this.stopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.yieldToOthers();
+    while (!this.isStopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.yieldToOthers();
   }
 
   /**
@@ -133,7 +133,7 @@ export class GroupUpkeep {
   private async recount(): Promise<void> {
     const { store, now } = this.options;
     if (this.recountedAt !== null && now() - this.recountedAt < RECOUNT_EVERY_MS) return;
-    for (let after: GroupKey | null = null; !this.stopped; await this.yieldToOthers()) {
+    for (let after: GroupKey | null = null; !this.isStopped; await this.yieldToOthers()) {
       after = await store.deadLetterGroups.recount({ after, limit: GROUPS_PER_STEP });
       if (after === null) break;
     }
@@ -142,7 +142,7 @@ export class GroupUpkeep {
 
   private async yieldToOthers(): Promise<void> {
     const { clock } = this.options;
-    for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.stopped; turn++) {
+    for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.isStopped; turn++) {
       await new Promise<void>((resolve) => clock.endOfTurn(resolve));
     }
   }

@@ -18,7 +18,7 @@ export class InstanceTurns {
     return result;
   }
 
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.lastWork.size === 0;
   }
 

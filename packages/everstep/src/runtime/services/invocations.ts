@@ -26,7 +26,7 @@ export interface InvocationsOptions {
   readonly context: () => DecisionContext;
   readonly traces: Pick<Traces, 'contextOfInvokedRun'>;
   /** Drives a durable run. */
-  readonly begin: (run: Run, payload: RunPayload) => void;
+  readonly drive: (run: Run, payload: RunPayload) => void;
 }
 
 function payloadOf(spec: InvokeSpec): RunPayload {
@@ -40,7 +40,8 @@ function payloadOf(spec: InvokeSpec): RunPayload {
 /** Returns the error code that the API returns for a refused trigger. */
 const codeOf = ({ kind }: RunRefusal) => (kind === 'daily-limit' ? 'daily-limit-reached' : kind);
 
-function commandOf(
+/** Returns the command that starts the invoked run. */
+function startCommandOf(
   parent: Run,
   task: InvokeTask,
   spec: InvokeSpec,
@@ -99,7 +100,7 @@ function outcomeOf(child: RunRecord): InvokeOutcome | null {
 
 export class Invocations {
   private readonly options: InvocationsOptions;
-  /** Keys of runs that are being created. Their tasks are due in the store until then. */
+  /** Keys of runs that are being created. The tasks that invoke them are due in the store until then. */
   private readonly beingCreated = new Set<string>();
 
   constructor(options: InvocationsOptions) {
@@ -107,14 +108,14 @@ export class Invocations {
   }
 
   /** Handles a due task: creates its run, or records the end of the run. */
-  async take(entry: CachedRun, task: InvokeTask): Promise<void> {
+  async handleTask(entry: CachedRun, task: InvokeTask): Promise<void> {
     const { store } = this.options;
     const child = await store.findRun({ runKey: task.childRunKey });
     if (!child && task.invoke !== null) return this.startOnce(entry, task, task.invoke);
     const outcome = child
       ? outcomeOf(child)
       : this.failedOutcome(task, 'the invoked run was removed before its end was recorded');
-    // While the run is active there is nothing to do; its end calls this again.
+    // While the run is active, there is nothing to do. Its end calls this again.
     if (outcome) await this.recordEnd(entry.run.key, task, outcome);
   }
 
@@ -122,8 +123,8 @@ export class Invocations {
   async childEnded(childRunKey: string): Promise<void> {
     const { store, decisions } = this.options;
     const invoker = await store.invokerOf({ childRunKey });
-    const open = invoker && (await decisions.openTask(invoker.runKey, invoker.slot));
-    if (open?.task.kind === 'invoke') await this.take(open.entry, open.task);
+    const openTask = invoker && (await decisions.openTask(invoker.runKey, invoker.slot));
+    if (openTask?.task.kind === 'invoke') await this.handleTask(openTask.entry, openTask.task);
   }
 
   private async startOnce(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
@@ -142,7 +143,7 @@ export class Invocations {
     const admission = await limits.admitRuns(instanceId, 1);
     if (admission.kind !== 'admitted') return this.refuse(entry.run, task, admission);
     try {
-      const command = commandOf(entry.run, task, spec, admission, traces.contextOfInvokedRun(entry.run, task.messageId));
+      const command = startCommandOf(entry.run, task, spec, admission, traces.contextOfInvokedRun(entry.run, task.messageId));
       if (!(await this.startAdmitted(entry, task, command))) limits.releaseRuns(instanceId, 1, admission);
     } catch (error) {
       limits.recount(instanceId);
@@ -161,7 +162,7 @@ export class Invocations {
 
   /** Starts the run of an admitted invocation. Returns false if no run was started. */
   private async startAdmitted(entry: CachedRun, task: InvokeTask, command: StartCommand): Promise<boolean> {
-    const { decisions, context, begin } = this.options;
+    const { decisions, context, drive } = this.options;
     const parent = entry.run;
     const { run, unit } = startRun(command, context());
     const openGuard = { kind: 'task-open', runKey: parent.key, slot: task.slot, messageId: task.messageId } as const;
@@ -176,7 +177,7 @@ export class Invocations {
       // Must be recorded before the child is delivered, so that it does not overwrite the end of the child.
       await decisions.decideOn(parent.key, { kind: 'invoke-started', slot, messageId, createdAt: run.createdAt });
     } finally {
-      begin(run, command.payload);
+      drive(run, command.payload);
     }
     return true;
   }

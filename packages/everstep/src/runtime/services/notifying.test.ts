@@ -51,7 +51,7 @@ test('a notification does not reach the same run twice if it immediately waits a
   });
 });
 
-/** A store that, once it contains a step of this kind, writes nothing until it is opened. `lost`: batches that failed. */
+/** A store that, once it contains a step of this kind, writes nothing until it is opened. `lost` are the batches that failed. */
 function doorBehind(kind: Task['kind']) {
   let opened: Promise<void> = Promise.resolve();
   let open: () => void = () => {};

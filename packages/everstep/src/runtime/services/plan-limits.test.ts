@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type InstanceLimits, NO_LIMITS, type RunAdmission, type TickRefusal } from '../../ports/stores/instance-limits.js';
 import { inARow, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
-import { caller, command, HOUR_MS, INSTANCE, id, pass, runsIn, START, scheduled } from './schedules.fixture.js';
+import { caller, command, HOUR_MS, INSTANCE, id, passTime, putSchedule, runsIn, START } from './schedules.fixture.js';
 
 const limitedTo = (more: Partial<InstanceLimits>): InstanceLimits => ({ ...NO_LIMITS, ...more });
 
@@ -21,13 +21,13 @@ test('a refused tick is counted and starts no run, and the next one is tried at 
   await withRuntime(
     caller(),
     async (bench) => {
-      const { scheduleId } = await scheduled(bench.runtime, command());
-      await pass(bench, HOUR_MS);
+      const { scheduleId } = await putSchedule(bench.runtime, command());
+      await passTime(bench, HOUR_MS);
       assert.deepEqual(await runsIn(bench.store), []);
       const skipped = await bench.store.findSchedule(id(scheduleId));
       assert.deepEqual([skipped?.nextAt, skipped?.lastFiredAt], [START + 2 * HOUR_MS, null]);
       decided = { kind: 'admitted', at: admittedAt };
-      await pass(bench, HOUR_MS);
+      await passTime(bench, HOUR_MS);
       assert.equal((await runsIn(bench.store)).length, 1);
       const bytes = command().payload.body.length;
       assert.deepEqual(asked, [bytes, bytes]);
@@ -61,7 +61,7 @@ test('limits the deliveries of an instance in flight, and delivers all of them',
         release.shift()?.();
         await settle();
       }
-      assert.deepEqual([endpoint.mostOut, endpoint.calls.length], [3, 10]);
+      assert.deepEqual([endpoint.maxInFlight, endpoint.calls.length], [3, 10]);
       assert.equal((await runsIn(bench.store)).filter(({ status }) => status === 'succeeded').length, 10);
     },
     { limits: limitedTo({ maxParallelism: () => 3 }) },
@@ -98,11 +98,11 @@ test('a raised limit applies immediately, even if no delivery ends', async () =>
     async (bench) => {
       for (let i = 0; i < 6; i++) await bench.trigger({ workflowUrl: `http://app${i % 2}/flow` });
       await settle();
-      assert.equal(endpoint.out, 2);
+      assert.equal(endpoint.inFlight, 2);
       await change(5);
-      assert.equal(endpoint.out, 5);
+      assert.equal(endpoint.inFlight, 5);
       await change(null);
-      assert.equal(endpoint.out, 6);
+      assert.equal(endpoint.inFlight, 6);
     },
     { limits },
   );
@@ -115,12 +115,12 @@ test('a lowered limit stops no delivery in flight, and starts no more until ther
     async (bench) => {
       for (let i = 0; i < 6; i++) await bench.trigger();
       await settle();
-      assert.equal(endpoint.out, 4);
+      assert.equal(endpoint.inFlight, 4);
       await change(1);
       assert.deepEqual(bench.runtime.flowControl.globalParallelism({ instanceId: INSTANCE }), { max: 1, inFlight: 4 });
       for (const left of [3, 2, 1, 1, 1]) {
         await letOne();
-        assert.equal(endpoint.out, left);
+        assert.equal(endpoint.inFlight, left);
       }
       assert.equal(endpoint.calls.length, 6);
     },
@@ -136,9 +136,9 @@ test('starts of a rate that waited for the plan are sent when its limit is raise
       const settings = { ...command().settings, flowControl: { key: 'k', rate: 5, periodMs: HOUR_MS } };
       for (let i = 0; i < 4; i++) await bench.trigger({ settings });
       await settle();
-      assert.equal(endpoint.out, 1);
+      assert.equal(endpoint.inFlight, 1);
       await change(3);
-      assert.equal(endpoint.out, 3);
+      assert.equal(endpoint.inFlight, 3);
     },
     { limits },
   );
@@ -152,14 +152,14 @@ test('a reset rate applies immediately, even if no delivery ends', async () => {
       const settings = { ...command().settings, flowControl: { key: 'k', rate: 2, periodMs: HOUR_MS } };
       for (let i = 0; i < 6; i++) await bench.trigger({ settings });
       await settle();
-      assert.equal(endpoint.out, 2);
+      assert.equal(endpoint.inFlight, 2);
       const reset = () => bench.runtime.flowControl.change({ instanceId: INSTANCE, key: 'k', change: { kind: 'reset-rate' } });
       await reset();
       await settle();
-      assert.equal(endpoint.out, 4);
+      assert.equal(endpoint.inFlight, 4);
       await reset();
       await settle();
-      assert.equal(endpoint.out, 4, 'the plan allows no more');
+      assert.equal(endpoint.inFlight, 4, 'the plan allows no more');
     },
     { limits },
   );
@@ -198,7 +198,7 @@ test('starts of a rate never exceed the deliveries that the instance can have in
         release.shift()?.();
       }
       await settle();
-      assert.deepEqual([endpoint.calls.length, endpoint.mostOut], [8, 2]);
+      assert.deepEqual([endpoint.calls.length, endpoint.maxInFlight], [8, 2]);
     },
     { limits: limitedTo({ maxParallelism: () => 2 }) },
   );

@@ -212,7 +212,10 @@ class WorkingClock extends ManualClock {
   }
 }
 
-/** Sweeps 600 runs that take `msPerRun` each, in addition to the time of each step. Returns the sizes and times of steps, and the pauses. */
+/**
+ * Sweeps 600 runs that take `msPerRun` each, in addition to the time of each step. Returns the sizes and times of steps, and
+ * the pauses.
+ */
 async function sweepSlowly(
   t: TestContext,
   { msPerRun, msPerStep, moreMsAfter }: { msPerRun: number; msPerStep: number; moreMsAfter?: { step: number; ms: number } },
@@ -305,7 +308,7 @@ test('a stop ends the pause after a step', async (t) => {
   const retention = retentionOf(slow, clock);
   retention.start();
   for (let turn = 0; turn < 4; turn++) await settle();
-  assert.equal(retention.idle, false);
+  assert.equal(retention.isIdle, false);
   await retention.stop();
   assert.equal((await statuses(store)).length, 20);
 });

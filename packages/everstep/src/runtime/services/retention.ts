@@ -33,7 +33,10 @@ const PACE = {
   pauseRatio: 4,
   maxPauseMs: 250,
 };
-/** States in the order of their removal. Dead letters are first, so that their runs are not examined again as failed runs. */
+/**
+ * The states in the order in which their runs are removed. Dead letters are first, so that their runs are not examined again as
+ * failed runs.
+ */
 const STATES: readonly RetentionState[] = ['deadLetter', 'failed', 'canceled', 'succeeded'];
 
 export interface RetentionOptions {
@@ -44,40 +47,42 @@ export interface RetentionOptions {
       readonly insights: Pick<InsightStore, 'tidy'>;
     };
   readonly clock: Clock;
-  /** Measures steps and the pauses after them. It also runs while a virtual clock is moved. Absent: `clock`. */
+  /** Measures steps and the pauses after them. It also runs while a virtual clock is moved. Defaults to `clock`. */
   readonly paceClock?: Clock;
   readonly log: Log;
-  /** Maximum retention by the plan of an instance, whatever its settings are. Absent: no maximum. */
+  /** Maximum retention by the plan of an instance, whatever its settings are. If absent, there is no maximum. */
   readonly bounds?: (instanceId: string) => RetentionBounds;
-  /** Retention of insights. Absent: the defaults. */
+  /** Retention of insights. Defaults to `LIMITS`. */
   readonly insights?: InsightRetention;
-  /** The accounts that take turns; absent: all runs belong to one account. */
+  /** The accounts that take turns. If absent, all runs belong to one account. */
   readonly owners?: InstanceOwners;
   /**
-   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent: no other node shares the
-   * store.
+   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent if no other node
+   * shares the store.
    */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
 interface StepResult {
   /** Whether the step removed something, so that there may be more to remove. */
-  readonly more: boolean;
-  readonly removed: number;
+  readonly hasMore: boolean;
+  /** Number of removed runs. */
+  readonly removedRuns: number;
 }
 
 /** The remaining steps of one instance. */
 interface InstanceSweep {
   readonly instanceId: string;
   readonly steps: AsyncGenerator<StepResult, undefined>;
-  removed: number;
+  /** Number of removed runs. */
+  removedRuns: number;
 }
 
 export class Retention {
   private readonly options: RetentionOptions;
   private cancelTimer: () => void = () => {};
-  private sweeping: Promise<void> | null = null;
-  private stopped = false;
+  private currentSweep: Promise<void> | null = null;
+  private isStopped = false;
   private readonly paceClock: Clock;
   /** Pace that is kept between sweeps, because the speed of the machine does not change. */
   private readonly pace = new StepPace(PACE);
@@ -97,36 +102,36 @@ export class Retention {
 
   /** Resolves when the step in progress is done. */
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     this.cancelTimer();
     this.endPause();
-    await this.sweeping;
+    await this.currentSweep;
   }
 
   /** Whether no sweep is in progress. */
-  get idle(): boolean {
-    return this.sweeping === null;
+  get isIdle(): boolean {
+    return this.currentSweep === null;
   }
 
   /** Resolves when the sweep in progress is done. */
   async settled(): Promise<void> {
-    await this.sweeping;
+    await this.currentSweep;
   }
 
   /** Removes all expired runs, unless another node does. Never rejects. If a sweep is in progress, waits for it instead. */
   sweep(): Promise<void> {
     const { tryExclusively } = this.options;
     const runSweep = tryExclusively ? () => tryExclusively(() => this.sweepAll()).then(() => {}) : () => this.sweepAll();
-    this.sweeping ??= runSweep()
-      .catch((error: unknown) => this.report(error, {}))
+    this.currentSweep ??= runSweep()
+      .catch((error: unknown) => this.logFailure(error, {}))
       .finally(() => {
-        this.sweeping = null;
+        this.currentSweep = null;
       });
-    return this.sweeping;
+    return this.currentSweep;
   }
 
   private sweepRegularly(): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const { clock } = this.options;
     void this.sweep();
     // Measured from start to start. If a sweep takes longer, the next one joins it.
@@ -136,21 +141,21 @@ export class Retention {
   private async sweepAll(): Promise<void> {
     const { store } = this.options;
     this.sweepStartedAt = this.paceClock.now();
-    while (!this.stopped && (await this.step(() => store.removeStagedSteps())));
+    while (!this.isStopped && (await this.step(() => store.removeStagedSteps())));
     const sweeps = (await store.accounts.listInstances()).map(({ instanceId }) => ({
-      ...{ instanceId, removed: 0 },
+      ...{ instanceId, removedRuns: 0 },
       steps: this.stepsOf(instanceId),
     }));
     let accounts = byOwner<InstanceSweep>(sweeps, this.options.owners ?? ONE_OWNER).map((instances) => instances.flat());
-    while (accounts.length > 0 && !this.stopped) {
-      for (const waiting of accounts) {
-        const sweep = waiting.shift();
-        if (sweep && !this.stopped && (await this.takeTurn(sweep))) waiting.push(sweep);
+    while (accounts.length > 0 && !this.isStopped) {
+      for (const accountSweeps of accounts) {
+        const sweep = accountSweeps.shift();
+        if (sweep && !this.isStopped && (await this.takeTurn(sweep))) accountSweeps.push(sweep);
       }
       accounts = accounts.filter(({ length }) => length > 0);
     }
     // Includes space that an earlier sweep freed and did not release.
-    while (!this.stopped && (await this.step(() => store.releaseSpace())));
+    while (!this.isStopped && (await this.step(() => store.releaseSpace())));
   }
 
   /**
@@ -161,25 +166,25 @@ export class Retention {
     const { instanceId } = sweep;
     try {
       if (await this.removeSome(sweep)) return true;
-      const { removed } = sweep;
-      if (removed > 0) this.options.log.info({ instanceId, runs: removed }, 'removed runs past their retention period');
+      const { removedRuns } = sweep;
+      if (removedRuns > 0) this.options.log.info({ instanceId, runs: removedRuns }, 'removed runs past their retention period');
     } catch (error) {
-      this.report(error, { instanceId });
+      this.logFailure(error, { instanceId });
     }
     return false;
   }
 
   /** Executes the next step that removes something. Returns false if there is none. */
   private async removeSome(sweep: InstanceSweep): Promise<boolean> {
-    while (!this.stopped) {
+    while (!this.isStopped) {
       let next: StepResult | undefined;
-      const more = await this.step(async () => {
+      const hasMore = await this.step(async () => {
         next = (await sweep.steps.next()).value;
-        return next?.more ?? false;
+        return next?.hasMore ?? false;
       });
       if (!next) return false;
-      sweep.removed += next.removed;
-      if (more) return true;
+      sweep.removedRuns += next.removedRuns;
+      if (hasMore) return true;
     }
     return false;
   }
@@ -190,13 +195,13 @@ export class Retention {
     const bounds = this.options.bounds?.(instanceId);
     const retention = bounds ? limitRetention(settings.retention, bounds) : settings.retention;
     for (const state of STATES) {
-      const query = removalOf(instanceId, state, retention[state], clock.now());
-      for (let more = query !== null; query && more; ) {
+      const query = removalQueryOf(instanceId, state, retention[state], clock.now());
+      for (let hasMore = query !== null; query && hasMore; ) {
         const since = this.paceClock.now();
-        const removed = await store.removeEndedRuns({ ...query, limit: this.pace.items });
+        const removedRuns = await store.removeEndedRuns({ ...query, limit: this.pace.items });
         this.pace.stepTook(this.paceClock.now() - since);
-        more = removed > 0;
-        yield { more, removed };
+        hasMore = removedRuns > 0;
+        yield { hasMore, removedRuns };
       }
     }
     // Repairs are kept as long as dead letters, and for at least a month. Plans that were not started are removed after a month.
@@ -204,38 +209,38 @@ export class Retention {
     const plannedBefore = now - LIMITS.repairReportMs;
     const { maxAgeMs } = retention.deadLetter;
     const before = maxAgeMs === null ? null : Math.min(plannedBefore, now - maxAgeMs);
-    for (let more = true; more; ) {
-      more = await store.repairs.removeBefore({ instanceId, before, plannedBefore, limit: REPAIR_ITEMS_PER_STEP });
-      yield { more, removed: 0 };
+    for (let hasMore = true; hasMore; ) {
+      hasMore = await store.repairs.removeBefore({ instanceId, before, plannedBefore, limit: REPAIR_ITEMS_PER_STEP });
+      yield { hasMore, removedRuns: 0 };
     }
     const { minutesMs, hoursMs } = this.options.insights ?? {
       minutesMs: LIMITS.insightMinutesMs,
       hoursMs: LIMITS.insightHoursMs,
     };
     const counters = { instanceId, daysUntil: now, minutesBefore: now - minutesMs, hoursBefore: now - hoursMs };
-    for (let more = true; more; ) {
-      more = (await store.insights.tidy(counters)) > 0;
-      yield { more, removed: 0 };
+    for (let hasMore = true; hasMore; ) {
+      hasMore = (await store.insights.tidy(counters)) > 0;
+      yield { hasMore, removedRuns: 0 };
     }
   }
 
   /** Executes one step. If it removed something, waits before the next one so that other work can continue. */
   private async step(work: () => Promise<boolean>): Promise<boolean> {
     const since = this.paceClock.now();
-    const more = await work();
-    if (more) await this.yieldAfter(this.paceClock.now() - since);
-    return more;
+    const hasMore = await work();
+    if (hasMore) await this.yieldAfter(this.paceClock.now() - since);
+    return hasMore;
   }
 
   private async yieldAfter(tookMs: number): Promise<void> {
     const clock = this.paceClock;
-    for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.stopped; turn++) {
+    for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.isStopped; turn++) {
       await new Promise<void>((resolve) => clock.endOfTurn(resolve));
     }
     // Removal must keep up with new ended runs. A sweep that is still in progress when the next one is due takes shorter pauses.
     const isLate = clock.now() - this.sweepStartedAt >= LIMITS.retentionEveryMs;
     const pauseMs = this.pace.pauseMs(tookMs, isLate);
-    if (pauseMs < 1 || this.stopped) return;
+    if (pauseMs < 1 || this.isStopped) return;
     await new Promise<void>((resolve) => {
       const cancel = clock.setTimer(clock.now() + pauseMs, resolve);
       this.endPause = () => {
@@ -245,7 +250,7 @@ export class Retention {
     });
   }
 
-  private report(error: unknown, fields: { readonly instanceId?: string }): void {
+  private logFailure(error: unknown, fields: { readonly instanceId?: string }): void {
     this.options.log.error({ ...fields, error: String(error) }, 'retention sweep failed, retrying at the next sweep');
   }
 }
@@ -264,8 +269,8 @@ function limitRetention(retention: RetentionSettings, { runsMs, deadLettersMs }:
   };
 }
 
-/** Returns what the rule removes; null if it keeps everything. */
-function removalOf(
+/** Returns the query for the runs that the rule removes; null if it keeps everything. */
+function removalQueryOf(
   instanceId: string,
   state: RetentionState,
   rule: RetentionRule,

@@ -6,7 +6,7 @@ import type { HistoryStore } from '../../ports/stores/history-store.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { RunRecord, RunReference } from '../../ports/stores/store.js';
-import { type ForksOptions, forkOne } from '../forks/forks.js';
+import { executeFork, type ForksOptions } from '../forks/forks.js';
 import type { StagingOptions } from '../forks/staging.js';
 import type { Explanation } from '../interface/explanation.js';
 import type {
@@ -42,12 +42,12 @@ export class Runs implements RunService {
 
   async trigger(command: TriggerCommand): Promise<TriggerOutcome> {
     const { driver } = this.options;
-    const started = startRun(command, driver.context);
-    const result = await driver.decisions.commit(started.unit);
+    const startedRun = startRun(command, driver.context);
+    const result = await driver.decisions.commit(startedRun.unit);
     switch (result.kind) {
       case 'applied':
-        driver.begin(started.run, command.payload);
-        return { kind: 'started', run: referenceOf(started) };
+        driver.drive(startedRun.run, command.payload);
+        return { kind: 'started', run: referenceOf(startedRun) };
       case 'run-id-taken':
       case 'duplicate':
         return { kind: 'deduplicated', run: result.run };
@@ -58,14 +58,14 @@ export class Runs implements RunService {
 
   fork(command: ForkCommand): Promise<ForkOutcome> {
     const { store, limits, slices, driver } = this.options;
-    return forkOne(
+    return executeFork(
       {
         store,
         limits,
         slices,
         commit: (unit) => driver.decisions.commit(unit),
         context: () => driver.context,
-        drive: ({ run }, payload) => driver.begin(run, payload),
+        drive: ({ run }, payload) => driver.drive(run, payload),
       },
       command,
     );

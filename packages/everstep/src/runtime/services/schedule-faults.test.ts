@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Store } from '../../ports/stores/store.js';
 import { withRuntime } from '../runtime.fixture.js';
-import { caller, command, HOUR_MS, pass, runsIn, scheduled, sourceOf } from './schedules.fixture.js';
+import { caller, command, HOUR_MS, passTime, putSchedule, runsIn, scheduleIdOf } from './schedules.fixture.js';
 
 for (const [what, refuse] of [
   ['a tick whose commit is lost starts its run later', true],
@@ -27,14 +27,14 @@ for (const [what, refuse] of [
     await withRuntime(
       caller(),
       async (bench) => {
-        const { scheduleId } = await scheduled(bench.runtime, command());
+        const { scheduleId } = await putSchedule(bench.runtime, command());
         faults = 3;
-        await pass(bench, HOUR_MS);
-        for (let n = 0; n < 5; n++) await pass(bench, 1000);
+        await passTime(bench, HOUR_MS);
+        for (let n = 0; n < 5; n++) await passTime(bench, 1000);
         const runs = await runsIn(bench.store);
-        assert.deepEqual(runs.map(sourceOf), [scheduleId]);
+        assert.deepEqual(runs.map(scheduleIdOf), [scheduleId]);
         assert.equal(runs[0]?.status, 'succeeded');
-        await pass(bench, HOUR_MS);
+        await passTime(bench, HOUR_MS);
         assert.equal((await runsIn(bench.store)).length, 2);
       },
       { wrap },
@@ -55,13 +55,13 @@ test('simultaneous ticks with a lost response start one run each, which continue
   await withRuntime(
     caller(),
     async (bench) => {
-      for (const scheduleId of ['a', 'b']) await scheduled(bench.runtime, command({ scheduleId }));
+      for (const scheduleId of ['a', 'b']) await putSchedule(bench.runtime, command({ scheduleId }));
       isLost = true;
-      await pass(bench, HOUR_MS);
+      await passTime(bench, HOUR_MS);
       isLost = false;
-      for (let n = 0; n < 3; n++) await pass(bench, 1000);
+      for (let n = 0; n < 3; n++) await passTime(bench, 1000);
       const runs = await runsIn(bench.store);
-      assert.deepEqual(runs.map((run) => [sourceOf(run), run.status]).sort(), [
+      assert.deepEqual(runs.map((run) => [scheduleIdOf(run), run.status]).sort(), [
         ['a', 'succeeded'],
         ['b', 'succeeded'],
       ]);
@@ -84,10 +84,10 @@ test('a schedule ticks although the response to its commit was lost', async () =
     caller(),
     async (bench) => {
       isLost = true;
-      await assert.rejects(scheduled(bench.runtime, command()), /the response was lost/);
+      await assert.rejects(putSchedule(bench.runtime, command()), /the response was lost/);
       isLost = false;
-      await pass(bench, 1000);
-      await pass(bench, HOUR_MS);
+      await passTime(bench, 1000);
+      await passTime(bench, HOUR_MS);
       assert.equal((await runsIn(bench.store)).length, 1);
     },
     { wrap },
@@ -113,15 +113,15 @@ test('a tick that cannot be recorded does not block other ticks, and is retried 
   await withRuntime(
     caller(),
     async (bench) => {
-      await scheduled(bench.runtime, command({ scheduleId: 'bad' }));
-      for (let n = 0; n < 30; n++) await scheduled(bench.runtime, command({ scheduleId: `good-${n}` }));
-      await pass(bench, HOUR_MS);
-      assert.equal(new Set((await runsIn(bench.store)).map(sourceOf)).size, 30);
+      await putSchedule(bench.runtime, command({ scheduleId: 'bad' }));
+      for (let n = 0; n < 30; n++) await putSchedule(bench.runtime, command({ scheduleId: `good-${n}` }));
+      await passTime(bench, HOUR_MS);
+      assert.equal(new Set((await runsIn(bench.store)).map(scheduleIdOf)).size, 30);
       const before = attempts;
       assert.ok(before > 0);
-      for (let ms = 0; ms < 999; ms += 111) await pass(bench, 111);
+      for (let ms = 0; ms < 999; ms += 111) await passTime(bench, 111);
       assert.equal(attempts, before);
-      await pass(bench, 1);
+      await passTime(bench, 1);
       assert.equal(attempts, before + 1);
     },
     { wrap },

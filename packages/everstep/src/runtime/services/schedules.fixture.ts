@@ -11,7 +11,7 @@ export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 export const START = Date.UTC(2027, 0, 15, 8);
 
-export const command = (more: Partial<ScheduleCommand> = {}): ScheduleCommand => ({
+export const command = (overrides: Partial<ScheduleCommand> = {}): ScheduleCommand => ({
   instanceId: INSTANCE,
   dialect: 'native',
   scheduleId: null,
@@ -22,23 +22,26 @@ export const command = (more: Partial<ScheduleCommand> = {}): ScheduleCommand =>
   settings: SETTINGS,
   delayMs: 0,
   callerIp: '127.0.0.1',
-  ...more,
+  ...overrides,
 });
+
 /** Creates a schedule that is not rejected. */
-export async function scheduled(runtime: Pick<Runtime, 'schedules'>, asked: ScheduleCommand): Promise<Schedule> {
-  const schedule = await runtime.schedules.put(asked);
+export async function putSchedule(runtime: Pick<Runtime, 'schedules'>, command: ScheduleCommand): Promise<Schedule> {
+  const schedule = await runtime.schedules.put(command);
   if (schedule === 'too-many-schedules') throw new Error(schedule);
   return schedule;
 }
+
 export const id = (scheduleId: string) => ({ instanceId: INSTANCE, scheduleId });
 
 export async function runsIn(store: Store): Promise<readonly RunRecord[]> {
   const page = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1000 } as const;
   return (await store.listRuns(page)).items;
 }
-export const sourceOf = ({ origin }: RunRecord): string | null => (origin?.kind === 'schedule' ? origin.scheduleId : null);
+/** Returns the id of the schedule that started the run; null if there is none. */
+export const scheduleIdOf = ({ origin }: RunRecord): string | null => (origin?.kind === 'schedule' ? origin.scheduleId : null);
 
-export async function pass(bench: Bench, ms: number): Promise<void> {
+export async function passTime(bench: Bench, ms: number): Promise<void> {
   await settle();
   bench.clock.move(ms);
   await settle();

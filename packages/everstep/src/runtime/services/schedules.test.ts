@@ -15,25 +15,25 @@ import {
   INSTANCE,
   id,
   MINUTE_MS,
-  pass,
+  passTime,
+  putSchedule,
   runsIn,
   START,
-  scheduled,
-  sourceOf,
+  scheduleIdOf,
 } from './schedules.fixture.js';
 import type { ScheduleCommand } from './workflow-service.js';
 
 test('each tick starts a run with the payload and the settings of the schedule', async () => {
   const endpoint = caller();
   await withRuntime(endpoint, async (bench) => {
-    const { scheduleId, nextAt, createdAt } = await scheduled(
+    const { scheduleId, nextAt, createdAt } = await putSchedule(
       bench.runtime,
       command({ settings: { ...SETTINGS, labels: ['a'] } }),
     );
     assert.deepEqual([nextAt, createdAt], [START + HOUR_MS, START]);
-    await pass(bench, HOUR_MS - 1);
+    await passTime(bench, HOUR_MS - 1);
     assert.deepEqual(await runsIn(bench.store), []);
-    await pass(bench, 1);
+    await passTime(bench, 1);
     const [run, ...others] = await runsIn(bench.store);
     assert.ok(run);
     assert.deepEqual(others, []);
@@ -50,20 +50,20 @@ test('each tick starts a run with the payload and the settings of the schedule',
       [schedule?.lastFiredAt, schedule?.lastRunId, schedule?.nextAt],
       [START + HOUR_MS, run.workflowRunId, START + 2 * HOUR_MS],
     );
-    await pass(bench, HOUR_MS);
+    await passTime(bench, HOUR_MS);
     assert.equal((await runsIn(bench.store)).length, 2);
   });
 });
 
 test('schedules that tick at the same time all start a run; others tick in the order of their times', async () => {
   await withRuntime(caller(), async (bench) => {
-    const putSchedule = (asked: ScheduleCommand) => scheduled(bench.runtime, asked);
-    await putSchedule(command({ scheduleId: 'late', cron: '30 8 * * *' }));
-    for (let n = 0; n < 45; n++) await putSchedule(command({ scheduleId: `same-${n}`, cron: '10 8 * * *' }));
-    await putSchedule(command({ scheduleId: 'early', cron: '5 8 * * *' }));
+    const put = (scheduleCommand: ScheduleCommand) => putSchedule(bench.runtime, scheduleCommand);
+    await put(command({ scheduleId: 'late', cron: '30 8 * * *' }));
+    for (let n = 0; n < 45; n++) await put(command({ scheduleId: `same-${n}`, cron: '10 8 * * *' }));
+    await put(command({ scheduleId: 'early', cron: '5 8 * * *' }));
     // The clock jumped, so all ticks are due at once.
-    await pass(bench, HOUR_MS);
-    const sources = (await runsIn(bench.store)).map(sourceOf);
+    await passTime(bench, HOUR_MS);
+    const sources = (await runsIn(bench.store)).map(scheduleIdOf);
     assert.equal(sources.length, 47);
     assert.equal(new Set(sources).size, 47);
     const schedules = (await bench.store.listSchedules({ instanceId: INSTANCE, after: null, limit: 100 })).items;
@@ -85,9 +85,9 @@ test('ticks are recorded in the order of their times', async () => {
     caller(),
     async (bench) => {
       for (const minute of [40, 10, 30, 20]) {
-        await scheduled(bench.runtime, command({ scheduleId: `at-${minute}`, cron: `${minute} 8 * * *` }));
+        await putSchedule(bench.runtime, command({ scheduleId: `at-${minute}`, cron: `${minute} 8 * * *` }));
       }
-      await pass(bench, HOUR_MS);
+      await passTime(bench, HOUR_MS);
       assert.deepEqual(recorded, ['at-10', 'at-20', 'at-30', 'at-40']);
     },
     { wrap },
@@ -121,27 +121,27 @@ test('ticks that were missed while the server was stopped start one run', async 
 test('delivers a run after its tick with the delay of the schedule', async () => {
   const endpoint = caller();
   await withRuntime(endpoint, async (bench) => {
-    await scheduled(bench.runtime, command({ delayMs: 5 * MINUTE_MS }));
-    await pass(bench, HOUR_MS);
+    await putSchedule(bench.runtime, command({ delayMs: 5 * MINUTE_MS }));
+    await passTime(bench, HOUR_MS);
     assert.equal((await runsIn(bench.store)).length, 1);
-    await pass(bench, 5 * MINUTE_MS - 1);
+    await passTime(bench, 5 * MINUTE_MS - 1);
     assert.equal(endpoint.calls.length, 0);
-    await pass(bench, 1);
+    await passTime(bench, 1);
     assert.equal(endpoint.calls.length, 1);
   });
 });
 
 test('a paused schedule does not tick; a resumed one ticks at its next time and does not catch up on missed ticks', async () => {
   await withRuntime(caller(), async (bench) => {
-    const { scheduleId } = await scheduled(bench.runtime, command());
+    const { scheduleId } = await putSchedule(bench.runtime, command());
     const pausing = (paused: boolean) => bench.runtime.schedules.pause({ ...id(scheduleId), paused });
     const paused = await pausing(true);
     assert.deepEqual([paused?.paused, paused?.nextAt], [true, null]);
-    await pass(bench, 5 * HOUR_MS + MINUTE_MS);
+    await passTime(bench, 5 * HOUR_MS + MINUTE_MS);
     assert.deepEqual(await runsIn(bench.store), []);
     const resumed = await pausing(false);
     assert.deepEqual([resumed?.paused, resumed?.nextAt], [false, START + 6 * HOUR_MS]);
-    await pass(bench, HOUR_MS - MINUTE_MS);
+    await passTime(bench, HOUR_MS - MINUTE_MS);
     assert.equal((await runsIn(bench.store)).length, 1);
     assert.equal(await bench.runtime.schedules.pause({ ...id('sch_none'), paused: true }), null);
   });
@@ -149,7 +149,7 @@ test('a paused schedule does not tick; a resumed one ticks at its next time and 
 
 test('resuming a schedule that is not paused loses no due tick', async () => {
   await withRuntime(caller(), async (bench) => {
-    const { scheduleId } = await scheduled(bench.runtime, command());
+    const { scheduleId } = await putSchedule(bench.runtime, command());
     await bench.runtime.stop({ graceMs: 10 });
     bench.clock.move(HOUR_MS);
     const resumed = await bench.runtime.schedules.pause({ ...id(scheduleId), paused: false });
@@ -159,10 +159,10 @@ test('resuming a schedule that is not paused loses no due tick', async () => {
 
 test('a deleted schedule does not tick', async () => {
   await withRuntime(caller(), async (bench) => {
-    const { scheduleId } = await scheduled(bench.runtime, command());
+    const { scheduleId } = await putSchedule(bench.runtime, command());
     assert.equal(await bench.runtime.schedules.delete(id(scheduleId)), true);
     assert.equal(await bench.runtime.schedules.delete(id(scheduleId)), false);
-    await pass(bench, 2 * HOUR_MS);
+    await passTime(bench, 2 * HOUR_MS);
     assert.deepEqual(await runsIn(bench.store), []);
   });
 });
@@ -170,38 +170,38 @@ test('a deleted schedule does not tick', async () => {
 test('a replaced schedule keeps its creation time and its pause, and ticks at its new times, even if these are earlier', async () => {
   await withRuntime(caller(), async (bench) => {
     const { schedules } = bench.runtime;
-    const putSchedule = (asked: ScheduleCommand) => scheduled(bench.runtime, asked);
-    await putSchedule(command({ scheduleId: 'a' }));
-    await pass(bench, MINUTE_MS);
-    const sooner = await putSchedule(command({ scheduleId: 'a', cron: '*/10 * * * *' }));
+    const put = (scheduleCommand: ScheduleCommand) => putSchedule(bench.runtime, scheduleCommand);
+    await put(command({ scheduleId: 'a' }));
+    await passTime(bench, MINUTE_MS);
+    const sooner = await put(command({ scheduleId: 'a', cron: '*/10 * * * *' }));
     assert.deepEqual([sooner.createdAt, sooner.nextAt], [START, START + 10 * MINUTE_MS]);
-    await pass(bench, 9 * MINUTE_MS);
+    await passTime(bench, 9 * MINUTE_MS);
     assert.equal((await runsIn(bench.store)).length, 1);
     await schedules.pause({ ...id('a'), paused: true });
-    const still = await putSchedule(command({ scheduleId: 'a', cron: '* * * * *' }));
+    const still = await put(command({ scheduleId: 'a', cron: '* * * * *' }));
     assert.deepEqual([still.paused, still.nextAt], [true, null]);
   });
 });
 
 test('a schedule that is replaced during its tick keeps that tick and its new payload', async () => {
   await withRuntime(caller(), async (bench) => {
-    await scheduled(bench.runtime, command({ scheduleId: 'a' }));
+    await putSchedule(bench.runtime, command({ scheduleId: 'a' }));
     const body = new TextEncoder().encode('{"n":2}');
     const again = command({ scheduleId: 'a', payload: { ...command().payload, body } });
     await settle();
     // The timer has fired and the round is in progress when the replacement arrives.
     bench.clock.move(HOUR_MS);
-    await scheduled(bench.runtime, again);
+    await putSchedule(bench.runtime, again);
     await settle();
     const kept = await bench.store.findSchedule(id('a'));
     assert.deepEqual([Buffer.from(kept?.payload.body ?? '').toString(), kept?.nextAt], ['{"n":2}', START + 2 * HOUR_MS]);
     assert.equal((await runsIn(bench.store)).length, 1);
   });
   await withRuntime(caller(), async (bench) => {
-    await scheduled(bench.runtime, command({ scheduleId: 'a' }));
+    await putSchedule(bench.runtime, command({ scheduleId: 'a' }));
     await bench.runtime.stop({ graceMs: 10 });
     bench.clock.move(HOUR_MS);
-    const replaced = await scheduled(bench.runtime, command({ scheduleId: 'a' }));
+    const replaced = await putSchedule(bench.runtime, command({ scheduleId: 'a' }));
     assert.equal(replaced.nextAt, START + HOUR_MS, 'the tick is due and remains due');
   });
 });
@@ -218,14 +218,14 @@ test('the store is not read between ticks', async () => {
   await withRuntime(
     caller(),
     async (bench) => {
-      await scheduled(bench.runtime, command({ cron: '0 0 1 * *' }));
+      await putSchedule(bench.runtime, command({ cron: '0 0 1 * *' }));
       const before = asked;
       for (let hour = 0; hour < 300; hour++) {
         bench.clock.move(HOUR_MS);
         await new Promise((resolve) => setImmediate(resolve));
       }
       assert.equal(asked, before);
-      await pass(bench, 5 * DAY_MS);
+      await passTime(bench, 5 * DAY_MS);
       assert.equal((await runsIn(bench.store)).length, 1);
       assert.ok(asked > before);
     },
@@ -247,19 +247,19 @@ test('a move of a virtual clock by a week executes each tick at its time, even i
   const options = { store, clock, upkeepClock: clock.upkeep, random, messageSender: noMessages, log: quiet, publicUrl };
   const runtime: Runtime = createRuntime({ ...options, stepCaller: caller() });
   await runtime.start();
-  await scheduled(runtime, command({ scheduleId: 'daily', cron: '0 9 * * *' }));
-  await scheduled(runtime, command({ scheduleId: 'twice', cron: '0 9,21 * * 1-3' }));
+  await putSchedule(runtime, command({ scheduleId: 'daily', cron: '0 9 * * *' }));
+  await putSchedule(runtime, command({ scheduleId: 'twice', cron: '0 9,21 * * 1-3' }));
   const moved = await clock.move({ byMs: 7 * DAY_MS });
   assert.equal(moved.kind, 'moved');
   const runs = await runsIn(store);
   const nine = START + HOUR_MS;
-  const daily = runs.filter((run) => sourceOf(run) === 'daily');
+  const daily = runs.filter((run) => scheduleIdOf(run) === 'daily');
   assert.deepEqual(
     daily.map(({ createdAt }) => createdAt),
     Array.from({ length: 7 }, (_, day) => nine + day * DAY_MS),
   );
   // January 15, 2027 is a Friday.
-  const twice = runs.filter((run) => sourceOf(run) === 'twice');
+  const twice = runs.filter((run) => scheduleIdOf(run) === 'twice');
   assert.deepEqual(
     twice.map(({ createdAt }) => createdAt),
     [3, 3.5, 4, 4.5, 5, 5.5].map((day) => nine + day * DAY_MS),
@@ -290,7 +290,7 @@ test('a manual run during a tick loses neither run, and the schedule is read aga
     const ran = await bench.runtime.schedules.run({ ...id(scheduleId), admittedAt: null });
     assert.equal(ran.kind, 'started');
     assert.equal((await findSchedule(id(scheduleId)))?.nextAt, START + 2 * HOUR_MS);
-    await pass(bench, 2 * HOUR_MS);
+    await passTime(bench, 2 * HOUR_MS);
     assert.equal((await runsIn(bench.store)).length, 2);
     assert.deepEqual(await bench.runtime.schedules.run({ ...id('none'), admittedAt: null }), { kind: 'not-found' });
   });

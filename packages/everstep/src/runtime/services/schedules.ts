@@ -12,10 +12,10 @@ import {
   editSchedule,
   type FiredSchedule,
   fireSchedule,
-  pauseSchedule,
   runSchedule,
   type ScheduleDecision,
   type ScheduleEdit,
+  setSchedulePaused,
   skipTick,
 } from '../../engine/schedules/schedule.js';
 import type { CommitUnit } from '../../engine/writes.js';
@@ -33,19 +33,19 @@ import type { RunStarts } from '../runs/run-starts.js';
 import { InstanceTurns } from './instance-turns.js';
 
 /** Maximum number of schedules in one batch. It is small because each is read with its payload. */
-const PAGE = 20;
+const PAGE_SIZE = 20;
 const RETRY_AFTER_FAULT_MS = 1000;
-/** How often a schedule is read again that ticks in another process at the same time. */
-const RUN_ATTEMPTS = 10;
+/** Maximum number of attempts to run a schedule that also ticks in another process. */
+const MAX_RUN_ATTEMPTS = 10;
 
 export interface SchedulesOptions extends RunStarts {
   readonly store: ScheduleStore & Pick<ControlStore, 'findUrlGroup'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly limits: Pick<InstanceLimits, 'admitTick' | 'releaseRuns' | 'recount'>;
-  /** The accounts that take turns; absent: all schedules belong to one account. */
+  /** The accounts that take turns. If absent, all schedules belong to one account. */
   readonly owners?: InstanceOwners;
-  /** Observes ticks. Absent: nothing is observed. */
+  /** Observes ticks, for metrics. */
   readonly observer?: Observer;
   /** No schedule ticks while this is closed. Call `runDue` when it opens. */
   readonly writes: StoreWritesState;
@@ -57,9 +57,9 @@ export class Schedules implements ScheduleService {
   private cancelTimer: () => void = () => {};
   private readonly turns: Turns;
   private readonly changes = new InstanceTurns();
-  private rounds: Promise<void> | null = null;
-  private roundPending = false;
-  private stopped = true;
+  private currentRounds: Promise<void> | null = null;
+  private isRoundPending = false;
+  private isStopped = true;
 
   constructor(options: SchedulesOptions) {
     this.options = options;
@@ -68,29 +68,29 @@ export class Schedules implements ScheduleService {
 
   /** Starts to execute ticks. Resolves when all ticks that became due in the meantime are done. */
   start(): Promise<void> {
-    this.stopped = false;
+    this.isStopped = false;
     return this.round();
   }
 
   /** Looks for due schedules, for example because the node that knew of them has failed. */
   runDue(): void {
-    if (!this.stopped) void this.round();
+    if (!this.isStopped) void this.round();
   }
 
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     this.cancelTimer();
     await this.settled();
   }
 
   /** Whether no round and no change is in progress. */
-  get idle(): boolean {
-    return this.changes.idle && this.rounds === null;
+  get isIdle(): boolean {
+    return this.changes.isIdle && this.currentRounds === null;
   }
 
   /** Resolves when every round and change in progress is done. */
   async settled(): Promise<void> {
-    await Promise.all([this.changes.settled(), this.rounds]);
+    await Promise.all([this.changes.settled(), this.currentRounds]);
   }
 
   put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'> {
@@ -121,7 +121,7 @@ export class Schedules implements ScheduleService {
     return this.changes.run(id.instanceId, async () => {
       for (;;) {
         const schedule = await this.options.store.findSchedule(id);
-        const decision = schedule && pauseSchedule(schedule, paused, this.options.context());
+        const decision = schedule && setSchedulePaused(schedule, paused, this.options.context());
         if (!decision) return schedule;
         if ((await this.write(decision)) === 'applied') return decision.schedule;
       }
@@ -146,23 +146,23 @@ export class Schedules implements ScheduleService {
     const { store, commit, drive, context } = this.options;
     return this.changes.run(id.instanceId, async () => {
       // The schedule may have ticked in another process since it was read.
-      for (let attempt = 0; attempt < RUN_ATTEMPTS; attempt++) {
+      for (let attempt = 0; attempt < MAX_RUN_ATTEMPTS; attempt++) {
         const schedule = await store.findSchedule(id);
         if (!schedule) return { kind: 'not-found' };
         const endpoints = await this.endpointsOf(schedule);
         if (endpoints?.length === 0) return { kind: 'no-endpoints' };
-        const { unit, started } = runSchedule(schedule, context(), { endpoints, admittedAt });
+        const { unit, startedRuns } = runSchedule(schedule, context(), { endpoints, admittedAt });
         const result = await commit(unit);
         if (result.kind !== 'applied') continue;
-        for (const startedRun of started) drive(startedRun, schedule.payload);
-        const lastRun = started.at(-1);
-        if (lastRun) return { kind: 'started', run: lastRun.run, count: started.length };
+        for (const startedRun of startedRuns) drive(startedRun, schedule.payload);
+        const lastRun = startedRuns.at(-1);
+        if (lastRun) return { kind: 'started', run: lastRun.run, count: startedRuns.length };
       }
       throw new Error('the schedule was changed repeatedly by other processes');
     });
   }
 
-  /** Writes the decision. `changed`: another process changed the schedule, so it must be read again. */
+  /** Writes the decision. Resolves with `changed` if another process changed the schedule, so that it must be read again. */
   private async write({ unit, schedule }: ScheduleDecision): Promise<'applied' | 'changed' | 'too-many-schedules'> {
     try {
       const { kind } = await this.options.commit(unit);
@@ -176,9 +176,9 @@ export class Schedules implements ScheduleService {
     return 'applied';
   }
 
-  /** Notes that a schedule ticks at `at`. */
+  /** Schedules a round for a tick at `at` (Unix ms). */
   private scheduleRound(at: number): void {
-    if (this.stopped || at >= this.wakeAt) return;
+    if (this.isStopped || at >= this.wakeAt) return;
     this.cancelTimer();
     this.wakeAt = at;
     this.cancelTimer = this.options.clock.setTimer(at, () => {
@@ -193,16 +193,16 @@ export class Schedules implements ScheduleService {
 
   /** Starts a round. If one is in progress, another one follows it. */
   private round(): Promise<void> {
-    this.roundPending = true;
-    this.rounds ??= this.runRounds().finally(() => {
-      this.rounds = null;
+    this.isRoundPending = true;
+    this.currentRounds ??= this.runRounds().finally(() => {
+      this.currentRounds = null;
     });
-    return this.rounds;
+    return this.currentRounds;
   }
 
   private async runRounds(): Promise<void> {
-    while (this.roundPending) {
-      this.roundPending = false;
+    while (this.isRoundPending) {
+      this.isRoundPending = false;
       await this.runRound();
     }
   }
@@ -222,34 +222,34 @@ export class Schedules implements ScheduleService {
     const { store, clock } = this.options;
     /** Instances whose next schedules failed to tick. */
     const failingInstances = new Set<string>();
-    const schedules = await store.dueSchedules({ before: clock.now(), limit: PAGE });
-    const isCrowded = schedules.length === PAGE;
-    let failed = !isCrowded && (await this.fireEach(schedules)) < schedules.length;
-    while (isCrowded && !this.stopped) {
+    const schedules = await store.dueSchedules({ before: clock.now(), limit: PAGE_SIZE });
+    const isCrowded = schedules.length === PAGE_SIZE;
+    let hasFailed = !isCrowded && (await this.fireEach(schedules)) < schedules.length;
+    while (isCrowded && !this.isStopped) {
       const before = clock.now();
       const instances = await store.instancesWithDueSchedules({ before });
       const turn = this.turns.next(instances.filter((id) => !failingInstances.has(id)).map((instanceId) => ({ instanceId })));
       if (turn === null) {
-        failed = failingInstances.size > 0;
+        hasFailed = failingInstances.size > 0;
         break;
       }
-      const instanceSchedules = await store.dueSchedules({ ...turn, before, limit: PAGE });
+      const instanceSchedules = await store.dueSchedules({ ...turn, before, limit: PAGE_SIZE });
       const firedCount = await this.fireEach(instanceSchedules);
       // Failed schedules are still due, at the start of the next page. While other schedules succeed, there may be more after
       // them.
-      if (firedCount === 0 || (firedCount < instanceSchedules.length && instanceSchedules.length < PAGE))
+      if (firedCount === 0 || (firedCount < instanceSchedules.length && instanceSchedules.length < PAGE_SIZE))
         failingInstances.add(turn.instanceId);
     }
-    if (this.stopped) return;
+    if (this.isStopped) return;
     const nextAt = await store.nextScheduleAt();
     if (nextAt === null) return;
-    this.scheduleRound(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
+    this.scheduleRound(hasFailed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
   }
 
   /** Executes the ticks of the schedules. Returns how many of them are no longer due. */
   private async fireEach(schedules: readonly Schedule[]): Promise<number> {
-    const fired = await Promise.all(schedules.map((schedule) => this.fire(schedule)));
-    return fired.filter(Boolean).length;
+    const results = await Promise.all(schedules.map((schedule) => this.fire(schedule)));
+    return results.filter(Boolean).length;
   }
 
   /** Returns the endpoints of the schedule's URL group; empty if the group does not exist. Null if it publishes to no group. */
@@ -266,36 +266,36 @@ export class Schedules implements ScheduleService {
     try {
       const admission = await limits.admitTick(instanceId, schedule.payload.body.length);
       if (admission.kind !== 'admitted') {
-        const skipped = skipTick(schedule, admission.kind, context());
-        if (!skipped) return false;
-        await commit(skipped.unit);
+        const skippedTick = skipTick(schedule, admission.kind, context());
+        if (!skippedTick) return false;
+        await commit(skippedTick.unit);
         observer.scheduleTicked('skipped', 0);
         log.warn({ instanceId, scheduleId, reason: admission.message }, 'schedule tick was refused, waiting for the next tick');
         return true;
       }
       const endpoints = await this.endpointsOf(schedule);
       if (endpoints?.length === 0) {
-        const skipped = skipTick(schedule, null, context());
-        if (!skipped) return false;
-        await commit(skipped.unit);
+        const skippedTick = skipTick(schedule, null, context());
+        if (!skippedTick) return false;
+        await commit(skippedTick.unit);
         observer.scheduleTicked('skipped', 0);
         log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
         return true;
       }
-      const fired: FiredSchedule | null = fireSchedule(schedule, context(), { endpoints, admittedAt: admission.at });
-      if (!fired) return false;
-      const result = await commit(fired.unit);
+      const firedSchedule: FiredSchedule | null = fireSchedule(schedule, context(), { endpoints, admittedAt: admission.at });
+      if (!firedSchedule) return false;
+      const result = await commit(firedSchedule.unit);
       // A failed guard means that the schedule has ticked or was changed, so it is read again. If only the response was lost,
       // the scan of due tasks finds the run.
       if (result.kind === 'applied') {
         const { now } = context();
         observer.scheduleTicked('started', now - (schedule.nextAt ?? now));
-        for (const started of fired.started) drive(started, schedule.payload);
+        for (const startedRun of firedSchedule.startedRuns) drive(startedRun, schedule.payload);
       } else {
         limits.releaseRuns(instanceId, 1, admission);
-        this.roundPending = true;
+        this.isRoundPending = true;
       }
-      if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'schedule has no next tick');
+      if (firedSchedule.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'schedule has no next tick');
       return true;
     } catch (error) {
       limits.recount(instanceId);

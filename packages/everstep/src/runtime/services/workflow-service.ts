@@ -33,7 +33,7 @@ export interface LiveService {
   changed(instanceId: string, topic: LiveTopic): void;
 }
 
-/** What this process does at the moment. */
+/** The current work of this process. */
 export interface Workload {
   /** Number of deliveries in flight. */
   readonly deliveries: number;

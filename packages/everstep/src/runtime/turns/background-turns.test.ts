@@ -9,7 +9,7 @@ import { apply, creation, sampleRun, T0 } from '../../stores/conformance/samples
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { ManualClock, quiet, withRuntime } from '../runtime.fixture.js';
 import { Retention } from '../services/retention.js';
-import { caller, command, HOUR_MS, pass, scheduled } from '../services/schedules.fixture.js';
+import { caller, command, HOUR_MS, passTime, putSchedule } from '../services/schedules.fixture.js';
 
 const HOSTILE = 'hostile1';
 const QUIET = 'quiet1';
@@ -27,9 +27,9 @@ test('a schedule ticks on time although 200 schedules of another account tick at
   await withRuntime(
     caller(),
     async (bench) => {
-      for (let n = 0; n < 200; n++) await scheduled(bench.runtime, command({ instanceId: HOSTILE, scheduleId: `s${n}` }));
-      await scheduled(bench.runtime, command({ instanceId: QUIET, scheduleId: 'own' }));
-      await pass(bench, HOUR_MS);
+      for (let n = 0; n < 200; n++) await putSchedule(bench.runtime, command({ instanceId: HOSTILE, scheduleId: `s${n}` }));
+      await putSchedule(bench.runtime, command({ instanceId: QUIET, scheduleId: 'own' }));
+      await passTime(bench, HOUR_MS);
       await bench.runtime.idle();
       assert.equal(ticks.length, 201);
       assert.ok(ticks.indexOf(QUIET) <= 20, `${ticks.indexOf(QUIET)} ticks came before it`);
@@ -53,8 +53,8 @@ test('a change of a schedule does not wait for changes of another account', asyn
   await withRuntime(
     caller(),
     async (bench) => {
-      const slow = scheduled(bench.runtime, command({ instanceId: HOSTILE, scheduleId: 'slow' }));
-      await scheduled(bench.runtime, command({ instanceId: QUIET, scheduleId: 'own' }));
+      const slow = putSchedule(bench.runtime, command({ instanceId: HOSTILE, scheduleId: 'slow' }));
+      await putSchedule(bench.runtime, command({ instanceId: QUIET, scheduleId: 'own' }));
       release();
       await slow;
     },

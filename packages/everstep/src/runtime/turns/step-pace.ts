@@ -8,7 +8,7 @@
 export interface StepPaceOptions {
   /** Target duration of a step. */
   readonly stepMs: number;
-  /** Items of the smallest step. In a smaller one, the transaction would cost more than the items. */
+  /** Number of items of the smallest step. In a smaller one, the transaction would cost more than the items. */
   readonly minItems: number;
   readonly maxItems: number;
   /** Length of a pause as a multiple of the step before it. */
@@ -37,13 +37,13 @@ export class StepPace {
   stepTook(tookMs: number): void {
     const { stepMs, minItems, maxItems } = this.options;
     const change = tookMs > 0 ? stepMs / tookMs : MAX_CHANGE;
-    const bounded = Math.min(MAX_CHANGE, Math.max(1 / MAX_CHANGE, change));
-    this.limit = Math.min(maxItems, Math.max(minItems, this.limit * bounded));
+    const boundedChange = Math.min(MAX_CHANGE, Math.max(1 / MAX_CHANGE, change));
+    this.limit = Math.min(maxItems, Math.max(minItems, this.limit * boundedChange));
   }
 
-  /** Returns the pause after a step that took `tookMs`. `late`: the work must catch up, so it takes half of the time. */
-  pauseMs(tookMs: number, late: boolean): number {
+  /** Returns the pause after a step that took `tookMs`. Work that `isLate` must catch up, so pauses are only as long as steps. */
+  pauseMs(tookMs: number, isLate: boolean): number {
     const { pauseRatio, maxPauseMs } = this.options;
-    return Math.min(maxPauseMs, tookMs * (late ? 1 : pauseRatio));
+    return Math.min(maxPauseMs, tookMs * (isLate ? 1 : pauseRatio));
   }
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FailedReply, PlannedStep, StepReply, StepResult } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
-import { at, attemptOf, begin, ENVELOPE, progress, T0 } from '../../engine.fixture.js';
+import { at, attemptOf, ENVELOPE, progress, startedRun, T0 } from '../../engine.fixture.js';
 import { decide } from '../decide.js';
 import type { Decision } from '../decision.js';
 import { ADVANCE_SLOT, type RecordedStep, type Run } from '../run.js';
@@ -17,7 +17,7 @@ const done = (stepId: number, ranMs?: readonly [number, number]): StepResult => 
 const SENT = { durationMs: 1, method: 'POST', url: 'http://app/flow', headers: [], bodyBytes: 0, body: null, responseBytes: 0 };
 
 /** Decides at `ms` on a reply to a request that was sent 40 ms after the start. */
-const replied = (run: Run, slot: number, reply: StepReply, ms = 100): Decision =>
+const decideOnReply = (run: Run, slot: number, reply: StepReply, ms = 100): Decision =>
   decide(
     run,
     { kind: 'replied', attempt: attemptOf(run, slot), reply, envelope: { ...ENVELOPE, sent: { ...SENT, startedAt: T0 + 40 } } },
@@ -38,16 +38,24 @@ const messages = ({ writes }: Decision): number =>
 const slots = ({ run }: Decision): readonly number[] => [...run.tasks.keys()].sort((a, b) => a - b);
 /** Returns a run whose second step is open, after `failures` failed attempts. */
 function atStep2(failures = 0): Run {
-  let { run } = replied(begin({ maxRetries: 3 }), ADVANCE_SLOT, progress(begin(), { done: [done(1)], planned: [runStep(2)] }));
+  let { run } = decideOnReply(
+    startedRun({ maxRetries: 3 }),
+    ADVANCE_SLOT,
+    progress(startedRun(), { done: [done(1)], planned: [runStep(2)] }),
+  );
   for (let i = 0; i < failures; i++)
-    ({ run } = replied(run, 2, failed(run, { step: { stepId: 2, name: 's2', type: 'Run' } }), 200));
+    ({ run } = decideOnReply(run, 2, failed(run, { step: { stepId: 2, name: 's2', type: 'Run' } }), 200));
   return run;
 }
 
 describe('a reply with several results', () => {
   test('is recorded in order in one decision, and each step counts as a message', () => {
-    const start = begin();
-    const decision = replied(start, ADVANCE_SLOT, progress(start, { done: [done(1), done(2), done(3)], planned: [runStep(4)] }));
+    const start = startedRun();
+    const decision = decideOnReply(
+      start,
+      ADVANCE_SLOT,
+      progress(start, { done: [done(1), done(2), done(3)], planned: [runStep(4)] }),
+    );
     assert.deepEqual(ids(decision), [
       [0, 1],
       [1, 2],
@@ -62,8 +70,8 @@ describe('a reply with several results', () => {
   });
 
   test('counts as many messages as one reply for each step', () => {
-    const start = begin();
-    const together = replied(
+    const start = startedRun();
+    const together = decideOnReply(
       start,
       ADVANCE_SLOT,
       progress(start, { done: [1, 2, 3].map((id) => done(id)), end: { kind: 'finished' } }),
@@ -72,7 +80,7 @@ describe('a reply with several results', () => {
     let single = 0;
     for (const stepId of [1, 2, 3]) {
       const more = stepId < 3 ? { planned: [runStep(stepId + 1)] } : { end: { kind: 'finished' } as const };
-      const decision = replied(run, stepId === 1 ? ADVANCE_SLOT : stepId, progress(run, { done: [done(stepId)], ...more }));
+      const decision = decideOnReply(run, stepId === 1 ? ADVANCE_SLOT : stepId, progress(run, { done: [done(stepId)], ...more }));
       single += messages(decision);
       ({ run } = decision);
     }
@@ -82,7 +90,7 @@ describe('a reply with several results', () => {
 
   test('starts with the step that was requested', () => {
     const run = atStep2();
-    const decision = replied(run, 2, progress(run, { done: [done(2), done(3)], planned: [runStep(4)] }));
+    const decision = decideOnReply(run, 2, progress(run, { done: [done(2), done(3)], planned: [runStep(4)] }));
     assert.deepEqual(ids(decision), [
       [1, 2],
       [2, 3],
@@ -91,9 +99,9 @@ describe('a reply with several results', () => {
   });
 
   test('has the times of its steps, within the time of the request', () => {
-    const start = begin();
+    const start = startedRun();
     const timed = [done(1, [5, 20]), done(2, [20, 30]), done(3, [30, 900])];
-    const decision = replied(start, ADVANCE_SLOT, progress(start, { done: timed, end: { kind: 'finished' } }));
+    const decision = decideOnReply(start, ADVANCE_SLOT, progress(start, { done: timed, end: { kind: 'finished' } }));
     assert.deepEqual(
       recorded(decision).map(({ createdAt, startedAt, completedAt }) =>
         [createdAt, startedAt, completedAt].map((time) => (time ?? 0) - T0),
@@ -107,8 +115,8 @@ describe('a reply with several results', () => {
   });
 
   test('has the time of its arrival if it contains no times', () => {
-    const start = begin();
-    const decision = replied(start, ADVANCE_SLOT, progress(start, { done: [done(1), done(2)], end: { kind: 'finished' } }));
+    const start = startedRun();
+    const decision = decideOnReply(start, ADVANCE_SLOT, progress(start, { done: [done(1), done(2)], end: { kind: 'finished' } }));
     assert.deepEqual(
       recorded(decision).map(({ startedAt, completedAt }) => [startedAt, completedAt]),
       [
@@ -119,8 +127,8 @@ describe('a reply with several results', () => {
   });
 
   test('leads to another request if the code did not continue after it', () => {
-    const start = begin();
-    const decision = replied(start, ADVANCE_SLOT, progress(start, { done: [done(1), done(2)], advanced: false }));
+    const start = startedRun();
+    const decision = decideOnReply(start, ADVANCE_SLOT, progress(start, { done: [done(1), done(2)], advanced: false }));
     assert.deepEqual([slots(decision), decision.run.journalLength], [[ADVANCE_SLOT], 2]);
   });
 
@@ -130,7 +138,7 @@ describe('a reply with several results', () => {
       progress(run, { base: 0, done: [done(2), done(3)], planned: [runStep(4)] }),
       failed(run, { base: 0, done: [done(2), done(3)], step: { stepId: 4, name: 's4', type: 'Run' } }),
     ]) {
-      const decision = replied(run, 2, reply);
+      const decision = decideOnReply(run, 2, reply);
       assert.deepEqual([ids(decision), slots(decision)], [[[1, 2]], [ADVANCE_SLOT]]);
     }
   });
@@ -151,7 +159,7 @@ describe('a reply with several results', () => {
       [full, progress(full, { done: [done(2), done(3)] }), /journal has more than \d+ steps/],
     ];
     for (const [before, reply, reason] of cases) {
-      const decision = replied(before, 2, reply);
+      const decision = decideOnReply(before, 2, reply);
       assert.deepEqual([ids(decision), decision.outcome?.status], [[], 'failed']);
       assert.match(decision.deadLetter?.error ?? '', reason);
     }
@@ -163,7 +171,7 @@ describe('a step that fails after others in one request', () => {
 
   test('keeps the results before it, and counts the failure for itself only', () => {
     const run = atStep2(2);
-    const decision = replied(run, 2, failed(run, { done: [done(2), done(3)], step }), 300);
+    const decision = decideOnReply(run, 2, failed(run, { done: [done(2), done(3)], step }), 300);
     assert.deepEqual(ids(decision), [
       [1, 2],
       [2, 3],
@@ -180,8 +188,8 @@ describe('a step that fails after others in one request', () => {
   });
 
   test('fails the run permanently, and a resume keeps the results before it', () => {
-    const start = begin();
-    const { run, deadLetter } = replied(
+    const start = startedRun();
+    const { run, deadLetter } = decideOnReply(
       start,
       ADVANCE_SLOT,
       failed(start, { done: [1, 2, 3].map((id) => done(id)), step, retry: { kind: 'never' } }),
@@ -195,7 +203,7 @@ describe('a step that fails after others in one request', () => {
 
   test('does not affect the results if the code between the steps fails', () => {
     const run = atStep2();
-    const decision = replied(run, 2, failed(run, { done: [done(2), done(3)] }));
+    const decision = decideOnReply(run, 2, failed(run, { done: [done(2), done(3)] }));
     assert.deepEqual([recorded(decision).length, slots(decision)], [2, [ADVANCE_SLOT]]);
     const task = decision.run.tasks.get(ADVANCE_SLOT);
     assert.ok(task?.kind === 'advance' && task.retried === 1);

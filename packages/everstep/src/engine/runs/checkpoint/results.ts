@@ -4,7 +4,7 @@
  * the journal that the endpoint knew. All of them are written in one unit. Keeps invariant 4.
  */
 import type { StepResult } from '@everstep/sdk/protocol';
-import { checkJournal, Violation } from '../../limits/plan.js';
+import { checkJournal, ProtocolViolation } from '../../limits/plan.js';
 import type { Draft, ResultTimes } from '../decision.js';
 import type { Task } from '../run.js';
 
@@ -12,9 +12,9 @@ import type { Task } from '../run.js';
 export interface ReportedResults {
   readonly done: readonly StepResult[];
   /** Whether the endpoint knew the whole journal. */
-  readonly current: boolean;
-  /** Whether the rest of the reply relies on the results, so that all of them must be new. */
-  readonly trusted: boolean;
+  readonly isCurrent: boolean;
+  /** Whether all results must be new, because the rest of the reply relies on them. */
+  readonly mustBeNew: boolean;
   /** Time when the endpoint was called, Unix ms; undefined if it is unknown. */
   readonly startedAt: number | undefined;
 }
@@ -26,36 +26,36 @@ function timesOf({ ranMs }: StepResult, startedAt: number | undefined): ResultTi
   return { startedAt: startedAt + from, completedAt: startedAt + to };
 }
 
-/** Returns whether the result is to be recorded. Throws Violation if the endpoint may not report it. */
-function isUnrecorded(draft: Draft, { stepId, name }: StepResult, trusted: boolean): boolean {
-  if (stepId > draft.known) throw new Violation(`it reports step ${stepId}, but the next new step is ${draft.known}`);
+/** Returns whether the result must be recorded. Throws ProtocolViolation if the endpoint may not report it. */
+function isUnrecorded(draft: Draft, { stepId, name }: StepResult, mustBeNew: boolean): boolean {
+  if (stepId > draft.known) throw new ProtocolViolation(`it reports step ${stepId}, but the next new step is ${draft.known}`);
   if (stepId === draft.known) return true;
-  const open = draft.task(stepId);
-  if (open === undefined || open.kind === 'advance' || open.kind === 'callback') {
-    if (trusted) throw new Violation(`it continued from step ${stepId}, which was already recorded`);
-    // Already recorded, by a duplicate of an attempt that the server gave up. The engine ensures that a step is
-    // recorded once.
+  const openTask = draft.task(stepId);
+  if (openTask === undefined || openTask.kind === 'advance' || openTask.kind === 'callback') {
+    if (mustBeNew) throw new ProtocolViolation(`it continued from step ${stepId}, which was already recorded`);
+    // Already recorded, by a duplicate of an attempt that the server gave up. A step is recorded only once.
     return false;
   }
-  if (open.kind !== 'step')
-    throw new Violation(`it reports step ${stepId} as executed, but the server executes it (${open.kind})`);
-  if (open.name !== name) throw new Violation(`it reports step ${stepId} as "${name}", but planned it as "${open.name}"`);
+  if (openTask.kind !== 'step')
+    throw new ProtocolViolation(`it reports step ${stepId} as executed, but the server executes it (${openTask.kind})`);
+  if (openTask.name !== name)
+    throw new ProtocolViolation(`it reports step ${stepId} as "${name}", but planned it as "${openTask.name}"`);
   return true;
 }
 
-/** Records the results of a reply to an attempt of `task`. Throws Violation. */
-export function recordResults(draft: Draft, task: Task, { done, current, trusted, startedAt }: ReportedResults): void {
+/** Records the results of a reply to an attempt of `task`. Throws ProtocolViolation if the endpoint may not report one of them. */
+export function recordResults(draft: Draft, task: Task, { done, isCurrent, mustBeNew, startedAt }: ReportedResults): void {
   // The results after the first rely on an order that did not occur.
-  const valid = current ? done : done.slice(0, 1);
-  for (const [index, result] of valid.entries()) {
-    if (!isUnrecorded(draft, result, trusted)) continue;
+  const validResults = isCurrent ? done : done.slice(0, 1);
+  for (const [index, result] of validResults.entries()) {
+    if (!isUnrecorded(draft, result, mustBeNew)) continue;
     const times = timesOf(result, index === 0 || result.ranMs ? startedAt : undefined);
-    // A step that followed in the same request is a separate message, as if it had been delivered.
+    // A step that followed in the same request is a separate message, as if it had been delivered on its own.
     const isFollowing = index > 0 && draft.task(result.stepId) === undefined;
-    const from = isFollowing
+    const message = isFollowing
       ? { messageId: draft.countMessage(), createdAt: Math.min(draft.now, times.startedAt ?? draft.now) }
       : task;
-    draft.recordStep(result, from, times);
+    draft.recordStep(result, message, times);
     checkJournal(draft);
   }
 }

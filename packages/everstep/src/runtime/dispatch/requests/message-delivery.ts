@@ -4,17 +4,18 @@ import type { DeliveryFailure, Run, RunPayload, Task } from '../../../engine/run
 import type { MessageOutcome, MessageSender } from '../../../ports/message-sender.js';
 import type { Store } from '../../../ports/stores/store.js';
 import type { Traces } from '../../../ports/traces.js';
-import type { KnownAlertSettings } from '../../alerts/known-settings.js';
-import { noDestination, targetOf } from '../../alerts/notice-target.js';
+import type { KnownAlertSettings } from '../../alerts/alert-settings-cache.js';
+import { targetOf, unknownDestinationFailure } from '../../alerts/notice-target.js';
 import { messageNotice } from '../../messages/message-notice.js';
 import { messageFailureOf } from '../../messages/message-outcome.js';
 import type { CachedRun } from '../../runs/run-cache.js';
-import type { Attempt } from './step-delivery.js';
+import type { AttemptHooks } from './step-delivery.js';
 import { maxResponseBytesOf, type ResponseLimits } from './timeouts.js';
 
 type MessageTask = Extract<Task, { kind: 'message' }>;
 
-export interface MessageDelivery {
+/** Dependencies of the delivery of a message. */
+export interface MessageDeliveryDeps {
   readonly store: Pick<Store, 'loadPayload'>;
   readonly sender: MessageSender;
   readonly now: () => number;
@@ -23,7 +24,7 @@ export interface MessageDelivery {
   readonly limits: ResponseLimits;
 }
 
-/** Returns the headers of the server that go with the message. */
+/** Returns the headers that the server adds to the message. */
 function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, string>> {
   const { queue, urlGroup, endpointName, scheduleId } = run.settings.message ?? {};
   return {
@@ -37,7 +38,7 @@ function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, 
   };
 }
 
-function withoutRequest(failure: DeliveryFailure | null): DeliveryFailure | null {
+function removeRequest(failure: DeliveryFailure | null): DeliveryFailure | null {
   if (failure === null) return null;
   const { sent: _request, ...failureWithoutRequest } = failure;
   return failureWithoutRequest;
@@ -45,10 +46,10 @@ function withoutRequest(failure: DeliveryFailure | null): DeliveryFailure | null
 
 /** Sends the message. Resolves with null if the attempt was given up. */
 export async function sendMessage(
-  { store, sender, now, traces, alerts, limits }: MessageDelivery,
+  { store, sender, now, traces, alerts, limits }: MessageDeliveryDeps,
   entry: CachedRun,
   task: MessageTask,
-  { onSent, outcomeRecorded }: Attempt,
+  { onSent, outcomeRecorded }: AttemptHooks,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
@@ -58,7 +59,7 @@ export async function sendMessage(
   const destinationName = settings.message?.destination;
   const destination = destinationName === undefined ? null : alerts.destination(run.instanceId, destinationName);
   if (destinationName !== undefined && !destination)
-    return { kind: 'message-answered', attempt, failure: noDestination(destinationName), notice: null };
+    return { kind: 'message-answered', attempt, failure: unknownDestinationFailure(destinationName), notice: null };
   entry.deliveries++;
   let payload: RunPayload | null;
   let outcome: MessageOutcome;
@@ -100,5 +101,5 @@ export async function sendMessage(
       ? messageNotice(run, payload, { ...outcome, retried: task.retried }, settings.message.callback.url)
       : null;
   // The request contains the URL of the destination, which may be a secret.
-  return { kind: 'message-answered', attempt, failure: destination ? withoutRequest(failure) : failure, notice };
+  return { kind: 'message-answered', attempt, failure: destination ? removeRequest(failure) : failure, notice };
 }

@@ -7,9 +7,9 @@ import type { Traces } from '../../../ports/traces.js';
 import type { OnDurable } from '../../runs/decisions.js';
 import { noteHold } from '../../runs/holds.js';
 import type { CachedRun } from '../../runs/run-cache.js';
-import { buildStepRequest, heldJournal, type RequestSources } from './step-request.js';
+import { buildStepRequest, journalHeldByWorker, type RequestSources } from './step-request.js';
 
-type Callable = Extract<Task, { kind: 'advance' | 'step' }>;
+type CodeTask = Extract<Task, { kind: 'advance' | 'step' }>;
 
 /** The response to a delivery. */
 export interface DeliveredEvent {
@@ -18,14 +18,14 @@ export interface DeliveredEvent {
   readonly onDurable?: OnDurable;
 }
 
-/** Dependencies of sending a step. */
-export interface StepSending extends RequestSources {
+/** Dependencies of the delivery of a step. */
+export interface StepDeliveryDeps extends RequestSources {
   readonly caller: StepCaller;
   readonly traces: Traces;
 }
 
-/** Notifications during one attempt. */
-export interface Attempt {
+/** Callbacks and promises of one attempt. */
+export interface AttemptHooks {
   /** Called when the request is sent. */
   readonly onSent: () => void;
   /** Settles when the response is recorded or dropped. */
@@ -44,26 +44,26 @@ const envelopeOf = (response: Exclude<StepOutcome, { readonly kind: 'failure' }>
  * entries that it reported gets the whole journal immediately; this counts as the same attempt.
  */
 export async function deliverStep(
-  { caller, traces, ...sources }: StepSending,
+  { caller, traces, ...sources }: StepDeliveryDeps,
   entry: CachedRun,
-  task: Callable,
-  { onSent, outcomeRecorded }: Attempt,
+  task: CodeTask,
+  { onSent, outcomeRecorded }: AttemptHooks,
 ): Promise<DeliveredEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
   entry.deliveries++;
   try {
-    let held = heldJournal(entry);
+    let heldJournal = journalHeldByWorker(entry);
     for (;;) {
       const run = entry.durable;
       const trace = traces.traceOfAttempt(run, task);
-      const { built, endMark } = await buildStepRequest(sources, entry, task, held, trace?.context);
+      const { callParts, endMark } = await buildStepRequest(sources, entry, task, heldJournal, trace?.context);
       const outcome = await caller.call(
         {
           instanceId: run.instanceId,
           dialect: run.dialect,
           workflowUrl: run.workflowUrl,
-          ...built,
+          ...callParts,
           ...(trace?.span ? { span: trace.span } : {}),
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
@@ -74,12 +74,12 @@ export async function deliverStep(
         onSent,
       );
       if (signal.aborted) return null;
-      const isMissed = outcome.kind === 'reply' && outcome.reply.kind === 'journal-needed';
+      const needsJournal = outcome.kind === 'reply' && outcome.reply.kind === 'journal-needed';
       // The worker that held the run may no longer exist. The hold of a reply counts only once the reply is recorded.
-      if (outcome.kind !== 'reply' || isMissed) entry.hold = null;
-      if (isMissed && held) {
+      if (outcome.kind !== 'reply' || needsJournal) entry.hold = null;
+      if (needsJournal && heldJournal) {
         entry.misses++;
-        held = null;
+        heldJournal = null;
         continue;
       }
       entry.payload = null;

@@ -16,9 +16,9 @@ import { EMPTY_JOURNAL, type HeldJournal, type JournalMark, markAfter, noteDiges
 import type { CachedRun } from '../../runs/run-cache.js';
 import { encodeBody } from './encoded-body.js';
 
-/** A shorter journal is sent whole after some misses, because the worker may have dropped the run. */
+/** A journal below this size is sent as a whole after some misses, because the worker may have dropped the run. */
 const SMALL_JOURNAL_BYTES = 64 * 1024;
-const MISSES_TOLERATED = 2;
+const MAX_TOLERATED_MISSES = 2;
 const CHECKPOINT: CheckpointLimits = { maxSteps: LIMITS.maxCheckpointSteps, maxChars: LIMITS.maxCheckpointChars };
 
 export function encodeInput(payload: RunPayload): RunInput {
@@ -30,13 +30,14 @@ export function encodeInput(payload: RunPayload): RunInput {
 }
 
 /** Returns the entries that need not be sent because the worker holds them; null if the whole journal must be sent. */
-export function heldJournal({ hold, misses, durable }: CachedRun): HeldJournal | null {
+export function journalHeldByWorker({ hold, misses, durable }: CachedRun): HeldJournal | null {
   if (hold === null || hold.length === 0) return null;
-  if (misses >= MISSES_TOLERATED && durable.journalBytes < SMALL_JOURNAL_BYTES) return null;
+  if (misses >= MAX_TOLERATED_MISSES && durable.journalBytes < SMALL_JOURNAL_BYTES) return null;
   return hold;
 }
 
-type BuiltRequest = Pick<StepCall, 'request' | 'recorded' | 'open' | 'payload' | 'introduced'>;
+/** The parts of a call that its task determines. */
+type StepCallParts = Pick<StepCall, 'request' | 'recorded' | 'open' | 'payload' | 'introduced'>;
 
 /** Inputs of a request. */
 export interface RequestSources {
@@ -48,38 +49,38 @@ export interface RequestSources {
 const entryOf = ({ stepId, name, type, out }: RecordedStep): JournalEntry =>
   out === null ? { stepId, name, type } : { stepId, name, type, out };
 
-/** The entries after `start`, and the mark after them. */
-interface Unsent {
+/** The journal entries that the worker does not hold, and the mark after them. */
+interface UnsentJournal {
   readonly recorded: readonly RecordedStep[];
   readonly entries: readonly JournalEntry[];
   readonly endMark: JournalMark;
 }
 
 /** Reads the entries after `start`. Digests no entry twice, unless a later request was built in the meantime. */
-async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, start: JournalMark): Promise<Unsent> {
+async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, start: JournalMark): Promise<UnsentJournal> {
   const { key: runKey, instanceId, journalLength: length, journalBytes } = entry.durable;
-  const { digested } = entry;
-  let endMark = digested.length >= start.length && digested.length <= length ? digested : start;
+  const { digestedPrefix } = entry;
+  let endMark = digestedPrefix.length >= start.length && digestedPrefix.length <= length ? digestedPrefix : start;
   const recorded: RecordedStep[] = [];
   const entries: JournalEntry[] = [];
-  const take = (part: readonly RecordedStep[]): void => {
+  const append = (steps: readonly RecordedStep[]): void => {
     const from = start.length + entries.length;
-    for (const step of part.slice(0, length - from)) {
+    for (const step of steps.slice(0, length - from)) {
       recorded.push(step);
       entries.push(entryOf(step));
     }
-    const fresh = entries.slice(Math.max(0, endMark.length - start.length));
-    if (fresh.length > 0) endMark = markAfter(endMark, fresh);
+    const undigested = entries.slice(Math.max(0, endMark.length - start.length));
+    if (undigested.length > 0) endMark = markAfter(endMark, undigested);
   };
   const unsentBytes = length === 0 ? 0 : (journalBytes * (length - start.length)) / length;
   if (unsentBytes < LONG_BYTES) {
-    if (start.length < length) take(await store.loadJournal({ runKey, from: start.length }));
+    if (start.length < length) append(await store.loadJournal({ runKey, from: start.length }));
     return { recorded, entries, endMark };
   }
   for (let from = start.length; from < length; from = start.length + entries.length) {
-    const before = entries.length;
-    await slices.run(instanceId, async () => take(await store.loadJournal({ runKey, from, maxBytes: LONG_BYTES })));
-    if (entries.length === before) break;
+    const lengthBefore = entries.length;
+    await slices.run(instanceId, async () => append(await store.loadJournal({ runKey, from, maxBytes: LONG_BYTES })));
+    if (entries.length === lengthBefore) break;
   }
   return { recorded, entries, endMark };
 }
@@ -89,11 +90,11 @@ export async function buildStepRequest(
   sources: RequestSources,
   entry: CachedRun,
   task: Extract<Task, { kind: 'advance' | 'step' }>,
-  held: HeldJournal | null,
+  heldJournal: HeldJournal | null,
   trace: TraceContext | undefined,
-): Promise<{ readonly built: BuiltRequest; readonly endMark: JournalMark }> {
+): Promise<{ readonly callParts: StepCallParts; readonly endMark: JournalMark }> {
   const run = entry.durable;
-  const start: JournalMark = held ?? EMPTY_JOURNAL;
+  const start: JournalMark = heldJournal ?? EMPTY_JOURNAL;
   const from = start.length;
   const length = run.journalLength;
   const { recorded, entries, endMark } = await readUnsent(sources, entry, start);
@@ -120,17 +121,19 @@ export async function buildStepRequest(
     target: task.slot === ADVANCE_SLOT ? null : task.slot,
     known: run.known,
     ...(run.ahead ? { ahead: run.ahead } : {}),
-    journal: { from, ...(held ? { worker: held.worker } : {}), digest: start.digest, length, entries },
+    journal: { from, ...(heldJournal ? { worker: heldJournal.worker } : {}), digest: start.digest, length, entries },
     checkpoint: CHECKPOINT,
     ...(trace ? { trace } : {}),
     ...(input ? { input } : {}),
   };
-  const built: BuiltRequest = {
+  const callParts: StepCallParts = {
     request,
     recorded,
-    open: [...run.tasks.values()].filter((open): open is StepTask => open.kind !== 'advance' && open.kind !== 'callback'),
+    open: [...run.tasks.values()].filter(
+      (openTask): openTask is StepTask => openTask.kind !== 'advance' && openTask.kind !== 'callback',
+    ),
     introduced: (run.settings.steps?.introduced ?? true) || length > 0 || run.quietAt >= 0,
     ...(payload ? { payload } : {}),
   };
-  return { built, endMark };
+  return { callParts, endMark };
 }

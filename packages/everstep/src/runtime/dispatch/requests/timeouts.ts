@@ -6,7 +6,7 @@ import type { StepCaller } from '../../../ports/step-caller.js';
 import type { InstanceLimits } from '../../../ports/stores/instance-limits.js';
 import type { DeliveryTask } from '../delivery-task.js';
 
-export type Timeouts = Pick<InstanceLimits, 'maxTimeoutMs'>;
+export type TimeoutLimits = Pick<InstanceLimits, 'maxTimeoutMs'>;
 export type ResponseLimits = Pick<InstanceLimits, 'messageLimit'>;
 
 /** Returns the maximum size of a response that is recorded as it is. */
@@ -21,33 +21,34 @@ function maxReplyBytesOf(instanceId: string, limits: ResponseLimits): number {
     : Math.min(LIMITS.maxReplyBytes, largestReplyBytes({ ...LIMITS, maxStepResultBytes: limit.maxBytes }));
 }
 
-/** Returns the timeout that the run requests. */
-export const timeoutOf = ({ settings }: Pick<Run, 'settings'>, task: DeliveryTask): number =>
+/** Returns the timeout that the run requests for the task, in ms. */
+export const timeoutMsOf = ({ settings }: Pick<Run, 'settings'>, task: DeliveryTask): number =>
   task.kind === 'call' ? (task.call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs) : settings.deliveryTimeoutMs;
 
-export const timeoutOfCallback = ({ settings }: Pick<Run, 'settings'>): number =>
+/** Returns the timeout of the failure callback of the run, in ms. */
+export const callbackTimeoutMsOf = ({ settings }: Pick<Run, 'settings'>): number =>
   settings.failureCallback?.timeoutMs ?? settings.deliveryTimeoutMs;
 
-/** Whether a delivery with this timeout takes one of the slots for long deliveries. */
-export const isLong = (timeoutMs: number, instanceId: string, limits: Timeouts): boolean =>
+/** Returns whether a delivery with this timeout takes one of the slots for long deliveries. */
+export const isLong = (timeoutMs: number, instanceId: string, limits: TimeoutLimits): boolean =>
   Math.min(timeoutMs, limits.maxTimeoutMs(instanceId)) > LIMITS.longDeliveryMs;
 
 /** Returns a caller that limits each timeout and each reply to what the instance's plan allows. */
-export function limitCalls(caller: StepCaller, limits: Timeouts & ResponseLimits): StepCaller {
+export function limitCalls(caller: StepCaller, limits: TimeoutLimits & ResponseLimits): StepCaller {
   return {
-    call: (call, ...more) => {
+    call: (call, ...rest) => {
       const { instanceId } = call;
       const timeoutMs = Math.min(call.timeoutMs, limits.maxTimeoutMs(instanceId));
-      return caller.call({ ...call, timeoutMs, maxReplyBytes: maxReplyBytesOf(instanceId, limits) }, ...more);
+      return caller.call({ ...call, timeoutMs, maxReplyBytes: maxReplyBytesOf(instanceId, limits) }, ...rest);
     },
     close: () => caller.close(),
   };
 }
 
-/** Does the same for messages, calls and callbacks. */
-export function limitMessages(sender: MessageSender, limits: Timeouts): MessageSender {
+/** Returns a sender of messages, calls and callbacks that limits each timeout to what the instance's plan allows. */
+export function limitMessages(sender: MessageSender, limits: TimeoutLimits): MessageSender {
   return {
-    send: (message, ...more) =>
-      sender.send({ ...message, timeoutMs: Math.min(message.timeoutMs, limits.maxTimeoutMs(message.instanceId)) }, ...more),
+    send: (message, ...rest) =>
+      sender.send({ ...message, timeoutMs: Math.min(message.timeoutMs, limits.maxTimeoutMs(message.instanceId)) }, ...rest),
   };
 }

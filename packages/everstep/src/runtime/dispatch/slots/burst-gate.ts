@@ -5,8 +5,8 @@
 const WINDOW_MS = 50;
 /** Number of triggers in a window that is a burst: 1,000 per second. */
 const BURST_TRIGGERS = 50;
-/** A queue of new runs is never held back at this length or below. */
-const QUEUE_ALLOWED = 64;
+/** A queue of first deliveries of at most this length is never held back. */
+const MAX_FREE_QUEUE = 64;
 const TIMEOUT_MS = 1_500;
 const STARTS_PER_TRIGGER = 1 / 8;
 /** Time after which held-back deliveries are checked again if nothing else happens. */
@@ -14,19 +14,20 @@ export const BURST_RECHECK_MS = WINDOW_MS / 5;
 
 export class BurstGate {
   private windowStart = 0;
-  private inWindow = 0;
-  private inLastWindow = 0;
+  private triggersInWindow = 0;
+  private triggersInLastWindow = 0;
   private credit = 0;
 
-  triggered(now: number): void {
+  /** Counts a run that was created. */
+  runCreated(now: number): void {
     this.turnWindow(now);
-    this.inWindow++;
+    this.triggersInWindow++;
     this.credit += STARTS_PER_TRIGGER;
   }
 
-  /** Returns how many first deliveries may start now. */
-  allowance(now: number, fresh: { readonly count: number; readonly oldestSince: number }): number {
-    if (!this.isBurst(now) || fresh.count <= QUEUE_ALLOWED || now - fresh.oldestSince > TIMEOUT_MS)
+  /** Returns how many first deliveries may start now, and counts them as started. */
+  takeStarts(now: number, freshQueue: { readonly count: number; readonly oldestSince: number }): number {
+    if (!this.isBurst(now) || freshQueue.count <= MAX_FREE_QUEUE || now - freshQueue.oldestSince > TIMEOUT_MS)
       return Number.POSITIVE_INFINITY;
     const allowed = Math.floor(this.credit);
     this.credit -= allowed;
@@ -35,15 +36,15 @@ export class BurstGate {
 
   isBurst(now: number): boolean {
     this.turnWindow(now);
-    return Math.max(this.inWindow, this.inLastWindow) >= BURST_TRIGGERS;
+    return Math.max(this.triggersInWindow, this.triggersInLastWindow) >= BURST_TRIGGERS;
   }
 
   private turnWindow(now: number): void {
-    const passed = now - this.windowStart;
-    if (passed < WINDOW_MS) return;
-    this.inLastWindow = passed < 2 * WINDOW_MS ? this.inWindow : 0;
-    if (this.inLastWindow < BURST_TRIGGERS) this.credit = 0;
-    this.inWindow = 0;
+    const elapsedMs = now - this.windowStart;
+    if (elapsedMs < WINDOW_MS) return;
+    this.triggersInLastWindow = elapsedMs < 2 * WINDOW_MS ? this.triggersInWindow : 0;
+    if (this.triggersInLastWindow < BURST_TRIGGERS) this.credit = 0;
+    this.triggersInWindow = 0;
     this.windowStart = now;
   }
 }

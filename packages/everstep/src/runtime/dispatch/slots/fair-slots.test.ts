@@ -12,7 +12,7 @@ const LONGEST = { ...SETTINGS, deliveryTimeoutMs: 12 * HOUR_MS };
 const MINUTES = { ...SETTINGS, deliveryTimeoutMs: 15 * 60_000 };
 
 const never = new Promise<never>(() => {});
-/** Endpoints whose host starts with `stuck` never answer; all others end their runs immediately. */
+/** Endpoints whose host starts with `stuck` never respond; all others end their runs immediately. */
 function endpoints(): ScriptedCaller {
   const respond = inARow(1);
   return new ScriptedCaller((call: StepCall) => (call.workflowUrl.startsWith('http://stuck') ? never : respond(call)));

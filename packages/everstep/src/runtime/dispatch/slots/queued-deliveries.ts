@@ -15,7 +15,7 @@ export interface QueuedDelivery {
 
 /** If both kinds wait, every fourth slot is for a first delivery. */
 const FRESH_EVERY = 4;
-/** Entries that remain in the list of first deliveries after they have left the queue. */
+/** Maximum number of entries in the list of first deliveries that have already left the queue. */
 const MAX_STALE = 1_024;
 
 /** Deliveries by host. */
@@ -27,13 +27,13 @@ interface UrgencyLines {
   readonly long: Lines;
   length: number;
   /** Whether the delivery that was taken last was long. */
-  tookLong: boolean;
+  wasLastLong: boolean;
 }
 
-const newUrgencyLines = (): UrgencyLines => ({ short: new Map(), long: new Map(), length: 0, tookLong: false });
+const newUrgencyLines = (): UrgencyLines => ({ short: new Map(), long: new Map(), length: 0, wasLastLong: false });
 
 export class QueuedDeliveries {
-  private readonly kinds: Readonly<Record<Urgency, UrgencyLines>> = {
+  private readonly linesByUrgency: Readonly<Record<Urgency, UrgencyLines>> = {
     counted: newUrgencyLines(),
     continuing: newUrgencyLines(),
     fresh: newUrgencyLines(),
@@ -43,11 +43,11 @@ export class QueuedDeliveries {
   private turn = 0;
 
   get length(): number {
-    const { counted, continuing, fresh } = this.kinds;
+    const { counted, continuing, fresh } = this.linesByUrgency;
     return counted.length + continuing.length + fresh.length;
   }
   lengthOf(urgency: Urgency): number {
-    return this.kinds[urgency].length;
+    return this.linesByUrgency[urgency].length;
   }
 
   /** Time since which the oldest first delivery has waited, Unix ms; infinite if there is none. */
@@ -57,24 +57,24 @@ export class QueuedDeliveries {
   }
 
   add(queued: QueuedDelivery): void {
-    const kind = this.kinds[queued.urgency];
+    const urgencyLines = this.linesByUrgency[queued.urgency];
     const { limits } = queued.delivery;
     const { isLong } = limits;
     const host = hostOf(limits);
-    const lines = isLong ? kind.long : kind.short;
+    const lines = isLong ? urgencyLines.long : urgencyLines.short;
     const line = lines.get(host);
     if (line) line.push(queued);
     else {
-      const first = new Fifo<QueuedDelivery>();
-      first.push(queued);
-      lines.set(host, first);
+      const newLine = new Fifo<QueuedDelivery>();
+      newLine.push(queued);
+      lines.set(host, newLine);
     }
-    kind.length++;
+    urgencyLines.length++;
     if (queued.urgency === 'fresh') this.addFresh(queued);
   }
 
   takeCounted(isFree: (host: string) => boolean): QueuedDelivery | null {
-    return this.takeOf('counted', true, isFree);
+    return this.takeOfUrgency('counted', true, isFree);
   }
 
   /** Takes a delivery without a reserved slot, to a host with a free connection. */
@@ -84,21 +84,21 @@ export class QueuedDeliveries {
   ): QueuedDelivery | null {
     const isFreshTurn = allowed.startFresh && this.turn % FRESH_EVERY === FRESH_EVERY - 1;
     const taken =
-      (isFreshTurn ? this.takeOf('fresh', allowed.startLong, isFree) : null) ??
-      this.takeOf('continuing', allowed.startLong, isFree) ??
-      (allowed.startFresh ? this.takeOf('fresh', allowed.startLong, isFree) : null);
+      (isFreshTurn ? this.takeOfUrgency('fresh', allowed.startLong, isFree) : null) ??
+      this.takeOfUrgency('continuing', allowed.startLong, isFree) ??
+      (allowed.startFresh ? this.takeOfUrgency('fresh', allowed.startLong, isFree) : null);
     if (taken) this.turn++;
     return taken;
   }
 
   takeAll(): readonly QueuedDelivery[] {
     const all: QueuedDelivery[] = [];
-    for (const kind of Object.values(this.kinds)) {
-      for (const lines of [kind.short, kind.long]) {
+    for (const urgencyLines of Object.values(this.linesByUrgency)) {
+      for (const lines of [urgencyLines.short, urgencyLines.long]) {
         for (const line of lines.values()) all.push(...line.takeAll());
         lines.clear();
       }
-      kind.length = 0;
+      urgencyLines.length = 0;
     }
     for (const queued of all) queued.isQueued = false;
     return all;
@@ -107,24 +107,29 @@ export class QueuedDeliveries {
   private addFresh(queued: QueuedDelivery): void {
     const { oldestFresh } = this;
     oldestFresh.push(queued);
-    if (oldestFresh.length <= 2 * this.kinds.fresh.length + MAX_STALE) return;
+    if (oldestFresh.length <= 2 * this.linesByUrgency.fresh.length + MAX_STALE) return;
     for (const queued of oldestFresh.takeAll()) if (queued.isQueued) oldestFresh.push(queued);
   }
 
-  /** Short and long deliveries take turns, and so do hosts: one that was served moves behind the others. */
-  private takeOf(urgency: Urgency, mayBeLong: boolean, isFree: (host: string) => boolean): QueuedDelivery | null {
-    const kind = this.kinds[urgency];
-    if (kind.length === 0) return null;
-    for (const lines of kind.tookLong ? [kind.short, kind.long] : [kind.long, kind.short]) {
-      if (lines === kind.long && !mayBeLong) continue;
+  /**
+   * Takes the next delivery of this urgency to a free host; null if there is none. Short and long deliveries take turns, and so
+   * do hosts: one that was served moves behind the others.
+   */
+  private takeOfUrgency(urgency: Urgency, mayBeLong: boolean, isFree: (host: string) => boolean): QueuedDelivery | null {
+    const urgencyLines = this.linesByUrgency[urgency];
+    if (urgencyLines.length === 0) return null;
+    for (const lines of urgencyLines.wasLastLong
+      ? [urgencyLines.short, urgencyLines.long]
+      : [urgencyLines.long, urgencyLines.short]) {
+      if (lines === urgencyLines.long && !mayBeLong) continue;
       for (const [host, line] of lines) {
         const { first } = line;
         if (!first || !isFree(host)) continue;
         line.shift();
         lines.delete(host);
         if (line.length > 0) lines.set(host, line);
-        kind.length--;
-        kind.tookLong = lines === kind.long;
+        urgencyLines.length--;
+        urgencyLines.wasLastLong = lines === urgencyLines.long;
         first.isQueued = false;
         return first;
       }

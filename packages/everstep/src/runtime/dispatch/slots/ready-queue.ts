@@ -33,7 +33,7 @@ interface Load {
   /** Slots that are reserved for future counted starts. */
   reserved: number;
   /** Whether the last slot was taken by or reserved for a counted start. */
-  lastCounted: boolean;
+  wasLastCounted: boolean;
 }
 
 interface InstanceLoad extends Load {
@@ -56,17 +56,17 @@ interface QueueEntry {
  * Returns how many of the free slots counted starts may take while other deliveries wait: half of them. If one is free, they
  * take turns.
  */
-const sharedSlots = (free: number, lastCounted: boolean): number =>
-  Math.min(free, Math.max(Math.floor(free / 2), lastCounted ? 0 : 1));
+const sharedSlots = (free: number, wasLastCounted: boolean): number =>
+  Math.min(free, Math.max(Math.floor(free / 2), wasLastCounted ? 0 : 1));
 
 const isIdle = ({ inFlight, counted, waiting, reserved }: Load): boolean => inFlight + counted + waiting + reserved === 0;
 
-const newLoad = (): Load => ({ inFlight: 0, counted: 0, waiting: 0, reserved: 0, lastCounted: false });
+const newLoad = (): Load => ({ inFlight: 0, counted: 0, waiting: 0, reserved: 0, wasLastCounted: false });
 
 export interface ReadyQueueLimits extends SlotLimits {
   /** Returns the limit of deliveries of one instance at all hosts; null if it has none. It may change at any time. */
   readonly maxInFlightOf?: (instanceId: string) => number | null;
-  /** The accounts that share the slots; if absent, everything belongs to one instance. */
+  /** The accounts that share the slots. If absent, everything belongs to one account. */
   readonly owners?: InstanceOwners;
 }
 
@@ -78,7 +78,7 @@ export class ReadyQueue {
   /** Instances with queued deliveries, by account; the next one is first. */
   private readonly turns = new Map<string, Map<string, InstanceLoad>>();
   private readonly entries = new Map<string, QueueEntry>();
-  private readonly started = new Map<string, Delivery>();
+  private readonly inFlightDeliveries = new Map<string, Delivery>();
   /** Slots of deliveries in flight and of counted starts that are queued. */
   private readonly slots: SlotShares;
   /** Deliveries that are queued or in flight, including those that were not read from the store. */
@@ -86,7 +86,7 @@ export class ReadyQueue {
   private reservedTotal = 0;
   /** Whether deliveries that could start at their host wait because all slots are taken. */
   private slotsExhausted = false;
-  private lastCounted = false;
+  private wasLastCounted = false;
 
   constructor(limits: ReadyQueueLimits) {
     this.limits = limits;
@@ -96,10 +96,10 @@ export class ReadyQueue {
   }
 
   get inFlight(): number {
-    return this.started.size;
+    return this.inFlightDeliveries.size;
   }
   get deliveriesInFlight(): readonly Delivery[] {
-    return [...this.started.values()];
+    return [...this.inFlightDeliveries.values()];
   }
   inFlightOf(instanceId: string): number {
     return this.instances.get(instanceId)?.inFlight ?? 0;
@@ -126,7 +126,7 @@ export class ReadyQueue {
     return this.entries.has(idOf(ref));
   }
   isInFlight(ref: DeliveryRef): boolean {
-    return this.started.has(idOf(ref));
+    return this.inFlightDeliveries.has(idOf(ref));
   }
 
   /** Returns how many first deliveries of new runs of the instance wait, and since when the oldest waits (Unix ms). */
@@ -153,8 +153,8 @@ export class ReadyQueue {
     const free = this.free(host);
     const waiting = load ? this.waitingForSlot(host, load, free) : 0;
     if (!this.slotsExhausted && waiting === 0) return free;
-    const lastWasCounted = this.slotsExhausted ? this.lastCounted : (load?.lastCounted ?? false);
-    const shared = sharedSlots(free, lastWasCounted);
+    const wasCountedLast = this.slotsExhausted ? this.wasLastCounted : (load?.wasLastCounted ?? false);
+    const shared = sharedSlots(free, wasCountedLast);
     return this.slotsExhausted ? shared : Math.max(free - waiting, shared);
   }
 
@@ -170,7 +170,7 @@ export class ReadyQueue {
     const free = this.freeOf(instanceId);
     const instance = this.instances.get(instanceId);
     if (free === Number.POSITIVE_INFINITY || !instance || instance.waiting === 0) return free;
-    return Math.max(free - instance.waiting, sharedSlots(free, instance.lastCounted));
+    return Math.max(free - instance.waiting, sharedSlots(free, instance.wasLastCounted));
   }
 
   freeLong(instanceId: string): number {
@@ -192,7 +192,7 @@ export class ReadyQueue {
     else this.removeIfIdle(host, load, instance);
   }
 
-  /** Queues a delivery; returns false if it is queued or in flight. `since`: Unix ms from which it has waited. */
+  /** Queues a delivery that has waited since this time (Unix ms). Returns false if it is already queued or in flight. */
   add(delivery: Delivery, urgency: Urgency, since: number): boolean {
     const id = idOf(delivery);
     if (this.entries.has(id)) return false;
@@ -227,7 +227,7 @@ export class ReadyQueue {
     this.slotsExhausted = false;
     // An account that is moved behind the others comes up again in this same loop.
     for (const instances of this.turns.values()) {
-      if (this.started.size >= this.limits.maxInFlight) {
+      if (this.inFlightDeliveries.size >= this.limits.maxInFlight) {
         this.slotsExhausted = true;
         return;
       }
@@ -280,18 +280,18 @@ export class ReadyQueue {
   private startQueued(instance: InstanceLoad, queued: QueuedDelivery): void {
     const { delivery } = queued;
     const load = this.loadAt(hostOf(delivery.limits));
-    const counted = queued.urgency === 'counted';
-    const kind = counted ? 'counted' : 'waiting';
+    const isCounted = queued.urgency === 'counted';
+    const kind = isCounted ? 'counted' : 'waiting';
     load[kind]--;
     instance[kind]--;
-    if (!counted) {
+    if (!isCounted) {
       this.removeWaiting(load, instance);
       this.slots.take(delivery.limits);
     }
-    this.noteServed(load, instance, counted);
+    this.noteServed(load, instance, isCounted);
     load.inFlight++;
     instance.inFlight++;
-    this.started.set(idOf(delivery), delivery);
+    this.inFlightDeliveries.set(idOf(delivery), delivery);
     this.moveBehind(instance);
   }
 
@@ -347,10 +347,10 @@ export class ReadyQueue {
     return this.planOf(instanceId) - inFlight - counted - reserved;
   }
 
-  private noteServed(load: HostLoad, instance: InstanceLoad, counted: boolean): void {
-    load.lastCounted = counted;
-    instance.lastCounted = counted;
-    this.lastCounted = counted;
+  private noteServed(load: HostLoad, instance: InstanceLoad, isCounted: boolean): void {
+    load.wasLastCounted = isCounted;
+    instance.wasLastCounted = isCounted;
+    this.wasLastCounted = isCounted;
   }
 
   private loadAt(host: string): HostLoad {
@@ -385,11 +385,11 @@ export class ReadyQueue {
         const load = this.loadAt(hostOf(limits));
         this.entries.delete(idOf(queued.delivery));
         this.backlog.give(instance.instanceId);
-        const counted = queued.urgency === 'counted';
-        const kind = counted ? 'counted' : 'waiting';
+        const isCounted = queued.urgency === 'counted';
+        const kind = isCounted ? 'counted' : 'waiting';
         load[kind]--;
         instance[kind]--;
-        if (counted) this.slots.give(limits);
+        if (isCounted) this.slots.give(limits);
         else this.removeWaiting(load, instance);
         this.removeIfIdle(hostOf(limits), load, instance);
       }
@@ -401,7 +401,7 @@ export class ReadyQueue {
   done(ref: DeliveryRef): void {
     const id = idOf(ref);
     const entry = this.entries.get(id);
-    if (!entry || !this.started.delete(id)) return;
+    if (!entry || !this.inFlightDeliveries.delete(id)) return;
     const { limits } = entry.queued.delivery;
     const load = this.loadAt(hostOf(limits));
     this.entries.delete(id);

@@ -21,29 +21,29 @@ export interface SlotQueueDeps {
   readonly limits: Pick<InstanceLimits, 'maxParallelism'>;
   readonly owners: InstanceOwners;
   readonly workers: Pick<WorkerPresence, 'capacityOf'>;
-  /** While it is closed, also for one instance, no delivery starts; `drainSoon` must be called when it opens. */
+  /** While this is closed, for all instances or for one, their deliveries do not start. Call `drainSoon` when it opens. */
   readonly writes: StoreWritesState;
 }
 
 /** Starts the deliveries that have a slot; `done` must be called for each. */
-export interface SlotHolder {
+export interface DeliveryStarter {
   startDelivery(delivery: Delivery): void;
 }
 
 export class SlotQueue implements FreeSlots {
   private readonly deps: SlotQueueDeps;
-  private readonly holder: SlotHolder;
+  private readonly starter: DeliveryStarter;
   /** The deliveries that wait for a slot or are in flight. */
   readonly ready: ReadyQueue;
   /** Keyed by instance. */
   private readonly bursts = new Map<string, BurstGate>();
   private cancelRecheck: (() => void) | null = null;
   private drainScheduled = false;
-  private stopped = false;
+  private isStopped = false;
 
-  constructor(deps: SlotQueueDeps, holder: SlotHolder) {
+  constructor(deps: SlotQueueDeps, starter: DeliveryStarter) {
     this.deps = deps;
-    this.holder = holder;
+    this.starter = starter;
     this.ready = new ReadyQueue({
       maxInFlight: LIMITS.maxDeliveriesInFlight,
       maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
@@ -55,7 +55,7 @@ export class SlotQueue implements FreeSlots {
   }
 
   /** Whether no delivery waits or is in flight, and none is about to start. */
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.ready.size === 0 && !this.drainScheduled;
   }
   free(origin: string): number {
@@ -83,7 +83,7 @@ export class SlotQueue implements FreeSlots {
   }
 
   /** Called when a run of the instance was created. */
-  triggered(instanceId: string): void {
+  runCreated(instanceId: string): void {
     const now = this.deps.clock.now();
     let burst = this.bursts.get(instanceId);
     if (!burst) {
@@ -91,17 +91,17 @@ export class SlotQueue implements FreeSlots {
       burst = new BurstGate();
       this.bursts.set(instanceId, burst);
     }
-    burst.triggered(now);
+    burst.runCreated(now);
   }
 
-  /** Queues a delivery; returns false if it is here already. */
+  /** Queues a delivery. Returns false if it is already queued or in flight. */
   add(delivery: Delivery, urgency: Urgency): boolean {
-    const added = this.ready.add(delivery, urgency, this.deps.clock.now());
-    if (added) this.drainSoon();
-    return added;
+    const isAdded = this.ready.add(delivery, urgency, this.deps.clock.now());
+    if (isAdded) this.drainSoon();
+    return isAdded;
   }
 
-  /** Frees the slot of a delivery. `drainSoon` must follow once the gates know of it as well. */
+  /** Frees the slot of a delivery. Call `drainSoon` once the gates know that it is done, too. */
   done(ref: DeliveryRef): void {
     this.ready.done(ref);
   }
@@ -113,12 +113,12 @@ export class SlotQueue implements FreeSlots {
 
   /** Starts no more deliveries. */
   stop(): void {
-    this.stopped = true;
+    this.isStopped = true;
     this.cancelRecheck?.();
   }
 
   drainSoon(): void {
-    if (this.drainScheduled || this.stopped) return;
+    if (this.drainScheduled || this.isStopped) return;
     this.drainScheduled = true;
     queueMicrotask(() => {
       this.drainScheduled = false;
@@ -128,18 +128,18 @@ export class SlotQueue implements FreeSlots {
 
   private drain(): void {
     const { clock, writes } = this.deps;
-    if (this.stopped || !writes.isOpen) return;
+    if (this.isStopped || !writes.isOpen) return;
     const now = clock.now();
     let isHeldBack = false;
     const freshAllowed = (instanceId: string): number => {
       const burst = this.bursts.get(instanceId);
       if (!burst) return Number.POSITIVE_INFINITY;
-      const fresh = this.ready.freshOf(instanceId);
-      const allowed = burst.allowance(now, fresh);
-      isHeldBack ||= fresh.count > allowed;
+      const freshQueue = this.ready.freshOf(instanceId);
+      const allowed = burst.takeStarts(now, freshQueue);
+      isHeldBack ||= freshQueue.count > allowed;
       return allowed;
     };
-    this.ready.drain(freshAllowed, (delivery) => this.holder.startDelivery(delivery));
+    this.ready.drain(freshAllowed, (delivery) => this.starter.startDelivery(delivery));
     if (!isHeldBack || this.cancelRecheck) return;
     this.cancelRecheck = clock.setTimer(now + BURST_RECHECK_MS, () => {
       this.cancelRecheck = null;

@@ -6,9 +6,9 @@ import { type DeliveryLimits, hostOf } from '../../gates/delivery.js';
 export interface SlotLimits {
   readonly maxInFlight: number;
   readonly maxInFlightPerHost: number;
-  /** Returns the number of slots in a pool of workers, which may change at any time. Absent: there are no workers. */
+  /** Returns the number of slots in a pool of workers, which may change at any time. Absent if there are no workers. */
   readonly capacityOf?: (pool: string) => number;
-  /** Limit of deliveries with a long timeout; if absent, as many as there are slots. */
+  /** Maximum number of deliveries with a long timeout. Defaults to the number of slots. */
   readonly maxLongInFlight?: number;
 }
 

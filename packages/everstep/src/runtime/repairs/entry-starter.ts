@@ -4,7 +4,7 @@
  * Keeps invariant 16.
  */
 import { LIMITS } from '../../config/limits.js';
-import type { Begin, ItemMove, LimitReason, RepairItemState } from '../../engine/dead-letters/repair.js';
+import type { AdmittedStarts, ItemMove, LimitReason, RepairItemState } from '../../engine/dead-letters/repair.js';
 import type { CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
 import type { InstanceLimits, RunAdmission } from '../../ports/stores/instance-limits.js';
 import type { RepairItemRecord, RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
@@ -14,12 +14,13 @@ import type { Recovery, RecoveryCommand } from '../services/dead-letters.js';
 export interface EntryStarterOptions extends Omit<RunStarts, 'context'> {
   readonly repairs: RepairStore;
   readonly now: () => number;
-  /** Returns the run that recovers the entry. */
+  /** Returns the new run that recovers the entry. */
   readonly prepare: (command: RecoveryCommand, dlqId: string) => Promise<Recovery | 'missing' | 'no-flow-control-key'>;
   readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
 }
 
-export interface Held {
+/** The plan or budget limit that prevents further starts. */
+export interface StartLimit {
   readonly reason: LimitReason;
   readonly message: string;
 }
@@ -27,15 +28,15 @@ export interface Held {
 export interface StartedEntries {
   readonly moves: readonly ItemMove[];
   /** Why the plan or the budget of the instance admits no more. */
-  readonly held: Held | null;
+  readonly limit: StartLimit | null;
   /** Whether there were fewer pending entries than the repair counted. */
-  readonly miscounted: boolean;
+  readonly isMiscounted: boolean;
 }
 
-type Change = Pick<Extract<StoreWrite, { readonly kind: 'set-repair-item' }>, 'state' | 'newRun' | 'error'>;
+type ItemChange = Pick<Extract<StoreWrite, { readonly kind: 'set-repair-item' }>, 'state' | 'newRun' | 'error'>;
 
-const GONE: Change = { state: 'gone', newRun: null, error: null };
-const NO_KEY: Change = {
+const GONE: ItemChange = { state: 'gone', newRun: null, error: null };
+const NO_KEY: ItemChange = {
   state: 'failed',
   newRun: null,
   error: 'the overrides contain flow control limits without a key, and the run has no key; the entry was not changed',
@@ -48,50 +49,53 @@ export class EntryStarter {
     this.options = options;
   }
 
-  /** Returns null if another process changed the repair in the meantime. Rejects if the outcome of a commit is unknown. */
-  async start(record: RepairRecord, { of, count, without }: Begin): Promise<StartedEntries | null> {
+  /**
+   * Starts the admitted entries. Returns null if another process changed the repair. Rejects if the outcome of a commit is
+   * unknown.
+   */
+  async start(record: RepairRecord, { of, count, excludedGroups }: AdmittedStarts): Promise<StartedEntries | null> {
     const { instanceId, repairId, action } = record.repair;
     // A canary is short, so its entries are read together, and those of failed groups are skipped.
-    const limit = without.length > 0 ? LIMITS.repairMaxCanary : count;
-    const pending = await this.options.repairs.pending({ instanceId, repairId, canaryOnly: of === 'canary', limit });
-    const items = pending.filter(({ fingerprint }) => !without.includes(fingerprint)).slice(0, count);
-    const miscounted = items.length < count;
+    const maxPending = excludedGroups.length > 0 ? LIMITS.repairMaxCanary : count;
+    const pending = await this.options.repairs.pending({ instanceId, repairId, canaryOnly: of === 'canary', limit: maxPending });
+    const items = pending.filter(({ fingerprint }) => !excludedGroups.includes(fingerprint)).slice(0, count);
+    const isMiscounted = items.length < count;
     if (action === 'delete') {
       const moves = await this.settle(items.map((item) => this.delete(record, item)));
-      return moves && { moves, held: null, miscounted };
+      return moves && { moves, limit: null, isMiscounted };
     }
-    const { runAdmission, held } = await this.runAdmission(instanceId, items.length);
+    const { admissions, limit } = await this.admitRuns(instanceId, items.length);
     const moves = await this.settle(
-      runAdmission.flatMap((allowed, index) => {
+      admissions.flatMap((admission, index) => {
         const item = items[index];
-        return item ? [this.recover(record, item, action, allowed)] : [];
+        return item ? [this.recover(record, item, action, admission)] : [];
       }),
     );
-    return moves && { moves, held, miscounted };
+    return moves && { moves, limit, isMiscounted };
   }
 
   /** Admits all entries together, or as many as possible one after the other. */
-  private async runAdmission(
+  private async admitRuns(
     instanceId: string,
     count: number,
-  ): Promise<{ readonly runAdmission: readonly RunAdmission[]; readonly held: Held | null }> {
+  ): Promise<{ readonly admissions: readonly RunAdmission[]; readonly limit: StartLimit | null }> {
     const { limits } = this.options;
     const jointAdmission = count === 0 ? null : await limits.admitRuns(instanceId, count);
-    if (jointAdmission === null) return { runAdmission: [], held: null };
+    if (jointAdmission === null) return { admissions: [], limit: null };
     if (jointAdmission.kind === 'admitted')
-      return { runAdmission: Array.from({ length: count }, () => jointAdmission), held: null };
-    const runAdmission: RunAdmission[] = [];
+      return { admissions: Array.from({ length: count }, () => jointAdmission), limit: null };
+    const admissions: RunAdmission[] = [];
     let refusal = jointAdmission;
-    while (runAdmission.length < count - 1) {
+    while (admissions.length < count - 1) {
       const admission = await limits.admitRuns(instanceId, 1);
-      if (admission.kind === 'admitted') runAdmission.push(admission);
+      if (admission.kind === 'admitted') admissions.push(admission);
       else {
         refusal = admission;
         break;
       }
     }
     const reason = refusal.kind === 'daily-limit' ? 'daily-limit-reached' : refusal.kind;
-    return { runAdmission, held: { reason, message: refusal.message } };
+    return { admissions, limit: { reason, message: refusal.message } };
   }
 
   private async settle(writes: readonly Promise<ItemMove | 'moved'>[]): Promise<readonly ItemMove[] | null> {
@@ -111,15 +115,15 @@ export class EntryStarter {
     const { instanceId } = record.repair;
     try {
       const { overrides } = record;
-      const prepared = await prepare({ kind, instanceId, overrides, admittedAt: runAdmission.at }, item.dlqId);
-      if (prepared === 'missing' || prepared === 'no-flow-control-key') {
+      const recovery = await prepare({ kind, instanceId, overrides, admittedAt: runAdmission.at }, item.dlqId);
+      if (recovery === 'missing' || recovery === 'no-flow-control-key') {
         limits.releaseRuns(instanceId, 1, runAdmission);
-        return await this.note(record, item, prepared === 'missing' ? GONE : NO_KEY);
+        return await this.recordState(record, item, recovery === 'missing' ? GONE : NO_KEY);
       }
-      const { run, unit } = prepared.started;
+      const { run, unit } = recovery.startedRun;
       const newRun = { runKey: run.key, workflowRunId: run.workflowRunId };
       const move = await this.write(record, item, { state: 'started', newRun, error: null }, unit);
-      if (move !== 'moved' && move.to === 'started') drive(prepared.started, prepared.payload);
+      if (move !== 'moved' && move.to === 'started') drive(recovery.startedRun, recovery.payload);
       else limits.releaseRuns(instanceId, 1, runAdmission);
       return move;
     } catch (error) {
@@ -141,15 +145,15 @@ export class EntryStarter {
     );
   }
 
-  /** Only records the state of the entry. */
-  private note(record: RepairRecord, item: RepairItemRecord, change: Change): Promise<ItemMove | 'moved'> {
+  /** Records the state of the entry and changes nothing else. */
+  private recordState(record: RepairRecord, item: RepairItemRecord, change: ItemChange): Promise<ItemMove | 'moved'> {
     return this.write(record, item, change, { guards: [], writes: [] });
   }
 
   private async write(
     record: RepairRecord,
     item: RepairItemRecord,
-    change: Change,
+    change: ItemChange,
     { guards, writes }: CommitUnit,
   ): Promise<ItemMove | 'moved'> {
     const { commit, now } = this.options;
@@ -163,11 +167,11 @@ export class EntryStarter {
       case 'repair-moved':
         return 'moved';
       case 'dead-letters-missing':
-        return this.note(record, item, GONE);
+        return this.recordState(record, item, GONE);
       default:
         throw new Error(`an entry of a repair cannot end as ${result.kind}`);
     }
   }
 }
 
-const moveOf = ({ canary }: RepairItemRecord, to: RepairItemState): ItemMove => ({ from: 'pending', to, canary });
+const moveOf = ({ canary: isCanary }: RepairItemRecord, to: RepairItemState): ItemMove => ({ from: 'pending', to, isCanary });

@@ -23,8 +23,8 @@ import type { CancelOutcome } from '../interface/runs.js';
 import type { RunStarts } from '../runs/run-starts.js';
 import { eventsOf, isMessageRun } from './message-log.js';
 
-/** Number of messages per read when their events are collected. */
-const PAGE = 100;
+/** Maximum number of messages per read when their events are collected. */
+const PAGE_SIZE = 100;
 
 export interface PublishedMessagesOptions extends RunStarts {
   readonly store: RunStore & HistoryStore & Pick<ControlStore, 'findUrlGroup'>;
@@ -39,11 +39,12 @@ interface Recipient {
 }
 
 /** A message to publish. */
-interface Draft {
+interface MessageDraft {
   readonly recipient: Recipient;
-  readonly started: StartedRun;
+  readonly startedRun: StartedRun;
   readonly payload: RunPayload;
-  readonly deduplicated: boolean;
+  /** Whether the message has a deduplication id. */
+  readonly hasDeduplicationId: boolean;
 }
 
 function settingsOf(command: MessageCommand, { endpointName }: Recipient): MessageSettings {
@@ -60,18 +61,18 @@ function settingsOf(command: MessageCommand, { endpointName }: Recipient): Messa
 /** Selects all attempts of a message; their number is limited. */
 const ALL_ATTEMPTS = { maxRows: LIMITS.maxRetries + 1, maxBytes: LIMITS.maxPageBytes };
 
-/** Bytes of the settings, which every event repeats. */
+/** Returns the number of bytes of the settings, which every event repeats. */
 const settingsBytes = ({ settings }: MessageRecord['run']): number => JSON.stringify(settings).length + LIMITS.rowBytes;
 
-async function failedAttempts(store: HistoryStore, runKey: string): Promise<number> {
-  let failed = 0;
-  for await (const attempts of attemptsOf(store, { runKey, bounds: PART, slot: ADVANCE_SLOT })) failed += attempts.length;
-  return failed;
+async function countFailedAttempts(store: HistoryStore, runKey: string): Promise<number> {
+  let count = 0;
+  for await (const attempts of attemptsOf(store, { runKey, bounds: PART, slot: ADVANCE_SLOT })) count += attempts.length;
+  return count;
 }
 
 const publishedMessageOf = (
-  { started, recipient }: Draft,
-  messageId = started.run.workflowRunId,
+  { startedRun, recipient }: MessageDraft,
+  messageId = startedRun.run.workflowRunId,
   deduplicated = false,
 ): PublishedMessage => ({
   messageId,
@@ -90,19 +91,19 @@ export class PublishedMessages implements MessageService {
   async publish(commands: readonly MessageCommand[]): Promise<readonly PublishOutcome[]> {
     const recipients = await Promise.all(commands.map((command) => this.recipientsOf(command)));
     const drafts = commands.map((command, index) => (recipients[index] ?? []).map((recipient) => this.draft(command, recipient)));
-    const batchableDrafts = drafts.flat().filter(({ deduplicated }) => !deduplicated);
-    const batchPublished = this.publishTogether(batchableDrafts);
+    const batchableDrafts = drafts.flat().filter(({ hasDeduplicationId }) => !hasDeduplicationId);
+    const batchPublication = this.publishTogether(batchableDrafts);
     // Committed in the same turn of the event loop, so they become durable together. A duplicate does not reject the others.
-    const publishing = drafts.map((ofCommand) =>
+    const publishing = drafts.map((commandDrafts) =>
       Promise.all(
-        ofCommand.map((draft) =>
-          draft.deduplicated ? this.publishOne(draft) : batchPublished.then(() => publishedMessageOf(draft)),
+        commandDrafts.map((draft) =>
+          draft.hasDeduplicationId ? this.publishOne(draft) : batchPublication.then(() => publishedMessageOf(draft)),
         ),
       ),
     );
-    const published = await Promise.all(publishing);
+    const messagesByCommand = await Promise.all(publishing);
     return commands.map(({ destination }, index) => {
-      const messages = published[index] ?? [];
+      const messages = messagesByCommand[index] ?? [];
       return messages.length === 0 && destination.kind === 'url-group'
         ? { kind: 'url-group-not-found', name: destination.name }
         : { kind: 'published', messages };
@@ -124,7 +125,7 @@ export class PublishedMessages implements MessageService {
     const task = tasks.find(({ slot }) => slot === ADVANCE_SLOT);
     return {
       run,
-      retried: await failedAttempts(store, runKey),
+      retried: await countFailedAttempts(store, runKey),
       nextAttemptAt: run.status === 'active' ? (task?.dueAt ?? null) : null,
       inFlight: isInFlight({ runKey, slot: ADVANCE_SLOT }),
     };
@@ -136,28 +137,34 @@ export class PublishedMessages implements MessageService {
 
   async events(query: MessageEventQuery): Promise<Listing<MessageEvent>> {
     const { states, limit, order } = query;
-    const inOrder = () => events.sort((a, b) => (order === 'newest-first' ? b.at - a.at : a.at - b.at));
+    const sortEvents = () => events.sort((a, b) => (order === 'newest-first' ? b.at - a.at : a.at - b.at));
     const events: MessageEvent[] = [];
-    let examined = 0;
+    let examinedMessages = 0;
     let bytes = 0;
     let next = query.after;
     do {
       // Small pages, because the events of one message are never split.
-      const pageLimit = Math.max(1, Math.min(PAGE, Math.ceil((limit - events.length) / 3)));
+      const pageLimit = Math.max(1, Math.min(PAGE_SIZE, Math.ceil((limit - events.length) / 3)));
       const page = await this.page({ ...query, after: next, limit: pageLimit });
       next = page.next;
-      examined += page.items.length;
+      examinedMessages += page.items.length;
       for (const [index, run] of page.items.entries()) {
-        const matching = (await this.eventsOfRun(run)).filter(({ state }) => states?.includes(state) ?? true);
-        bytes += matching.length * settingsBytes(run) + matching.reduce((sum, { error = '' }) => sum + error.length, 0);
-        events.push(...(order === 'newest-first' ? matching.reverse() : matching));
+        const matchingEvents = (await this.eventsOfRun(run)).filter(({ state }) => states?.includes(state) ?? true);
+        bytes +=
+          matchingEvents.length * settingsBytes(run) + matchingEvents.reduce((sum, { error = '' }) => sum + error.length, 0);
+        events.push(...(order === 'newest-first' ? matchingEvents.reverse() : matchingEvents));
         const isLast = index === page.items.length - 1;
         if (bytes < LIMITS.maxPageBytes || isLast) continue;
-        return { items: inOrder(), next: run.position };
+        return { items: sortEvents(), next: run.position };
       }
       // Without a limit, the search for a rare state would read all messages.
-    } while (next !== null && events.length < limit && examined < LIMITS.maxMessagesScanned && bytes < LIMITS.maxPageBytes);
-    return { items: inOrder(), next };
+    } while (
+      next !== null &&
+      events.length < limit &&
+      examinedMessages < LIMITS.maxMessagesScanned &&
+      bytes < LIMITS.maxPageBytes
+    );
+    return { items: sortEvents(), next };
   }
 
   async cancel(command: { readonly instanceId: string; readonly messageId: string }): Promise<CancelOutcome> {
@@ -179,7 +186,7 @@ export class PublishedMessages implements MessageService {
     return (group?.endpoints ?? []).map(({ url, name }) => ({ url, endpointName: name }));
   }
 
-  private draft(command: MessageCommand, recipient: Recipient): Draft {
+  private draft(command: MessageCommand, recipient: Recipient): MessageDraft {
     const {
       instanceId,
       dialect,
@@ -193,7 +200,7 @@ export class PublishedMessages implements MessageService {
     } = command;
     // Each endpoint of a group has its own message. Ids of users contain no line breaks.
     const deduplicationId = id !== null && destination.kind === 'url-group' ? `${id}\n${recipient.url}` : id;
-    const started = startRun(
+    const startedRun = startRun(
       {
         instanceId,
         dialect,
@@ -208,26 +215,26 @@ export class PublishedMessages implements MessageService {
       },
       this.options.context(),
     );
-    return { recipient, started, payload, deduplicated: deduplicationId !== null };
+    return { recipient, startedRun, payload, hasDeduplicationId: deduplicationId !== null };
   }
 
-  private async publishTogether(drafts: readonly Draft[]): Promise<void> {
+  private async publishTogether(drafts: readonly MessageDraft[]): Promise<void> {
     if (drafts.length === 0) return;
-    const units = drafts.map(({ started }) => started.unit);
+    const units = drafts.map(({ startedRun }) => startedRun.unit);
     const result = await this.options.commit({
       guards: units.flatMap(({ guards }) => guards),
       writes: units.flatMap(({ writes }) => writes),
     });
     if (result.kind !== 'applied') throw new Error(`messages cannot end as ${result.kind}`);
-    for (const { started, payload } of drafts) this.options.drive(started, payload);
+    for (const { startedRun, payload } of drafts) this.options.drive(startedRun, payload);
   }
 
-  private async publishOne(draft: Draft): Promise<PublishedMessage> {
-    const { started, payload } = draft;
-    const result = await this.options.commit(started.unit);
+  private async publishOne(draft: MessageDraft): Promise<PublishedMessage> {
+    const { startedRun, payload } = draft;
+    const result = await this.options.commit(startedRun.unit);
     if (result.kind === 'duplicate') return publishedMessageOf(draft, result.run.workflowRunId, true);
     if (result.kind !== 'applied') throw new Error(`a message cannot end as ${result.kind}`);
-    this.options.drive(started, payload);
+    this.options.drive(startedRun, payload);
     return publishedMessageOf(draft);
   }
 

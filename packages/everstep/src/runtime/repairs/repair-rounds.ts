@@ -5,7 +5,7 @@
  * Keeps invariant 16.
  */
 import {
-  type Begin,
+  type AdmittedStarts,
   decideRepair,
   type ItemMove,
   type Repair,
@@ -14,8 +14,8 @@ import {
   tickRepair,
 } from '../../engine/dead-letters/repair.js';
 import type { RepairDriver, RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
+import type { EntryStarter } from './entry-starter.js';
 import type { RepairWrites } from './repair-writes.js';
-import type { EntryStarter } from './starting.js';
 
 /** Maximum number of started entries that one round examines. */
 const MAX_EXAMINED = 1_000;
@@ -30,21 +30,24 @@ export interface RepairRoundsOptions {
   readonly writes: Pick<RepairWrites, 'put' | 'settle'>;
   readonly now: () => number;
   readonly driver: () => RepairDriver | null;
-  readonly starting: EntryStarter;
-  /** Maximum delay until ends without a notification are found. */
+  readonly starter: EntryStarter;
+  /** Maximum delay until an end without a notification is found. */
   readonly watchMs: number;
 }
 
-interface Examined {
+/** The runs that have ended since the last round. */
+interface RecordedEnds {
   readonly moves: readonly ItemMove[];
-  readonly againAt: number;
-  readonly miscounted: boolean;
+  /** Time of the next check, Unix ms. */
+  readonly nextCheckAt: number;
+  /** Whether the counts of the repair differ from its items. */
+  readonly isMiscounted: boolean;
 }
 
 export class RepairRounds {
   private readonly options: RepairRoundsOptions;
   /** Versions of repairs at which their counts equal their items, because only this process has written since. */
-  private readonly exact = new Map<string, number>();
+  private readonly exactVersions = new Map<string, number>();
   /** Position at which the search for ended runs continues. */
   private readonly positions = new Map<string, number>();
   /** Time since which no run of a repair has ended, Unix ms. */
@@ -55,16 +58,16 @@ export class RepairRounds {
   }
 
   isExact({ repair, version }: RepairRecord): boolean {
-    return this.exact.get(repair.repairId) === version;
+    return this.exactVersions.get(repair.repairId) === version;
   }
 
   /** Called when this process has written the repair, and its counts are exact. */
   noteExact({ repair, version }: RepairRecord): void {
-    this.exact.set(repair.repairId, version);
+    this.exactVersions.set(repair.repairId, version);
   }
 
   forget(repairId: string): void {
-    this.exact.delete(repairId);
+    this.exactVersions.delete(repairId);
     this.positions.delete(repairId);
     this.quietSince.delete(repairId);
   }
@@ -74,52 +77,58 @@ export class RepairRounds {
     const { repairId } = previous.repair;
     try {
       let record = this.isExact(previous) ? previous : await this.recount(previous);
-      const examined = await this.recordEnds(record.repair);
+      const ends = await this.recordEnds(record.repair);
       // Another process recorded ends that this one had not reached.
-      if (examined.miscounted) record = await this.recount(record);
+      if (ends.isMiscounted) record = await this.recount(record);
       const now = this.options.now();
-      const updated = applyEvent(record.repair, { kind: 'items-moved', moves: examined.miscounted ? [] : examined.moves }, now);
-      const tick = tickRepair(await this.withGroups(updated), now);
-      const isSame = record === previous && examined.moves.length === 0 && tick.repair.phase === previous.repair.phase;
+      const updated = applyEvent(record.repair, { kind: 'items-moved', moves: ends.isMiscounted ? [] : ends.moves }, now);
+      const tick = tickRepair(await this.addGroupCounts(updated), now);
+      const isSame = record === previous && ends.moves.length === 0 && tick.repair.phase === previous.repair.phase;
       // The round only checked whether a run has ended.
-      if (isSame && tick.begin === null && previous.wakeAt !== null && previous.wakeAt > now) return previous;
-      const written = await this.write(record, tick, examined.againAt);
-      return written && (await this.act(written, tick, examined.againAt, now));
+      if (isSame && tick.starts === null && previous.wakeAt !== null && previous.wakeAt > now) return previous;
+      const written = await this.write(record, tick, ends.nextCheckAt);
+      return written && (await this.startAdmitted(written, tick, ends.nextCheckAt, now));
     } catch (error) {
       this.forget(repairId);
       throw error;
     }
   }
 
-  private async act(written: RepairRecord, { begin }: RepairTick, againAt: number, now: number): Promise<RepairRecord | null> {
-    if (begin === null) return written;
-    const started = await this.start(written, begin);
-    if (started === null) return null;
-    let repair = applyEvent(written.repair, { kind: 'items-moved', moves: started.moves }, now);
-    if (started.held) repair = applyEvent(repair, { kind: 'held', ...started.held }, now);
+  /** Starts the entries that the tick admits. Returns the repair after that; null if another process changed it. */
+  private async startAdmitted(
+    written: RepairRecord,
+    { starts }: RepairTick,
+    nextCheckAt: number,
+    now: number,
+  ): Promise<RepairRecord | null> {
+    if (starts === null) return written;
+    const startedEntries = await this.start(written, starts);
+    if (startedEntries === null) return null;
+    let repair = applyEvent(written.repair, { kind: 'items-moved', moves: startedEntries.moves }, now);
+    if (startedEntries.limit) repair = applyEvent(repair, { kind: 'held', ...startedEntries.limit }, now);
     // Uses the time of the decision that admitted the entries, so that it admits no more.
-    const after = await this.write(written, tickRepair(await this.withGroups(repair), now), againAt);
-    if (started.miscounted) this.forget(repair.repairId);
-    return after;
+    const updated = await this.write(written, tickRepair(await this.addGroupCounts(repair), now), nextCheckAt);
+    if (startedEntries.isMiscounted) this.forget(repair.repairId);
+    return updated;
   }
 
   /** Adds the counts of each group of the canary, which decide when to stop. */
-  private async withGroups(repair: Repair): Promise<Repair> {
+  private async addGroupCounts(repair: Repair): Promise<Repair> {
     const { phase, canary } = repair;
     if (phase !== 'canary' || canary === null) return repair;
     return { ...repair, canary: { ...canary, groups: await this.options.repairs.canaryGroups(repair) } };
   }
 
-  private async start(record: RepairRecord, begin: Begin) {
-    const started = await this.options.starting.start(record, begin);
-    if (started === null) this.forget(record.repair.repairId);
-    return started;
+  private async start(record: RepairRecord, starts: AdmittedStarts) {
+    const startedEntries = await this.options.starter.start(record, starts);
+    if (startedEntries === null) this.forget(record.repair.repairId);
+    return startedEntries;
   }
 
-  private async write(record: RepairRecord, { repair, wakeAt }: RepairTick, againAt: number): Promise<RepairRecord | null> {
+  private async write(record: RepairRecord, { repair, wakeAt }: RepairTick, nextCheckAt: number): Promise<RepairRecord | null> {
     const { writes, driver } = this.options;
-    const wake = repair.counts.started > 0 ? Math.min(wakeAt ?? againAt, againAt) : wakeAt;
-    const next = { ...record, repair, wakeAt: wake };
+    const nextWakeAt = repair.counts.started > 0 ? Math.min(wakeAt ?? nextCheckAt, nextCheckAt) : wakeAt;
+    const next = { ...record, repair, wakeAt: nextWakeAt };
     if (!(await writes.put({ record: next, driver: driver() }))) {
       this.forget(repair.repairId);
       return null;
@@ -139,26 +148,26 @@ export class RepairRounds {
     };
   }
 
-  private async recordEnds(repair: Repair): Promise<Examined> {
+  private async recordEnds(repair: Repair): Promise<RecordedEnds> {
     const { repairs, writes, now, watchMs } = this.options;
     const { repairId, instanceId, counts } = repair;
-    if (counts.started === 0) return { moves: [], againAt: now() + watchMs, miscounted: false };
+    if (counts.started === 0) return { moves: [], nextCheckAt: now() + watchMs, isMiscounted: false };
     const id = { repairId, instanceId };
     const after = this.positions.get(repairId) ?? -1;
     const { ended, examined, next } = await repairs.endedItems({ ...id, after, limit: MAX_EXAMINED });
     if (next === null) this.positions.delete(repairId);
     else this.positions.set(repairId, next);
-    const settled = new Set(await writes.settle({ ...id, items: ended, at: now() }));
+    const settledIndexes = new Set(await writes.settle({ ...id, items: ended, at: now() }));
     const moves = ended
-      .filter(({ n }) => settled.has(n))
-      .map(({ state: to, canary }): ItemMove => ({ from: 'started', to, canary }));
+      .filter(({ n }) => settledIndexes.has(n))
+      .map(({ state: to, canary: isCanary }): ItemMove => ({ from: 'started', to, isCanary }));
     if (moves.length > 0 || !this.quietSince.has(repairId)) this.quietSince.set(repairId, now());
     const quietMs = now() - (this.quietSince.get(repairId) ?? now());
     // Runs that sleep for a week need no check every second.
-    const restMs = Math.max(watchMs, Math.min(quietMs / 10, MAX_WATCH_MS));
-    const againMs = next === null ? restMs : moves.length > 0 ? NEXT_CHECK_MS : NEXT_IDLE_CHECK_MS;
-    const miscounted = settled.size < ended.length || (after === -1 && next === null && examined !== counts.started);
-    return { moves, againAt: Math.ceil(now() + againMs), miscounted };
+    const idleCheckMs = Math.max(watchMs, Math.min(quietMs / 10, MAX_WATCH_MS));
+    const nextCheckMs = next === null ? idleCheckMs : moves.length > 0 ? NEXT_CHECK_MS : NEXT_IDLE_CHECK_MS;
+    const isMiscounted = settledIndexes.size < ended.length || (after === -1 && next === null && examined !== counts.started);
+    return { moves, nextCheckAt: Math.ceil(now() + nextCheckMs), isMiscounted };
   }
 }
 

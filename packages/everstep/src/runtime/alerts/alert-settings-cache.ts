@@ -11,6 +11,7 @@ export interface KnownAlertSettings {
   readonly isEmpty: boolean;
   /** Returns the settings of the instance; null if it has none. */
   of(instanceId: string): AlertSettings | null;
+  /** Returns the destination with this name; null if the instance has none. */
   destination(instanceId: string, name: string): AlertDestination | null;
 }
 
@@ -46,8 +47,8 @@ export class AlertSettingsCache implements KnownAlertSettings {
     return this.of(instanceId)?.destinations.find((destination) => destination.name === name) ?? null;
   }
 
-  /** Instances with alert rules. */
-  watched(): readonly string[] {
+  /** Returns the ids of the instances with alert rules. */
+  instancesWithRules(): readonly string[] {
     return [...this.byInstance].filter(([, { rules }]) => rules.length > 0).map(([instanceId]) => instanceId);
   }
 
