@@ -21,7 +21,7 @@ export const sessionQuery = queryOptions({
 /** Loads the sign-in methods of this server. */
 export const signInMethodsQuery = queryOptions({
   queryKey: ['sign-in-ways'],
-  queryFn: async () => valueIn(await request<SignInMethods>('/v2/session/ways')),
+  queryFn: async () => valueIn(await request<SignInMethods>('/v2/session/methods')),
   staleTime: Number.POSITIVE_INFINITY,
 });
 

@@ -35,7 +35,7 @@ const getSignInMethods = openOperation({
   summary: 'List the sign-in methods',
   description: 'Returns how users can log in to this installation. Requires no login.',
   method: 'GET',
-  path: '/v2/session/ways',
+  path: '/v2/session/methods',
   unknownQuery: 'ignore',
   whileStopping: 'respond',
   responses: { 200: SignInMethods },

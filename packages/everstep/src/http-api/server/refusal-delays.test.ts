@@ -42,7 +42,8 @@ test('a refusal over the rate of the plan is sent after its delay', async (t) =>
   const waits: number[] = [];
   const wait = async (ms: number): Promise<void> => void waits.push(ms);
   const { plans: loaded } = plans;
-  const api = await ApiHarness.open({ refusalDelays: new RefusalDelays({ wait }, () => 0) }, { plans: loaded });
+  const accountNow = () => Date.UTC(2026, 0, 1);
+  const api = await ApiHarness.open({ refusalDelays: new RefusalDelays({ wait }, () => 0) }, { plans: loaded, accountNow });
   t.after(() => api.close());
   await api.store.accounts.changeInstance({ instanceId: 'qi_1', change: { plan: 'slow' } });
   api.limits.forget('qi_1');

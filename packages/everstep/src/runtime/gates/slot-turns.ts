@@ -115,7 +115,7 @@ class Scopes {
   }
 }
 
-/** Separates the instance id, which contains no space, from the host. */
+/** Separates the instance id, which contains no space, from the host, which can contain one. */
 const SEPARATOR = ' ';
 
 export class SlotTurns {
@@ -133,8 +133,8 @@ export class SlotTurns {
     this.slots = slots;
     const freeLong = (instanceId: string) => slots.freeLong(instanceId);
     const freeShare = (name: string) => {
-      const [instanceId = '', origin = ''] = name.split(SEPARATOR);
-      return slots.freeShare(origin, instanceId);
+      const end = name.indexOf(SEPARATOR);
+      return slots.freeShare(name.slice(end + 1), name.slice(0, end));
     };
     this.instances = new Scopes({
       nameOf: ({ instanceId }) => instanceId,
