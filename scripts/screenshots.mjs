@@ -5,7 +5,7 @@ import { connect } from '@everstep/sdk';
 import { connectTestService } from '@everstep/sdk/testing';
 import { openBrowser } from '../packages/everstep/dist/end-to-end/dashboard/chromium.fixture.js';
 import { Window } from '../packages/everstep/dist/end-to-end/dashboard/dashboard.fixture.js';
-import { ServiceProcess } from '../packages/everstep/dist/end-to-end/service-process.fixture.js';
+import { ServerProcess } from '../packages/everstep/dist/end-to-end/service-process.fixture.js';
 import { checkout, refund } from './screenshots/shop.mjs';
 
 const IMAGES = join(import.meta.dirname, '../docs/images');
@@ -95,7 +95,7 @@ process.chdir(import.meta.dirname);
 await mkdir(IMAGES, { recursive: true });
 const browserResult = await openBrowser();
 if (browserResult.kind === 'missing') throw new Error(browserResult.missing);
-const server = await ServiceProcess.create({ EVERSTEP_VIRTUAL_CLOCK: '1' });
+const server = await ServerProcess.create({ EVERSTEP_VIRTUAL_CLOCK: '1' });
 let worker;
 try {
   await server.start();

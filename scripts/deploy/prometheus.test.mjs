@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { listen, until } from '../../packages/everstep/dist/end-to-end/nodes.fixture.js';
-import { ServiceProcess } from '../../packages/everstep/dist/end-to-end/service-process.fixture.js';
+import { ServerProcess } from '../../packages/everstep/dist/end-to-end/service-process.fixture.js';
 import { freePort } from '../../packages/everstep/dist/stores/postgres/testing/server-process.js';
 import { toNodeHandler } from '../../packages/sdk/dist/adapters/node.js';
 import { Client, serve } from '../../packages/sdk/dist/index.js';
@@ -97,7 +97,7 @@ test('Prometheus scrapes a server that ran, failed and queued work, and the dash
   timeout: 180_000,
 }, async (t) => {
   const metricsPort = await freePort();
-  const service = await ServiceProcess.create({ EVERSTEP_METRICS_ADDRESS: `127.0.0.1:${metricsPort}` });
+  const service = await ServerProcess.create({ EVERSTEP_METRICS_ADDRESS: `127.0.0.1:${metricsPort}` });
   t.after(() => service.dispose());
   await service.start();
   const work = await startWork(t, service);
@@ -139,7 +139,7 @@ test('Prometheus scrapes a server that ran, failed and queued work, and the dash
 
 test('the server offers both metric formats, and promtool accepts them', { skip }, async (t) => {
   const metricsPort = await freePort();
-  const service = await ServiceProcess.create({ EVERSTEP_METRICS_ADDRESS: `127.0.0.1:${metricsPort}` });
+  const service = await ServerProcess.create({ EVERSTEP_METRICS_ADDRESS: `127.0.0.1:${metricsPort}` });
   t.after(() => service.dispose());
   await service.start();
   const page = async (accept) => {

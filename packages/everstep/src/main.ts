@@ -8,7 +8,7 @@ import { lacksTrustedProxy } from './bootstrap/listeners.js';
 import { StartError } from './bootstrap/start-error.js';
 import { watchTlsFiles } from './bootstrap/tls-files.js';
 import { pause } from './clock/pause.js';
-import { within } from './clock/within.js';
+import { waitAtMost } from './clock/within.js';
 import type { Config } from './config/config.js';
 import { assertLimits } from './config/limits.js';
 import { StoreWrites } from './runtime/commits/store-writes.js';
@@ -61,7 +61,7 @@ export interface StartOptions {
  * with 503. Rejects with StartError, whose message is for the operator, if it cannot start, for example because the data directory
  * is not writable or in use, or the port is taken.
  */
-export async function startService(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
   assertLimits();
   const closers = new Closers();
   const prepared = await prepare(config, options.log);
@@ -188,7 +188,7 @@ async function startParts(parts: Parts, waitOptions: Pick<AvailabilityOptions, '
     await budgetAlerts.stop();
     await audit.stop();
     await search.stop();
-    await within(CLOSE_MS, serversClosed);
+    await waitAtMost(CLOSE_MS, serversClosed);
     await refusals.write();
   });
   if (tls && config.tls) {

@@ -44,7 +44,7 @@ interface MessageKeys {
 }
 
 /** Adds the key that signs messages of the installation itself, such as pushed audit entries; null if there is none. */
-export const withAuditKey = ({ privateKey, messageKeyFor }: MessageKeys, key: string | null): MessageKeys => ({
+export const addAuditKey = ({ privateKey, messageKeyFor }: MessageKeys, key: string | null): MessageKeys => ({
   privateKey: (instanceId) => (instanceId === INSTALLATION ? null : privateKey(instanceId)),
   messageKeyFor: (instanceId, origin) => (instanceId === INSTALLATION ? key : messageKeyFor(instanceId, origin)),
 });

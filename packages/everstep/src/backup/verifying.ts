@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { credentialsFile } from '../bootstrap/credentials.js';
 import { codeOf } from '../bootstrap/start-error.js';
 import type { CheckResult } from '../stores/shared/consistency/checks.js';
-import { checkStore, inspectDocuments, inspectLiveStore } from '../stores/sqlite/connection/store-at-rest.js';
+import { checkStore, inspectDocuments, inspectStoppedStore } from '../stores/sqlite/connection/store-at-rest.js';
 import { assertSound, type InspectedFiles, inspectFiles } from './checking.js';
 import { BackupError, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
 import { requestBackup } from './control-channel.js';
@@ -47,7 +47,7 @@ async function fileNamesIn(directory: string): Promise<readonly string[]> {
 
 async function verifyAtRest({ dataDir, storeFile }: VerifyOptions): Promise<StoreVerification> {
   const companionFiles = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
-  const store = inspectLiveStore(storeFile, companionFiles);
+  const store = inspectStoppedStore(storeFile, companionFiles);
   if (!store) throw new BackupError(`There is no store at ${storeFile}. Set the data directory with --data-dir.`);
   const { schema, counts, problems, doubts } = store;
   assertSound(STORE_FILE, problems);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LogLevelSwitch } from './log-level-switch.js';
-import { createServiceLog } from './service-log.js';
+import { createServerLog } from './server-log.js';
 
 function opened(level: 'debug' | 'warn' | 'silent') {
   const events: string[] = [];
   const write = (line: string) => events.push(JSON.parse(line).msg);
-  const log = createServiceLog({ level, format: 'json', write });
+  const log = createServerLog({ level, format: 'json', write });
   return { events, log, level: new LogLevelSwitch(log, level) };
 }
 

@@ -1,6 +1,6 @@
 /** Reads the plans of the installation: the built-in plans, and those in the operator's file. */
 import { readFile } from 'node:fs/promises';
-import { BUILT_IN_PLANS, loadPlans, type Plans, withPlanOfNewInstances } from '../accounts/plans/plans.js';
+import { BUILT_IN_PLANS, loadPlans, type Plans, setPlanForNewInstances } from '../accounts/plans/plans.js';
 import { fileError, StartError } from './start-error.js';
 
 /**
@@ -10,7 +10,7 @@ import { fileError, StartError } from './start-error.js';
 export async function readPlans(file: string | null, newInstancePlan: string | null): Promise<Plans> {
   const plans = await readFilePlans(file);
   if (newInstancePlan === null) return plans;
-  const selectedPlans = withPlanOfNewInstances(plans, newInstancePlan);
+  const selectedPlans = setPlanForNewInstances(plans, newInstancePlan);
   if (selectedPlans) return selectedPlans;
   const names = plans.all.map(({ name }) => name).join(', ');
   throw new StartError(`EVERSTEP_NEW_INSTANCE_PLAN must be one of the plans (${names}); got ${JSON.stringify(newInstancePlan)}.`);

@@ -10,7 +10,7 @@ import type { Config } from '../config/config.js';
 import { parseSecretKeys, type SecretKeys } from '../config/secret-keys.js';
 import type { AccountStore } from '../ports/stores/account-store.js';
 import { inspectSecrets, sealAccounts, sealStored } from '../secrets/sealed-accounts.js';
-import { createSealer, NO_KEY, type Sealer, SecretsError } from '../secrets/sealed-values.js';
+import { createSealer, PLAIN_SEALER, type Sealer, SecretsError } from '../secrets/sealed-values.js';
 import { writePrivately } from './private-file.js';
 import { codeOf, StartError } from './start-error.js';
 
@@ -79,7 +79,7 @@ export async function findSealer(accounts: AccountStore, settings: SecretsKeySet
         'same key, for example the output of `openssl rand -base64 32`, and keep a copy of the key.',
     );
   }
-  return NO_KEY;
+  return PLAIN_SEALER;
 }
 
 export interface OpenedSecrets {
@@ -99,8 +99,8 @@ export async function openSecrets(accounts: AccountStore, settings: SecretsKeySe
     const sealedAccounts = sealAccounts(accounts, sealer);
     // All secrets are decrypted before the first one is written.
     await Promise.all([sealedAccounts.listSecrets(), sealedAccounts.listInstances()]);
-    if (sealer !== NO_KEY) await sealStored(accounts, sealer);
-    return { accounts: sealedAccounts, sealer, areEncrypted: sealer !== NO_KEY };
+    if (sealer !== PLAIN_SEALER) await sealStored(accounts, sealer);
+    return { accounts: sealedAccounts, sealer, areEncrypted: sealer !== PLAIN_SEALER };
   } catch (error) {
     if (error instanceof SecretsError) throw new StartError(error.message, { cause: error });
     throw error;

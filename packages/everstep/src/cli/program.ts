@@ -1,7 +1,7 @@
 /** The command line of Everstep: its commands and error handling. */
 import { Command, CommanderError } from 'commander';
 import { readSecretFiles } from '../config/secret-files.js';
-import { SERVICE_VERSION } from '../step-calls/version.js';
+import { SERVER_VERSION } from '../step-calls/version.js';
 import { adminCommand } from './commands/admin/admin.js';
 import { alertsCommand } from './commands/alerts/alerts.js';
 import { auditLogCommand } from './commands/control/audit.js';
@@ -55,7 +55,7 @@ function configure(command: Command, shell: Shell): void {
 export function createProgram(shell: Shell, finish: (code: number) => void): Command {
   const program = new Command('everstep')
     .description('Durable workflows over plain HTTP')
-    .version(SERVICE_VERSION)
+    .version(SERVER_VERSION)
     .commandsGroup('Server:')
     .addCommand(serverCommand('dev', shell, finish))
     .addCommand(serverCommand('serve', shell, finish))

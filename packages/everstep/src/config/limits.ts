@@ -52,7 +52,7 @@ export const LIMITS = Object.freeze({
   checkTimeoutMs: 20_000,
   checksTimeoutMs: 60_000,
   /** Maximum number of endpoints checked at a time, and of runs in one request. */
-  checksAtOnce: 8,
+  maxConcurrentChecks: 8,
   checksMax: 100,
   /** Longer journals are not sent to an endpoint for a check. */
   maxCheckedJournalBytes: 16 * MiB,
@@ -260,7 +260,7 @@ export const LIMITS = Object.freeze({
   foundRunsPageDefault: 20,
   foundRunsPageMax: 100,
   /** Maximum number of runs that a client reads again by their ids in one request. */
-  maxNamedRuns: 50,
+  maxRunsById: 50,
   /** Maximum number of tasks of a run that decide what the run waits for. */
   maxWaitTasks: 16,
   maxRunQueryLength: 1_024,
@@ -278,7 +278,7 @@ export const LIMITS = Object.freeze({
   /** Maximum number of dead letters selected by one repair. */
   repairMaxItems: 1_000_000,
   /** Maximum number of dead letters given by id. */
-  repairNamedMax: 1_000,
+  maxRepairEntriesById: 1_000,
   /** Minimum rate: one entry every 1,000 seconds. */
   repairMinRatePerSecond: 0.001,
   repairMaxRatePerSecond: 1_000,

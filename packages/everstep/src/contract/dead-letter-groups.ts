@@ -7,7 +7,7 @@ import { LIMITS } from '../config/limits.js';
 import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { ErrorSource } from './fields/thrown-error.js';
 import { unixMs } from './fields/unix-ms.js';
-import { like } from './patterns.js';
+import { patternOption } from './patterns.js';
 
 export const GROUP_STATES = ['new', 'known', 'regressed'] as const;
 export const GroupStateSchema = Type.Enum([...GROUP_STATES], {
@@ -135,7 +135,7 @@ export type DeadLetterGroupPage = Static<typeof DeadLetterGroupPage>;
 
 export const AssignDeadLetterGroup = Type.Object(
   {
-    assignee: Type.Union([Type.String({ maxLength: LIMITS.maxEmailLength, ...like('email') }), Type.Null()], {
+    assignee: Type.Union([Type.String({ maxLength: LIMITS.maxEmailLength, ...patternOption('email') }), Type.Null()], {
       description: 'Email of a user with access to the queue instance. Null removes the assignment.',
     }),
   },
@@ -153,7 +153,12 @@ export const SnoozeDeadLetterGroup = Type.Object(
 
 export const NoteText = Type.Object(
   {
-    text: Type.String({ minLength: 1, maxLength: LIMITS.maxGroupNoteLength, ...like('note'), description: 'Text of the note.' }),
+    text: Type.String({
+      minLength: 1,
+      maxLength: LIMITS.maxGroupNoteLength,
+      ...patternOption('note'),
+      description: 'Text of the note.',
+    }),
   },
   { ...NO_OTHER_PROPERTIES, description: 'A new note on a group of dead letters.' },
 );

@@ -3,16 +3,16 @@ import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { creationTime, customerId, id } from './fields/record-fields.js';
-import { like } from './patterns.js';
+import { patternOption } from './patterns.js';
 
 export const AccountName = (description: string) =>
-  Type.String({ minLength: 1, maxLength: LIMITS.maxAccountNameLength, ...like('visible'), description });
+  Type.String({ minLength: 1, maxLength: LIMITS.maxAccountNameLength, ...patternOption('visible'), description });
 export const RecordId = (description: string) => Type.String({ minLength: 1, maxLength: LIMITS.maxRecordIdLength, description });
 export const Email = (description: string) =>
   Type.String({
     minLength: 3,
     maxLength: LIMITS.maxEmailLength,
-    ...like('email'),
+    ...patternOption('email'),
     description,
   });
 
@@ -93,7 +93,7 @@ export const TokenScopes = Type.Array(
   Type.Union(
     [
       // This schema comes first, because its error message names all scopes.
-      Type.Unsafe<`connect:${string}`>(Type.String({ ...like('connectScope') })),
+      Type.Unsafe<`connect:${string}`>(Type.String({ ...patternOption('connectScope') })),
       Type.Enum(['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'], { type: 'string' }),
     ],
     {

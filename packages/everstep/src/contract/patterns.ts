@@ -48,7 +48,7 @@ const PATTERNS = {
 export type PatternName = keyof typeof PATTERNS;
 
 /** Returns the schema options of a text format. */
-export const like = (name: PatternName): { readonly pattern: string } => ({ pattern: PATTERNS[name].pattern });
+export const patternOption = (name: PatternName): { readonly pattern: string } => ({ pattern: PATTERNS[name].pattern });
 
 const REQUIREMENTS: ReadonlyMap<string, string> = new Map(
   Object.values(PATTERNS).map(({ pattern, requirement }) => [pattern, requirement]),

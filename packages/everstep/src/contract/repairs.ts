@@ -8,7 +8,7 @@ import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { unixMs } from './fields/unix-ms.js';
 import { bodyFilters } from './filters/body-filters.js';
 import { REPAIR_FILTERS } from './filters/dead-letter-filters.js';
-import { like } from './patterns.js';
+import { patternOption } from './patterns.js';
 
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -73,7 +73,7 @@ export const RepairOverrides = Type.Object(
       }),
     ),
     labels: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxLabelLength, ...like('label') }), {
+      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxLabelLength, ...patternOption('label') }), {
         minItems: 1,
         maxItems: LIMITS.maxLabels,
         description: 'Labels of the new runs. They replace the labels of the failed runs.',
@@ -82,7 +82,7 @@ export const RepairOverrides = Type.Object(
     flowControl: Type.Optional(
       Type.Object(
         {
-          key: Type.Optional(Type.String({ minLength: 1, maxLength: LIMITS.maxFlowControlKeyLength, ...like('id') })),
+          key: Type.Optional(Type.String({ minLength: 1, maxLength: LIMITS.maxFlowControlKeyLength, ...patternOption('id') })),
           parallelism: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.maxParallelism })),
           rate: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.maxRate, description: 'Number of starts per period.' })),
           periodMs: Type.Optional(

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { unixMs } from './fields/unix-ms.js';
-import { like } from './patterns.js';
+import { patternOption } from './patterns.js';
 import { RepairFilter } from './repairs.js';
 import { RunReferenceSchema, RunStateSchema, ShownStepType } from './runs.js';
 
@@ -27,7 +27,7 @@ export const ForkRequest = Type.Object(
             Type.String({
               minLength: 1,
               maxLength: 256,
-              ...like('ascii'),
+              ...patternOption('ascii'),
               description: 'Content type of the payload. Default: the content type of the original run.',
             }),
           ),
@@ -54,7 +54,7 @@ export const ForkRequest = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: LIMITS.maxRunIdLength,
-        ...like('id'),
+        ...patternOption('id'),
         description: 'Id of the new run. Must not be `.` or `..`. Default: a generated id.',
       }),
     ),

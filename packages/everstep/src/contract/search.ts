@@ -142,7 +142,7 @@ export const RangeBody = Type.Object(
 );
 
 /** Body of an operation without input. Clients send an empty array or an empty object. */
-export const NothingToSay = Type.Union([
+export const EmptyBody = Type.Union([
   Type.Array(Type.Unknown(), { maxItems: 0 }),
   Type.Object({}, NO_OTHER_PROPERTIES),
   Type.Null(),

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { AdminClient } from '@everstep/sdk';
-import { ServiceProcess } from './service-process.fixture.js';
+import { ServerProcess } from './service-process.fixture.js';
 
 /** Starts a server with this default plan. Returns it with an admin client for its current process. */
 async function startWithPlan(t: TestContext, plan: Readonly<Record<string, number>>) {
@@ -15,7 +15,7 @@ async function startWithPlan(t: TestContext, plan: Readonly<Record<string, numbe
   const file = join(directory, 'plans.json');
   const write = (changed: typeof plan) => writeFile(file, JSON.stringify({ plans: [{ name: 'default', ...changed }] }));
   await write(plan);
-  const service = await ServiceProcess.create({ EVERSTEP_PLANS_FILE: file });
+  const service = await ServerProcess.create({ EVERSTEP_PLANS_FILE: file });
   t.after(async () => {
     await service.dispose();
     await rm(directory, { recursive: true });

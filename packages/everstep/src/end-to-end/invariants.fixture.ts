@@ -1,4 +1,4 @@
-/** Runs `everstep verify` over the store of a server. `ServiceProcess` does so at the end of every test. */
+/** Runs `everstep verify` over the store of a server. `ServerProcess` does so at the end of every test. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { runInProcess } from '../cli/testing/in-process.js';

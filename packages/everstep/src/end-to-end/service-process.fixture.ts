@@ -11,7 +11,7 @@ const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
 /** Timeout for the start, more than the slowest machine needs under load. A process that does not start ends earlier. */
 const START_TIMEOUT_MS = 120_000;
 
-export class ServiceProcess {
+export class ServerProcess {
   private readonly directory: string;
   private readonly envFile: string;
   private readonly settings: Readonly<Record<string, string>>;
@@ -32,8 +32,8 @@ export class ServiceProcess {
   }
 
   /** Creates a server that is not started, on an empty data directory. `settings` are environment variables. */
-  static async create(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
-    return new ServiceProcess(await mkdtemp(join(tmpdir(), 'everstep-e2e-')), settings);
+  static async create(settings: Readonly<Record<string, string>> = {}): Promise<ServerProcess> {
+    return new ServerProcess(await mkdtemp(join(tmpdir(), 'everstep-e2e-')), settings);
   }
 
   /** Output of the process since its start. */

@@ -5,7 +5,7 @@ import { Client } from '@everstep/sdk';
 import { readCredentials } from '../bootstrap/credentials.js';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
 import { Nodes } from './nodes.fixture.js';
-import { ServiceProcess } from './service-process.fixture.js';
+import { ServerProcess } from './service-process.fixture.js';
 
 const schemas = await openTestSchemas();
 /** Timeout for hints from other nodes, which take about a second; generous for a busy machine. */
@@ -34,7 +34,7 @@ async function session(url: string, { cookie }: Login): Promise<{ readonly statu
 }
 
 test('a session survives a restart and a crash of the server', { timeout: 120_000 }, async () => {
-  const service = await ServiceProcess.create();
+  const service = await ServerProcess.create();
   const of = (name: string) => service.env.get(name) ?? assert.fail(name);
   try {
     await service.start();

@@ -7,10 +7,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { createServiceLog } from '../bootstrap/service-log.js';
+import { createServerLog } from '../bootstrap/server-log.js';
 import { StartError } from '../bootstrap/start-error.js';
 import { type Config, parseConfig } from '../config/config.js';
-import { startService } from '../main.js';
+import { startServer } from '../main.js';
 import { DatabaseProxy } from '../stores/postgres/testing/database-proxy.js';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
 import { freePort } from '../stores/postgres/testing/server-process.js';
@@ -33,7 +33,7 @@ function configOf(cwd: string, env: Readonly<Record<string, string>>, mode: 'dev
 /** Returns a log that collects its lines. */
 function keptLog() {
   const lines: string[] = [];
-  return { lines, log: createServiceLog({ level: 'warn', format: 'text', write: (line) => lines.push(line) }) };
+  return { lines, log: createServerLog({ level: 'warn', format: 'text', write: (line) => lines.push(line) }) };
 }
 
 test('the env file exists before the server reports that it is ready', async (t) => {
@@ -54,7 +54,7 @@ test('the env file exists before the server reports that it is ready', async (t)
     syncBuiltinESMExports();
   });
   const config = configOf(directory, { EVERSTEP_PORT: String(port), EVERSTEP_ENV_FILE: envFile });
-  const service = await startService(config, { log: keptLog().log });
+  const service = await startServer(config, { log: keptLog().log });
   t.after(() => service.stop());
   assert.deepEqual(seen, [503]);
   assert.equal(await readiness(), 200);
@@ -64,7 +64,7 @@ test('an https public URL without a trusted proxy logs a warning', async (t) => 
   const publicUrl = { EVERSTEP_PORT: '0', EVERSTEP_PUBLIC_URL: 'https://everstep.example.com' };
   const warned = async (env: Readonly<Record<string, string>>) => {
     const { log, lines } = keptLog();
-    const service = await startService(configOf(await directoryFor(t), env), { log });
+    const service = await startServer(configOf(await directoryFor(t), env), { log });
     await service.stop();
     return lines;
   };
@@ -79,7 +79,7 @@ test('the data directory and that of the store are created private; existing one
   const directory = await directoryFor(t);
   const modeOf = async (path: string) => (await fs.stat(join(directory, path))).mode & 0o777;
   const start = async (env: Readonly<Record<string, string>>) => {
-    const service = await startService(configOf(directory, { EVERSTEP_PORT: '0', ...env }), { log: keptLog().log });
+    const service = await startServer(configOf(directory, { EVERSTEP_PORT: '0', ...env }), { log: keptLog().log });
     await service.stop();
   };
   await start({ EVERSTEP_DATA_DIR: 'a/b', EVERSTEP_STORE: join(directory, 'c/d/x.db') });
@@ -107,7 +107,7 @@ test('a start on a taken port leaves no files', async (t) => {
   ];
   for (const env of settings) {
     const { log, lines } = keptLog();
-    await assert.rejects(startService(configOf(directory, env), { log }), StartError);
+    await assert.rejects(startServer(configOf(directory, env), { log }), StartError);
     assert.deepEqual([await fs.readdir(directory), lines], [[], []]);
   }
 });
@@ -122,8 +122,8 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
     // The port is free at first, but the runtime API has taken it when the management API starts.
     const own = await freePort();
     const env = { EVERSTEP_STORE: url, EVERSTEP_PORT: String(own), EVERSTEP_MANAGEMENT_ADDRESS: String(own) };
-    await assert.rejects(startService(configOf(directory, env), { log }), /is in use by another program/);
-    await assert.rejects(startService(configOf(directory, { ...env, EVERSTEP_PORT: String(port) }), { log }), /is in use/);
+    await assert.rejects(startServer(configOf(directory, env), { log }), /is in use by another program/);
+    await assert.rejects(startServer(configOf(directory, { ...env, EVERSTEP_PORT: String(port) }), { log }), /is in use/);
     // The test servers run without fsync, which is logged.
     assert.deepEqual(
       lines.filter((line) => !line.includes('fsync')),
@@ -153,7 +153,7 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
     const { log, lines } = keptLog();
     proxy.refusing = true;
     const canceled = new AbortController();
-    const starting = startService(config, { log, signal: canceled.signal });
+    const starting = startServer(config, { log, signal: canceled.signal });
     t.after(async () => {
       canceled.abort();
       await starting.then(
@@ -186,7 +186,7 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
     const { proxy, asked, config } = await behindProxy(t);
     proxy.refusing = true;
     const canceled = new AbortController();
-    const starting = startService(config, { log: keptLog().log, signal: canceled.signal });
+    const starting = startServer(config, { log: keptLog().log, signal: canceled.signal });
     await until('the node waits', async () => (await asked('/ready').catch(() => null))?.status === 503);
     canceled.abort();
     await assert.rejects(starting, StartError);

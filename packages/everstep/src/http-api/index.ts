@@ -33,7 +33,7 @@ import { AuditRecorder } from './audited/recording.js';
 import { type DashboardFiles, dashboardOperations } from './dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
-import { documentOnce } from './openapi/api-document.js';
+import { cacheDocument } from './openapi/api-document.js';
 import { openApiDocument } from './openapi/openapi.js';
 import type { ApiContext, DestinationPolicy, LogLevelSetting, MetricsPage, Operation } from './operation.js';
 import { getHealth, getReadiness } from './operations/control/service.js';
@@ -252,8 +252,8 @@ function createAcceptor(
   });
 }
 
-const runtimeDocument = documentOnce(openApiDocument);
-const managementDocument = documentOnce(managementOpenApiDocument);
+const runtimeDocument = cacheDocument(openApiDocument);
+const managementDocument = cacheDocument(managementOpenApiDocument);
 
 export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const { service, store, authority, accounts, search, log, version } = dependencies;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
 import { basicOf, doneValue, PEOPLE } from '../accounts/people.fixture.js';
-import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../accounts/plans/plans.js';
+import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, setPlanForNewInstances } from '../accounts/plans/plans.js';
 import { LIMITS } from '../config/limits.js';
 import { dashboardOperations } from './dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
@@ -36,7 +36,7 @@ let aheadMs = 0;
 
 before(async () => {
   // One account creates many objects.
-  const plans = withPlanOfNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS;
+  const plans = setPlanForNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS;
   objects = await TestObjects.open({ plans, accountNow: () => Date.now() + aheadMs });
   credentials = await createCredentials(objects);
 });

@@ -21,7 +21,7 @@ import type { WorkerDirectory } from '../ports/workers.js';
 import type { WorkflowService } from '../runtime/services/workflow-service.js';
 import type { SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
-import type { Need } from './admission/authentication.js';
+import type { SearchAccess } from './admission/authentication.js';
 import type { AuditRule } from './audited/audit-rule.js';
 import type { Admitted, OperationInput, OperationResponse, RequestContext, ResponseHeaders } from './handled-request.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
@@ -219,7 +219,7 @@ export interface SessionOperation<Responses> extends OperationDescription {
 export interface IndexOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'index';
   /** Required access. It does not follow from the method, because most of these operations are POST requests. */
-  readonly needs: Need;
+  readonly needs: SearchAccess;
   readonly pathParameters: Path;
   readonly body?: Body;
   readonly responses: Responses;
@@ -261,7 +261,7 @@ export interface Operation extends OperationDescription {
   readonly scope?: 'trigger' | 'notify';
   readonly showsPayloads?: true;
   /** Required access of a search index token. */
-  readonly needs?: Need;
+  readonly needs?: SearchAccess;
   readonly whileStopping: 'respond' | 'refuse';
   readonly admit?: (request: OpenRequest, context: ApiContext) => Promise<void> | void;
   readonly pathParameters?: TObject;

@@ -32,21 +32,21 @@ export type SharedChange =
   | { readonly kind: 'everything' };
 
 /** Identifies a task among those of all nodes. */
-export type TaskOfNode = Pick<TaskReference, 'runKey' | 'slot'>;
+export type TaskId = Pick<TaskReference, 'runKey' | 'slot'>;
 
 /** A task that the gates of its node have admitted, and that another node delivers. */
-export interface Loan extends TaskOfNode {
+export interface Loan extends TaskId {
   /** The node that delivers it. */
   readonly to: string;
 }
 
 export interface LoanReport {
   /** Tasks whose requests were sent. */
-  readonly sent: readonly TaskOfNode[];
+  readonly sent: readonly TaskId[];
   /** Tasks whose deliveries have ended. */
-  readonly ended: readonly TaskOfNode[];
+  readonly ended: readonly TaskId[];
   /** Tasks that were handed back because nothing was sent for them. */
-  readonly returned: readonly TaskOfNode[];
+  readonly returned: readonly TaskId[];
 }
 
 /** Events that the cluster reports to this node. */
@@ -145,9 +145,9 @@ export interface Cluster {
    * Hands tasks of this node to another node. If `isLent` is true, the gates of this node have admitted the tasks and count
    * them until the other node reports their end. The gates of the other node do not limit them.
    */
-  handOver(tasks: readonly TaskOfNode[], to: string, options?: { readonly isLent?: boolean }): Promise<void>;
+  handOver(tasks: readonly TaskId[], to: string, options?: { readonly isLent?: boolean }): Promise<void>;
   /** Returns the loans that have not ended, as far as the database shows. */
-  stillLent(loans: readonly Loan[]): Promise<readonly Loan[]>;
+  openLoans(loans: readonly Loan[]): Promise<readonly Loan[]>;
   /** Makes a node scan for due tasks. Never rejects; the notification can be lost. */
   wake(nodeId: string): void;
   /** Returns the node that holds the gates of the instance. If no node does, this node takes them. */

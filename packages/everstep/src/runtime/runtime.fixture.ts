@@ -231,7 +231,7 @@ export function aloneInCluster(claim: () => readonly DueTask[]): Cluster {
     claimDue: async () => claim(),
     claimQueued: async () => [],
     handOver: async () => {},
-    stillLent: async () => [],
+    openLoans: async () => [],
     wake() {},
     gateHolderOf: async () => 'n_1',
     publishGateStatus: async () => {},

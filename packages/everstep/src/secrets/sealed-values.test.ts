@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { createSealer, isSealed, NO_KEY, SecretsError, type SecretsErrorCode } from './sealed-values.js';
+import { createSealer, isSealed, PLAIN_SEALER, SecretsError, type SecretsErrorCode } from './sealed-values.js';
 
 const [first, second] = [randomBytes(32), randomBytes(32)];
 const isError = (code: SecretsErrorCode) => (error: unknown) =>
@@ -23,7 +23,7 @@ test('a wrong key, an altered value and a value of another row are refused', () 
   const sealer = createSealer([first]);
   const sealed = sealer.seal('secret/a', 'plain');
   assert.throws(() => createSealer([second]).open('secret/a', sealed), isError('secrets-key-wrong'));
-  assert.throws(() => NO_KEY.open('secret/a', sealed), isError('secrets-key-missing'));
+  assert.throws(() => PLAIN_SEALER.open('secret/a', sealed), isError('secrets-key-missing'));
   assert.throws(() => sealer.open('secret/b', sealed), isError('secret-damaged'));
   const last = sealed.at(-3) === 'A' ? 'B' : 'A';
   for (const altered of [`${sealed.slice(0, -3)}${last}${sealed.slice(-2)}`, sealed.slice(0, 30), sealed.slice(0, 19)])

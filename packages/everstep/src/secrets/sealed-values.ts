@@ -52,7 +52,7 @@ export interface Sealer {
 }
 
 /** A sealer without a key: leaves values plain, and refuses sealed ones. */
-export const NO_KEY: Sealer = Object.freeze({
+export const PLAIN_SEALER: Sealer = Object.freeze({
   seal: (_name, plain) => plain,
   open(name, value) {
     if (!isSealed(value)) return value;

@@ -153,7 +153,7 @@ export class SimulatedNode implements Cluster {
     return [];
   }
   async handOver(): Promise<void> {}
-  async stillLent(): Promise<readonly []> {
+  async openLoans(): Promise<readonly []> {
     return [];
   }
   wake(): void {}

@@ -9,7 +9,7 @@ function readVersion(): string {
   throw new Error('package.json has no version');
 }
 
-export const SERVICE_VERSION = readVersion();
+export const SERVER_VERSION = readVersion();
 
 /** User agent of requests. */
-export const USER_AGENT = `Everstep/${SERVICE_VERSION}`;
+export const USER_AGENT = `Everstep/${SERVER_VERSION}`;

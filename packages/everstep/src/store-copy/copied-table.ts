@@ -1,6 +1,6 @@
 /** Describes how the rows of a PostgreSQL table are read from the embedded store, with helpers for similar tables. */
 import type { Columns, RowOf } from '../stores/postgres/connection/first-load.js';
-import { KEY } from '../stores/postgres/runs/tables.js';
+import { RUN_KEY } from '../stores/postgres/runs/tables.js';
 import { type SummedTable, UNSETTLED_SUMS } from '../stores/sqlite/commit/unsettled-sums.js';
 
 /** A row of the embedded store, with the names of the target columns. */
@@ -55,11 +55,11 @@ export const instanceTable = (table: string, columns: Columns): CopiedTable => (
 });
 /** Describes a table that refers to its run by number in the embedded store. `place` is SQL for the column of this name. */
 export const runTable = (table: string, columns: Columns, place: string | null = null): CopiedTable => {
-  const ownColumns = columnList(columns, 'x', ...Object.keys(KEY));
+  const ownColumns = columnList(columns, 'x', ...Object.keys(RUN_KEY));
   const placeColumn = place === null ? '' : `, ${place} AS place`;
   return {
     table,
-    columns: { ...KEY, ...columns, ...(place === null ? {} : { place: 'bigint' }) },
+    columns: { ...RUN_KEY, ...columns, ...(place === null ? {} : { place: 'bigint' }) },
     select: `SELECT ${RUN_KEY_COLUMNS}, ${ownColumns}${placeColumn} FROM ${table} x ${joinRun('x')}`,
     completeTable: table,
   };

@@ -3,9 +3,9 @@
  * Row numbers become the positions that determine the order. Positions that the database assigns later are always larger.
  */
 import type { Columns } from '../stores/postgres/connection/first-load.js';
-import { COPIED, ENTRY } from '../stores/postgres/dead-letters/dead-letter-writes.js';
-import { SOLE, urlColumns } from '../stores/postgres/runs/run-writes.js';
-import { ATTEMPT, KEPT_EVENT, KEY, PAYLOAD, RUN, STEP, TASK, WAITER } from '../stores/postgres/runs/tables.js';
+import { COPIED_RUN_COLUMNS, DEAD_LETTER } from '../stores/postgres/dead-letters/dead-letter-writes.js';
+import { SOLE_CLAIM, urlColumns } from '../stores/postgres/runs/run-writes.js';
+import { ATTEMPT, KEPT_EVENT, PAYLOAD, RUN, RUN_KEY, STEP, TASK, WAITER } from '../stores/postgres/runs/tables.js';
 import { ACCOUNT_TABLES } from './account-tables.js';
 import {
   type CopiedTable,
@@ -53,7 +53,7 @@ const RUN_TABLES: readonly CopiedTable[] = [
   },
   {
     table: 'run_label',
-    columns: { ...KEY, message: 'boolean', label: 'text', place: 'bigint' },
+    columns: { ...RUN_KEY, message: 'boolean', label: 'text', place: 'bigint' },
     select: `SELECT ${RUN_KEY_COLUMNS}, ${IS_MESSAGE}, r.seq AS place, r.settings
       FROM run r JOIN tenant t ON t.seq = r.tenant WHERE json_array_length(r.settings, '$.labels') > 0 ORDER BY r.seq`,
     completeTable: null,
@@ -62,7 +62,7 @@ const RUN_TABLES: readonly CopiedTable[] = [
   {
     table: 'active_run',
     columns: {
-      ...KEY,
+      ...RUN_KEY,
       workflow_run_id: 'text',
       claim: 'text',
       place: 'bigint',
@@ -74,12 +74,12 @@ const RUN_TABLES: readonly CopiedTable[] = [
       FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.status = 'active' ORDER BY r.seq`,
     completeTable: null,
     // The id of a message is always new, so it needs no guard against a second active run.
-    targetRowsOf: (row) => [{ ...row, claim: row.message === 1 ? row.run_key : SOLE }],
+    targetRowsOf: (row) => [{ ...row, claim: row.message === 1 ? row.run_key : SOLE_CLAIM }],
   },
   {
     table: 'ended_run',
     columns: {
-      ...KEY,
+      ...RUN_KEY,
       place: 'bigint',
       state: 'text',
       created_at: 'bigint',
@@ -97,7 +97,7 @@ const RUN_TABLES: readonly CopiedTable[] = [
   },
   {
     table: 'failure_function',
-    columns: KEY,
+    columns: RUN_KEY,
     select: `SELECT ${RUN_KEY_COLUMNS} FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.failure_function = 1 ORDER BY r.seq`,
     completeTable: null,
   },
@@ -106,14 +106,14 @@ const RUN_TABLES: readonly CopiedTable[] = [
     table: 'step',
     columns: COPIED_STEP,
     // Some steps may be staged for a run that was never created.
-    select: `SELECT t.instance_id, coalesce(r.key, j.run_key) AS run_key, ${columnList(COPIED_STEP, 'x', ...Object.keys(KEY))}
+    select: `SELECT t.instance_id, coalesce(r.key, j.run_key) AS run_key, ${columnList(COPIED_STEP, 'x', ...Object.keys(RUN_KEY))}
       FROM step x LEFT JOIN run r ON r.seq = x.run_seq LEFT JOIN staged_journal j ON r.seq IS NULL AND j.run_seq = x.run_seq
       JOIN tenant t ON t.seq = coalesce(r.tenant, j.tenant)`,
     completeTable: 'step',
   },
   {
     table: 'staged_journal',
-    columns: { ...KEY, staged_at: 'bigint', gone: 'boolean' },
+    columns: { ...RUN_KEY, staged_at: 'bigint', gone: 'boolean' },
     select: 'SELECT t.instance_id, j.run_key, 0 AS staged_at, 1 AS gone FROM staged_journal j JOIN tenant t ON t.seq = j.tenant',
     completeTable: 'staged_journal',
   },
@@ -121,7 +121,7 @@ const RUN_TABLES: readonly CopiedTable[] = [
     table: 'task',
     columns: TASK,
     // Tasks are copied without claims. The first node that starts claims the due tasks.
-    select: `SELECT ${RUN_KEY_COLUMNS}, ${columnList(TASK, 'x', ...Object.keys(KEY), 'claimed_by', 'wanted_by')},
+    select: `SELECT ${RUN_KEY_COLUMNS}, ${columnList(TASK, 'x', ...Object.keys(RUN_KEY), 'claimed_by', 'wanted_by')},
       NULL AS claimed_by, NULL AS wanted_by FROM task x ${joinRun('x')}`,
     completeTable: 'task',
   },
@@ -133,7 +133,7 @@ const RUN_TABLES: readonly CopiedTable[] = [
 const DEAD_LETTER_TABLES: readonly CopiedTable[] = [
   {
     table: 'dead_letter',
-    columns: { ...ENTRY, ...COPIED, place: 'bigint', run_created_at: 'bigint' },
+    columns: { ...DEAD_LETTER, ...COPIED_RUN_COLUMNS, place: 'bigint', run_created_at: 'bigint' },
     select: `SELECT ${RUN_KEY_COLUMNS}, d.dlq_id, d.seq AS place, d.created_at, r.created_at AS run_created_at, d.response_status,
       d.failure_function_state, r.workflow_run_id, r.workflow_url, r.caller_ip, r.flow_key, ${IS_MESSAGE}, r.queue, r.settings,
       d.failed_by, d.rules, d.fingerprint, d.response_headers, d.error, d.response_body

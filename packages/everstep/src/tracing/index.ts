@@ -2,7 +2,7 @@
 import type { TracingSettings } from '../config/telemetry/tracing-settings.js';
 import { combineObservers, type Observer } from '../ports/observer.js';
 import { NO_TRACES, type Traces } from '../ports/traces.js';
-import { SERVICE_VERSION } from '../step-calls/version.js';
+import { SERVER_VERSION } from '../step-calls/version.js';
 import { RunTraces } from './run-traces.js';
 import { createSampler } from './sampler.js';
 import { SpanExporter, type SpanExporterOptions } from './span-exporter.js';
@@ -27,7 +27,7 @@ export function createTracing(settings: TracingSettings | null, { clock, log, no
   if (!settings) return { traces: NO_TRACES, observer, close: async () => {} };
   const traces = new RunTraces(createSampler(settings.sampler, settings.ratio));
   const onExported = observer.spansExported.bind(observer);
-  const resource = { 'service.version': SERVICE_VERSION, ...settings.resource };
+  const resource = { 'service.version': SERVER_VERSION, ...settings.resource };
   const exporter = new SpanExporter({ settings: { ...settings, resource }, clock, log, onResult: onExported });
   return { traces, observer: combineObservers(observer, observeSpans(traces, exporter, now)), close: () => exporter.close() };
 }

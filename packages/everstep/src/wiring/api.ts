@@ -16,7 +16,7 @@ import {
 } from '../http-api/index.js';
 import { UPSTASH_API } from '../http-api/upstash/index.js';
 import type { OwnListener } from '../step-calls/addresses/address-policy.js';
-import { SERVICE_VERSION } from '../step-calls/version.js';
+import { SERVER_VERSION } from '../step-calls/version.js';
 import type { Addresses, ListeningAddresses } from './addresses.js';
 import type { Foundation } from './foundation.js';
 import type { Outgoing } from './outgoing.js';
@@ -50,7 +50,7 @@ export async function createApiDependencies(
   const knownLimits = connectionLimits();
   return {
     ...ownDependencies,
-    ...{ store, slices, log, logLevel, observer, version: SERVICE_VERSION, reads: new ReadBudget() },
+    ...{ store, slices, log, logLevel, observer, version: SERVER_VERSION, reads: new ReadBudget() },
     refusalDelays: new RefusalDelays(LOOP_TIME, elapsedMs),
     publicUrl: () => addresses.publicUrl,
     ...(knownLimits ? { connectionLimits: knownLimits } : {}),

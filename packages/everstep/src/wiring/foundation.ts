@@ -5,7 +5,7 @@ import { checkPortsFree, managementListener } from '../bootstrap/listeners.js';
 import { LogLevelSwitch } from '../bootstrap/log-level-switch.js';
 import { readPlans } from '../bootstrap/plans-file.js';
 import { openSecrets } from '../bootstrap/secrets-key.js';
-import { createServiceLog } from '../bootstrap/service-log.js';
+import { createServerLog } from '../bootstrap/server-log.js';
 import { readTlsFiles } from '../bootstrap/tls-files.js';
 import { elapsedMs } from '../clock/machine-time.js';
 import { createSystemClock } from '../clock/system-clock.js';
@@ -33,7 +33,7 @@ export interface FoundationOptions {
 
 /** Creates everything that does not need the store. Rejects with StartError if a file or a port is not available. */
 export async function prepare(config: Config, logger: Logger | undefined) {
-  const log = logger ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
+  const log = logger ?? createServerLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
   const plans = await readPlans(config.plansFile, config.newInstancePlan);
   const tls = config.tls && new TlsListener(await readTlsFiles(config.tls));
   await checkPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);

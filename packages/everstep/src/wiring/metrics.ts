@@ -2,7 +2,7 @@
 import { serveMetrics } from '../metrics/metrics-server.js';
 import type { StoreWrites } from '../runtime/commits/store-writes.js';
 import type { Runtime } from '../runtime/runtime.js';
-import { SERVICE_VERSION } from '../step-calls/version.js';
+import { SERVER_VERSION } from '../step-calls/version.js';
 import type { Foundation } from './foundation.js';
 import type { Outgoing } from './outgoing.js';
 
@@ -19,7 +19,7 @@ export async function startMetrics(
     acceptsWrites: () => writes.isOpen,
     measure: () => store.measure(now()),
     nodes: async () => (await cluster?.nodes()) ?? [],
-    info: () => ({ version: SERVICE_VERSION, store: config.store.kind, node: cluster?.nodeId ?? '' }),
+    info: () => ({ version: SERVER_VERSION, store: config.store.kind, node: cluster?.nodeId ?? '' }),
   });
   if (!config.metricsAddress) return;
   const { host, port } = config.metricsAddress;

@@ -13,7 +13,7 @@ import type { Observer } from '../ports/observer.js';
 import type { SearchDocuments } from '../ports/stores/search-store.js';
 import type { Store } from '../ports/stores/store.js';
 import { StoreUnavailableError } from '../ports/stores/store-unavailable.js';
-import { SERVICE_VERSION } from '../step-calls/version.js';
+import { SERVER_VERSION } from '../step-calls/version.js';
 import type { OpenedNode } from '../stores/postgres/index.js';
 import { openSqliteStore, StoreOpenError } from '../stores/sqlite/index.js';
 import { openSearchDocuments } from '../stores/sqlite/search/index.js';
@@ -94,7 +94,7 @@ export async function openDatabase(
     import('../stores/postgres/search/index.js'),
   ]);
   try {
-    const facts = { host: hostname(), version: SERVICE_VERSION, url: nodeUrl };
+    const facts = { host: hostname(), version: SERVER_VERSION, url: nodeUrl };
     const node = await openPostgresNode({
       ...{ url, log, facts, leaseMs },
       ...(commits === null ? {} : { commits }),

@@ -1,5 +1,5 @@
 /** Everything that the server sends: requests to endpoints over HTTP, and work to connected workers. */
-import { withAuditKey } from '../audit/index.js';
+import { addAuditKey } from '../audit/index.js';
 import { LOOP_TIME } from '../clock/loop-time.js';
 import { elapsedMs, machineTime } from '../clock/machine-time.js';
 import { LIMITS } from '../config/limits.js';
@@ -43,7 +43,7 @@ export function openOutgoing(
     rulesOf: (instanceId) => authority.outboundRulesOf(instanceId),
   });
   const { signingKeys, recordWorkflowOrigin: learnWorkflowOrigin, regionOf, prepare } = authority;
-  const keys = { signingKeys, ...withAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
+  const keys = { signingKeys, ...addAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
   const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
   const replies = new ReplyBudget({ maxBytes, maxReplyBytes }, owners);
   const egressProxy = config.egressProxy === null ? null : { url: config.egressProxy };

@@ -124,7 +124,7 @@ function plansOf(list: readonly Plan[]): Plans {
 export const BUILT_IN_PLANS: Plans = Object.freeze(plansOf([]));
 
 /** Returns the same plans with another plan for new instances, or null if that plan does not exist. */
-export function withPlanOfNewInstances(plans: Plans, name: string): Plans | null {
+export function setPlanForNewInstances(plans: Plans, name: string): Plans | null {
   const ofNewInstances = plans.find(name);
   return ofNewInstances && { ...plans, ofNewInstances };
 }

@@ -11,7 +11,7 @@ import { createPeople, doneValue, emailOf, PEOPLE, type People, type Person } fr
 import { BUILT_IN_PLANS } from '../plans/plans.js';
 import { createAccountService } from '../service.js';
 import { type Authority, createAuthority } from './authority.js';
-import { connectProblem, permits, type TokenNeed } from './token-scopes.js';
+import { connectProblem, permits, type RequiredScope } from './token-scopes.js';
 
 const REGION = 'eu-central-1';
 const HOUR_MS = 3_600_000;
@@ -48,7 +48,7 @@ beforeEach(async () => {
 });
 
 test('each scope permits exactly its operations, and write permits everything', () => {
-  const needs: readonly TokenNeed[] = ['trigger', 'notify', 'read-metadata', 'read', 'write'];
+  const needs: readonly RequiredScope[] = ['trigger', 'notify', 'read-metadata', 'read', 'write'];
   const permitted = Object.fromEntries(TOKEN_SCOPES.map((scope) => [scope, needs.filter((need) => permits([scope], need))]));
   assert.deepEqual(permitted, {
     trigger: ['trigger'],

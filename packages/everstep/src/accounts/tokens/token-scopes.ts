@@ -4,9 +4,9 @@ import type { TokenRecord } from '../../ports/stores/account-store.js';
 import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
 
 /** Scope that an operation requires. It is `read` if the response would be useless without payloads. */
-export type TokenNeed = Exclude<TokenScope, 'connect' | `connect:${string}`>;
+export type RequiredScope = Exclude<TokenScope, 'connect' | `connect:${string}`>;
 
-export function permits(scopes: readonly TokenScope[], need: TokenNeed): boolean {
+export function permits(scopes: readonly TokenScope[], need: RequiredScope): boolean {
   if (scopes.includes('write') || scopes.includes(need)) return true;
   return need === 'read-metadata' && scopes.includes('read');
 }

@@ -10,7 +10,7 @@ import { localUrl } from '../../bootstrap/listeners.js';
 import { readTlsFiles } from '../../bootstrap/tls-files.js';
 import type { Config } from '../../config/config.js';
 import { descriptorLimitIn } from '../../config/connection-limits.js';
-import { SERVICE_VERSION } from '../../step-calls/version.js';
+import { SERVER_VERSION } from '../../step-calls/version.js';
 import { type Finding, findingsOf } from './findings.js';
 import { assessBackups, assessDescriptors, assessDisk, assessFiles, assessMemory, type FileFacts } from './machine-checks.js';
 import { assessSettings } from './risky-settings.js';
@@ -130,7 +130,7 @@ export async function examine(config: Config, { backups, maxBackupAgeMs, probe }
   const limits = readSystemFile('/proc/self/limits');
   return [
     assessServer(url, health, ready),
-    assessVersions(SERVICE_VERSION, version),
+    assessVersions(SERVER_VERSION, version),
     ...storeFindings,
     await checkDisk(config),
     ...(await checkFiles(config)),

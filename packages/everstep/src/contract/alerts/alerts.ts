@@ -3,11 +3,11 @@ import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { NO_OTHER_PROPERTIES } from '../fields/no-other-properties.js';
 import { unixMs } from '../fields/unix-ms.js';
-import { like } from '../patterns.js';
+import { patternOption } from '../patterns.js';
 
 const name = Type.String({ description: 'Unique name.' });
 const enabled = Type.Boolean({ description: 'A disabled object is kept, but has no effect.' });
-const DestinationName = Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNameLength, ...like('name') });
+const DestinationName = Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNameLength, ...patternOption('name') });
 
 export const AlertDestinationKind = Type.Enum(['webhook', 'slack', 'email'], {
   type: 'string',
@@ -51,7 +51,7 @@ export const PutAlertDestination = Type.Object(
       }),
     ),
     to: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxMailAddressLength, ...like('mailAddress') }), {
+      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxMailAddressLength, ...patternOption('mailAddress') }), {
         ...{ minItems: 1, maxItems: LIMITS.maxMailAddresses },
         description: 'Addresses that receive the email. Required for `email`.',
       }),
@@ -69,10 +69,15 @@ export type PutAlertDestination = Static<typeof PutAlertDestination>;
 const workflowUrl = Type.String({
   minLength: 1,
   maxLength: LIMITS.maxWorkflowUrlLength,
-  ...like('withoutControls'),
+  ...patternOption('withoutControls'),
   description: 'Exact URL of a workflow.',
 });
-const label = Type.String({ minLength: 1, maxLength: LIMITS.maxLabelLength, ...like('label'), description: 'Label of runs.' });
+const label = Type.String({
+  minLength: 1,
+  maxLength: LIMITS.maxLabelLength,
+  ...patternOption('label'),
+  description: 'Label of runs.',
+});
 
 const ALERT_KINDS = [
   'run-failed',
@@ -123,13 +128,13 @@ export const AlertConditionSchema = Type.Object(
     ),
     flowControlKey: Type.Optional(
       Type.String({
-        ...{ minLength: 1, maxLength: LIMITS.maxFlowControlKeyLength, ...like('withoutControls') },
+        ...{ minLength: 1, maxLength: LIMITS.maxFlowControlKeyLength, ...patternOption('withoutControls') },
         description: 'For `pending-age`: a flow control key. Either this or `queue` is required.',
       }),
     ),
     queue: Type.Optional(
       Type.String({
-        ...{ minLength: 1, maxLength: LIMITS.maxQueueNameLength, ...like('withoutControls') },
+        ...{ minLength: 1, maxLength: LIMITS.maxQueueNameLength, ...patternOption('withoutControls') },
         description: 'For `pending-age`: a queue of messages.',
       }),
     ),
@@ -140,7 +145,7 @@ export const AlertConditionSchema = Type.Object(
 );
 export type AlertConditionBody = Static<typeof AlertConditionSchema>;
 
-const timeOfDay = Type.String({ ...like('timeOfDay'), description: 'Local time, such as `22:00`.' });
+const timeOfDay = Type.String({ ...patternOption('timeOfDay'), description: 'Local time, such as `22:00`.' });
 export const QuietHoursSchema = Type.Object(
   {
     from: timeOfDay,

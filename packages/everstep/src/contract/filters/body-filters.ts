@@ -1,7 +1,7 @@
 /** Schemas of filters in request bodies. */
 import Type, { type TOptional, type TSchema, type TUnsafe } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
-import { like } from '../patterns.js';
+import { patternOption } from '../patterns.js';
 import { type Filter, type FilterTable, hasOneValue, type OneOrMoreFilters, type RequestFilters } from './filter.js';
 
 /** Schema of one value of the filter. */
@@ -14,7 +14,7 @@ export function valueSchema(filter: Filter, options: { readonly description?: st
     case 'texts':
       return Type.String({ minLength: 1, maxLength: LIMITS[filter.maxLength], ...options });
     case 'patterns':
-      return Type.String({ ...like(filter.pattern), ...options });
+      return Type.String({ ...patternOption(filter.pattern), ...options });
     case 'choices':
       return Type.Enum([...filter.values], { type: 'string', ...options });
     case 'numbers':

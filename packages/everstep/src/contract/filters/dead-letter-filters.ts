@@ -79,7 +79,7 @@ export const REPAIR_FILTERS = {
   dlqIds: {
     kind: 'texts',
     maxLength: 'maxRunIdLength',
-    maxItems: 'repairNamedMax',
+    maxItems: 'maxRepairEntriesById',
     field: 'dlqIds',
     description: 'Ids of the entries; ids that are not in the queue are ignored',
     label: 'Dead letters',

@@ -106,7 +106,7 @@ export type Wait = (typeof WAITS)[number];
  * Run filters that no index of the store supports. The server checks a limited number of runs per request, so a page can be
  * short before the end of the listing.
  */
-export const COMPARED_RUN_FILTERS = {
+export const UNINDEXED_RUN_FILTERS = {
   waitingFor: {
     kind: 'choices',
     values: WAITS,
@@ -133,4 +133,4 @@ export const COMPARED_RUN_FILTERS = {
 } as const satisfies FilterTable;
 
 /** Filters of the run log and of searches. */
-export const RUN_FILTERS = { ...INDEXED_RUN_FILTERS, ...COMPARED_RUN_FILTERS } as const;
+export const RUN_FILTERS = { ...INDEXED_RUN_FILTERS, ...UNINDEXED_RUN_FILTERS } as const;

@@ -18,7 +18,7 @@ import type { Page } from 'playwright-core';
 import type { CommitUnit } from '../../ports/stores/store.js';
 import { creation, failure, sampleDeadLetter, sampleRun, unit } from '../../stores/conformance/samples.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
 
 const rows = Number(process.argv[2] ?? 5_000);
@@ -31,7 +31,7 @@ const BODY = { body: new TextEncoder().encode('{"order":7}'), contentType: 'appl
 const opened = await openBrowser();
 if (opened.kind === 'missing') throw new Error(opened.missing);
 const directory = await mkdtemp(join(tmpdir(), 'everstep-scroll-bench-'));
-const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: directory });
+const service = await ServerProcess.create({ EVERSTEP_DATA_DIR: directory });
 const variable = (name: string): string => service.env.get(name) ?? '';
 const client = () => new Client({ baseUrl: variable('EVERSTEP_URL'), token: variable('EVERSTEP_TOKEN') });
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { CommitUnit } from '../../ports/stores/store.js';
 import { creation, failure, sampleDeadLetter, sampleRun, unit } from '../../stores/conformance/samples.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
 
 const [runs = 1_000_000, loads = 7] = process.argv.slice(2).map(Number);
@@ -19,7 +19,7 @@ const BODY = { body: new TextEncoder().encode('{"order":7}'), contentType: 'appl
 const opened = await openBrowser();
 if (opened.kind === 'missing') throw new Error(opened.missing);
 const directory = await mkdtemp(join(tmpdir(), 'everstep-dashboard-bench-'));
-const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: directory });
+const service = await ServerProcess.create({ EVERSTEP_DATA_DIR: directory });
 
 const variable = (name: string): string => service.env.get(name) ?? '';
 

@@ -12,7 +12,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Client, NonRetryableError, serve, type TriggerOptions, type WorkflowHandler } from '@everstep/sdk';
 import { serveWorkflows, type WorkflowServer } from '@everstep/sdk/testing';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 export interface Viewport {
   readonly width?: number;
@@ -124,7 +124,7 @@ function workflowsOf(faults: Faults) {
 type WorkflowPath = keyof ReturnType<typeof workflowsOf>;
 
 export class DashboardHarness {
-  readonly service: ServiceProcess;
+  readonly service: ServerProcess;
   readonly client: Client;
   readonly faults: Faults;
   /** URLs of the workflows. */
@@ -133,7 +133,7 @@ export class DashboardHarness {
   private readonly browser: Browser | null;
   private readonly contexts: BrowserContext[] = [];
 
-  private constructor(service: ServiceProcess, workflows: WorkflowServer<WorkflowPath>, faults: Faults, browser: Browser | null) {
+  private constructor(service: ServerProcess, workflows: WorkflowServer<WorkflowPath>, faults: Faults, browser: Browser | null) {
     this.service = service;
     this.workflows = workflows;
     this.urls = workflows.urls;
@@ -144,7 +144,7 @@ export class DashboardHarness {
 
   /** `browser`: null if the test opens no windows. */
   static async open(browser: Browser | null, settings: Readonly<Record<string, string>> = {}): Promise<DashboardHarness> {
-    const service = await ServiceProcess.create(settings);
+    const service = await ServerProcess.create(settings);
     await service.start();
     const faults: Faults = { payments: false, stock: false, address: false };
     const handlers: Readonly<Record<WorkflowPath, WorkflowHandler>> = workflowsOf(faults);

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
 /** Number of runs that are acknowledged before the backup starts. */
@@ -56,7 +56,7 @@ test('every run acknowledged before a backup under load ends on the restored ser
   const directory = await mkdtemp(join(tmpdir(), 'everstep-backup-'));
   t.after(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
   const [dataDir, backup, elsewhere] = [join(directory, 'data'), join(directory, 'backup'), join(directory, 'elsewhere')];
-  const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: dataDir });
+  const service = await ServerProcess.create({ EVERSTEP_DATA_DIR: dataDir });
   t.after(() => service.dispose());
   await service.start();
   const worker = await startWorker({
@@ -103,7 +103,7 @@ test('every run acknowledged before a backup under load ends on the restored ser
   assert.equal(counts.documents, 1);
 
   await everstep('restore', '--from', backup, '--data-dir', elsewhere);
-  const restored = await ServiceProcess.create({ EVERSTEP_DATA_DIR: elsewhere });
+  const restored = await ServerProcess.create({ EVERSTEP_DATA_DIR: elsewhere });
   t.after(() => restored.dispose());
   await restored.start();
   assert.equal(restored.env.get('EVERSTEP_TOKEN'), service.env.get('EVERSTEP_TOKEN'), 'the credentials did not change');

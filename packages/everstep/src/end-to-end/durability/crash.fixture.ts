@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 /**
  * Duration of a sleep. No run ends before this time, and every process ends sooner after its last trigger, so some runs are
@@ -90,7 +90,7 @@ export async function assertSurvivesKills(t: TestContext, { runs, kills, setting
   t.diagnostic(`seed ${seed} (set CRASH_TEST_SEED to repeat)`);
   const random = new SeededRandom(seed);
   const runsPerLife = runs / kills;
-  const service = await ServiceProcess.create(settings);
+  const service = await ServerProcess.create(settings);
   t.after(() => service.dispose());
   await service.start();
   const worker = await startWorker({

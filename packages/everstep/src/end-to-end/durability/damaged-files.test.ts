@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
 const RUNS = 60;
@@ -29,7 +29,7 @@ function everstep(...args: readonly string[]): Promise<EndedProcess> {
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, output })));
 }
 
-async function trigger(service: ServiceProcess, id: string): Promise<void> {
+async function trigger(service: ServerProcess, id: string): Promise<void> {
   const { status } = await service.request('POST', `/v2/trigger/${ENDPOINT}`, {
     'svc-workflow-runid': id,
     'svc-retries': '10',
@@ -38,7 +38,7 @@ async function trigger(service: ServiceProcess, id: string): Promise<void> {
   assert.equal(status, 200);
 }
 
-async function hasRun(service: ServiceProcess, id: string): Promise<boolean> {
+async function hasRun(service: ServerProcess, id: string): Promise<boolean> {
   const { status, body } = await service.request('GET', `/v2/workflows/logs?workflowRunId=${id}`);
   assert.equal(status, 200);
   return (body as { readonly runs: readonly unknown[] }).runs.length > 0;
@@ -85,7 +85,7 @@ describe('files of a killed server', () => {
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'everstep-damaged-files-'));
     killed = join(directory, 'killed');
-    const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: killed });
+    const service = await ServerProcess.create({ EVERSTEP_DATA_DIR: killed });
     await service.start();
     // Runs are triggered one after the other, so that each has its own commits.
     for (let n = 0; n < RUNS; n++) await trigger(service, `run-${n}`);
@@ -94,7 +94,7 @@ describe('files of a killed server', () => {
   after(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
 
   /** Returns how many of the 60 runs the server has. */
-  async function countRuns(service: ServiceProcess): Promise<number> {
+  async function countRuns(service: ServerProcess): Promise<number> {
     const found = await Promise.all(Array.from({ length: RUNS }, (_, n) => hasRun(service, `run-${n}`)));
     return found.filter(Boolean).length;
   }
@@ -105,7 +105,7 @@ describe('files of a killed server', () => {
     assert.equal(verified.code, 0, verified.output);
     assert.match(verified.output, /runs +60/);
     assert.match(verified.output, /is valid/);
-    const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: data });
+    const service = await ServerProcess.create({ EVERSTEP_DATA_DIR: data });
     try {
       await service.start();
       assert.equal(await countRuns(service), RUNS);
@@ -138,8 +138,8 @@ describe('files of a killed server', () => {
   test('damaged files are opened with --accept-loss, and the loss is logged', async () => {
     const data = await dataOf('accepted');
     await flipAt(join(data, 'everstep.db-wal'), 0.3);
-    const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: data, EVERSTEP_ACCEPT_LOSS: '1' });
-    const again = await ServiceProcess.create({ EVERSTEP_DATA_DIR: data });
+    const service = await ServerProcess.create({ EVERSTEP_DATA_DIR: data, EVERSTEP_ACCEPT_LOSS: '1' });
+    const again = await ServerProcess.create({ EVERSTEP_DATA_DIR: data });
     try {
       await service.start();
       const left = await countRuns(service);
@@ -163,7 +163,7 @@ test(`a server killed ${KILLS} times at random moments always starts`, async (t)
   const random = new SeededRandom(11);
   const directory = await mkdtemp(join(tmpdir(), 'everstep-killed-'));
   t.after(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
-  const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: join(directory, 'data') });
+  const service = await ServerProcess.create({ EVERSTEP_DATA_DIR: join(directory, 'data') });
   t.after(() => service.dispose());
   const acknowledged: string[] = [];
   for (let life = 0; life < KILLS; life++) {

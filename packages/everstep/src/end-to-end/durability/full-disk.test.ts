@@ -10,7 +10,7 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import pg from 'pg';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { listen, until } from '../nodes.fixture.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 const schemas = await openTestSchemas();
 const FULL_DISK = new URL('./full-disk.fixture.js', import.meta.url).href;
@@ -20,7 +20,7 @@ const FULL_MS = 4_000;
 
 /** A server whose disk a test fills. */
 interface ServerWithDisk {
-  readonly service: ServiceProcess;
+  readonly service: ServerProcess;
   fill(): Promise<void>;
   free(): Promise<void>;
 }
@@ -29,7 +29,7 @@ async function embedded(t: TestContext): Promise<ServerWithDisk> {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-full-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const flag = join(directory, 'full');
-  const service = await ServiceProcess.create({ NODE_OPTIONS: `--import ${FULL_DISK}`, FULL_DISK_FLAG: flag });
+  const service = await ServerProcess.create({ NODE_OPTIONS: `--import ${FULL_DISK}`, FULL_DISK_FLAG: flag });
   return { service, fill: () => writeFile(flag, ''), free: () => rm(flag) };
 }
 
@@ -57,7 +57,7 @@ END $$`;
 async function onPostgres(t: TestContext): Promise<ServerWithDisk> {
   assert.ok(typeof schemas === 'object');
   const { url } = await schemas.make();
-  const service = await ServiceProcess.create({ EVERSTEP_STORE: url });
+  const service = await ServerProcess.create({ EVERSTEP_STORE: url });
   const database = new pg.Client({ connectionString: url });
   await database.connect();
   t.after(() => database.end());

@@ -13,7 +13,7 @@ import pg from 'pg';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { listen } from '../nodes.fixture.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 /** Number of runs that are acknowledged before the dump starts. */
 const RUNS_BEFORE = 100;
@@ -59,7 +59,7 @@ test('every run acknowledged before a dump under load continues on the restored 
   t.after(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
   const EVERSTEP_DATA_DIR = join(directory, 'data');
   const settings = { EVERSTEP_DATA_DIR, EVERSTEP_NODE_LEASE: '1' };
-  const service = await ServiceProcess.create({ ...settings, EVERSTEP_STORE: url });
+  const service = await ServerProcess.create({ ...settings, EVERSTEP_STORE: url });
   t.after(() => service.dispose());
   await service.start();
   const of = (name: string) => service.env.get(name) ?? '';
@@ -111,7 +111,7 @@ test('every run acknowledged before a dump under load continues on the restored 
   await administrator.connect();
   const name = `restored_${schema}`;
   await administrator.query(`CREATE DATABASE ${name}`);
-  let restored: ServiceProcess | undefined;
+  let restored: ServerProcess | undefined;
   t.after(async () => {
     await restored?.dispose();
     await administrator.query(`DROP DATABASE ${name} WITH (FORCE)`);
@@ -121,7 +121,7 @@ test('every run acknowledged before a dump under load continues on the restored 
   elsewhere.pathname = `/${name}`;
   await promisify(execFile)(found.restore, ['--exit-on-error', '--no-owner', `--dbname=${withoutOptions(elsewhere)}`, file]);
 
-  restored = await ServiceProcess.create({ ...settings, EVERSTEP_STORE: elsewhere.href });
+  restored = await ServerProcess.create({ ...settings, EVERSTEP_STORE: elsewhere.href });
   await restored.start();
   assert.equal(restored.env.get('EVERSTEP_TOKEN'), of('EVERSTEP_TOKEN'), 'the credentials did not change');
   const later = new Client({ baseUrl: restored.env.get('EVERSTEP_URL') ?? '', token: of('EVERSTEP_TOKEN') });

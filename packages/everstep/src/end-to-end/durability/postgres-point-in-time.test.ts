@@ -9,7 +9,7 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import pg from 'pg';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
 import { listen, until } from '../nodes.fixture.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 const server = await OwnServer.start();
 
@@ -26,7 +26,7 @@ test('after a point-in-time recovery, ended runs stay ended, waiting runs contin
   const directory = await mkdtemp(join(tmpdir(), 'everstep-moment-'));
   closers.push(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
   const settings = { EVERSTEP_DATA_DIR: join(directory, 'data'), EVERSTEP_NODE_LEASE: '1' };
-  const service = await ServiceProcess.create({ ...settings, EVERSTEP_STORE: server.url() });
+  const service = await ServerProcess.create({ ...settings, EVERSTEP_STORE: server.url() });
   // The recovery stops the server of this database.
   closers.push(() => service.dispose({ isStoreGone: true }));
   await service.start();
@@ -72,10 +72,10 @@ test('after a point-in-time recovery, ended runs stay ended, waiting runs contin
   assert.equal(await resultOf('open', client), 'open of shelf 2, paid twice');
   await begin('later', client);
 
-  const restored = await server.restored(rows[0]?.moment ?? '');
+  const restored = await server.restoreAt(rows[0]?.moment ?? '');
   closers.push(() => restored.end('SIGKILL'));
   await service.end('SIGKILL');
-  const again = await ServiceProcess.create({ ...settings, EVERSTEP_STORE: restored.url() });
+  const again = await ServerProcess.create({ ...settings, EVERSTEP_STORE: restored.url() });
   closers.push(() => again.dispose());
   await again.start();
   const then = new Client({ baseUrl: again.env.get('EVERSTEP_URL') ?? '', token: again.env.get('EVERSTEP_TOKEN') ?? '' });

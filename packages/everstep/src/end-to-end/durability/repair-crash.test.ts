@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, NonRetryableError, type Repair, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 const RUNS = 300;
 const RATE_PER_SECOND = 60;
@@ -46,7 +46,7 @@ async function startWorker(keys: { readonly current: string; readonly next: stri
 test('300 dead letters are resumed once each at the configured rate although the server is killed three times', {
   timeout: 180_000,
 }, async (t) => {
-  const service = await ServiceProcess.create();
+  const service = await ServerProcess.create();
   t.after(() => service.dispose());
   await service.start();
   const worker = await startWorker({

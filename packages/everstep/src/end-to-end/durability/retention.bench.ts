@@ -15,7 +15,7 @@ import { apply, creation, failure, sampleRun, unit } from '../../stores/conforma
 import { openPostgresStore } from '../../stores/postgres/index.js';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 const [kind = 'sqlite', given = '150000'] = process.argv.slice(2);
 const deadLetters = Number(given);
@@ -30,7 +30,7 @@ const schemas = kind === 'postgres' ? await openTestSchemas() : null;
 if (typeof schemas === 'string') throw new Error(schemas);
 const schema = (await schemas?.make()) ?? null;
 const directory = await mkdtemp(join(tmpdir(), 'everstep-retention-bench-'));
-const service = await ServiceProcess.create({
+const service = await ServerProcess.create({
   EVERSTEP_DATA_DIR: directory,
   ...(schema ? { EVERSTEP_STORE: schema.url } : {}),
 });

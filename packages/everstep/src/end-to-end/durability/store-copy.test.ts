@@ -12,7 +12,7 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import { Client as PublishedClient } from '@upstash/qstash';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { listen, until } from '../nodes.fixture.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
 const schemas = await openTestSchemas();
@@ -79,7 +79,7 @@ test('runs in every state continue after the store is copied to PostgreSQL', {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-move-'));
   t.after(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
   const dataDir = join(directory, 'data');
-  const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: dataDir });
+  const service = await ServerProcess.create({ EVERSTEP_DATA_DIR: dataDir });
   t.after(() => service.dispose());
   await service.start();
   const of = (name: string) => service.env.get(name) ?? '';
@@ -137,7 +137,7 @@ test('runs in every state continue after the store is copied to PostgreSQL', {
   assert.deepEqual([rowsOf('dead_letter'), rowsOf('schedule'), rowsOf('kept_event'), rowsOf('documents')], [1, 1, 1, 1]);
 
   // The data directory and the credentials are the same; only the store differs.
-  const moved = await ServiceProcess.create({ EVERSTEP_DATA_DIR: dataDir, EVERSTEP_STORE: database });
+  const moved = await ServerProcess.create({ EVERSTEP_DATA_DIR: dataDir, EVERSTEP_STORE: database });
   t.after(() => moved.dispose());
   await moved.start();
   assert.equal(moved.env.get('EVERSTEP_TOKEN'), token);

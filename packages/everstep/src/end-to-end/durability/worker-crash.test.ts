@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 const WORKER = fileURLToPath(new URL('./crash-worker.fixture.js', import.meta.url));
 const KILLS = Number(process.env.WORKER_CRASH_KILLS ?? 8);
@@ -43,7 +43,7 @@ class Workers {
   private readonly processes: ChildProcess[];
   private readonly env: NodeJS.ProcessEnv;
 
-  constructor(service: ServiceProcess) {
+  constructor(service: ServerProcess) {
     const { env } = service;
     const own = { EVERSTEP_URL: env.get('EVERSTEP_URL'), EVERSTEP_TOKEN: env.get('EVERSTEP_TOKEN') };
     this.env = { ...process.env, ...own };
@@ -66,7 +66,7 @@ class Workers {
 }
 
 /** Returns the problems of a run that must have succeeded, and notes the executions that it recorded. */
-async function checkRun(service: ServiceProcess, order: number, executions: Set<string>): Promise<void> {
+async function checkRun(service: ServerProcess, order: number, executions: Set<string>): Promise<void> {
   const ended = await service.request('GET', `/v2/workflows/runs/order-${order}/result?timeout=60s`);
   const { workflowState, result } = ended.body as EndedRun;
   assert.equal(workflowState, 'RUN_SUCCESS', JSON.stringify(ended.body));
@@ -90,7 +90,7 @@ test('runs over connections finish with each step recorded once although the ser
   const seed = Number(process.env.CRASH_TEST_SEED ?? randomInt(2 ** 31));
   t.diagnostic(`seed ${seed} (set CRASH_TEST_SEED to repeat)`);
   const random = new SeededRandom(seed);
-  const service = await ServiceProcess.create();
+  const service = await ServerProcess.create();
   t.after(() => service.dispose());
   await service.start();
   // Workers reconnect to the address that they know.

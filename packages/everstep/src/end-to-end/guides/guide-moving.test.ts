@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { Client as MessageClient, Receiver } from '@upstash/qstash';
 import { Client, serve } from '@upstash/workflow';
 import { endOf, eventually, resultOf, serveApp, startService } from '../published/published-sdk.fixture.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 import { thirdParty } from './example-servers.fixture.js';
 
 const service = await startService();
@@ -13,7 +13,7 @@ const { app, confirm, unreachable, welcome } = await import('@everstep/example-g
 const client = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: process.env.QSTASH_TOKEN ?? '' });
 const server = await serveApp({ after }, (request) => app.fetch(request));
 
-const clientOf = ({ env }: ServiceProcess): Client =>
+const clientOf = ({ env }: ServerProcess): Client =>
   new Client({ baseUrl: env.get('QSTASH_URL') ?? '', token: env.get('QSTASH_TOKEN') ?? '' });
 
 test('moving: an unchanged app runs its workflow', async (t) => {
@@ -41,13 +41,13 @@ test('moving: a failed run calls its failure function and is in the dead letter 
 });
 
 /** Returns the variables of a server with the region prefix that an app of several regions reads. */
-function asRegion(region: string, { env }: ServiceProcess): Readonly<Record<string, string | undefined>> {
+function asRegion(region: string, { env }: ServerProcess): Readonly<Record<string, string | undefined>> {
   const names = ['QSTASH_URL', 'QSTASH_TOKEN', 'QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY'];
   return Object.fromEntries(names.map((name) => [`${region}_${name}`, env.get(name)]));
 }
 
 test('moving: one endpoint accepts deliveries of two services in different regions', async (t) => {
-  const other = await ServiceProcess.create({ EVERSTEP_REGION: 'us-east-1' });
+  const other = await ServerProcess.create({ EVERSTEP_REGION: 'us-east-1' });
   t.after(() => other.dispose());
   await other.start();
   const { handler } = serve(
@@ -67,7 +67,7 @@ test('moving: one endpoint accepts deliveries of two services in different regio
 });
 
 test('moving: an app with the keys of another server refuses deliveries, and the run shows the error', async (t) => {
-  const other = await ServiceProcess.create();
+  const other = await ServerProcess.create();
   t.after(() => other.dispose());
   await other.start();
   const refusing = await serveApp(t, (request) => app.fetch(request));
@@ -78,7 +78,7 @@ test('moving: an app with the keys of another server refuses deliveries, and the
 });
 
 test('moving: an endpoint with an explicit client and receiver works beside one configured by the environment', async (t) => {
-  const other = await ServiceProcess.create();
+  const other = await ServerProcess.create();
   t.after(() => other.dispose());
   await other.start();
   const of = (name: string): string => other.env.get(name) ?? '';

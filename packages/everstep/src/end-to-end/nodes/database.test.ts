@@ -115,7 +115,7 @@ suite('nodes and their database', {
 
   // This test is the last one, because the first server is gone afterward.
   test('a promoted synchronous standby continues all acknowledged runs', async () => {
-    standby = await primary.follow();
+    standby = await primary.startStandby();
     await allReady();
     await underLoad('failover', RUNS, async () => {
       await primary.end('SIGKILL');

@@ -23,7 +23,7 @@ suite('nodes and two servers', {
     const started = await OwnServer.start();
     assert.ok(started);
     old = started;
-    standby = await old.follow();
+    standby = await old.startStandby();
     const hosts = [standby, old].map(({ port }) => `127.0.0.1:${port}`).join(',');
     nodes = await Nodes.start(2, { url: `postgres://everstep@${hosts}/postgres?target_session_attrs=read-write` });
     steps = await StepsUnderLoad.listen(nodes);

@@ -4,7 +4,7 @@ import { after, before, suite, test } from 'node:test';
 import { AdminClient, Client, EverstepError, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { locationsOf } from '../../stores/postgres/sharding/placement.js';
-import { NO_CLUSTER, onCluster } from '../../stores/postgres/testing/citus.js';
+import { NO_CLUSTER, withClusterClient } from '../../stores/postgres/testing/citus.js';
 import { type ClusterDatabase, makeClusterDatabase } from '../../stores/postgres/testing/cluster-database.js';
 import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
 
@@ -67,7 +67,7 @@ suite('a server of a Citus cluster that goes down', { skip: NO_CLUSTER || false,
 
   async function onServer(instanceId: string): Promise<string | null> {
     let server: string | null = null;
-    await onCluster(cluster.url, async (client) => {
+    await withClusterClient(cluster.url, async (client) => {
       server = (await locationsOf(client, { only: instanceId, limit: 1 }))[0]?.server ?? null;
     });
     return server;

@@ -25,7 +25,7 @@ export class TwoServers {
   static async start(nodes: number): Promise<TwoServers> {
     const primary = await OwnServer.start();
     assert.ok(primary);
-    const standby = await primary.follow();
+    const standby = await primary.startStandby();
     const routes = Array.from(
       { length: nodes },
       (): Routes => [new DatabaseProxy(primary.port), new DatabaseProxy(standby.port)],
@@ -60,7 +60,7 @@ export class TwoServers {
   /** Ends the replaced server and starts a new standby on its host. This restarts the primary. */
   async follow(): Promise<void> {
     await this.standby.end('SIGKILL');
-    this.standby = await this.primary.follow();
+    this.standby = await this.primary.startStandby();
     for (const [node] of this.routes.entries()) {
       this.toStandby(node).target = this.standby.port;
       this.toStandby(node).cut();

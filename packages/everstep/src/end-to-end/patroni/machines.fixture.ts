@@ -8,7 +8,7 @@ import { createWriteStream } from 'node:fs';
 import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Runner, runner } from '../../stores/postgres/testing/server-process.js';
+import { findServerUser, type ServerUser } from '../../stores/postgres/testing/server-process.js';
 import { signalAll, withDescendants } from './process-tree.fixture.js';
 import { cannotCutNetworks } from './programs.fixture.js';
 
@@ -22,12 +22,12 @@ export class Machine {
   readonly address: string;
   /** Owned by the user of its processes. */
   readonly directory: string;
-  private readonly user: Runner;
+  private readonly user: ServerUser;
   /** Null on the loopback interface. */
   private readonly namespace: string | null;
   private readonly children = new Set<ChildProcess>();
 
-  constructor(options: { name: string; address: string; directory: string; user: Runner; namespace: string | null }) {
+  constructor(options: { name: string; address: string; directory: string; user: ServerUser; namespace: string | null }) {
     this.name = options.name;
     this.address = options.address;
     this.directory = options.directory;
@@ -87,7 +87,7 @@ export class Machines {
   }
 
   static async start(names: readonly string[], home: string): Promise<Machines> {
-    const user = await runner();
+    const user = await findServerUser();
     const isCuttable = cannotCutNetworks() === null;
     const id = randomBytes(3).toString('hex');
     // 198.18.0.0/15 is reserved for tests of networks.

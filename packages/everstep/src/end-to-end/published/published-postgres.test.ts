@@ -9,7 +9,7 @@ import { Client as WorkflowClient, WorkflowNonRetryableError } from '@upstash/wo
 import { serve } from '@upstash/workflow/hono';
 import { Hono } from 'hono';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 import { Endpoints } from './published-messages.fixture.js';
 import { eventually, resultOf, serveApp, setAppEnvironment } from './published-sdk.fixture.js';
 
@@ -24,12 +24,12 @@ after(async () => {
 const schemas = await openTestSchemas();
 const skip = typeof schemas === 'string' ? schemas : false;
 const endpoints = new Endpoints();
-let service: ServiceProcess;
+let service: ServerProcess;
 let client: Client;
 
 before(async () => {
   if (typeof schemas === 'string') return;
-  service = await ServiceProcess.create({ EVERSTEP_STORE: (await schemas.make()).url });
+  service = await ServerProcess.create({ EVERSTEP_STORE: (await schemas.make()).url });
   await service.start();
   setAppEnvironment(service);
   client = new Client({ retry: false });

@@ -8,7 +8,7 @@ import { serve as serveExpress } from '@upstash/workflow/express';
 import { serve as serveHono } from '@upstash/workflow/hono';
 import { createWorkflow, serveMany as serveManyNext, serve as serveNext } from '@upstash/workflow/nextjs';
 import { Hono } from 'hono';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 import { endOf, eventually, resultOf, serveApp, setAppEnvironment, startService } from './published-sdk.fixture.js';
 
 /** The part of Express that is used here; Express has no types of its own. */
@@ -20,7 +20,7 @@ interface ExpressApp extends RequestListener {
 const express: (() => ExpressApp) & { json(): unknown } = createRequire(import.meta.url)('express');
 
 const service = await startService();
-const clientOf = (of: ServiceProcess): Client =>
+const clientOf = (of: ServerProcess): Client =>
   new Client({ baseUrl: of.env.get('QSTASH_URL') ?? '', token: of.env.get('QSTASH_TOKEN') ?? '' });
 const client = clientOf(service);
 
@@ -117,7 +117,7 @@ test('an app with several regions uses the client and keys of each region', asyn
 });
 
 test('runs finish with each step recorded once although the server is killed', async (t) => {
-  const fragile = await ServiceProcess.create();
+  const fragile = await ServerProcess.create();
   t.after(() => fragile.dispose());
   await fragile.start();
   const port = new URL(fragile.env.get('QSTASH_URL') ?? '').port;

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { after } from 'node:test';
-import { ServiceProcess } from '../service-process.fixture.js';
+import { ServerProcess } from '../service-process.fixture.js';
 
 const NAMES = ['QSTASH_URL', 'QSTASH_TOKEN', 'QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY'];
 
@@ -29,7 +29,7 @@ function countRequests(): void {
 countRequests();
 
 /** Sets the environment variables of the app. */
-export function setAppEnvironment(service: ServiceProcess): void {
+export function setAppEnvironment(service: ServerProcess): void {
   for (const name of NAMES) {
     const value = service.env.get(name);
     assert.ok(value, `the env file has no ${name}`);
@@ -38,8 +38,8 @@ export function setAppEnvironment(service: ServiceProcess): void {
 }
 
 /** Starts one server for a test file. */
-export async function startService(): Promise<ServiceProcess> {
-  const service = await ServiceProcess.create();
+export async function startService(): Promise<ServerProcess> {
+  const service = await ServerProcess.create();
   after(() => service.dispose());
   await service.start();
   setAppEnvironment(service);
@@ -53,7 +53,7 @@ export interface EndedRun {
 }
 
 /** Waits for the end of the run and returns it. */
-export async function endOf(service: ServiceProcess, workflowRunId: string): Promise<EndedRun> {
+export async function endOf(service: ServerProcess, workflowRunId: string): Promise<EndedRun> {
   const path = `/v2/workflows/runs/${encodeURIComponent(workflowRunId)}/result?timeout=20s`;
   const { status, body } = await service.request('GET', path);
   assert.equal(status, 200, `the run did not end: ${JSON.stringify(body)}`);
@@ -61,7 +61,7 @@ export async function endOf(service: ServiceProcess, workflowRunId: string): Pro
 }
 
 /** Returns the result of the run. */
-export async function resultOf(service: ServiceProcess, workflowRunId: string): Promise<unknown> {
+export async function resultOf(service: ServerProcess, workflowRunId: string): Promise<unknown> {
   const ended = await endOf(service, workflowRunId);
   assert.equal(ended.workflowState, 'RUN_SUCCESS', ended.error);
   return ended.result;
@@ -74,7 +74,7 @@ export interface LoggedStep {
 }
 
 /** Returns the recorded steps of a run and its failed attempts. */
-export async function journalOf(service: ServiceProcess, workflowRunId: string) {
+export async function journalOf(service: ServerProcess, workflowRunId: string) {
   const { body } = await service.request('GET', `/v2/workflows/runs/${encodeURIComponent(workflowRunId)}`);
   return body as { readonly steps: readonly LoggedStep[]; readonly attempts?: readonly { readonly error: string }[] };
 }

@@ -5,7 +5,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { AccountService, InstanceAccess, Outcome, Session } from '../../accounts/account-service.js';
 import type { Caller } from '../../accounts/tokens/caller.js';
-import { permits, scopesOf, type TokenNeed } from '../../accounts/tokens/token-scopes.js';
+import { permits, type RequiredScope, scopesOf } from '../../accounts/tokens/token-scopes.js';
 import { LIMITS } from '../../config/limits.js';
 import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
@@ -19,9 +19,9 @@ import { callerIpOf } from '../server/caller-ip.js';
 import { regionOf } from '../server/region.js';
 import { splitTarget, type Target, takeToken } from '../server/target.js';
 import { secretOf } from '../sessions/cookie.js';
-import { headerOf, isOfPage, noSession, sessionOf } from '../sessions/session-authentication.js';
+import { headerOf, isFromPage, sessionEndedError, sessionOf } from '../sessions/session-authentication.js';
 import { allowCall, allowSearchCall } from './allowance.js';
-import { authenticate, credentialOf, type Need } from './authentication.js';
+import { authenticate, credentialOf, type SearchAccess } from './authentication.js';
 import { isBasic, logIn } from './basic-authentication.js';
 
 /** Header with the queue instance that a session request is for. */
@@ -76,7 +76,7 @@ function checkRequestLimits(request: FastifyRequest): void {
     );
 }
 
-const needOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): TokenNeed => {
+const needOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): RequiredScope => {
   if (scope) return scope;
   if (method !== 'GET' || needsReadWrite) return 'write';
   return showsPayloads ? 'read' : 'read-metadata';
@@ -88,7 +88,7 @@ const needOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): To
  */
 function requireAccess<Value extends { readonly access: InstanceAccess['access'] }>(
   outcome: Outcome<Value>,
-  need: TokenNeed,
+  need: RequiredScope,
 ): Value {
   if (outcome.kind !== 'done') {
     const code = outcome.kind === 'not-found' ? 'not-found' : 'forbidden';
@@ -126,7 +126,7 @@ function callerOf({ principal }: Session, { instance, access }: InstanceAccess):
 async function admitUser(accounts: AccountService, request: FastifyRequest, route: RoutedOperation): Promise<Admission> {
   const { authorization } = request.headers;
   const target = splitTarget(request.originalUrl);
-  if (authorization === undefined && (secretOf(request.headers) !== null || isOfPage(request))) {
+  if (authorization === undefined && (secretOf(request.headers) !== null || isFromPage(request))) {
     const { principal } = await sessionOf(request, accounts);
     return { ...route, admitted: { access: 'account', principal }, target };
   }
@@ -136,7 +136,7 @@ async function admitUser(accounts: AccountService, request: FastifyRequest, rout
 
 async function admitSession(accounts: AccountService, request: FastifyRequest, route: RoutedOperation): Promise<Admission> {
   // A request with another kind of credential does not use the session.
-  if (request.headers.authorization !== undefined) throw noSession();
+  if (request.headers.authorization !== undefined) throw sessionEndedError();
   const session = await sessionOf(request, accounts);
   return { ...route, admitted: { access: 'session', session }, target: splitTarget(request.originalUrl) };
 }
@@ -192,7 +192,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return check instanceof Promise ? check.then(() => admission) : admission;
   }
 
-  async function searchCallerOf(request: FastifyRequest, indexId: string, need: Need): Promise<SearchCaller> {
+  async function searchCallerOf(request: FastifyRequest, indexId: string, need: SearchAccess): Promise<SearchCaller> {
     const { authorization } = request.headers;
     const isLogin = takesLogins && isBasic(authorization);
     if (!isLogin && (authorization !== undefined || secretOf(request.headers) === null))

@@ -90,7 +90,7 @@ export interface AllowedRuns {
 }
 
 /** Like `startAllowed`, for runs that were allowed separately. The outcomes are in the same order. */
-export async function startAllAllowed<Outcome>(
+export async function startAllowedBatches<Outcome>(
   { limits }: LimitsContext,
   instanceId: string,
   allowed: readonly AllowedRuns[],
@@ -112,7 +112,7 @@ export async function startAllAllowed<Outcome>(
  * Starts runs that were allowed. `countStarted` returns how many of them were started. Runs that were not started, for example
  * because they already existed, do not count against the daily limit.
  */
-export async function startAllowed<Outcome>(
+export async function startAllowedRuns<Outcome>(
   { limits }: LimitsContext,
   { instanceId, runs, runAdmission }: AllowedRuns & { readonly instanceId: string },
   start: () => Promise<Outcome>,

@@ -1,11 +1,11 @@
 /** Authenticates requests to the runtime API. Verifies the token in the header or the query for the region of the host. */
 import type { Authority, TokenVerdict } from '../../accounts/tokens/authority.js';
 import type { Caller } from '../../accounts/tokens/caller.js';
-import { permits, type TokenNeed } from '../../accounts/tokens/token-scopes.js';
+import { permits, type RequiredScope } from '../../accounts/tokens/token-scopes.js';
 import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { bareToken, type Dialect } from '../../dialects/index.js';
-import { shown } from '../parameters/value-errors.js';
+import { quoteValue } from '../parameters/value-errors.js';
 import { type Target, takeToken } from '../server/target.js';
 
 const CHALLENGE = { 'www-authenticate': 'Bearer' } as const;
@@ -34,7 +34,7 @@ export function credentialOf(
     const scheme = authorization.split(' ', 1)[0] ?? '';
     throw new ApiError(
       'bad-token',
-      `the Authorization header must have the form "Bearer <token>", not the scheme ${shown(scheme)}`,
+      `the Authorization header must have the form "Bearer <token>", not the scheme ${quoteValue(scheme)}`,
       CHALLENGE,
     );
   }
@@ -55,16 +55,16 @@ export function credentialOf(
 }
 
 /** Access that a search operation requires. */
-export type Need = 'read' | 'read-write';
+export type SearchAccess = 'read' | 'read-write';
 
-function admit(verdict: TokenVerdict, need: TokenNeed): Caller {
+function admit(verdict: TokenVerdict, need: RequiredScope): Caller {
   if (!verdict.ok) throw new ApiError('bad-token', verdict.message, CHALLENGE);
   requireScope(verdict.caller, need);
   return verdict.caller;
 }
 
 /** Checks that a caller has the required scope. Throws ApiError `read-only-token` or `missing-scope`. */
-export function requireScope(caller: Pick<Caller, 'scopes'>, need: TokenNeed): void {
+export function requireScope(caller: Pick<Caller, 'scopes'>, need: RequiredScope): void {
   if (permits(caller.scopes, need)) return;
   if (caller.scopes.includes('read'))
     throw new ApiError('read-only-token', 'this token can only read; use a read-write token for this operation');
@@ -73,7 +73,7 @@ export function requireScope(caller: Pick<Caller, 'scopes'>, need: TokenNeed): v
 }
 
 /** Returns the caller of the token, synchronously if the token is cached. Throws or rejects with ApiError. */
-export function authenticate(authority: Authority, token: string, region: Region, need: TokenNeed): Caller | Promise<Caller> {
+export function authenticate(authority: Authority, token: string, region: Region, need: RequiredScope): Caller | Promise<Caller> {
   const cachedVerdict = authority.recall(token, region);
   if (cachedVerdict) return admit(cachedVerdict, need);
   return authority.verify(token, region).then((verdict) => admit(verdict, need));

@@ -1,7 +1,7 @@
 /** Authenticates requests to the management API by email and API key, with HTTP Basic. */
 import type { AccountService, Principal } from '../../accounts/account-service.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { shown } from '../parameters/value-errors.js';
+import { quoteValue } from '../parameters/value-errors.js';
 
 const CHALLENGE = { 'www-authenticate': 'Basic realm="Everstep management API", charset="UTF-8"' } as const;
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
@@ -34,7 +34,7 @@ export function basicCredentialOf(authorization: string | undefined): BasicCrede
     const problem =
       scheme.toLowerCase() === 'basic'
         ? 'the value after "Basic" is not base64'
-        : `the Authorization header has the scheme ${shown(scheme)}`;
+        : `the Authorization header has the scheme ${quoteValue(scheme)}`;
     throw new ApiError('bad-credential', `the management API requires HTTP Basic: ${problem}; ${FORM}`, CHALLENGE);
   }
   const credential = decodeCredential(encodedCredential);

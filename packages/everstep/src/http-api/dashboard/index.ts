@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { Empty } from '../../contract/empty.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { type Operation, openOperation } from '../operation.js';
-import { shown } from '../parameters/value-errors.js';
+import { quoteValue } from '../parameters/value-errors.js';
 import { Text } from '../parameters/values.js';
 import { PAGES_PATH } from '../server/target.js';
 import { fileResponse, notBuiltResponse } from './file-response.js';
@@ -44,7 +44,7 @@ export function dashboardOperations(files: DashboardFiles | null): readonly Oper
     handle({ path, request }) {
       const file = files?.assets.get(path.file);
       // A page from before an upgrade can request files that no longer exist.
-      if (!file) throw new ApiError('not-found', `the dashboard has no file ${shown(path.file)}; reload the page`);
+      if (!file) throw new ApiError('not-found', `the dashboard has no file ${quoteValue(path.file)}; reload the page`);
       return fileResponse(file, 'immutable', request);
     },
   });

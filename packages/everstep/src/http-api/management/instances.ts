@@ -8,7 +8,7 @@ import { AccountName, InstanceRecord, InstanceUsage, Ok, PlanRecord, QueueStats,
 import { OWN_ENTRY, secretRead } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
-import { Unacceptable } from '../parameters/value-errors.js';
+import { InvalidValueError } from '../parameters/value-errors.js';
 import { Duration } from '../parameters/values.js';
 import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { presentDeletedInstance, presentInstance, presentPlan, toSeconds } from './presenters.js';
@@ -302,7 +302,7 @@ function readAlertUrl(url: string): string {
   try {
     return parseDestination(url);
   } catch (error) {
-    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-body', `body.url ${error.message}`);
+    if (error instanceof InvalidValueError) throw new ApiError(error.code ?? 'bad-body', `body.url ${error.message}`);
     throw error;
   }
 }

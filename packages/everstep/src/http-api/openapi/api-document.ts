@@ -7,7 +7,7 @@ import { RawBody } from '../requests/raw-body.js';
 import { JSON_TYPE } from '../responses/error-replies.js';
 
 /** Returns a function that returns the document of a version. It caches only the last version, because a process has one. */
-export function documentOnce(createDocument: (serviceVersion: string) => object): (serviceVersion: string) => RawBody {
+export function cacheDocument(createDocument: (serviceVersion: string) => object): (serviceVersion: string) => RawBody {
   let cached: { readonly version: string; readonly body: RawBody } | null = null;
   return (version) => {
     if (cached?.version !== version)

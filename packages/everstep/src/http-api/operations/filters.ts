@@ -1,11 +1,11 @@
 /** Filters that several operations share. */
 import Type from 'typebox';
 import { DEAD_LETTER_FILTERS } from '../../contract/filters/dead-letter-filters.js';
-import { like } from '../../contract/patterns.js';
+import { patternOption } from '../../contract/patterns.js';
 import { queryFilters } from '../parameters/filters.js';
 
 /** Schema of the fingerprint of a dead letter group. */
-export const Fingerprint = (description: string) => Type.String({ ...like('fingerprint'), description });
+export const Fingerprint = (description: string) => Type.String({ ...patternOption('fingerprint'), description });
 
 /** Query parameters of the dead letter queue. */
 export const deadLetterQuery = queryFilters(DEAD_LETTER_FILTERS);

@@ -1,7 +1,7 @@
 /** Parses the URLs of destinations that Everstep calls. */
 import { parseWorkerUrl, WORKER_SCHEME } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
-import { shown, Unacceptable } from './value-errors.js';
+import { InvalidValueError, quoteValue } from './value-errors.js';
 
 /** Scheme and slashes of a URL. Proxies can remove one of the two slashes of a raw URL in a path. */
 const SCHEME_AND_SLASHES = /^(https?):\/{1,2}(?=[^/])/i;
@@ -10,28 +10,28 @@ const WORKER_SLASHES = /^worker:\/{1,2}(?=[^/])/;
 const UNPRINTABLE = /[\s\u0000-\u001f\u007f]/;
 
 /**
- * Returns the URL of a workflow: a destination, or the URL of a workflow that workers serve. Throws Unacceptable with the
+ * Returns the URL of a workflow: a destination, or the URL of a workflow that workers serve. Throws InvalidValueError with the
  * code `bad-url`.
  */
 export function parseWorkflowUrl(text: string): string {
   const url = text.replace(WORKER_SLASHES, WORKER_SCHEME);
   if (!url.startsWith(WORKER_SCHEME)) return parseDestination(text);
   if (parseWorkerUrl(url) === null)
-    throw new Unacceptable(
-      `must have the form worker://<app>/<workflow>, where the app has lower-case letters, digits, "-", "_" and "." and at most 63 characters, not ${shown(text)}`,
+    throw new InvalidValueError(
+      `must have the form worker://<app>/<workflow>, where the app has lower-case letters, digits, "-", "_" and "." and at most 63 characters, not ${quoteValue(text)}`,
       'bad-url',
     );
   return url;
 }
 
-/** Returns the URL without its fragment, otherwise unchanged. Throws Unacceptable with the code `bad-url`. */
+/** Returns the URL without its fragment, otherwise unchanged. Throws InvalidValueError with the code `bad-url`. */
 export function parseDestination(text: string): string {
   const url = text.replace(/#.*$/s, '').replace(SCHEME_AND_SLASHES, '$1://');
-  const refusal = (message: string) => new Unacceptable(`${message}, not ${shown(text)}`, 'bad-url');
+  const refusal = (message: string) => new InvalidValueError(`${message}, not ${quoteValue(text)}`, 'bad-url');
   if (!/^https?:\/\//i.test(url)) throw refusal('must be an absolute http or https URL');
   if (UNPRINTABLE.test(url)) throw refusal('must not contain whitespace or control characters; percent-encode them');
   if (url.length > LIMITS.maxWorkflowUrlLength) {
-    throw new Unacceptable(
+    throw new InvalidValueError(
       `must not be longer than ${LIMITS.maxWorkflowUrlLength} characters; this one has ${url.length}`,
       'bad-url',
     );
@@ -39,7 +39,7 @@ export function parseDestination(text: string): string {
   if (!URL.canParse(url)) throw refusal('must be a valid absolute http or https URL');
   const { username, password } = new URL(url);
   if (username !== '' || password !== '') {
-    throw new Unacceptable('must not contain a user name or password; send credentials in a forwarded header', 'bad-url');
+    throw new InvalidValueError('must not contain a user name or password; send credentials in a forwarded header', 'bad-url');
   }
   return url;
 }

@@ -1,7 +1,7 @@
 /** Parses `parallelism=<n>, rate=<n>, period=<duration>`, in any order. Requires parallelism, rate or both. */
 import { LIMITS } from '../../config/limits.js';
 import { DURATION_FORM, formatDuration, parseDuration } from './duration.js';
-import { shown, Unacceptable } from './value-errors.js';
+import { InvalidValueError, quoteValue } from './value-errors.js';
 
 export interface FlowControlLimits {
   readonly parallelism?: number;
@@ -17,30 +17,30 @@ export const DEFAULT_PERIOD_MS = 1_000;
 function parseInteger(name: string, text: string, max: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 1 && value <= max) return value;
-  throw new Unacceptable(`must have a ${name} that is an integer from 1 to ${max}, not ${shown(text)}`);
+  throw new InvalidValueError(`must have a ${name} that is an integer from 1 to ${max}, not ${quoteValue(text)}`);
 }
 
 function parsePeriod(text: string): number {
   const ms = parseDuration(text);
   if (ms !== null && ms >= 1_000 && ms <= LIMITS.maxPeriodMs) return ms;
   const range = `from 1s to ${formatDuration(LIMITS.maxPeriodMs)}`;
-  throw new Unacceptable(`must have a period ${range}: ${DURATION_FORM}, not ${shown(text)}`);
+  throw new InvalidValueError(`must have a period ${range}: ${DURATION_FORM}, not ${quoteValue(text)}`);
 }
 
-/** Parses the value. Throws Unacceptable if it is invalid. */
+/** Parses the value. Throws InvalidValueError if it is invalid. */
 export function parseFlowControlValue(text: string): FlowControlLimits {
   const parts = new Map<string, string>();
   for (const part of text.split(',')) {
     const [name = '', value, ...more] = part.split('=').map((piece) => piece.trim());
     if (value === undefined || more.length > 0 || !['parallelism', 'rate', 'period'].includes(name)) {
-      throw new Unacceptable(`must have ${FORM}; ${shown(part.trim())} is not allowed`);
+      throw new InvalidValueError(`must have ${FORM}; ${quoteValue(part.trim())} is not allowed`);
     }
-    if (parts.has(name)) throw new Unacceptable(`must have ${FORM}; ${name} is given twice`);
+    if (parts.has(name)) throw new InvalidValueError(`must have ${FORM}; ${name} is given twice`);
     parts.set(name, value);
   }
   const [parallelism, rate, period] = [parts.get('parallelism'), parts.get('rate'), parts.get('period')];
   if (rate === undefined && period !== undefined)
-    throw new Unacceptable('must not have a period without a rate; add rate=<number>');
+    throw new InvalidValueError('must not have a period without a rate; add rate=<number>');
   return {
     ...(parallelism === undefined ? {} : { parallelism: parseInteger('parallelism', parallelism, LIMITS.maxParallelism) }),
     ...(rate === undefined ? {} : { rate: parseInteger('rate', rate, LIMITS.maxRate) }),

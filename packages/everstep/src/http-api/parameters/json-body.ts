@@ -5,7 +5,7 @@ import { Compile, type Validator } from 'typebox/compile';
 import { ApiError } from '../../contract/error-codes.js';
 import { patternRequirement } from '../../contract/patterns.js';
 import { findJsonFault } from './json-fault.js';
-import { shown } from './value-errors.js';
+import { quoteValue } from './value-errors.js';
 
 /** Content types of JSON. The only allowed parameter is the character set UTF-8. */
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
@@ -22,7 +22,7 @@ function validatorOf(schema: TSchema): Validator {
 
 /** Formats a path of names and indexes for messages: `.items.0.id`. */
 const pathText = (path: readonly (string | number)[]): string =>
-  path.map((step) => `.${typeof step === 'number' || /^[\w-]+$/.test(step) ? step : shown(step)}`).join('');
+  path.map((step) => `.${typeof step === 'number' || /^[\w-]+$/.test(step) ? step : quoteValue(step)}`).join('');
 
 /** Formats a JSON pointer for messages. */
 const pointerText = (pointer: string): string =>
@@ -153,7 +153,7 @@ export function validate<Schema extends TSchema>(schema: Schema, value: unknown,
   const problems = validator.Errors(value);
   const unknown = unknownFields(problems);
   if (unknown) {
-    const shownNames = unknown.names.slice(0, MAX_SHOWN_FIELDS).map(shown).join(', ');
+    const shownNames = unknown.names.slice(0, MAX_SHOWN_FIELDS).map(quoteValue).join(', ');
     const ending = unknown.names.length > MAX_SHOWN_FIELDS ? ' and others' : '';
     throw new ApiError(
       'bad-body',
@@ -171,7 +171,7 @@ function jsonErrorOf(text: string, isJson: boolean): ApiError | null {
   if (fault)
     return new ApiError(
       'bad-body',
-      `the body is not valid JSON: ${nameOf('the body', pathText(fault.path))} is ${shown(fault.word)}`,
+      `the body is not valid JSON: ${nameOf('the body', pathText(fault.path))} is ${quoteValue(fault.word)}`,
     );
   return isJson ? null : new ApiError('bad-body', 'the body is not valid JSON: syntax error');
 }
@@ -180,7 +180,7 @@ function jsonErrorOf(text: string, isJson: boolean): ApiError | null {
 export function readJson(body: Uint8Array, contentType: string | undefined): unknown {
   if (body.byteLength === 0) return undefined;
   if (contentType !== undefined && !JSON_TYPE.test(contentType)) {
-    throw new ApiError('unsupported-media-type', `the body must be application/json, not ${shown(contentType)}`);
+    throw new ApiError('unsupported-media-type', `the body must be application/json, not ${quoteValue(contentType)}`);
   }
   let text: string;
   try {

@@ -10,8 +10,8 @@ import { AnyOf } from './multi-value.js';
 import { readPrefixedHeaders } from './prefixed-headers.js';
 import { readQuery, splitQuery } from './query.js';
 import { parseRedactFields } from './redact-fields.js';
-import { shown } from './value-errors.js';
-import { KeptText, Labels, RetryDelay, UnixMs } from './values.js';
+import { quoteValue } from './value-errors.js';
+import { Labels, RetryDelay, StoredText, UnixMs } from './values.js';
 
 const refused = (code: string, message: RegExp) => (error: unknown) => {
   assert.ok(error instanceof ApiError, String(error));
@@ -107,9 +107,9 @@ test('keeps destinations unchanged and rejects URLs that cannot be called', () =
 });
 
 test('quotes values in messages: shortened and without control characters', () => {
-  assert.equal(shown('a"b\n'), '"a\\"b\\n"');
-  assert.ok(shown('x'.repeat(1_000)).length < 100);
-  assert.equal(shown('\u009b31m'), '"?31m"');
+  assert.equal(quoteValue('a"b\n'), '"a\\"b\\n"');
+  assert.ok(quoteValue('x'.repeat(1_000)).length < 100);
+  assert.equal(quoteValue('\u009b31m'), '"?31m"');
 });
 
 const Query = Type.Object({
@@ -182,7 +182,7 @@ test('parses numbers, booleans and strings strictly', () => {
 });
 
 test('rejects U+0000 in stored text, because some stores cannot store it', () => {
-  const schema = Type.Object({ id: KeptText(5, {}) });
+  const schema = Type.Object({ id: StoredText(5, {}) });
   const readId = (id: string) =>
     readQuery(schema, splitQuery(`id=${encodeURIComponent(id)}`), { unknown: 'refuse', otherNames: [] }).id;
   assert.equal(readId('a/b'), 'a/b');

@@ -3,7 +3,7 @@ import type { StaticDecode, TObject } from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
 import type { Dialect } from '../../dialects/index.js';
 import { readValue } from './read-value.js';
-import { shown, Unacceptable } from './value-errors.js';
+import { InvalidValueError, quoteValue } from './value-errors.js';
 
 export type ReceivedHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -81,7 +81,7 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
     try {
       values[name] = readValue(property, toUtf8(text));
     } catch (error) {
-      if (error instanceof Unacceptable)
+      if (error instanceof InvalidValueError)
         throw new ApiError(error.code ?? 'bad-header', `${dialect.spell(name)} ${error.message}`);
       throw error;
     }
@@ -105,5 +105,5 @@ function isMisspelled(unprefixedName: string, names: ReadonlyMap<string, string>
 
 function unknownHeader(receivedName: string, names: readonly string[], families: readonly string[], dialect: Dialect): ApiError {
   const supportedNames = [...names, ...families.map((family) => `${family}*`)].map((name) => dialect.spell(name)).join(', ');
-  return new ApiError('bad-header', `unknown header ${shown(receivedName)}; this operation supports ${supportedNames}`);
+  return new ApiError('bad-header', `unknown header ${quoteValue(receivedName)}; this operation supports ${supportedNames}`);
 }

@@ -8,7 +8,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { splitRuleOf } from './multi-value.js';
 import { readValue } from './read-value.js';
-import { shown, Unacceptable } from './value-errors.js';
+import { InvalidValueError, quoteValue } from './value-errors.js';
 
 /** Raw values of the parameters by their decoded names. */
 export type RawQuery = ReadonlyMap<string, readonly string[]>;
@@ -20,7 +20,7 @@ export function decodeText(text: string, subject: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    throw new ApiError('bad-parameter', `${subject} is not correctly percent-encoded: ${shown(text)}`);
+    throw new ApiError('bad-parameter', `${subject} is not correctly percent-encoded: ${quoteValue(text)}`);
   }
 }
 
@@ -68,7 +68,7 @@ function isReadable(schema: TSchema, text: string): boolean {
     readValue(schema, text);
     return true;
   } catch (error) {
-    if (error instanceof Unacceptable) return false;
+    if (error instanceof InvalidValueError) return false;
     throw error;
   }
 }
@@ -77,7 +77,7 @@ function readValues(schema: TArray, texts: readonly string[]): unknown[] {
   const { parts, unsplit } = splitValues(schema, texts);
   const values = new Set(parts.map((text) => readValue(schema.items, text)));
   if (values.size > LIMITS.maxFilterValues)
-    throw new Unacceptable(`must not have more than ${LIMITS.maxFilterValues} values; ${values.size} are given`);
+    throw new InvalidValueError(`must not have more than ${LIMITS.maxFilterValues} values; ${values.size} are given`);
   // The whole text may be too long for a single value.
   if (unsplit !== null && isReadable(schema.items, unsplit)) values.add(readValue(schema.items, unsplit));
   return [...values];
@@ -87,7 +87,7 @@ function readParameter(schema: TSchema, name: string, rawValues: readonly string
   const texts = rawValues.map((text) => decodeText(text, `the query parameter ${name}`));
   if (Type.IsArray(schema)) return readValues(schema, texts);
   const [first = '', second] = texts;
-  if (second !== undefined) throw new Unacceptable(`must have one value; ${rawValues.length} are given`);
+  if (second !== undefined) throw new InvalidValueError(`must have one value; ${rawValues.length} are given`);
   return readValue(schema, first);
 }
 
@@ -101,12 +101,12 @@ export function readQuery<Schema extends TObject>(schema: Schema, query: RawQuer
       if (rules.unknown === 'ignore' || rules.otherNames.includes(name)) continue;
       const names = Object.keys(properties);
       const support = names.length === 0 ? 'it supports none' : `it supports ${names.join(', ')}`;
-      throw new ApiError('bad-parameter', `unknown query parameter ${shown(name)} for this operation; ${support}`);
+      throw new ApiError('bad-parameter', `unknown query parameter ${quoteValue(name)} for this operation; ${support}`);
     }
     try {
       values[name] = readParameter(property, name, rawValues);
     } catch (error) {
-      if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `${name} ${error.message}`);
+      if (error instanceof InvalidValueError) throw new ApiError(error.code ?? 'bad-parameter', `${name} ${error.message}`);
       throw error;
     }
   }

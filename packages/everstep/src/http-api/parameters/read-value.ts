@@ -1,7 +1,7 @@
 /** Converts text to a value of a schema. Error messages are derived from the schema. */
 import Type, { type TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
-import { shown, Unacceptable } from './value-errors.js';
+import { InvalidValueError, quoteValue } from './value-errors.js';
 
 const validators = new WeakMap<TSchema, Validator>();
 
@@ -50,18 +50,18 @@ function parseText(schema: TSchema, text: string): unknown {
   return text;
 }
 
-/** Reads one value. Throws Unacceptable if it is invalid. */
+/** Reads one value. Throws InvalidValueError if it is invalid. */
 export function readValue(schema: TSchema, text: string): unknown {
   if (text === '' && (!Type.IsString(schema) || numericKeyword(schema, 'minLength') !== undefined))
-    throw new Unacceptable('must not be empty; omit it instead');
+    throw new InvalidValueError('must not be empty; omit it instead');
   const value = parseText(schema, text);
   if (Type.IsCodec(schema)) {
     // The codec checks the text and has more helpful messages than a pattern.
     return schema['~codec'].decode(value);
   }
   if (value === undefined || !isValid(schema, value)) {
-    const shownText = text.length > 200 ? `${shown(text)} (${text.length} characters)` : shown(text);
-    throw new Unacceptable(`must be ${requirementOf(schema)}, not ${shownText}`);
+    const shownText = text.length > 200 ? `${quoteValue(text)} (${text.length} characters)` : quoteValue(text);
+    throw new InvalidValueError(`must be ${requirementOf(schema)}, not ${shownText}`);
   }
   return value;
 }

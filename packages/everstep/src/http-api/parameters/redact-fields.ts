@@ -4,7 +4,7 @@
  */
 import { LIMITS } from '../../config/limits.js';
 import type { Redaction } from '../../engine/runs/run.js';
-import { shown, Unacceptable } from './value-errors.js';
+import { InvalidValueError, quoteValue } from './value-errors.js';
 
 const HEADER_NAME = /^header\[([!#$%&'*+.^_`|~0-9A-Za-z-]+)\]$/;
 const BODY_FIELD = /^body\[([^[\],]+)\]$/;
@@ -12,11 +12,11 @@ const BARE_FIELD = /^[^[\],\s]+$/;
 /** Corrections of likely mistakes, which would otherwise be read as field names. */
 const CORRECTIONS: Readonly<Record<string, string>> = { headers: 'header', bodies: 'body', Body: 'body', Header: 'header' };
 
-/** Parses the list. Throws Unacceptable if it is invalid. */
+/** Parses the list. Throws InvalidValueError if it is invalid. */
 export function parseRedactFields(text: string): Redaction {
   const parts = text.split(',').map((part) => part.trim());
   if (parts.length > LIMITS.maxRedactedFields) {
-    throw new Unacceptable(`must not contain more than ${LIMITS.maxRedactedFields} fields; ${parts.length} are given`);
+    throw new InvalidValueError(`must not contain more than ${LIMITS.maxRedactedFields} fields; ${parts.length} are given`);
   }
   let [body, allHeaders] = [false, false];
   const headers = new Set<string>();
@@ -26,7 +26,9 @@ export function parseRedactFields(text: string): Redaction {
     const field = BODY_FIELD.exec(part)?.[1];
     const correction = Object.hasOwn(CORRECTIONS, part) ? CORRECTIONS[part] : undefined;
     if (correction !== undefined) {
-      throw new Unacceptable(`must not contain ${shown(part)}; use ${correction}, or body[${part}] for a field with that name`);
+      throw new InvalidValueError(
+        `must not contain ${quoteValue(part)}; use ${correction}, or body[${part}] for a field with that name`,
+      );
     }
     if (part === 'body') body = true;
     else if (part === 'header') allHeaders = true;
@@ -34,8 +36,8 @@ export function parseRedactFields(text: string): Redaction {
     else if (field !== undefined) fields.add(field.trim());
     else if (BARE_FIELD.test(part)) fields.add(part);
     else {
-      throw new Unacceptable(
-        `must be a comma-separated list of body, header, header[<name>], body[<field>] and field names; ${shown(part)} is none of these`,
+      throw new InvalidValueError(
+        `must be a comma-separated list of body, header, header[<name>], body[<field>] and field names; ${quoteValue(part)} is none of these`,
       );
     }
   }

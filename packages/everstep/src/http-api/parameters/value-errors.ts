@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../contract/error-codes.js';
 const MAX_SHOWN_LENGTH = 80;
 
 /** Error of an invalid value. The code that reads the parameter adds its name to the message. */
-export class Unacceptable extends Error {
+export class InvalidValueError extends Error {
   /** Error code, or null if the code depends on the part of the request that contains the value. */
   readonly code: ErrorCode | null;
   /** `message` continues after the name of the parameter: `must be an integer from 1 to 10, not "x"`. */
@@ -15,7 +15,7 @@ export class Unacceptable extends Error {
 }
 
 /** Quotes a value for an error message, shortened and without characters that could disrupt a terminal. */
-export function shown(text: string): string {
+export function quoteValue(text: string): string {
   const short = text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text;
   return JSON.stringify(short).replace(/[\u007f-\u009f\u2028\u2029]/g, '?');
 }

@@ -10,7 +10,7 @@ import { parseDestination, parseWorkflowUrl } from './destination.js';
 import { DURATION_FORM, formatDuration, parseDuration } from './duration.js';
 import { parseFlowControlValue } from './flow-control-value.js';
 import { parseRedactFields } from './redact-fields.js';
-import { shown, Unacceptable } from './value-errors.js';
+import { InvalidValueError, quoteValue } from './value-errors.js';
 
 /** Encoder of all codecs: values are only read, never written. */
 function refuseEncoding(): never {
@@ -27,9 +27,9 @@ export const Duration = (bounds: { readonly leastMs: number; readonly mostMs: nu
 
 export function readDuration(text: string, { leastMs, mostMs }: { readonly leastMs: number; readonly mostMs: number }): number {
   const ms = parseDuration(text);
-  if (ms === null) throw new Unacceptable(`must be ${DURATION_FORM}, not ${shown(text)}`);
+  if (ms === null) throw new InvalidValueError(`must be ${DURATION_FORM}, not ${quoteValue(text)}`);
   if (ms >= leastMs && ms <= mostMs) return ms;
-  throw new Unacceptable(`must be from ${formatDuration(leastMs)} to ${formatDuration(mostMs)}, not ${shown(text)}`);
+  throw new InvalidValueError(`must be from ${formatDuration(leastMs)} to ${formatDuration(mostMs)}, not ${quoteValue(text)}`);
 }
 
 /** Time to wait for a result in milliseconds: a duration, `true` for the default, or `false` (null) to not wait. */
@@ -47,13 +47,14 @@ export const Labels = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, ...options }))
     .Decode((text): readonly string[] => {
       const labels = [...new Set(text.split(',').map((label) => label.trim()))];
-      if (labels.includes('')) throw new Unacceptable(`must be non-empty labels separated by commas, not ${shown(text)}`);
+      if (labels.includes(''))
+        throw new InvalidValueError(`must be non-empty labels separated by commas, not ${quoteValue(text)}`);
       if (labels.length > LIMITS.maxLabels)
-        throw new Unacceptable(`must not contain more than ${LIMITS.maxLabels} labels; ${labels.length} are given`);
+        throw new InvalidValueError(`must not contain more than ${LIMITS.maxLabels} labels; ${labels.length} are given`);
       const longLabel = labels.find((label) => label.length > LIMITS.maxLabelLength);
       if (longLabel !== undefined)
-        throw new Unacceptable(
-          `must not contain a label longer than ${LIMITS.maxLabelLength} characters, such as ${shown(longLabel)}`,
+        throw new InvalidValueError(
+          `must not contain a label longer than ${LIMITS.maxLabelLength} characters, such as ${quoteValue(longLabel)}`,
         );
       return labels;
     })
@@ -65,7 +66,7 @@ export const RetryDelay = (options: TSchemaOptions) =>
     .Decode((text) => {
       const parsed = parseRetryDelay(text);
       if (!parsed.ok)
-        throw new Unacceptable(`is not a valid expression: ${parsed.message} (in ${shown(text)})`, 'bad-expression');
+        throw new InvalidValueError(`is not a valid expression: ${parsed.message} (in ${quoteValue(text)})`, 'bad-expression');
       return text;
     })
     .Encode(refuseEncoding);
@@ -99,10 +100,10 @@ export const ChosenId = (maxLength: number, options: TStringOptions) =>
   Type.Codec(Text(maxLength, { pattern: '^(?!\\.{1,2}$)', ...options }))
     .Decode((text) => {
       if (text.length < 1 || text.length > maxLength)
-        throw new Unacceptable(
-          `must be a string of 1 to ${maxLength} characters, not ${shown(text)} (${text.length} characters)`,
+        throw new InvalidValueError(
+          `must be a string of 1 to ${maxLength} characters, not ${quoteValue(text)} (${text.length} characters)`,
         );
-      if (!fitsInPaths(text)) throw new Unacceptable(NOT_IN_PATHS);
+      if (!fitsInPaths(text)) throw new InvalidValueError(NOT_IN_PATHS);
       return text;
     })
     .Encode(refuseEncoding);
@@ -111,15 +112,15 @@ export const ChosenId = (maxLength: number, options: TStringOptions) =>
  * String in a path that Everstep stores. U+0000 is rejected, because some stores cannot store it. (Headers cannot contain U+0000,
  * and a lookup with it finds nothing.)
  */
-export const KeptText = (maxLength: number, options: TStringOptions) =>
+export const StoredText = (maxLength: number, options: TStringOptions) =>
   Type.Codec(Text(maxLength, { pattern: '^[^\\u0000]*$', ...options }))
     .Decode((text) => {
       if (text.length < 1 || text.length > maxLength)
-        throw new Unacceptable(
-          `must be a string of 1 to ${maxLength} characters, not ${shown(text)} (${text.length} characters)`,
+        throw new InvalidValueError(
+          `must be a string of 1 to ${maxLength} characters, not ${quoteValue(text)} (${text.length} characters)`,
         );
-      if (text.includes('\u0000')) throw new Unacceptable(`must not contain the character U+0000: ${shown(text)}`);
-      if (!fitsInPaths(text)) throw new Unacceptable(NOT_IN_PATHS);
+      if (text.includes('\u0000')) throw new InvalidValueError(`must not contain the character U+0000: ${quoteValue(text)}`);
+      if (!fitsInPaths(text)) throw new InvalidValueError(NOT_IN_PATHS);
       return text;
     })
     .Encode(refuseEncoding);

@@ -7,7 +7,7 @@ import { INSTANCE, NOON, openSpending } from '../../accounts/spending.fixture.js
 import { ApiError } from '../../contract/error-codes.js';
 import type { StoreWrite } from '../../ports/stores/store.js';
 import { readsOf } from '../read-models/reads.js';
-import { allowNames, assertObjectQuota } from './named-objects.js';
+import { allowNamedObjects, assertObjectQuota } from './named-objects.js';
 
 const PLANS = JSON.stringify({ plans: [{ name: 'default', maxQueues: 1, maxUrlGroups: 1, maxFlowControlKeys: 2 }] });
 
@@ -34,7 +34,7 @@ test('rejects a new flow control key, queue or URL group at the limit and accept
   const at = NOON;
   const using = (key: string, queue?: string) =>
     codeOf(
-      allowNames(context, INSTANCE, [
+      allowNamedObjects(context, INSTANCE, [
         { flowControl: { key }, ...(queue === undefined ? {} : { message: { method: 'POST', queue } }) },
       ]),
     );

@@ -79,7 +79,7 @@ export async function assertObjectQuota(
 }
 
 /** Checks the limits for the queues and flow control keys in the settings of runs and messages. Throws ApiError. */
-export async function allowNames(
+export async function allowNamedObjects(
   context: Context,
   instanceId: string,
   settings: readonly Pick<RunSettings, 'flowControl' | 'message'>[],

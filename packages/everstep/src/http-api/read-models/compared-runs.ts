@@ -3,7 +3,7 @@ import { LIMITS, PART } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { NO_LENGTH_LIMIT, stepsOf, yieldToOthers } from '../../ports/stores/history-parts.js';
 import type { HistoryStore, ListedStep, RunRecord } from '../../ports/stores/store.js';
-import { shown } from '../parameters/value-errors.js';
+import { quoteValue } from '../parameters/value-errors.js';
 import type { ComparedRun } from '../presenters/comparison.js';
 import type { RunReads } from './reads.js';
 import { withWholeResult } from './run-histories.js';
@@ -40,7 +40,7 @@ export async function readComparedRun(
 ): Promise<{ readonly comparedRun: ComparedRun; readonly isWhole: boolean }> {
   const run = await store.findRun({ runKey });
   const payload = run && (await store.loadPayload({ runKey }));
-  if (!run || !payload) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
+  if (!run || !payload) throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} was removed`);
   const steps: ListedStep[] = [];
   let bytes = 0;
   let isWhole = true;

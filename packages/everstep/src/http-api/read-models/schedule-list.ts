@@ -2,7 +2,7 @@
 import { LIMITS } from '../../config/limits.js';
 import type { ListedSchedule, Listing, ScheduleStore } from '../../ports/stores/store.js';
 import type { Reserve } from '../admission/read-budget.js';
-import { StreamedList, streamed } from '../responses/streamed-json.js';
+import { StreamedList, streamedResponse } from '../responses/streamed-json.js';
 
 async function* presentParts<PresentedSchedule>(
   store: ScheduleStore,
@@ -28,5 +28,5 @@ export async function listSchedules<PresentedSchedule>(
   const firstPart = await store.listSchedules({ instanceId, after: null, limit: LIMITS.schedulesAtOnce });
   if (firstPart.next === null) return firstPart.items.map(present);
   await reserve(2 * LIMITS.partBytes);
-  return streamed<PresentedSchedule[]>(new StreamedList(presentParts(store, instanceId, firstPart, present)));
+  return streamedResponse<PresentedSchedule[]>(new StreamedList(presentParts(store, instanceId, firstPart, present)));
 }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { MAX_JSON_DEPTH } from '@everstep/sdk/protocol';
 import { basicOf } from '../../accounts/people.fixture.js';
-import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../../accounts/plans/plans.js';
+import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, setPlanForNewInstances } from '../../accounts/plans/plans.js';
 import { ERROR_CODES } from '../../contract/error-codes.js';
 import { patternRequirement } from '../../contract/patterns.js';
 import { MANAGEMENT_OPERATIONS } from '../management/index.js';
@@ -88,7 +88,7 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
 
 before(async () => {
   // The rate limit is not part of this test.
-  objects = await TestObjects.open({ plans: withPlanOfNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS });
+  objects = await TestObjects.open({ plans: setPlanForNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS });
   const found: Taker[] = [];
   for (const [document, operations] of documents) {
     for (const operation of operations) {

@@ -7,7 +7,7 @@ import { readJson, validate } from '../parameters/json-body.js';
 import { readPrefixedHeaders } from '../parameters/prefixed-headers.js';
 import { readQuery, splitQuery } from '../parameters/query.js';
 import { readValue } from '../parameters/read-value.js';
-import { Unacceptable } from '../parameters/value-errors.js';
+import { InvalidValueError } from '../parameters/value-errors.js';
 
 export const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
 export const NO_BODY = Buffer.alloc(0);
@@ -23,7 +23,7 @@ export function readPath({ pathParameters, unknownQuery }: Operation, params: un
     try {
       values[name] = readValue(property, text);
     } catch (error) {
-      if (!(error instanceof Unacceptable)) throw error;
+      if (!(error instanceof InvalidValueError)) throw error;
       // Unlike other parameters, a path segment cannot be omitted.
       const problem = text === '' ? 'is missing from the path' : error.message;
       throw new ApiError(error.code ?? 'bad-parameter', `${name} ${problem}`);

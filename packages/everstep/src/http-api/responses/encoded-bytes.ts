@@ -14,7 +14,7 @@ export function utf8OrNull(body: Uint8Array): string | null {
 
 export const base64 = (body: Uint8Array): string => Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64');
 
-export function encodedBody(body: Uint8Array): EncodedBody {
+export function encodeBody(body: Uint8Array): EncodedBody {
   const text = utf8OrNull(body);
   return text === null ? { encoding: 'base64', data: base64(body) } : { encoding: 'utf8', data: text };
 }

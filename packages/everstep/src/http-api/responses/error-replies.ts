@@ -6,7 +6,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import type { Dialect } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
-import { shown } from '../parameters/value-errors.js';
+import { quoteValue } from '../parameters/value-errors.js';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 /** Name of the header with the error code, without the prefix of a dialect. */
@@ -30,7 +30,7 @@ export function errorReply(error: ApiError, dialect: Dialect): ErrorReply {
 }
 
 export const unknownRoute = (path: string): ApiError =>
-  new ApiError('unknown-route', `no operation has the path ${shown(path)}; see /openapi.json for all operations`);
+  new ApiError('unknown-route', `no operation has the path ${quoteValue(path)}; see /openapi.json for all operations`);
 
 /** Converts an error of the server framework by its code. Returns null for any other error. */
 function frameworkErrorOf(code: string): ApiError | null {

@@ -81,5 +81,5 @@ type Streamed<Body> = Body extends readonly (infer Item)[]
     };
 
 /** Returns a streamed response with the type that the client sees. */
-export const streamed = <Body>(body: Streamed<Body>): Body =>
+export const streamedResponse = <Body>(body: Streamed<Body>): Body =>
   new StreamedJson(body as StreamedList<unknown> | Readonly<Record<string, unknown>>) as Body;

@@ -1,7 +1,7 @@
 /** Authentication of requests to a search index by a token of the index. */
 import { ApiError } from '../../contract/error-codes.js';
 import type { SearchCaller, SearchService } from '../../search/search-service.js';
-import type { Need } from '../admission/authentication.js';
+import type { SearchAccess } from '../admission/authentication.js';
 
 const CHALLENGE = { 'www-authenticate': 'Bearer' } as const;
 const BEARER = /^bearer +(\S+) *$/i;
@@ -10,7 +10,7 @@ const FORM = 'send "Authorization: Bearer <token of the index>"';
 export interface IndexRequest {
   readonly indexId: string;
   readonly authorization: string | undefined;
-  readonly need: Need;
+  readonly need: SearchAccess;
 }
 
 /** Returns the caller of a request to a search index. Rejects with ApiError `missing-token`, `bad-token` or `read-only-token`. */

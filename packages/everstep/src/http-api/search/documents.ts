@@ -7,13 +7,13 @@ import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
 import { NO_OTHER_PROPERTIES } from '../../contract/fields/no-other-properties.js';
-import { like } from '../../contract/patterns.js';
+import { patternOption } from '../../contract/patterns.js';
 import {
   DeleteBody,
   DocumentPage,
+  EmptyBody,
   FetchBody,
   IndexInfo,
-  NothingToSay,
   RangeBody,
   resultOf,
   ScoredDocument,
@@ -27,7 +27,7 @@ import { contentBytes, RECORD_BYTES } from '../../ports/stores/stored-bytes.js';
 import { parseFilter } from '../../search/filter-parser.js';
 import { change, ONLY_READS } from '../audited/audit-rule.js';
 import { type ApiContext, indexOperation, type Operation, respond } from '../operation.js';
-import { shown } from '../parameters/value-errors.js';
+import { quoteValue } from '../parameters/value-errors.js';
 import { presentDocument, presentHit, presentInfo, readDocument } from './presenters.js';
 
 const TAG = 'Documents';
@@ -43,7 +43,7 @@ const NamespacePath = Type.Object({
   indexId: IndexPath.properties.indexId,
   namespace: Type.String({
     maxLength: LIMITS.maxSearchNamespaceLength,
-    ...like('withoutControls'),
+    ...patternOption('withoutControls'),
     description: 'Name of the namespace. Without it, the default namespace is used.',
   }),
 });
@@ -55,7 +55,7 @@ const pathsOf = (name: string) =>
 const jsonBody = <Schema extends Parameters<typeof Type.Array>[0]>(schema: Schema) =>
   ({ kind: 'json', required: true, schema }) as const;
 /** Body of operations without input. Clients send an empty array. */
-const NO_BODY = { kind: 'json', required: false, schema: NothingToSay } as const;
+const NO_BODY = { kind: 'json', required: false, schema: EmptyBody } as const;
 
 function requiredBody<Body>(body: Body | undefined): Body {
   if (body === undefined)
@@ -89,7 +89,7 @@ function readCursor(cursor: string | number | undefined): string | null {
   if (id !== '' && Buffer.from(id).toString('base64url') === text) return id;
   throw new ApiError(
     'bad-body',
-    `body.cursor ${shown(text)} was not returned by a previous page; omit it to start from the beginning`,
+    `body.cursor ${quoteValue(text)} was not returned by a previous page; omit it to start from the beginning`,
   );
 }
 
@@ -117,7 +117,7 @@ function checkSize(documents: readonly SearchDocument[]): void {
     if (bytes > LIMITS.maxSearchDocumentBytes)
       throw new ApiError(
         'body-too-large',
-        `a document must not have more than ${LIMITS.maxSearchDocumentBytes} bytes of content and metadata; ${shown(id)} has ${bytes}`,
+        `a document must not have more than ${LIMITS.maxSearchDocumentBytes} bytes of content and metadata; ${quoteValue(id)} has ${bytes}`,
       );
   }
 }
@@ -294,7 +294,7 @@ const deleteNamespace = indexOperation({
   errors: [...ERRORS, 'not-found'],
   async handle({ path }, { search }) {
     if (await search.documents.removeNamespace(path)) return SUCCESS;
-    throw new ApiError('not-found', `namespace ${shown(path.namespace)} not found`);
+    throw new ApiError('not-found', `namespace ${quoteValue(path.namespace)} not found`);
   },
 });
 

@@ -2,12 +2,12 @@
 import Type from 'typebox';
 import { ErrorBody } from '../../contract/errors.js';
 import { DocumentBody, DocumentPage, IndexInfo, ScoredDocument, StoredDocument } from '../../contract/search.js';
-import { documentOnce } from '../openapi/api-document.js';
+import { cacheDocument } from '../openapi/api-document.js';
 import { openApiOf } from '../openapi/openapi-document.js';
 import { type Operation, openOperation, respond } from '../operation.js';
 import { DOCUMENT_OPERATIONS } from './documents.js';
 
-const searchDocument = documentOnce((version) => searchOpenApiDocument(version));
+const searchDocument = cacheDocument((version) => searchOpenApiDocument(version));
 
 const getSearchOpenApi = openOperation({
   operationId: 'getSearchOpenApi',

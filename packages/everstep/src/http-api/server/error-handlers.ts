@@ -5,7 +5,7 @@ import { dialectOf } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Admission, RoutedOperation } from '../admission/admission.js';
 import type { AuditRecorder } from '../audited/recording.js';
-import { shown } from '../parameters/value-errors.js';
+import { quoteValue } from '../parameters/value-errors.js';
 import { apiErrorOf, errorReply, unknownRoute } from '../responses/error-replies.js';
 import { callerIpOf } from './caller-ip.js';
 import type { RefusalDelays } from './refusal-delays.js';
@@ -70,7 +70,7 @@ export function addErrorHandlers(app: FastifyInstance, paths: PathTable, sendErr
       return;
     }
     const allow = methods.join(', ');
-    const message = `${shown(path)} does not support ${request.method}; supported methods: ${allow}`;
+    const message = `${quoteValue(path)} does not support ${request.method}; supported methods: ${allow}`;
     sendError(new ApiError('method-not-allowed', message, { allow }), request, reply);
   });
 }

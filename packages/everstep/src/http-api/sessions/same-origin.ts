@@ -4,7 +4,7 @@
  */
 import { ApiError } from '../../contract/error-codes.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
-import { shown } from '../parameters/value-errors.js';
+import { quoteValue } from '../parameters/value-errors.js';
 
 export interface PageRequest {
   readonly headers: ReceivedHeaders;
@@ -40,12 +40,12 @@ export function checkOrigin({ headers, host }: PageRequest): void {
     if (fetchSite === 'same-origin') return;
     throw new ApiError(
       'csrf-refused',
-      `the request comes from a page of another origin (Sec-Fetch-Site: ${shown(fetchSite)}); send it from a page of this server, or use a token`,
+      `the request comes from a page of another origin (Sec-Fetch-Site: ${quoteValue(fetchSite)}); send it from a page of this server, or use a token`,
     );
   }
   if (origin === undefined || isSameHost(origin, host)) return;
   throw new ApiError(
     'csrf-refused',
-    `the request comes from a page of the origin ${shown(origin)}, but the server was reached as ${shown(host)}; a proxy must not change the Host header`,
+    `the request comes from a page of the origin ${quoteValue(origin)}, but the server was reached as ${quoteValue(host)}; a proxy must not change the Host header`,
   );
 }

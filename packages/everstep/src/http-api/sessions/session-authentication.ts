@@ -20,11 +20,11 @@ export const headerOf = ({ headers }: FastifyRequest, name: string): string | un
   return typeof value === 'string' ? value : value?.join();
 };
 
-export const noSession = (): ApiError =>
+export const sessionEndedError = (): ApiError =>
   new ApiError('session-ended', 'the session does not exist or has ended; log in with POST /v2/session', CHALLENGE);
 
 /** Returns whether a page made the request. For such requests a Basic challenge would open a password dialog. */
-export const isOfPage = (request: FastifyRequest): boolean =>
+export const isFromPage = (request: FastifyRequest): boolean =>
   headerOf(request, CSRF_HEADER) !== undefined ||
   (headerOf(request, 'sec-fetch-site') !== undefined && headerOf(request, 'sec-fetch-mode') !== 'navigate');
 
@@ -32,7 +32,7 @@ export const isOfPage = (request: FastifyRequest): boolean =>
 export async function sessionOf(request: FastifyRequest, accounts: Pick<AccountService, 'findSession'>): Promise<Session> {
   const secret = secretOf(request.headers);
   const session = secret === null ? null : await accounts.findSession({ secret, address: callerIpOf(request) });
-  if (!session) throw noSession();
+  if (!session) throw sessionEndedError();
   if (SAFE_METHODS.includes(request.method)) return session;
   if (!isCsrfToken(session, headerOf(request, CSRF_HEADER)))
     throw new ApiError(

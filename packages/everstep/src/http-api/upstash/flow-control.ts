@@ -8,19 +8,22 @@ import type { FlowControlStatus } from '../../runtime/services/workflow-service.
 import { change } from '../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../operation.js';
 import { UnpinQuery } from '../operations/control/flow-control.js';
-import { shown } from '../parameters/value-errors.js';
-import { KeptText } from '../parameters/values.js';
+import { quoteValue } from '../parameters/value-errors.js';
+import { StoredText } from '../parameters/values.js';
 import { presentFlowControl } from '../presenters/flow-control.js';
 import { FlowControlEntry } from './shapes.js';
 
 const TAG = 'Flow control';
 const KeyPath = Type.Object({
-  flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'The key, percent-encoded' }),
+  flowControlKey: StoredText(LIMITS.maxFlowControlKeyLength, { description: 'The key, percent-encoded' }),
 });
 
 const requireKey = (key: string, status: FlowControlStatus | null): FlowControlStatus => {
   if (status) return status;
-  throw new ApiError('not-found', `flow control key ${shown(key)} does not exist; the first message that uses a key creates it`);
+  throw new ApiError(
+    'not-found',
+    `flow control key ${quoteValue(key)} does not exist; the first message that uses a key creates it`,
+  );
 };
 
 /** Presents a key. Fields without a limit are 0. */

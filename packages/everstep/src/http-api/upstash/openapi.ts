@@ -3,7 +3,7 @@ import Type, { type TSchema } from 'typebox';
 import { ErrorBody } from '../../contract/errors.js';
 import { InstanceRecord, QueueStats } from '../../contract/management.js';
 import { upstash } from '../../dialects/upstash/index.js';
-import { documentOnce } from '../openapi/api-document.js';
+import { cacheDocument } from '../openapi/api-document.js';
 import { openApiOf } from '../openapi/openapi-document.js';
 import { type Operation, openOperation, respond } from '../operation.js';
 import type { Reference } from '../reference/index.js';
@@ -52,7 +52,7 @@ export function documentOperationsOf(createDocument: (serviceVersion: string) =>
   readonly operation: Operation;
   readonly reference: Reference;
 } {
-  const document = documentOnce(createDocument);
+  const document = cacheDocument(createDocument);
   const operation = openOperation({
     operationId: 'getUpstashOpenApi',
     tag: 'Service',

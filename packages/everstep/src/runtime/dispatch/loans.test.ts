@@ -1,7 +1,7 @@
 /** Several nodes: slots of flow control keys whose delivery another node makes, because the worker is connected there. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Loan, TaskOfNode } from '../../ports/cluster.js';
+import type { Loan, TaskId } from '../../ports/cluster.js';
 import type { WorkerPresence } from '../../ports/workers.js';
 import { aloneInCluster, ScriptedCaller, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
@@ -20,15 +20,15 @@ const noCalls = new ScriptedCaller(() => {
 });
 
 test('a slot lent to a node that is killed is free when another node has taken over its tasks, and not before', async () => {
-  const handed: TaskOfNode[] = [];
-  let stillLent: readonly Loan[] | null = null;
+  const handed: TaskId[] = [];
+  let openLoans: readonly Loan[] | null = null;
   const cluster = {
     ...aloneInCluster(() => []),
-    handOver: async (tasks: readonly TaskOfNode[], _to: string, options: { readonly isLent?: boolean } = {}) => {
+    handOver: async (tasks: readonly TaskId[], _to: string, options: { readonly isLent?: boolean } = {}) => {
       assert.equal(options.isLent, true);
       handed.push(...tasks);
     },
-    stillLent: async (loans: readonly Loan[]) => stillLent ?? loans,
+    openLoans: async (loans: readonly Loan[]) => openLoans ?? loans,
   };
   await withRuntime(
     noCalls,
@@ -44,7 +44,7 @@ test('a slot lent to a node that is killed is free when another node has taken o
       await settle();
       assert.deepEqual(lent(), runs.slice(0, 1));
       // Another node has claimed its tasks.
-      stillLent = [];
+      openLoans = [];
       clock.move(VERIFY_EVERY_MS);
       await settle();
       assert.deepEqual(lent(), runs.slice(0, 2));

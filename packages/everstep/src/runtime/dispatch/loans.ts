@@ -10,7 +10,7 @@
  *
  * Keeps invariant 25.
  */
-import type { LoanReport, TaskOfNode } from '../../ports/cluster.js';
+import type { LoanReport, TaskId } from '../../ports/cluster.js';
 import type { WorkerNodes } from '../../ports/workers.js';
 import { type Delivery, type DeliveryRef, type DeliveryResult, idOf, NOT_MADE } from '../gates/delivery.js';
 import type { GateHolders } from './gate-holders.js';
@@ -33,14 +33,14 @@ export interface LoansDeps extends HandOverDeps {
   readonly onSent: (ref: DeliveryRef) => void;
 }
 
-interface OpenLoan extends TaskOfNode {
+interface OpenLoan extends TaskId {
   readonly to: string;
   /** Whether the loan is no longer being written: only then can its absence in the database mean that it has ended. */
   isSettled: boolean;
   readonly end: (result: DeliveryResult) => void;
 }
 
-type MutableReport = { -readonly [Kind in keyof LoanReport]: TaskOfNode[] };
+type MutableReport = { -readonly [Kind in keyof LoanReport]: TaskId[] };
 
 export class Loans {
   private readonly deps: LoansDeps;
@@ -118,9 +118,9 @@ export class Loans {
     this.isVerifying = true;
     const { cluster, log } = this.deps;
     cluster
-      .stillLent(loans.map(({ runKey, slot, to }) => ({ runKey, slot, to })))
-      .then((stillLent) => {
-        const openIds = new Set(stillLent.map(idOf));
+      .openLoans(loans.map(({ runKey, slot, to }) => ({ runKey, slot, to })))
+      .then((openLoans) => {
+        const openIds = new Set(openLoans.map(idOf));
         for (const loan of loans)
           if (!openIds.has(idOf(loan)) && this.openLoans.get(idOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
       })
@@ -190,7 +190,7 @@ export class Loans {
     const { cluster } = this.deps;
     const max = Math.max(report.sent.length, report.ended.length, report.returned.length);
     for (let from = 0; from < max; from += MAX_PER_NOTICE) {
-      const page = (refs: readonly TaskOfNode[]) => refs.slice(from, from + MAX_PER_NOTICE);
+      const page = (refs: readonly TaskId[]) => refs.slice(from, from + MAX_PER_NOTICE);
       const [sent, ended, returned] = [page(report.sent), page(report.ended), page(report.returned)];
       cluster.notify({ kind: 'loans', to: lender, sent, ended, returned });
     }

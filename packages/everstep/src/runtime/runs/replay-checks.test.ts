@@ -64,7 +64,7 @@ test('few endpoints are checked at a time, and results keep the order of the run
       checked.map(({ message }) => message),
       runs.map(({ run }) => run.workflowRunId),
     );
-    assert.equal(caller.mostChecks, LIMITS.checksAtOnce);
+    assert.equal(caller.mostChecks, LIMITS.maxConcurrentChecks);
   });
 });
 
@@ -81,7 +81,7 @@ test('after the timeout of the request the remaining results are cannot-tell', a
     const checked = await checking;
     assert.deepEqual([...new Set(checked.map(({ outcome }) => outcome))], ['cannot-tell']);
     assert.match(checked[19]?.message ?? '', /check this run again/);
-    assert.equal(caller.checks.length, LIMITS.checksAtOnce);
+    assert.equal(caller.checks.length, LIMITS.maxConcurrentChecks);
   });
 });
 

@@ -97,7 +97,7 @@ export async function checkReplays(
     }
   }
   try {
-    await Promise.all(Array.from({ length: Math.min(LIMITS.checksAtOnce, runKeys.length) }, work));
+    await Promise.all(Array.from({ length: Math.min(LIMITS.maxConcurrentChecks, runKeys.length) }, work));
   } finally {
     cancel();
     signal.removeEventListener('abort', abort);

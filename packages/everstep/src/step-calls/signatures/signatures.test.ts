@@ -152,7 +152,7 @@ test('the origin of a workflow is stored before a step is sent, and the step is 
   let fails = false;
   const caller = callerWith({
     prepare: (instanceId) => Promise.resolve().then(() => void events.push(['prepared', instanceId])),
-    learnWorkflowOrigin: async (...of) => {
+    recordWorkflowOrigin: async (...of) => {
       await new Promise((resolve) => setImmediate(resolve));
       if (fails) throw new Error('the disk is full');
       events.push(of);

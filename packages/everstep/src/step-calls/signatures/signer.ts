@@ -14,7 +14,7 @@ export interface SignerOptions {
   /** Returns the message key for an origin. If null or absent, the signing key is used. */
   readonly messageKeyFor?: (instanceId: string, origin: string) => string | null;
   /** Records that steps are sent to this origin. Returns null if this is already recorded. */
-  readonly learnWorkflowOrigin?: (instanceId: string, origin: string) => Promise<void> | null;
+  readonly recordWorkflowOrigin?: (instanceId: string, origin: string) => Promise<void> | null;
   /** Returns the current time, Unix ms. */
   readonly now: () => number;
   readonly random: Random;
@@ -43,7 +43,7 @@ export class Signer {
 
   /** Records that steps are sent to this origin, before the first step. Returns null if this is already recorded. */
   learnWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null {
-    const { learnWorkflowOrigin, log } = this.options;
+    const { recordWorkflowOrigin: learnWorkflowOrigin, log } = this.options;
     // If storing fails, the step is still sent, and the next step retries.
     return (
       learnWorkflowOrigin?.(instanceId, origin)?.catch((error: unknown) =>

@@ -7,7 +7,7 @@ import type { CommitUnit } from '../../ports/stores/store.js';
 import {
   audit,
   dlqIdOf,
-  failed,
+  failedRun,
   find,
   group,
   HOUR_MS,
@@ -27,9 +27,9 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     test(
       'start with their first entry, and count current entries and all entries ever',
       withStore(open, async (store) => {
-        await apply(store, failed(1, T0));
-        await apply(store, failed(2, T0 + 5, group('no stock', 'https://app.test/b')));
-        await apply(store, failed(3, T0 + HOUR_MS));
+        await apply(store, failedRun(1, T0));
+        await apply(store, failedRun(2, T0 + 5, group('no stock', 'https://app.test/b')));
+        await apply(store, failedRun(3, T0 + HOUR_MS));
         await apply(store, [take(1, null)]);
         const expected: DeadLetterGroupRecord = {
           instanceId: INSTANCE,
@@ -66,7 +66,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     test(
       'belong to their instance only',
       withStore(open, async (store) => {
-        await apply(store, failed(1, T0));
+        await apply(store, failedRun(1, T0));
         const otherGroup = { instanceId: OTHER_INSTANCE, fingerprint: NO_STOCK.fingerprint };
         assert.equal(await store.deadLetterGroups.find({ ...otherGroup, now: T0 }), null);
         const query = { ...otherGroup, mark: { kind: 'resolve', at: T0, by: 'x' }, audit: audit() } as const;
@@ -78,14 +78,14 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     test(
       'are written with the units that change them: a rejected one changes none',
       withStore(open, async (store) => {
-        await apply(store, failed(1, T0));
+        await apply(store, failedRun(1, T0));
         const missingEntry = { kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: ['none'] } as const;
-        const results = await store.commit([unit(failed(2, T0), [missingEntry]), unit(failed(3, T0 + 1))]);
+        const results = await store.commit([unit(failedRun(2, T0), [missingEntry]), unit(failedRun(3, T0 + 1))]);
         assert.deepEqual(
           results.map(({ kind }) => kind),
           ['dead-letters-missing', 'applied'],
         );
-        await assert.rejects(store.commit([unit(failed(4, T0)), unit([take(4, null), take(4, null)])]));
+        await assert.rejects(store.commit([unit(failedRun(4, T0)), unit([take(4, null), take(4, null)])]));
         const result = await find(store);
         assert.deepEqual([result?.entries, result?.total], [2, 2]);
       }),
@@ -95,7 +95,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       'are counted together over a batch',
       withStore(open, async (store) => {
         const units: CommitUnit[] = [];
-        for (let n = 1; n <= 30; n++) units.push(unit(failed(n, T0 + n, group(`problem ${'abc'.charAt(n % 3)}`))));
+        for (let n = 1; n <= 30; n++) units.push(unit(failedRun(n, T0 + n, group(`problem ${'abc'.charAt(n % 3)}`))));
         for (let n = 1; n <= 10; n++) units.push(unit([take(n, n % 2 === 0 ? T0 + 99 : null)]));
         await store.commit(units);
         const result = await list(store, {}, T0 + HOUR_MS);
@@ -118,10 +118,10 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       'find their entries in the queue, and the entries name their group',
       withStore(open, async (store) => {
         const otherGroup = group('broken');
-        await apply(store, failed(1, T0));
-        await apply(store, failed(2, T0, otherGroup));
-        await apply(store, failed(3, T0));
-        await apply(store, failed(4, T0, null));
+        await apply(store, failedRun(1, T0));
+        await apply(store, failedRun(2, T0, otherGroup));
+        await apply(store, failedRun(3, T0));
+        await apply(store, failedRun(4, T0, null));
         const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon: null, limit: 10 } as const;
         const dlqIds = async (...fingerprints: string[]) =>
           (await store.listDeadLetterIds({ ...page, filter: { fingerprints } })).items;
@@ -153,8 +153,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
         test(
           how,
           withStore(open, async (store) => {
-            await apply(store, failed(1, T0));
-            await apply(store, failed(2, T0));
+            await apply(store, failedRun(1, T0));
+            await apply(store, failedRun(2, T0));
             await apply(store, [take(1, recoveredAt === null ? T0 + 40 : null)]);
             assert.equal((await find(store))?.resolvedAt, null);
             await apply(store, [take(2, recoveredAt)]);
@@ -169,8 +169,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       test(
         'was removed by retention are not resolved',
         withStore(open, async (store) => {
-          await apply(store, failed(1, T0));
-          await apply(store, failed(2, T0 + 10, group('other')));
+          await apply(store, failedRun(1, T0));
+          await apply(store, failedRun(2, T0 + 10, group('other')));
           const query = { instanceId: INSTANCE, state: 'deadLetter', endedBefore: T0 + 5, keepNewest: null, limit: 10 } as const;
           assert.equal(await store.removeEndedRuns(query), 1);
           const result = await find(store);
@@ -184,16 +184,16 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       test(
         'are regressed by a later entry until a user acknowledges them',
         withStore(open, async (store) => {
-          await apply(store, failed(1, T0));
+          await apply(store, failedRun(1, T0));
           assert.equal(await mark(store, 'resolve', T0 + 10), 'done');
           assert.equal(await stateOf(store, T0 + 20), 'known');
-          await apply(store, failed(2, T0 + 20));
+          await apply(store, failedRun(2, T0 + 20));
           const result = await find(store);
           assert.deepEqual([result?.resolvedAt, result?.regressedAt], [null, T0 + 20]);
           assert.equal(await stateOf(store, T0 + 20), 'regressed');
           assert.equal(await mark(store, 'acknowledge', T0 + 30), 'done');
           assert.equal(await stateOf(store, T0 + 30), 'known');
-          await apply(store, failed(3, T0 + 40));
+          await apply(store, failedRun(3, T0 + 40));
           assert.equal(await stateOf(store, T0 + 40), 'known');
         }),
       );
@@ -201,14 +201,14 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       test(
         'are regressed by an entry after their last one was resumed, until they are resolved again',
         withStore(open, async (store) => {
-          await apply(store, failed(1, T0));
+          await apply(store, failedRun(1, T0));
           await apply(store, [take(1, T0 + 10)]);
           assert.equal(await stateOf(store, T0 + 15), 'new');
-          await apply(store, failed(2, T0 + 20));
+          await apply(store, failedRun(2, T0 + 20));
           assert.equal(await stateOf(store, T0 + 20), 'regressed');
           await apply(store, [take(2, T0 + 30)]);
           assert.equal(await stateOf(store, T0 + 30), 'new');
-          await apply(store, failed(3, T0 + 40));
+          await apply(store, failedRun(3, T0 + 40));
           await mark(store, 'resolve', T0 + 50);
           assert.equal(await stateOf(store, T0 + 50), 'known');
         }),
@@ -217,8 +217,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       test(
         'are not regressed by an earlier entry that is grouped only now',
         withStore(open, async (store) => {
-          await apply(store, failed(1, T0 + 10));
-          await apply(store, failed(2, T0, null));
+          await apply(store, failedRun(1, T0 + 10));
+          await apply(store, failedRun(2, T0, null));
           await mark(store, 'resolve', T0 + 20);
           await store.deadLetterGroups.group({
             entries: [{ instanceId: INSTANCE, dlqId: dlqIdOf(sampleRun(2)), fingerprint: null, group: NO_STOCK }],
@@ -233,7 +233,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     test(
       'are marked with an entry of the audit log, and unknown ones without an entry',
       withStore(open, async (store) => {
-        await apply(store, failed(1, T0));
+        await apply(store, failedRun(1, T0));
         const count = async () => (await store.accounts.listAudit({ accountIds: ['usr_1'], after: null, limit: 99 })).length;
         assert.equal(await mark(store, 'acknowledge', T0 + 7), 'done');
         assert.equal(await count(), 1);
@@ -247,7 +247,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     test(
       'are acknowledged by the user who resolves them, unless another user did so before',
       withStore(open, async (store) => {
-        await apply(store, failed(1, T0));
+        await apply(store, failedRun(1, T0));
         await mark(store, 'resolve', T0 + 5);
         const first = await find(store);
         assert.deepEqual([first?.acknowledgedAt, first?.acknowledgedBy, first?.resolvedAt], [T0 + 5, 'somebody', T0 + 5]);
@@ -265,10 +265,10 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           for (let n = 1; n <= 40; n++) {
             const failureGroup = group(`problem ${'abcdefghij'.charAt(Math.floor(n / 10))}${'abcdefghij'.charAt(n % 10)}`);
             const at = now - random(2 * NEW_FOR_MS);
-            await apply(store, failed(n, at, failureGroup));
+            await apply(store, failedRun(n, at, failureGroup));
             if (random(3) === 0) await mark(store, 'acknowledge', at + 1, failureGroup);
             if (random(3) === 0) await mark(store, 'resolve', at + 2, failureGroup);
-            if (random(2) === 0) await apply(store, failed(100 + n, at + 3, failureGroup));
+            if (random(2) === 0) await apply(store, failedRun(100 + n, at + 3, failureGroup));
           }
           // Some have the rank of groups that are too old to be new; some do not have it yet.
           await store.deadLetterGroups.tidy({ now, limit: 5 });
@@ -314,10 +314,10 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       test(
         'by kind, by the URLs of current entries, and by when they were seen',
         withStore(open, async (store) => {
-          await apply(store, failed(1, T0, group('a')));
-          await apply(store, failed(2, T0 + 10, group('a', 'https://app.test/b')));
-          await apply(store, failed(3, T0 + 20, group('b', 'https://app.test/c')));
-          await apply(store, failed(4, T0 + 30, group('c', URL, 'message')));
+          await apply(store, failedRun(1, T0, group('a')));
+          await apply(store, failedRun(2, T0 + 10, group('a', 'https://app.test/b')));
+          await apply(store, failedRun(3, T0 + 20, group('b', 'https://app.test/c')));
+          await apply(store, failedRun(4, T0 + 30, group('c', URL, 'message')));
           assert.deepEqual(await messages(store, { kind: 'message' }), ['c']);
           assert.deepEqual(await messages(store, { workflowUrls: [URL] }), ['a']);
           assert.deepEqual(await messages(store, { workflowUrls: [URL, 'https://app.test/c'] }), ['b', 'a']);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { failed } from './groups/samples.js';
+import { failedRun } from './groups/samples.js';
 import { type OpenStore, withStore } from './harness.js';
 import { apply, creation, sampleRun, T0 } from './samples.js';
 
@@ -11,7 +11,7 @@ export function measureConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, [creation(sampleRun(1))]);
         await apply(store, [creation({ ...sampleRun(2), instanceId: 'qi_other' })]);
-        await apply(store, failed(3, T0));
+        await apply(store, failedRun(3, T0));
         const { activeRuns, deadLetters, errorGroups, bytes } = await store.measure(T0 + 5);
         assert.deepEqual([activeRuns, deadLetters], [2, 1]);
         assert.deepEqual(errorGroups, { new: 1, regressed: 0, 'snooze-ended': 0, snoozed: 0 });

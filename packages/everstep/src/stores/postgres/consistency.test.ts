@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test';
 import pg from 'pg';
 import { DAY_MS, HOUR_MS } from '../../engine/insights/counts.js';
 import type { Store } from '../../ports/stores/store.js';
-import { failed } from '../conformance/groups/samples.js';
+import { failedRun } from '../conformance/groups/samples.js';
 import { advanceTask, apply, creation, INSTANCE, putTasks, sampleRun, sampleStep, T0 } from '../conformance/samples.js';
 import { openPostgresStore } from './index.js';
 import { verifyDatabase } from './storage/consistency.js';
@@ -64,7 +64,7 @@ describe('the invariants of a database', { skip: typeof schemas === 'string' ? s
         await apply(store, [creation(run), ...putTasks(run.key, [advanceTask(T0)])]);
         for (const [index, stepId] of [1, 2].entries())
           await apply(store, [{ kind: 'record-step', runKey: run.key, step: sampleStep(index, { stepId }) }]);
-        await apply(store, failed(2, T0));
+        await apply(store, failedRun(2, T0));
         await count(store);
         for (const each of sql.split('; ')) await client.query(each);
         const results = await verifyDatabase(schema.url, log);

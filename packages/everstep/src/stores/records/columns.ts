@@ -48,5 +48,5 @@ export function word<Word extends string>(row: Row, column: string, words: reado
 export const json = <Value>(row: Row, column: string): Value => JSON.parse(text(row, column)) as Value;
 
 /** Returns the columns separated by commas, each qualified with `alias` if it is given. */
-export const listOf = (columns: readonly string[], alias?: string): string =>
+export const columnList = (columns: readonly string[], alias?: string): string =>
   columns.map((column) => (alias === undefined ? column : `${alias}.${column}`)).join(', ');

@@ -91,7 +91,7 @@ export const bodiesOf = (row: Row): DeadLetterBodies => ({
   failedBy: row.failed_by === null ? null : json<FailedBy>(row, 'failed_by'),
 });
 
-export const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
+export const invokedRunOf = (row: Row): RunHistory['invoked'][number] => ({
   runKey: text(row, 'run_key'),
   workflowRunId: text(row, 'workflow_run_id'),
   createdAt: integer(row, 'created_at'),

@@ -11,7 +11,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { dialectOf } from '../../dialects/index.js';
 import { errorReply, JSON_TYPE } from '../../http-api/responses/error-replies.js';
 import type { TlsListener } from '../../http-api/tls/tls-listener.js';
-import { SERVICE_VERSION } from '../../step-calls/version.js';
+import { SERVER_VERSION } from '../../step-calls/version.js';
 
 const TIMEOUT_MS = 5_000;
 const SERVER_OPTIONS = { requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS, maxHeaderSize: 8 * 1024 };
@@ -58,7 +58,7 @@ export class WaitingServer {
     const handler: RequestListener = (request, response) => {
       response.setHeader('connection', 'close');
       if (request.url === '/health') {
-        response.setHeader('content-type', JSON_TYPE).end(JSON.stringify({ status: 'ok', version: SERVICE_VERSION }));
+        response.setHeader('content-type', JSON_TYPE).end(JSON.stringify({ status: 'ok', version: SERVER_VERSION }));
         return;
       }
       const isReadiness = request.url === '/ready';

@@ -8,7 +8,7 @@ import { Command } from 'commander';
 import { BackupError, type BackupParts, type Manifest } from '../../../backup/contents.js';
 import type { BackupSecret } from '../../../backup/encryption/backup-cipher.js';
 import { SETTINGS } from '../../../config/settings.js';
-import { SERVICE_VERSION } from '../../../step-calls/version.js';
+import { SERVER_VERSION } from '../../../step-calls/version.js';
 import type { CheckResult } from '../../../stores/shared/consistency/checks.js';
 import { UsageError } from '../../exit-codes.js';
 import { json, printable, type Shell, table } from '../../output.js';
@@ -104,7 +104,7 @@ export function backupCommand(shell: Shell): Command {
         to,
         credentials,
         secretsKey,
-        version: SERVICE_VERSION,
+        version: SERVER_VERSION,
         secret: await encryptionOf(options, shell),
       });
       if (options.json) return screen.write(json(manifest));

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { LOCAL_CERTIFICATE } from '../../../config/certificates.fixture.js';
-import { SERVICE_VERSION } from '../../../step-calls/version.js';
+import { SERVER_VERSION } from '../../../step-calls/version.js';
 import { openTestSchemas } from '../../../stores/postgres/testing/schemas.js';
 import { openSqliteStore } from '../../../stores/sqlite/index.js';
 import type { Finding } from '../../doctor/findings.js';
@@ -80,7 +80,7 @@ test('the state, version, clock and addresses of a running server are checked', 
   let ready = true;
   const server = createServer((request, response) => {
     response.setHeader('content-type', 'application/json');
-    if (request.url === '/health') return response.end(JSON.stringify({ status: 'ok', version: SERVICE_VERSION }));
+    if (request.url === '/health') return response.end(JSON.stringify({ status: 'ok', version: SERVER_VERSION }));
     response.statusCode = ready ? 200 : 503;
     response.end(JSON.stringify(ready ? { status: 'ready' } : { error: 'the server is stopping', reason: 'stopping' }));
   });

@@ -91,11 +91,14 @@ async function runServer(config: Config, screen: Screen): Promise<number> {
   // From here on, a signal shuts the server down gracefully, even during startup.
   const signal = untilSignal();
   // The modules are loaded only here, because no other command needs the server.
-  const [{ startService }, { createDemo }] = await Promise.all([import('../../../main.js'), import('../../demo/demo.js')]);
+  const [{ startServer }, { createDemo }] = await Promise.all([
+    import('../../../main.js'),
+    import('../../demo/demo.js'),
+  ]);
   const demo = config.demo ? createDemo(config, screen) : null;
   const startController = new AbortController();
   void signal.then(() => startController.abort());
-  const serverStart = startService(config, { signal: startController.signal, ...(demo ? { beforeWork: demo.start } : {}) });
+  const serverStart = startServer(config, { signal: startController.signal, ...(demo ? { beforeWork: demo.start } : {}) });
   // Without a listener, the signal would end the process, even during startup.
   process.on('SIGUSR2', () => {
     serverStart

@@ -15,7 +15,7 @@ import {
   PutLifecycleWebhook,
 } from '../../../contract/alerts/alerts.js';
 import { ApiError } from '../../../contract/error-codes.js';
-import { like } from '../../../contract/patterns.js';
+import { patternOption } from '../../../contract/patterns.js';
 import { type AlertDestination, type AlertRule, type LifecycleWebhook, shownUrl } from '../../../engine/alerts/alert-settings.js';
 import { isTimeZone } from '../../../engine/alerts/quiet-hours.js';
 import type { SettingsRefusal } from '../../../engine/alerts/settings-changes.js';
@@ -24,7 +24,7 @@ import type { AlertService, DestinationRequest } from '../../../runtime/services
 import { change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import { parseDestination } from '../../parameters/destination.js';
-import { shown, Unacceptable } from '../../parameters/value-errors.js';
+import { InvalidValueError, quoteValue } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 import { conditionOf } from './conditions.js';
 import { type AlertObject, noSuchObject, refusalError } from './refusals.js';
@@ -35,7 +35,9 @@ const DESTINATIONS = `${PATH}/destinations`;
 const RULES = `${PATH}/rules`;
 const WEBHOOKS = `${PATH}/webhooks`;
 const NamePath = (description: string) =>
-  Type.Object({ name: Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNameLength, ...like('name'), description }) });
+  Type.Object({
+    name: Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNameLength, ...patternOption('name'), description }),
+  });
 const BODY_ERRORS = ['bad-parameter', 'bad-body', 'unsupported-media-type', 'conflict'] as const;
 
 const missingBody = (): ApiError => new ApiError('bad-body', 'the request body is missing; send a JSON object');
@@ -72,7 +74,7 @@ function checkUrl(text: string, { addressPolicy }: ApiContext, instanceId: strin
     if (verdict?.ok === false) throw new ApiError('blocked-address', `"url" is not allowed: ${verdict.message}`);
     return url;
   } catch (error) {
-    if (error instanceof Unacceptable) throw new ApiError('bad-body', `"url" ${error.message}`);
+    if (error instanceof InvalidValueError) throw new ApiError('bad-body', `"url" ${error.message}`);
     throw error;
   }
 }
@@ -96,7 +98,7 @@ function requestOf(
     const recipients = recipientsOf(context);
     const refused = to.find((address) => !recipients.allows(address));
     if (refused !== undefined)
-      throw new ApiError('bad-body', `"to": ${shown(refused)} is not allowed to receive email from this installation`);
+      throw new ApiError('bad-body', `"to": ${quoteValue(refused)} is not allowed to receive email from this installation`);
     return { ...object, kind, to: [...new Set(to)], rotateSecret: false };
   }
   if (kind !== 'email' && url !== undefined)

@@ -2,7 +2,7 @@
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { SettingsRefusal } from '../../../engine/alerts/settings-changes.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 
 export type AlertObject = 'alert destination' | 'alert rule' | 'lifecycle webhook';
 
@@ -13,7 +13,7 @@ const MAX_COUNT: Readonly<Record<AlertObject, number>> = {
 };
 
 export const noSuchObject = (objectKind: AlertObject, name: string): ApiError =>
-  new ApiError('not-found', `${objectKind} ${shown(name)} not found`);
+  new ApiError('not-found', `${objectKind} ${quoteValue(name)} not found`);
 
 /** Returns the error of a refused change. */
 export function refusalError(refusal: SettingsRefusal, objectKind: AlertObject, name: string): ApiError {
@@ -28,7 +28,7 @@ export function refusalError(refusal: SettingsRefusal, objectKind: AlertObject, 
     case 'in-use':
       return new ApiError(
         'conflict',
-        `the ${objectKind} ${shown(name)} is used by a rule or a lifecycle webhook; remove it there first`,
+        `the ${objectKind} ${quoteValue(name)} is used by a rule or a lifecycle webhook; remove it there first`,
       );
     case 'no-destination':
       return new ApiError(

@@ -7,7 +7,7 @@ import type { MoveOutcome, MoveTarget, VirtualTime } from '../../../ports/virtua
 import { notAudited } from '../../audited/audit-rule.js';
 import { type ApiContext, operation, respond } from '../../operation.js';
 import { DURATION_FORM, formatDuration, parseDuration } from '../../parameters/duration.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 
 const REQUIRES_VIRTUAL_CLOCK =
   'Requires a server that was started with `everstep dev --virtual-clock`; otherwise the response is 404.';
@@ -30,7 +30,7 @@ function targetOf({ by, to }: { readonly by?: string; readonly to?: number }, no
     );
   }
   const byMs = by === undefined ? (to ?? now) - now : parseDuration(by);
-  if (byMs === null) throw new ApiError('bad-body', `"by" must be ${DURATION_FORM}, not ${shown(by ?? '')}`);
+  if (byMs === null) throw new ApiError('bad-body', `"by" must be ${DURATION_FORM}, not ${quoteValue(by ?? '')}`);
   if (by !== undefined && byMs <= 0)
     throw new ApiError('bad-body', '"by" must be a positive duration such as "10s"; the clock cannot move backwards');
   if (byMs > LIMITS.maxClockMoveMs) {

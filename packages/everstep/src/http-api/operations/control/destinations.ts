@@ -10,7 +10,7 @@ import type { DestinationStatus } from '../../../runtime/services/workflow-servi
 import { change } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
 import { parseWorkflowUrl } from '../../parameters/destination.js';
-import { shown, Unacceptable } from '../../parameters/value-errors.js';
+import { InvalidValueError, quoteValue } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 
 const TAG = 'Destinations';
@@ -33,7 +33,7 @@ function originOf(body: { readonly origin?: string; readonly url?: string }): st
     const parsed = parseWorkflowUrl(text);
     return isWorkerUrl(parsed) ? parsed : new URL(parsed).origin;
   } catch (error) {
-    if (error instanceof Unacceptable) throw new ApiError('bad-body', `"${fieldName}" ${error.message}`);
+    if (error instanceof InvalidValueError) throw new ApiError('bad-body', `"${fieldName}" ${error.message}`);
     throw error;
   }
 }
@@ -41,7 +41,7 @@ function originOf(body: { readonly origin?: string; readonly url?: string }): st
 /** Returns the reason for a hold. Rejects reasons with lone surrogates or U+0000, which some stores cannot store. */
 function checkReason(reason: string): string {
   if (!/\p{Surrogate}/u.test(reason) && !reason.includes('\u0000')) return reason;
-  throw new ApiError('bad-body', `"reason" must not contain lone surrogates or the character U+0000: ${shown(reason)}`);
+  throw new ApiError('bad-body', `"reason" must not contain lone surrogates or the character U+0000: ${quoteValue(reason)}`);
 }
 
 const presentDestination = (status: DestinationStatus): DestinationEntry => ({
@@ -125,6 +125,6 @@ export const releaseDestination = operation({
     const destination = originOf(body);
     if (await service.destinations.release({ instanceId, origin: destination }))
       return respond(200, { origin: destination, isHeld: false });
-    throw new ApiError('not-found', `destination ${shown(destination)} is not held`);
+    throw new ApiError('not-found', `destination ${quoteValue(destination)} is not held`);
   },
 });

@@ -8,14 +8,14 @@ import type { FlowControlChange } from '../../../runtime/services/workflow-servi
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { DEFAULT_PERIOD_MS } from '../../parameters/flow-control-value.js';
-import { shown } from '../../parameters/value-errors.js';
-import { Duration, KeptText } from '../../parameters/values.js';
+import { quoteValue } from '../../parameters/value-errors.js';
+import { Duration, StoredText } from '../../parameters/values.js';
 import { presentFlowControl, presentKeyWaiter } from '../../presenters/flow-control.js';
 import { optional } from '../../presenters/optional.js';
 
 const TAG = 'Flow control';
 const KeyPath = Type.Object({
-  flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'Flow control key, percent-encoded.' }),
+  flowControlKey: StoredText(LIMITS.maxFlowControlKeyLength, { description: 'Flow control key, percent-encoded.' }),
 });
 
 /** Query parameters that select the limits to unpin. A missing parameter means false if the other one is present. */
@@ -26,7 +26,10 @@ export const UnpinQuery = Type.Object({
 
 const requireKey = <Status>(key: string, status: Status | null): Status => {
   if (status !== null) return status;
-  throw new ApiError('not-found', `flow control key ${shown(key)} not found; a key is created by the first run that uses it`);
+  throw new ApiError(
+    'not-found',
+    `flow control key ${quoteValue(key)} not found; a key is created by the first run that uses it`,
+  );
 };
 
 export const listFlowControls = operation({

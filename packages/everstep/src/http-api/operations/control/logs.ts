@@ -2,7 +2,7 @@
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
-import { COMPARED_RUN_FILTERS, INDEXED_RUN_FILTERS, RUN_FILTERS } from '../../../contract/filters/run-filters.js';
+import { INDEXED_RUN_FILTERS, RUN_FILTERS, UNINDEXED_RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { RunLogPage } from '../../../contract/runs.js';
 import type { ListedRun, Listing } from '../../../ports/stores/store.js';
 import { type ApiContext, operation, type RequestContext, respond } from '../../operation.js';
@@ -54,7 +54,7 @@ async function listLogs(
   const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
   if (isEmptyRange(filterQuery)) return respond(200, { runs: [] });
   const filter = storeFilterOf(INDEXED_RUN_FILTERS, filterQuery);
-  const comparedFilter = storeFilterOf(COMPARED_RUN_FILTERS, filterQuery);
+  const comparedFilter = storeFilterOf(UNINDEXED_RUN_FILTERS, filterQuery);
   const [after, limit] = [start?.after ?? null, count ?? LIMITS.runsPageDefault];
   const listing = hasConditions(comparedFilter)
     ? await listByScan(

@@ -6,7 +6,7 @@ import { parseCron } from '../../../engine/schedules/cron.js';
 import { allowSize } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { presentSchedule } from '../../presenters/schedule.js';
 import { noSuchSchedule, SchedulePath } from './schedules.js';
 
@@ -21,7 +21,10 @@ function timesOf({ cron, timezone }: ScheduleChange, schedule: Schedule): Pick<S
 function labelsOf({ labels }: ScheduleChange): readonly string[] | undefined {
   const invalidLabel = labels?.find((label) => label.includes(',') || label.trim() !== label);
   if (invalidLabel === undefined) return labels;
-  throw new ApiError('bad-body', `"labels" must be labels without commas and surrounding spaces, not ${shown(invalidLabel)}`);
+  throw new ApiError(
+    'bad-body',
+    `"labels" must be labels without commas and surrounding spaces, not ${quoteValue(invalidLabel)}`,
+  );
 }
 
 const changeSchedule = operation({

@@ -5,10 +5,10 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleRunStarted, ScheduleTicks } from '../../../contract/schedules.js';
 import { nextTicks } from '../../../engine/schedules/schedule.js';
-import { allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
+import { allowRuns, allowSize, startAllowedRuns } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { noSuchSchedule, SchedulePath } from './schedules.js';
 
 const TAG = 'Schedules';
@@ -69,7 +69,7 @@ const runSchedule = operation({
     if (!schedule) throw noSuchSchedule(scheduleId);
     allowSize(context, instanceId, schedule.payload.body);
     const runAdmission = await allowRuns(context, instanceId);
-    const outcome = await startAllowed(
+    const outcome = await startAllowedRuns(
       context,
       { instanceId, runs: 1, runAdmission },
       () => service.schedules.run({ instanceId, scheduleId, admittedAt: runAdmission.at }),
@@ -81,7 +81,10 @@ const runSchedule = operation({
         return respond(200, { workflowRunId, workflowCreatedAt: createdAt, started: outcome.count });
       }
       case 'no-endpoints':
-        throw new ApiError('conflict', `the URL group of schedule ${shown(scheduleId)} has no endpoints; add an endpoint first`);
+        throw new ApiError(
+          'conflict',
+          `the URL group of schedule ${quoteValue(scheduleId)} has no endpoints; add an endpoint first`,
+        );
       case 'not-found':
         throw noSuchSchedule(scheduleId);
     }

@@ -10,10 +10,10 @@ import type { ScheduleCommand } from '../../../runtime/services/workflow-service
 import { allowSize, allowSpending, tooManySchedules } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { presentSchedule } from '../../presenters/schedule.js';
-import { allowNames } from '../../quotas/named-objects.js';
+import { allowNamedObjects } from '../../quotas/named-objects.js';
 import { listSchedules } from '../../read-models/schedule-list.js';
 import { SCHEDULE_PATH } from '../../server/target.js';
 import { checkDestination, FORWARD, ScheduleHeaders, TRIGGER_FAMILIES } from '../triggers/setting-headers.js';
@@ -26,7 +26,7 @@ const TIME_ZONE_IN_CRON = /^\s*CRON_TZ=/;
 
 export const SchedulePath = Type.Object({ scheduleId: Text(LIMITS.maxRunIdLength, { description: 'Id of the schedule.' }) });
 export const noSuchSchedule = (scheduleId: string): ApiError =>
-  new ApiError('not-found', `schedule ${shown(scheduleId)} not found`);
+  new ApiError('not-found', `schedule ${quoteValue(scheduleId)} not found`);
 
 /** Returns the cron expression and its time zone. Throws ApiError if they are invalid, or if the time zone is given twice. */
 export function cronOf(
@@ -113,7 +113,7 @@ const createSchedule = operation({
       callerIp: request.callerIp,
     };
     allowSize(context, instanceId, body);
-    await allowNames(context, instanceId, [command.settings]);
+    await allowNamedObjects(context, instanceId, [command.settings]);
     await allowSpending(context, instanceId);
     const schedule = await putSchedule(context, command);
     return respond(200, { scheduleId: schedule.scheduleId });

@@ -115,7 +115,7 @@ export function refuseSmallerCount(dlqIds: readonly string[], count: number | un
 }
 
 /** Rejects a cursor together with dlqIds. Ids fit on one page, so the cursor belongs to another request. */
-export function refuseCursorBesideIds(cursor: string | undefined): void {
+export function refuseCursorWithIds(cursor: string | undefined): void {
   if (cursor === undefined || cursor === '') return;
   throw new ApiError('bad-cursor', 'cursor and dlqIds cannot be used together; omit one of them');
 }

@@ -6,7 +6,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { operation, respond } from '../../operation.js';
 import { storeFilterOf } from '../../parameters/filters.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import { presentDeadLetter } from '../../presenters/dead-letter.js';
 import { callbackHistory, readDeadLetter, readDeadLetters } from '../../read-models/dead-letter-pages.js';
@@ -15,7 +15,7 @@ import { DeadLetterOrder, deadLetterQuery, isEmptyRange } from '../filters.js';
 export const DlqIdPath = Type.Object({ dlqId: Text(LIMITS.maxRunIdLength, { description: 'Id of the dead letter entry.' }) });
 
 export const noSuchEntry = (dlqIds: readonly string[]): ApiError => {
-  const shownIds = dlqIds.slice(0, 5).map(shown).join(', ');
+  const shownIds = dlqIds.slice(0, 5).map(quoteValue).join(', ');
   const more = dlqIds.length > 5 ? ` and ${dlqIds.length - 5} more` : '';
   const cause = 'already resumed, restarted or deleted, or never existed';
   return new ApiError('not-found', `not found in the dead letter queue: ${shownIds}${more} (${cause}); nothing was changed`);

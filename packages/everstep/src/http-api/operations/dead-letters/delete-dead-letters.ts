@@ -12,7 +12,7 @@ import {
   DlqIds,
   distinctDlqIds,
   hasFilter,
-  refuseCursorBesideIds,
+  refuseCursorWithIds,
   refuseSmallerCount,
   runBulk,
 } from './bulk.js';
@@ -59,7 +59,7 @@ export const deleteDeadLetters = operation({
     if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds is in the query and in the body; give it only once');
     const requestedIds = query.dlqIds ?? body?.dlqIds;
     if (requestedIds) {
-      refuseCursorBesideIds(query.cursor);
+      refuseCursorWithIds(query.cursor);
       const dlqIds = distinctDlqIds(requestedIds);
       refuseSmallerCount(dlqIds, query.count);
       const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'fail' });

@@ -12,7 +12,7 @@ const PATH = '/v2/workflows/dlq/callback/{dlqId}';
 const OTHER_PATHS = ['/v2/dlq/callback/{dlqId}'] as const;
 
 /** Throws ApiError unless the failure callback was changed. */
-export function requireDone(outcome: CallbackOutcome, dlqId: string): void {
+export function requireSuccess(outcome: CallbackOutcome, dlqId: string): void {
   switch (outcome.kind) {
     case 'done':
       return;
@@ -38,7 +38,7 @@ export const retryFailureCallback = operation({
   errors: ['bad-parameter', 'budget-exceeded', 'storage-quota-exceeded', 'not-found', 'callback-not-possible'],
   async handle({ path: { dlqId } }, context, { instanceId }) {
     await allowSpending(context, instanceId);
-    requireDone(await context.service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
+    requireSuccess(await context.service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
     return respond(200, { failureFunctionState: 'CALLBACK_INPROGRESS' as const });
   },
 });
@@ -57,7 +57,7 @@ export const cancelFailureCallback = operation({
   responses: { 200: FailureFunctionChanged },
   errors: ['bad-parameter', 'not-found', 'callback-not-possible'],
   async handle({ path: { dlqId } }, { service }, { instanceId }) {
-    requireDone(await service.failureCallbacks.cancel({ instanceId, dlqId }), dlqId);
+    requireSuccess(await service.failureCallbacks.cancel({ instanceId, dlqId }), dlqId);
     return respond(200, { failureFunctionState: 'CALLBACK_CANCELED' as const });
   },
 });

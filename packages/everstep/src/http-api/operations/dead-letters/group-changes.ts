@@ -6,11 +6,11 @@ import { ApiError } from '../../../contract/error-codes.js';
 import type { GroupMark } from '../../../engine/dead-letters/group-triage.js';
 import type { AuditEntry } from '../../../ports/stores/account-store.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { presentGroup } from '../../presenters/dead-letter-group.js';
 
 export const noSuchGroup = (fingerprint: string): ApiError =>
-  new ApiError('not-found', `group ${shown(fingerprint)} not found: it had no entries in the last month`);
+  new ApiError('not-found', `group ${quoteValue(fingerprint)} not found: it had no entries in the last month`);
 
 /** A change of a group, without its time and its author. */
 type Change<Mark = GroupMark> = Mark extends GroupMark ? Omit<Mark, 'at' | 'by'> : never;

@@ -9,10 +9,10 @@ import {
   SnoozeDeadLetterGroup,
 } from '../../../contract/dead-letter-groups.js';
 import { ApiError } from '../../../contract/error-codes.js';
-import { like } from '../../../contract/patterns.js';
+import { patternOption } from '../../../contract/patterns.js';
 import { OWN_ENTRY } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Fingerprint } from '../filters.js';
 import { markGroup } from './group-changes.js';
 
@@ -42,7 +42,7 @@ const assign = operation({
     if (!body) throw missingBody();
     const assignee = body.assignee?.toLowerCase() ?? null;
     if (assignee !== null && !(await context.accounts.usersOf(caller.instanceId)).includes(assignee))
-      throw new ApiError('bad-body', `"assignee" must be a user with access to this queue instance; got ${shown(assignee)}`);
+      throw new ApiError('bad-body', `"assignee" must be a user with access to this queue instance; got ${quoteValue(assignee)}`);
     const change = { kind: 'assign', assignee } as const;
     return respond(200, await markGroup({ ...path, change, details: { assignee }, request }, context, caller));
   },
@@ -95,7 +95,7 @@ const deleteNote = operation({
   path: `${PATH}/notes/{noteId}`,
   pathParameters: Type.Object({
     fingerprint: GroupFingerprint,
-    noteId: Type.String({ maxLength: LIMITS.maxRecordIdLength, ...like('id'), description: 'Id of the note.' }),
+    noteId: Type.String({ maxLength: LIMITS.maxRecordIdLength, ...patternOption('id'), description: 'Id of the note.' }),
   }),
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { fingerprint, noteId }, request }, context, caller) {

@@ -8,20 +8,25 @@ import { OVERRIDE_HEADERS, type OverrideSetting } from '../../../contract/run-se
 import { RunReferenceSchema } from '../../../contract/runs.js';
 import type { RunReference } from '../../../ports/stores/store.js';
 import type { RecoverCommand, RunOverrides } from '../../../runtime/services/workflow-service.js';
-import { allowRuns, startAllowed } from '../../admission/allowance.js';
+import { allowRuns, startAllowedRuns } from '../../admission/allowance.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { ChosenId } from '../../parameters/values.js';
 import { presentReference } from '../../presenters/run.js';
-import { checkDestination, type DestinationUse, FAILURE_CALLBACK_FORWARD, overrideHeaders } from '../triggers/setting-headers.js';
+import {
+  checkDestination,
+  type DestinationContext,
+  FAILURE_CALLBACK_FORWARD,
+  overrideHeaders,
+} from '../triggers/setting-headers.js';
 import { valuesOf } from '../triggers/trigger-command.js';
 import {
   BulkByRunId,
   BulkByRunIdPrefix,
   type BulkQuery,
   distinctDlqIds,
-  refuseCursorBesideIds,
+  refuseCursorWithIds,
   refuseSmallerCount,
   runBulk,
   type TakeEntries,
@@ -59,7 +64,7 @@ interface OverrideInput {
 }
 
 /** Returns the overrides. Throws ApiError when the failure callback is not allowed. */
-export function overridesOf({ headers, carried }: OverrideInput, use: DestinationUse): RunOverrides {
+export function overridesOf({ headers, carried }: OverrideInput, use: DestinationContext): RunOverrides {
   const failureCallback = headers['Failure-Callback'];
   const forwardedHeaders = carried[FAILURE_CALLBACK_FORWARD] ?? {};
   if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', use);
@@ -86,7 +91,7 @@ export async function recover(
   const { instanceId } = command;
   const runs = command.dlqIds.length;
   const runAdmission = await allowRuns(context, instanceId, runs);
-  const outcome = await startAllowed(
+  const outcome = await startAllowedRuns(
     context,
     { instanceId, runs, runAdmission },
     () => context.service.deadLetters.recover({ ...command, admittedAt: runAdmission.at }),
@@ -100,7 +105,7 @@ export async function recover(
     case 'run-id-taken':
       throw new ApiError(
         'run-id-taken',
-        `an active run already has the id ${shown(outcome.run.workflowRunId)}; choose another id, or wait until that run has ended`,
+        `an active run already has the id ${quoteValue(outcome.run.workflowRunId)}; choose another id, or wait until that run has ended`,
       );
     case 'no-flow-control-key': {
       const [value, key] = [request.dialect.spell('Flow-Control-Value'), request.dialect.spell('Flow-Control-Key')];
@@ -186,7 +191,7 @@ function bulkOperation(kind: RecoverKind): Operation {
       const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
       const command = { kind, instanceId, overrides } as const;
       if (query.dlqIds !== undefined) {
-        refuseCursorBesideIds(query.cursor);
+        refuseCursorWithIds(query.cursor);
         const dlqIds = distinctDlqIds(query.dlqIds);
         refuseSmallerCount(dlqIds, query.count);
         const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);

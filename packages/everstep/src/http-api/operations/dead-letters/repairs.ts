@@ -27,7 +27,7 @@ import { type ApiContext, type Operation, operation, type RequestContext, respon
 import { storeFilterOf } from '../../parameters/filters.js';
 import { DEFAULT_PERIOD_MS } from '../../parameters/flow-control-value.js';
 import { AnyOf } from '../../parameters/multi-value.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import { presentRepair, presentRepairItem } from '../../presenters/repair.js';
 import { isEmptyRange } from '../filters.js';
@@ -36,7 +36,7 @@ const TAG = 'Repairs';
 const PATH = '/v2/workflows/repairs';
 const RepairPath = Type.Object({ repairId: Text(LIMITS.maxRunIdLength, { description: 'Id of the repair.' }) });
 
-const noSuchRepair = (repairId: string): ApiError => new ApiError('not-found', `repair ${shown(repairId)} not found`);
+const noSuchRepair = (repairId: string): ApiError => new ApiError('not-found', `repair ${quoteValue(repairId)} not found`);
 const badBody = (message: string): ApiError => new ApiError('bad-body', message);
 
 /** Converts the filter of a repair to a store filter. Throws ApiError if the filter is not allowed. */

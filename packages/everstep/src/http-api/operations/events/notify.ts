@@ -9,25 +9,25 @@ import { allowSize } from '../../admission/allowance.js';
 import { IS_AN_EVENT } from '../../audited/audit-rule.js';
 import { operation, type RequestContext, respond } from '../../operation.js';
 import { readValue } from '../../parameters/read-value.js';
-import { shown, Unacceptable } from '../../parameters/value-errors.js';
-import { KeptText, Text } from '../../parameters/values.js';
+import { InvalidValueError, quoteValue } from '../../parameters/value-errors.js';
+import { StoredText, Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 import { presentNotifiedWaiter, presentStoredEvent, presentWaiter } from '../../presenters/waiter.js';
-import { encodedBody } from '../../responses/encoded-bytes.js';
+import { encodeBody } from '../../responses/encoded-bytes.js';
 import { requireRun } from '../runs/runs.js';
 import { stringOrNull } from '../triggers/trigger.js';
 
 /** Text of error messages for the limits on the stored events of a run. */
 export const STORED_EVENT_LIMITS = `${LIMITS.maxKeptEvents}, or ${LIMITS.maxKeptEventBytes} bytes in all`;
 
-const EventId = KeptText(LIMITS.maxEventIdLength, { description: 'Id of the event, percent-encoded.' });
+const EventId = StoredText(LIMITS.maxEventIdLength, { description: 'Id of the event, percent-encoded.' });
 
 /** Reads an event id. Throws ApiError when it is invalid. */
 export function readEventId(text: string): string {
   try {
     return String(readValue(EventId, text));
   } catch (error) {
-    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `eventId ${error.message}`);
+    if (error instanceof InvalidValueError) throw new ApiError(error.code ?? 'bad-parameter', `eventId ${error.message}`);
     throw error;
   }
 }
@@ -42,7 +42,7 @@ function contentOf(data: Uint8Array, { headers }: RequestContext): EventContent 
   const contentType = stringOrNull(headers['content-type']);
   return {
     kind: 'data',
-    body: encodedBody(data),
+    body: encodeBody(data),
     ...(contentType === null ? {} : { contentType }),
     ...optional('trace', readTraceContext(headers)),
   };
@@ -105,13 +105,13 @@ export const notifyRun = operation({
         return respond(200, [presentStoredEvent(run, outcome.messageId)]);
       }
       case 'run-not-found':
-        throw new ApiError('not-found', `run ${shown(workflowRunId)} not found`);
+        throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} not found`);
       case 'run-not-active':
-        throw new ApiError('run-not-active', `run ${shown(workflowRunId)} has already ended and cannot be notified`);
+        throw new ApiError('run-not-active', `run ${quoteValue(workflowRunId)} has already ended and cannot be notified`);
       case 'too-many-kept':
         throw new ApiError(
           'too-many-events',
-          `run ${shown(workflowRunId)} has reached the limit of stored events (${STORED_EVENT_LIMITS}); make the run wait for some of them first, or send fewer`,
+          `run ${quoteValue(workflowRunId)} has reached the limit of stored events (${STORED_EVENT_LIMITS}); make the run wait for some of them first, or send fewer`,
         );
     }
   },

@@ -11,7 +11,7 @@ import { type ApiContext, type Method, type Operation, openOperation, type Reque
 import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
 import { Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
-import { encodedBody } from '../../responses/encoded-bytes.js';
+import { encodeBody } from '../../responses/encoded-bytes.js';
 import { STORED_EVENT_LIMITS } from './notify.js';
 
 /** Headers of the connection, which are not part of the request. */
@@ -48,7 +48,7 @@ export function contentOf(method: Method, body: Uint8Array, { headers, target }:
     method,
     query: target.query === '' ? '' : `?${target.query}`,
     headers: recordedHeaders(headers),
-    body: encodedBody(body),
+    body: encodeBody(body),
     ...optional('trace', readTraceContext(headers)),
   };
 }

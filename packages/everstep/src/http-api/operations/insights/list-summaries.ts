@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { MESSAGE_FILTERS } from '../../../contract/filters/message-filters.js';
-import { COMPARED_RUN_FILTERS, INDEXED_RUN_FILTERS, RUN_FILTERS } from '../../../contract/filters/run-filters.js';
+import { INDEXED_RUN_FILTERS, RUN_FILTERS, UNINDEXED_RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import {
   DeadLetterField,
   ENDED_MESSAGE_STATES,
@@ -119,7 +119,7 @@ const summarizeRuns = operation({
     const { workflowUrl, fromDate, toDate } = filterQuery;
     const now = service.now();
     const time = { now, fromDate, toDate };
-    const comparedFilter = storeFilterOf(COMPARED_RUN_FILTERS, filterQuery);
+    const comparedFilter = storeFilterOf(UNINDEXED_RUN_FILTERS, filterQuery);
     const filter = isEmptyRange(filterQuery)
       ? null
       : narrowFilter(storeFilterOf(INDEXED_RUN_FILTERS, filterQuery), comparedFilter, now);

@@ -7,7 +7,7 @@ import { runKeyOfMessage } from '../../../engine/ids.js';
 import { attemptsOf, NO_LENGTH_LIMIT, stepsOf } from '../../../ports/stores/history-parts.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { operation, type RequestContext, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Cursor, Text, UnixMs } from '../../parameters/values.js';
 import { type AttemptSource, presentAttempts } from '../../presenters/attempts.js';
 import type { RunReads } from '../../read-models/reads.js';
@@ -81,7 +81,7 @@ export const listRunAttempts = operation({
       (await findMessage(reads.runs, instanceId, workflowRunId)) ??
       (await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: filter.createdAt }));
     const source = await sourceOf(reads.runs, run.key, request.reserve);
-    if (!source) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
+    if (!source) throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} was removed`);
     const limit = count ?? LIMITS.attemptsPageDefault;
     const { attempts, next } = await presentAttempts(source, filter, start ? Number(start.after) : 0, limit);
     const position = next === null ? null : { after: String(next), horizon: null, remaining: null };

@@ -60,7 +60,7 @@ export interface CancelBounds {
  * Cancels matching runs page by page and returns the number of canceled runs. Runs that are created after the call are not
  * canceled.
  */
-export async function cancelMatching(
+export async function cancelMatchingRuns(
   filter: RunFilter,
   { reads, service }: ApiContext,
   instanceId: string,
@@ -103,10 +103,10 @@ export const cancelRuns = operation({
       );
     if (isEmptyRange(body)) return respond(200, { cancelled: 0 });
     const filter = runFilterOf(body);
-    if (!body.workflowRunIds) return respond(200, { cancelled: await cancelMatching(filter, context, instanceId) });
+    if (!body.workflowRunIds) return respond(200, { cancelled: await cancelMatchingRuns(filter, context, instanceId) });
     let canceledCount = 0;
     for (const workflowRunId of new Set(body.workflowRunIds))
-      canceledCount += await cancelMatching({ ...filter, workflowRunId }, context, instanceId);
+      canceledCount += await cancelMatchingRuns({ ...filter, workflowRunId }, context, instanceId);
     return respond(200, { cancelled: canceledCount });
   },
 });

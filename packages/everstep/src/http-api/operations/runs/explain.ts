@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ExplanationSchema } from '../../../contract/explanation.js';
 import { operation, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { presentExplanation } from '../../presenters/waits/explanation.js';
 import { RunIdPath, workflowCreatedAt } from './runs.js';
 
@@ -24,7 +24,7 @@ export const explainRun = operation({
     const explanation = await service.runs.explain({ instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
     if (!explanation) {
       const creationText = query.workflowCreatedAt === undefined ? '' : ` created at ${query.workflowCreatedAt}`;
-      throw new ApiError('not-found', `run ${shown(workflowRunId)}${creationText} not found`);
+      throw new ApiError('not-found', `run ${quoteValue(workflowRunId)}${creationText} not found`);
     }
     return respond(200, presentExplanation(explanation));
   },

@@ -5,10 +5,10 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { ForkedRun, ForkRequest } from '../../../contract/run-tools.js';
 import type { ForkRequest as EngineForkRequest } from '../../../engine/runs/fork.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
-import { allowRuns, allowSize, overQuota, startAllowed } from '../../admission/allowance.js';
+import { allowRuns, allowSize, overQuota, startAllowedRuns } from '../../admission/allowance.js';
 import { OWN_ENTRY } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { REDACTED } from '../../presenters/redaction.js';
 import { presentReference } from '../../presenters/run.js';
 import { RunIdPath, requireRun } from './runs.js';
@@ -75,7 +75,7 @@ export const forkRun = operation({
     }
     if (inputBytes) allowSize(context, instanceId, inputBytes);
     const runAdmission = await allowRuns(context, instanceId);
-    const outcome = await startAllowed(
+    const outcome = await startAllowedRuns(
       context,
       { instanceId, runs: 1, runAdmission },
       () =>
@@ -98,11 +98,11 @@ export const forkRun = operation({
       case 'forked':
         return respond(201, presentReference(outcome.run));
       case 'not-found':
-        throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
+        throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} was removed`);
       case 'run-id-taken':
         throw new ApiError(
           'run-id-taken',
-          `an active run already has the id ${shown(outcome.run.workflowRunId)}; choose another "newWorkflowRunId", or wait until that run has ended`,
+          `an active run already has the id ${quoteValue(outcome.run.workflowRunId)}; choose another "newWorkflowRunId", or wait until that run has ended`,
         );
       case 'over-quota':
         throw overQuota(context, instanceId, outcome.message);

@@ -5,7 +5,7 @@ import type { RunJournal } from '../../../contract/runs.js';
 import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
 import type { Position, RunHistory, RunRecord } from '../../../ports/stores/store.js';
 import type { RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { journalLists, presentJournal } from '../../presenters/run.js';
 import { historyBytes, withWholeResult } from '../../read-models/run-histories.js';
 import { waitOf } from '../../read-models/waits.js';
@@ -56,7 +56,7 @@ export async function journalPageOf(
 ): Promise<JournalPage> {
   const query = { runKey, bounds: { maxRows: count, maxBytes: PART.maxBytes }, maxOutBytes, exchanges: true } as const;
   const history = await store.runHistory(query);
-  if (!history) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
+  if (!history) throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} was removed`);
   const isFirstPage = from.step === 0 && from.attempts === null && from.knownAttempts === 0;
   const payloadBytes = isFirstPage ? ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0) : 0;
   await reserve(2 * (historyBytes(history) + payloadBytes + (history.run.resultLeftOut ?? 0)));

@@ -7,7 +7,7 @@ import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-part
 import type { RunHistory, RunRecord } from '../../../ports/stores/store.js';
 import type { RunService } from '../../../runtime/services/workflow-service.js';
 import type { RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import {
   isRunAttempt,
   journalLists,
@@ -20,7 +20,7 @@ import { invokedByStep } from '../../presenters/step-fields.js';
 import type { RunReads } from '../../read-models/reads.js';
 import { historyBytes, isWhole, withWholeResult } from '../../read-models/run-histories.js';
 import { waitOf } from '../../read-models/waits.js';
-import { StreamedList, streamed } from '../../responses/streamed-json.js';
+import { StreamedList, streamedResponse } from '../../responses/streamed-json.js';
 
 /** Sources of a journal. */
 export interface JournalDeps {
@@ -64,7 +64,7 @@ async function streamJournal(
   // The failure callback has few attempts, so they are read at once.
   const { items: attempts } = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
   const wholeHistory = { ...history, attempts, run: await withWholeResult(store, run) };
-  return streamed<RunJournal>(
+  return streamedResponse<RunJournal>(
     presentJournal(wholeHistory, await store.loadPayload({ runKey }), lists, await waitOf(service, history)),
   );
 }
@@ -77,7 +77,7 @@ export async function journalOf(
 ): Promise<RunJournal> {
   const { store, service } = deps;
   const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.partBytes });
-  if (!history) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
+  if (!history) throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} was removed`);
   const payloadBytes = (await store.payloadHead({ runKey }))?.bodyBytes ?? 0;
   if (!isWhole(history) || payloadBytes > LIMITS.partBytes) return streamJournal(deps, history, payloadBytes, reserve);
   await reserve(historyBytes(history) + payloadBytes);

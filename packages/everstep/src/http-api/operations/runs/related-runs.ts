@@ -5,7 +5,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { type Relative, RunComparison, RunLineage } from '../../../contract/run-tools.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { operation, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Text, UnixMs } from '../../parameters/values.js';
 import { comparisonOf } from '../../presenters/comparison.js';
 import { optional } from '../../presenters/optional.js';
@@ -26,7 +26,7 @@ async function findLastSuccessfulRun(store: RunReads, run: RunRecord): Promise<R
   });
   const successfulRun = items.find(({ key }) => key !== run.key);
   if (successfulRun) return successfulRun;
-  const message = `no other run of the workflow ${shown(run.workflowUrl)} has succeeded; name the run to compare with in the query parameter "with"`;
+  const message = `no other run of the workflow ${quoteValue(run.workflowUrl)} has succeeded; name the run to compare with in the query parameter "with"`;
   throw new ApiError('not-found', message);
 }
 

@@ -8,7 +8,7 @@ import { NO_LENGTH_LIMIT } from '../../../ports/stores/history-parts.js';
 import type { RunId, RunRecord } from '../../../ports/stores/store.js';
 import { change } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Cursor, Duration, Text, UnixMs } from '../../parameters/values.js';
 import { presentJournalStep, presentReference, presentResult } from '../../presenters/run.js';
 import type { InvokedByStep } from '../../presenters/step-fields.js';
@@ -29,7 +29,7 @@ export async function requireRun(store: RunReads, query: RunId): Promise<RunReco
   const run = await store.findRun(query);
   if (run) return run;
   const creationText = query.createdAt === undefined ? '' : ` created at ${query.createdAt}`;
-  throw new ApiError('not-found', `run ${shown(query.workflowRunId)}${creationText} not found`);
+  throw new ApiError('not-found', `run ${quoteValue(query.workflowRunId)}${creationText} not found`);
 }
 
 /** Empty, because the result of a recorded invoke step contains the run that it invoked. */
@@ -111,7 +111,7 @@ export const getRunStep = operation({
       listedStep?.outLeftOut === undefined
         ? listedStep
         : await reads.runs.findStep({ runKey: run.key, stepId, maxOutBytes: NO_LENGTH_LIMIT });
-    if (!step) throw new ApiError('not-found', `run ${shown(workflowRunId)} has no recorded step ${stepId}`);
+    if (!step) throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} has no recorded step ${stepId}`);
     return respond(200, presentJournalStep(step, run.settings.redact, NO_INVOCATIONS));
   },
 });
@@ -177,9 +177,9 @@ export const cancelRun = operation({
       case 'canceled':
         return respond(200, { cancelled: 1 });
       case 'not-found':
-        throw new ApiError('not-found', `run ${shown(workflowRunId)} not found`);
+        throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} not found`);
       case 'not-active':
-        throw new ApiError('run-not-active', `run ${shown(workflowRunId)} has already ended and cannot be canceled`);
+        throw new ApiError('run-not-active', `run ${quoteValue(workflowRunId)} has already ended and cannot be canceled`);
     }
   },
 });

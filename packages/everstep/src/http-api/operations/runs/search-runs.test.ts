@@ -139,5 +139,5 @@ test('reads runs again by their creation times and ids', async () => {
   assert.deepEqual((await read([...names, '1.removed'])).body, { runs, searchedUntil: null, complete: true });
   assert.deepEqual((await read(names.slice(1))).body.runs, runs.slice(1), 'a comma is part of an id');
   assert.equal((await read(['order-17'])).status, 400);
-  assert.equal((await read(Array.from({ length: LIMITS.maxNamedRuns + 1 }, (_, n) => `1.${n}`))).status, 400);
+  assert.equal((await read(Array.from({ length: LIMITS.maxRunsById + 1 }, (_, n) => `1.${n}`))).status, 400);
 });

@@ -5,7 +5,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
-import { COMPARED_RUN_FILTERS, INDEXED_RUN_FILTERS, RUN_FILTERS } from '../../../contract/filters/run-filters.js';
+import { INDEXED_RUN_FILTERS, RUN_FILTERS, UNINDEXED_RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { RunSearchPage } from '../../../contract/runs.js';
 import type { Position, RunFilter, RunRecord, RunStore, SearchableRun } from '../../../ports/stores/store.js';
 import { operation, respond } from '../../operation.js';
@@ -118,10 +118,10 @@ async function findRuns(search: Search, start: SearchPosition): Promise<SearchRe
 
 /** Reads runs by their names, which consist of creation time and id. Removed runs are omitted. */
 async function readNamedRuns(reads: RunStore, instanceId: string, names: readonly string[]): Promise<readonly RunRecord[]> {
-  if (names.length > LIMITS.maxNamedRuns)
+  if (names.length > LIMITS.maxRunsById)
     throw new ApiError(
       'bad-parameter',
-      `the query parameter "run" must not be given more than ${LIMITS.maxNamedRuns} times; it was given ${names.length} times`,
+      `the query parameter "run" must not be given more than ${LIMITS.maxRunsById} times; it was given ${names.length} times`,
     );
   const runs = await Promise.all(
     names.map((name) => {
@@ -159,7 +159,7 @@ export const searchRuns = operation({
     run: Type.Optional(
       AnyOf(
         RunName,
-        `Only these runs, such as \`1767225600000.order-17\`, at most ${LIMITS.maxNamedRuns}. Removed runs are omitted, and all other parameters are ignored. For clients that keep a list up to date`,
+        `Only these runs, such as \`1767225600000.order-17\`, at most ${LIMITS.maxRunsById}. Removed runs are omitted, and all other parameters are ignored. For clients that keep a list up to date`,
         'before-a-run',
       ),
     ),
@@ -197,7 +197,7 @@ export const searchRuns = operation({
       slices,
       instanceId,
       filter: storeFilterOf(INDEXED_RUN_FILTERS, filterQuery),
-      comparedFilter: storeFilterOf(COMPARED_RUN_FILTERS, filterQuery),
+      comparedFilter: storeFilterOf(UNINDEXED_RUN_FILTERS, filterQuery),
       text,
       words,
       order: filterQuery.order ?? ('newest-first' as const),

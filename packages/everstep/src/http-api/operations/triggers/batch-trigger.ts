@@ -13,8 +13,8 @@ import { type ApiContext, operation, type RequestContext, respond } from '../../
 import { validate } from '../../parameters/json-body.js';
 import { readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
-import { startTriggered } from './trigger.js';
-import { presentTriggered, triggerCommand } from './trigger-command.js';
+import { startTriggeredRun } from './trigger.js';
+import { presentTriggeredRun, triggerCommand } from './trigger-command.js';
 
 const FAMILY_NAMES = Object.keys(TRIGGER_FAMILIES);
 
@@ -90,7 +90,7 @@ async function triggerItem(rawItem: unknown, context: ApiContext, request: Reque
     caller,
   );
   allowSize(context, caller.instanceId, bytes);
-  return presentTriggered(await startTriggered(command, context), command, context);
+  return presentTriggeredRun(await startTriggeredRun(command, context), command, context);
 }
 
 export const triggerRuns = operation({

@@ -121,7 +121,7 @@ export const TRIGGER_FAMILIES = Object.freeze({
 });
 
 /** Request and queue instance for which a destination is checked. */
-export interface DestinationUse {
+export interface DestinationContext {
   readonly context: ApiContext;
   readonly request: RequestContext;
   readonly instanceId: string;
@@ -131,7 +131,7 @@ export interface DestinationUse {
  * Throws ApiError if the instance must not call the URL. `header` is the name of the header with the URL, or null for the
  * workflow URL.
  */
-export function checkDestination(url: string, header: string | null, use: DestinationUse): void {
+export function checkDestination(url: string, header: string | null, use: DestinationContext): void {
   if (isWorkerUrl(url)) return;
   const verdict = use.context.addressPolicy?.check(url, use.instanceId);
   if (verdict === undefined || verdict.ok) return;

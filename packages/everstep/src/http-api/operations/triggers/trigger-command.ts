@@ -17,11 +17,11 @@ import type { ApiContext, RequestContext } from '../../operation.js';
 import { parseWorkflowUrl } from '../../parameters/destination.js';
 import { formatDuration } from '../../parameters/duration.js';
 import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
-import { Unacceptable } from '../../parameters/value-errors.js';
+import { InvalidValueError } from '../../parameters/value-errors.js';
 import { presentReference } from '../../presenters/run.js';
 import {
   checkDestination,
-  type DestinationUse,
+  type DestinationContext,
   FAILURE_CALLBACK_FORWARD,
   FORWARD,
   type ScheduleHeaders,
@@ -49,7 +49,7 @@ export function workflowUrlOf({ destination, destinationName }: Pick<TriggerRequ
   try {
     return parseWorkflowUrl(destination);
   } catch (error) {
-    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-url', `${destinationName} ${error.message}`);
+    if (error instanceof InvalidValueError) throw new ApiError(error.code ?? 'bad-url', `${destinationName} ${error.message}`);
     throw error;
   }
 }
@@ -95,7 +95,7 @@ export function settingsOf(
     carried,
     received: itemHeaders,
   }: { readonly headers: SettingHeaders } & Pick<TriggerRequest, 'carried' | 'received'>,
-  use: DestinationUse,
+  use: DestinationContext,
 ): RunSettings {
   const { context, request, instanceId } = use;
   allowTimeout(context, instanceId, request.dialect.spell('Timeout'), headers.Timeout);
@@ -177,7 +177,7 @@ export function triggerCommand(
 }
 
 /** Returns the response to a trigger. If no connected worker serves the workflow, the response states since when. */
-export function presentTriggered(
+export function presentTriggeredRun(
   { kind, run }: TriggerOutcome,
   { instanceId, workflowUrl }: Pick<TriggerCommand, 'instanceId' | 'workflowUrl'>,
   { workers }: Pick<ApiContext, 'workers'>,

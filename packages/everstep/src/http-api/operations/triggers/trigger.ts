@@ -4,16 +4,16 @@ import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ActiveRun, RunResult, TriggeredRun } from '../../../contract/runs.js';
 import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/workflow-service.js';
-import { allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
+import { allowRuns, allowSize, startAllowedRuns } from '../../admission/allowance.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { type ApiContext, operation, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 import { presentResult } from '../../presenters/run.js';
-import { allowNames } from '../../quotas/named-objects.js';
+import { allowNamedObjects } from '../../quotas/named-objects.js';
 import { type Target, TRIGGER_PATH } from '../../server/target.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
-import { presentTriggered, triggerCommand } from './trigger-command.js';
+import { presentTriggeredRun, triggerCommand } from './trigger-command.js';
 
 const RAW_URL = /^(?:https?|worker):/i;
 
@@ -28,7 +28,7 @@ export function destinationOf({ path, query }: Target, prefix = TRIGGER_PATH): s
     try {
       url = decodeURIComponent(pathUrl);
     } catch {
-      throw new ApiError('bad-url', `the workflow URL is not correctly percent-encoded: ${shown(pathUrl)}`);
+      throw new ApiError('bad-url', `the workflow URL is not correctly percent-encoded: ${quoteValue(pathUrl)}`);
     }
   }
   if (query === '') return url;
@@ -38,11 +38,11 @@ export function destinationOf({ path, query }: Target, prefix = TRIGGER_PATH): s
 /**
  * Starts a run. Throws ApiError if the instance may not start it. A deduplicated run does not count against the daily limit.
  */
-export async function startTriggered(command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> {
+export async function startTriggeredRun(command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> {
   const { instanceId } = command;
-  await allowNames(context, instanceId, [command.settings]);
+  await allowNamedObjects(context, instanceId, [command.settings]);
   const runAdmission = await allowRuns(context, instanceId);
-  return startAllowed(
+  return startAllowedRuns(
     context,
     { instanceId, runs: 1, runAdmission },
     () => context.service.runs.trigger({ ...command, admittedAt: runAdmission.at }),
@@ -102,13 +102,13 @@ export const triggerRun = operation({
     );
     allowSize(context, caller.instanceId, body);
     const timeoutMs = headers['Wait-For-Result'] ?? null;
-    if (timeoutMs === null) return respond(200, presentTriggered(await startTriggered(command, context), command, context));
+    if (timeoutMs === null) return respond(200, presentTriggeredRun(await startTriggeredRun(command, context), command, context));
     const { instanceId } = caller;
     return context.resultWaits.during(instanceId, async () => {
-      const outcome = await startTriggered(command, context);
+      const outcome = await startTriggeredRun(command, context);
       const { run } = outcome;
       const endedRun = await context.service.runs.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
-      const { noWorker, ...triggeredRun } = presentTriggered(outcome, command, context);
+      const { noWorker, ...triggeredRun } = presentTriggeredRun(outcome, command, context);
       if (endedRun) return respond(200, { ...triggeredRun, ...presentResult(endedRun) });
       return respond(202, { ...triggeredRun, ...optional('noWorker', noWorker), workflowState: 'RUN_STARTED' as const });
     });

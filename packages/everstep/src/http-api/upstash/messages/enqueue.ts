@@ -5,7 +5,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { destinationOf } from '../../operations/triggers/trigger.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { ENQUEUE_PATH } from '../../server/target.js';
 import { Published, PublishedToGroup } from '../shapes.js';
 import { publishOne } from './publish-items.js';
@@ -19,7 +19,7 @@ function queueOf(path: string): { readonly queue: string; readonly prefix: strin
   try {
     return { queue: decodeURIComponent(encodedQueue), prefix: `${ENQUEUE_PATH}${encodedQueue}/` };
   } catch {
-    throw new ApiError('bad-parameter', `the queue name is not correctly percent-encoded: ${shown(encodedQueue)}`);
+    throw new ApiError('bad-parameter', `the queue name is not correctly percent-encoded: ${quoteValue(encodedQueue)}`);
   }
 }
 

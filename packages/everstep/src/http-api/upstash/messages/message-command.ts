@@ -9,13 +9,13 @@ import { allowTimeout } from '../../admission/allowance.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import {
   checkDestination,
-  type DestinationUse,
+  type DestinationContext,
   FAILURE_CALLBACK_FORWARD,
   FORWARD,
 } from '../../operations/triggers/setting-headers.js';
 import { deduplicationIdOf, notBeforeOf, settingsOf, workflowUrlOf } from '../../operations/triggers/trigger-command.js';
 import { type ReceivedHeaders, readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 import type { BatchItem } from './batch-items.js';
 import { CALLBACK_FORWARD, type CallbackSettings, MESSAGE_FAMILIES, MessageHeaders } from './message-headers.js';
@@ -29,17 +29,17 @@ export function checkName(name: string, subject: string): string {
   if (NAME.test(name) && fitsInPaths(name) && name.length <= LIMITS.maxQueueNameLength) return name;
   throw new ApiError(
     'bad-parameter',
-    `${subject} must consist of letters, digits, hyphens, periods and underscores, have at most ${LIMITS.maxQueueNameLength} characters, and not be "." or "..", but is ${shown(name)}`,
+    `${subject} must consist of letters, digits, hyphens, periods and underscores, have at most ${LIMITS.maxQueueNameLength} characters, and not be "." or "..", but is ${quoteValue(name)}`,
   );
 }
 
 /** Returns the destination of a message. Throws ApiError if `text` is neither an allowed URL nor the name of a URL group. */
-export function destinationFor(text: string, use: DestinationUse): MessageDestination {
+export function destinationFor(text: string, use: DestinationContext): MessageDestination {
   if (!IS_URL.test(text)) {
     if (NAME.test(text)) return { kind: 'url-group', name: checkName(text, 'the name of a URL group') };
     throw new ApiError(
       'bad-url',
-      `the destination must be an absolute http or https URL, or the name of a URL group, not ${shown(text)}`,
+      `the destination must be an absolute http or https URL, or the name of a URL group, not ${quoteValue(text)}`,
     );
   }
   const url = workflowUrlOf({ destination: text, destinationName: 'the destination' });
@@ -81,7 +81,7 @@ export interface ParsedMessageSettings {
 export function messageSettings(
   headers: SharedHeaders,
   familyHeaders: FamilyHeaders,
-  use: DestinationUse,
+  use: DestinationContext,
   receivedHeaders?: ReceivedHeaders,
 ): ParsedMessageSettings {
   const settings = settingsOf({ headers, carried: familyHeaders, ...optional('received', receivedHeaders) }, use);

@@ -9,7 +9,7 @@ import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { FILTERS_BODY, filtersOf } from '../body-filters.js';
 import { CanceledMessages, MessageEntry } from '../shapes.js';
@@ -23,7 +23,7 @@ const MessagePath = Type.Object({ messageId: Text(LIMITS.maxRunIdLength, { descr
 const noSuchMessage = (messageId: string): ApiError =>
   new ApiError(
     'not-found',
-    `no pending message has the id ${shown(messageId)}: it was delivered, failed or canceled, or it never existed`,
+    `no pending message has the id ${quoteValue(messageId)}: it was delivered, failed or canceled, or it never existed`,
   );
 
 const getMessage = operation({

@@ -3,10 +3,10 @@
 import type { Caller } from '../../../accounts/tokens/caller.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { MessageCommand, PublishedMessage, PublishOutcome } from '../../../runtime/services/workflow-service.js';
-import { type AllowedRuns, allowRuns, allowSize, startAllAllowed } from '../../admission/allowance.js';
+import { type AllowedRuns, allowRuns, allowSize, startAllowedBatches } from '../../admission/allowance.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
-import { allowNames } from '../../quotas/named-objects.js';
+import { quoteValue } from '../../parameters/value-errors.js';
+import { allowNamedObjects } from '../../quotas/named-objects.js';
 import type { BatchItem, ItemResult, PublishedItem, PublishItems } from './batch-items.js';
 import { messageCommand } from './message-command.js';
 
@@ -14,7 +14,7 @@ const present = ({ messageId, url, deduplicated }: PublishedMessage): PublishedI
   deduplicated ? { messageId, url, deduplicated: true } : { messageId, url };
 
 const noSuchGroup = (name: string): ApiError =>
-  new ApiError('not-found', `URL group ${shown(name)} does not exist or has no endpoint; add one first`);
+  new ApiError('not-found', `URL group ${quoteValue(name)} does not exist or has no endpoint; add one first`);
 
 /** Returns the result of publishing a message. Throws ApiError if the message was not published. */
 function resultOf(
@@ -43,7 +43,7 @@ async function allowMessage(command: MessageCommand, context: ApiContext): Promi
     if (!group || group.endpoints.length === 0) throw noSuchGroup(destination.name);
     runs = group.endpoints.length;
   }
-  await allowNames(context, instanceId, [command.settings]);
+  await allowNamedObjects(context, instanceId, [command.settings]);
   const runAdmission = await allowRuns(context, instanceId, runs);
   return { command: { ...command, admittedAt: runAdmission.at }, runs, runAdmission };
 }
@@ -59,7 +59,7 @@ function publishAllowed(
   { instanceId }: Pick<Caller, 'instanceId'>,
 ): Promise<readonly PublishOutcome[]> {
   const commands = allowedMessages.map(({ command }) => command);
-  return startAllAllowed(context, instanceId, allowedMessages, () => context.service.messages.publish(commands), countNew);
+  return startAllowedBatches(context, instanceId, allowedMessages, () => context.service.messages.publish(commands), countNew);
 }
 
 const errorResult = (error: unknown, context: ApiContext): { readonly error: string } => {

@@ -5,13 +5,13 @@ import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';
-import { allowCall, allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
+import { allowCall, allowRuns, allowSize, startAllowedRuns } from '../../admission/allowance.js';
 import { requireScope } from '../../admission/authentication.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { destinationOf } from '../../operations/triggers/trigger.js';
 import { readJson, validate } from '../../parameters/json-body.js';
-import { allowNames } from '../../quotas/named-objects.js';
+import { allowNamedObjects } from '../../quotas/named-objects.js';
 import { PUBLISH_PATH } from '../../server/target.js';
 import { headerText } from '../item-headers.js';
 import { Published, PublishedToGroup } from '../shapes.js';
@@ -91,14 +91,14 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
   );
   const { instanceId } = caller;
   for (const { payload } of commands) allowSize(context, instanceId, payload.body);
-  await allowNames(
+  await allowNamedObjects(
     context,
     instanceId,
     commands.map(({ settings }) => settings),
   );
   const runs = commands.length;
   const runAdmission = await allowRuns(context, instanceId, runs);
-  const outcomes = await startAllowed(
+  const outcomes = await startAllowedRuns(
     context,
     { instanceId, runs, runAdmission },
     () => Promise.all(commands.map((command) => context.service.runs.trigger({ ...command, admittedAt: runAdmission.at }))),

@@ -8,7 +8,7 @@ import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-propertie
 import type { QueueStatus } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { assertObjectQuota } from '../../quotas/named-objects.js';
 import { QueueEntry } from '../shapes.js';
@@ -18,7 +18,7 @@ const TAG = 'Queues';
 const NAME_SUBJECT = 'the name of a queue';
 const QueuePath = Type.Object({ queueName: Text(LIMITS.maxQueueNameLength, { description: 'Name of the queue' }) });
 const noSuchQueue = (name: string): ApiError =>
-  new ApiError('not-found', `queue ${shown(name)} does not exist; the first message that is enqueued in it creates it`);
+  new ApiError('not-found', `queue ${quoteValue(name)} does not exist; the first message that is enqueued in it creates it`);
 
 const present = ({ name, createdAt, updatedAt, parallelism, paused, lag }: QueueStatus): Static<typeof QueueEntry> => ({
   name,

@@ -14,11 +14,11 @@ import { cronOf, noSuchSchedule, putSchedule, SchedulePath } from '../../operati
 import { FORWARD, ScheduleHeaders as NativeScheduleHeaders } from '../../operations/triggers/setting-headers.js';
 import { destinationOf, stringOrNull } from '../../operations/triggers/trigger.js';
 import { scheduledSettings } from '../../operations/triggers/trigger-command.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { presentStartBody, sentHeaders } from '../../presenters/dead-letter.js';
 import { optional } from '../../presenters/optional.js';
-import { allowNames } from '../../quotas/named-objects.js';
+import { allowNamedObjects } from '../../quotas/named-objects.js';
 import { listSchedules } from '../../read-models/schedule-list.js';
 import { SCHEDULE_PATH } from '../../server/target.js';
 import { ScheduleEntry } from '../shapes.js';
@@ -41,7 +41,7 @@ export const ScheduleHeaders = Type.Object({
 /** Rejects a URL group that does not exist: a schedule with such a group would never publish anything. */
 async function checkGroup({ service }: ApiContext, instanceId: string, name: string): Promise<void> {
   const group = await service.urlGroups.find({ instanceId, name });
-  if (!group) throw new ApiError('not-found', `URL group ${shown(name)} does not exist; add an endpoint to it first`);
+  if (!group) throw new ApiError('not-found', `URL group ${quoteValue(name)} does not exist; add an endpoint to it first`);
 }
 
 const createSchedule = operation({
@@ -103,7 +103,7 @@ const createSchedule = operation({
     };
     allowSize(context, instanceId, body);
     if (destination.kind === 'url-group') await checkGroup(context, instanceId, destination.name);
-    await allowNames(context, instanceId, [command.settings]);
+    await allowNamedObjects(context, instanceId, [command.settings]);
     await allowSpending(context, instanceId);
     const schedule = await putSchedule(context, command);
     return respond(200, { scheduleId: schedule.scheduleId });

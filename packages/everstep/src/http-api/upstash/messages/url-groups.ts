@@ -8,9 +8,9 @@ import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-propertie
 import type { UrlGroup } from '../../../engine/runs/run.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
-import { checkDestination, type DestinationUse } from '../../operations/triggers/setting-headers.js';
+import { checkDestination, type DestinationContext } from '../../operations/triggers/setting-headers.js';
 import { workflowUrlOf } from '../../operations/triggers/trigger-command.js';
-import { shown } from '../../parameters/value-errors.js';
+import { quoteValue } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 import { assertObjectQuota } from '../../quotas/named-objects.js';
@@ -23,7 +23,7 @@ const GroupPath = Type.Object({ urlGroupName: Text(LIMITS.maxQueueNameLength, { 
 const ENDPOINTS = '/v2/topics/{urlGroupName}/endpoints';
 const BODY_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
 const noSuchGroup = (name: string): ApiError =>
-  new ApiError('not-found', `URL group ${shown(name)} does not exist; add an endpoint to create it`);
+  new ApiError('not-found', `URL group ${quoteValue(name)} does not exist; add an endpoint to create it`);
 const endpointName = Text(LIMITS.maxQueueNameLength, { description: 'Name of the endpoint' });
 
 const present = ({ name, createdAt, updatedAt, endpoints }: UrlGroup): UrlGroupEntry => ({
@@ -33,7 +33,7 @@ const present = ({ name, createdAt, updatedAt, endpoints }: UrlGroup): UrlGroupE
   endpoints: endpoints.map((endpoint) => ({ ...optional('name', endpoint.name), url: endpoint.url })),
 });
 
-function checkUrl(text: string, index: number, use: DestinationUse): string {
+function checkUrl(text: string, index: number, use: DestinationContext): string {
   const url = workflowUrlOf({ destination: text, destinationName: `the url of endpoint ${index}` });
   checkDestination(url, null, use);
   return url;

@@ -7,9 +7,9 @@ import { fields, Problem } from '../../../dialects/frame-fields.js';
 import { runIdProblem } from '../../../dialects/upstash/wire.js';
 import { FAILURE_CALLBACK_FORWARD, FORWARD, settingHeaders } from '../../operations/triggers/setting-headers.js';
 import { parseDestination } from '../../parameters/destination.js';
-import { shown, Unacceptable } from '../../parameters/value-errors.js';
+import { InvalidValueError, quoteValue } from '../../parameters/value-errors.js';
 import { ChosenId, Duration } from '../../parameters/values.js';
-import { encodedBody } from '../../responses/encoded-bytes.js';
+import { encodeBody } from '../../responses/encoded-bytes.js';
 import { headerText, readKnownHeaders } from '../item-headers.js';
 import type { BatchItem } from '../messages/batch-items.js';
 import { durationMs, stepHead } from './step-reader.js';
@@ -60,7 +60,7 @@ function urlOf(destination: string): string {
   try {
     return parseDestination(destination);
   } catch (error) {
-    if (error instanceof Unacceptable) throw new ApiError('bad-url', `the destination ${error.message}`);
+    if (error instanceof InvalidValueError) throw new ApiError('bad-url', `the destination ${error.message}`);
     throw error;
   }
 }
@@ -103,7 +103,7 @@ export function readCall({ destination, headers, body }: BatchItem): OwnedStep {
       body.byteLength > 0 && contentType !== undefined && forwardHeaders['content-type'] === undefined
         ? { ...forwardHeaders, 'content-type': contentType }
         : forwardHeaders,
-    ...(body.byteLength > 0 ? { body: encodedBody(body) } : {}),
+    ...(body.byteLength > 0 ? { body: encodeBody(body) } : {}),
     ...deliveryOf(values),
   };
   return {
@@ -127,7 +127,7 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   // The invoked run would speak the protocol of its invoker, which workers do not.
   if (destination.startsWith(WORKER_SCHEME))
     throw new Problem(
-      `${shown(destination)} is served by workers, so @upstash/workflow cannot invoke it; trigger it in a step, with a client of @everstep/sdk`,
+      `${quoteValue(destination)} is served by workers, so @upstash/workflow cannot invoke it; trigger it in a step, with a client of @everstep/sdk`,
     );
   const invoke = {
     workflowUrl: urlOf(destination),

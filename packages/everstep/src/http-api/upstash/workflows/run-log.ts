@@ -13,7 +13,7 @@ import { optional } from '../../presenters/optional.js';
 import { shownBody, shownHeaders, shownJson, shownUrl } from '../../presenters/redaction.js';
 import { presentRunLog } from '../../presenters/run-log.js';
 import type { ShownHistory } from '../../read-models/run-histories.js';
-import { encodedBody } from '../../responses/encoded-bytes.js';
+import { encodeBody } from '../../responses/encoded-bytes.js';
 import type { FailureFunction, LoggedRun, LoggedStep, StepGroup } from './run-log-schemas.js';
 
 /** A run invoked by a step, with its payload. */
@@ -52,7 +52,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** Returns the body as text, or in base64 if it is not UTF-8. */
 function bodyText(body: Uint8Array, redact: Redaction | undefined): string {
-  return encodedBody(shownBody(body, redact)).data;
+  return encodeBody(shownBody(body, redact)).data;
 }
 
 const singleValueLists = (headers: Readonly<Record<string, string>>): HeaderMap =>

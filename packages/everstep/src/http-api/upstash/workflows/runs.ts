@@ -12,11 +12,11 @@ import { allowCall, allowSize } from '../../admission/allowance.js';
 import { change, IS_A_STEP, IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { RunIdPath } from '../../operations/runs/runs.js';
-import { destinationOf, startTriggered } from '../../operations/triggers/trigger.js';
-import { presentTriggered } from '../../operations/triggers/trigger-command.js';
-import { shown } from '../../parameters/value-errors.js';
-import { KeptText } from '../../parameters/values.js';
-import { StreamedList, streamed } from '../../responses/streamed-json.js';
+import { destinationOf, startTriggeredRun } from '../../operations/triggers/trigger.js';
+import { presentTriggeredRun } from '../../operations/triggers/trigger-command.js';
+import { quoteValue } from '../../parameters/value-errors.js';
+import { StoredText } from '../../parameters/values.js';
+import { StreamedList, streamedResponse } from '../../responses/streamed-json.js';
 import { TRIGGER_PATH, WAIT_PATH } from '../../server/target.js';
 import { headerText } from '../item-headers.js';
 import { longJournal } from './long-journal.js';
@@ -57,7 +57,7 @@ const getJournal = operation({
   // The response contains fields that the run redacts elsewhere.
   needsReadWrite: true,
   async handle({ path: { workflowRunId }, request }, { reads }, { instanceId }) {
-    const noActiveRun = () => new ApiError('not-found', `no active run has the id ${shown(workflowRunId)}`);
+    const noActiveRun = () => new ApiError('not-found', `no active run has the id ${quoteValue(workflowRunId)}`);
     const record = await reads.runs.findRun({ instanceId, workflowRunId });
     if (record?.status !== 'active' || record.dialect !== 'upstash') throw noActiveRun();
     const runKey = record.key;
@@ -74,7 +74,8 @@ const getJournal = operation({
     const payload = await reads.runs.loadPayload({ runKey });
     if (!payload) throw noActiveRun();
     const source = { instanceId, workflowRunId, runKey, payload, open: openSteps };
-    if (!isShort) return respond(200, streamed<WireEntry[]>(new StreamedList(longJournal(reads.runs, source, journalLength))));
+    if (!isShort)
+      return respond(200, streamedResponse<WireEntry[]>(new StreamedList(longJournal(reads.runs, source, journalLength))));
     const recorded = (await reads.runs.loadJournal({ runKey, from: 0 })).slice(0, journalLength);
     return respond(200, [...wireJournal({ ...source, recorded })]);
   },
@@ -105,7 +106,7 @@ const endRun = operation({
     if (query.cancel ?? true) {
       allowCall(context, caller.instanceId);
       const { kind } = await service.runs.cancel({ instanceId: caller.instanceId, workflowRunId });
-      if (kind === 'not-found') throw new ApiError('not-found', `no run has the id ${shown(workflowRunId)}`);
+      if (kind === 'not-found') throw new ApiError('not-found', `no run has the id ${quoteValue(workflowRunId)}`);
       return respond(200, { cancelled: kind === 'canceled' ? 1 : 0 });
     }
     if (body.byteLength > LIMITS.maxStepResultBytes)
@@ -139,7 +140,7 @@ function jsonOf(text: string): string {
 /** Error for an event id that no notification could reach, because the SDK does not encode it. */
 const invalidEventId = (id: string): Problem =>
   new Problem(
-    `the event id ${shown(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it. Choose another id, or pass encodeURIComponent(id) to waitForEvent and to notify`,
+    `the event id ${quoteValue(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it. Choose another id, or pass encodeURIComponent(id) to waitForEvent and to notify`,
   );
 
 const waitForEvent = operation({
@@ -154,7 +155,7 @@ const waitForEvent = operation({
   countsCalls: true,
   unknownQuery: 'ignore',
   pathParameters: Type.Object({
-    eventId: KeptText(LIMITS.maxEventIdLength, { description: 'Id of the event, percent-encoded' }),
+    eventId: StoredText(LIMITS.maxEventIdLength, { description: 'Id of the event, percent-encoded' }),
   }),
   body: { kind: 'bytes', description: 'JSON: { step, timeout }.' },
   responses: { 200: Type.Object({ messageId: Type.String() }) },
@@ -208,7 +209,7 @@ const startWorkflow = operation({
     const start = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
     const command = startCommand(start, context, request, caller);
     allowSize(context, caller.instanceId, body);
-    return respond(200, presentTriggered(await startTriggered(command, context), command, context));
+    return respond(200, presentTriggeredRun(await startTriggeredRun(command, context), command, context));
   },
 });
 

@@ -17,12 +17,12 @@ import {
   distinctDlqIds,
   dlqIdsUpTo,
   hasFilter,
-  refuseCursorBesideIds,
+  refuseCursorWithIds,
   runBulk,
   type TakeEntries,
 } from '../../operations/dead-letters/bulk.js';
 import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
-import { requireDone } from '../../operations/dead-letters/failure-callbacks.js';
+import { requireSuccess } from '../../operations/dead-letters/failure-callbacks.js';
 import {
   OVERRIDE_FAMILIES,
   OverrideHeaders,
@@ -76,7 +76,7 @@ async function nextPage<Done>(context: ApiContext, { operation: name, instanceId
 
 function requestedIds({ dlqIds, cursor }: BulkQuery): readonly string[] | null {
   if (dlqIds === undefined) return null;
-  refuseCursorBesideIds(cursor);
+  refuseCursorWithIds(cursor);
   return distinctDlqIds(dlqIds, LIMITS.deadLettersPageMax);
 }
 
@@ -187,7 +187,7 @@ const retryFailureFunction = operation({
     const entry = await reads.deadLetters.findDeadLetter({ instanceId, dlqId });
     if (!entry) throw noSuchEntry([dlqId]);
     await allowSpending(context, instanceId);
-    requireDone(await service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
+    requireSuccess(await service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
     return respond(200, presentReference(entry.run));
   },
 });

@@ -12,7 +12,7 @@ import type { RunFilter } from '../../../ports/stores/store.js';
 import { bulkChange } from '../../audited/audit-rule.js';
 import { type ApiContext, operation, respond } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
-import { cancelMatching } from '../../operations/runs/cancel-runs.js';
+import { cancelMatchingRuns } from '../../operations/runs/cancel-runs.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { AnyOf } from '../../parameters/multi-value.js';
 import { Text } from '../../parameters/values.js';
@@ -93,7 +93,10 @@ async function cancelAll(filters: CancelFilters, context: ApiContext, instanceId
   let canceledTotal = 0;
   for (const filter of storeFiltersOf(filters)) {
     if (remaining <= 0) break;
-    const canceledCount = await cancelMatching(filter, context, instanceId, { max: remaining, only: urlPartPredicate(filters) });
+    const canceledCount = await cancelMatchingRuns(filter, context, instanceId, {
+      max: remaining,
+      only: urlPartPredicate(filters),
+    });
     canceledTotal += canceledCount;
     remaining -= canceledCount;
   }

@@ -4,7 +4,7 @@ import type { FailureGroup } from '../../../engine/dead-letters/dead-letter-grou
 import type { Store } from '../../../ports/stores/store.js';
 import { type OpenStore, withStore } from '../harness.js';
 import { apply, INSTANCE, sampleRun, T0 } from '../samples.js';
-import { dlqIdOf, failed, find, group, HOUR_MS, list, mark, take } from './samples.js';
+import { dlqIdOf, failedRun, find, group, HOUR_MS, list, mark, take } from './samples.js';
 
 /** A group of earlier rules. */
 const OLD: FailureGroup = { ...group('column "…" does not exist'), fingerprint: '00000000000000ab', rules: 1 };
@@ -27,7 +27,7 @@ export function groupRulesConformance(open: OpenStore): void {
     test(
       'are replaced by the group of all their entries, with their marks, total and hours',
       withStore(open, async (store) => {
-        for (let n = 1; n <= 4; n++) await apply(store, failed(n, T0 + n, OLD));
+        for (let n = 1; n <= 4; n++) await apply(store, failedRun(n, T0 + n, OLD));
         await apply(store, [take(4, null)]);
         await mark(store, 'acknowledge', T0 + 10, OLD);
         await mark(store, 'resolve', T0 + 20, OLD);
@@ -55,7 +55,7 @@ export function groupRulesConformance(open: OpenStore): void {
     test(
       'leave their marks behind if their entries have different causes now',
       withStore(open, async (store) => {
-        for (let n = 1; n <= 2; n++) await apply(store, failed(n, T0, OLD));
+        for (let n = 1; n <= 2; n++) await apply(store, failedRun(n, T0, OLD));
         await mark(store, 'acknowledge', T0 + 10, OLD);
         await move(store, EMAIL, 1);
         await move(store, PHONE, 2);
@@ -70,9 +70,9 @@ export function groupRulesConformance(open: OpenStore): void {
     test(
       'that were resolved are regressed by an entry that came later, of the new rules too',
       withStore(open, async (store) => {
-        await apply(store, failed(1, T0, OLD));
+        await apply(store, failedRun(1, T0, OLD));
         await mark(store, 'resolve', T0 + 10, OLD);
-        await apply(store, failed(2, T0 + HOUR_MS, EMAIL));
+        await apply(store, failedRun(2, T0 + HOUR_MS, EMAIL));
         await move(store, EMAIL, 1);
         const result = await find(store, EMAIL, T0 + HOUR_MS);
         assert.deepEqual(
@@ -87,7 +87,7 @@ export function groupRulesConformance(open: OpenStore): void {
     test(
       'skip entries that were taken in the meantime',
       withStore(open, async (store, underTest) => {
-        for (let n = 1; n <= 2; n++) await apply(store, failed(n, T0, OLD));
+        for (let n = 1; n <= 2; n++) await apply(store, failedRun(n, T0, OLD));
         await apply(store, [take(1, T0 + 5)]);
         await move(store, EMAIL, 1);
         assert.equal(await find(store, EMAIL), null);

@@ -14,7 +14,7 @@ export const group = (message: string, workflowUrl = URL, kind: FailureGroup['ki
 export const NO_STOCK = group('no stock');
 
 /** Returns the writes of run number `n`, which failed at that time. */
-export function failed(n: number, at: number, failureGroup: FailureGroup | null = NO_STOCK): readonly StoreWrite[] {
+export function failedRun(n: number, at: number, failureGroup: FailureGroup | null = NO_STOCK): readonly StoreWrite[] {
   const run = sampleRun(n, { workflowUrl: failureGroup?.workflowUrl ?? URL });
   return [creation(run), ...failure(run, sampleDeadLetter(run, { createdAt: at }), failureGroup)];
 }

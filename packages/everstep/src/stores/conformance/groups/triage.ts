@@ -5,7 +5,7 @@ import { attentionFor, type GroupMark } from '../../../engine/dead-letters/group
 import type { Store } from '../../../ports/stores/store.js';
 import { type OpenStore, withStore } from '../harness.js';
 import { apply, INSTANCE, T0 } from '../samples.js';
-import { audit, failed, find, group, HOUR_MS, list, mark, NO_STOCK } from './samples.js';
+import { audit, failedRun, find, group, HOUR_MS, list, mark, NO_STOCK } from './samples.js';
 
 const triage = (store: Store, mark: GroupMark, fingerprint = NO_STOCK.fingerprint) =>
   store.deadLetterGroups.mark({ instanceId: INSTANCE, fingerprint, mark, audit: audit() });
@@ -22,7 +22,7 @@ export function groupTriageConformance(open: OpenStore): void {
     test(
       'is stored with the group, and read with it after a restart',
       withStore(open, async (store, underTest) => {
-        await apply(store, failed(1, T0));
+        await apply(store, failedRun(1, T0));
         const assign = { kind: 'assign', at: T0 + 1, by: 'ann', assignee: 'bob@w.test' } as const;
         const snooze = { kind: 'snooze', at: T0 + 2, by: 'ann', until: T0 + 100 } as const;
         for (const change of [assign, snooze, note(1), note(2)]) assert.equal(await triage(store, change), 'done');
@@ -36,7 +36,7 @@ export function groupTriageConformance(open: OpenStore): void {
         const [found] = await list(reopened);
         assert.deepEqual(found?.triage, expected);
         assert.equal(found && attentionFor(found, T0 + 50), null);
-        await apply(reopened, failed(2, T0 + 60));
+        await apply(reopened, failedRun(2, T0 + 60));
         assert.deepEqual((await find(reopened))?.triage, expected);
       }),
     );
@@ -48,9 +48,9 @@ export function groupTriageConformance(open: OpenStore): void {
         const until = T0 + 48 * HOUR_MS;
         const snooze = (n: number, end = until) =>
           triage(store, { kind: 'snooze', at: T0 + 100 + n, by: 'ann', until: end }, groupNumber(n).fingerprint);
-        for (let n = 0; n < 12; n++) await apply(store, failed(n, T0 + n, groupNumber(n)));
+        for (let n = 0; n < 12; n++) await apply(store, failedRun(n, T0 + n, groupNumber(n)));
         await mark(store, 'resolve', T0 + 50, groupNumber(0));
-        await apply(store, failed(20, T0 + 60, groupNumber(0)));
+        await apply(store, failedRun(20, T0 + 60, groupNumber(0)));
         for (const n of [8, 9, 10]) await snooze(n);
         await snooze(11, T0 + HOUR_MS);
         await triage(store, note(1), groupNumber(7).fingerprint);
@@ -83,15 +83,15 @@ export function groupTriageConformance(open: OpenStore): void {
     test(
       'does not change the state of the group; acknowledging it ends its snooze',
       withStore(open, async (store) => {
-        await apply(store, failed(1, T0));
+        await apply(store, failedRun(1, T0));
         await mark(store, 'resolve', T0 + 1);
-        await apply(store, failed(2, T0 + 2));
+        await apply(store, failedRun(2, T0 + 2));
         await triage(store, { kind: 'snooze', at: T0 + 3, by: 'ann', until: T0 + 100 });
         const snoozed = await find(store);
         assert.deepEqual([snoozed?.regressedAt, snoozed?.resolvedAt], [T0 + 2, null]);
         assert.equal(snoozed && attentionFor(snoozed, T0 + 4), null);
         await mark(store, 'resolve', T0 + 5);
-        await apply(store, failed(3, T0 + 6));
+        await apply(store, failedRun(3, T0 + 6));
         const regressed = await find(store);
         assert.equal(regressed?.triage.snooze, null);
         assert.equal(regressed && attentionFor(regressed, T0 + 6), 'regressed');
@@ -101,7 +101,7 @@ export function groupTriageConformance(open: OpenStore): void {
     test(
       'keeps every note of users who write at the same time, up to the limit, with an audit entry for each change',
       withStore(open, async (store) => {
-        await apply(store, failed(1, T0));
+        await apply(store, failedRun(1, T0));
         const count = async () => (await store.accounts.listAudit({ accountIds: ['usr_1'], after: null, limit: 99 })).length;
         const outcomes = await Promise.all(Array.from({ length: LIMITS.maxGroupNotes + 3 }, (_, n) => triage(store, note(n))));
         assert.equal(outcomes.filter((outcome) => outcome === 'done').length, LIMITS.maxGroupNotes);

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { type OpenStore, withStore } from '../harness.js';
 import { apply, creation, failure, INSTANCE, sampleAttempt, sampleDeadLetter, sampleRun, T0 } from '../samples.js';
-import { dlqIdOf, failed, find, group, HOUR_MS, list, messages, NO_STOCK, take } from './samples.js';
+import { dlqIdOf, failedRun, find, group, HOUR_MS, list, messages, NO_STOCK, take } from './samples.js';
 
 export function groupUpkeepConformance(open: OpenStore): void {
   describe('groups of dead letters', () => {
@@ -20,8 +20,8 @@ export function groupUpkeepConformance(open: OpenStore): void {
             { kind: 'record-attempt', runKey: run.key, attempt: { ...attempt, slot: -1, name: null, message: 'callback' } },
             ...failure(run, sampleDeadLetter(run)),
           ]);
-          await apply(store, failed(2, T0, null));
-          await apply(store, failed(3, T0));
+          await apply(store, failedRun(2, T0, null));
+          await apply(store, failedRun(3, T0));
           const { deadLetterGroups } = store;
           const [first, second, ...others] = await deadLetterGroups.ungrouped({ limit: 10 });
           assert.deepEqual(first, {
@@ -60,8 +60,8 @@ export function groupUpkeepConformance(open: OpenStore): void {
       test(
         'are unchanged after a restart',
         withStore(open, async (store, underTest) => {
-          await apply(store, failed(1, T0));
-          await apply(store, failed(2, T0 + 1, null));
+          await apply(store, failedRun(1, T0));
+          await apply(store, failedRun(2, T0 + 1, null));
           const before = await list(store);
           const reopened = await underTest.reopen();
           assert.deepEqual(await list(reopened), before);
@@ -74,8 +74,8 @@ export function groupUpkeepConformance(open: OpenStore): void {
       'drop counts of hours more than a week ago, and are removed a month after their last entry when they are empty',
       withStore(open, async (store) => {
         const { deadLetterGroups } = store;
-        await apply(store, failed(1, T0 + 1));
-        await apply(store, failed(2, T0, group('gone')));
+        await apply(store, failedRun(1, T0 + 1));
+        await apply(store, failedRun(2, T0, group('gone')));
         await apply(store, [take(2, null)]);
         const tidy = async (now: number) => {
           while ((await deadLetterGroups.tidy({ now, limit: 1 })) > 0);

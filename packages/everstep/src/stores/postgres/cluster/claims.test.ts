@@ -199,14 +199,14 @@ if (typeof schemas === 'string') {
       assert.ok(run);
       const loan = { runKey: run.key, slot: 0, to: borrower.cluster.nodeId };
       await lender.cluster.handOver([loan], loan.to, { isLent: true });
-      assert.deepEqual(await lender.cluster.stillLent([loan]), [loan]);
+      assert.deepEqual(await lender.cluster.openLoans([loan]), [loan]);
       const [borrowed] = await claim(borrower.cluster);
       assert.deepEqual([borrowed?.runKey, borrowed?.lentBy], [run.key, lender.cluster.nodeId]);
-      assert.deepEqual(await lender.cluster.stillLent([loan]), [loan]);
+      assert.deepEqual(await lender.cluster.openLoans([loan]), [loan]);
       await kill(borrower.cluster.nodeId);
       // A node that joins looks for expired nodes first.
       const third = await join();
-      assert.deepEqual(await lender.cluster.stillLent([loan]), []);
+      assert.deepEqual(await lender.cluster.openLoans([loan]), []);
       const [taken] = await claim(third.cluster);
       assert.deepEqual([taken?.runKey, taken?.lentBy], [run.key, undefined]);
     });

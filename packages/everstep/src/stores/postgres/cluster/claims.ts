@@ -1,5 +1,5 @@
 /** Claims, hands over and releases tasks. A claim determines which node acts on a task. Keeps invariant 23. */
-import type { ClaimQuery, Loan, TaskOfNode, WorkInProgress } from '../../../ports/cluster.js';
+import type { ClaimQuery, Loan, TaskId, WorkInProgress } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
 import { type Database, inForms, type Session, statement, type TransactionSession } from '../connection/connection.js';
@@ -127,7 +127,7 @@ export async function readNextUnclaimedAt(session: Session, after: number): Prom
 }
 
 /** Returns the tasks as rows with the instances of their runs, except tasks of runs that never existed. */
-async function withInstances<Task extends TaskOfNode>(instances: RunInstances, tasks: readonly Task[]) {
+async function withInstances<Task extends TaskId>(instances: RunInstances, tasks: readonly Task[]) {
   const instanceIds = await instances.instancesOf(tasks.map(({ runKey }) => runKey));
   return tasks.flatMap(({ runKey, ...task }) => {
     const instance_id = instanceIds.get(runKey);
@@ -139,7 +139,7 @@ async function withInstances<Task extends TaskOfNode>(instances: RunInstances, t
 export async function handOver(
   database: Database,
   instances: RunInstances,
-  tasks: readonly TaskOfNode[],
+  tasks: readonly TaskId[],
   { from, to, isLent = false }: { readonly from: string; readonly to: string; readonly isLent?: boolean },
 ): Promise<boolean> {
   const rows = await withInstances(instances, tasks);
@@ -155,7 +155,7 @@ export async function handOver(
   return row === undefined || integer(row, 'left_over') === 0;
 }
 
-const referenceArrays = (tasks: readonly TaskOfNode[]) =>
+const referenceArrays = (tasks: readonly TaskId[]) =>
   columnArrays(
     TASK_REFERENCE,
     tasks.map(({ runKey, slot }) => ({ run_key: runKey, slot })),

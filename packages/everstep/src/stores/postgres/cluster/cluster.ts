@@ -8,7 +8,7 @@ import type {
   NodeStatus,
   QueuedQuery,
   SharedChange,
-  TaskOfNode,
+  TaskId,
   WorkInProgress,
 } from '../../../ports/cluster.js';
 import type { Log } from '../../../ports/log.js';
@@ -167,7 +167,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     return this.instances.rememberFrom(await claimedTasks);
   }
 
-  async handOver(tasks: readonly TaskOfNode[], to: string, options: { readonly isLent?: boolean } = {}): Promise<void> {
+  async handOver(tasks: readonly TaskId[], to: string, options: { readonly isLent?: boolean } = {}): Promise<void> {
     if (tasks.length === 0) return;
     if (await handOver(this.database, this.instances, tasks, { from: this.nodeId, to, ...options })) {
       this.send({ [WORK]: to });
@@ -178,7 +178,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.events.work();
   }
 
-  stillLent(loans: readonly Loan[]): Promise<readonly Loan[]> {
+  openLoans(loans: readonly Loan[]): Promise<readonly Loan[]> {
     return readOpenLoans(this.database, this.instances, loans);
   }
 

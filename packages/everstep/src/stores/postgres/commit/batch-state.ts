@@ -20,30 +20,30 @@ import { type Columns, columnArrays, columnNames, unnest } from '../connection/r
 import { lockNextTicks } from '../control/schedule-records.js';
 import { lockRepairs } from '../repairs/repairs.js';
 import { type DeduplicationId, deduplicationKeyOf, type LockedIds, lockDeduplicationIds } from '../runs/deduplication-ids.js';
-import { KEY } from '../runs/tables.js';
+import { RUN_KEY } from '../runs/tables.js';
 import { type ControlledWrite, ControlState } from './control-state.js';
 import type { ExpectedRuns, KnownDeadLetter, KnownRun, RunInInstance } from './known-run.js';
 import { type LockSet, scopedKey } from './lock-set.js';
 
 const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfies Columns;
 const DEAD_LETTER_ID = { instance_id: 'text', dlq_id: 'text' } as const satisfies Columns;
-const SLOT = { ...KEY, slot: 'integer' } as const satisfies Columns;
-const MOVE = { ...KEY, expected_version: 'bigint', version: 'bigint' } as const satisfies Columns;
+const SLOT = { ...RUN_KEY, slot: 'integer' } as const satisfies Columns;
+const MOVE = { ...RUN_KEY, expected_version: 'bigint', version: 'bigint' } as const satisfies Columns;
 const CHILD = { child_instance: 'text', child_key: 'text' } as const satisfies Columns;
 
 const lockRuns = (runsSql: string) => `
   SELECT a.instance_id, a.run_key, a.workflow_run_id, a.version, a.queue
   FROM ${runsSql} JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
   ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`;
-const LOCK_RUNS = statement(lockRuns(`${unnest(KEY)} AS u(${columnNames(KEY)})`));
+const LOCK_RUNS = statement(lockRuns(`${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})`));
 /** Updates versions, which also locks the runs. Skips runs that are not active or do not have the expected version. */
 const MOVE_EXPECTED = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${columnNames(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.expected_version`);
 /** The runs of the batch, and the runs whose tasks wait for the end of `children`. Both are in the same instance. */
 const RUNS_AND_INVOKERS = `(
-  SELECT * FROM ${unnest(KEY)} AS n(${columnNames(KEY)})
-  UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(KEY).length + 1)} AS c(${columnNames(CHILD)})
+  SELECT * FROM ${unnest(RUN_KEY)} AS n(${columnNames(RUN_KEY)})
+  UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(RUN_KEY).length + 1)} AS c(${columnNames(CHILD)})
   JOIN task t ON t.instance_id = c.child_instance AND t.child_run_key = c.child_key) u`;
 /** The form for distributed tables also compares the instance outside of the UNION, where the planner finds it. */
 const LOCK_RUNS_AND_INVOKERS = inForms(lockRuns(RUNS_AND_INVOKERS), [
@@ -54,7 +54,7 @@ const LOCK_RUNS_AND_INVOKERS = inForms(lockRuns(RUNS_AND_INVOKERS), [
 ]);
 /** The clock that assigns positions to new messages in queues. */
 const NOW = statement('SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
-const FROM_RUNS = `FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
+const FROM_RUNS = `FROM ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
 /** Locks these runs, so that a transaction that removes them waits. */
 const LOCK_PRESENT = statement(`SELECT r.run_key ${FROM_RUNS} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
@@ -164,13 +164,13 @@ export class BatchState {
         const instance_id = instances.get(run_key);
         return instance_id === undefined ? [] : [{ instance_id, run_key }];
       });
-    const runs = columnArrays(KEY, keysOf(locks.runs));
+    const runs = columnArrays(RUN_KEY, keysOf(locks.runs));
     // The statements are sent in this order: first the locks, then the reads that must see what the locks protect.
     const results = {
       repairs: locks.repairs.size === 0 ? [] : lockRepairs(session, [...locks.repairs.values()]),
       active:
         locks.children.size > 0
-          ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(KEY, keysOf(locks.children))])
+          ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(RUN_KEY, keysOf(locks.children))])
           : queryIfAny(locks.runs, LOCK_RUNS, () => runs),
       tasks: queryIfAny(locks.slots, LOCK_TASKS, () =>
         columnArrays(
@@ -185,10 +185,10 @@ export class BatchState {
         locks.deduplicationIds.size === 0 ? null : lockDeduplicationIds(session, [...locks.deduplicationIds.values()]),
       controls: ControlState.read(session, units),
       ticks: locks.schedules.size === 0 ? [] : lockNextTicks(session, [...locks.schedules.values()]),
-      present: queryIfAny(locks.presentRuns, LOCK_PRESENT, () => columnArrays(KEY, keysOf(locks.presentRuns))),
+      present: queryIfAny(locks.presentRuns, LOCK_PRESENT, () => columnArrays(RUN_KEY, keysOf(locks.presentRuns))),
       runs: queryIfAny(locks.runs, READ_RUNS, () => runs),
       activeIds: queryIfAny(locks.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...locks.runIds.values()])),
-      references: queryIfAny(locks.rememberedRuns, READ_REFERENCES, () => columnArrays(KEY, keysOf(locks.rememberedRuns))),
+      references: queryIfAny(locks.rememberedRuns, READ_REFERENCES, () => columnArrays(RUN_KEY, keysOf(locks.rememberedRuns))),
       time: locks.hasQueuedMessage ? session.query(NOW, []) : NO_ROWS,
     };
     // If one statement fails, the others fail too.

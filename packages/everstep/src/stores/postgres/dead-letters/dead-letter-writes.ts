@@ -3,7 +3,7 @@ import { type FailureGroup, GroupChanges, UNGROUPED_RULES } from '../../../engin
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
-import { listOf } from '../../records/columns.js';
+import { columnList } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { KnownDeadLetter } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession } from '../connection/connection.js';
@@ -15,7 +15,7 @@ import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js'
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
 /** Columns of `dead_letter` that are written with an entry. The others are copied from its run. */
-export const ENTRY = {
+export const DEAD_LETTER = {
   instance_id: 'text',
   dlq_id: 'text',
   run_key: 'text',
@@ -31,7 +31,7 @@ export const ENTRY = {
 } as const satisfies Columns;
 const { workflow_run_id, workflow_url, caller_ip, flow_key, message, queue, url_group, schedule_id } = RUN;
 /** Columns that are copied from the run of an entry, so that entries can be filtered by them. */
-export const COPIED = {
+export const COPIED_RUN_COLUMNS = {
   ...{ workflow_run_id, workflow_url, caller_ip, flow_key },
   ...{ message, queue, url_group, schedule_id },
 } as const satisfies Columns;
@@ -46,7 +46,7 @@ const REMOVAL = {
 
 const NEW_ENTRIES = `(
   SELECT u.*, base.place + u.n AS place FROM (SELECT ${POSITION_BASE} AS place) base,
-    ${unnest(ENTRY)} WITH ORDINALITY AS u(${columnNames(ENTRY)}, n))`;
+    ${unnest(DEAD_LETTER)} WITH ORDINALITY AS u(${columnNames(DEAD_LETTER)}, n))`;
 /** Without `IS TRUE`, the database could use an index on the state instead of the index on the runs. */
 const markEnded = (source: string) => `
   UPDATE ended_run e SET state = 'deadLetter' FROM ${source} g
@@ -56,19 +56,19 @@ const insertLabels = (source: string) => `
   SELECT g.instance_id, l.label, g.place, g.dlq_id FROM ${source} g
   JOIN run_label l ON l.instance_id = g.instance_id AND l.run_key = g.run_key`;
 const insertEntries = (source: string) => `
-  INSERT INTO dead_letter (${columnNames(ENTRY)}, place, run_created_at, ${columnNames(COPIED)})
-  SELECT ${listOf(Object.keys(ENTRY), 'g')}, g.place, r.created_at, ${listOf(Object.keys(COPIED), 'r')}
+  INSERT INTO dead_letter (${columnNames(DEAD_LETTER)}, place, run_created_at, ${columnNames(COPIED_RUN_COLUMNS)})
+  SELECT ${columnList(Object.keys(DEAD_LETTER), 'g')}, g.place, r.created_at, ${columnList(Object.keys(COPIED_RUN_COLUMNS), 'r')}
   FROM ${source} g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`;
 /** The INSERT for distributed tables. All its rows use the same time, that of the statement. */
 const INSERT_ON_SERVER = `
-  INSERT INTO dead_letter (${columnNames(ENTRY)}, place, run_created_at, ${columnNames(COPIED)})
-  SELECT ${listOf(Object.keys(ENTRY), 'u')}, ${POSITION_BASE.replace('clock_timestamp', 'statement_timestamp')} + u.n,
-    r.created_at, ${listOf(Object.keys(COPIED), 'r')}
-  FROM ${unnest(ENTRY)} WITH ORDINALITY AS u(${columnNames(ENTRY)}, n)
+  INSERT INTO dead_letter (${columnNames(DEAD_LETTER)}, place, run_created_at, ${columnNames(COPIED_RUN_COLUMNS)})
+  SELECT ${columnList(Object.keys(DEAD_LETTER), 'u')}, ${POSITION_BASE.replace('clock_timestamp', 'statement_timestamp')} + u.n,
+    r.created_at, ${columnList(Object.keys(COPIED_RUN_COLUMNS), 'r')}
+  FROM ${unnest(DEAD_LETTER)} WITH ORDINALITY AS u(${columnNames(DEAD_LETTER)}, n)
   JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
 /** SQL for the entries that were inserted, with their positions. */
 const INSERTED_ENTRIES = `(
-  SELECT d.* FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
+  SELECT d.* FROM ${unnest(DEAD_LETTER)} AS u(${columnNames(DEAD_LETTER)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id)`;
 const INSERT = inForms(
   `WITH given AS MATERIALIZED ${NEW_ENTRIES}, ended AS (${markEnded('given')}), labels AS (${insertLabels('given')})
@@ -94,7 +94,7 @@ const REMOVE_ENTRIES = inForms(
 );
 
 export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
-  private entries: RowOf<typeof ENTRY>[] = [];
+  private entries: RowOf<typeof DEAD_LETTER>[] = [];
   private removals: RowOf<typeof REMOVAL>[] = [];
   /** Ids of the entries in `removals`, and keys of their runs. */
   private readonly removedKeys = new Set<string>();
@@ -185,7 +185,7 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
 
   send(session: TransactionSession): void {
     const states = [...this.states.values()];
-    if (this.entries.length > 0) session.send(INSERT, columnArrays(ENTRY, this.entries));
+    if (this.entries.length > 0) session.send(INSERT, columnArrays(DEAD_LETTER, this.entries));
     if (states.length > 0) session.send(SET_STATES, columnArrays(STATE, states));
     if (this.removals.length > 0) session.send(REMOVE_ENTRIES, columnArrays(REMOVAL, this.removals));
     [this.entries, this.removals] = [[], []];

@@ -7,9 +7,9 @@ import type { RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, POSITION_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { changeAndCountBytesSql } from '../storage/stored-bytes.js';
-import { KEPT_EVENT, KEY } from './tables.js';
+import { KEPT_EVENT, RUN_KEY } from './tables.js';
 
-const EVENT_KEY = { ...KEY, event_key: 'text' } as const satisfies Columns;
+const EVENT_KEY = { ...RUN_KEY, event_key: 'text' } as const satisfies Columns;
 
 const INSERT = statement(`
   INSERT INTO kept_event (${columnNames(KEPT_EVENT)}, place)

@@ -10,9 +10,9 @@ import type {
   Part,
   RunHistory,
 } from '../../../ports/stores/store.js';
-import { flag, integer, listOf, type Row, text, textOrNull } from '../../records/columns.js';
+import { columnList, flag, integer, type Row, text, textOrNull } from '../../records/columns.js';
 import { ATTEMPT_COLUMNS, failedAttemptOf, listedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
-import { eventWithoutContentOf, invokedOf, runRecordOf } from '../../records/run-rows.js';
+import { eventWithoutContentOf, invokedRunOf, runRecordOf } from '../../records/run-rows.js';
 import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskOf } from '../../records/task-rows.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { type Database, type Session, type Statement, statement } from '../connection/connection.js';
@@ -45,7 +45,7 @@ const partStatement = ({ table, orderColumn, where, columns, rowBytes }: TablePa
   ) p WHERE p.part_row <= $3::integer AND p.part_bytes < $4::bigint ORDER BY p.part_row`);
 
 /** Columns are listed instead of `*`: prepared statements of a running node stay valid when a newer version adds a column. */
-const LISTED_STEP = listOf([...STEP_COLUMNS, 'edited'], 'x');
+const LISTED_STEP = columnList([...STEP_COLUMNS, 'edited'], 'x');
 const SHORT_OUT = 'CASE WHEN octet_length(x.out) <= $5::integer THEN x.out END';
 const stepsStatement = (sentColumn: string, sentBytes: string) =>
   partStatement({
@@ -67,7 +67,7 @@ const SIZE = statement(`
   FROM step x WHERE ${runCondition('x')}`);
 
 const IS_STRIPPED = `(x.kind IN ('call', 'invoke') AND octet_length(x.detail) > ${LIMITS.maxInlineBytes})`;
-const LISTED_TASK = `${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS], 'x')},
+const LISTED_TASK = `${columnList([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS], 'x')},
   octet_length(x.detail) AS detail_bytes, ${IS_STRIPPED} AS stripped,
   CASE WHEN ${IS_STRIPPED} THEN (x.detail::jsonb #- '{body}' #- '{invoke,body}')::text ELSE x.detail END AS detail`;
 const TASKS = partStatement({
@@ -87,7 +87,7 @@ const attemptsStatement = (exchangeColumn: string, exchangeBytes: string) =>
     table: 'attempt',
     orderColumn: 'place',
     where: 'x.place >= $5::bigint AND ($6::integer IS NULL OR x.slot = $6::integer)',
-    columns: `${listOf(ATTEMPT_COLUMNS, 'x')}${exchangeColumn}`,
+    columns: `${columnList(ATTEMPT_COLUMNS, 'x')}${exchangeColumn}`,
     rowBytes: `octet_length(x.message) + coalesce(octet_length(x.thrown), 0) + ${exchangeBytes}`,
   });
 const ATTEMPTS = attemptsStatement('', '0');
@@ -186,7 +186,7 @@ export function loadHistory(database: Database, query: RunHistoryQuery): Promise
       tasks: tasks.items,
       attempts: attempts.items,
       next: { steps: steps.next, tasks: tasks.next, attempts: attempts.next },
-      invoked: invoked.map(invokedOf).sort((a, b) => a.stepId - b.stepId),
+      invoked: invoked.map(invokedRunOf).sort((a, b) => a.stepId - b.stepId),
       keptEvents: events.map(eventWithoutContentOf),
     };
   });

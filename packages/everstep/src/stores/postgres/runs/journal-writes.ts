@@ -2,7 +2,7 @@
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
-import { listOf } from '../../records/columns.js';
+import { columnList } from '../../records/columns.js';
 import { attemptColumnsOf, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
@@ -18,19 +18,19 @@ import {
 } from '../connection/row-sets.js';
 import { noteStagedRuns, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
 import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
-import { ATTEMPT, KEY, STEP } from './tables.js';
+import { ATTEMPT, RUN_KEY, STEP } from './tables.js';
 
 const { instance_id: _instance, run_key: _run, ...COPIED_COLUMNS } = STEP;
 const COPY = {
-  ...KEY,
+  ...RUN_KEY,
   from_instance: 'text',
   from_key: 'text',
   at_least: 'integer',
   below: 'integer',
   without: 'text',
 } as const satisfies Columns;
-const SENT = { ...KEY, idx: 'integer', sent: 'text' } as const satisfies Columns;
-const EDITED = { ...KEY, idx: 'integer' } as const satisfies Columns;
+const SENT = { ...RUN_KEY, idx: 'integer', sent: 'text' } as const satisfies Columns;
+const EDITED = { ...RUN_KEY, idx: 'integer' } as const satisfies Columns;
 /** An upper bound above the index of any step. */
 const MAX_INDEX = 2_147_483_647;
 
@@ -39,7 +39,7 @@ const COPIES = `${unnest(COPY)} AS c(${columnNames(COPY)})`;
 const IN_RANGE = 's.idx >= c.at_least AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))';
 const COPY_RANGE = `
   INSERT INTO step (${columnNames(STEP)}, edited, sent)
-  SELECT c.instance_id, c.run_key, ${listOf(Object.keys(COPIED_COLUMNS), 's')}, s.edited, s.sent
+  SELECT c.instance_id, c.run_key, ${columnList(Object.keys(COPIED_COLUMNS), 's')}, s.edited, s.sent
   FROM ${COPIES} JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key AND ${IN_RANGE}`;
 const COPY_STEPS = inForms(
   changeAndCountBytesSql(`${COPY_RANGE} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`),

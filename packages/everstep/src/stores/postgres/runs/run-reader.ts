@@ -2,7 +2,7 @@
 import { nextPosition, positionsIn } from '../../../engine/runs/positions.js';
 import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload } from '../../../engine/runs/run.js';
 import type { DueTask, PayloadHead, RunRecord, TaskReference } from '../../../ports/stores/store.js';
-import { flag, integer, listOf, type Row, text, textOrNull } from '../../records/columns.js';
+import { columnList, flag, integer, type Row, text, textOrNull } from '../../records/columns.js';
 import { recordedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
 import { headersOf, keptEventOf, payloadOf, runIdentityOf, runRecordOf } from '../../records/run-rows.js';
 import { taskOf } from '../../records/task-rows.js';
@@ -12,7 +12,7 @@ import { columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import { type DueTasksQuery, dueTaskOf, dueTaskParameters, dueTasksStatement } from './due-tasks.js';
 import { runCondition, runValues } from './run-conditions.js';
 import { RUN_IDENTITY_COLUMNS, RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
-import { KEY } from './tables.js';
+import { RUN_KEY } from './tables.js';
 
 const IDENTITY = statement(`
   SELECT ${RUN_IDENTITY_COLUMNS}, f.run_key IS NOT NULL AS failure_function, coalesce(a.version, 0) AS version
@@ -26,7 +26,7 @@ const JOURNAL_SIZE = statement(`
 const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${runCondition('s')}`);
 /** Columns are listed instead of `*`: prepared statements of a running node stay valid when a newer version adds a column. */
 const STEPS = statement(`
-  SELECT ${listOf([...STEP_COLUMNS, 'out', 'edited'], 's')}
+  SELECT ${columnList([...STEP_COLUMNS, 'out', 'edited'], 's')}
   FROM step s WHERE ${runCondition('s')} AND s.idx >= $3 ORDER BY s.idx`);
 const TASKS = statement(`SELECT t.* FROM task t WHERE ${runCondition('t')} ORDER BY t.slot`);
 const RETRIES = statement(`
@@ -39,7 +39,7 @@ const RESULT = statement(`SELECT e.result FROM ended_run e WHERE ${runCondition(
 const EVENTS = statement(`
   SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${runCondition('k')} ORDER BY k.place`);
 const STILL_ACTIVE = statement(`
-  SELECT a.run_key FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
+  SELECT a.run_key FROM ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key`);
 const INVOKERS = `
   SELECT t.run_key, t.slot FROM task t JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key`;
@@ -133,7 +133,7 @@ export async function readNextDueAt(session: Session, after: number): Promise<nu
 /** Returns the runs that are not active. */
 export async function filterEndedRuns(session: Session, runs: readonly RunInInstance[]): Promise<readonly RunInInstance[]> {
   const keys = runs.map(({ instanceId, runKey }) => ({ instance_id: instanceId, run_key: runKey }));
-  const activeKeys = new Set((await session.query(STILL_ACTIVE, columnArrays(KEY, keys))).map((row) => text(row, 'run_key')));
+  const activeKeys = new Set((await session.query(STILL_ACTIVE, columnArrays(RUN_KEY, keys))).map((row) => text(row, 'run_key')));
   return runs.filter(({ runKey }) => !activeKeys.has(runKey));
 }
 

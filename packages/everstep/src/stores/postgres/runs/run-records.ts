@@ -9,11 +9,11 @@ import { type Database, statement } from '../connection/connection.js';
 import { columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import type { RunInstances } from './run-instances.js';
 import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
-import { KEY } from './tables.js';
+import { RUN_KEY } from './tables.js';
 
 const RECORDS = statement(`
   SELECT ${RUN_RECORD_COLUMNS}
-  FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
+  FROM ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   JOIN (${RUN_RECORD_TABLES}) ON r.instance_id = u.instance_id AND r.run_key = u.run_key`);
 
 interface RecordRequest {
@@ -49,7 +49,7 @@ export class RunRecords {
         instance_id,
         run_key,
       }));
-      const rows = await this.database.snapshot((session) => session.query(RECORDS, columnArrays(KEY, keys)), {
+      const rows = await this.database.snapshot((session) => session.query(RECORDS, columnArrays(RUN_KEY, keys)), {
         genericPlans: true,
       });
       const records = new Map(rows.map((row) => [text(row, 'run_key'), runRecordOf(row)]));

@@ -2,7 +2,7 @@
 import type { Run, RunOutcome, RunPayload } from '../../../engine/runs/run.js';
 import type { StoreGuard, WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
-import { listOf } from '../../records/columns.js';
+import { columnList } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
@@ -16,7 +16,7 @@ import {
   unnest,
 } from '../connection/row-sets.js';
 import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
-import { KEY, PAYLOAD, RUN } from './tables.js';
+import { PAYLOAD, RUN, RUN_KEY } from './tables.js';
 
 const NEW_RUN = { ...RUN, claim: 'text' } as const satisfies Columns;
 /** Columns of labels. `n` is the number of the run within the statement, starting at 1. */
@@ -27,9 +27,9 @@ const LABEL = {
   label: 'text',
   n: 'integer',
 } as const satisfies Columns;
-const COPY = { ...KEY, from_instance: 'text', from_key: 'text' } as const satisfies Columns;
+const COPY = { ...RUN_KEY, from_instance: 'text', from_key: 'text' } as const satisfies Columns;
 const END = {
-  ...KEY,
+  ...RUN_KEY,
   state: 'text',
   completed_at: 'bigint',
   result: 'text',
@@ -58,12 +58,12 @@ const INSERT_RUNS = inForms(
   labels AS (${INTO_LABEL} SELECT ${LABEL_COLUMNS}, base.place + l.n FROM base, ${NEW_LABELS})
   ${INTO_ACTIVE} SELECT ${ACTIVE_COLUMNS}, place FROM given ORDER BY instance_id, workflow_run_id`,
   [
-    `${INTO_RUN} SELECT ${listOf(Object.keys(RUN), 'u')}, base.place + u.n
+    `${INTO_RUN} SELECT ${columnList(Object.keys(RUN), 'u')}, base.place + u.n
      FROM (SELECT ${POSITION_BASE} AS place) base, ${NEW_RUNS}`,
     `${INTO_DIRECTORY} SELECT u.run_key, u.instance_id FROM ${NEW_RUNS}`,
     `${INTO_LABEL} SELECT ${LABEL_COLUMNS}, r.place FROM ${NEW_LABELS}
      JOIN run r ON r.instance_id = l.instance_id AND r.run_key = l.run_key`,
-    `${INTO_ACTIVE} SELECT ${listOf(ACTIVE_COLUMNS.split(', '), 'u')}, r.place FROM ${NEW_RUNS} JOIN run r ON ${IS_NEW_RUN}
+    `${INTO_ACTIVE} SELECT ${columnList(ACTIVE_COLUMNS.split(', '), 'u')}, r.place FROM ${NEW_RUNS} JOIN run r ON ${IS_NEW_RUN}
      ORDER BY u.instance_id, u.workflow_run_id`,
   ],
 );
@@ -92,16 +92,16 @@ const END_RUNS = statement(`
       .join(', ')}, a.place, a.created_at, a.message
   )
   INSERT INTO ended_run (${columnNames(END)}, place, created_at, message) SELECT ${columnNames(END)}, place, created_at, message FROM gone`);
-const MOVE = { ...KEY, version: 'bigint' } as const satisfies Columns;
+const MOVE = { ...RUN_KEY, version: 'bigint' } as const satisfies Columns;
 const MOVE_RUNS = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${columnNames(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key`);
-const FORK = { ...KEY, from_key: 'text' } as const satisfies Columns;
+const FORK = { ...RUN_KEY, from_key: 'text' } as const satisfies Columns;
 /** Marks forks. This is a separate statement, because few runs need it. */
 const MARK_FORKS = statement(`
   UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORK)} AS f(${columnNames(FORK)})
   WHERE r.instance_id = f.instance_id AND r.run_key = f.run_key`);
-const NOTE_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', KEY)} ON CONFLICT DO NOTHING`);
+const NOTE_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', RUN_KEY)} ON CONFLICT DO NOTHING`);
 
 /** Returns the parts of a URL that listings filter by: its host, with the port if it has one, and its path. */
 export function urlColumns(url: string): { readonly url_host: string; readonly url_path: string } {
@@ -110,7 +110,7 @@ export function urlColumns(url: string): { readonly url_host: string; readonly u
 }
 
 /** Value of `claim` for a run that must be the only active one with its id. */
-export const SOLE = '';
+export const SOLE_CLAIM = '';
 
 type CreateRun = Extract<WriteOf<'run'>, { readonly kind: 'create-run' }>;
 
@@ -122,7 +122,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
   private readonly ends = new Map<string, RowOf<typeof END>>();
   /** Ids of the runs in `ends`, by instance and id. */
   private readonly endedIds = new Set<string>();
-  private failureFunctions: RowOf<typeof KEY>[] = [];
+  private failureFunctions: RowOf<typeof RUN_KEY>[] = [];
   private forks: RowOf<typeof FORK>[] = [];
   private readonly moves = new Map<string, RowOf<typeof MOVE>>();
 
@@ -181,7 +181,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
       ...urlColumns(run.workflowUrl),
       origin: origin && JSON.stringify(origin),
       settings: JSON.stringify(settings),
-      claim: isSole ? SOLE : key,
+      claim: isSole ? SOLE_CLAIM : key,
     });
     for (const label of new Set(settings.labels)) {
       this.labels.push({
@@ -237,7 +237,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
     const { runs, labels, failureFunctions } = this;
     if (runs.length > 0) session.send(INSERT_RUNS, [...columnArrays(NEW_RUN, runs), ...columnArrays(LABEL, labels)]);
     if (this.forks.length > 0) session.send(MARK_FORKS, columnArrays(FORK, this.forks));
-    if (failureFunctions.length > 0) session.send(NOTE_FAILURE_FUNCTIONS, columnArrays(KEY, failureFunctions));
+    if (failureFunctions.length > 0) session.send(NOTE_FAILURE_FUNCTIONS, columnArrays(RUN_KEY, failureFunctions));
     [this.runs, this.labels, this.failureFunctions, this.forks] = [[], [], [], []];
   }
 

@@ -2,11 +2,11 @@
 import type { Columns } from '../connection/row-sets.js';
 
 /** The columns that identify a run. */
-export const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
+export const RUN_KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
 /** Columns of runs, except those that are assigned or updated later: `place`, `forked_from_run_key`. */
 export const RUN = {
-  ...KEY,
+  ...RUN_KEY,
   created_at: 'bigint',
   workflow_run_id: 'text',
   dialect: 'text',
@@ -25,7 +25,7 @@ export const RUN = {
 } as const satisfies Columns;
 
 export const PAYLOAD = {
-  ...KEY,
+  ...RUN_KEY,
   content_type: 'text',
   forward_headers: 'text',
   body: 'bytea',
@@ -33,7 +33,7 @@ export const PAYLOAD = {
 
 /** Columns of steps, except those that few steps have: `edited`, `sent`. */
 export const STEP = {
-  ...KEY,
+  ...RUN_KEY,
   idx: 'integer',
   step_id: 'integer',
   first_of_group: 'integer',
@@ -50,7 +50,7 @@ export const STEP = {
 } as const satisfies Columns;
 
 export const ATTEMPT = {
-  ...KEY,
+  ...RUN_KEY,
   slot: 'integer',
   retried: 'integer',
   at: 'bigint',
@@ -65,17 +65,17 @@ export const ATTEMPT = {
 } as const satisfies Columns;
 
 export const KEPT_EVENT = {
-  ...KEY,
+  ...RUN_KEY,
   received_at: 'bigint',
   event_key: 'text',
   event_id: 'text',
   content: 'text',
 } as const satisfies Columns;
 
-export const WAITER = { ...KEY, slot: 'integer', event_id: 'text', since: 'bigint' } as const satisfies Columns;
+export const WAITER = { ...RUN_KEY, slot: 'integer', event_id: 'text', since: 'bigint' } as const satisfies Columns;
 
 export const TASK = {
-  ...KEY,
+  ...RUN_KEY,
   slot: 'integer',
   due_at: 'bigint',
   created_at: 'bigint',

@@ -9,14 +9,14 @@ import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { KnownRun, RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, insertInto, type RowOf, unnest } from '../connection/row-sets.js';
-import { KEY, TASK, WAITER } from './tables.js';
+import { RUN_KEY, TASK, WAITER } from './tables.js';
 import { taskRowOf } from './task-rows.js';
 
-const SLOT = { ...KEY, slot: 'integer' } as const satisfies Columns;
+const SLOT = { ...RUN_KEY, slot: 'integer' } as const satisfies Columns;
 const WAKE = { instance_id: 'text', child_run_key: 'text', at: 'bigint' } as const satisfies Columns;
 
 const { instance_id: _instance, run_key: _run, slot: _slot, ...REPLACED_COLUMNS } = TASK;
-const usingRuns = (table: string) => `USING ${unnest(KEY)} AS u(${columnNames(KEY)})
+const usingRuns = (table: string) => `USING ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key`;
 const usingSlots = (table: string) => `USING ${unnest(SLOT)} AS u(${columnNames(SLOT)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key AND ${table}.slot = u.slot`;
@@ -26,7 +26,7 @@ const DELETE_ALL_WAITERS = statement(`DELETE FROM waiter ${usingRuns('waiter')}`
 const DELETE = statement(`DELETE FROM task ${usingSlots('task')}`);
 const DELETE_WAITERS = statement(`DELETE FROM waiter ${usingSlots('waiter')}`);
 const PARK_ALL = statement(`
-  UPDATE task SET due_at = NULL FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
+  UPDATE task SET due_at = NULL FROM ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   WHERE task.instance_id = u.instance_id AND task.run_key = u.run_key AND task.slot > ${CALLBACK_SLOT}
     AND task.due_at IS NOT NULL`);
 const PUT = tableWrite(
@@ -176,9 +176,9 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
   }
 
   send(session: TransactionSession): void {
-    const emptiedRuns: RowOf<typeof KEY>[] = [];
-    const parkedRuns: RowOf<typeof KEY>[] = [];
-    const runsWithEndedWaits: RowOf<typeof KEY>[] = [];
+    const emptiedRuns: RowOf<typeof RUN_KEY>[] = [];
+    const parkedRuns: RowOf<typeof RUN_KEY>[] = [];
+    const runsWithEndedWaits: RowOf<typeof RUN_KEY>[] = [];
     const deletedSlots: RowOf<typeof SLOT>[] = [];
     const slotsWithChangedWaits: RowOf<typeof SLOT>[] = [];
     const taskRows: RowOf<typeof TASK>[] = [];
@@ -202,11 +202,11 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
       }
     }
     this.runs.clear();
-    if (emptiedRuns.length > 0) session.sendJoined(DELETE_ALL, columnArrays(KEY, emptiedRuns));
-    if (parkedRuns.length > 0) session.send(PARK_ALL, columnArrays(KEY, parkedRuns));
+    if (emptiedRuns.length > 0) session.sendJoined(DELETE_ALL, columnArrays(RUN_KEY, emptiedRuns));
+    if (parkedRuns.length > 0) session.send(PARK_ALL, columnArrays(RUN_KEY, parkedRuns));
     if (deletedSlots.length > 0) session.send(DELETE, columnArrays(SLOT, deletedSlots));
     if (taskRows.length > 0) session.sendJoined(PUT, columnArrays(TASK, taskRows));
-    if (runsWithEndedWaits.length > 0) session.send(DELETE_ALL_WAITERS, columnArrays(KEY, runsWithEndedWaits));
+    if (runsWithEndedWaits.length > 0) session.send(DELETE_ALL_WAITERS, columnArrays(RUN_KEY, runsWithEndedWaits));
     if (slotsWithChangedWaits.length > 0) session.send(DELETE_WAITERS, columnArrays(SLOT, slotsWithChangedWaits));
     if (waiters.length > 0) session.send(INSERT_WAITERS, columnArrays(WAITER, waiters));
   }

@@ -6,7 +6,7 @@ import { sampleInstance } from '../../conformance/accounts/account-samples.js';
 import { advanceTask, apply, creation, putTasks, sampleRun, sampleStep, T0, unit } from '../../conformance/samples.js';
 import { openPostgresStore } from '../index.js';
 import { verifyDatabase } from '../storage/consistency.js';
-import { NO_CLUSTER, onCluster } from '../testing/citus.js';
+import { NO_CLUSTER, withClusterClient } from '../testing/citus.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { DistributionError, distribute, distributionState } from './distribute.js';
 import { locationsOf, moveInstance, serversOf } from './placement.js';
@@ -47,7 +47,7 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
     const before = await openPostgresStore({ url, log });
     await fill(before);
     await before.close();
-    await onCluster(url, async (client) => {
+    await withClusterClient(url, async (client) => {
       await distribute(client, { shards: 4 });
       assert.deepEqual((await distributionState(client)).pending, []);
       await distribute(client, { shards: 4 });
@@ -74,7 +74,7 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
     after(() => store.close());
     await fill(store);
     let instanceId = '';
-    await onCluster(url, async (client) => {
+    await withClusterClient(url, async (client) => {
       const locations = await locationsOf(client, { limit: 100 });
       const shared = locations.find((one) => locations.some((other) => other !== one && other.shard === one.shard));
       instanceId = shared?.instanceId ?? assert.fail('no instances share a shard');
@@ -88,7 +88,7 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
         assert.equal(result?.kind, 'applied');
       }
     })();
-    await onCluster(url, async (client) => {
+    await withClusterClient(url, async (client) => {
       const servers = (await serversOf(client)).map(({ server }) => server);
       const from = (await locationsOf(client, { only: instanceId, limit: 1 }))[0]?.server ?? assert.fail();
       const to = servers.find((server) => server !== from) ?? assert.fail('the cluster has one server');

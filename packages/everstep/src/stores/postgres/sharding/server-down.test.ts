@@ -8,7 +8,7 @@ import { sampleInstance } from '../../conformance/accounts/account-samples.js';
 import { advanceTask, apply, creation, failure, putTasks, sampleRun, sampleStep, T0, unit } from '../../conformance/samples.js';
 import { openPostgresNode, openPostgresStore } from '../index.js';
 import { verifyDatabase } from '../storage/consistency.js';
-import { NO_CLUSTER, onCluster } from '../testing/citus.js';
+import { NO_CLUSTER, withClusterClient } from '../testing/citus.js';
 import { type ClusterDatabase, makeClusterDatabase } from '../testing/cluster-database.js';
 import { locationsOf } from './placement.js';
 
@@ -36,7 +36,7 @@ for (const [what, takeDown] of WAYS)
       cluster = await makeClusterDatabase();
       store = await openPostgresStore({ url: cluster.url, log });
       for (const id of INSTANCES) await store.accounts.createInstance(sampleInstance(id));
-      await onCluster(cluster.url, async (client) => {
+      await withClusterClient(cluster.url, async (client) => {
         const [first, ...others] = await locationsOf(client, { limit: 100 });
         const second = others.find((one) => one.server !== first?.server);
         [stopped, other, server] = [first?.instanceId ?? '', second?.instanceId ?? '', first?.server ?? ''];

@@ -1,13 +1,13 @@
 /** Checks the invariants of the data in a database, even while nodes use it. */
 import type { Log } from '../../../ports/log.js';
-import { type CheckResult, CONSISTENCY_CHECKS, resultOf, withExamples } from '../../shared/consistency/checks.js';
+import { type CheckResult, CONSISTENCY_CHECKS, countWithExamples, resultOf } from '../../shared/consistency/checks.js';
 import { integer, text } from '../connection/columns.js';
 import { Database, type Session, statement } from '../connection/connection.js';
 
 /** Maximum duration of one check. Checks of a large database take long. */
 const MAX_CHECK_MS = 60 * 60_000;
 
-const CHECKS = CONSISTENCY_CHECKS.map((check) => ({ check, sql: statement(withExamples(check.postgres)) }));
+const CHECKS = CONSISTENCY_CHECKS.map((check) => ({ check, sql: statement(countWithExamples(check.postgres)) }));
 
 /** Checks all invariants. Requires the current schema. */
 export async function checkConsistency(session: Session): Promise<readonly CheckResult[]> {

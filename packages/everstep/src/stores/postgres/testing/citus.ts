@@ -20,7 +20,7 @@ const CLEARED_TABLES = [
   ...[...ON_EVERY_SERVER].reverse(),
 ];
 
-export async function onCluster(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+export async function withClusterClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

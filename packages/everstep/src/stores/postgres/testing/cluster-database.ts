@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { CITUS, onCluster, prepareCluster } from './citus.js';
+import { CITUS, prepareCluster, withClusterClient } from './citus.js';
 import { DatabaseProxy } from './database-proxy.js';
 
 export interface ClusterDatabase {
@@ -37,7 +37,7 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
   const existingDatabase = new URL(coordinatorUrl).pathname.slice(1);
   const name = `test_${randomBytes(6).toString('hex')}`;
   const servers: Server[] = [];
-  await onCluster(coordinatorUrl, async (client) => {
+  await withClusterClient(coordinatorUrl, async (client) => {
     const { rows } = await client.query<{ host: string; port: number; group: number }>(
       `SELECT nodename AS host, nodeport AS port, groupid AS group FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid`,
     );
@@ -67,7 +67,7 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
   }
   const url = urlAt(coordinatorUrl, name);
   const coordinator = servers.find(({ isCoordinator }) => isCoordinator);
-  await onCluster(url, async (client) => {
+  await withClusterClient(url, async (client) => {
     if (coordinator) await client.query('SELECT citus_set_coordinator_host($1, $2)', [coordinator.host, coordinator.port]);
     for (const address of proxies.keys()) await client.query('SELECT citus_add_node($1, $2)', address.split(':'));
     await prepareCluster(client);

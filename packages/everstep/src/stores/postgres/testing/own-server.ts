@@ -8,17 +8,17 @@ import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { findBinaries, unpackBinaries } from './binaries.js';
-import { freePort, type Runner, runner, SERVER_OPTIONS, waitUntilReady } from './server-process.js';
+import { findServerUser, freePort, SERVER_OPTIONS, type ServerUser, waitUntilReady } from './server-process.js';
 
 export class OwnServer {
   readonly port: number;
   private readonly home: string;
   private readonly binDirectory: string;
-  private readonly serverUser: Runner;
+  private readonly serverUser: ServerUser;
   private readonly dataDirectory: string;
   private child: ChildProcess | null = null;
 
-  private constructor(home: string, binDirectory: string, serverUser: Runner, dataDirectory: string, port: number) {
+  private constructor(home: string, binDirectory: string, serverUser: ServerUser, dataDirectory: string, port: number) {
     this.home = home;
     this.binDirectory = binDirectory;
     this.serverUser = serverUser;
@@ -30,7 +30,7 @@ export class OwnServer {
   static async start(): Promise<OwnServer | null> {
     const binaries = findBinaries();
     if (!binaries || process.env.EVERSTEP_TEST_POSTGRES === 'none') return null;
-    const serverUser = await runner();
+    const serverUser = await findServerUser();
     const home = await mkdtemp(join(tmpdir(), 'everstep-own-postgres-'));
     const binDirectory = await unpackBinaries(binaries, home);
     if (serverUser.uid !== undefined && serverUser.gid !== undefined) await chown(home, serverUser.uid, serverUser.gid);
@@ -76,7 +76,7 @@ export class OwnServer {
   }
 
   /** Starts a synchronous standby, which receives each commit before it is acknowledged. This server is restarted. */
-  async follow(): Promise<OwnServer> {
+  async startStandby(): Promise<OwnServer> {
     await this.end('SIGINT');
     const standbyDirectory = await mkdtemp(join(this.home, 'standby-'));
     await cp(this.dataDirectory, standbyDirectory, { recursive: true });
@@ -116,7 +116,7 @@ export class OwnServer {
   }
 
   /** Starts another server with the state of this one at a moment (ISO 8601) since its backup. This one must have crashed. */
-  async restored(moment: string): Promise<OwnServer> {
+  async restoreAt(moment: string): Promise<OwnServer> {
     const client = new pg.Client({ connectionString: this.url() });
     await client.connect();
     await client.query('SELECT pg_switch_wal()');

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { after } from 'node:test';
 import pg from 'pg';
-import { CITUS, clearCluster, onCluster, prepareCluster } from './citus.js';
+import { CITUS, clearCluster, prepareCluster, withClusterClient } from './citus.js';
 import { openTestServer, type TestServer } from './server.js';
 
 export interface TestSchema {
@@ -68,7 +68,7 @@ export async function openTestSchemas(): Promise<TestSchemas | string> {
         url: url.href,
         name,
         async clear() {
-          if (cluster !== null) return onCluster(url.href, clearCluster);
+          if (cluster !== null) return withClusterClient(url.href, clearCluster);
           await pool.query(`SET search_path = ${name}; ${CLEAR}; SET search_path = DEFAULT`);
         },
         async drop() {
@@ -77,7 +77,7 @@ export async function openTestSchemas(): Promise<TestSchemas | string> {
         },
       };
       schemas.add(schema);
-      if (cluster !== null && hasTables) await onCluster(url.href, prepareCluster);
+      if (cluster !== null && hasTables) await withClusterClient(url.href, prepareCluster);
       return schema;
     },
   };

@@ -10,12 +10,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findBinaries, unpackBinaries } from './binaries.js';
-import { freePort, type Runner, runner, SERVER_OPTIONS, tlsOptions, waitUntilReady } from './server-process.js';
+import { findServerUser, freePort, SERVER_OPTIONS, type ServerUser, tlsOptions, waitUntilReady } from './server-process.js';
 
 const START_ATTEMPTS = 3;
 const PORT_TAKEN = /could not (bind|create any TCP\/IP sockets)/;
 
-async function start(home: string, directory: string, user: Runner) {
+async function start(home: string, directory: string, user: ServerUser) {
   const [dataDirectory, passwordFile, password] = [join(home, 'data'), join(home, 'password'), randomBytes(16).toString('hex')];
   const options = { ...user, cwd: home, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
   await writeFile(passwordFile, password, { mode: 0o600 });
@@ -71,7 +71,7 @@ process.stdout.on('error', () => {});
 try {
   const binaries = findBinaries();
   if (!binaries) throw new Error('no PostgreSQL server is installed here');
-  const user = await runner();
+  const user = await findServerUser();
   home = await mkdtemp(join(tmpdir(), 'everstep-postgres-'));
   const directory = await unpackBinaries(binaries, home);
   if (user.uid !== undefined && user.gid !== undefined) await chown(home, user.uid, user.gid);

@@ -19,7 +19,7 @@ export const SERVER_OPTIONS = [
 ].flatMap((option) => ['-c', option]);
 
 /** Returns options with which the server also accepts TLS connections. Writes the certificate files into `directory`. */
-export async function tlsOptions(directory: string, { uid, gid }: Runner): Promise<readonly string[]> {
+export async function tlsOptions(directory: string, { uid, gid }: ServerUser): Promise<readonly string[]> {
   const files = { ssl_cert_file: LOCAL_CERTIFICATE.cert, ssl_key_file: LOCAL_CERTIFICATE.key };
   const options = ['-c', 'ssl=on'];
   for (const [name, content] of Object.entries(files)) {
@@ -32,7 +32,7 @@ export async function tlsOptions(directory: string, { uid, gid }: Runner): Promi
 }
 
 /** The user that runs the server, because PostgreSQL refuses to run as root. */
-export interface Runner {
+export interface ServerUser {
   readonly uid?: number;
   readonly gid?: number;
 }
@@ -40,7 +40,7 @@ export interface Runner {
 /** Users that can run the server if this process runs as root, the preferred one first. */
 const UNPRIVILEGED_USERS = ['postgres', 'nobody'];
 
-export async function runner(): Promise<Runner> {
+export async function findServerUser(): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return {};
   const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
   const user = UNPRIVILEGED_USERS.flatMap((name) => users.find(([known]) => known === name) ?? [])[0];

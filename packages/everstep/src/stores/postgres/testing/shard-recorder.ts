@@ -1,6 +1,6 @@
 /** Records which shards of a Citus cluster the statements of this process use, from the notices of the coordinator. */
 import pg from 'pg';
-import { onCluster } from './citus.js';
+import { withClusterClient } from './citus.js';
 
 export interface ShardRecorder {
   /** URL of the schema. Connections with it are recorded. */
@@ -14,7 +14,7 @@ const SHARD = /_(\d{6,})\b/g;
 /** Starts recording. The tables of the schema must be distributed. */
 export async function recordShards(schemaUrl: string): Promise<ShardRecorder> {
   const shards = new Map<string, string>();
-  await onCluster(schemaUrl, async (client) => {
+  await withClusterClient(schemaUrl, async (client) => {
     // Shards of different tables with the same range of values are on the same server and count as one.
     const { rows } = await client.query<{ id: string; range: string }>(`
       SELECT s.shardid::text AS id, s.shardminvalue AS range

@@ -142,7 +142,7 @@ export interface CheckResult {
 }
 
 /** Returns the statement that counts the violations and shows some of them, as `violations` and `what`. */
-export const withExamples = (sql: string): string =>
+export const countWithExamples = (sql: string): string =>
   `SELECT what, count(*) OVER () AS violations FROM (${sql}) v LIMIT ${MAX_EXAMPLES}`;
 
 export const resultOf = (

@@ -94,7 +94,7 @@ export const checkStore = (file: string): readonly CheckResult[] | null =>
  * Like `inspectStore`, for the files of a stopped server with their log; null if there are none. `companionFiles` are as in
  * `findLoss`. Also throws StoreOpenError if the store has lost commits or is in use.
  */
-export function inspectLiveStore(
+export function inspectStoppedStore(
   file: string,
   companionFiles: readonly string[],
 ): (StoreInspection & { readonly doubts: readonly StoreNotice[] }) | null {
@@ -111,7 +111,7 @@ export interface QuickInspection {
   readonly doubts: readonly StoreNotice[];
 }
 
-/** Like `inspectLiveStore`, without reading the whole file. */
+/** Like `inspectStoppedStore`, without reading the whole file. */
 export function inspectQuickly(file: string, companionFiles: readonly string[]): QuickInspection | null {
   const loss = findLoss(file, companionFiles);
   if (loss !== null) throw new StoreOpenError('damaged', loss);

@@ -11,9 +11,9 @@ import type {
   PartBounds,
   RunHistory,
 } from '../../../ports/stores/store.js';
-import { flag, integer, listOf, type Row } from '../../records/columns.js';
+import { columnList, flag, integer, type Row } from '../../records/columns.js';
 import { ATTEMPT_COLUMNS, failedAttemptOf, listedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
-import { invokedOf } from '../../records/run-rows.js';
+import { invokedRunOf } from '../../records/run-rows.js';
 import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskOf } from '../../records/task-rows.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { EventRecords } from './event-records.js';
@@ -58,7 +58,7 @@ export class HistoryReader {
     this.parts = parts;
     this.runs = runs;
     this.events = events;
-    const commonColumns = listOf([...STEP_COLUMNS, 'edited']);
+    const commonColumns = columnList([...STEP_COLUMNS, 'edited']);
     // The row header contains the length of a text, so a long text is not read to measure it.
     const prepareSteps = (sent: string, sentBytes: string) =>
       connection.prepare(
@@ -80,7 +80,7 @@ export class HistoryReader {
     );
     const stripped = `kind IN ('call', 'invoke') AND octet_length(detail) > ${LIMITS.maxInlineBytes}`;
     this.selectTasks = connection.prepare(
-      `SELECT ${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS])}, slot AS position,
+      `SELECT ${columnList([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS])}, slot AS position,
          coalesce(octet_length(name), 0) + coalesce(octet_length(detail), 0) AS row_bytes,
          coalesce(${stripped}, 0) AS stripped,
          CASE WHEN ${stripped} THEN json_remove(detail, '$.body', '$.invoke.body') ELSE detail END AS detail
@@ -88,7 +88,7 @@ export class HistoryReader {
     );
     const prepareAttempts = (exchange: string, bytes: string) =>
       connection.prepare(
-        `SELECT seq AS position, ${listOf(ATTEMPT_COLUMNS)}${exchange},
+        `SELECT seq AS position, ${columnList(ATTEMPT_COLUMNS)}${exchange},
            octet_length(message) + coalesce(octet_length(thrown), 0) + ${bytes} AS row_bytes
          FROM attempt WHERE run_seq = ? AND seq >= ? AND (? IS NULL OR slot = ?) ORDER BY seq`,
       );
@@ -116,7 +116,7 @@ export class HistoryReader {
       next: { steps: steps.next, tasks: tasks.next, attempts: attempts.next },
       invoked: this.selectInvoked
         .all(query.runKey)
-        .map(invokedOf)
+        .map(invokedRunOf)
         .sort((a, b) => a.stepId - b.stepId),
       keptEvents: this.events.keptEventsWithoutContent(seq),
     };

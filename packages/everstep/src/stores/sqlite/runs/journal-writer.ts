@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
-import { integer, listOf } from '../../records/columns.js';
+import { columnList, integer } from '../../records/columns.js';
 import { ATTEMPT_COLUMNS, attemptColumnsOf, STEP_COLUMNS, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier } from '../commit/applier.js';
 import type { StoreParts } from '../connection/store-parts.js';
@@ -32,7 +32,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
   constructor(parts: StoreParts) {
     const { connection } = parts;
     this.parts = parts;
-    const columns = listOf(NEW_STEP);
+    const columns = columnList(NEW_STEP);
     this.selectWithId = connection.prepare(`SELECT 1 FROM step WHERE ${STEP_WITH_ID}`);
     this.insertStep = connection.prepare(
       `INSERT INTO step (run_seq, ${columns}) VALUES (?, ${NEW_STEP.map(() => '?').join(', ')})`,
@@ -49,7 +49,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
     this.markEdited = connection.prepare('UPDATE step SET edited = 1 WHERE run_seq = ? AND idx = ?');
     this.updateSent = connection.prepare('UPDATE step SET sent = ? WHERE run_seq = ? AND idx = ?');
     this.insertAttempt = connection.prepare(
-      `INSERT INTO attempt (run_seq, ${listOf(NEW_ATTEMPT)}) VALUES (?, ${NEW_ATTEMPT.map(() => '?').join(', ')})`,
+      `INSERT INTO attempt (run_seq, ${columnList(NEW_ATTEMPT)}) VALUES (?, ${NEW_ATTEMPT.map(() => '?').join(', ')})`,
     );
   }
 

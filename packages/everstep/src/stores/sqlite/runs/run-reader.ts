@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { nextPosition, positionsIn } from '../../../engine/runs/positions.js';
 import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload, type Task } from '../../../engine/runs/run.js';
 import type { DueTask, PayloadHead, RunRecord, Store, TaskReference } from '../../../ports/stores/store.js';
-import { integer, listOf, type Row, text, textOrNull } from '../../records/columns.js';
+import { columnList, integer, type Row, text, textOrNull } from '../../records/columns.js';
 import { recordedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
 import { headersOf, payloadOf, runIdentityOf, runRecordOf } from '../../records/run-rows.js';
 import { taskKindOf, taskOf } from '../../records/task-rows.js';
@@ -72,7 +72,7 @@ export class RunReader {
       `SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0) AS result_bytes
        FROM step WHERE run_seq = ?`,
     );
-    const steps = listOf([...STEP_COLUMNS, 'out', 'out_crc', 'edited']);
+    const steps = columnList([...STEP_COLUMNS, 'out', 'out_crc', 'edited']);
     this.selectSteps = connection.prepare(`SELECT ${steps} FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx`);
     this.selectStepIds = connection.prepare('SELECT step_id FROM step WHERE run_seq = ?');
     this.selectTasks = connection.prepare('SELECT * FROM task WHERE run_seq = ? ORDER BY slot');

@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { CALLBACK_SLOT, type Task } from '../../../engine/runs/run.js';
 import { isWaitingForRun } from '../../../engine/writes/run-writes.js';
 import type { WriteOf } from '../../../engine/writes.js';
-import { listOf } from '../../records/columns.js';
+import { columnList } from '../../records/columns.js';
 import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskColumnsOf } from '../../records/task-rows.js';
 import type { Applier } from '../commit/applier.js';
 import type { StoreParts } from '../connection/store-parts.js';
@@ -31,7 +31,7 @@ export class TaskWriter implements Applier<WriteOf<'task'>> {
     this.parts = parts;
     const replace = (columns: readonly string[]) =>
       connection.prepare(
-        `INSERT OR REPLACE INTO task (run_seq, tenant, ${listOf(columns)}) VALUES (?, ?, ${columns.map(() => '?').join(', ')})`,
+        `INSERT OR REPLACE INTO task (run_seq, tenant, ${columnList(columns)}) VALUES (?, ?, ${columns.map(() => '?').join(', ')})`,
       );
     this.replaceTask = replace(TASK_COLUMNS);
     this.replaceSpecialTask = replace(ALL_COLUMNS);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DAY_MS, HOUR_MS } from '../../../engine/insights/counts.js';
 import type { Store } from '../../../ports/stores/store.js';
-import { failed } from '../../conformance/groups/samples.js';
+import { failedRun } from '../../conformance/groups/samples.js';
 import { advanceTask, apply, creation, INSTANCE, putTasks, sampleRun, sampleStep, T0 } from '../../conformance/samples.js';
 import { type Connection, openConnection } from '../connection/connection.js';
 import { createSqliteStore } from '../index.js';
@@ -62,7 +62,7 @@ describe('the invariants of a store', () => {
         await apply(store, [creation(run), ...putTasks(run.key, [advanceTask(T0)])]);
         for (const [index, stepId] of [1, 2].entries())
           await apply(store, [{ kind: 'record-step', runKey: run.key, step: sampleStep(index, { stepId }) }]);
-        await apply(store, failed(2, T0));
+        await apply(store, failedRun(2, T0));
         await count(store);
         assert.ok(run.instanceId === INSTANCE);
         connection.exec('DROP INDEX step_out_of_order');

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createServiceLog } from './service-log.js';
+import { createServerLog } from './server-log.js';
 import { fileError, listenError, StartError } from './start-error.js';
 
 function logged(format: 'json' | 'text'): string {
   let written = '';
-  const log = createServiceLog({
+  const log = createServerLog({
     level: 'info',
     format,
     write: (line) => {
@@ -29,7 +29,7 @@ test('the text format writes one readable line per entry', () => {
 
 test('the text format escapes control characters', () => {
   const lines: string[] = [];
-  const log = createServiceLog({ level: 'info', format: 'text', write: (line) => lines.push(line) });
+  const log = createServerLog({ level: 'info', format: 'text', write: (line) => lines.push(line) });
   log.warn({ url: 'a\n12:00:00 ERROR forged', x: '\u001b[2J\u2028', 'k\r': 1 }, 'one\ttwo');
   assert.equal(lines.length, 1);
   assert.match(lines[0] ?? '', / WARN one\\ttwo url=a\\n12:00:00 ERROR forged x=\\u001b\[2J\\u2028 k\\r=1\n$/);

@@ -2,7 +2,7 @@
 import { type Logger, pino } from 'pino';
 import type { LogLevel } from '../config/log-levels.js';
 
-export interface ServiceLogOptions {
+export interface ServerLogOptions {
   readonly level: LogLevel;
   readonly format: 'json' | 'text';
   readonly write?: (line: string) => void;
@@ -38,7 +38,7 @@ export function formatLine(line: string): string {
   return `${escapeControls([time, level.toUpperCase(), String(entry.msg ?? ''), ...details].join(' '))}\n`;
 }
 
-export function createServiceLog({ level, format, write }: ServiceLogOptions): Logger {
+export function createServerLog({ level, format, write }: ServerLogOptions): Logger {
   const writeLine = write ?? ((line: string) => void process.stderr.write(line));
   return pino({ level, base: null }, { write: format === 'json' ? writeLine : (line: string) => writeLine(formatLine(line)) });
 }
