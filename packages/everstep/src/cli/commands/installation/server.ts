@@ -91,10 +91,7 @@ async function runServer(config: Config, screen: Screen): Promise<number> {
   // From here on, a signal shuts the server down gracefully, even during startup.
   const signal = untilSignal();
   // The modules are loaded only here, because no other command needs the server.
-  const [{ startServer }, { createDemo }] = await Promise.all([
-    import('../../../main.js'),
-    import('../../demo/demo.js'),
-  ]);
+  const [{ startServer }, { createDemo }] = await Promise.all([import('../../../main.js'), import('../../demo/demo.js')]);
   const demo = config.demo ? createDemo(config, screen) : null;
   const startController = new AbortController();
   void signal.then(() => startController.abort());
