@@ -227,7 +227,7 @@ describe('the attempts of steps in a checkpoint', () => {
             throw new Error('c');
           });
         },
-        { retries: 1, checkpoint: { maxSteps: 2 } },
+        { retries: 1, checkpoint: { maxSteps: 2, maxMs: 600_000 } },
       );
       await server.deliver(endpoint, task(server, 0));
       if (failing === 'code') assert.equal(server.failure, null);
