@@ -100,7 +100,7 @@ export class HttpStepCaller implements StepCaller {
     const verdict = destinations.targetOf(instanceId, check.workflowUrl);
     if (!verdict.ok) return unknownVerdict(verdict.message);
     const { target } = verdict;
-    await signer.learnWorkflowOrigin(instanceId, target.origin);
+    await signer.recordWorkflowOrigin(instanceId, target.origin);
     const body = checks.body(check);
     const { url, path } = target;
     const signatures = signer.sign({ instanceId, dialect, url, kind: 'step', body, key: null });
@@ -127,7 +127,7 @@ export class HttpStepCaller implements StepCaller {
     const verdict = destinations.targetOf(instanceId, call.workflowUrl);
     if (!verdict.ok) return destinations.blockedOutcome(instanceId, verdict);
     const { target } = verdict;
-    const recording = signer.learnWorkflowOrigin(instanceId, target.origin);
+    const recording = signer.recordWorkflowOrigin(instanceId, target.origin);
     if (recording) await recording;
     const { steps } = DIALECTS[dialect];
     const body = await this.bodyOf(call, steps);

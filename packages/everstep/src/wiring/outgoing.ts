@@ -42,8 +42,8 @@ export function openOutgoing(
     names: createNameResolver({ source: config.nameSource, owners }),
     rulesOf: (instanceId) => authority.outboundRulesOf(instanceId),
   });
-  const { signingKeys, recordWorkflowOrigin: learnWorkflowOrigin, regionOf, prepare } = authority;
-  const keys = { signingKeys, ...addAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
+  const { signingKeys, recordWorkflowOrigin, regionOf, prepare } = authority;
+  const keys = { signingKeys, ...addAuditKey(authority, config.auditWebhookKey), recordWorkflowOrigin, regionOf, prepare };
   const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
   const replies = new ReplyBudget({ maxBytes, maxReplyBytes }, owners);
   const egressProxy = config.egressProxy === null ? null : { url: config.egressProxy };

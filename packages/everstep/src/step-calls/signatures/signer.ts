@@ -42,11 +42,11 @@ export class Signer {
   }
 
   /** Records that steps are sent to this origin, before the first step. Returns null if this is already recorded. */
-  learnWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null {
-    const { recordWorkflowOrigin: learnWorkflowOrigin, log } = this.options;
+  recordWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null {
+    const { recordWorkflowOrigin, log } = this.options;
     // If storing fails, the step is still sent, and the next step retries.
     return (
-      learnWorkflowOrigin?.(instanceId, origin)?.catch((error: unknown) =>
+      recordWorkflowOrigin?.(instanceId, origin)?.catch((error: unknown) =>
         log.warn({ instanceId, error: String(error) }, 'could not store a workflow origin'),
       ) ?? null
     );

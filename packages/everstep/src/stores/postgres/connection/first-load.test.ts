@@ -56,7 +56,7 @@ test('a URL that cannot be reached is reported without the password', { skip }, 
   const { url } = await made();
   for (const [change, words] of [
     [(it: URL) => Object.assign(it, { port: '1' }), /cannot be reached/],
-    [(it: URL) => Object.assign(it, { pathname: '/no-such-database' }), /refused/],
+    [(it: URL) => Object.assign(it, { pathname: '/no-such-database' }), /rejected/],
     [(it: URL) => it.searchParams.set('options', '-c search_path=no_such_schema'), /has none of the schemas/],
   ] as const) {
     const wrong = new URL(url);

@@ -29,7 +29,7 @@ export const EXCEPTIONS: readonly (readonly [part: string, reason: string])[] = 
   ['DELETE FROM deduplication WHERE  (instance_id', ONE_SERVER],
   ['dead_letter_group WHERE (instance_id, fingerprint) IN', UPKEEP],
   ['dead_letter_group SET rank = 2 WHERE (instance_id, fingerprint) IN', UPKEEP],
-  ['dead_letter_group_hour WHERE (instance_id, fingerprint, hour) IN', UPKEEP],
+  ['(SELECT instance_id, fingerprint, hour FROM dead_letter_group_hour WHERE hour <', UPKEEP],
   ['DELETE FROM day_count WHERE', UPKEEP],
   ['UPDATE staged_journal SET gone = true', UPKEEP],
   ['INSERT INTO repair_item (instance_id', 'the instance is the first value'],
