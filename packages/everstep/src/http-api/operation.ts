@@ -160,14 +160,14 @@ interface OperationDescription {
   readonly streams?: true;
   /** The response consists of lines of JSON. Each line has the schema of the response. */
   readonly sendsLines?: true;
-  /** Audit rule. Absent for operations that change nothing and show no secrets, which are GET requests. */
+  /** Audit rule. Absent only for GET operations that do not show secrets. */
   readonly audit?: AuditRule;
 }
 
 /** Operation for callers with a token, or with a session for a queue instance. */
 export interface TokenOperation<Path, Query, Headers, Body, Responses> extends OperationDescription {
   readonly access: 'token';
-  /** True if active runs may need the operation to continue. The operation then counts the calls that a plan limits. */
+  /** True if an active run can depend on this operation. Admission then does not count the call; its handler counts it. */
   readonly countsCalls?: true;
   /** True if reading requires a read-write token. Otherwise the method decides. */
   readonly needsReadWrite?: true;
@@ -204,7 +204,7 @@ export interface AccountOperation<Path, Query, Body, Responses> extends Operatio
   ): Promise<ResponseOf<Responses>> | ResponseOf<Responses>;
 }
 
-/** Operation on the session that makes the request. */
+/** Operation on the session that authenticates the request. */
 export interface SessionOperation<Responses> extends OperationDescription {
   readonly access: 'session';
   readonly responses: Responses;
@@ -273,11 +273,11 @@ export interface Operation extends OperationDescription {
   run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationResponse> | OperationResponse;
 }
 
-/** A message in JSON may have this many times the bytes of the message itself. */
+/** A message encoded as JSON can be up to this many times larger than the message. */
 const JSON_FACTOR = 2;
 
 /**
- * Returns the maximum size of a request body in bytes. An operation without a body ignores a short one. If a plan limits
+ * Returns the maximum size of a request body in bytes. An operation that takes no body ignores a short one. If a plan limits
  * messages to `maxMessageBytes`, requests with several messages are limited in the same proportion.
  */
 export function maxBodyBytesOf(
@@ -298,12 +298,12 @@ type Responses = Readonly<Record<number, TSchema>>;
 
 /** Returns the response schema of an operation that sends lines of JSON, from the schema of a line. */
 export const linesOf = (line: TSchema): TUnsafe<RawBody> =>
-  // The schema is checked against each line; the operation writes the lines.
+  // Each line is checked against the schema; the operation writes the lines.
   line as TUnsafe<RawBody>;
 
 /** Returns the response schema of an operation that streams events, from the schema of their data. */
 export const eventsOf = (data: TSchema): TUnsafe<RawBody> =>
-  // The schema is checked against the data of each event; the operation creates the events.
+  // The data of each event is checked against the schema; the operation creates the events.
   data as TUnsafe<RawBody>;
 
 /** Declares an operation for callers with a token. */
@@ -387,7 +387,7 @@ export function indexOperation<R extends Responses, Path extends TObject, Body e
     ...(body ? { body } : {}),
     run: (input, context, admitted) => {
       if (admitted.access !== 'index' || admitted.caller.indexId !== input.path.indexId)
-        throw new Error(`${declaration.operationId} was called without a token of its index`);
+        throw new Error(`${declaration.operationId} was called without a token for its index`);
       // The input was validated by the schemas, so it has their types.
       return handle.call(declaration, input as Input<Path, undefined, undefined, Body>, context) as OperationResponse;
     },

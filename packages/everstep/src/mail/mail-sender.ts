@@ -53,10 +53,10 @@ export class MailSender implements MessageSender, MailRecipients {
   private readonly otherMessages: MessageSender;
   private readonly options: MailSenderOptions;
   private transporter: Promise<Transporter> | null = null;
-  /** Recipients in the current hour, by instance. */
-  private recipientCounts: { readonly hour: number; readonly recipients: Map<string, number> } = {
+  /** Number of recipients per instance in the current hour. */
+  private recipientCounts: { readonly hour: number; readonly countByInstance: Map<string, number> } = {
     hour: 0,
-    recipients: new Map(),
+    countByInstance: new Map(),
   };
 
   /** Creates the sender. `otherMessages` sends the messages that are not email. */
@@ -114,7 +114,7 @@ export class MailSender implements MessageSender, MailRecipients {
 
   private async deliver(instanceId: string, mail: SendMailOptions): Promise<MessageOutcome> {
     try {
-      this.transporter ??= this.open();
+      this.transporter ??= this.createTransporter();
       const { response } = await (await this.transporter).sendMail(mail);
       return { kind: 'answered', status: ACCEPTED, headers: {}, body: new TextEncoder().encode(String(response)) };
     } catch (error) {
@@ -124,7 +124,7 @@ export class MailSender implements MessageSender, MailRecipients {
         permanent,
         response = '',
       }: Partial<NodemailerError> = error instanceof Error ? error : {};
-      // The message of the error can contain addresses of the network and of people.
+      // The error message can contain network addresses and email addresses.
       if (!mail.signal?.aborted)
         this.options.log.warn({ instanceId, code, responseCode: responseCode ?? null }, 'email could not be sent');
       // Only responses about the sender and the recipients concern the user; others are about the login or the server.
@@ -142,19 +142,19 @@ export class MailSender implements MessageSender, MailRecipients {
   private admitRecipients(instanceId: string, count: number): number {
     const now = this.options.now();
     const hour = Math.floor(now / HOUR_MS);
-    if (hour !== this.recipientCounts.hour) this.recipientCounts = { hour, recipients: new Map() };
-    const { recipients } = this.recipientCounts;
-    const total = (recipients.get(instanceId) ?? 0) + count;
+    if (hour !== this.recipientCounts.hour) this.recipientCounts = { hour, countByInstance: new Map() };
+    const { countByInstance } = this.recipientCounts;
+    const total = (countByInstance.get(instanceId) ?? 0) + count;
     if (total > LIMITS.maxMailRecipientsPerHour) return (hour + 1) * HOUR_MS - now;
-    recipients.set(instanceId, total);
+    countByInstance.set(instanceId, total);
     return 0;
   }
 
   /**
-   * Opens the connection. The library is loaded with the first email, because loading it takes longer than the rest of the
-   * start.
+   * Creates the transporter. The library is loaded with the first email, because loading it would more than double the time of
+   * the start.
    */
-  private async open(): Promise<Transporter> {
+  private async createTransporter(): Promise<Transporter> {
     const { settings, ca } = this.options;
     const { createTransport } = await import('nodemailer');
     const { host, port, tls, login } = settings ?? {};

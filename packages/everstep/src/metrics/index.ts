@@ -8,21 +8,21 @@ export type { GaugeSources } from './service-gauges.js';
 
 export interface ServiceMetrics {
   readonly observer: Observer;
-  /** Sets the sources of the gauges. Before that, the page contains no gauges of the server. */
-  observe(sources: GaugeSources): void;
-  /** Returns the page in the format for an Accept header. */
+  /** Sets the sources of the gauges. Until then, the page contains no server gauges. */
+  setGaugeSources(sources: GaugeSources): void;
+  /** Returns the page in the format that the Accept header requests. */
   page(accept: string | undefined): Promise<Exposition>;
   close(): void;
 }
 
-/** Creates the metrics. At most `maxNames` workflows, keys, queues and apps each have their own time series. */
+/** Creates the metrics. Each kind of name (workflow, key, queue, app) has at most `maxNames` time series. */
 export function createMetrics(maxNames: number): ServiceMetrics {
   const registry = new MetricRegistry();
   registry.observeProcess();
   let gauges: ServiceGauges | null = null;
   return {
     observer: new Metrics(registry, maxNames),
-    observe(sources) {
+    setGaugeSources(sources) {
       gauges = new ServiceGauges(registry, sources, maxNames);
     },
     async page(accept) {

@@ -157,7 +157,7 @@ test('syncs, commits of a database, lost nodes, failed calls to the store and se
 test('keys, queues and apps beyond the number of names share one time series', async () => {
   await withMetrics(1, async (metrics, series) => {
     const gate = { kind: 'key', waiting: 5, inFlight: 1, oldestSince: NOW - 60_000 } as const;
-    metrics.observe({
+    metrics.setGaugeSources({
       ...quietSources,
       workload: () => ({
         deliveries: 3,
@@ -188,7 +188,7 @@ test('keys, queues and apps beyond the number of names share one time series', a
 
 test('a store that cannot be read does not break the page', async () => {
   await withMetrics(1, async (metrics, series) => {
-    metrics.observe({ ...quietSources, acceptsWrites: () => false, measure: () => Promise.reject(new Error('down')) });
+    metrics.setGaugeSources({ ...quietSources, acceptsWrites: () => false, measure: () => Promise.reject(new Error('down')) });
     assert.equal((await series()).get('everstep_store_accepts_writes'), 0);
   });
 });

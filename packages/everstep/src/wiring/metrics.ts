@@ -12,7 +12,7 @@ export async function startMetrics(
   { runtime, writes }: { readonly runtime: Runtime; readonly writes: StoreWrites },
 ): Promise<void> {
   if (!metrics) return;
-  metrics.observe({
+  metrics.setGaugeSources({
     now,
     workload: () => runtime.workload(),
     workers: () => pools.links.map(({ profile, inFlight }) => ({ app: profile.app, slots: profile.maxConcurrency, inFlight })),

@@ -185,7 +185,7 @@ export function EntriesView() {
             {permissions.canWrite && !isTooMany ? (
               <Link to="/q/$instanceId/repairs/new" params={{ instanceId }} search={plan} className="button button-primary">
                 <Icon name="repairs" />
-                {selected.length === 0 ? 'Plan repair of all' : 'Plan repair'}
+                {selected.length === 0 ? 'Plan repair for all' : 'Plan repair'}
               </Link>
             ) : (
               <ActionButton

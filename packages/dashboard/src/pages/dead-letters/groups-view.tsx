@@ -181,12 +181,12 @@ export function GroupsView() {
     setBusyMark(null);
     if (outcome.ok) setIds(NO_IDS);
   };
-  // Entries have no filter by state. If one is set here, the repair must list the groups explicitly.
+  // Entries cannot be filtered by group state. If a state is set here, the repair must list the groups explicitly.
   const fingerprints = selected.length > 0 || state !== undefined ? coveredGroups.map(({ fingerprint }) => fingerprint) : [];
   return (
     <>
       <FilterBar filters={filters} fields={FIELDS} />
-      {/* Dead letters have no filter by the state of their group. */}
+      {/* Its counts cannot be filtered by group state. */}
       {state === undefined ? (
         <ListHistogram
           listName="dead-letters"
@@ -270,7 +270,7 @@ export function GroupsView() {
                 className="button button-primary"
               >
                 <Icon name="repairs" />
-                {selected.length === 0 ? 'Plan repair of all' : 'Plan repair'}
+                {selected.length === 0 ? 'Plan repair for all' : 'Plan repair'}
               </Link>
             ) : (
               <ActionButton variant="primary" disabledReason={permissions.readOnlyReason}>

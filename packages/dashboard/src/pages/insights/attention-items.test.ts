@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AttentionItem } from '../../../../everstep/src/contract/insights/insights.js';
-import { KINDS, unlistedErrors, updateShownItems } from './attention-items.js';
+import { ATTENTION_KINDS, unlistedErrorCount, updateShownItems } from './attention-items.js';
 
 const item = (subject: string, kind: AttentionItem['kind'] = 'paused-key'): AttentionItem => ({
   kind,
@@ -23,14 +23,14 @@ test('items keep their positions, even resolved ones, and new ones follow', () =
 
 test('errors beyond those that are listed are counted', () => {
   const items = [item('a', 'dead-letter-group'), item('b', 'paused-key'), item('c', 'dead-letter-group')];
-  assert.equal(unlistedErrors(items, 40), 38);
-  assert.equal(unlistedErrors(items, 2), 0);
+  assert.equal(unlistedErrorCount(items, 40), 38);
+  assert.equal(unlistedErrorCount(items, 2), 0);
 });
 
 test('each item leads to the page that shows more', () => {
   const pages = (
     ['dead-letter-group', 'held-destination', 'no-worker', 'paused-key', 'oldest-pending', 'store-unavailable'] as const
-  ).map((kind) => KINDS[kind].pageOf(item('a/b', kind)));
+  ).map((kind) => ATTENTION_KINDS[kind].pageOf(item('a/b', kind)));
   assert.deepEqual(pages, [
     '/dead-letters?view=entries&fingerprint=a%2Fb',
     '/flow-control',

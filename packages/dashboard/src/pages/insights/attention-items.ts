@@ -1,11 +1,11 @@
-/** What needs attention, as rows that stay in place while a page is open. */
+/** Attention items, as rows that keep their positions while a page is open. */
 import type { AttentionItem } from '../../../../everstep/src/contract/insights/insights.js';
 import { path } from '../../api/client.js';
 import type { Tone } from '../../components/status-badge.js';
 import { quantity } from '../../components/times/formats.js';
 import { stringifySearch } from '../../search-parameters.js';
 
-interface Kind {
+interface AttentionKind {
   readonly name: string;
   readonly tone: Tone;
   /** Returns the title of the item. */
@@ -18,7 +18,7 @@ interface Kind {
 const waitingText = ({ count }: AttentionItem): string => quantity(count, 'waiting delivery', 'waiting deliveries');
 const titleWithReason = ({ subject, text }: AttentionItem): string => (text === '' ? subject : `${subject}: ${text}`);
 
-export const KINDS: Readonly<Record<AttentionItem['kind'], Kind>> = {
+export const ATTENTION_KINDS: Readonly<Record<AttentionItem['kind'], AttentionKind>> = {
   'dead-letter-group': {
     name: 'Error',
     tone: 'bad',
@@ -57,9 +57,9 @@ export const KINDS: Readonly<Record<AttentionItem['kind'], Kind>> = {
   },
 };
 
-/** Returns how many of the error groups that need attention are not items. */
-export const unlistedErrors = (items: readonly AttentionItem[], errors: number): number =>
-  Math.max(0, errors - items.filter(({ kind }) => kind === 'dead-letter-group').length);
+/** Returns the number of error groups that need attention but are not in the list. */
+export const unlistedErrorCount = (items: readonly AttentionItem[], errorGroupCount: number): number =>
+  Math.max(0, errorGroupCount - items.filter(({ kind }) => kind === 'dead-letter-group').length);
 
 export interface ShownItem {
   readonly item: AttentionItem;
@@ -73,8 +73,8 @@ export const idOf = ({ kind, subject }: AttentionItem): string => `${kind} ${sub
 const MAX_RESOLVED = 20;
 
 /**
- * Returns the items to show. None moves: those shown before keep their positions, resolved or not, and new ones follow. Resolved
- * items are dropped if there are too many, or if nothing else is remaining.
+ * Returns the items to show. Items that were shown before keep their positions, resolved or not, and new ones are added at the end.
+ * Resolved items are dropped if there are too many, or if only resolved items remain.
  */
 export function updateShownItems(before: readonly ShownItem[], items: readonly AttentionItem[]): readonly ShownItem[] {
   const remaining = new Map(items.map((item) => [idOf(item), item]));

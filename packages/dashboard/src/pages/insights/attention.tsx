@@ -10,11 +10,11 @@ import { StatusBadge } from '../../components/status-badge.js';
 import { useOpenHref } from '../../components/tables/row-link.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { idOf, KINDS, type ShownItem, unlistedErrors, updateShownItems } from './attention-items.js';
+import { ATTENTION_KINDS, idOf, type ShownItem, unlistedErrorCount, updateShownItems } from './attention-items.js';
 
 function Item({ shown: { item, isResolved } }: { readonly shown: ShownItem }) {
   const instanceId = useInstanceId();
-  const { name, tone, titleOf, countOf, pageOf } = KINDS[item.kind];
+  const { name, tone, titleOf, countOf, pageOf } = ATTENTION_KINDS[item.kind];
   const title = titleOf(item);
   const href = path`/q/${instanceId}` + pageOf(item);
   const open = useOpenHref();
@@ -64,7 +64,7 @@ export function Attention({ items, errors }: { readonly items: readonly Attentio
   const [snapshot, setSnapshot] = useState({ items, shown: updateShownItems([], items) });
   const current = snapshot.items === items ? snapshot : { items, shown: updateShownItems(snapshot.shown, items) };
   if (current !== snapshot) setSnapshot(current);
-  const moreErrors = unlistedErrors(items, errors);
+  const moreErrors = unlistedErrorCount(items, errors);
   const count = items.length + moreErrors;
   return (
     <Card title={count === 0 ? 'Needs attention' : `Needs attention (${countText(count)})`} flush>

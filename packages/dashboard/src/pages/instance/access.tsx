@@ -17,10 +17,14 @@ export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
   const [isConfirming, setIsConfirming] = useState(false);
   const { token, read_only_token: readOnlyToken } = instance;
   const readWrite =
-    token === undefined ? <span className="muted">Hidden for your role</span> : <Secret value={token} valueName="token" />;
+    token === undefined ? (
+      <span className="muted">Your role cannot view tokens</span>
+    ) : (
+      <Secret value={token} valueName="token" />
+    );
   const readOnlyValue =
     readOnlyToken === undefined ? (
-      <span className="muted">Hidden for your role</span>
+      <span className="muted">Your role cannot view tokens</span>
     ) : (
       <Secret value={readOnlyToken} valueName="read-only token" />
     );
@@ -102,7 +106,7 @@ export function Keys() {
           />
         ) : null
       ) : (
-        <p className="muted">Hidden for your role</p>
+        <p className="muted">Your role cannot view tokens</p>
       )}
       <ConfirmDialog
         title="Rotate signing keys?"

@@ -18,7 +18,7 @@ type GeneralScope = Exclude<Scope, `connect:${string}`>;
 const SCOPES: Readonly<Record<GeneralScope, string>> = {
   trigger: 'start runs and publish messages',
   notify: 'send events',
-  'read-metadata': 'read, without payloads, results and headers',
+  'read-metadata': 'read everything except payloads, results and headers',
   read: 'read everything',
   write: 'read and write everything',
   connect: 'connect workers',
@@ -60,7 +60,7 @@ export function NamedTokens() {
     },
     {
       id: 'used',
-      header: 'Last use',
+      header: 'Last used',
       width: '118px',
       shownFrom: 'medium',
       cell: ({ last_use_time: at }) =>
@@ -105,7 +105,7 @@ export function NamedTokens() {
       }
     >
       {!canWrite ? (
-        <p className="card-body muted">Hidden for your role</p>
+        <p className="card-body muted">Your role cannot view tokens</p>
       ) : isPending ? (
         <div className="card-body">
           <Skeleton lines={2} />
@@ -149,7 +149,7 @@ export function NamedTokens() {
           })
         }
       >
-        <p>Requests with this token are rejected immediately. This cannot be undone. Runs continue.</p>
+        <p>Requests with this token are rejected immediately. This cannot be undone. Existing runs are not affected.</p>
       </ConfirmDialog>
     </Card>
   );

@@ -39,7 +39,7 @@ export function QueuesList() {
       method: 'POST',
       url: path`/v2/queues/${name}/${paused ? 'resume' : 'pause'}`,
       topics: ['queues'],
-      successText: paused ? `Resumed ${name}` : `Paused ${name}. Messages in flight finish`,
+      successText: paused ? `Resumed ${name}` : `Paused ${name}. Messages in flight will still be delivered`,
       showFailure: true,
     });
   const columns: readonly Column<QueueRow>[] = [
@@ -141,7 +141,7 @@ export function QueuesList() {
         columns={columns}
         idOf={idOf}
         {...(canWrite ? { onOpen: (queue: QueueRow) => setDialog({ kind: 'edit', queue }) } : {})}
-        empty={<EmptyState title="No queues">A queue is created with its first enqueued message, or with New queue.</EmptyState>}
+        empty={<EmptyState title="No queues">Enqueue a message or select New queue to create one.</EmptyState>}
       />
       {dialog === null ? null : dialog.kind === 'new' ? (
         <QueueDialog queue={null} onClose={close} />

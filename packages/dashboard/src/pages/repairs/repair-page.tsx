@@ -60,7 +60,7 @@ export default function RepairPage() {
         ) : error.status === 404 ? (
           <div className="card">
             <EmptyState title="Repair not found">
-              The id is wrong, or the report was deleted after its retention time: {repairId}
+              No repair has the id {repairId}, or its report was deleted when its retention ended.
             </EmptyState>
           </div>
         ) : (

@@ -49,7 +49,7 @@ export function Members({ team }: MembersProps) {
       cell: ({ member_email: email, member_role: role, id }) => (
         <>
           <div className="clip" title={email}>
-            {email} {id === user.id ? <span className="muted">you</span> : null}
+            {email} {id === user.id ? <span className="muted">(you)</span> : null}
           </div>
           <div className="muted">{role}</div>
         </>

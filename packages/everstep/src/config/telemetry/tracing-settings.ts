@@ -123,14 +123,14 @@ function parseHeaders(text: string): Readonly<Record<string, string>> {
 
 const isTrue = (text: string | undefined): boolean => text?.toLowerCase() === 'true';
 
-function urlOf(reader: EnvironmentReader): string {
+function readTracesUrl(reader: EnvironmentReader): string {
   const baseUrl = reader.read(['OTEL_EXPORTER_OTLP_ENDPOINT'], DEFAULT_ENDPOINT, parseUrl);
   return reader.read(['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'], `${baseUrl.replace(/\/+$/, '')}/v1/traces`, parseUrl);
 }
 
 /**
- * Reads the settings; null if no endpoint is set or the export is disabled. In that case, the other variables are not checked,
- * because they may be set for other programs.
+ * Reads the settings. Returns null if the export is disabled, which is the default unless an endpoint is set. In that case, the
+ * other variables are not checked, because they may be set for other programs.
  */
 export function readTracing(env: Environment, reportProblem: (sentence: string) => void): TracingSettings | null {
   const reader = new EnvironmentReader(env, reportProblem);
@@ -144,7 +144,7 @@ export function readTracing(env: Environment, reportProblem: (sentence: string) 
   const maxQueuedSpans = reader.read(['OTEL_BSP_MAX_QUEUE_SIZE'], 2_048, wholeNumber(1, 1_000_000));
   const parseBatchSize = wholeNumber(1, 10_000);
   return {
-    url: urlOf(reader),
+    url: readTracesUrl(reader),
     headers: {
       ...reader.read(['OTEL_EXPORTER_OTLP_HEADERS'], {}, parseHeaders),
       ...reader.read(['OTEL_EXPORTER_OTLP_TRACES_HEADERS'], {}, parseHeaders),

@@ -1,7 +1,7 @@
 /**
  * Builds the journal in the format of the published SDK: first the payload of the run, then every recorded step in
- * order. For steps that were planned together, plan entries precede the results. The id of an entry is that of the message that
- * delivered it. The last entry is the message being delivered.
+ * order. For steps that were planned together, plan entries precede the results. An entry has the id of its message;
+ * the plan entry of a recorded step has `_plan` at the end. When a step is delivered, the last entry is its plan entry.
  */
 import type { StepType } from '@everstep/sdk/protocol';
 import type { RecordedStep, RunPayload, StepTask } from '../../engine/runs/run.js';
@@ -18,7 +18,7 @@ export interface JournalSource extends WebhookOwner {
   readonly runKey: string;
   readonly payload: RunPayload;
   readonly recorded: readonly RecordedStep[];
-  /** Planned steps to include that are not recorded yet, by position. */
+  /** Planned steps that are not recorded yet, ordered by position. */
   readonly open: readonly StepTask[];
 }
 

@@ -233,7 +233,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.goto(notices[0]?.dashboardUrl ?? '');
     await page.getByText('None selected: a repair applies to all that match the filters').waitFor();
     await window.screenshot('alert-390-dark', true);
-    await page.getByRole('link', { name: 'Plan repair of all' }).click();
+    await page.getByRole('link', { name: 'Plan repair for all' }).click();
     await page.getByRole('button', { name: 'Create plan' }).click();
     await page.getByRole('heading', { name: `Resume ${concerned} dead letters` }).waitFor();
     await page.getByRole('checkbox', { name: 'Then continue with the rest automatically' }).check();
@@ -251,7 +251,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await groups(window).nth(1).waitFor();
     await window.screenshot('groups-390-light');
     assert.deepEqual(await window.findings(), []);
-    await page.getByRole('link', { name: 'Plan repair of all' }).click();
+    await page.getByRole('link', { name: 'Plan repair for all' }).click();
     await page.getByRole('radio', { name: /^Delete/ }).check();
     await page.getByRole('button', { name: 'Create plan' }).click();
     await page.getByRole('heading', { name: `Delete ${left} dead letters` }).waitFor();
@@ -357,7 +357,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await window.settled();
     await window.screenshot('group-390-dark');
     assert.deepEqual(await window.findings(), []);
-    await page.getByRole('link', { name: 'Plan repair of all' }).click();
+    await page.getByRole('link', { name: 'Plan repair for all' }).click();
     await page.getByRole('button', { name: 'Create plan' }).click();
     await page.getByRole('heading', { name: /^Resume \d+ dead letters/ }).waitFor();
     await page.getByText(/^[1-9]\d* incompatible/).waitFor();

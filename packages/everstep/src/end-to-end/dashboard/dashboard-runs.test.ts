@@ -410,7 +410,8 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
     await page.getByRole('button', { name: 'Cancel' }).press('Enter');
-    await dialog().waitFor();
+    // Keys that are pressed before the focus is in the dialog go to the page.
+    await page.locator('[role="dialog"]:focus-within').waitFor();
     await page.keyboard.press('Escape');
     await dialog().waitFor({ state: 'detached' });
     await page.locator('button:focus').filter({ hasText: 'Cancel' }).waitFor();

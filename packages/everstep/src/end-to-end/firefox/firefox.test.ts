@@ -97,7 +97,7 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
 
   test('dead letters are repaired, and the page follows the repair live', async () => {
     await firefox.goTo(`${home}dead-letters`);
-    await firefox.click('link', 'Plan repair of all');
+    await firefox.click('link', 'Plan repair for all');
     await firefox.click('button', 'Create plan');
     await becomes(heading, 'Resume 9 dead letters');
     await firefox.click('button', 'Resume 9 dead letters');

@@ -1,6 +1,6 @@
 /**
  * The delay before a failed attempt is retried. The default is e^(2.5 n) seconds for the n-th retry, at most one day.
- * A Retry-Delay expression replaces it: milliseconds, as arithmetic over `retried` (0 at the first retry). Jsep
+ * A Retry-Delay expression replaces the default. It calculates milliseconds from `retried`, which is 0 at the first retry. Jsep
  * parses it into a tree, which is evaluated here. Nothing is executed as code, and only the node types below exist.
  */
 import jsep from 'jsep';

@@ -9,7 +9,7 @@ const DESCRIPTIONS: Readonly<Record<CommaRule, string>> = {
   separates: `Matches any of several values: ${HOW_TO_SEND}.`,
   'may-be-inside': `Matches any of several values: ${HOW_TO_SEND}. A value can contain a comma, so a parameter that is given once matches both as a whole and split at its commas. Repeat the parameter to match only whole values.`,
   'before-a-url': `Matches any of several values: ${HOW_TO_SEND}. A comma separates values only if a URL follows it.`,
-  'before-a-run': `Matches any of several values: ${HOW_TO_SEND}. A comma separates values only if a time and a dot follow it.`,
+  'before-a-run': `Matches any of several values: ${HOW_TO_SEND}. A comma separates values only if the name of another run follows it: a Unix time and a dot, such as 1700000000000.`,
 };
 
 /** Schema of a query parameter that matches any of several values. `description` is a noun phrase without a period. */

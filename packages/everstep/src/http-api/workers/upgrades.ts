@@ -1,4 +1,4 @@
-/** Upgrade requests of the server. Only those of workers are taken over; all others are ordinary requests. */
+/** Handles HTTP upgrade requests. Only worker connections are upgraded; all other requests are handled as ordinary requests. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -16,7 +16,7 @@ export interface UpgradeTarget {
 
 export interface UpgradeOptions {
   readonly target: UpgradeTarget;
-  /** Event with which the server accepts a socket. */
+  /** Event that the server emits for a new connection. */
   readonly connectionEvent: 'connection' | 'secureConnection';
   /** Returns the response to the last request on a socket. */
   readonly latestResponse: (socket: Duplex) => ServerResponse | undefined;
@@ -31,7 +31,7 @@ const removeUpgradeOptions = (connection: string): string =>
     .join(',');
 
 /** Returns the head of a request as bytes, without the headers that ask for an upgrade. */
-function headOf({ method = 'GET', url = '/', httpVersion, rawHeaders }: IncomingMessage): Buffer {
+function requestHeadOf({ method = 'GET', url = '/', httpVersion, rawHeaders }: IncomingMessage): Buffer {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = rawHeaders.slice(index, index + 2);
@@ -50,8 +50,8 @@ export function refuseUpgrade(socket: Duplex, refusal: ApiError): void {
 
 /**
  * Handles upgrade requests. Clients may ask for an upgrade, for example to `h2c`, with any request, and a server may ignore it.
- * Node stops reading the connection at each upgrade request. A request for another protocol is put back without its upgrade
- * headers, and the connection is handed to the server again. `shouldUpgradeCallback` of newer versions of Node cannot
+ * Node stops reading the connection at each upgrade request. A request for another protocol is pushed back onto the socket
+ * without its upgrade headers, and the connection is handed to the server again. `shouldUpgradeCallback` of newer versions of Node cannot
  * replace this: it loses requests that follow in the same chunk.
  */
 export function serveUpgrades(server: Server, { target, connectionEvent, latestResponse }: UpgradeOptions): void {
@@ -62,7 +62,7 @@ export function serveUpgrades(server: Server, { target, connectionEvent, latestR
     const isBusy = earlierResponse !== undefined && !earlierResponse.writableFinished;
     if (!target.isFor(request)) {
       const serve = () => {
-        socket.unshift(Buffer.concat([headOf(request), head]));
+        socket.unshift(Buffer.concat([requestHeadOf(request), head]));
         server.emit(connectionEvent, socket);
       };
       // Responses are sent in the order of their requests.

@@ -136,7 +136,7 @@ export function BulkActions({ query, isFiltered }: BulkActionsProps) {
         open={action === 'repair'}
         onClose={() => setAction(null)}
         confirmText={
-          runs.length === 0 ? 'Plan repair' : wholePlan ? 'Plan repair of all' : `Plan repair of ${quantity(runs.length, 'run')}`
+          runs.length === 0 ? 'Plan repair' : wholePlan ? 'Plan repair for all' : `Plan repair of ${quantity(runs.length, 'run')}`
         }
         disabled={runs.length === 0}
         onConfirm={repair}

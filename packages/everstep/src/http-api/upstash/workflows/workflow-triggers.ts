@@ -29,7 +29,7 @@ function failureFunctionCallback(url: string, forwardHeaders: Readonly<Record<st
   return { url, headers: { ...forwardHeaders, ...Object.fromEntries(markerHeaders) } };
 }
 
-/** Returns whether the client knows that the URL is a workflow. If not, the endpoint must confirm it with its first request. */
+/** Returns whether the client knows that the URL is a workflow. If not, the endpoint must confirm it in its first response. */
 const isKnownWorkflow = (headers: RequestContext['headers']): boolean =>
   headerText(headers, (PREFIX + HEADERS.protocol).toLowerCase()) !== undefined;
 
@@ -52,9 +52,9 @@ export function startCommand(start: StartRequest, context: ApiContext, request: 
     caller,
   );
   const { settings, workflowUrl } = command;
-  // A worker reports its failure function itself, and its steps are not those of this dialect.
+  // A worker reports its own failure function, and does not use this dialect for its steps.
   if (isWorkerUrl(workflowUrl)) return command;
-  const ownCallback = settings.failureCallback;
+  const requestedCallback = settings.failureCallback;
   const retries = values['Failure-Callback-Retries'];
   const retryDelay = values['Failure-Callback-Retry-Delay'];
   return {
@@ -64,7 +64,7 @@ export function startCommand(start: StartRequest, context: ApiContext, request: 
       ...settings,
       steps: { joined: true, introduced: isKnownWorkflow(headers) },
       failureCallback: {
-        ...(ownCallback ?? failureFunctionCallback(workflowUrl, families[FORWARD])),
+        ...(requestedCallback ?? failureFunctionCallback(workflowUrl, families[FORWARD])),
         ...(retries === undefined ? {} : { maxRetries: retries }),
         ...(retryDelay === undefined ? {} : { retryDelay }),
       },
