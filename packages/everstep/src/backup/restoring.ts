@@ -48,7 +48,9 @@ export async function restoreBackup({ from, dataDir, secret }: RestoreOptions): 
       await mkdir(dirname(file), { recursive: true, mode: DIRECTORY_MODE });
       await copyOut(from, path, file, cipher);
       if ((await digestOf(file)) !== sha256)
-        throw new BackupError(`${path} was not restored correctly: the disk may be failing.`);
+        throw new BackupError(
+          `${path} does not match its checksum after it was restored: the disk may be failing. Restore to another disk.`,
+        );
     }
     await rename(join(dataDir, UNFINISHED_STORE_FILE), join(dataDir, STORE_FILE));
     return manifest;

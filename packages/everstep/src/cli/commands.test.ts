@@ -257,7 +257,7 @@ describe('client commands', () => {
     ['an unknown state', ['runs', 'list', '--state', 'lost'], 2, /RUN_STARTED/],
     ['an invalid date', ['runs', 'list', '--from', 'yesterday'], 2, /--from/],
     ['a count of zero', ['dlq', 'list', '--count', '0'], 2, /--count/],
-    ['cancel without a selection', ['runs', 'cancel'], 2, /Give either run ids or filters/],
+    ['cancel without a selection', ['runs', 'cancel'], 2, /Specify either run ids or filters/],
     ['resume without a selection', ['dlq', 'resume'], 2, /Give a dead letter id, or --all/],
     ['resume of one and all', ['dlq', 'resume', 'dlq_1', '--all'], 2, /not both/],
     ['a new run id for many', ['dlq', 'resume', '--all', '--new-run-id', 'x'], 2, /single dead letter/],

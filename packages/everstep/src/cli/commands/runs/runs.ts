@@ -131,7 +131,7 @@ function cancelCommand(shell: Shell): Command {
     const { client, options } = await openClient<CancelOptions>(command, shell);
     const { workflowUrl, exact: workflowUrlExactMatch } = options;
     const filters = { ...filtersOf(CANCEL_FILTERS, command), workflowUrl };
-    if (hasFilter(filters) === runIds.length > 0) throw new UsageError('Give either run ids or filters.');
+    if (hasFilter(filters) === runIds.length > 0) throw new UsageError('Specify either run ids or filters, not both.');
     const [onlyId] = runIds;
     let cancelled = 1;
     // With a single id, a run that is missing or not active is an error.
