@@ -22,7 +22,7 @@ let people: People;
 let instanceId: string;
 let at: number;
 let changed: string[];
-let refusedNow: readonly string[] = [];
+let currentRefusals: readonly string[] = [];
 
 const as = (person: Person) => people.principals[person];
 
@@ -40,8 +40,8 @@ beforeEach(async () => {
     now,
     random: createSystemRandom(),
     plans: loaded.plans,
-    instanceChanged: (id) => changed.push(id),
-    refusedNow: async () => refusedNow,
+    onInstanceChanged: (id) => changed.push(id),
+    currentRefusals: async () => currentRefusals,
   });
   people = await createPeople(store.accounts, service);
   ({ instanceId } = doneValue(
@@ -249,14 +249,14 @@ test('stats contain the months billed to the current owner and what is refused',
     refusals: [],
   });
   await count(1);
-  refusedNow = ['no new runs, because the budget is spent'];
+  currentRefusals = ['no new runs, because the budget is spent'];
   const spent = await stats(LIMITS.maxStatsPeriodMs);
   assert.deepEqual(spent.months, [
     { month: '2026-11', messages: 2_000_000, dollars: 20 },
     { month: '2026-10', messages: 0, dollars: 0 },
   ]);
-  assert.deepEqual(spent.refused, refusedNow);
-  refusedNow = [];
+  assert.deepEqual(spent.refused, currentRefusals);
+  currentRefusals = [];
   at = Date.UTC(2026, 11, 1);
   const next = await stats(LIMITS.minStatsPeriodMs);
   assert.deepEqual(

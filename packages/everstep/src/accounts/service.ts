@@ -5,7 +5,7 @@ import type { Random } from '../ports/random.js';
 import type { AccountStore } from '../ports/stores/account-store.js';
 import { AccountRules } from './account-rules.js';
 import type { AccountService, StorageUsage } from './account-service.js';
-import { createDeletion } from './instances/delete-instance.js';
+import { createInstanceDeletion } from './instances/delete-instance.js';
 import { createInstanceRules } from './instances/instance-rules.js';
 import type { Plans } from './plans/plans.js';
 import { createLimitOf } from './quotas/account-limits.js';
@@ -30,11 +30,11 @@ export interface AccountServiceOptions {
   readonly random: Random;
   readonly plans: Plans;
   /** Called after an instance has changed, and awaited before the response is sent. */
-  readonly instanceChanged?: (instanceId: string) => unknown;
+  readonly onInstanceChanged?: (instanceId: string) => unknown;
   /** Called after an instance was deleted, and awaited before the response is sent. */
-  readonly instanceDeleted?: (instanceId: string) => unknown;
+  readonly onInstanceDeleted?: (instanceId: string) => unknown;
   /** Returns messages about work of the instance that is currently refused. Default: none. */
-  readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
+  readonly currentRefusals?: (instanceId: string) => Promise<readonly string[]>;
   /** Returns the storage usage of the account of an instance. Default: unknown. */
   readonly storage?: (instanceId: string) => Promise<StorageUsage | null>;
   /** Logs failed logins that belong to no account. */
@@ -63,10 +63,10 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     ...createInvitationReplies({ rules, limitOf, countFailure }),
     ...createTeamRules(rules, { invite }, limitOf),
     ...createTokenRules({ rules, authority }),
-    ...createDeletion({
+    ...createInstanceDeletion({
       rules,
       isOperator: (userId) => isOperator(rules, userId),
-      instanceDeleted: options.instanceDeleted ?? (() => undefined),
+      onInstanceDeleted: options.onInstanceDeleted ?? (() => undefined),
       accountsOf: apiKeyRules.accountsOf,
       defaultPlan: plans.planOf({}),
     }),
@@ -76,8 +76,8 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
       plans,
       limitOf,
       isOperator: (userId) => isOperator(rules, userId),
-      instanceChanged: options.instanceChanged ?? (() => undefined),
-      refusedNow: options.refusedNow ?? (async () => []),
+      onInstanceChanged: options.onInstanceChanged ?? (() => undefined),
+      currentRefusals: options.currentRefusals ?? (async () => []),
       storage: options.storage ?? (async () => null),
       accountsOf: apiKeyRules.accountsOf,
     }),

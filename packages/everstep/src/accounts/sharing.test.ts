@@ -200,7 +200,7 @@ test('daily runs are limited across all processes, and runs that did not start a
   for (const { runAdmission } of decided) if (runAdmission.kind !== 'admitted') assert.equal(runAdmission.kind, 'daily-limit');
   const [first] = runAdmission;
   assert.ok(first?.runAdmission.kind === 'admitted');
-  assert.equal((await first.each.refusedNow(INSTANCE)).length, 1);
+  assert.equal((await first.each.currentRefusals(INSTANCE)).length, 1);
   first.each.releaseRuns(INSTANCE, 1, first.runAdmission);
   await settled();
   assert.equal((await both[1]?.admitRuns(INSTANCE, 2))?.kind, 'daily-limit');

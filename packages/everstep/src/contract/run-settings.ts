@@ -10,7 +10,7 @@ type LimitName = keyof typeof LIMITS;
 type Values =
   /** `absent` is the default if the header is absent: the name of a limit, or a value. */
   | { readonly kind: 'count'; readonly maximum: LimitName; readonly absent: LimitName }
-  | { readonly kind: 'duration'; readonly leastMs: number; readonly mostMs: LimitName; readonly absent?: LimitName }
+  | { readonly kind: 'duration'; readonly minMs: number; readonly maxMs: LimitName; readonly absent?: LimitName }
   | { readonly kind: 'expression'; readonly absent: null }
   | { readonly kind: 'labels'; readonly absent: readonly string[] }
   | { readonly kind: 'redaction' }
@@ -55,8 +55,8 @@ export const OVERRIDE_HEADERS = {
   },
   Delay: {
     kind: 'duration',
-    leastMs: 0,
-    mostMs: 'maxDelayMs',
+    minMs: 0,
+    maxMs: 'maxDelayMs',
     description:
       'Delay before the run starts, in the form `<value><unit>` with the units s, m, h and d. A number without a unit is in seconds.',
     examples: ['30s', '1d10h'],
@@ -89,8 +89,8 @@ export const SETTING_HEADERS = {
   ...OVERRIDE_HEADERS,
   Timeout: {
     kind: 'duration',
-    leastMs: 1_000,
-    mostMs: 'maxDeliveryTimeoutMs',
+    minMs: 1_000,
+    maxMs: 'maxDeliveryTimeoutMs',
     absent: 'defaultDeliveryTimeoutMs',
     field: 'deliveryTimeoutMs',
     description: 'Maximum duration of one call to the workflow endpoint.',

@@ -40,7 +40,7 @@ export interface OperationInput {
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: unknown;
-  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly headersByFamily: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly request: RequestContext;
 }
 

@@ -35,7 +35,7 @@ import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import { cacheDocument } from './openapi/api-document.js';
 import { openApiDocument } from './openapi/openapi.js';
-import type { ApiContext, DestinationPolicy, LogLevelSetting, MetricsPage, Operation } from './operation.js';
+import type { ApiContext, DestinationPolicy, LogLevelSetting, MetricsEndpoint, Operation } from './operation.js';
 import { getHealth, getReadiness } from './operations/control/service.js';
 import { OPERATIONS } from './operations/index.js';
 import { readsOf } from './read-models/reads.js';
@@ -115,7 +115,7 @@ export interface HttpApiDependencies {
   /** Returns why the store rejects writes, or null while it accepts them. If absent, it always accepts them. */
   readonly storeRefusal?: () => string | null;
   /** Checks workflow and callback URLs before a run is accepted. */
-  readonly addressPolicy?: DestinationPolicy;
+  readonly destinationPolicy?: DestinationPolicy;
   /** Decides who may receive email. If absent, there is no SMTP server. */
   readonly mailRecipients?: MailRecipients;
   /** Controls the virtual clock. If absent, the clock is real. */
@@ -147,7 +147,7 @@ export interface HttpApiDependencies {
     readonly cluster?: ConnectionNodes & WorkerDirectory;
   };
   /** Metrics for the operator. If absent, they are not served. */
-  readonly metrics?: MetricsPage;
+  readonly metrics?: MetricsEndpoint;
   /** Observes the requests. If absent, nothing is observed. */
   readonly observer?: Observer;
   /** TLS of the server. If absent, the server uses plain HTTP. */
@@ -299,7 +299,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     isStopping: dependencies.isStopping ?? (() => false),
     hasLease: dependencies.hasLease ?? (() => true),
     storeRefusal: dependencies.storeRefusal ?? (() => null),
-    addressPolicy: dependencies.addressPolicy ?? null,
+    destinationPolicy: dependencies.destinationPolicy ?? null,
     mailRecipients: dependencies.mailRecipients ?? null,
     virtualTime: dependencies.virtualTime ?? null,
     metrics: dependencies.metrics ?? null,

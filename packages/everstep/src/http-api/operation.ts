@@ -40,7 +40,7 @@ export interface DestinationPolicy {
 }
 
 /** The metrics of the process. */
-export interface MetricsPage {
+export interface MetricsEndpoint {
   readonly token: string;
   page(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -87,13 +87,13 @@ export interface ApiContext {
   readonly hasLease: () => boolean;
   /** Returns why the store rejects writes, or null while it accepts them. */
   readonly storeRefusal: () => string | null;
-  readonly addressPolicy: DestinationPolicy | null;
+  readonly destinationPolicy: DestinationPolicy | null;
   /** Decides who may receive email; null when there is no SMTP server. */
   readonly mailRecipients: MailRecipients | null;
   /** Null when the clock is real. */
   readonly virtualTime: VirtualTime | null;
   /** Metrics and their token; null when they are not served here. */
-  readonly metrics: MetricsPage | null;
+  readonly metrics: MetricsEndpoint | null;
   readonly openApi: () => RawBody;
   readonly managementOpenApi: () => RawBody;
 }
@@ -110,7 +110,7 @@ export interface Input<Path, Query, Headers, Body> {
   /** The JSON value, or undefined if there was no body. For operations that accept any content, the bytes. */
   readonly body: BodyOf<Body>;
   /** Headers of each family, such as `Forward-*`, with lower-case names without the prefix of the family. */
-  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly headersByFamily: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly request: RequestContext;
 }
 

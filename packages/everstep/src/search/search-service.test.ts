@@ -25,7 +25,7 @@ async function openHarness(t: TestContext, directory: string | null = null) {
   const store = await openSqliteStore({ file: ':memory:' });
   const { accounts } = store;
   const authority = await createAuthority({ store, now });
-  const service = createAccountService({ accounts, authority, now, random, plans: BUILT_IN_PLANS, instanceChanged: () => {} });
+  const service = createAccountService({ accounts, authority, now, random, plans: BUILT_IN_PLANS, onInstanceChanged: () => {} });
   const people = await createPeople(accounts, service);
   const documents = openSearchDocuments({ directory });
   const publicUrl = () => 'http://everstep.test';

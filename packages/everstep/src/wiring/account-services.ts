@@ -95,16 +95,16 @@ export async function openAccountServices(
   const { proxiedFetch } = outgoing;
   const accountService = createAccountService({
     ...{ accounts, authority, now, random, plans, log },
-    async instanceChanged(instanceId) {
+    async onInstanceChanged(instanceId) {
       await Promise.all([limits.forget(instanceId), authority.forget(instanceId)]);
       notifyAccountChanged(instanceId);
       runtime.live.changed(instanceId, 'settings');
     },
-    async instanceDeleted(instanceId) {
+    async onInstanceDeleted(instanceId) {
       await Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.deletedInstances.refresh()]);
       notifyAccountChanged(instanceId);
     },
-    refusedNow: (instanceId) => limits.refusedNow(instanceId),
+    currentRefusals: (instanceId) => limits.currentRefusals(instanceId),
     storage: (instanceId) => limits.storage(instanceId),
   });
   const signIn = await createSignIn({

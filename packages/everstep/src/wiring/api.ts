@@ -58,7 +58,7 @@ export async function createApiDependencies(
     ...(metrics && config.metricsToken !== null ? { metrics: { token: config.metricsToken, page: metrics.page } } : {}),
     hasLease: () => cluster?.canStartWork ?? true,
     ...(cluster ? { nodeId: () => cluster.nodeId, nodes: () => cluster.nodes() } : {}),
-    addressPolicy: { check: (url, instanceId) => addressPolicyOf(instanceId).check(url) },
+    destinationPolicy: { check: (url, instanceId) => addressPolicyOf(instanceId).check(url) },
     ...(mailRecipients ? { mailRecipients } : {}),
     dialectOperations: UPSTASH_API,
     ...(virtualClock ? { virtualTime: virtualClock } : {}),

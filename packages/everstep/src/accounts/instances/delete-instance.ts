@@ -9,16 +9,16 @@ export interface DeletionOptions {
   readonly rules: AccountRules;
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Awaited before the response. Afterwards nothing of the instance is accepted or delivered. */
-  readonly instanceDeleted: (instanceId: string) => unknown;
+  readonly onInstanceDeleted: (instanceId: string) => unknown;
   readonly accountsOf: AccountService['accountsOf'];
   /** The plan shown for an instance that is being deleted. */
   readonly defaultPlan: Plan;
 }
 
-export function createDeletion({
+export function createInstanceDeletion({
   rules,
   isOperator,
-  instanceDeleted,
+  onInstanceDeleted,
   accountsOf,
   defaultPlan: plan,
 }: DeletionOptions): DeletionPart {
@@ -38,7 +38,7 @@ export function createDeletion({
         const accountIds = [...new Set([...(accountId === undefined ? [] : [accountId]), userId])];
         const change = { action: 'queue.delete', subject: instanceId, details: { name, region }, accountIds };
         await accounts.deleteInstance({ instanceId, at: now(), audit: rules.audit(principal, change) });
-        await instanceDeleted(instanceId);
+        await onInstanceDeleted(instanceId);
         return done(null);
       }),
 

@@ -20,7 +20,7 @@ test('owners are known from the start, and a new or moved instance is known befo
     now,
     random: { bytes: (count) => crypto.getRandomValues(new Uint8Array(count)) },
     plans: BUILT_IN_PLANS,
-    instanceChanged: (instanceId) => limits.forget(instanceId),
+    onInstanceChanged: (instanceId) => limits.forget(instanceId),
   });
   const users = await store.accounts.listUsers();
   const principalOf = (userId: string) => {
@@ -42,11 +42,11 @@ test('an account is active while its instances are used, and for 10 seconds afte
   const { store, ...world } = await openSpending(t);
   let elapsedMs = 0;
   const options = { accounts: store.accounts, plans: BUILT_IN_PLANS, now: () => world.at, elapsedMs: () => elapsedMs };
-  const { owners, refusedNow } = await createLimits(options);
+  const { owners, currentRefusals } = await createLimits(options);
   const isActiveFor = (instanceId: string): boolean => owners.othersAreActive(instanceId);
   assert.equal(isActiveFor('qi_other'), false, 'a start does not count as use');
   elapsedMs = 1_000;
-  await refusedNow(INSTANCE);
+  await currentRefusals(INSTANCE);
   assert.deepEqual([isActiveFor('qi_other'), isActiveFor(INSTANCE)], [true, false]);
   elapsedMs += 9_999;
   assert.equal(isActiveFor('qi_other'), true);

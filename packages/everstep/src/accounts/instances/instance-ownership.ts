@@ -22,7 +22,7 @@ export interface InstanceOwnershipOptions {
   readonly limitOf: LimitOf;
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Called after an instance has changed, so that no outdated state remains in use. */
-  readonly instanceChanged: (instanceId: string) => unknown;
+  readonly onInstanceChanged: (instanceId: string) => unknown;
 }
 
 export function createInstanceOwnership(
@@ -66,7 +66,7 @@ export function createInstanceOwnership(
         const { instanceId } = instance;
         const entry = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
         await accounts.createInstance(instance, rules.audit(principal, entry), newTokens(instanceId));
-        await options.instanceChanged(instanceId);
+        await options.onInstanceChanged(instanceId);
         return done(await view(instance, check.role));
       }, [teamId ?? principal.user.userId]),
 

@@ -20,9 +20,9 @@ export interface InstanceRulesOptions {
   readonly limitOf: LimitOf;
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Called after an instance has changed, so that no outdated state remains in use. */
-  readonly instanceChanged: (instanceId: string) => unknown;
+  readonly onInstanceChanged: (instanceId: string) => unknown;
   /** Returns messages about work of the instance that is currently refused. */
-  readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
+  readonly currentRefusals: (instanceId: string) => Promise<readonly string[]>;
   readonly storage: (instanceId: string) => Promise<StorageUsage | null>;
   readonly accountsOf: AccountService['accountsOf'];
 }
@@ -62,7 +62,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
   const change: ChangeInstance = async (principal, instanceId, instanceChange, entry) => {
     const audit = rules.audit(principal, { ...entry, subject: instanceId });
     const changedInstance = await accounts.changeInstance({ instanceId, change: instanceChange, audit });
-    await options.instanceChanged(instanceId);
+    await options.onInstanceChanged(instanceId);
     return changedInstance ? done(null) : notFound(INSTANCE);
   };
 

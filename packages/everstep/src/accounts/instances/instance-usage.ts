@@ -22,7 +22,7 @@ export interface InstanceUsageOptions {
   readonly find: FindInstance;
   readonly plans: Plans;
   /** Returns messages about work of the instance that is currently refused. */
-  readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
+  readonly currentRefusals: (instanceId: string) => Promise<readonly string[]>;
   readonly storage: (instanceId: string) => Promise<StorageUsage | null>;
 }
 
@@ -68,7 +68,7 @@ export function createInstanceUsage(options: InstanceUsageOptions): Pick<Account
       });
       const budgetDollars = instance.budgetDollars ?? 0;
       const spentDollars = costOf(usageOf(monthOf(at)), pricePer100kMessages);
-      const refused = await options.refusedNow(instanceId);
+      const refused = await options.currentRefusals(instanceId);
       const dayCounts = await countsSince(rules, instanceId, at - periodMs);
       const storage = (await options.storage(instanceId)) ?? NOTHING_STORED;
       return done({ storage, months: points, budgetDollars, spentDollars, refused, ...dayCounts });

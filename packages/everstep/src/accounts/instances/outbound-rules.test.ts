@@ -32,7 +32,7 @@ beforeEach(async () => {
     now: Date.now,
     random: createSystemRandom(),
     plans: BUILT_IN_PLANS,
-    instanceChanged: (id) => authority.forget(id),
+    onInstanceChanged: (id) => authority.forget(id),
   });
   people = await createPeople(store.accounts, service);
   const request = { name: 'main', region: 'eu-central-1', teamId: people.teamId };

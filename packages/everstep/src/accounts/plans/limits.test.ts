@@ -105,7 +105,7 @@ test('runs are limited per day, all or none of a request are admitted, and the n
   assert.equal(await refuseTick(harness.limits, 0), null);
   assert.match((await refuseTick(harness.limits, 0))?.message ?? '', /3 have started today/);
   assert.equal((await refuseTick(harness.limits, 0))?.kind, 'tick-daily-limit-reached');
-  assert.equal((await harness.limits.refusedNow(INSTANCE)).length, 1);
+  assert.equal((await harness.limits.currentRefusals(INSTANCE)).length, 1);
   harness.at = DECEMBER;
   assert.equal(await refuseRuns(harness.limits, 3), null);
 });
@@ -211,7 +211,7 @@ test('during the refresh of a changed instance the old limits apply, and then li
 
 test('a spent budget refuses runs and other spending, with advice in the error', async (t) => {
   const harness = await open(t, { budgetDollars: 20 });
-  assert.deepEqual(await harness.limits.refusedNow(INSTANCE), []);
+  assert.deepEqual(await harness.limits.currentRefusals(INSTANCE), []);
   await harness.send(2_000_000);
   harness.at += 500;
   const refusal = await refuseRuns(harness.limits, 1);
@@ -221,7 +221,7 @@ test('a spent budget refuses runs and other spending, with advice in the error',
   }
   assert.deepEqual(await harness.limits.refuseSpending(INSTANCE), refusal);
   assert.deepEqual(await refuseTick(harness.limits, 0), { kind: 'tick-budget-exceeded', message: refusal.message });
-  assert.deepEqual(await harness.limits.refusedNow(INSTANCE), [refusal.message]);
+  assert.deepEqual(await harness.limits.currentRefusals(INSTANCE), [refusal.message]);
   harness.at = DECEMBER;
   assert.equal(await refuseRuns(harness.limits, 1), null);
 });

@@ -54,7 +54,7 @@ export interface Limits extends InstanceLimits {
   /** Returns null if the instance does not exist or has no owner. */
   storage(instanceId: string): Promise<StorageUsage | null>;
   /** Returns messages about work that is currently refused; empty if nothing is. */
-  refusedNow(instanceId: string): Promise<readonly string[]>;
+  currentRefusals(instanceId: string): Promise<readonly string[]>;
   /** Counts a refusal, for the owner to see. */
   countRefusal(instanceId: string, kind: RefusalKind): void;
   /** Drops an instance from the caches. Call it after a change to the instance; the change is in effect when it resolves. */
@@ -206,7 +206,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       return rates.admit(`search ${accountId}`, limit);
     },
     admitCall: (instanceId) => rates.admit(instanceId, planOf(instanceId).apiCallsPerSecond),
-    async refusedNow(instanceId) {
+    async currentRefusals(instanceId) {
       const messages: string[] = [];
       const spendingRefusal = await refuseSpending(instanceId);
       if (spendingRefusal) messages.push(spendingRefusal.message);

@@ -71,7 +71,7 @@ test('storage of all instances of an account counts together, and a full account
     assert.equal((await limits.admitRuns(instanceId, 1)).kind, FULL);
     assert.equal((await limits.admitTick(instanceId, 1)).kind, `tick-${FULL}`);
   }
-  const [words = ''] = await limits.refusedNow(INSTANCE);
+  const [words = ''] = await limits.currentRefusals(INSTANCE);
   assert.match(words, /2\.9 KiB of the 2\.9 KiB/);
   assert.deepEqual(await limits.storage(INSTANCE), {
     instanceBytes: 1_000,

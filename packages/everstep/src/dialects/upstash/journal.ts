@@ -19,7 +19,7 @@ export interface JournalSource extends WebhookOwner {
   readonly payload: RunPayload;
   readonly recorded: readonly RecordedStep[];
   /** Planned steps that are not recorded yet, ordered by position. */
-  readonly open: readonly StepTask[];
+  readonly openSteps: readonly StepTask[];
 }
 
 interface PlanFields {
@@ -82,7 +82,7 @@ function typeOf(task: StepTask): StepType {
 export const planEntryOf = (step: RecordedStep): WireEntry => planEntry(`${step.messageId}_plan`, step);
 
 /** Plan entry of a step that is not recorded yet. */
-export const openEntry = (task: StepTask): WireEntry =>
+export const openStepEntry = (task: StepTask): WireEntry =>
   planEntry(task.messageId, { stepId: task.slot, name: task.name, type: typeOf(task), concurrent: task.concurrent });
 
 export function wireJournal(source: JournalSource): readonly WireEntry[] {
@@ -98,6 +98,6 @@ export function wireJournal(source: JournalSource): readonly WireEntry[] {
     entries.push(...group.map((step) => stepEntry(step, source)));
     start = end;
   }
-  entries.push(...source.open.map(openEntry));
+  entries.push(...source.openSteps.map(openStepEntry));
   return entries;
 }

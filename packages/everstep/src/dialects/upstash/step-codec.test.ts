@@ -142,7 +142,7 @@ test('the delivery of a step in an open parallel group ends with the plan of tha
   assert.deepEqual(shown(bodyOf(call)), ['msg_K: grüße', 'msg_1: 1', 'msg_3_plan: plan 3', 'msg_3: 3', 'msg_4: plan 4']);
   assert.equal(headersOf(call)['upstash-message-id'], 'msg_4');
   // The fetched journal contains all open steps, ordered by position.
-  const source = { runKey: 'K', instanceId: 'qi_1', workflowRunId: 'wfr_1', payload, recorded, open };
+  const source = { runKey: 'K', instanceId: 'qi_1', workflowRunId: 'wfr_1', payload, recorded, openSteps: open };
   assert.deepEqual(shown(wireJournal(source)).slice(-2), ['msg_2: plan 2', 'msg_4: plan 4']);
 });
 

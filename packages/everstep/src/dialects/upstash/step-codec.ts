@@ -45,7 +45,7 @@ function body(call: StepCall): Uint8Array {
     instanceId,
     payload,
     recorded,
-    open: target ? [target] : [],
+    openSteps: target ? [target] : [],
   });
   const bytes = Buffer.from(JSON.stringify(entries));
   return bytes.byteLength > LIMITS.maxDeliveredJournalBytes ? NO_BODY : bytes;

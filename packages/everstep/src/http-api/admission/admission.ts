@@ -20,9 +20,9 @@ import { regionOf } from '../server/region.js';
 import { splitTarget, type Target, takeToken } from '../server/target.js';
 import { secretOf } from '../sessions/cookie.js';
 import { headerOf, isFromPage, sessionEndedError, sessionOf } from '../sessions/session-authentication.js';
-import { allowCall, allowSearchCall } from './allowance.js';
 import { authenticate, credentialOf, type SearchAccess } from './authentication.js';
 import { isBasic, logIn } from './basic-authentication.js';
+import { allowCall, allowSearchCall } from './plan-limits.js';
 
 /** Header with the queue instance that a session request is for. */
 const INSTANCE_HEADER = 'x-everstep-queue';

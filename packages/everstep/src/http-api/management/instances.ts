@@ -174,10 +174,10 @@ const setInstanceBudgetAlert = accountOperation({
   }),
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'bad-url', 'blocked-address'],
-  async handle({ path, body }, { accounts, addressPolicy }, principal) {
+  async handle({ path, body }, { accounts, destinationPolicy }, principal) {
     const { url } = requiredBody(body);
     const alertUrl = url === null ? null : readAlertUrl(url);
-    const verdict = alertUrl === null ? null : addressPolicy?.check(alertUrl, path.id);
+    const verdict = alertUrl === null ? null : destinationPolicy?.check(alertUrl, path.id);
     if (verdict && !verdict.ok) throw new ApiError('blocked-address', `body.url is not allowed: ${verdict.message}`);
     valueOrThrow(await accounts.setBudgetAlert(principal, { instanceId: path.id, url: alertUrl }));
     return OK;
@@ -215,7 +215,7 @@ const getInstanceStats = accountOperation({
   query: Type.Object({
     period: Type.Optional(
       Duration(
-        { leastMs: LIMITS.minStatsPeriodMs, mostMs: LIMITS.maxStatsPeriodMs },
+        { minMs: LIMITS.minStatsPeriodMs, maxMs: LIMITS.maxStatsPeriodMs },
         {
           description:
             'How far back to look, from 1h to 30d. The response contains every month that the period overlaps. Default: 30d.',

@@ -230,7 +230,7 @@ const readHeaders = (headers: Record<string, string | string[]>) =>
   readPrefixedHeaders(Headers, families, headers, DIALECTS.native);
 
 test('reads prefixed headers and families and ignores other headers', () => {
-  const { values, families: carried } = readHeaders({
+  const { values, families: headersByFamily } = readHeaders({
     host: 'x',
     retries: '9',
     'svc-retries': '3',
@@ -240,7 +240,7 @@ test('reads prefixed headers and families and ignores other headers', () => {
     'svc-failure-callback-forward-x-b': '3',
   });
   assert.deepEqual(values, { Retries: 3, Label: ['a', 'b'] });
-  assert.deepEqual(carried, { 'Forward-': { 'x-a': '1', retries: '2' }, 'Failure-Callback-Forward-': { 'x-b': '3' } });
+  assert.deepEqual(headersByFamily, { 'Forward-': { 'x-a': '1', retries: '2' }, 'Failure-Callback-Forward-': { 'x-b': '3' } });
 });
 
 test('does not forward signatures of the server, but forwards others', () => {
@@ -248,8 +248,8 @@ test('does not forward signatures of the server, but forwards others', () => {
     const prefix = dialect.receivedPrefix;
     const own = ['signature', 'signature-ed25519'].map((name) => [`${prefix}forward-${prefix}${name}`, 'a.b.c']);
     const headers = { ...Object.fromEntries(own), [`${prefix}forward-x-hub-signature`]: 'theirs' };
-    const { families: carried } = readPrefixedHeaders(Headers, families, headers, dialect);
-    assert.deepEqual(carried['Forward-'], { 'x-hub-signature': 'theirs' });
+    const { families: headersByFamily } = readPrefixedHeaders(Headers, families, headers, dialect);
+    assert.deepEqual(headersByFamily['Forward-'], { 'x-hub-signature': 'theirs' });
   }
 });
 

@@ -20,16 +20,16 @@ function refuseEncoding(): never {
 /** Time in Unix milliseconds. As a bound of a range, it is inclusive. */
 export const UnixMs = (description: string) => Type.Integer({ minimum: 0, format: 'int64', description });
 
-export const Duration = (bounds: { readonly leastMs: number; readonly mostMs: number }, options: TSchemaOptions) =>
+export const Duration = (bounds: { readonly minMs: number; readonly maxMs: number }, options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, pattern: '^(\\d+|(\\d+[smhd])+)$', ...options }))
     .Decode((text) => readDuration(text, bounds))
     .Encode(refuseEncoding);
 
-export function readDuration(text: string, { leastMs, mostMs }: { readonly leastMs: number; readonly mostMs: number }): number {
+export function readDuration(text: string, { minMs, maxMs }: { readonly minMs: number; readonly maxMs: number }): number {
   const ms = parseDuration(text);
   if (ms === null) throw new InvalidValueError(`must be ${DURATION_FORM}, not ${quoteValue(text)}`);
-  if (ms >= leastMs && ms <= mostMs) return ms;
-  throw new InvalidValueError(`must be from ${formatDuration(leastMs)} to ${formatDuration(mostMs)}, not ${quoteValue(text)}`);
+  if (ms >= minMs && ms <= maxMs) return ms;
+  throw new InvalidValueError(`must be from ${formatDuration(minMs)} to ${formatDuration(maxMs)}, not ${quoteValue(text)}`);
 }
 
 /** Time to wait for a result in milliseconds: a duration, `true` for the default, or `false` (null) to not wait. */
@@ -38,7 +38,7 @@ export const ResultWait = (options: TSchemaOptions) =>
     .Decode((text): number | null => {
       if (text === 'false') return null;
       if (text === 'true') return LIMITS.defaultResultWaitMs;
-      return readDuration(text, { leastMs: 0, mostMs: LIMITS.maxResultWaitMs });
+      return readDuration(text, { minMs: 0, maxMs: LIMITS.maxResultWaitMs });
     })
     .Encode(refuseEncoding);
 

@@ -14,7 +14,7 @@ import { CONTROL_CASES } from '../testing/bad-input-controls.js';
 let harness: ApiHarness;
 before(async () => {
   harness = await ApiHarness.open({
-    addressPolicy: {
+    destinationPolicy: {
       check: (url) =>
         new URL(url).hostname === '10.0.0.1' ? { ok: false, message: '10.0.0.1 is a private address' } : { ok: true },
     },

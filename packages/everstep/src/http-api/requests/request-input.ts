@@ -60,7 +60,7 @@ export function readInput(operation: Operation, request: FastifyRequest, body: B
     path: readPath(operation, request.params),
     query: readQueryOf(operation, context),
     headers: prefixedHeaders?.values ?? {},
-    carried: prefixedHeaders?.families ?? {},
+    headersByFamily: prefixedHeaders?.families ?? {},
     body: readBody(operation, body, request.headers['content-type']),
     request: context,
   };

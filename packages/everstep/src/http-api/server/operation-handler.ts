@@ -9,7 +9,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { LONG_BYTES } from '../../fairness/work-slices.js';
 import type { Admission, RoutedOperation } from '../admission/admission.js';
-import { bodySizeLimit } from '../admission/allowance.js';
+import { bodySizeLimit } from '../admission/plan-limits.js';
 import { type ReadBudget, reserveFor } from '../admission/read-budget.js';
 import type { AuditRecorder } from '../audited/recording.js';
 import type { Admitted, ApiContext } from '../operation.js';

@@ -321,10 +321,10 @@ export class ApiHarness {
       now: accountNow ?? now,
       random,
       plans,
-      instanceChanged: (instanceId) => limits.forget(instanceId),
-      instanceDeleted: (instanceId) =>
+      onInstanceChanged: (instanceId) => limits.forget(instanceId),
+      onInstanceDeleted: (instanceId) =>
         Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.deletedInstances.refresh()]),
-      refusedNow: (instanceId) => limits.refusedNow(instanceId),
+      currentRefusals: (instanceId) => limits.currentRefusals(instanceId),
     });
     const search = createSearchService({
       accounts: store.accounts,

@@ -9,7 +9,7 @@ import { type Case, json, parameter } from '../testing/bad-input-case.js';
 let harness: ApiHarness;
 before(async () => {
   harness = await ApiHarness.open({
-    addressPolicy: {
+    destinationPolicy: {
       check: (url) =>
         new URL(url).hostname === '10.0.0.1' ? { ok: false, message: '10.0.0.1 is a private address' } : { ok: true },
     },

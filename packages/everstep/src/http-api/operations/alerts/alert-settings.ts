@@ -67,10 +67,10 @@ const presentWebhook = ({ isEnabled, events, ...webhook }: LifecycleWebhook): Li
 });
 
 /** Returns the URL. Throws ApiError if it is invalid, or if Everstep may not call it. */
-function checkUrl(text: string, { addressPolicy }: ApiContext, instanceId: string): string {
+function checkUrl(text: string, { destinationPolicy }: ApiContext, instanceId: string): string {
   try {
     const url = parseDestination(text);
-    const verdict = addressPolicy?.check(url, instanceId);
+    const verdict = destinationPolicy?.check(url, instanceId);
     if (verdict?.ok === false) throw new ApiError('blocked-address', `"url" is not allowed: ${verdict.message}`);
     return url;
   } catch (error) {

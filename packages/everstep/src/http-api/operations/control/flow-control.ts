@@ -168,7 +168,7 @@ const pinFlowControl = operation({
     ),
     period: Type.Optional(
       Duration(
-        { leastMs: 1_000, mostMs: LIMITS.maxPeriodMs },
+        { minMs: 1_000, maxMs: LIMITS.maxPeriodMs },
         { description: 'Length of the period. Requires `rate`. Default: 1s.', examples: ['30', '1m', '7d'] },
       ),
     ),

@@ -3,7 +3,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleChange, ScheduleEntry } from '../../../contract/schedules.js';
 import type { Schedule } from '../../../engine/runs/run.js';
 import { parseCron } from '../../../engine/schedules/cron.js';
-import { allowSize } from '../../admission/allowance.js';
+import { allowSize } from '../../admission/plan-limits.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';

@@ -5,7 +5,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleRunStarted, ScheduleTicks } from '../../../contract/schedules.js';
 import { nextTicks } from '../../../engine/schedules/schedule.js';
-import { allowRuns, allowSize, startAllowedRuns } from '../../admission/allowance.js';
+import { allowRuns, allowSize, startAllowedRuns } from '../../admission/plan-limits.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';

@@ -7,7 +7,7 @@ import { DeletedSchedule, ScheduleEntry, ScheduleList, ScheduleReference } from 
 import type { Schedule } from '../../../engine/runs/run.js';
 import { parseCron } from '../../../engine/schedules/cron.js';
 import type { ScheduleCommand } from '../../../runtime/services/workflow-service.js';
-import { allowSize, allowSpending, tooManySchedules } from '../../admission/allowance.js';
+import { allowSize, allowSpending, tooManySchedules } from '../../admission/plan-limits.js';
 import { change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
@@ -95,7 +95,7 @@ const createSchedule = operation({
     'body-too-large',
     'too-many-schedules',
   ],
-  async handle({ headers, carried, body, request }, context, { instanceId }) {
+  async handle({ headers, headersByFamily, body, request }, context, { instanceId }) {
     const destination = destinationOf(request.target, SCHEDULE_PATH);
     const workflowUrl = workflowUrlOf({ destination, destinationName: 'the workflow URL' });
     const use = { context, request, instanceId };
@@ -107,8 +107,12 @@ const createSchedule = operation({
       scheduleId,
       ...cronOf(headers, request),
       workflowUrl,
-      payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
-      settings: scheduledSettings(settingsOf({ headers, carried }, use)),
+      payload: {
+        body,
+        contentType: stringOrNull(request.headers['content-type']),
+        forwardHeaders: headersByFamily[FORWARD] ?? {},
+      },
+      settings: scheduledSettings(settingsOf({ headers, headersByFamily }, use)),
       delayMs: headers.Delay ?? 0,
       callerIp: request.callerIp,
     };

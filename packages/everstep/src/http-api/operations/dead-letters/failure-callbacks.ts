@@ -3,7 +3,7 @@
 import { FailureFunctionChanged } from '../../../contract/dead-letters.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { CallbackOutcome } from '../../../runtime/services/workflow-service.js';
-import { allowSpending } from '../../admission/allowance.js';
+import { allowSpending } from '../../admission/plan-limits.js';
 import { change } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
 import { DlqIdPath, noSuchEntry } from './dead-letters.js';

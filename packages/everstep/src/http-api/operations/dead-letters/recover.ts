@@ -8,7 +8,7 @@ import { OVERRIDE_HEADERS, type OverrideSetting } from '../../../contract/run-se
 import { RunReferenceSchema } from '../../../contract/runs.js';
 import type { RunReference } from '../../../ports/stores/store.js';
 import type { RecoverCommand, RunOverrides } from '../../../runtime/services/workflow-service.js';
-import { allowRuns, startAllowedRuns } from '../../admission/allowance.js';
+import { allowRuns, startAllowedRuns } from '../../admission/plan-limits.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
@@ -60,13 +60,13 @@ export const OVERRIDE_FAMILIES = Object.freeze({
 
 interface OverrideInput {
   readonly headers: StaticDecode<typeof OverrideHeaders>;
-  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly headersByFamily: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 /** Returns the overrides. Throws ApiError when the failure callback is not allowed. */
-export function overridesOf({ headers, carried }: OverrideInput, use: DestinationContext): RunOverrides {
+export function overridesOf({ headers, headersByFamily }: OverrideInput, use: DestinationContext): RunOverrides {
   const failureCallback = headers['Failure-Callback'];
-  const forwardedHeaders = carried[FAILURE_CALLBACK_FORWARD] ?? {};
+  const forwardedHeaders = headersByFamily[FAILURE_CALLBACK_FORWARD] ?? {};
   if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', use);
   else if (Object.keys(forwardedHeaders).length > 0) {
     const { dialect } = use.request;
@@ -144,8 +144,8 @@ function singleOperation(kind: RecoverKind): Operation {
       'daily-limit-reached',
       'too-many-active-runs',
     ],
-    async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
-      const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
+    async handle({ path: { dlqId }, headers, headersByFamily, request }, context, { instanceId }) {
+      const overrides = overridesOf({ headers, headersByFamily }, { context, request, instanceId });
       const workflowRunId = headers['Workflow-RunId'];
       const runs = await recover(
         { kind, instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides, workflowRunId },
@@ -187,8 +187,8 @@ function bulkOperation(kind: RecoverKind): Operation {
       'daily-limit-reached',
       'too-many-active-runs',
     ],
-    async handle({ query, headers, carried, request }, context, { instanceId }) {
-      const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
+    async handle({ query, headers, headersByFamily, request }, context, { instanceId }) {
+      const overrides = overridesOf({ headers, headersByFamily }, { context, request, instanceId });
       const command = { kind, instanceId, overrides } as const;
       if (query.dlqIds !== undefined) {
         refuseCursorWithIds(query.cursor);

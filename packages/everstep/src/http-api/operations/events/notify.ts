@@ -5,7 +5,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { NotifiedWaiters, Waiters } from '../../../contract/events.js';
-import { allowSize } from '../../admission/allowance.js';
+import { allowSize } from '../../admission/plan-limits.js';
 import { IS_AN_EVENT } from '../../audited/audit-rule.js';
 import { operation, type RequestContext, respond } from '../../operation.js';
 import { readValue } from '../../parameters/read-value.js';

@@ -5,7 +5,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { WebhookTaken } from '../../../contract/events.js';
-import { allowSize } from '../../admission/allowance.js';
+import { allowSize } from '../../admission/plan-limits.js';
 import { IS_AN_EVENT } from '../../audited/audit-rule.js';
 import { type ApiContext, type Method, type Operation, openOperation, type RequestContext, respond } from '../../operation.js';
 import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';

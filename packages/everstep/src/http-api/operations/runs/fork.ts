@@ -5,7 +5,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { ForkedRun, ForkRequest } from '../../../contract/run-tools.js';
 import type { ForkRequest as EngineForkRequest } from '../../../engine/runs/fork.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
-import { allowRuns, allowSize, overQuota, startAllowedRuns } from '../../admission/allowance.js';
+import { allowRuns, allowSize, overQuota, startAllowedRuns } from '../../admission/plan-limits.js';
 import { OWN_ENTRY } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';

@@ -130,7 +130,7 @@ export const getRunResult = operation({
   query: Type.Object({
     timeout: Type.Optional(
       Duration(
-        { leastMs: 0, mostMs: LIMITS.maxResultWaitMs },
+        { minMs: 0, maxMs: LIMITS.maxResultWaitMs },
         {
           description: 'Maximum time to wait, for example `30s`. 0 responds immediately.',
           default: `${LIMITS.defaultResultWaitMs / 1_000}s`,

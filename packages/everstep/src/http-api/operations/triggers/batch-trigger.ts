@@ -7,7 +7,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';
 import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { TriggeredRun } from '../../../contract/runs.js';
-import { allowSize } from '../../admission/allowance.js';
+import { allowSize } from '../../admission/plan-limits.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { type ApiContext, operation, type RequestContext, respond } from '../../operation.js';
 import { validate } from '../../parameters/json-body.js';
@@ -80,7 +80,7 @@ async function triggerItem(rawItem: unknown, context: ApiContext, request: Reque
       destination: item.destination,
       destinationName: 'destination',
       headers: values,
-      carried: families,
+      headersByFamily: families,
       body: bytes,
       contentType: itemHeaders['content-type'] ?? contentType,
       received: itemHeaders,

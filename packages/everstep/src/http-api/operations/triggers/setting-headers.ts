@@ -24,8 +24,8 @@ const MAX_TIME_ZONE_LENGTH = 64;
 const SCHEMA_FACTORIES = {
   count: ({ maximum, absent, description }: SettingOf<'count'>) =>
     Type.Integer({ minimum: 0, maximum: LIMITS[maximum], default: LIMITS[absent], description }),
-  duration: ({ leastMs, mostMs, description, examples }: SettingOf<'duration'>) =>
-    Duration({ leastMs, mostMs: LIMITS[mostMs] }, { description, examples: [...examples] }),
+  duration: ({ minMs, maxMs, description, examples }: SettingOf<'duration'>) =>
+    Duration({ minMs, maxMs: LIMITS[maxMs] }, { description, examples: [...examples] }),
   expression: ({ description, examples }: SettingOf<'expression'>) => RetryDelay({ description, examples: [...examples] }),
   id: ({ description, maxLength }: SettingOf<'id'>) => ChosenId(LIMITS[maxLength], { description }),
   'flow-control-limits': ({ description, examples }: SettingOf<'flow-control-limits'>) =>
@@ -133,7 +133,7 @@ export interface DestinationContext {
  */
 export function checkDestination(url: string, header: string | null, use: DestinationContext): void {
   if (isWorkerUrl(url)) return;
-  const verdict = use.context.addressPolicy?.check(url, use.instanceId);
+  const verdict = use.context.destinationPolicy?.check(url, use.instanceId);
   if (verdict === undefined || verdict.ok) return;
   const subject = header === null ? 'the workflow URL' : use.request.dialect.spell(header);
   throw new ApiError('blocked-address', `${subject} is not allowed: ${verdict.message}`);

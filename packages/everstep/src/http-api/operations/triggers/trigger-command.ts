@@ -12,7 +12,7 @@ import type { DialectName } from '../../../engine/runs/run.js';
 import { type EverySetting, type FlowControl, type RunSettings, settingsFrom } from '../../../engine/runs/settings.js';
 import { isWorkerUrl } from '../../../ports/workers.js';
 import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/workflow-service.js';
-import { allowTimeout } from '../../admission/allowance.js';
+import { allowTimeout } from '../../admission/plan-limits.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import { parseWorkflowUrl } from '../../parameters/destination.js';
 import { formatDuration } from '../../parameters/duration.js';
@@ -37,7 +37,7 @@ export interface TriggerRequest {
   /** Name of the destination in error messages. */
   readonly destinationName: string;
   readonly headers: TriggerHeaders;
-  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly headersByFamily: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly body: Uint8Array;
   readonly contentType: string | null;
   /** Headers of the item if it is part of a batch: its trace context takes precedence over that of the request. */
@@ -92,9 +92,9 @@ function defaultOf(setting: SettingHeader): unknown {
 export function settingsOf(
   {
     headers,
-    carried,
+    headersByFamily,
     received: itemHeaders,
-  }: { readonly headers: SettingHeaders } & Pick<TriggerRequest, 'carried' | 'received'>,
+  }: { readonly headers: SettingHeaders } & Pick<TriggerRequest, 'headersByFamily' | 'received'>,
   use: DestinationContext,
 ): RunSettings {
   const { context, request, instanceId } = use;
@@ -104,7 +104,8 @@ export function settingsOf(
   return settingsFrom({
     ...valuesOf<Pick<EverySetting, HeaderSetting>>(SETTING_HEADERS, headers, 'defaults'),
     flowControl: flowControlOf(headers, request),
-    failureCallback: callbackUrl === undefined ? null : { url: callbackUrl, headers: carried[FAILURE_CALLBACK_FORWARD] ?? {} },
+    failureCallback:
+      callbackUrl === undefined ? null : { url: callbackUrl, headers: headersByFamily[FAILURE_CALLBACK_FORWARD] ?? {} },
     steps: undefined,
     trace: readTraceContext(itemHeaders?.traceparent === undefined ? request.headers : itemHeaders),
     message: undefined,
@@ -133,7 +134,7 @@ export function notBeforeOf(
 }
 
 /** Parts of a request that identify duplicates. */
-export interface DeduplicationParts extends Pick<TriggerRequest, 'carried' | 'body' | 'contentType'> {
+export interface DeduplicationParts extends Pick<TriggerRequest, 'headersByFamily' | 'body' | 'contentType'> {
   readonly headers: Pick<TriggerHeaders, 'Deduplication-Id' | 'Content-Based-Deduplication'>;
 }
 
@@ -142,7 +143,7 @@ export function deduplicationIdOf(trigger: DeduplicationParts, workflowUrl: stri
   const deduplicationId = trigger.headers['Deduplication-Id'];
   if (deduplicationId !== undefined) return `id:${deduplicationId}`;
   if (trigger.headers['Content-Based-Deduplication'] !== true) return null;
-  const forwardedHeaders = Object.entries(trigger.carried[FORWARD] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const forwardedHeaders = Object.entries(trigger.headersByFamily[FORWARD] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   const hash = createHash('sha256').update(JSON.stringify([workflowUrl, trigger.contentType, forwardedHeaders]));
   return `content:${hash.update('\n').update(trigger.body).digest('base64url')}`;
 }
@@ -167,7 +168,7 @@ export function triggerCommand(
     instanceId,
     dialect: dialectFor(workflowUrl, request),
     workflowUrl,
-    payload: { body: trigger.body, contentType: trigger.contentType, forwardHeaders: trigger.carried[FORWARD] ?? {} },
+    payload: { body: trigger.body, contentType: trigger.contentType, forwardHeaders: trigger.headersByFamily[FORWARD] ?? {} },
     settings: settingsOf(trigger, use),
     callerIp: request.callerIp,
     workflowRunId: headers['Workflow-RunId'] ?? null,

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ActiveRun, RunResult, TriggeredRun } from '../../../contract/runs.js';
 import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/workflow-service.js';
-import { allowRuns, allowSize, startAllowedRuns } from '../../admission/allowance.js';
+import { allowRuns, allowSize, startAllowedRuns } from '../../admission/plan-limits.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { type ApiContext, operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
@@ -86,13 +86,13 @@ export const triggerRun = operation({
     'too-many-active-runs',
     'too-many-flow-control-keys',
   ],
-  async handle({ headers, carried, body, request }, context, caller) {
+  async handle({ headers, headersByFamily, body, request }, context, caller) {
     const command = triggerCommand(
       {
         destination: destinationOf(request.target),
         destinationName: 'the workflow URL',
         headers,
-        carried,
+        headersByFamily,
         body,
         contentType: stringOrNull(request.headers['content-type']),
       },

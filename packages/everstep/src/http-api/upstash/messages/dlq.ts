@@ -156,14 +156,14 @@ const deleteEntry = operation({
   },
 });
 
-interface Batch {
+interface BulkBatch {
   readonly dlqIds: readonly string[];
   /** Cursor of the next request; absent on the last page. */
   readonly cursor: { readonly cursor?: string };
 }
 
 /** Returns the entries of one bulk request, oldest first, out of those that existed at the first request. */
-async function nextBatch(name: string, query: DlqQuery, context: ApiContext, instanceId: string): Promise<Batch> {
+async function nextBatch(name: string, query: DlqQuery, context: ApiContext, instanceId: string): Promise<BulkBatch> {
   const { reads, cursors } = context;
   const { cursor: cursorText, count, dlqIds, ...filters } = query;
   if (dlqIds) return { dlqIds: distinctDlqIds(dlqIds), cursor: {} };
@@ -251,7 +251,7 @@ const RETRY_ERRORS: readonly ErrorCode[] = [
   'too-many-active-runs',
 ];
 /** SDK metadata is accepted and ignored. */
-const FAMILIES = Object.freeze({ ...OVERRIDE_FAMILIES, 'Telemetry-': 'SDK metadata. Ignored.' });
+const RETRY_HEADER_FAMILIES = Object.freeze({ ...OVERRIDE_FAMILIES, 'Telemetry-': 'SDK metadata. Ignored.' });
 
 const retryEntry = operation({
   operationId: 'retryDlqMessage',
@@ -266,11 +266,11 @@ const retryEntry = operation({
   unknownQuery: 'refuse',
   pathParameters: DlqIdPath,
   headers: OverrideHeaders,
-  headerFamilies: FAMILIES,
+  headerFamilies: RETRY_HEADER_FAMILIES,
   responses: { 201: Published },
   errors: RETRY_ERRORS,
-  async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
-    const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
+  async handle({ path: { dlqId }, headers, headersByFamily, request }, context, { instanceId }) {
+    const overrides = overridesOf({ headers, headersByFamily }, { context, request, instanceId });
     const [run] = await retry({ instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides }, context, request);
     if (!run) throw noSuchEntry([dlqId]);
     return respond(201, present(run));
@@ -289,14 +289,14 @@ const retryEntries = operation({
   unknownQuery: 'refuse',
   query: DlqQuery,
   headers: OverrideHeaders,
-  headerFamilies: FAMILIES,
+  headerFamilies: RETRY_HEADER_FAMILIES,
   body: FILTERS_BODY,
   responses: { 201: DlqRetried },
   errors: [...RETRY_ERRORS, ...BODY_ERRORS, 'bad-cursor'],
-  async handle({ query: receivedQuery, headers, carried, body, request }, context, { instanceId }) {
+  async handle({ query: receivedQuery, headers, headersByFamily, body, request }, context, { instanceId }) {
     const { query, matchesNothing } = filtersOf(DlqQuery, receivedQuery, body, request);
     if (matchesNothing) return respond(201, { responses: [] });
-    const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
+    const overrides = overridesOf({ headers, headersByFamily }, { context, request, instanceId });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
     const whenMissing = query.dlqIds ? 'fail' : 'skip';
     const runs = await retry({ instanceId, dlqIds, whenMissing, overrides }, context, request);

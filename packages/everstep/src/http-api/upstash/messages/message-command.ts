@@ -5,7 +5,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { fitsInPaths } from '../../../dialects/ids-in-paths.js';
 import type { FailureCallback, RunSettings } from '../../../engine/runs/run.js';
 import type { MessageCommand, MessageDestination } from '../../../runtime/services/workflow-service.js';
-import { allowTimeout } from '../../admission/allowance.js';
+import { allowTimeout } from '../../admission/plan-limits.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import {
   checkDestination,
@@ -84,7 +84,7 @@ export function messageSettings(
   use: DestinationContext,
   receivedHeaders?: ReceivedHeaders,
 ): ParsedMessageSettings {
-  const settings = settingsOf({ headers, carried: familyHeaders, ...optional('received', receivedHeaders) }, use);
+  const settings = settingsOf({ headers, headersByFamily: familyHeaders, ...optional('received', receivedHeaders) }, use);
   const { context, request, instanceId } = use;
   for (const name of ['Callback-Timeout', 'Failure-Callback-Timeout'] as const)
     allowTimeout(context, instanceId, request.dialect.spell(name), headers[name]);
@@ -131,7 +131,7 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
     );
   const destinationText = destination.kind === 'url' ? destination.url : destination.name;
   // Deduplication ids of messages are separate from those of runs.
-  const id = deduplicationIdOf({ headers: values, carried: families, body, contentType }, destinationText);
+  const id = deduplicationIdOf({ headers: values, headersByFamily: families, body, contentType }, destinationText);
   return {
     instanceId,
     dialect: request.dialect.name,

@@ -10,10 +10,10 @@ export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 const method = (description: string) => Type.Optional(Type.Enum([...METHODS], { type: 'string', description }));
 const timeout = (description: string) =>
   Type.Optional(
-    Duration({ leastMs: 1_000, mostMs: LIMITS.maxDeliveryTimeoutMs }, { description, examples: ['30s', '15m', '1h30m'] }),
+    Duration({ minMs: 1_000, maxMs: LIMITS.maxDeliveryTimeoutMs }, { description, examples: ['30s', '15m', '1h30m'] }),
   );
 const retries = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.maxRetries, description }));
-const delay = (description: string) => Type.Optional(Duration({ leastMs: 0, mostMs: LIMITS.maxDelayMs }, { description }));
+const delay = (description: string) => Type.Optional(Duration({ minMs: 0, maxMs: LIMITS.maxDelayMs }, { description }));
 const retryDelay = (description: string) =>
   Type.Optional(RetryDelay({ description, examples: ['1000', 'pow(2, retried) * 1000'] }));
 

@@ -3,7 +3,7 @@
 import type { Caller } from '../../../accounts/tokens/caller.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { MessageCommand, PublishedMessage, PublishOutcome } from '../../../runtime/services/workflow-service.js';
-import { type AllowedRuns, allowRuns, allowSize, startAllowedBatches } from '../../admission/allowance.js';
+import { type AllowedRuns, allowRuns, allowSize, startAllowedBatches } from '../../admission/plan-limits.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { allowNamedObjects } from '../../quotas/named-objects.js';

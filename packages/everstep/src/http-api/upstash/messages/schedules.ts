@@ -7,7 +7,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleReference } from '../../../contract/schedules.js';
 import type { RunStatus } from '../../../engine/runs/run.js';
 import type { ListedSchedule } from '../../../ports/stores/store.js';
-import { allowSize, allowSpending } from '../../admission/allowance.js';
+import { allowSize, allowSpending } from '../../admission/plan-limits.js';
 import { change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import { cronOf, noSuchSchedule, putSchedule, SchedulePath } from '../../operations/control/schedules.js';
@@ -78,10 +78,10 @@ const createSchedule = operation({
     'not-found',
     'too-many-schedules',
   ],
-  async handle({ headers, carried, body, request }, context, { instanceId }) {
+  async handle({ headers, headersByFamily, body, request }, context, { instanceId }) {
     const use = { context, request, instanceId };
     const destination = destinationFor(destinationOf(request.target, SCHEDULE_PATH), use);
-    const { settings, method, callback } = messageSettings(headers, carried, use);
+    const { settings, method, callback } = messageSettings(headers, headersByFamily, use);
     const queue = headers['Queue-Name'];
     const message = {
       method,
@@ -96,7 +96,11 @@ const createSchedule = operation({
       scheduleId: requestedId,
       ...cronOf(headers, request),
       workflowUrl: destination.kind === 'url' ? destination.url : destination.name,
-      payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
+      payload: {
+        body,
+        contentType: stringOrNull(request.headers['content-type']),
+        forwardHeaders: headersByFamily[FORWARD] ?? {},
+      },
       settings: { ...scheduledSettings(settings), message },
       delayMs: headers.Delay ?? 0,
       callerIp: request.callerIp,

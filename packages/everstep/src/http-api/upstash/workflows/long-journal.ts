@@ -3,7 +3,7 @@ import { PART } from '../../../config/limits.js';
 import {
   firstEntry,
   type JournalSource,
-  openEntry,
+  openStepEntry,
   planEntryOf,
   stepEntry,
   type WireEntry,
@@ -33,7 +33,7 @@ export async function* longJournal(
   source: Omit<JournalSource, 'recorded'>,
   recordedCount: number,
 ): AsyncGenerator<readonly WireEntry[]> {
-  const { runKey, payload, open } = source;
+  const { runKey, payload, openSteps: open } = source;
   yield [firstEntry(runKey, payload)];
   let group: number | null = null;
   for await (const part of stepsOf(store, { runKey, bounds: PART, below: recordedCount })) {
@@ -47,5 +47,5 @@ export async function* longJournal(
     }
     yield entries;
   }
-  yield open.map(openEntry);
+  yield open.map(openStepEntry);
 }

@@ -22,7 +22,7 @@ const DELIVERY_HEADERS = {
   'Retry-Delay': settingHeaders['Retry-Delay'],
   'Flow-Control-Key': settingHeaders['Flow-Control-Key'],
   'Flow-Control-Value': settingHeaders['Flow-Control-Value'],
-  Timeout: Type.Optional(Duration({ leastMs: 1_000, mostMs: LIMITS.maxDeliveryTimeoutMs }, {})),
+  Timeout: Type.Optional(Duration({ minMs: 1_000, maxMs: LIMITS.maxDeliveryTimeoutMs }, {})),
 };
 const CallHeaders = Type.Object({ ...DELIVERY_HEADERS, Method: Type.Optional(Type.String()) });
 const InvokeHeaders = Type.Object({

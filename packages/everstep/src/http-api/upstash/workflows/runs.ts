@@ -8,7 +8,7 @@ import { TriggeredRun } from '../../../contract/runs.js';
 import { Problem } from '../../../dialects/frame-fields.js';
 import { type WireEntry, wireJournal } from '../../../dialects/upstash/journal.js';
 import type { StepTask, Task } from '../../../engine/runs/run.js';
-import { allowCall, allowSize } from '../../admission/allowance.js';
+import { allowCall, allowSize } from '../../admission/plan-limits.js';
 import { change, IS_A_STEP, IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { RunIdPath } from '../../operations/runs/runs.js';
@@ -73,7 +73,7 @@ const getJournal = operation({
     await request.reserve(2 * (bytes + head.bodyBytes), { waitMs: LIMITS.requestTimeoutMs });
     const payload = await reads.runs.loadPayload({ runKey });
     if (!payload) throw noActiveRun();
-    const source = { instanceId, workflowRunId, runKey, payload, open: openSteps };
+    const source = { instanceId, workflowRunId, runKey, payload, openSteps };
     if (!isShort)
       return respond(200, streamedResponse<WireEntry[]>(new StreamedList(longJournal(reads.runs, source, journalLength))));
     const recorded = (await reads.runs.loadJournal({ runKey, from: 0 })).slice(0, journalLength);

@@ -9,7 +9,7 @@ import { DeletedDeadLetters, RecoveredRuns } from '../../../contract/dead-letter
 import { ApiError } from '../../../contract/error-codes.js';
 import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { RunReferenceSchema } from '../../../contract/runs.js';
-import { allowSpending } from '../../admission/allowance.js';
+import { allowSpending } from '../../admission/plan-limits.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import {
@@ -107,8 +107,8 @@ function recoverMany(kind: RecoverKind): Operation {
       'daily-limit-reached',
       'too-many-active-runs',
     ],
-    async handle({ query, headers, carried, request }, context, { instanceId }) {
-      const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
+    async handle({ query, headers, headersByFamily, request }, context, { instanceId }) {
+      const overrides = overridesOf({ headers, headersByFamily }, { context, request, instanceId });
       const command = { kind, instanceId, overrides } as const;
       const dlqIds = requestedIds(query);
       if (dlqIds) {
