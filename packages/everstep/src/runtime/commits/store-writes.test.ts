@@ -245,7 +245,7 @@ test('probes have growing delays of up to two seconds, and the start and end are
   let opened = 0;
   writes.onOpen(() => opened++);
   for (let n = 0; n < 5; n++) assert.equal(writes.noteFailure(refused()), true);
-  assert.equal(writes.refusal, 'the store refuses writes: disk full');
+  assert.equal(writes.refusal, 'the store rejects writes: disk full');
   const at: number[] = [];
   for (let ms = 0; ms <= 10_000; ms += 25) {
     const before = probes();

@@ -270,7 +270,7 @@ export class Schedules implements ScheduleService {
         if (!skippedTick) return false;
         await commit(skippedTick.unit);
         observer.scheduleTicked('skipped', 0);
-        log.warn({ instanceId, scheduleId, reason: admission.message }, 'schedule tick was refused, waiting for the next tick');
+        log.warn({ instanceId, scheduleId, reason: admission.message }, 'schedule tick was rejected, waiting for the next tick');
         return true;
       }
       const endpoints = await this.endpointsOf(schedule);

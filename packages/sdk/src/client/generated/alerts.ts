@@ -25,7 +25,7 @@ export interface AlertDestination {
  * `run-failed`: a run or message failed after all retries. `error-group`: an error is new, or occurred again after it was
  * resolved or its snooze ended. `failure-rate`: too many runs failed. `pending-age`: a delivery of a flow control key, or a
  * message of a queue, has waited too long. `schedule-missed`: a schedule is late. `run-age`: a run has been active for too long.
- * `no-worker`: no worker serves a worker URL. `budget`: a share of the budget is spent. `store-trouble`: the store refused
+ * `no-worker`: no worker serves a worker URL. `budget`: a share of the budget is spent. `store-trouble`: the store rejected
  * writes.
  */
 export type AlertKind =

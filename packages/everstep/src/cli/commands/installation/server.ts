@@ -19,7 +19,7 @@ const DESCRIPTIONS: Readonly<Record<Mode, readonly [string, string]>> = {
   ],
   serve: [
     'Start the server for production',
-    'Deliveries to private, loopback and link-local addresses are refused unless listed in --allow-addresses. The log is\nwritten to stderr as JSON lines.',
+    'Deliveries to private, loopback and link-local addresses are blocked unless listed in --allow-addresses. The log is\nwritten to stderr as JSON lines.',
   ],
 };
 
