@@ -193,7 +193,7 @@ function deleteNamespaceCommand(shell: Shell): Command {
 
 const CONNECTION_HELP = `
 These commands connect to an index with --url and --token (by default EVERSTEP_SEARCH_URL and EVERSTEP_SEARCH_TOKEN).
-Alternatively, --index selects an index by its id and uses the login of \`everstep admin\`.
+Alternatively, --index selects an index by its id and uses the credentials of \`everstep admin\`.
 To create, rename, transfer or delete an index, use \`everstep admin search\`.`;
 
 export function searchCommand(shell: Shell): Command {
