@@ -213,7 +213,7 @@ export class Schedules implements ScheduleService {
     try {
       await this.fireAllDue();
     } catch (error) {
-      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying');
+      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying in 1 s');
       this.retryLater();
     }
   }
@@ -300,7 +300,7 @@ export class Schedules implements ScheduleService {
     } catch (error) {
       limits.recount(instanceId);
       if (!writes.noteFailure(error))
-        log.error({ instanceId, scheduleId, error: String(error) }, 'could not record a schedule tick, retrying');
+        log.error({ instanceId, scheduleId, error: String(error) }, 'could not record a schedule tick, retrying in 1 s');
       return false;
     }
   }

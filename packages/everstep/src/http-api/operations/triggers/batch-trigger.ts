@@ -121,7 +121,7 @@ export const triggerRuns = operation({
       } catch (error) {
         if (error instanceof ApiError) return { error: error.message };
         context.log.error({ item: index, error: String(error) }, 'could not trigger a batch item');
-        return { error: 'internal error; it is unknown whether the run was started' };
+        return { error: 'internal error; the run may or may not have been started; repeat the trigger with the same run id' };
       }
     });
     return respond(200, await Promise.all(results));

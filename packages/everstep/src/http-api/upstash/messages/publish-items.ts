@@ -65,7 +65,7 @@ function publishAllowed(
 const errorResult = (error: unknown, context: ApiContext): { readonly error: string } => {
   if (error instanceof ApiError) return { error: error.message };
   context.log.error({ error: String(error) }, 'could not publish a batch item');
-  return { error: 'internal error; the message may or may not have been published' };
+  return { error: 'internal error; the message may or may not have been published; repeat it with the same deduplication id' };
 };
 
 /** Publishes the valid items. An item that cannot be published gets its own error. */
