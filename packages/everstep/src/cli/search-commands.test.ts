@@ -156,7 +156,7 @@ describe('search commands', () => {
     const upsert = ['search', 'upsert', JSON.stringify(FILMS[0]), '--index', id, ...asFinance];
     const { code, stdout, stderr } = await harness.runIn(login, upsert);
     assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /role in this account is read-only/);
+    assert.match(stderr, /role in this account can only read/);
     assert.equal((await admin('delete', id, ...asFinance)).code, 1);
   });
 
