@@ -71,7 +71,7 @@ export const METRICS = {
   everstep_deliveries_waiting: { type: 'gauge', help: 'Due deliveries that wait for a slot on this node.' },
   everstep_flow_control_waiting: {
     type: 'gauge',
-    help: 'Deliveries that wait at a flow control key on this node.',
+    help: 'Deliveries that wait for a flow control key on this node.',
     labels: ['key'],
   },
   everstep_flow_control_in_flight: {
@@ -82,7 +82,7 @@ export const METRICS = {
   everstep_queue_waiting: { type: 'gauge', help: 'Messages that wait in a queue on this node.', labels: ['queue'] },
   everstep_oldest_waiting_seconds: {
     type: 'gauge',
-    help: 'Age of the delivery that has waited longest at a flow control key or in a queue on this node.',
+    help: 'Age of the delivery that has waited longest for a flow control key or in a queue on this node.',
     labels: ['where', 'name'],
   },
   // workers

@@ -232,7 +232,7 @@ test('network errors are described with a message and a code', async (t) => {
   });
   const at = (server: net.Server): string => `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const table: readonly (readonly [url: string, message: RegExp])[] = [
-    [`http://127.0.0.1:${closedPort}/`, /127\.0\.0\.1:\d+: nothing listens on this address \(ECONNREFUSED\)/],
+    [`http://127.0.0.1:${closedPort}/`, /127\.0\.0\.1:\d+: connection refused, nothing listens on this address \(ECONNREFUSED\)/],
     ['http://unknown.example/', /unknown\.example: the host name does not exist \(ENOTFOUND\)/],
     [`http://${at(garbage)}/`, /not valid HTTP\/1\.1 \(/],
     [`http://${at(hangUp)}/`, /connection was (closed|reset).*\((UND_ERR_SOCKET|ECONNRESET)\)/],

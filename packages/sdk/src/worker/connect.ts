@@ -82,7 +82,7 @@ function toServedWorkflow(
 function validWorkflowNames<Name extends string>({ app, workflows, maxConcurrency }: ConnectOptions<Name>): readonly Name[] {
   if (!WORKER_APP.test(app))
     throw new RangeError(
-      'app must consist of at most 63 lower-case letters, digits, "-", "_" and ".", and start and end with a letter or digit, ' +
+      'app must consist of at most 63 lowercase letters, digits, "-", "_" and ".", and start and end with a letter or digit, ' +
         `not ${JSON.stringify(app)}`,
     );
   const names = Object.keys(workflows) as Name[];

@@ -104,7 +104,7 @@ export const sizeMessage = (plan: string, maxBytes: number, bytes: number): stri
   `the plan ${plan} allows messages of at most ${maxBytes} bytes, but this one has ${bytes}`;
 
 function dailyLimitMessage(plan: Plan, runs: number, at: number): string {
-  return `the plan ${plan.name} allows at most ${plan.maxRequestsPerDay} runs per day (UTC), and ${runs} have started today; the next day starts at ${isoOf(endOfDay(at))}`;
+  return `the plan ${plan.name} limits runs to ${plan.maxRequestsPerDay} per day (UTC). Started today: ${runs}. The next day starts at ${isoOf(endOfDay(at))}`;
 }
 
 /** Counts the runs if they may start. */

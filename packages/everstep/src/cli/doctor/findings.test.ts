@@ -155,7 +155,7 @@ test('each setting that is risky in production is a warning', () => {
     [{ EVERSTEP_METRICS_ADDRESS: '0.0.0.0:9464' }, /metrics are served without a token/],
     [
       { EVERSTEP_SMTP_URL: 'smtp://m.test', EVERSTEP_SMTP_FROM: 'e@m.test', EVERSTEP_SMTP_TLS: 'optional' },
-      /EVERSTEP_SMTP_TLS is optional/,
+      /EVERSTEP_SMTP_TLS is "optional"/,
     ],
     [behindProxy, /query of a URL/],
     [{ EVERSTEP_LOG_LEVEL: 'debug' }, /EVERSTEP_LOG_LEVEL is debug/],

@@ -1,7 +1,7 @@
 /** Converts network errors to messages that help to find the cause. */
 
 const EXPLANATIONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens on this address',
+  ECONNREFUSED: 'connection refused, nothing listens on this address',
   ECONNRESET: 'the connection was reset before the response was complete',
   UND_ERR_SOCKET: 'the connection was closed before the response was complete',
   EPIPE: 'the connection was closed while the request was sent',
@@ -46,7 +46,7 @@ export function networkErrorCode(error: Error): string | undefined {
   return codeOf(innermostError(error));
 }
 
-/** Returns, for example, `could not reach example.org:8080: nothing listens on this address (ECONNREFUSED)`. */
+/** Returns, for example, `could not reach a.test:80: connection refused, nothing listens on this address (ECONNREFUSED)`. */
 export function describeNetworkError(error: Error, host: string): string {
   const root = innermostError(error);
   const code = codeOf(root);

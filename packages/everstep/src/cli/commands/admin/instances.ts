@@ -3,7 +3,7 @@ import type { AdminClient, QueueInstance } from '@everstep/sdk';
 import { Command } from 'commander';
 import { durationMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
-import { instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
+import { countText, instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 import { outboundCommands } from './outbound.js';
 
@@ -188,7 +188,7 @@ function statsCommand(shell: Shell): Command {
     const rows = stats.months.map(({ month, messages, dollars }) => [month, messages, dollars]);
     screen.write(table(screen, ['MONTH (UTC)', 'MESSAGES', 'DOLLARS'], rows));
     screen.write(`\n${stats.spent} dollars spent this month; budget: ${budgetText(stats.budget)}\n`);
-    screen.write(`${stats.requests_today} runs started today (UTC).\n`);
+    screen.write(`${countText(stats.requests_today, 'run')} started today (UTC).\n`);
     const { account_bytes, instance_bytes, max_bytes, active_runs, max_active_runs } = stats.storage;
     screen.write(`${instance_bytes} bytes stored, ${account_bytes} by its account; limit: ${max_bytes ?? 'none'}\n`);
     screen.write(`${active_runs} active runs of its account; limit: ${max_active_runs ?? 'none'}\n`);

@@ -11,7 +11,7 @@ import { SETTINGS } from '../../../config/settings.js';
 import { SERVER_VERSION } from '../../../step-calls/version.js';
 import type { CheckResult } from '../../../stores/shared/consistency/checks.js';
 import { UsageError } from '../../exit-codes.js';
-import { json, printable, type Shell, table } from '../../output.js';
+import { countText, json, printable, type Shell, table } from '../../output.js';
 import { settingOf } from './server-settings.js';
 
 interface LocationOptions {
@@ -124,11 +124,11 @@ function assertInvariants(checks: readonly CheckResult[] | null, isJson: boolean
   const violatedChecks = checks.filter(({ violations }) => violations > 0);
   for (const { id, rule, violations, examples } of violatedChecks)
     printError(
-      `${id}: ${violations} violations of the rule "${rule}"\n${examples.map((example) => `  ${printable(example)}\n`).join('')}`,
+      `${id}: ${countText(violations, 'violation')} of the rule "${rule}"\n${examples.map((example) => `  ${printable(example)}\n`).join('')}`,
     );
   if (violatedChecks.length > 0)
     throw new BackupError(
-      `${violatedChecks.length} of ${checks.length} invariants do not hold. Keep a copy of the store and report this.`,
+      `Violated invariants: ${violatedChecks.length} of ${checks.length}. Keep a copy of the store and report this.`,
     );
   if (!isJson) screen.write(`${checks.length} invariants hold.\n`);
 }

@@ -49,7 +49,7 @@ function statusCommand(shell: Shell): Command {
       if (options.json) return screen.write(json(status));
       if (!status.distributed) {
         screen.write(
-          `Citus ${status.citus}. ${status.pendingTables.length} tables are not distributed: run everstep store distribute.\n`,
+          `Citus ${status.citus}. Tables not distributed: ${status.pendingTables.length}. Run everstep store distribute.\n`,
         );
         return;
       }

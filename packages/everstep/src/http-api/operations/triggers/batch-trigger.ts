@@ -122,7 +122,7 @@ export const triggerRuns = operation({
         if (error instanceof ApiError) return { error: error.message };
         context.log.error({ item: index, error: String(error) }, 'could not trigger a batch item');
         return {
-          error: 'internal error; the run may have been started: check first, or repeat it with the same run id or deduplication id',
+          error: 'internal error; the run may have been started: check first, or repeat it with the same run or deduplication id',
         };
       }
     });
