@@ -118,7 +118,7 @@ export const METRICS = {
   },
   everstep_database_commit_duration_seconds: {
     type: 'histogram',
-    help: 'Round trip of a COMMIT to PostgreSQL, with the last statements of its transaction.',
+    help: 'Round trip of a COMMIT to PostgreSQL, including the last statements of its transaction.',
     buckets: SYNC_BUCKETS_S,
   },
   everstep_commit_units: {
@@ -165,7 +165,7 @@ export const METRICS = {
   everstep_nodes: { type: 'gauge', help: 'Nodes of the cluster, by state: active, leaving or expired.', labels: ['state'] },
   everstep_nodes_lost_total: {
     type: 'counter',
-    help: 'Nodes whose lease expired without leaving, and whose work this node has taken over.',
+    help: 'Nodes whose work this node has taken over, because their leases expired.',
   },
   everstep_lease_seconds: {
     type: 'gauge',

@@ -27,7 +27,7 @@ const SDK = '@everstep/sdk';
  * `serve` handlers have their own.
  */
 export interface ConnectOptions<Name extends string = string> extends EncryptionOptions {
-  /** Name of the app: lower-case letters, digits, `-`, `_` and `.`; at most 63 characters. */
+  /** Name of the app: lowercase letters, digits, `-`, `_` and `.`; at most 63 characters. */
   readonly app: string;
   /** The workflows by name. `serve` handlers also serve HTTP; their options apply here as well, except signing keys. */
   readonly workflows: Readonly<Record<Name, WorkflowHandler | WorkflowEndpoint | Workflow<never, unknown>>>;

@@ -159,7 +159,7 @@ export const QuietHoursSchema = Type.Object(
   {
     ...NO_OTHER_PROPERTIES,
     description:
-      'Time of day during which notices are delayed. No notice is sent for an alert that opens and ends during this time.',
+      'Daily period during which notices are delayed. No notice is sent for an alert that opens and ends during this time.',
   },
 );
 

@@ -19,7 +19,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its TLS certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'its TLS certificate chain is self-signed',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its TLS certificate cannot be verified: the chain is incomplete',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its TLS certificate is from an authority that this machine does not know',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its TLS certificate was issued by an authority that this machine does not trust',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its TLS certificate is for another host name',
   EPROTO: 'it does not use TLS as expected (use http instead of https?)',
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not use TLS (use http instead of https?)',

@@ -67,7 +67,7 @@ export interface AlertCondition {
   readonly forMs?: number;
 }
 
-/** Time of day during which notices are delayed. No notice is sent for an alert that opens and ends during this time. */
+/** Daily period during which notices are delayed. No notice is sent for an alert that opens and ends during this time. */
 export interface QuietHours {
   /** Local time, such as `22:00`. */
   readonly from: string;

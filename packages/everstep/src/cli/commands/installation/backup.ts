@@ -148,7 +148,7 @@ export function verifyCommand(shell: Shell): Command {
     .description(
       'Check that the embedded store and its search indexes are readable, that no acknowledged change is lost, and that the\n' +
         'invariants hold: for example, that no journal has gaps. This command changes nothing. A running server copies its store\n' +
-        'within the data directory; the copy is checked and then removed, so you need free disk space of the size of the store.\n' +
+        'within the data directory; the copy is checked and then removed, and needs as much free disk space as the store.\n' +
         "Run it on the server's machine, as the same operating system user. In a PostgreSQL database, the invariants are\n" +
         'checked in one read-only transaction, even while nodes use it.',
     )
