@@ -103,7 +103,7 @@ test('runs are limited per day, all or none of a request are admitted, and the n
   assert.equal(refusal.retryAfterMs, DAY_MS / 2);
   assert.match(refusal.message, /the plan small limits runs to 3 per day .* 2026-12-01T00:00:00Z/);
   assert.equal(await refuseTick(harness.limits, 0), null);
-  assert.match((await refuseTick(harness.limits, 0))?.message ?? '', /3 have started today/);
+  assert.match((await refuseTick(harness.limits, 0))?.message ?? '', /Started today: 3\./);
   assert.equal((await refuseTick(harness.limits, 0))?.kind, 'tick-daily-limit-reached');
   assert.equal((await harness.limits.refusedNow(INSTANCE)).length, 1);
   harness.at = DECEMBER;
@@ -149,7 +149,7 @@ test('the daily count comes from the store, even after a restart', async (t) => 
   assert.equal((await refuseRuns(again, 2))?.kind, 'daily-limit');
   assert.equal(await refuseRuns(again, 1), null);
   const refusal = await refuseRuns(again, 1);
-  assert.match(refusal?.message ?? '', /3 have started today/);
+  assert.match(refusal?.message ?? '', /Started today: 3\./);
 });
 
 test('concurrent runs cannot exceed the plan', async (t) => {

@@ -149,8 +149,8 @@ export function verifyCommand(shell: Shell): Command {
       'Check that the embedded store and its search indexes are readable, that no acknowledged change is lost, and that the\n' +
         'invariants hold: for example, that no journal has gaps. This command changes nothing. A running server copies its store\n' +
         'within the data directory; the copy is checked and then removed, and needs as much free disk space as the store.\n' +
-        "Run it on the server's machine, as the same operating system user. In a PostgreSQL database, the invariants are\n" +
-        'checked in one read-only transaction, even while nodes use it.',
+        "Run this command on the server's machine, as the same operating system user. In a PostgreSQL database, the invariants\n" +
+        'are checked in one read-only transaction, even while nodes use it.',
     )
     .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')
     .option('--store <path-or-url>', 'store file or database, if it is not in the data directory (or EVERSTEP_STORE)')
