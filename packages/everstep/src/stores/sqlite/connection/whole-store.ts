@@ -74,7 +74,7 @@ export function openWholeStore(options: WholeFileOptions): WholeFile | null {
       throw new StoreOpenError(
         'older-schema',
         `${file} was written by an older version of Everstep (schema ${schema}; this version has schema ${MIGRATIONS.length}). ` +
-          'Start this version with this store once, and stop it.',
+          'Start a server of this version on it once, then stop the server.',
       );
     assertReadable(database, file);
     return wholeFile(database);
