@@ -191,7 +191,7 @@ function statsCommand(shell: Shell): Command {
     screen.write(`${countText(stats.requests_today, 'run')} started today (UTC).\n`);
     const { account_bytes, instance_bytes, max_bytes, active_runs, max_active_runs } = stats.storage;
     screen.write(`${instance_bytes} bytes stored, ${account_bytes} by its account; limit: ${max_bytes ?? 'none'}\n`);
-    screen.write(`${active_runs} active runs of its account; limit: ${max_active_runs ?? 'none'}\n`);
+    screen.write(`${countText(active_runs, 'active run')} of its account; limit: ${max_active_runs ?? 'none'}\n`);
     for (const refusal of stats.refused) screen.write(`Rejected: ${printable(refusal)}.\n`);
     if (stats.refusals.length === 0) return;
     const refusals = stats.refusals.map(({ kind, count, last_time }) => [kind, count, instant(last_time * MS_PER_SECOND)]);
