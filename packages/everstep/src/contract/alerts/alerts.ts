@@ -6,7 +6,7 @@ import { unixMs } from '../fields/unix-ms.js';
 import { patternOption } from '../patterns.js';
 
 const name = Type.String({ description: 'Unique name.' });
-const enabled = Type.Boolean({ description: 'A disabled object is kept, but has no effect.' });
+const enabled = Type.Boolean({ description: 'A disabled object remains stored, but has no effect.' });
 const DestinationName = Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNameLength, ...patternOption('name') });
 
 export const AlertDestinationKind = Type.Enum(['webhook', 'slack', 'email'], {

@@ -81,7 +81,7 @@ export interface QuietHours {
 export interface AlertRule {
   /** Unique name. */
   readonly name: string;
-  /** A disabled object is kept, but has no effect. */
+  /** A disabled object remains stored, but has no effect. */
   readonly enabled: boolean;
   readonly condition: AlertCondition;
   /** Names of the destinations that are notified. */
@@ -98,7 +98,7 @@ export type LifecycleEvent = 'run.started' | 'run.succeeded' | 'run.failed' | 'r
 export interface LifecycleWebhook {
   /** Unique name. */
   readonly name: string;
-  /** A disabled object is kept, but has no effect. */
+  /** A disabled object remains stored, but has no effect. */
   readonly enabled: boolean;
   readonly events: readonly LifecycleEvent[];
   /** Only runs of this workflow. */
