@@ -33,7 +33,7 @@ export const PHRASES = [
   [/for good(?! reasons?)/, 'permanently'],
   [/at the latest(?! [a-z])/, 'no later than, until, within'],
   [/us(?:e|es|ed|ing) (?:up )?no (?:retry )?(?:attempts?|retries)/, 'does not use up attempts'],
-  [/accepts? no writes/, 'refuses writes'],
+  [/accepts? no writes/, 'rejects writes'],
   [
     /(?<!there )(?<!there's )(?<!here )(?:is|are|was|were) no (?!longer|more|less|fewer|later|earlier|greater|higher|lower|larger|bigger|smaller|better|worse|one\b|op\b|different|match\b)[a-z]+/,
     'is not a ..., is invalid, does not ...',

@@ -25,7 +25,7 @@ export interface ServeOptions<Payload> extends WorkflowOptions<Payload>, Signatu
 export interface EndpointRequest {
   readonly method: string;
   readonly url: string;
-  /** Request headers by lower-case name. */
+  /** Request headers by lowercase name. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The raw body. If a framework has parsed the body and the bytes are no longer available, the parsed value. */
   readonly body: Uint8Array | string | { readonly parsed: unknown };
@@ -57,13 +57,13 @@ const BASE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   'Content-Type': 'application/json',
   [VERSION_HEADER]: String(PROTOCOL_VERSION),
 });
-/** Lower-case names of all request headers that an endpoint reads. */
+/** Lowercase names of all request headers that an endpoint reads. */
 const ENDPOINT_HEADERS = Object.freeze({
   protocol: VERSION_HEADER.toLowerCase(),
   ...SIGNATURE_HEADERS,
   failureFunction: FAILURE_HEADER.toLowerCase(),
 });
-/** Collects the request headers that an endpoint reads. `read` returns a header by its lower-case name. */
+/** Collects the request headers that an endpoint reads. `read` returns a header by its lowercase name. */
 export const endpointHeaders = (read: (name: string) => string | null | undefined): EndpointRequest['headers'] =>
   Object.fromEntries(Object.values(ENDPOINT_HEADERS).map((name) => [name, read(name) ?? undefined]));
 

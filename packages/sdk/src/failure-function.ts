@@ -16,7 +16,7 @@ export interface RunFailure<Payload> {
    * failed, it is the raw JSON, text or bytes.
    */
   readonly payload: Payload;
-  /** Headers that the trigger forwarded, by lower-case name. */
+  /** Headers that the trigger forwarded, by lowercase name. */
   readonly headers: Readonly<Record<string, string>>;
   /** Labels of the run. */
   readonly labels: readonly string[];

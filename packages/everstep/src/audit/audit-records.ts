@@ -128,7 +128,10 @@ export class AuditRecords {
         }),
       );
     } catch (error) {
-      this.options.log.warn({ operation, count, error: String(error) }, 'could not record refused requests in the audit log');
+      this.options.log.warn(
+        { instanceId, operation, count, error: String(error) },
+        'could not record rejected requests in the audit log',
+      );
     }
   }
 }

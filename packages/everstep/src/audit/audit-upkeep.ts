@@ -83,8 +83,9 @@ export class AuditUpkeep {
           if (everyMs !== null || !writes.isOpen) repeatAfter(everyMs ?? SEAL_EVERY_MS);
         },
         (error: unknown) => {
-          if (!writes.noteFailure(error)) this.failureLog.warn({ task, error: String(error) });
-          repeatAfter(Math.max(everyMs ?? 0, SEAL_EVERY_MS));
+          const retryAfterMs = Math.max(everyMs ?? 0, SEAL_EVERY_MS);
+          if (!writes.noteFailure(error)) this.failureLog.warn({ task, error: String(error), retryAfterMs });
+          repeatAfter(retryAfterMs);
         },
       )
       .finally(() => this.inProgress.delete(run));

@@ -127,7 +127,9 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
     } catch (error) {
       return {
         kind: 'refused',
-        message: stopping.signal.aborted ? 'The server stopped before the command was done.' : messageOf(error),
+        message: stopping.signal.aborted
+          ? 'The server stopped before the command was done. Run the command again.'
+          : messageOf(error),
       };
     } finally {
       isBusy = false;
@@ -208,7 +210,7 @@ async function sendRequest(dataDir: string, request: object): Promise<CommandRes
     if (outcome.kind === 'refused') throw new BackupError(outcome.message);
     return outcome;
   }
-  throw new BackupError('The server ended before the command was done. Run it again.');
+  throw new BackupError('The server ended before the command was done. Run the command again.');
 }
 
 /**

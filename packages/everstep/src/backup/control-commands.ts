@@ -58,7 +58,7 @@ export async function handleControlCommands(options: ControlCommandOptions): Pro
     return await listenForCommands({ dataDir, backUp, rotate });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ dataDir, error: reason }, 'could not create the command socket, backups need the server stopped');
+    log.warn({ dataDir, error: reason }, 'could not create the command socket, backups require a stopped server');
     return null;
   }
 }

@@ -17,7 +17,7 @@ export const EXIT = Object.freeze({
 export const EXIT_CODES_HELP = `
 Exit codes:
   0  success
-  1  the server refused the request, or the command failed; the reason is on stderr
+  1  the server rejected the request, or the command failed; the reason is on stderr
   2  the command line or the configuration is invalid; nothing was changed
   3  not found: the run, dead letter, key, schedule, team, instance, search index or document does not exist
   4  the server did not respond

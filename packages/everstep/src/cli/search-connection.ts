@@ -16,11 +16,11 @@ export function withSearchConnection(command: Command): Command {
   return command
     .option('--url <url>', 'endpoint of the index (or EVERSTEP_SEARCH_URL)')
     .option('--token <token>', 'token of the index (or EVERSTEP_SEARCH_TOKEN)')
-    .option('--index <indexId>', 'index id; connect with an admin login instead of a token')
+    .option('--index <indexId>', 'index id; connect with the credentials of everstep admin instead of a token')
     .option('--management-url <url>', 'with --index: URL of the management API (or EVERSTEP_MANAGEMENT_URL)')
     .option('--email <email>', 'with --index: email of the user (or EVERSTEP_ADMIN_EMAIL)')
     .option('--api-key <key>', 'with --index: API key of the user (or EVERSTEP_ADMIN_API_KEY)')
-    .option('--data-dir <path>', 'with --index: data directory to read the login from (or EVERSTEP_DATA_DIR)')
+    .option('--data-dir <path>', 'with --index: data directory to read the email and API key from (or EVERSTEP_DATA_DIR)')
     .option('--json', 'print JSON');
 }
 
@@ -28,7 +28,7 @@ export const withNamespace = (command: Command): Command =>
   withSearchConnection(command).option('--namespace <name>', 'namespace (default: the unnamed namespace)');
 
 const NO_INDEX_TEXT =
-  'No search index: set --url and --token (or EVERSTEP_SEARCH_URL and EVERSTEP_SEARCH_TOKEN), or set --index with an admin login.';
+  'No search index: set --url and --token (or EVERSTEP_SEARCH_URL and EVERSTEP_SEARCH_TOKEN), or set --index and the credentials of everstep admin.';
 
 /** Connects to the selected search index. Rejects with UsageError if no index is selected or the URL is invalid. */
 async function connectSearch(options: SearchConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<SearchClient> {

@@ -30,8 +30,8 @@ export const PlanRecord = Type.Object(
   {
     name: Type.String(),
     max_message_bytes: limit('Maximum size of a message body in bytes.'),
-    log_retention_ms: limit('Maximum time that runs are kept after they end, in milliseconds.'),
-    dead_letter_retention_ms: limit('Maximum time that dead letters are kept, in milliseconds.'),
+    log_retention_ms: limit('Maximum time that runs are retained after they end, in milliseconds.'),
+    dead_letter_retention_ms: limit('Maximum time that dead letters are retained, in milliseconds.'),
     max_parallelism: limit('Maximum number of deliveries in flight.'),
     max_schedules: limit('Maximum number of schedules.'),
     max_requests_per_day: limit(

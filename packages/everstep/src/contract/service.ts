@@ -107,13 +107,13 @@ const BreakerFields = {
 };
 const RetentionFields = {
   maxAgeMs: Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.maxRetentionAgeMs }), Type.Null()], {
-    description: 'How long runs are kept after they end, in milliseconds. Null keeps them forever.',
+    description: 'How long runs are retained after they end, in milliseconds. Null retains them forever.',
   }),
   maxCount: Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.maxRetentionCount }), Type.Null()], {
-    description: 'Maximum number of runs that are kept; older runs are removed. Null means no limit.',
+    description: 'Maximum number of runs that are retained; older runs are removed. Null means no limit.',
   }),
 };
-const RetentionRule = Type.Object(RetentionFields, { ...NO_OTHER_PROPERTIES, description: 'How long ended runs are kept.' });
+const RetentionRule = Type.Object(RetentionFields, { ...NO_OTHER_PROPERTIES, description: 'How long ended runs are retained.' });
 const RetentionRulePatch = Type.Partial(RetentionRule, {
   ...NO_OTHER_PROPERTIES,
   description: 'Retention to change. Absent settings keep their value.',

@@ -22,19 +22,19 @@ export const SessionEntry = Type.Object(
     expires_at: Type.Integer({
       format: 'int64',
       description:
-        'Time when the session expires if it is not used, in Unix seconds. Each use extends it, up to seven days after login.',
+        'Time when the session expires if it is not used, in Unix seconds. Each use extends it, up to seven days after the sign-in.',
     }),
   },
   {
     ...NO_OTHER_PROPERTIES,
     description:
-      'Session of the user. The login response sets the cookie `everstep_session` (over HTTPS: `__Host-everstep_session`), which scripts cannot read.',
+      'Session of the user. The response to a sign-in sets the cookie `everstep_session` (over HTTPS: `__Host-everstep_session`), which scripts cannot read.',
   },
 );
 export type SessionEntry = Static<typeof SessionEntry>;
 
 export const LoginLinkBody = Type.Object(
-  { secret: Type.String({ minLength: 1, maxLength: 256, description: 'Secret of the login link.' }) },
+  { secret: Type.String({ minLength: 1, maxLength: 256, description: 'Secret of the sign-in link.' }) },
   NO_OTHER_PROPERTIES,
 );
 
@@ -53,7 +53,7 @@ export const OwnSession = Type.Object(
     api_key_id: Type.Optional(
       Type.String({
         description:
-          'Id of the API key that was used to log in. Revoking the key ends the session. Absent for sessions that were created by single sign-on.',
+          'Id of the API key that was used to sign in. Revoking the key ends the session. Absent for sessions that were created by single sign-on.',
       }),
     ),
     creation_time: Type.Integer({ format: 'int64', description: 'Time when the session was created, in Unix seconds.' }),
@@ -63,7 +63,7 @@ export const OwnSession = Type.Object(
     }),
     current: Type.Boolean({ description: 'Whether this session made the request.' }),
   },
-  { ...NO_OTHER_PROPERTIES, description: 'Session of the user: a login in a browser.' },
+  { ...NO_OTHER_PROPERTIES, description: 'Session of the user in a browser.' },
 );
 export type OwnSession = Static<typeof OwnSession>;
 

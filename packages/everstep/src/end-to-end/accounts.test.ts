@@ -101,5 +101,5 @@ test('the runs of a day are counted exactly although the server is killed', asyn
   assert.equal(await trigger(), 429);
   const stats = await admin().instances.stats(queueId);
   assert.equal(stats.requests_today, 5);
-  assert.match(stats.refused.join(), /the plan default allows at most 5 runs per day/);
+  assert.match(stats.refused.join(), /the plan default limits runs to 5 per day/);
 });

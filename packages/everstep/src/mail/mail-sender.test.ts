@@ -151,12 +151,12 @@ describe('email', () => {
   test('is sent to a limited number of recipients per hour and instance', () =>
     withServer({ ...SECURE, onRecipient: () => '550 no' }, {}, async (harness) => {
       const many = Array.from({ length: LIMITS.maxMailRecipientsPerHour / 2 }, (_, index) => `a${index}@shop.test`);
-      for (let n = 0; n < 2; n++) assert.match(failureOf(await harness.send(many)).message, /^the SMTP server refused/);
+      for (let n = 0; n < 2; n++) assert.match(failureOf(await harness.send(many)).message, /^the SMTP server rejected/);
       const { message, retry } = failureOf(await harness.send(['ops@shop.test']));
       assert.match(message, /at most 300 recipients per hour/);
       assert.deepEqual(retry, { kind: 'after', delayMs: HOUR_MS });
       harness.now += HOUR_MS;
-      assert.match(failureOf(await harness.send(['ops@shop.test'])).message, /^the SMTP server refused/);
+      assert.match(failureOf(await harness.send(['ops@shop.test'])).message, /^the SMTP server rejected/);
     }));
 
   test('fails clearly without a server, and for the notice of another kind of destination', async () => {

@@ -131,7 +131,7 @@ export class MailSender implements MessageSender, MailRecipients {
       if (code === 'EENVELOPE')
         return failureOutcome(
           'refused',
-          `the SMTP server refused the email: ${response.slice(0, MAX_RESPONSE_LENGTH)}`,
+          `the SMTP server rejected the email: ${response.slice(0, MAX_RESPONSE_LENGTH)}`,
           permanent ? NEVER : BACKOFF,
         );
       return failureOutcome(code === 'ETIMEDOUT' ? 'timeout' : 'network', `the SMTP server did not accept the email (${code})`);

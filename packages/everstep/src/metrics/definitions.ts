@@ -71,7 +71,7 @@ export const METRICS = {
   everstep_deliveries_waiting: { type: 'gauge', help: 'Due deliveries that wait for a slot on this node.' },
   everstep_flow_control_waiting: {
     type: 'gauge',
-    help: 'Deliveries that wait at a flow control key on this node.',
+    help: 'Deliveries that wait for a flow control key on this node.',
     labels: ['key'],
   },
   everstep_flow_control_in_flight: {
@@ -82,7 +82,7 @@ export const METRICS = {
   everstep_queue_waiting: { type: 'gauge', help: 'Messages that wait in a queue on this node.', labels: ['queue'] },
   everstep_oldest_waiting_seconds: {
     type: 'gauge',
-    help: 'Age of the delivery that has waited longest at a flow control key or in a queue on this node.',
+    help: 'Age of the delivery that has waited longest for a flow control key or in a queue on this node.',
     labels: ['where', 'name'],
   },
   // workers
@@ -118,7 +118,7 @@ export const METRICS = {
   },
   everstep_database_commit_duration_seconds: {
     type: 'histogram',
-    help: 'Round trip of a COMMIT to PostgreSQL, with the last statements of its transaction.',
+    help: 'Round trip of a COMMIT to PostgreSQL, including the last statements of its transaction.',
     buckets: SYNC_BUCKETS_S,
   },
   everstep_commit_units: {
@@ -165,7 +165,7 @@ export const METRICS = {
   everstep_nodes: { type: 'gauge', help: 'Nodes of the cluster, by state: active, leaving or expired.', labels: ['state'] },
   everstep_nodes_lost_total: {
     type: 'counter',
-    help: 'Nodes whose lease expired without leaving, and whose work this node has taken over.',
+    help: 'Nodes whose work this node has taken over, because their leases expired.',
   },
   everstep_lease_seconds: {
     type: 'gauge',

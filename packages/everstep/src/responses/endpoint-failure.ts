@@ -63,13 +63,13 @@ export function endpointFailure(
 ): Pick<DeliveryFailure, 'message' | 'retry'> {
   if (status >= 300 && status < 400) {
     return {
-      message: `the endpoint answered ${describeRedirect(status, headers, hidesData)}; redirects are not followed: trigger the run with the final URL`,
+      message: `the endpoint responded ${describeRedirect(status, headers, hidesData)}; redirects are not followed: trigger the run with the final URL`,
       retry: BACKOFF,
     };
   }
   const hint = STATUS_HINTS[status];
   return {
-    message: `the endpoint answered ${status}${hint ? `: ${hint}` : ''} (${snippetOf(body, hidesData)})`,
+    message: `the endpoint returned ${status}${hint ? `: ${hint}` : ''} (${snippetOf(body, hidesData)})`,
     retry: retryAdviceOf(status, headers, now),
   };
 }

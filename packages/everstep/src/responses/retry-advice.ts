@@ -45,7 +45,7 @@ export function retryAdviceOf(status: number, headers: ResponseHeaders, now: num
 }
 
 /**
- * Describes a redirect, for example `with a redirect (302) to https://...`. The text follows the word "answered". With
+ * Describes a redirect, for example `with a redirect (302) to https://...`. The text follows the word "responded". With
  * `hidesData`, it quotes nothing of the response, which may contain data that the run redacts.
  */
 export function describeRedirect(status: number, headers: ResponseHeaders, hidesData: boolean): string {

@@ -63,8 +63,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   const refreshAlerts = (): void =>
     void alertSettings.refresh().then(
       () => rounds.runSoon(),
-      (error: unknown) =>
-        options.log.warn({ error: String(error) }, 'alert settings could not be read, retrying at the next round'),
+      (error: unknown) => options.log.warn({ error: String(error) }, 'could not read alert settings, retrying within 10 s'),
     );
   driver.writes.onOpen(() => {
     schedules.runDue();

@@ -32,7 +32,7 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
     const ownedIndexes = await indexes.list({ accountIds: [accountId] });
     return ownedIndexes.length < max
       ? null
-      : refuse('conflict', `this account can own at most ${max} search indexes (maxSearchIndexes)`);
+      : refuse('conflict', `this account has reached its limit of search indexes (maxSearchIndexes: ${max}); delete one first`);
   }
 
   return {

@@ -21,7 +21,7 @@ export class IndexRemovals {
   }
 
   start(indexId: string): void {
-    this.run(() => this.drop(indexId));
+    this.run(() => this.drop(indexId), { indexId });
   }
 
   async stop(): Promise<void> {
@@ -36,10 +36,11 @@ export class IndexRemovals {
     await indexes.forget({ indexId });
   }
 
-  private run(work: () => Promise<void>): void {
+  private run(work: () => Promise<void>, logFields: { readonly indexId?: string } = {}): void {
     const { log } = this.options;
     this.latestWork = this.latestWork.then(work).catch((error) => {
-      log.error({ error: String(error) }, 'could not remove the data of a deleted search index, retrying at the next start');
+      const fields = { ...logFields, error: String(error) };
+      log.error(fields, 'could not remove the data of a deleted search index, retrying at the next start');
     });
   }
 }

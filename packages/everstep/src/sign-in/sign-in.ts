@@ -82,7 +82,7 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
   const usedStates = new UsedStates();
 
   function fail(error: SignInError, cause?: unknown): FailedSignIn {
-    log.warn({ issuer, code: error, ...(cause === undefined ? {} : { reason: reasonOf(cause) }) }, 'sign-in failed');
+    log.warn({ issuer, code: error, ...(cause === undefined ? {} : { reason: reasonOf(cause) }) }, 'single sign-on failed');
     return { kind: 'failed', error };
   }
 

@@ -39,5 +39,5 @@ export function unusableResponse({ status, headers, body }: HttpResponse, messag
 
 /** Returns the failure for a response that was cut off at a limit. */
 export function responseTooLong(response: HttpResponse, maxBytes: number, limitName: string): FailedOutcome {
-  return unusableResponse(response, `the endpoint answered ${response.status} with more than ${maxBytes} bytes (${limitName})`);
+  return unusableResponse(response, `the endpoint returned ${response.status} with more than ${maxBytes} bytes (${limitName})`);
 }

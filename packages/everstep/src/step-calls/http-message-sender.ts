@@ -149,5 +149,5 @@ async function decodedOutcome(response: HttpResponse, message: Message): Promise
   if (message.anyBody) return acceptedResponse(response, message);
   if (decodingResult.kind === 'too-long') return tooLongOutcome(response, message.maxResponseBytes);
   const { encoding, reason } = decodingResult;
-  return unusableResponse(response, `the endpoint answered ${response.status} with an invalid ${encoding} body (${reason})`);
+  return unusableResponse(response, `the endpoint returned ${response.status} with an invalid ${encoding} body (${reason})`);
 }

@@ -292,5 +292,5 @@ test('a slice lasts until the long reply is recorded', async () => {
 
 test('a reply that is longer than the call allows fails the attempt', async () => {
   const failure = failureOf(await callWith(respondWith(200, PROTOCOL_HEADERS, 'x'.repeat(1_001)), { maxReplyBytes: 1_000 }));
-  assert.equal(failure.message, 'the endpoint answered 200 with more than 1000 bytes (maxReplyBytes)');
+  assert.equal(failure.message, 'the endpoint returned 200 with more than 1000 bytes (maxReplyBytes)');
 });

@@ -42,7 +42,7 @@ test('a response of exactly the limit is accepted; one more byte is a failure th
   });
   assert.equal(failure.cause, 'http');
   assert.equal(failure.status, 201);
-  assert.match(failure.message, new RegExp(`answered 201 with more than ${maxResponseBytes} bytes \\(maxResponseBytes\\)`));
+  assert.match(failure.message, new RegExp(`returned 201 with more than ${maxResponseBytes} bytes \\(maxResponseBytes\\)`));
   assert.deepEqual(failure.retry, BACKOFF);
   assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
   assert.equal(

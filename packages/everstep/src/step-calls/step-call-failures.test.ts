@@ -72,12 +72,12 @@ test('every other response is a failure with a cause, a retry decision and advic
       respondWith(500, PROTOCOL_HEADERS, 'oops'),
       'http',
       backoff,
-      /answered 500.*the body is not JSON/,
+      /returned 500.*the body is not JSON/,
     ],
     ['404', respondWith(404, html, 'nothing'), 'http', backoff, /404: check the workflow URL .*"nothing"/],
     ['405', respondWith(405, {}), 'http', backoff, /does not accept POST/],
     ['410', respondWith(410, {}), 'http', backoff, /no longer exists/],
-    ['418', respondWith(418, {}), 'http', backoff, /answered 418 \(an empty body\)/],
+    ['418', respondWith(418, {}), 'http', backoff, /returned 418 \(an empty body\)/],
     ['502', respondWith(502, {}), 'http', backoff, /a gateway/],
     [
       'a redirect',
@@ -143,7 +143,7 @@ test('errors of a run with redaction do not quote the response', async () => {
   ];
   for (const respond of responders) {
     const { message } = failureOf(await callWith(respond, { hidesData: true }));
-    assert.match(message, /endpoint answered/);
+    assert.match(message, /endpoint returned/);
     assert.doesNotMatch(message, /secret/);
     assert.match(failureOf(await callWith(respond)).message, /secret/);
   }
@@ -185,7 +185,7 @@ test('a response without the header of the step protocol is received only as far
     response.write('z'.repeat(LIMITS.maxKeptResponseBytes + 1));
   });
   const failure = failureOf(outcome);
-  assert.match(failure.message, /answered 200 without the header Svc-Workflow-Protocol/);
+  assert.match(failure.message, /returned 200 without the header Svc-Workflow-Protocol/);
   assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
   await closed;
 });
@@ -232,7 +232,7 @@ test('network errors are described with a message and a code', async (t) => {
   });
   const at = (server: net.Server): string => `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const table: readonly (readonly [url: string, message: RegExp])[] = [
-    [`http://127.0.0.1:${closedPort}/`, /127\.0\.0\.1:\d+: nothing listens on this address \(ECONNREFUSED\)/],
+    [`http://127.0.0.1:${closedPort}/`, /127\.0\.0\.1:\d+: connection refused, nothing listens on this address \(ECONNREFUSED\)/],
     ['http://unknown.example/', /unknown\.example: the host name does not exist \(ENOTFOUND\)/],
     [`http://${at(garbage)}/`, /not valid HTTP\/1\.1 \(/],
     [`http://${at(hangUp)}/`, /connection was (closed|reset).*\((UND_ERR_SOCKET|ECONNRESET)\)/],

@@ -215,7 +215,7 @@ export async function copyStore(options: CopyOptions): Promise<CopyReport> {
       await load.commit().catch((error) => {
         throw new CopyError(
           `The connection was lost during the commit (${error.message}), so the database contains either everything or ` +
-            'nothing. Run the command again: it refuses a database that is not empty.',
+            'nothing. Run the command again: it does not write to a database that is not empty.',
           { cause: error },
         );
       });

@@ -73,7 +73,7 @@ export async function openSearch(
     return result;
   }
   const { documents, control } = await openedStore.openDocuments(
-    ({ message }) => log.error({ error: message }, 'search document store failed'),
+    ({ message }) => log.error({ error: message }, 'background work on a search index failed'),
     { rotate, record: (command, details) => audit.records.command(command, details) },
   );
   closers.add(() => documents.close());

@@ -183,7 +183,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
         await this.readOnce();
       }
     } catch (error) {
-      this.options.log.warn({ error: String(error) }, 'could not read the workers of other nodes, retrying');
+      this.options.log.warn({ error: String(error) }, 'could not read the workers of other nodes, retrying within 2 s');
     }
   }
 
@@ -302,7 +302,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
       }
       if (isVisible) board.notify({ kind: 'workers' });
     } catch (error) {
-      log.warn({ error: String(error) }, 'could not publish the workers of this node, retrying');
+      log.warn({ error: String(error) }, 'could not publish the workers of this node, retrying in 1 s');
       for (const [name, pool] of pending) this.dirty.set(name, pool);
       this.nextPublishAt = clock.now() + RETRY_MS;
     }

@@ -13,7 +13,7 @@ const REQUEST: WorkerRequest = {
   workflow: 'order',
   notice: {} as Extract<ServiceFrame, { kind: 'notice' }>['notice'],
 };
-const UNASKED = 'the worker sent too many frames that the server did not ask for';
+const UNASKED = 'the worker sent too many frames that the server did not request';
 const TOO_SLOW = 'the worker reads too slowly';
 
 interface Asked {

@@ -118,7 +118,7 @@ export function readHello(text: string): HelloResult {
   if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH)
     return badRequest('"token" must be the token of a queue instance');
   if (typeof app !== 'string' || !WORKER_APP.test(app))
-    return badRequest('"app" must consist of lower-case letters, digits, "-", "_" and ".", and be at most 63 characters long');
+    return badRequest('"app" must consist of at most 63 lowercase letters, digits, "-", "_" and "."');
   if (!Array.isArray(workflows) || workflows.length === 0 || workflows.length > MAX_WORKFLOWS)
     return badRequest(`"workflows" must name 1 to ${MAX_WORKFLOWS} workflows`);
   const names = workflows.filter((name): name is string => typeof name === 'string' && WORKER_WORKFLOW.test(name));

@@ -218,7 +218,7 @@ export class WorkerLink {
   /** Counts a message that the server did not request, and closes the connection if there are too many. */
   countUnexpected(bytes: number): void {
     if (!this.isClosed && !this.unexpectedFrames.allow(bytes))
-      this.close(CLOSE.policy, 'the worker sent too many frames that the server did not ask for');
+      this.close(CLOSE.policy, 'the worker sent too many frames that the server did not request');
   }
 
   /** Called when the transport has sent all pending bytes. */

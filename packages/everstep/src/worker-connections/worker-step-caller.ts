@@ -124,7 +124,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       const verdict = outcome.kind === 'replied' ? readVerdict(fields(outcome.reply, 'the reply'), check) : null;
       return verdict ?? cannotTell('the worker did not respond to the replay check');
     } catch (error) {
-      if (error instanceof Problem) return cannotTell(`the worker answered with an invalid frame: ${error.summary}`);
+      if (error instanceof Problem) return cannotTell(`the worker responded with an invalid frame: ${error.summary}`);
       if (error instanceof NotAttemptedError) return cannotTell(error.message);
       throw error;
     }
@@ -151,7 +151,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const result = outcome.kind === 'noticed' ? readNoticeReply(outcome.outcome) : null;
     if (!result) {
       link.lastError = INVALID_REPLY;
-      return failureOf('not-protocol', 'the worker answered a failure notice with an invalid frame', sent);
+      return failureOf('not-protocol', 'the worker responded to a failure notice with an invalid frame', sent);
     }
     if (result.kind === 'failed') link.lastError = 'failure function failed';
     return { ...messageOutcomeOf(result), sent };
@@ -248,7 +248,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       if (outcome.kind === 'lost' && !outcome.started && !this.countLoss(requestKey)) continue;
       if (this.losses.size > 0) this.losses.delete(requestKey);
       if (outcome.kind !== 'lost') return { outcome, link, sent };
-      return failureOf('network', 'the connection to the worker was lost before it answered', sent);
+      return failureOf('network', 'the connection to the worker was lost before the worker responded', sent);
     }
   }
 
@@ -278,7 +278,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
 
   private timeoutFailure(timeoutMs: number, { link, sent }: Pick<ExchangeResult, 'link' | 'sent'>): FailedOutcome {
     link.lastError = 'timeout';
-    return failureOf('timeout', `the worker did not answer within ${timeoutMs} ms`, sent);
+    return failureOf('timeout', `the worker did not respond within ${timeoutMs} ms`, sent);
   }
 
   private sentRequestOf(url: string, { link: { profile }, startedAt }: Exchange, outcome: ExchangeOutcome): SentRequest {

@@ -135,7 +135,7 @@ export function createRequestCheck(
   };
 }
 
-/** Lower-case names of the signature headers. */
+/** Lowercase names of the signature headers. */
 export const SIGNATURE_HEADERS = Object.freeze({
   signature: (NATIVE_PREFIX + SIGNATURE_HEADER).toLowerCase(),
   ed25519Signature: (NATIVE_PREFIX + ED25519_SIGNATURE_HEADER).toLowerCase(),

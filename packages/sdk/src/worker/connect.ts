@@ -27,7 +27,7 @@ const SDK = '@everstep/sdk';
  * `serve` handlers have their own.
  */
 export interface ConnectOptions<Name extends string = string> extends EncryptionOptions {
-  /** Name of the app: lower-case letters, digits, `-`, `_` and `.`; at most 63 characters. */
+  /** Name of the app: lowercase letters, digits, `-`, `_` and `.`; at most 63 characters. */
   readonly app: string;
   /** The workflows by name. `serve` handlers also serve HTTP; their options apply here as well, except signing keys. */
   readonly workflows: Readonly<Record<Name, WorkflowHandler | WorkflowEndpoint | Workflow<never, unknown>>>;
@@ -82,7 +82,7 @@ function toServedWorkflow(
 function validWorkflowNames<Name extends string>({ app, workflows, maxConcurrency }: ConnectOptions<Name>): readonly Name[] {
   if (!WORKER_APP.test(app))
     throw new RangeError(
-      'app must consist of at most 63 lower-case letters, digits, "-", "_" and ".", and start and end with a letter or digit, ' +
+      'app must consist of at most 63 lowercase letters, digits, "-", "_" and ".", and start and end with a letter or digit, ' +
         `not ${JSON.stringify(app)}`,
     );
   const names = Object.keys(workflows) as Name[];

@@ -150,7 +150,7 @@ export class WorkerConnection {
       });
       cancel();
     }
-    this.close('the worker stops');
+    this.close('the worker is stopping');
   }
 
   /** Sends the remaining frames and closes the connection. */

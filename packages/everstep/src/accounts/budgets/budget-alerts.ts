@@ -182,7 +182,8 @@ export class BudgetAlerts {
     const settled: Promise<void> = work
       .catch((error: unknown) => {
         const { writes = ALWAYS_OPEN, log } = this.options;
-        if (!writes.noteFailure(error)) log.error({ ...logFields, error: String(error) }, 'budget alert check failed, retrying');
+        if (!writes.noteFailure(error))
+          log.error({ ...logFields, error: String(error) }, 'could not process budget alerts, retrying in 1 s');
         retry();
       })
       .finally(() => this.inProgress.delete(settled));

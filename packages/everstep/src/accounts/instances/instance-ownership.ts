@@ -37,7 +37,7 @@ export function createInstanceOwnership(
     const ownedInstances = await accounts.instancesOf({ accountIds: [accountId] });
     return ownedInstances.length < max
       ? null
-      : refuse('conflict', `this account can own at most ${max} queue instances (maxInstances)`);
+      : refuse('conflict', `this account has reached its limit of queue instances (maxInstances: ${max}); delete one first`);
   }
 
   return {

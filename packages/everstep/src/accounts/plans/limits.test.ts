@@ -101,9 +101,9 @@ test('runs are limited per day, all or none of a request are admitted, and the n
   const refusal = await refuseRuns(harness.limits, 2);
   assert.ok(refusal?.kind === 'daily-limit');
   assert.equal(refusal.retryAfterMs, DAY_MS / 2);
-  assert.match(refusal.message, /the plan small allows at most 3 runs per day .* 2026-12-01T00:00:00Z/);
+  assert.match(refusal.message, /the plan small limits runs to 3 per day .* 2026-12-01T00:00:00Z/);
   assert.equal(await refuseTick(harness.limits, 0), null);
-  assert.match((await refuseTick(harness.limits, 0))?.message ?? '', /3 have started today/);
+  assert.match((await refuseTick(harness.limits, 0))?.message ?? '', /Started today: 3\./);
   assert.equal((await refuseTick(harness.limits, 0))?.kind, 'tick-daily-limit-reached');
   assert.equal((await harness.limits.currentRefusals(INSTANCE)).length, 1);
   harness.at = DECEMBER;
@@ -134,8 +134,7 @@ test('if midnight passes while the count is read, the new day is used', async (t
   });
   assert.deepEqual(await refuseRuns(harness.limits, 1), {
     kind: 'daily-limit',
-    message:
-      'the plan small allows at most 3 runs per day (UTC), and 3 have started today; the next day starts at 2026-12-02T00:00:00Z',
+    message: 'the plan small limits runs to 3 per day (UTC). Started today: 3. The next day starts at 2026-12-02T00:00:00Z',
     retryAfterMs: DAY_MS,
     limit: 3,
     startedToday: 3,
@@ -150,7 +149,7 @@ test('the daily count comes from the store, even after a restart', async (t) => 
   assert.equal((await refuseRuns(again, 2))?.kind, 'daily-limit');
   assert.equal(await refuseRuns(again, 1), null);
   const refusal = await refuseRuns(again, 1);
-  assert.match(refusal?.message ?? '', /3 have started today/);
+  assert.match(refusal?.message ?? '', /Started today: 3\./);
 });
 
 test('concurrent runs cannot exceed the plan', async (t) => {

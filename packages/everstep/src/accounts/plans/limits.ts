@@ -96,7 +96,7 @@ const isoOf = (at: number): string => new Date(at).toISOString().replace('.000Z'
 
 export function budgetMessage({ spent, budget, until }: BudgetExceeded): string {
   const month = monthOf(until - 1);
-  return `the budget of this queue instance is spent: $${spent.toFixed(2)} of $${budget} for ${month}, which ends at ${isoOf(until)} (UTC). Until then, new runs, messages and schedules are refused; runs that have started continue. An owner, admin or finance member of the account can raise the budget`;
+  return `the budget of this queue instance is spent: $${spent.toFixed(2)} of $${budget} for ${month}, which ends at ${isoOf(until)} (UTC). Until then, new runs, messages and schedules are rejected; runs that have started continue. An owner, admin or finance member of the account can raise the budget`;
 }
 
 /** Error text for a message that exceeds the plan's limit. */
@@ -104,7 +104,7 @@ export const sizeMessage = (plan: string, maxBytes: number, bytes: number): stri
   `the plan ${plan} allows messages of at most ${maxBytes} bytes, but this one has ${bytes}`;
 
 function dailyLimitMessage(plan: Plan, runs: number, at: number): string {
-  return `the plan ${plan.name} allows at most ${plan.maxRequestsPerDay} runs per day (UTC), and ${runs} have started today; the next day starts at ${isoOf(endOfDay(at))}`;
+  return `the plan ${plan.name} limits runs to ${plan.maxRequestsPerDay} per day (UTC). Started today: ${runs}. The next day starts at ${isoOf(endOfDay(at))}`;
 }
 
 /** Counts the runs if they may start. */

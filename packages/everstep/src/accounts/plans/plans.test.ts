@@ -81,5 +81,5 @@ test('a file in another format or with a duplicate plan is rejected', () => {
   assert.match(problemsOf('{'), /is not JSON/);
   assert.match(problemsOf('[]'), /the array "plans"/);
   assert.match(problemsOf('{"plans": [], "more": 1}'), /no other field/);
-  assert.match(problemsOf('{"plans": [{"name": "a"}, {"name": "a"}]}'), /plan 2: a is a duplicate name/);
+  assert.match(problemsOf('{"plans": [{"name": "a"}, {"name": "a"}]}'), /plan 2: the name a is already used/);
 });

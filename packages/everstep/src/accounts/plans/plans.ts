@@ -150,12 +150,12 @@ function readPrice(entry: Readonly<Record<string, unknown>>, problem: (text: str
 
 function readPlan(entry: unknown, problem: (text: string) => void): Plan | null {
   if (!isObject(entry)) {
-    problem('it must be an object');
+    problem('must be an object');
     return null;
   }
   const { name } = entry;
   if (typeof name !== 'string' || !NAME.test(name)) {
-    problem('name must consist of 1 to 64 lower-case letters, digits and hyphens, and must not start with a hyphen');
+    problem('name must consist of 1 to 64 lowercase letters, digits and hyphens, and must not start with a hyphen');
     return null;
   }
   for (const key of Object.keys(entry)) if (!(key in UNLIMITED)) problem(`${key} is not a known field of a plan`);
@@ -203,7 +203,7 @@ export function loadPlans(text: string): LoadedPlans {
   for (const [index, entry] of file.plans.entries()) {
     const plan = readPlan(entry, (problem) => problems.push(`plan ${index + 1}: ${problem}`));
     if (plan && plans.some(({ name }) => name === plan.name))
-      problems.push(`plan ${index + 1}: ${plan.name} is a duplicate name`);
+      problems.push(`plan ${index + 1}: the name ${plan.name} is already used`);
     if (plan) plans.push(plan);
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, plans: plansOf(plans) };

@@ -55,7 +55,10 @@ export class Refusals {
     try {
       await this.options.accounts.countOfDay(counts);
     } catch (error) {
-      this.options.log.warn({ error: String(error) }, 'could not store counts of refused requests, retrying with the next write');
+      this.options.log.warn(
+        { error: String(error) },
+        'could not store counts of rejected requests, retrying with the next write',
+      );
       for (const count of counts) this.add(count);
     }
   }

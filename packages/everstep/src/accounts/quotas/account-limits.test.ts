@@ -33,7 +33,7 @@ test("instances, teams and members are limited by the account's largest plan, ex
   const first = doneValue(await create(stranger));
   doneValue(await create(stranger));
   const refused = await create(stranger);
-  assert.ok(refused.kind === 'conflict' && refused.message.includes('2 queue instances (maxInstances)'));
+  assert.ok(refused.kind === 'conflict' && refused.message.includes('limit of queue instances (maxInstances: 2)'));
   assert.equal((await service.listInstances(stranger)).length, 2);
   assert.equal((await service.createTeam(stranger, 'second')).kind, 'conflict');
   doneValue(await service.setPlan(operator, { instanceId: first.instance.instanceId, plan: 'large' }));

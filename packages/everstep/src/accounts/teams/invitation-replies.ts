@@ -39,7 +39,7 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
         const { invitationId, email, invitedBy } = invitation;
         if (await accounts.findUserByEmail({ email })) {
           countFailure({ address });
-          return refuse('conflict', 'a user already has this email; log in as that user to accept the invitation');
+          return refuse('conflict', 'a user already has this email; sign in as that user to accept the invitation');
         }
         const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
         const { userId, createdAt } = user;
@@ -65,7 +65,7 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
         const invitation = await pending.find(secret, address);
         if (!invitation) return NO_INVITATION;
         if (invitation.email !== user.email)
-          return refuse('forbidden', 'this invitation is for a different email; log in as that user');
+          return refuse('forbidden', 'this invitation is for a different email; sign in as that user');
         if ((await accounts.listTeams({ userId: user.userId })).length >= LIMITS.maxTeams)
           return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
         const capacity = await pending.checkCapacity(invitation, user.userId);

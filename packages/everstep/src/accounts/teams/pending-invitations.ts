@@ -60,7 +60,8 @@ export function createPendingInvitations({ rules, limitOf, countFailure }: Invit
     const members = await accounts.listMembers({ teamId });
     if (members.some((member) => member.userId === userId)) return refuse('conflict', 'you are already a member of this team');
     const max = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
-    if (members.length >= max) return refuse('conflict', `this team can have at most ${max} members`);
+    if (members.length >= max)
+      return refuse('conflict', `this team has reached its limit of members (${max}); an owner or admin can remove one`);
     return { kind: 'available', membership: { team, member: { teamId, userId, email, role, addedAt: now() } } };
   }
 

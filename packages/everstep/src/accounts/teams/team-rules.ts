@@ -18,14 +18,14 @@ function teamLimitRefusal(teams: readonly { readonly role: Role }[], max: number
   if (teams.length >= LIMITS.maxTeams)
     return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
   if (teams.filter(({ role }) => role === 'owner').length < max) return null;
-  return refuse('conflict', `a user can own at most ${max} teams (maxTeams of its plan); delete one first`);
+  return refuse('conflict', `you have reached the limit of teams that you can own (maxTeams: ${max}); delete one first`);
 }
 
 function teamSizeRefusal(members: number, max: number): Refusal | null {
   if (members >= LIMITS.maxTeamMembers)
     return refuse('conflict', `a team can have at most ${LIMITS.maxTeamMembers} members; remove one first`);
   if (members < max) return null;
-  return refuse('conflict', `this team can have at most ${max} members (maxTeamMembers of its plan); remove one first`);
+  return refuse('conflict', `this team has reached its limit of members (maxTeamMembers: ${max}); remove one first`);
 }
 
 export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitOf): TeamPart {

@@ -41,7 +41,7 @@ export function createApiKeyRules(rules: AccountRules): ApiKeyPart {
         if (valid.length === 1)
           return refuse(
             'conflict',
-            "this is the user's last valid API key, and without it the user could not log in; create another one first",
+            "this is the user's last valid API key, and without it the user could not sign in; create another one first",
           );
         const audit = rules.audit(principal, { action: 'api-key.revoke', subject: apiKeyId, accountIds: [userId] });
         const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit });

@@ -45,7 +45,7 @@ export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<Ac
     const at = now();
     unknownEmails = { ...unknownEmails, failures: unknownEmails.failures + 1 };
     if (at - unknownEmails.loggedAt >= LOG_AFTER_MS) {
-      log?.warn({ failures: unknownEmails.failures }, 'login attempts failed for unknown email addresses');
+      log?.warn({ failures: unknownEmails.failures }, 'sign-in attempts failed for unknown email addresses');
       unknownEmails = { failures: 0, loggedAt: at };
     }
     await accounts.countOfDay([{ instanceId: INSTALLATION, what: 'unknown-login', count: 1, at }]);

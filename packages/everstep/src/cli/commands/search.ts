@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { wholeNumber } from '../arguments.js';
 import { readDocuments, requestsOf } from '../documents-input.js';
 import { NotFoundError, UsageError } from '../exit-codes.js';
-import { type Cell, json, printable, type Shell, shorten, table } from '../output.js';
+import { type Cell, countText, json, printable, type Shell, shorten, table } from '../output.js';
 import { openSearch, type SearchConnectionOptions, withNamespace, withSearchConnection } from '../search-connection.js';
 
 const DEFAULT_LIMIT = 100;
@@ -51,7 +51,7 @@ function upsertCommand(shell: Shell): Command {
       try {
         await documents.upsert(request);
       } catch (error) {
-        if (upserted > 0) shell.printError(`Upserted the first ${upserted} documents; the remaining ones failed.\n`);
+        if (upserted > 0) shell.printError(`${countText(upserted, 'document')} upserted; the remaining ones failed.\n`);
         throw error;
       }
       upserted += request.length;
@@ -161,7 +161,7 @@ function infoCommand(shell: Shell): Command {
     if (options.json) return screen.write(json(info));
     const rows = Object.entries(info.namespaces).map(([name, counts]) => [name === '' ? '(no name)' : name, counts.vectorCount]);
     if (rows.length > 0) screen.write(`${table(screen, ['NAMESPACE', 'DOCUMENTS'], rows)}\n`);
-    screen.write(`${info.vectorCount} documents, ${info.indexSize} bytes\n`);
+    screen.write(`${countText(info.vectorCount, 'document')}, ${info.indexSize} bytes\n`);
   });
 }
 
@@ -193,7 +193,7 @@ function deleteNamespaceCommand(shell: Shell): Command {
 
 const CONNECTION_HELP = `
 These commands connect to an index with --url and --token (by default EVERSTEP_SEARCH_URL and EVERSTEP_SEARCH_TOKEN).
-Alternatively, --index selects an index by its id and uses the login of \`everstep admin\`.
+Alternatively, --index selects an index by its id and uses the credentials of \`everstep admin\`.
 To create, rename, transfer or delete an index, use \`everstep admin search\`.`;
 
 export function searchCommand(shell: Shell): Command {

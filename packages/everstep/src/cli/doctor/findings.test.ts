@@ -79,11 +79,11 @@ test('a server that does not run is a warning; a server that is not ready, or an
   says(assessServer(at, reply(), reply()), 'ok', /is running and ready/);
   says(assessServer(at, failed, failed), 'warning', /no server responds .*ECONNREFUSED/);
   says(assessServer(at, reply({ status: 404 }), reply()), 'problem', /another program/);
-  const body = { error: 'the store refuses writes: disk full', reason: 'store-unavailable' };
+  const body = { error: 'the store rejects writes: disk full', reason: 'store-unavailable' };
   says(
     assessServer(at, reply(), reply({ status: 503, body })),
     'problem',
-    /not ready: store-unavailable \(the store refuses writes/,
+    /not ready: store-unavailable \(the store rejects writes/,
   );
   says(assessServer(at, reply(), failed), 'problem', /not ready: ECONNREFUSED/);
 });
@@ -155,7 +155,7 @@ test('each setting that is risky in production is a warning', () => {
     [{ EVERSTEP_METRICS_ADDRESS: '0.0.0.0:9464' }, /metrics are served without a token/],
     [
       { EVERSTEP_SMTP_URL: 'smtp://m.test', EVERSTEP_SMTP_FROM: 'e@m.test', EVERSTEP_SMTP_TLS: 'optional' },
-      /EVERSTEP_SMTP_TLS is optional/,
+      /EVERSTEP_SMTP_TLS is "optional"/,
     ],
     [behindProxy, /query of a URL/],
     [{ EVERSTEP_LOG_LEVEL: 'debug' }, /EVERSTEP_LOG_LEVEL is debug/],

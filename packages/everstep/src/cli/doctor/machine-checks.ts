@@ -40,7 +40,7 @@ export function assessDisk({ path, freeBytes, totalBytes, storeBytes }: DiskFact
   if (freeBytes < storeBytes)
     return warning(
       `${free}, less than the store (${formatBytes(storeBytes)})`,
-      'everstep verify needs a copy of the store. Free space.',
+      'Free space, or enlarge the disk: everstep verify copies the store.',
     );
   return ok(free);
 }

@@ -60,7 +60,7 @@ function risksOf(config: Config): readonly Risk[] {
     {
       applies: config.mail?.tls === 'if-offered',
       message:
-        'EVERSTEP_SMTP_TLS is optional: the password and email are sent in plain text if the SMTP server does not support TLS',
+        'EVERSTEP_SMTP_TLS is "optional": the password and email are sent in plain text if the SMTP server does not support TLS',
       fix: 'Remove it, unless the SMTP server is in a trusted network and has no TLS.',
     },
     {

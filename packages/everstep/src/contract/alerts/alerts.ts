@@ -6,7 +6,7 @@ import { unixMs } from '../fields/unix-ms.js';
 import { patternOption } from '../patterns.js';
 
 const name = Type.String({ description: 'Unique name.' });
-const enabled = Type.Boolean({ description: 'A disabled object is kept, but has no effect.' });
+const enabled = Type.Boolean({ description: 'A disabled object remains stored, but has no effect.' });
 const DestinationName = Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNameLength, ...patternOption('name') });
 
 export const AlertDestinationKind = Type.Enum(['webhook', 'slack', 'email'], {
@@ -98,7 +98,7 @@ export const AlertConditionSchema = Type.Object(
     kind: Type.Enum([...ALERT_KINDS], {
       type: 'string',
       description:
-        '`run-failed`: a run or message failed after all retries. `error-group`: an error is new, or occurred again after it was resolved or its snooze ended. `failure-rate`: too many runs failed. `pending-age`: a delivery of a flow control key, or a message of a queue, has waited too long. `schedule-missed`: a schedule is late. `run-age`: a run has been active for too long. `no-worker`: no worker serves a worker URL. `budget`: a share of the budget is spent. `store-trouble`: the store refused writes.',
+        '`run-failed`: a run or message failed after all retries. `error-group`: an error is new, or occurred again after it was resolved or its snooze ended. `failure-rate`: too many runs failed. `pending-age`: a delivery of a flow control key, or a message of a queue, has waited too long. `schedule-missed`: a schedule is late. `run-age`: a run has been active for too long. `no-worker`: no worker serves a worker URL. `budget`: a share of the budget is spent. `store-trouble`: the store rejected writes.',
     }),
     workflowUrl: Type.Optional(workflowUrl),
     label: Type.Optional(label),
@@ -159,7 +159,7 @@ export const QuietHoursSchema = Type.Object(
   {
     ...NO_OTHER_PROPERTIES,
     description:
-      'Time of day during which notices are delayed. No notice is sent for an alert that opens and ends during this time.',
+      'Daily period during which notices are delayed. No notice is sent for an alert that opens and ends during this time.',
   },
 );
 

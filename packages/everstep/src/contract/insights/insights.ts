@@ -64,7 +64,7 @@ export const AttentionItem = Type.Object(
     kind: Type.Enum([...ATTENTION_KINDS], {
       type: 'string',
       description:
-        '`dead-letter-group`: an error that is new, regressed, or no longer snoozed. `held-destination`: deliveries to it wait until it is released. `no-worker`: deliveries wait for a worker. `paused-key`: deliveries wait for a flow control key. `oldest-pending`: a delivery was due more than five minutes ago. `store-unavailable`: the store refuses writes.',
+        '`dead-letter-group`: an error that is new, regressed, or no longer snoozed. `held-destination`: deliveries to it wait until it is released. `no-worker`: deliveries wait for a worker. `paused-key`: deliveries wait for a flow control key. `oldest-pending`: a delivery was due more than five minutes ago. `store-unavailable`: the store rejects writes.',
     }),
     subject: Type.String({
       description: 'Fingerprint, destination, workflow URL or key that the item is about; otherwise empty.',

@@ -58,7 +58,7 @@ export function readVerdict(frame: Readonly<Record<string, unknown>>, { request 
   // For example, an invalid signature.
   const error = typeof frame.error === 'object' && frame.error !== null && 'message' in frame.error ? frame.error.message : null;
   if (frame.kind === 'failed' && typeof error === 'string')
-    return cannotTell(`the endpoint refused the replay check: ${error.slice(0, LIMITS.maxKeptErrorLength)}`);
+    return cannotTell(`the endpoint rejected the replay check: ${error.slice(0, LIMITS.maxKeptErrorLength)}`);
   return null;
 }
 
@@ -71,7 +71,7 @@ function read(response: EndpointResponse, check: ReplayCheck, now: number): Repl
   if (verdict) return verdict;
   if (response.status >= 200 && response.status < 300)
     return cannotTell(
-      `the endpoint answered ${response.status} with an unexpected body; check that it is a workflow endpoint with @everstep/sdk`,
+      `the endpoint returned ${response.status} with an unexpected body; check that it is a workflow endpoint with @everstep/sdk`,
     );
   return cannotTell(endpointFailure(response, { hidesData, now }).message);
 }

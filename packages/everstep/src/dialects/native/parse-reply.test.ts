@@ -167,7 +167,7 @@ describe('a reply with several results', () => {
     ['it has a gap', [run(2), run(4)], /done\[1\] reports step 4, but the next new step is 3/],
     ['it has a step twice', [run(2), run(2)], /done\[1\] reports step 2 a second time/],
     ['a planned step follows', [run(2), run(1)], /done\[1\] reports step 1, which was planned before/],
-    ['it starts with the step of another request', [run(1), run(3)], /step 1, which the request did not ask for/],
+    ['it starts with the step of another request', [run(1), run(3)], /step 1, which was not requested/],
     ['a step of another type follows', [run(2), run(3, { type: 'SleepFor' })], /done\[1\] has the type SleepFor/],
     ['a time is not a pair', [run(2, { ranMs: [1] })], /done\[0\]\.ranMs must contain the start and the end/],
     ['a step ends before it starts', [run(2, { ranMs: [5, 4] })], /done\[0\]\.ranMs\[1\] must be an integer from 5/],

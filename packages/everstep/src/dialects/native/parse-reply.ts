@@ -105,7 +105,7 @@ function readDone(value: unknown, request: StepRequest): { readonly done: readon
     if (index > 0 && stepId < nextStepId)
       throw new Problem(`${path} reports step ${stepId}, which was planned before, but only new steps can follow`);
     if (index === 0 && items.length > 1 && stepId < nextStepId && stepId !== request.target)
-      throw new Problem(`${path} reports step ${stepId}, which the request did not ask for, and steps after it`);
+      throw new Problem(`${path} reports step ${stepId}, which was not requested, and steps after it`);
     if (index > 0 && type !== 'Run') throw new Problem(`${path} has the type ${type}, but only Run steps can follow`);
     if (stepId === nextStepId) nextStepId = nextFreePosition(nextStepId + 1, request);
     chars += head.name.length + (out?.length ?? 0);

@@ -71,14 +71,14 @@ function read(response: EndpointResponse, { request, hidesData }: StepCall, now:
   if (problem !== undefined && (isSuccess || status === NON_RETRYABLE_STATUS)) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} with ${header}: ${version}, but the body is not a valid reply: ${problem} (${describeBody(response, hidesData)}). Check that Everstep supports the SDK version at the endpoint`,
+      `the endpoint returned ${status} with ${header}: ${version}, but the body is not a valid reply: ${problem} (${describeBody(response, hidesData)}). Check that Everstep supports the SDK version at the endpoint`,
       NEVER,
     );
   }
   if (isSuccess) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} without the header ${header}, so it is not a workflow endpoint: ${describeBody(response, hidesData)}. Serve the workflow with the SDK at exactly this URL, and make sure that no proxy answers in its place`,
+      `the endpoint returned ${status} without the header ${header}, so it is not a workflow endpoint: ${describeBody(response, hidesData)}. Serve the workflow with the SDK at exactly this URL, and make sure that no proxy responds in its place`,
       NEVER,
     );
   }

@@ -236,7 +236,7 @@ test('each failed response has a cause, a retry decision and advice', () => {
       'backoff',
       /Failed to authenticate/,
     ],
-    [read(500, SDK_HEADERS, 'page'), 'workflow', 'backoff', /answered 500 .*begins with "page"/],
+    [read(500, SDK_HEADERS, 'page'), 'workflow', 'backoff', /returned 500 .*begins with "page"/],
     [read(200, {}, '<p>hello</p>'), 'not-protocol', 'never', /not a workflow endpoint.*too old.*@upstash\/workflow 1\.x/],
     [read(500, { 'upstash-workflow-sdk-version': '2' }), 'refused', 'never', /version "2".*version 1: upgrade Everstep/],
     [

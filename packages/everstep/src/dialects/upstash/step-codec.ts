@@ -107,7 +107,7 @@ function workflowFailure(
     return {
       ...(thrown?.source ? { thrown: { source } } : {}),
       cause,
-      message: `${location}the workflow answered ${status} (${describeBody(response, hidesData)})`,
+      message: `${location}the workflow returned ${status} (${describeBody(response, hidesData)})`,
       retry,
     };
   }
@@ -136,7 +136,7 @@ function read(response: EndpointResponse, call: StepCall, now: number): StepOutc
   if (isSuccess) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(response, hidesData)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy answers in its place`,
+      `the endpoint returned ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(response, hidesData)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy responds in its place`,
       NEVER,
     );
   }

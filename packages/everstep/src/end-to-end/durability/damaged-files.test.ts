@@ -60,7 +60,7 @@ const DAMAGES: readonly (readonly [what: string, damage: (data: string) => Promi
     async (data) => truncate(join(data, 'everstep.db-wal'), (await stat(join(data, 'everstep.db-wal'))).size / 2),
     /ends after frame \d+/,
   ],
-  ['no log', (data) => rm(join(data, 'everstep.db-wal')), /There is no log everstep\.db-wal/],
+  ['no log', (data) => rm(join(data, 'everstep.db-wal')), /Its log everstep\.db-wal is missing/],
   ['no database', (data) => rm(join(data, 'everstep.db')), /everstep\.db is missing, but/],
   ['an empty database', (data) => truncate(join(data, 'everstep.db'), 0), /everstep\.db is empty, but/],
   [

@@ -114,7 +114,7 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Server
   await fill();
   endSteps();
   await until('the server notices', async () => (await ready()).status === 503);
-  assert.match((await ready()).body, /the store refuses writes: disk full/);
+  assert.match((await ready()).body, /the store rejects writes: disk full/);
   assert.ok(executed.length >= RUNS && executed.length <= 2 * RUNS);
   await until('deliveries in flight have ended', () => inFlight === 0);
   const before = executed.length;
@@ -125,7 +125,7 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Server
   });
   assert.deepEqual([refused.status, refused.headers.get('svc-error-code')], [503, 'store-unavailable']);
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
-  assert.match(await refused.text(), /the store refuses writes: disk full/);
+  assert.match(await refused.text(), /the store rejects writes: disk full/);
   // The page has a cursor, which requires no write.
   const listed = await service.request('GET', '/v2/workflows/logs?count=1');
   assert.equal(listed.status, 200, JSON.stringify(listed.body));

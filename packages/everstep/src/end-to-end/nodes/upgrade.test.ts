@@ -38,7 +38,7 @@ test('a node older than the schema reports that and exits; a running node contin
   assert.equal(code, 1);
   assert.match(
     output,
-    /was written by a newer version of Everstep \(schema \d+; this version knows \d+\)\. Start the newer version/,
+    /was written by a newer version of Everstep \(schema \d+; this version supports \d+\)\. Start the newer version/,
   );
   assert.ok(!output.includes(new URL(url).password), 'without the password');
   assert.equal(await nodes.node(0).healthStatus('/ready'), 200);

@@ -28,7 +28,7 @@ test('only the messages selected in the body are canceled', async () => {
   for (const [path, filters, words] of [
     ['/v2/messages', {}, /the body contains no filter/],
     ['/v2/messages', { lable: 'd' }, /unknown query parameter "lable"/],
-    ['/v2/messages', ['msg_none'], /the body must be object/],
+    ['/v2/messages', ['msg_none'], /the body must be an object/],
     ['/v2/messages?count=10', { label: 'd' }, /in both the query and the body/],
   ] as const) {
     const [status, { error }] = await ask('DELETE', path, filters);

@@ -146,7 +146,7 @@ test('a message refused by another app fails with instructions', async () => {
   await messages.publish({ url, body: 'hello', retries: 0 });
   await service.settle();
   const { logs } = await messages.logs({ filter: { url, state: 'FAILED' } });
-  assert.match(only(logs).error ?? '', /answered 401 .*signed with the message key.*everstep keys origins/);
+  assert.match(only(logs).error ?? '', /returned 401 .*signed with the message key.*everstep keys origins/);
 });
 
 test('a receiver that compares the URL refuses a message to another URL, even if all origins get the signing keys', async (t) => {

@@ -47,10 +47,10 @@ test('a quotation without an end is read literally', () => {
 
 describe('the quoted body of a response', () => {
   const about = (body: string) =>
-    normalizeMessage(`the endpoint answered 500 (${snippetOf(new TextEncoder().encode(body), false)}); look there`);
+    normalizeMessage(`the endpoint returned 500 (${snippetOf(new TextEncoder().encode(body), false)}); look there`);
 
   test('is normalized', () => {
-    assert.equal(about('order 77 is gone'), 'the endpoint answered 500 (a body that begins with "order # is gone")');
+    assert.equal(about('order 77 is gone'), 'the endpoint returned 500 (a body that begins with "order # is gone")');
   });
 
   test('is the same wherever it was cut', () => {

@@ -8,7 +8,7 @@ import { recoverRun, startRun } from '../runs/start.js';
 
 const down: DeliveryFailure = {
   cause: 'http',
-  message: 'the endpoint answered 500',
+  message: 'the endpoint returned 500',
   status: 500,
   responseHeaders: {},
   responseBody: new Uint8Array(),

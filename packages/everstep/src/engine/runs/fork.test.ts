@@ -120,7 +120,7 @@ describe('a fork keeps', () => {
     assert.equal(forked(failed, journal.slice(0, 3), { fromStep: 3 }).copy.length, 1);
     assert.match(
       refusal(failed, journal.slice(0, 3), { fromStep: 3, results: [{ stepId: 3, out: '1' }] }).message,
-      /planned together with 2 other steps/,
+      /planned together with other steps/,
     );
   });
 });

@@ -102,7 +102,7 @@ function editJournal(run: Run, journal: readonly JournalEntry[], request: ForkRe
       return `the result of step ${stepId} has ${bytes} bytes, over the limit of ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`;
     const entry = keptIndex < 0 ? null : (journal[keptIndex] ?? null);
     if (entry === null && properties.concurrent > 1 && run.settings.steps?.joined) {
-      return `step ${stepId} cannot be given a result because it was planned together with ${properties.concurrent - 1} other steps, and this endpoint can only run them together`;
+      return `step ${stepId} cannot be given a result because it was planned together with other steps, and this endpoint can only run them together`;
     }
     edited.push(entry ? editedStep(entry, out) : suppliedStep(properties, { stepId, out, index: length, now }));
   }

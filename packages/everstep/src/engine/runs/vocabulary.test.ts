@@ -149,7 +149,7 @@ describe('calls', () => {
   const refusal: DeliveryFailure = {
     ...NO_RESPONSE,
     cause: 'http',
-    message: 'the endpoint answered 503',
+    message: 'the endpoint returned 503',
     status: 503,
     retry: { kind: 'backoff' },
   };

@@ -41,7 +41,7 @@ for (const [source, expectedMessage] of [
   ['1 == 1', /not allowed/],
   ['!retried', /not allowed/],
   ['"a"', /only numbers/],
-  ['pow(2)', /takes 2 values/],
+  ['pow(2)', /pow requires 2 arguments, not 1/],
   ['1; 2', /only arithmetic/],
   ['1/0', /no finite value/],
   [`${'1+'.repeat(400)}1`, /longer than/],

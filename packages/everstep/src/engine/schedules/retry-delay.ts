@@ -47,7 +47,7 @@ function buildNode(node: jsep.Expression): Node {
   switch (node.type) {
     case 'Literal':
       if (typeof node.value === 'number' && Number.isFinite(node.value)) return { kind: 'number', value: node.value };
-      throw new NotAllowedError('only numbers are allowed as values');
+      throw new NotAllowedError('only numbers are allowed as constants');
     case 'Identifier':
       if (node.name === 'retried') return { kind: 'retried' };
       throw new NotAllowedError(`unknown name "${String(node.name)}"; the only variable is "retried"`);
@@ -55,7 +55,7 @@ function buildNode(node: jsep.Expression): Node {
       const { operator, argument } = node as jsep.UnaryExpression;
       if (operator === '-') return { kind: 'negate', operand: buildNode(argument) };
       if (operator === '+') return buildNode(argument);
-      throw new NotAllowedError(`operator "${operator}" is not allowed`);
+      throw new NotAllowedError(`operator "${operator}" is not allowed; use + - * / %`);
     }
     case 'BinaryExpression': {
       const { operator, left, right } = node as jsep.BinaryExpression;
@@ -68,7 +68,8 @@ function buildNode(node: jsep.Expression): Node {
       if (!isFunction(name)) throw new NotAllowedError(`unknown function "${name}"; use ${Object.keys(FUNCTIONS).join(', ')}`);
       const { min, max } = FUNCTIONS[name];
       if (args.length < min || args.length > max) {
-        throw new NotAllowedError(`${name} takes ${min === max ? min : `${min} to ${max}`} values, not ${args.length}`);
+        const count = min === max ? min : `${min} to ${max}`;
+        throw new NotAllowedError(`${name} requires ${count} ${max === 1 ? 'argument' : 'arguments'}, not ${args.length}`);
       }
       return { kind: 'call', name, args: args.map(buildNode) };
     }

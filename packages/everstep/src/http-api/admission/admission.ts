@@ -95,7 +95,10 @@ function requireAccess<Value extends { readonly access: InstanceAccess['access']
     throw new ApiError(code, outcome.message);
   }
   if (!permits(scopesOf(outcome.value.access), need))
-    throw new ApiError('forbidden', 'your role in this account is read-only; ask a member with the role owner, admin or dev');
+    throw new ApiError(
+      'forbidden',
+      'your role in this account can only read; a member with the role owner, admin or dev can do this',
+    );
   return outcome.value;
 }
 

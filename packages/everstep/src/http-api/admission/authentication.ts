@@ -32,11 +32,8 @@ export function credentialOf(
     const token = BEARER.exec(authorization)?.[1];
     if (token !== undefined) return { token: bareToken(token), target };
     const scheme = authorization.split(' ', 1)[0] ?? '';
-    throw new ApiError(
-      'bad-token',
-      `the Authorization header must have the form "Bearer <token>", not the scheme ${quoteValue(scheme)}`,
-      CHALLENGE,
-    );
+    const problem = scheme.toLowerCase() === 'bearer' ? 'with one token' : `not the scheme ${quoteValue(scheme)}`;
+    throw new ApiError('bad-token', `the Authorization header must have the form "Bearer <token>", ${problem}`, CHALLENGE);
   }
   if (!acceptsQueryTokens)
     throw new ApiError(

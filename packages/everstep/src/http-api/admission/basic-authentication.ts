@@ -51,7 +51,9 @@ export const isBasic = (authorization: string | undefined): boolean => /^basic /
 /** Returns the error for too many failed logins. */
 export function tooManyLogins(retryAfterMs: number): ApiError {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
-  return new ApiError('rate-limited', `too many failed logins; retry after ${seconds} s`, { 'retry-after': String(seconds) });
+  return new ApiError('rate-limited', `too many failed sign-in attempts; retry after ${seconds} s`, {
+    'retry-after': String(seconds),
+  });
 }
 
 /** Logs a user in. Rejects with ApiError `missing-token`, `bad-credential` or `rate-limited`. */

@@ -59,7 +59,7 @@ export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, insta
   const waitMs = limits?.admitCall(instanceId) ?? null;
   if (limits === null || waitMs === null) return;
   const { name, apiCallsPerSecond } = limits.plan(instanceId);
-  const message = `the plan ${name} allows ${apiCallsPerSecond} API calls per second; retry after the number of seconds in Retry-After`;
+  const message = `the plan ${name} limits API calls to ${apiCallsPerSecond} per second; retry after the number of seconds in Retry-After`;
   const resetAt = context.service.now() + waitMs;
   throw refusalError(context, instanceId, 'rate-limited', message, {
     ...retryAfter(waitMs),
@@ -72,7 +72,7 @@ export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limi
   const accountId = limits && (await search.ownerOf(indexId));
   const waitMs = limits && accountId ? await limits.admitSearchCall(accountId) : null;
   if (waitMs === null) return;
-  const message = 'the account has reached the number of search calls per second that its plan allows (apiCallsPerSecond)';
+  const message = 'the account has reached the limit of search calls per second of its plan (apiCallsPerSecond)';
   throw new ApiError('rate-limited', `${message}; retry after the number of seconds in Retry-After`, retryAfter(waitMs));
 }
 

@@ -54,7 +54,7 @@ const createApiKey = accountOperation({
   audit: OWN_ENTRY,
   tag: 'API keys',
   summary: 'Create an API key',
-  description: 'The response contains the key. Store it: Everstep keeps only a hash of it and cannot show it again.',
+  description: 'The response contains the key. Store it: Everstep stores only a hash of it and cannot show it again.',
   method: 'POST',
   path: '/v2/apikeys',
   unknownQuery: 'refuse',

@@ -118,7 +118,7 @@ const moveInstanceToTeam = accountOperation({
   tag: TAG,
   summary: 'Move a queue instance to a team',
   description:
-    'Runs, dead letters, schedules and tokens keep working. From now on usage is billed to the team, whose members can see the instance. Requires rights in both accounts. Moving an instance to a personal account is not supported.',
+    'Runs, dead letters, schedules and tokens keep working. From then on, usage is billed to the team, and the members of the team can see the instance. Requires rights in both accounts. An instance cannot be moved to a personal account.',
   method: 'POST',
   path: '/v2/queue/move-to-team',
   unknownQuery: 'refuse',
@@ -218,7 +218,7 @@ const getInstanceStats = accountOperation({
         { minMs: LIMITS.minStatsPeriodMs, maxMs: LIMITS.maxStatsPeriodMs },
         {
           description:
-            'How far back to look, from 1h to 30d. The response contains every month that the period overlaps. Default: 30d.',
+            'Length of the period, which ends now: 1h to 30d. The response contains every month that the period overlaps. Default: 30d.',
         },
       ),
     ),
@@ -254,7 +254,7 @@ const getInstanceUsage = accountOperation({
   tag: TAG,
   summary: 'Get the daily usage of a queue instance',
   description:
-    'Returns billed messages by day (UTC) with their price when they were counted, and the budget. Days before the upgrade to the version of Everstep that introduced this operation are 0, because earlier versions counted by month.',
+    'Returns the billed messages of each day (UTC), priced at the time they were counted, and the budget. Days before the upgrade to a version with this operation are 0, because earlier versions counted by month.',
   method: 'GET',
   path: '/v2/queue/usage/{id}',
   unknownQuery: 'refuse',

@@ -57,7 +57,7 @@ const acceptInvitation = openOperation({
   tag: TAG,
   summary: 'Accept an invitation as a new user',
   description:
-    'Creates the user and adds the user to the team. The response contains the first API key of the user, which is shown once. Fails with 409 if a user with this email already exists; that user accepts the invitation with `joinTeam`. Requires no login.',
+    'Creates the user and adds the user to the team. The response contains the first API key of the user, which is shown once. Fails with 409 if a user with this email already exists; that user accepts the invitation with `joinTeam`. Requires no authentication.',
   method: 'POST',
   path: '/v2/invitations/accept',
   unknownQuery: 'refuse',
@@ -95,7 +95,7 @@ const declineInvitation = openOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Decline an invitation',
-  description: 'The invitation becomes invalid. Requires no login.',
+  description: 'The invitation becomes invalid. Requires no authentication.',
   method: 'POST',
   path: '/v2/invitations/decline',
   unknownQuery: 'refuse',

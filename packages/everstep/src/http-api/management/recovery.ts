@@ -34,7 +34,7 @@ const recoverUser = openOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Get a new API key with a recovery link',
-  description: 'The response contains the key, which is shown once. Requires no login.',
+  description: 'The response contains the key, which is shown once. Requires no authentication.',
   method: 'POST',
   path: '/v2/recover',
   unknownQuery: 'refuse',

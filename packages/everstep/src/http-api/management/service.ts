@@ -6,7 +6,7 @@ export const getManagementOpenApi = openOperation({
   operationId: 'getManagementOpenApi',
   tag: 'Service',
   summary: 'Get the OpenAPI document of the management API',
-  description: 'Returns this document. Requires no login.',
+  description: 'Returns this document. Requires no authentication.',
   method: 'GET',
   path: '/openapi-management.json',
   unknownQuery: 'ignore',

@@ -50,7 +50,7 @@ const createSession = openOperation({
   operationId: 'createSession',
   audit: OWN_ENTRY,
   tag: 'Session',
-  summary: 'Log in',
+  summary: 'Sign in',
   description:
     'Sets the cookie `everstep_session` (over HTTPS: `__Host-everstep_session`). The cookie authenticates operations that accept HTTP Basic. With the header `x-everstep-queue` set to the id of a queue instance, it also authenticates operations that accept a token. The role of the user in the account applies. Requests other than GET and HEAD need the header `x-everstep-csrf` with the `csrf_token`. If a request has an `Authorization` header, the cookie is ignored.',
   method: 'POST',
@@ -79,9 +79,9 @@ const createSessionWithLink = openOperation({
   operationId: 'createSessionWithLink',
   audit: OWN_ENTRY,
   tag: 'Session',
-  summary: 'Log in with a login link',
+  summary: 'Sign in with a one-time link',
   description:
-    'Exchanges the secret of a one-time login link for a session, with the same response and cookie as a login. `everstep dev` prints such a link. It can be used once, within ten minutes, in the process that created it.',
+    'Exchanges the secret of a one-time sign-in link for a session. The response and the cookie are those of `createSession`. `everstep dev` prints such a link. It can be used once, within ten minutes, and until the server stops.',
   method: 'POST',
   path: '/v2/session/link',
   unknownQuery: 'refuse',
@@ -97,7 +97,7 @@ const createSessionWithLink = openOperation({
     const credential = loginLinks?.use(secret) ?? { email: '', apiKey: secret };
     return loginResponse(await accounts.beginSession({ ...credential, address, isHttps }), request, accounts, {
       refusalMessage:
-        'the login link was already used, has expired, or belongs to an earlier start of the server; log in with an API key',
+        'the sign-in link was already used, has expired, or belongs to an earlier start of the server; sign in with an API key',
     });
   },
 });
@@ -122,7 +122,7 @@ const endSession = sessionOperation({
   operationId: 'endSession',
   audit: OWN_ENTRY,
   tag: 'Session',
-  summary: 'Log out',
+  summary: 'Sign out',
   description: 'Ends the current session and deletes its cookie.',
   method: 'DELETE',
   path: '/v2/session',
@@ -165,7 +165,7 @@ const revokeSession = accountOperation({
   audit: OWN_ENTRY,
   tag: 'Session',
   summary: 'End one of your sessions',
-  description: 'The browser with this session is logged out.',
+  description: 'The browser with this session is signed out.',
   method: 'DELETE',
   path: '/v2/sessions/{id}',
   unknownQuery: 'refuse',
@@ -182,7 +182,7 @@ const revokeSessions = accountOperation({
   operationId: 'revokeSessions',
   audit: OWN_ENTRY,
   tag: 'Session',
-  summary: 'Log out everywhere',
+  summary: 'Sign out everywhere',
   description: 'Ends all sessions of the user, including the one that makes the request. API keys stay valid.',
   method: 'DELETE',
   path: '/v2/sessions',

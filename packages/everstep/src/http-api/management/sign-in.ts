@@ -33,7 +33,7 @@ const getSignInMethods = openOperation({
   operationId: 'getSignInMethods',
   tag: TAG,
   summary: 'List the sign-in methods',
-  description: 'Returns how users can log in to this installation. Requires no login.',
+  description: 'Returns how users can sign in to this installation. Requires no authentication.',
   method: 'GET',
   path: '/v2/session/methods',
   unknownQuery: 'ignore',
@@ -48,7 +48,7 @@ const startSignIn = openOperation({
   tag: TAG,
   summary: 'Sign in with the identity provider',
   description:
-    'For browsers. Redirects to the identity provider, which redirects back to `/v2/session/sso/callback`. The query parameter `return` is the path of the page to show afterwards. On failure, redirects to the login page with an error code in the query parameter `sign-in-error`.',
+    'For browsers. Redirects to the identity provider, which redirects back to `/v2/session/sso/callback`. The query parameter `return` is the path of the page to show afterwards. On failure, redirects to the sign-in page with an error code in the query parameter `sign-in-error`.',
   method: 'GET',
   path: '/v2/session/sso',
   unknownQuery: 'ignore',
@@ -70,7 +70,7 @@ const completeSignIn = openOperation({
   tag: TAG,
   summary: 'Complete single sign-on',
   description:
-    'For browsers. The identity provider redirects here. Creates a session, like a login with an API key, and redirects to the requested page.',
+    'For browsers. The identity provider redirects here. Creates a session, as a sign-in with an API key does, and redirects to the requested page.',
   method: 'GET',
   path: SIGN_IN_CALLBACK,
   unknownQuery: 'ignore',

@@ -18,7 +18,7 @@ export function parseWorkflowUrl(text: string): string {
   if (!url.startsWith(WORKER_SCHEME)) return parseDestination(text);
   if (parseWorkerUrl(url) === null)
     throw new InvalidValueError(
-      `must have the form worker://<app>/<workflow>, where the app has lower-case letters, digits, "-", "_" and "." and at most 63 characters, not ${quoteValue(text)}`,
+      `must have the form worker://<app>/<workflow>, where the app consists of at most 63 lowercase letters, digits, "-", "_" and ".", not ${quoteValue(text)}`,
       'bad-url',
     );
   return url;

@@ -35,7 +35,7 @@ export function parseFlowControlValue(text: string): FlowControlLimits {
     if (value === undefined || more.length > 0 || !['parallelism', 'rate', 'period'].includes(name)) {
       throw new InvalidValueError(`must have ${FORM}; ${quoteValue(part.trim())} is not allowed`);
     }
-    if (parts.has(name)) throw new InvalidValueError(`must have ${FORM}; ${name} is given twice`);
+    if (parts.has(name)) throw new InvalidValueError(`must have ${FORM}; ${name} is given more than once`);
     parts.set(name, value);
   }
   const [parallelism, rate, period] = [parts.get('parallelism'), parts.get('rate'), parts.get('period')];

@@ -46,7 +46,7 @@ test('an error shows only the first of many unknown fields', () => {
   const fields = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field${index}`, 1]));
   assert.equal(
     messageOf({ scopes: ['read'], ...fields }),
-    'the body has an unknown field: "field0", "field1", "field2", "field3", "field4" and others',
+    'the body has unknown fields: "field0", "field1", "field2", "field3", "field4" and others',
   );
-  assert.equal(messageOf({ scopes: ['read'], one: 1, two: 2 }), 'the body has an unknown field: "one", "two"');
+  assert.equal(messageOf({ scopes: ['read'], one: 1, two: 2 }), 'the body has unknown fields: "one", "two"');
 });

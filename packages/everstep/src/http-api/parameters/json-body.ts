@@ -39,15 +39,53 @@ const nameOf = (valueName: string, part: string): string =>
 
 type Problem = ReturnType<Validator['Errors']>[number];
 
-/** Returns the requirement that the value violates. Replaces the messages of the validator for patterns and choices. */
-function requirementOf(problem: Problem, problemsAtPath: readonly Problem[]): string {
-  if (problem.keyword === 'pattern') return patternRequirement(String(problem.params.pattern)) ?? problem.message;
+/** Types, as the end of a sentence that starts with "must be". */
+const TYPE_TEXTS: Readonly<Record<string, string>> = {
+  array: 'an array',
+  boolean: 'true or false',
+  integer: 'an integer',
+  number: 'a number',
+  object: 'an object',
+  string: 'a string',
+};
+
+const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+function choiceText(problemsAtPath: readonly Problem[]): string {
   const choices = problemsAtPath.flatMap((choice): unknown[] => {
     if (choice.keyword === 'enum') return choice.params.allowedValues;
     return choice.keyword === 'const' ? [choice.params.allowedValue] : [];
   });
-  const isChoice = problem.keyword === 'enum' || problem.keyword === 'const';
-  return isChoice ? `must be ${choices.length > 1 ? 'one of ' : ''}${choices.map(String).join(', ')}` : problem.message;
+  return `must be ${choices.length > 1 ? 'one of ' : ''}${choices.map(String).join(', ')}`;
+}
+
+/** Returns the requirement that the value violates. Replaces the messages of the validator that are not complete sentences. */
+function requirementOf(problem: Problem, problemsAtPath: readonly Problem[]): string {
+  switch (problem.keyword) {
+    case 'pattern':
+      return patternRequirement(String(problem.params.pattern)) ?? problem.message;
+    case 'enum':
+    case 'const':
+      return choiceText(problemsAtPath);
+    case 'required': {
+      const names = problem.params.requiredProperties;
+      return `must have the ${names.length === 1 ? 'field' : 'fields'} ${names.map(quoteValue).join(', ')}`;
+    }
+    case 'minimum':
+      return `must be at least ${problem.params.limit}`;
+    case 'maximum':
+      return `must be at most ${problem.params.limit}`;
+    case 'minProperties':
+      return `must have at least ${countText(problem.params.limit, 'field')}`;
+    case 'minItems':
+      return `must have at least ${countText(problem.params.limit, 'item')}`;
+    case 'minLength':
+      return `must have at least ${countText(problem.params.limit, 'character')}`;
+    case 'maxLength':
+      return `must not have more than ${countText(problem.params.limit, 'character')}`;
+    default:
+      return problem.message;
+  }
 }
 
 /**
@@ -96,7 +134,7 @@ function describeProblem(problems: readonly Problem[], valueName: string): strin
   const valueProblem = problemsAtPath.find(({ keyword }) => keyword !== 'type');
   if (valueProblem) return `${partName} ${requirementOf(valueProblem, problemsAtPath)}`;
   const types = problemsAtPath.flatMap((problem) => (problem.keyword === 'type' ? [problem.params.type].flat() : []));
-  return `${partName} must be ${[...new Set(types)].join(' or ')}`;
+  return `${partName} must be ${[...new Set(types.map((type) => TYPE_TEXTS[type] ?? type))].join(' or ')}`;
 }
 
 /** Maximum number of unknown fields in an error message. A request can have any number of them. */
@@ -145,7 +183,7 @@ export function validate<Schema extends TSchema>(schema: Schema, value: unknown,
   if (longList)
     throw new ApiError(
       'bad-body',
-      `${nameOf(valueName, pointerText(longList.pointer))} must not have more than ${longList.limit} items`,
+      `${nameOf(valueName, pointerText(longList.pointer))} must not have more than ${countText(longList.limit, 'item')}`,
     );
   const validator = validatorOf(schema);
   // A value that matches the schema has its type.
@@ -155,19 +193,17 @@ export function validate<Schema extends TSchema>(schema: Schema, value: unknown,
   if (unknown) {
     const shownNames = unknown.names.slice(0, MAX_SHOWN_FIELDS).map(quoteValue).join(', ');
     const ending = unknown.names.length > MAX_SHOWN_FIELDS ? ' and others' : '';
-    throw new ApiError(
-      'bad-body',
-      `${nameOf(valueName, pointerText(unknown.pointer))} has an unknown field: ${shownNames}${ending}`,
-    );
+    const fields = unknown.names.length === 1 ? 'an unknown field' : 'unknown fields';
+    throw new ApiError('bad-body', `${nameOf(valueName, pointerText(unknown.pointer))} has ${fields}: ${shownNames}${ending}`);
   }
   throw new ApiError('bad-body', describeProblem(problems, valueName));
 }
 
-/** Returns the error of a text that is not JSON, or in which a name is given twice. */
+/** Returns the error of a text that is not JSON, or in which a name is given more than once. */
 function jsonErrorOf(text: string, isJson: boolean): ApiError | null {
   const fault = findJsonFault(text, { isJson });
   if (fault?.kind === 'duplicate-name')
-    return new ApiError('bad-body', `${nameOf('the body', pathText(fault.path))} is given twice; give it once`);
+    return new ApiError('bad-body', `${nameOf('the body', pathText(fault.path))} is given more than once; give it once`);
   if (fault)
     return new ApiError(
       'bad-body',

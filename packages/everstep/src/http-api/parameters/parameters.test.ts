@@ -49,7 +49,7 @@ test('parses flow control values in any order, with or without spaces', () => {
     'period=1m': /must not have a period without a rate/,
     'rate=1, period=8d': /period from 1s to 7d/,
     'rate=1, period=soon': /not "soon"/,
-    'rate=1, rate=2': /rate is given twice/,
+    'rate=1, rate=2': /rate is given more than once/,
     'speed=1': /"speed=1" is not allowed/,
     rate: /is not allowed/,
     'rate=1=2': /is not allowed/,

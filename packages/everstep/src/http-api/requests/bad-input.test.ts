@@ -127,7 +127,13 @@ const CASES: readonly Case[] = [
     /not UTF-8/,
     { headers: json, body: Buffer.from([0x5b, 0xff]) },
   ],
-  ['a batch that is not an array', 'POST /v2/batch/trigger', 'bad-body', /the body must be array/, { headers: json, body: '{}' }],
+  [
+    'a batch that is not an array',
+    'POST /v2/batch/trigger',
+    'bad-body',
+    /the body must be an array/,
+    { headers: json, body: '{}' },
+  ],
   [
     'a batch with another content type',
     'POST /v2/batch/trigger',

@@ -67,11 +67,11 @@ test('does not need the store after prepare, and prepare can be repeated after a
   const prepared = createCursorSeal({
     secret: async () => {
       reads++;
-      if (away) throw new Error('the store refuses writes');
+      if (away) throw new Error('the store rejects writes');
       return 'a secret of the installation';
     },
   });
-  await assert.rejects(prepared.prepare(), /refuses writes/);
+  await assert.rejects(prepared.prepare(), /rejects writes/);
   away = false;
   await prepared.prepare();
   away = true;

@@ -71,7 +71,7 @@ function storeUnavailableError(error: StoreUnavailableError, method: string): Ap
   }
   const isRead = method === 'GET' || method === 'HEAD';
   const uncertainty = 'The request may have been processed: check first, or repeat it with the same run id or deduplication id';
-  const message = `the database is not reachable; retry later${isRead ? '' : `. ${uncertainty}`}`;
+  const message = `the database cannot be reached; retry later${isRead ? '' : `. ${uncertainty}`}`;
   return new ApiError('store-unavailable', message, RETRY_AFTER);
 }
 

@@ -22,7 +22,7 @@ test('an account cannot use the share of others, and a finished request frees it
   const open = Array.from({ length: 50 }, () => requests.open('hog1'));
   assert.match(
     refusalOf(requests, 'hog1') ?? '',
-    /^429: the queue instance has 50 streams, .* current fair share of its account/,
+    /^429: the queue instance has reached its account's current fair share of streams \(50\)/,
   );
   for (let i = 0; i < 10; i++) requests.open('quiet1');
   for (const over of open.slice(0, 30)) {
@@ -36,7 +36,7 @@ test('limits waiting requests per instance and in total', () => {
   const owners = ownersOf('only1');
   const limited = new HeldRequests({ requestName: 'streams', maxTotal: 100, maxPerInstance: 2, owners });
   for (let i = 0; i < 2; i++) limited.open('only1');
-  assert.match(refusalOf(limited, 'only1') ?? '', /^429: .* 2 streams, which is the limit of a queue instance/);
+  assert.match(refusalOf(limited, 'only1') ?? '', /^429: the queue instance has reached its limit of streams \(2\)/);
   const full = new HeldRequests({ requestName: 'streams', maxTotal: 3, owners });
   for (let i = 0; i < 3; i++) full.open('only1');
   assert.match(refusalOf(full, 'only1') ?? '', /^503: the server has reached its limit of 3 streams/);

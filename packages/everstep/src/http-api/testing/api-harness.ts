@@ -146,7 +146,7 @@ export class SimulatedEndpoints implements StepCaller {
       case '/ok':
         return reply(call, { end: { kind: 'finished', result: JSON.stringify({ got: call.request.input?.body.data ?? null }) } });
       case '/fail':
-        return failure('never', 'the endpoint answered 500');
+        return failure('never', 'the endpoint returned 500');
       case '/throws':
         return thrownReply(call);
       case '/retry':

@@ -102,7 +102,7 @@ export class BadBodies {
     for (const [path, value] of this.objectsIn(validValue, [])) {
       for (const [name, field] of entriesOf(value)) {
         const twice = `${write(value).slice(0, -1)},${JSON.stringify(name)}:${write(field)}}`;
-        yield { text: write(put(validValue, path, new Raw(twice))), errorText: `${name} is given twice` };
+        yield { text: write(put(validValue, path, new Raw(twice))), errorText: `${name} is given more than once` };
       }
     }
   }

@@ -15,7 +15,7 @@ export class StoreRefusesWritesError extends StoreUnavailableError {
   override readonly name: string = 'StoreRefusesWritesError';
   readonly reason: string;
   constructor(reason: string, options?: ErrorOptions) {
-    super(`the store refuses writes: ${reason}`, options);
+    super(`the store rejects writes: ${reason}`, options);
     this.reason = reason;
   }
 }

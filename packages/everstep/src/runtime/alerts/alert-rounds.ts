@@ -158,8 +158,7 @@ export class AlertRounds {
       await settings.refresh();
       if (settings.instancesWithRules().length > 0) await tryExclusively(() => this.evaluateAll());
     } catch (error) {
-      if (!writes.noteFailure(error))
-        log.error({ error: String(error) }, 'alert rules could not be evaluated, retrying at the next round');
+      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not evaluate alert rules, retrying in 10 s');
     }
   }
 
@@ -208,10 +207,7 @@ export class AlertRounds {
         );
       } catch (error) {
         if (writes.noteFailure(error)) throw error;
-        log.warn(
-          { instanceId, rule: rule.name, error: String(error) },
-          'alert rule could not be read, retrying at the next round',
-        );
+        log.warn({ instanceId, rule: rule.name, error: String(error) }, 'could not evaluate an alert rule, retrying in 10 s');
       }
     }
     return findings;

@@ -90,6 +90,6 @@ test('late schedules, old runs, missing workers and spent budgets are found', as
 test('an outage of the store is found by the rules that existed then', async () => {
   const trouble = { from: NOW - 5 * MINUTE, to: NOW - MINUTE };
   const of = (createdAt: number) => summaries({}, ruleOf({ kind: 'store-trouble' }, { createdAt }), trouble);
-  assert.deepEqual(await of(0), ['store: The store refused writes for 4 min, from 2026-11-23T20:55:30.000Z.']);
+  assert.deepEqual(await of(0), ['store: The store rejected writes for 4 min, from 2026-11-23T20:55:30.000Z.']);
   assert.deepEqual(await of(NOW), []);
 });

@@ -192,6 +192,6 @@ export class ConditionReader {
 function storeTrouble(ruleCreatedAt: number, { trouble }: EvaluationContext): readonly Finding[] {
   if (!trouble || trouble.to < ruleCreatedAt) return [];
   const { from, to } = trouble;
-  const summary = `The store refused writes for ${durationText(to - from)}, from ${new Date(from).toISOString()}.`;
+  const summary = `The store rejected writes for ${durationText(to - from)}, from ${new Date(from).toISOString()}.`;
   return [{ subject: 'store', at: to, details: { summary } }];
 }

@@ -192,7 +192,7 @@ export class Membership {
           this.watchEnds();
         },
         (error: unknown) => {
-          log.warn({ error: String(error) }, 'could not check whether runs ended on other nodes, retrying');
+          log.warn({ error: String(error) }, 'could not check whether runs ended on other nodes, retrying in 100 ms');
           this.watchEnds();
         },
       );

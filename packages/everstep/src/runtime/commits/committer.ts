@@ -246,7 +246,7 @@ export class Committer {
         item.resolve(result);
       } catch (error) {
         isAnyLost = true;
-        // Reported before the rejection is acted on: no delivery may start after the store refuses writes.
+        // Reported before the rejection is acted on: no delivery may start after the store rejects writes.
         if (error !== cause) this.onFailure(error);
         // The remaining units would only wait for the store one after another.
         isUnavailable ||= batch.length > 1 && error instanceof StoreUnavailableError && error !== cause;

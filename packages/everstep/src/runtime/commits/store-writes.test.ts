@@ -57,7 +57,7 @@ async function passTime(bench: Bench, ms: number, stepMs = 500): Promise<void> {
   }
 }
 
-test('a response that arrives while the store refuses writes is recorded when it accepts them again', async () => {
+test('a response that arrives while the store rejects writes is recorded when it accepts them again', async () => {
   const faulty = new RefusingStore();
   let respond = (): void => {};
   const flow = inARow(2);
@@ -129,7 +129,7 @@ test('parallel steps that are in flight when the store starts to refuse writes f
   );
 });
 
-test('an attempt that failed while the store refuses writes counts among the retries', async () => {
+test('an attempt that failed while the store rejects writes counts among the retries', async () => {
   const faulty = new RefusingStore();
   let fail = (): void => {};
   const caller = new ScriptedCaller(async ({ request }) => {
@@ -163,7 +163,7 @@ test('an attempt that failed while the store refuses writes counts among the ret
   );
 });
 
-test('tasks that become due while the store refuses writes are executed when it accepts them again', async () => {
+test('tasks that become due while the store rejects writes are executed when it accepts them again', async () => {
   const faulty = new RefusingStore();
   const caller = new ScriptedCaller(({ request }) =>
     request.journal.length === 0
@@ -245,7 +245,7 @@ test('probes have growing delays of up to two seconds, and the start and end are
   let opened = 0;
   writes.onOpen(() => opened++);
   for (let n = 0; n < 5; n++) assert.equal(writes.noteFailure(refused()), true);
-  assert.equal(writes.refusal, 'the store refuses writes: disk full');
+  assert.equal(writes.refusal, 'the store rejects writes: disk full');
   const at: number[] = [];
   for (let ms = 0; ms <= 10_000; ms += 25) {
     const before = probes();

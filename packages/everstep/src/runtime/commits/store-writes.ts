@@ -70,7 +70,7 @@ export class StoreWrites implements StoreWritesState {
     return server === null || !this.closedServers.has(server);
   }
 
-  /** Why the store refuses writes, for the operator, such as `the store refuses writes: disk full`; null while it accepts them. */
+  /** Why the store rejects writes, such as `the store rejects writes: disk full`, for operators. Null while it accepts them. */
   get refusal(): string | null {
     return this.fault;
   }
@@ -242,18 +242,18 @@ function bytesIn(value: unknown): number {
   return Object.values(value).reduce((sum: number, item) => sum + bytesIn(item), 64);
 }
 
-/** Returns why the store is unavailable, for the operator and without addresses: `the store refuses writes: disk full`. */
+/** Returns why the store is unavailable, for the operator and without addresses: `the store rejects writes: disk full`. */
 export const faultOf = (error: StoreUnavailableError): string =>
   error instanceof StoreRefusesWritesError ? error.message : 'the database cannot be reached';
 
 /** The error of a request that is not sent because its result could not be recorded. */
 class NotSentError extends StoreUnavailableError {
   constructor() {
-    super('nothing is sent while the store refuses writes');
+    super('nothing is sent while the store rejects writes');
   }
 }
 
-/** Returns a caller that sends nothing while the store refuses writes: its calls then reject with StoreUnavailableError. */
+/** Returns a caller that sends nothing while the store rejects writes: its calls then reject with StoreUnavailableError. */
 export function refuseCallsWhileClosed(caller: StepCaller, writes: StoreWritesState): StepCaller {
   return {
     call: async (...parameters) => {
@@ -264,7 +264,7 @@ export function refuseCallsWhileClosed(caller: StepCaller, writes: StoreWritesSt
   };
 }
 
-/** Returns a sender of plain messages, calls and callbacks that also sends nothing while the store refuses writes. */
+/** Returns a sender of plain messages, calls and callbacks that also sends nothing while the store rejects writes. */
 export function refuseMessagesWhileClosed(sender: MessageSender, writes: StoreWritesState): MessageSender {
   return {
     send: async (...parameters) => {

@@ -124,7 +124,9 @@ export class Loans {
         for (const loan of loans)
           if (!openIds.has(idOf(loan)) && this.openLoans.get(idOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
       })
-      .catch((error: unknown) => log.warn({ error: String(error) }, 'could not verify deliveries lent to other nodes, retrying'))
+      .catch((error: unknown) =>
+        log.warn({ error: String(error) }, 'could not check deliveries handed to other nodes, retrying in 1 s'),
+      )
       .finally(() => {
         this.isVerifying = false;
       });

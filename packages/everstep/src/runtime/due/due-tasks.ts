@@ -139,7 +139,7 @@ export class DueTasks {
     this.currentScan ??= this.scanAll()
       .catch((error: unknown) => {
         if (!this.options.writes.noteFailure(error))
-          this.options.log.error({ error: String(error) }, 'could not read due tasks, retrying');
+          this.options.log.error({ error: String(error) }, 'could not read due tasks, retrying in 1 s');
         this.shouldScanAgain = false;
         this.restart();
       })

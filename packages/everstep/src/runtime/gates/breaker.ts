@@ -42,7 +42,8 @@ export function stateAfter(
   const lastError = result.error;
   if (isHeldByBreaker) return { hold, failures, lastError, probeAt: isProbe ? at + settings.probeEveryMs : state.probeAt };
   if (hold || !settings.enabled || failures < settings.failures) return { ...state, failures, lastError };
-  const reason = `${failures} deliveries in a row failed, the last one with: ${result.error}`;
+  const subject = failures === 1 ? 'a delivery failed' : `${failures} deliveries in a row failed, the last one`;
+  const reason = `${subject} with: ${result.error}`;
   return { hold: { origin, by: 'breaker', reason, since: at }, failures, lastError, probeAt: at + settings.probeEveryMs };
 }
 

@@ -153,9 +153,9 @@ export class DeliveryGates implements GateListener {
    * forever.
    */
   verifyQueues(isActive: (runKey: string) => Promise<boolean>): void {
-    for (const instance of this.instances.values()) {
+    for (const [instanceId, instance] of this.instances) {
       instance.verifyQueues(isActive).catch((error: unknown) => {
-        this.deps.log.warn({ error: String(error) }, 'could not verify the messages of a queue, retrying');
+        this.deps.log.warn({ instanceId, error: String(error) }, 'could not check which queued messages ended, retrying in 1 s');
         this.deps.control.retryLater(() => this.verifyQueues(isActive));
       });
     }
@@ -248,20 +248,20 @@ export class DeliveryGates implements GateListener {
 
   /** Called when another node changed the stored state of a key. If `isReset`, the change ended the rate window. */
   reloadKey(instanceId: string, key: string, isReset: boolean): Promise<void> {
-    return this.reload(this.instances.get(instanceId)?.reloadKey(key, isReset));
+    return this.reload(instanceId, this.instances.get(instanceId)?.reloadKey(key, isReset));
   }
 
   reloadQueue(instanceId: string, name: string): Promise<void> {
-    return this.reload(this.instances.get(instanceId)?.reloadQueue(name));
+    return this.reload(instanceId, this.instances.get(instanceId)?.reloadQueue(name));
   }
 
   reloadSettings(instanceId: string): Promise<void> {
-    return this.reload(this.instances.get(instanceId)?.reloadSettings());
+    return this.reload(instanceId, this.instances.get(instanceId)?.reloadSettings());
   }
 
   /** Reads everything again, because changes may have been missed. */
   reloadAll(): void {
-    for (const instance of this.instances.values()) void this.reload(instance.reloadAll());
+    for (const [instanceId, instance] of this.instances) void this.reload(instanceId, instance.reloadAll());
   }
 
   /** Returns how many deliveries wait and are in flight here at each key of the instance. */
@@ -275,11 +275,11 @@ export class DeliveryGates implements GateListener {
   }
 
   /** Waits for a read. Never rejects: `reloadAll` reads again what could not be read. */
-  private async reload(reading: Promise<void> | undefined): Promise<void> {
+  private async reload(instanceId: string, reading: Promise<void> | undefined): Promise<void> {
     try {
       await reading;
     } catch (error) {
-      this.deps.log.warn({ error: String(error) }, 'could not read a change made by another node');
+      this.deps.log.warn({ instanceId, error: String(error) }, 'could not read a change made by another node');
     }
   }
 

@@ -40,6 +40,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   /** The settings of the instance; null until they are read. */
   private cachedSettings: InstanceSettings | null = null;
   private reading: Promise<InstanceSettings> | null = null;
+  private readonly faultOf = (error: unknown) => ({ instanceId: this.instanceId, error: String(error) });
 
   constructor(instanceId: string, deps: GateDeps) {
     this.instanceId = instanceId;
@@ -328,7 +329,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   /** Stores the current hold, with retries until it is stored. */
   holdChanged(origin: string): void {
     this.writeHold(origin, this.destinationMap.get(origin)?.state.hold ?? null).catch((error: unknown) => {
-      this.deps.log.warn({ origin, error: String(error) }, 'could not store a destination hold, retrying');
+      this.deps.log.warn({ ...this.faultOf(error), origin }, 'could not store a destination hold, retrying in 1 s');
       this.deps.control.retryLater(() => this.holdChanged(origin));
     });
   }
@@ -346,7 +347,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   private loadLineSoon(line: QueueLine): void {
     this.loadLine(line).catch((error: unknown) => {
-      this.deps.log.warn({ error: String(error) }, 'could not read a queue, retrying');
+      this.deps.log.warn({ ...this.faultOf(error), queue: line.name }, 'could not read a queue, retrying in 1 s');
       this.deps.control.retryLater(() => this.loadLineSoon(line));
     });
   }
@@ -354,8 +355,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   private async loadLine(line: QueueLine): Promise<void> {
     const { store } = this.deps;
     const query = { instanceId: this.instanceId, name: line.name };
-    const [queue, retriedRunKeys] = await Promise.all([store.findQueue(query), store.retriedInQueue(query)]);
-    line.load(queue, retriedRunKeys);
+    line.load(...(await Promise.all([store.findQueue(query), store.retriedInQueue(query)])));
   }
 
   private keyOf(key: string): FlowKey {
@@ -381,7 +381,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   private loadSoon(flowKey: FlowKey): void {
     this.load(flowKey).catch((error: unknown) => {
-      this.deps.log.warn({ error: String(error) }, 'could not read a flow control key, retrying');
+      const { key: flowControlKey } = flowKey;
+      this.deps.log.warn({ ...this.faultOf(error), flowControlKey }, 'could not read a flow control key, retrying in 1 s');
       this.deps.control.retryLater(() => this.loadSoon(flowKey));
     });
   }
@@ -408,7 +409,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   private readSoon(): void {
     this.read().catch((error: unknown) => {
-      this.deps.log.warn({ error: String(error) }, 'could not read the settings of a queue instance, retrying');
+      this.deps.log.warn(this.faultOf(error), 'could not read the settings of a queue instance, retrying in 1 s');
       this.deps.control.retryLater(() => this.readSoon());
     });
   }
@@ -428,9 +429,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   private async readStored(): Promise<{ readonly settings: InstanceSettings; readonly holds: readonly DestinationHold[] }> {
-    const { instanceId } = this;
-    const { store } = this.deps;
-    const [settings, holds] = await Promise.all([store.instanceSettings({ instanceId }), store.listHolds({ instanceId })]);
+    const query = { instanceId: this.instanceId };
+    const [settings, holds] = await Promise.all([this.deps.store.instanceSettings(query), this.deps.store.listHolds(query)]);
     return { settings: settings ?? DEFAULT_INSTANCE_SETTINGS, holds };
   }
   private writeHold(origin: string, hold: DestinationHold | null): Promise<void> {

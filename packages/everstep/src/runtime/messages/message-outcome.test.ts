@@ -14,7 +14,7 @@ function answered(status: number, headers: Record<string, readonly string[]> = {
 test('a rejected message key results in an error that says what to do', () => {
   const refusal = { ...answered(401, {}, 'no'), expectsSigningKeys: true } as MessageOutcome;
   const message = messageFailureOf(refusal, NOW)?.message ?? '';
-  assert.match(message, /answered 401 \(.*signed with the message key.*everstep keys origins/);
+  assert.match(message, /returned 401 \(.*signed with the message key.*everstep keys origins/);
   assert.doesNotMatch(messageFailureOf(answered(401), NOW)?.message ?? '', /message key/);
 });
 
@@ -65,11 +65,11 @@ test('every other status is a failed attempt, which says whether and when to ret
 test('a failed attempt contains the response and a short error text', () => {
   const headers = { 'set-cookie': ['a=1', 'b=2'] };
   const failure = messageFailureOf(answered(502, headers, `<h1>\n Bad\tGateway ${'x'.repeat(200)}`), NOW);
-  assert.equal(failure?.message, `the endpoint answered 502 (a body that begins with "<h1> Bad Gateway ${'x'.repeat(83)}")`);
+  assert.equal(failure?.message, `the endpoint returned 502 (a body that begins with "<h1> Bad Gateway ${'x'.repeat(83)}")`);
   assert.equal(failure.status, 502);
   assert.deepEqual(failure.responseHeaders, headers);
   assert.equal(Buffer.from(failure.responseBody).toString('latin1', 0, 4), '<h1>');
-  assert.equal(messageFailureOf(answered(500), NOW)?.message, 'the endpoint answered 500 (an empty body)');
+  assert.equal(messageFailureOf(answered(500), NOW)?.message, 'the endpoint returned 500 (an empty body)');
 });
 
 test('the error of a redirect names its target, or that it has none', () => {
@@ -80,8 +80,8 @@ test('the error of a redirect names its target, or that it has none', () => {
 
 test('the error of a run that redacts data quotes nothing of the response', () => {
   const words = (result: MessageOutcome) => messageFailureOf(result, NOW, true)?.message ?? '';
-  assert.equal(words(answered(500, {}, 'a secret')), 'the endpoint answered 500 (a redacted body)');
-  assert.equal(words(answered(500)), 'the endpoint answered 500 (an empty body)');
+  assert.equal(words(answered(500, {}, 'a secret')), 'the endpoint returned 500 (a redacted body)');
+  assert.equal(words(answered(500)), 'the endpoint returned 500 (an empty body)');
   assert.doesNotMatch(words(answered(307, { location: ['https://example.org/secret'] })), /secret/);
 });
 
@@ -94,7 +94,7 @@ test('a failed attempt keeps only the start of a long response, and releases its
 test('a failure in transit is returned unchanged', () => {
   const failure: DeliveryFailure = {
     cause: 'timeout',
-    message: 'the endpoint did not answer within 5 ms',
+    message: 'the endpoint did not respond within 5 ms',
     status: null,
     responseHeaders: {},
     responseBody: new Uint8Array(),

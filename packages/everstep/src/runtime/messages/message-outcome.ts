@@ -20,8 +20,8 @@ export function messageFailureOf(outcome: MessageOutcome, now: number, hidesData
   return {
     cause: 'http',
     message: isRedirect
-      ? `the endpoint answered ${describeRedirect(status, headers, hidesData)}; redirects are not followed: use the final URL`
-      : `the endpoint answered ${status} (${snippetOf(body, hidesData)})${expectsSigningKeys ? SIGNED_WITH_MESSAGE_KEY : ''}`,
+      ? `the endpoint responded ${describeRedirect(status, headers, hidesData)}; redirects are not followed: use the final URL`
+      : `the endpoint returned ${status} (${snippetOf(body, hidesData)})${expectsSigningKeys ? SIGNED_WITH_MESSAGE_KEY : ''}`,
     status,
     responseHeaders: headers,
     responseBody: truncateBody(body),

@@ -62,7 +62,7 @@ describe('a plain message', () => {
         await settle();
         const letter = await letterOf(bench);
         assert.equal(letter.responseStatus, 500);
-        assert.match(letter.error, /^the message failed after 2 attempts: the endpoint answered 500/);
+        assert.match(letter.error, /^the message failed after 2 attempts: the endpoint returned 500/);
         assert.equal(letter.failureFunctionState, 'CALLBACK_SUCCESS');
         const sent = sender.sent.at(-1);
         assert.deepEqual([sent?.method, sent?.url], ['PUT', 'http://app.test/failed']);

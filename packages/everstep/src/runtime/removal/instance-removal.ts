@@ -81,7 +81,7 @@ export class InstanceRemoval {
       for (const instanceId of this.deletedInstances.keys()) if (!previous.has(instanceId)) stopInstance(instanceId);
       if (this.deletedInstances.size > 0) void this.remove();
     } catch (error) {
-      log.error({ error: String(error) }, 'could not list deleted queue instances, retrying');
+      log.error({ error: String(error), retryAfterMs: this.refreshAfterMs }, 'could not list deleted queue instances');
     }
     this.refreshLater();
   }
@@ -100,11 +100,16 @@ export class InstanceRemoval {
    */
   private refreshLater(): void {
     this.cancelTimer();
-    const isShared = this.options.tryExclusively !== undefined;
-    if (this.isStopped || (!isShared && this.deletedInstances.size === 0)) return;
     const { clock } = this.options;
-    const delayMs = isShared ? LIMITS.deletedInstancePollMs : LIMITS.deletedInstanceRecheckMs;
+    const delayMs = this.refreshAfterMs;
+    if (this.isStopped || delayMs === null) return;
     this.cancelTimer = clock.setTimer(clock.now() + delayMs, () => void this.refresh());
+  }
+
+  /** Time until the next read. Null if a single process has nothing to remove; it reads again after the next deletion. */
+  private get refreshAfterMs(): number | null {
+    if (this.options.tryExclusively !== undefined) return LIMITS.deletedInstancePollMs;
+    return this.deletedInstances.size === 0 ? null : LIMITS.deletedInstanceRecheckMs;
   }
 
   private remove(): Promise<void> {
@@ -112,7 +117,10 @@ export class InstanceRemoval {
     const work = tryExclusively ? () => tryExclusively(() => this.removeAll()).then(() => {}) : () => this.removeAll();
     this.removing ??= work()
       .catch((error: unknown) =>
-        log.error({ error: String(error) }, 'could not remove rows of deleted queue instances, retrying'),
+        log.error(
+          { error: String(error), retryAfterMs: this.refreshAfterMs },
+          'could not remove rows of deleted queue instances, retrying',
+        ),
       )
       .finally(() => {
         this.removing = null;

@@ -240,7 +240,7 @@ export class Repairs implements RepairService {
       if (nextAt !== null) this.scheduleAt(hasFailed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
       if (cluster) this.scheduleAt(clock.now() + WATCH_OTHERS_MS);
     } catch (error) {
-      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying');
+      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying in 1 s');
       this.scheduleAt(clock.now() + RETRY_AFTER_FAULT_MS);
     }
   }
@@ -279,7 +279,7 @@ export class Repairs implements RepairService {
         hasFailed = true;
         this.watched.delete(repairId);
         if (!this.options.writes.noteFailure(error))
-          this.options.log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying');
+          this.options.log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying in 1 s');
       }
     }
     this.isDriving = false;

@@ -35,7 +35,7 @@ import type { RunDriverOptions } from './run-driver-options.js';
 import { createRuntimeDeps, type RuntimeDeps } from './runtime-deps.js';
 import { WorkInProgress } from './work-in-progress.js';
 
-/** How long the request of an endpoint that submits steps waits while the store refuses writes. */
+/** How long the request of an endpoint that submits steps waits while the store rejects writes. */
 const SUBMISSION_WAIT_MS = 10_000;
 const CACHED_RUNS: RunCacheLimits = { maxRuns: LIMITS.maxCachedRuns, maxBytes: LIMITS.maxCachedRunBytes };
 const RESOLVED = Promise.resolve();

@@ -31,7 +31,7 @@ export interface RuntimeDeps {
   readonly alerts: KnownAlertSettings;
   /** The connection to other nodes; null if no other process uses the store. */
   readonly cluster: Cluster | null;
-  /** Sends nothing while the store refuses writes, and limits each timeout by the plan of the instance. */
+  /** Sends nothing while the store rejects writes, and limits each timeout by the plan of the instance. */
   readonly stepCaller: StepCaller;
   readonly messageSender: MessageSender;
   readonly workers: WorkerPresence;

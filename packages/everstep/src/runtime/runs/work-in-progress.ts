@@ -29,7 +29,7 @@ export class WorkInProgress {
       (error: unknown) => {
         if (!this.deps.writes.noteFailure(error)) {
           const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
-          this.deps.log.error({ error: details }, 'task processing failed, retrying');
+          this.deps.log.error({ error: details }, 'task processing failed, retrying in 1 s');
         }
         this.due.restart();
       },

@@ -171,7 +171,7 @@ export class Callbacks implements FailureCallbackService {
     const failedRun = await this.find(instanceId, dlqId);
     if (!failedRun) return { kind: 'not-found' };
     const { run, task } = failedRun;
-    if (task) return { kind: 'not-possible', why: 'the failure callback is in progress' };
+    if (task) return { kind: 'not-possible', why: 'the failure callback is in progress; wait until it ends, or cancel it first' };
     if (run.settings.failureCallback === null && !run.failureFunction) {
       return { kind: 'not-possible', why: 'the run has neither a failure callback nor a failure function' };
     }

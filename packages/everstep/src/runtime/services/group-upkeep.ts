@@ -91,7 +91,7 @@ export class GroupUpkeep {
     const startWork = tryExclusively ? () => tryExclusively(() => this.groupAll()).then(() => {}) : () => this.groupAll();
     this.currentRound ??= startWork()
       .catch((error: unknown) =>
-        log.error({ error: String(error) }, 'dead letter group maintenance failed, retrying at the next round'),
+        log.error({ error: String(error) }, 'dead letter group maintenance failed, retrying within 5 min'),
       )
       .finally(() => {
         this.currentRound = null;

@@ -213,7 +213,7 @@ export class Schedules implements ScheduleService {
     try {
       await this.fireAllDue();
     } catch (error) {
-      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying');
+      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying in 1 s');
       this.retryLater();
     }
   }
@@ -270,7 +270,7 @@ export class Schedules implements ScheduleService {
         if (!skippedTick) return false;
         await commit(skippedTick.unit);
         observer.scheduleTicked('skipped', 0);
-        log.warn({ instanceId, scheduleId, reason: admission.message }, 'schedule tick was refused, waiting for the next tick');
+        log.warn({ instanceId, scheduleId, reason: admission.message }, 'schedule tick was rejected, waiting for the next tick');
         return true;
       }
       const endpoints = await this.endpointsOf(schedule);
@@ -300,7 +300,7 @@ export class Schedules implements ScheduleService {
     } catch (error) {
       limits.recount(instanceId);
       if (!writes.noteFailure(error))
-        log.error({ instanceId, scheduleId, error: String(error) }, 'could not record a schedule tick, retrying');
+        log.error({ instanceId, scheduleId, error: String(error) }, 'could not record a schedule tick, retrying in 1 s');
       return false;
     }
   }

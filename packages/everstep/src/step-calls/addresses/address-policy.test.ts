@@ -269,8 +269,8 @@ test('a refusal does not reveal the network or the settings to the caller; the l
     assert.match(verdict.detail, /192\.168\.7\.7, a private address|denied by EVERSTEP_DENY_ADDRESSES/);
   }
   assert.doesNotMatch(refusal(policy, 'http://192.168.7.7/').message, /EVERSTEP_/);
-  assert.match(refusal(dev, 'http://10.0.0.1/').message, /start Everstep with .* in EVERSTEP_ALLOW_ADDRESSES$/);
-  assert.match(refusal(dev, 'http://8.8.8.8:25/').message, /start Everstep with 25 in EVERSTEP_ALLOW_PORTS$/);
+  assert.match(refusal(dev, 'http://10.0.0.1/').message, /to allow it, add its host or range to EVERSTEP_ALLOW_ADDRESSES$/);
+  assert.match(refusal(dev, 'http://8.8.8.8:25/').message, /to allow it, add 25 to EVERSTEP_ALLOW_PORTS$/);
 });
 
 test('a name from a private network is refused without a lookup', () => {

@@ -98,7 +98,7 @@ LOOPBACK.add('::1', 128);
 
 const listOf = (entries: readonly string[]): DestinationList => new DestinationList(parseDestinationRules(entries));
 
-const SETTING = 'its host or range in EVERSTEP_ALLOW_ADDRESSES';
+const SETTING = 'add its host or range to EVERSTEP_ALLOW_ADDRESSES';
 
 const plainRefusal = (message: string): BlockedAddress => ({ ok: false, message, detail: message });
 
@@ -106,7 +106,7 @@ const plainRefusal = (message: string): BlockedAddress => ({ ok: false, message,
 function formProblem(url: string | URL): string | null {
   if (typeof url === 'string' && !URL.canParse(url)) return `"${url.slice(0, 200)}" is not an absolute URL`;
   const { protocol, username, password } = new URL(url);
-  if (!(protocol in DEFAULT_PORTS)) return `only http and https URLs are called, not ${protocol.slice(0, -1)}`;
+  if (!(protocol in DEFAULT_PORTS)) return `only http and https URLs are supported, not ${protocol.slice(0, -1)}`;
   const hasCredentials = username !== '' || password !== '';
   return hasCredentials ? 'a URL must not contain a user name or password; send credentials in a header' : null;
 }
@@ -155,17 +155,17 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   /** Returns a refusal based on the URL itself. `setting` is shown only to the operator. */
   const openRefusal = (host: string, problem: string, setting: string): BlockedAddress => {
     const detail = `${host} ${problem}`;
-    const hint = explain ? `; to allow it, start Everstep with ${setting}` : '';
-    return { ok: false, message: `${detail}, which Everstep does not call${hint}`, detail };
+    const hint = explain ? `; to allow it, ${setting}` : '';
+    return { ok: false, message: `${detail}, so Everstep does not call it${hint}`, detail };
   };
   const veiledRefusal = (host: string, problem: string, setting: string = SETTING): BlockedAddress =>
     explain
       ? openRefusal(host, problem, setting)
       : { ok: false, message: `Everstep does not call the address ${host}`, detail: `${host} ${problem}` };
   const operatorRefusal = (host: string): BlockedAddress =>
-    veiledRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'another list');
+    veiledRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'remove it from that list');
   const blockedPortRefusal = (host: string, port: number): BlockedAddress =>
-    openRefusal(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `${port} in EVERSTEP_ALLOW_PORTS`);
+    openRefusal(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `add ${port} to EVERSTEP_ALLOW_PORTS`);
 
   const isBlockedPort = (port: number): boolean => BLOCKED_PORTS.has(port) && !allowPorts.has(port);
 
@@ -196,7 +196,7 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   function checkName(host: string, port: number): AddressVerdict {
     if (deny.matchHost(host, port) !== 'none') return operatorRefusal(host);
     const match = allow.matchHost(host, port);
-    if (match === 'none' && isMetadataName(host)) return openRefusal(host, 'is a name of cloud metadata', SETTING);
+    if (match === 'none' && isMetadataName(host)) return openRefusal(host, 'is a name of a cloud metadata service', SETTING);
     if (match === 'none' && isLocalhost(host) && !allowLoopback) return openRefusal(host, 'is a name of this machine', SETTING);
     // Resolving the name would reveal whether it exists.
     if (match === 'none' && isInternalName(host) && !(resolvesNames && (allow.hasRanges || allowLoopback)))

@@ -76,7 +76,7 @@ test('a failed lookup fails the delivery and counts against its destination', as
 test('a lookup ends at the timeout of its delivery, which counts as a failure of the destination', async (t) => {
   const { caller } = await withNames(t, () => 'never');
   const failure = failureOf(await caller.call(stepCall({ workflowUrl: urlOf('dead.test'), timeoutMs: 100 }), never));
-  assert.deepEqual([failure.cause, failure.message], ['timeout', 'the endpoint did not answer within 100 ms']);
+  assert.deepEqual([failure.cause, failure.message], ['timeout', 'the endpoint did not respond within 100 ms']);
   assert.equal(resultOfFailure(failure).kind, 'failed');
 });
 

@@ -50,7 +50,7 @@ export class Connections {
 
   /** Creates the connections. `connectOnce` creates a connection; replaced in tests. */
   constructor(log: Log, { egressProxy = null, connectOnce }: ConnectionsOptions = {}) {
-    this.shortageLog = new PeriodicLog(log, 'no free file descriptor for an endpoint connection, retrying');
+    this.shortageLog = new PeriodicLog(log, 'no free file descriptor for an endpoint connection, retrying in 250 ms');
     this.connectOnce = connectOnce;
     this.egressProxy = egressProxy;
   }

@@ -72,7 +72,7 @@ test('a response may decode to exactly the limit and not to more', async () => {
     const failure = failureOf(await respondEncoded(encoding, encode(zeros)));
     assert.equal(failure.cause, 'http');
     assert.equal(failure.status, 200);
-    assert.match(failure.message, new RegExp(`answered 200 with more than ${MAX_ANSWER_BYTES} bytes \\(maxResponseBytes\\)`));
+    assert.match(failure.message, new RegExp(`returned 200 with more than ${MAX_ANSWER_BYTES} bytes \\(maxResponseBytes\\)`));
   }
 });
 
@@ -95,7 +95,7 @@ test('a body with an invalid or truncated encoding is a failure', async () => {
     const failure = failureOf(await respondEncoded(encoding, body));
     assert.equal(failure.cause, 'http');
     assert.equal(failure.status, 200);
-    assert.match(failure.message, new RegExp(`answered 200 with an invalid ${encoding} body \\(\\w+\\)`));
+    assert.match(failure.message, new RegExp(`returned 200 with an invalid ${encoding} body \\(\\w+\\)`));
     assert.deepEqual(failure.retry, { kind: 'backoff' });
     assert.deepEqual(failure.responseHeaders['content-encoding'], [encoding]);
     assert.equal(body.equals(failure.responseBody), true);

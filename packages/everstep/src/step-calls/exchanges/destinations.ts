@@ -86,7 +86,7 @@ export class Destinations {
     const { log, egressProxy, connectOnce } = options;
     const proxy = egressProxy ? createEgressProxy({ ...egressProxy, connectTimeoutMs: CONNECT_TIMEOUT_MS, log }) : null;
     this.connections = new Connections(log, { egressProxy: proxy, ...(connectOnce ? { connectOnce } : {}) });
-    this.blockedLog = new PeriodicLog(options.log, 'refused a delivery to a blocked address');
+    this.blockedLog = new PeriodicLog(options.log, 'did not send a delivery to a blocked address');
     const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
     this.replies = options.replies ?? new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
   }
@@ -118,7 +118,7 @@ export class Destinations {
       case 'too-long':
         return outcome;
       case 'timed-out':
-        return failureWithoutResponse('timeout', `the endpoint did not answer within ${request.timeoutMs} ms`);
+        return failureWithoutResponse('timeout', `the endpoint did not respond within ${request.timeoutMs} ms`);
       case 'aborted':
         return failureWithoutResponse('network', 'the request was aborted');
       case 'broken':

@@ -113,7 +113,7 @@ test('a proxy that refuses or is unreachable is a retryable failure that does no
   t.after(() => Promise.all([refusing.close(), missing.close()]));
   proxy.status = 403;
   const refused = failureOf(await refusing.send(message({ url: 'http://app.example/' }), signal()));
-  assert.equal(refused.message, "could not reach app.example: Everstep's egress proxy answered 403 (EVERSTEP_EGRESS_PROXY)");
+  assert.equal(refused.message, "could not reach app.example: Everstep's egress proxy returned 403 (EVERSTEP_EGRESS_PROXY)");
   const unreached = failureOf(await missing.send(message({ url: 'http://app.example/' }), signal()));
   assert.match(unreached.message, /app\.example: Everstep's egress proxy is unreachable/);
   for (const { cause, retry } of [refused, unreached]) assert.deepEqual([cause, retry], ['network', { kind: 'backoff' }]);

@@ -54,7 +54,7 @@ export function createEgressProxy({ url, connectTimeoutMs, log, ca }: EgressProx
       if (statusCode < 200 || statusCode > 299 || !(socket instanceof Socket)) {
         socket.on('error', () => {}).destroy();
         failureLog.warn({ proxy: origin, status: statusCode });
-        return callback(new EgressProxyError(`Everstep's egress proxy answered ${statusCode}`), null);
+        return callback(new EgressProxyError(`Everstep's egress proxy returned ${statusCode}`), null);
       }
       if (options.protocol === 'https:') startTls({ ...options, httpSocket: socket }, callback);
       else callback(null, socket);

@@ -1,7 +1,7 @@
 /** Converts network errors to messages that help to find the cause. */
 
 const EXPLANATIONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens on this address',
+  ECONNREFUSED: 'connection refused, nothing listens on this address',
   ECONNRESET: 'the connection was reset before the response was complete',
   UND_ERR_SOCKET: 'the connection was closed before the response was complete',
   EPIPE: 'the connection was closed while the request was sent',
@@ -19,7 +19,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its TLS certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'its TLS certificate chain is self-signed',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its TLS certificate cannot be verified: the chain is incomplete',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its TLS certificate is from an authority that this machine does not know',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its TLS certificate was issued by an authority that this machine does not trust',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its TLS certificate is for another host name',
   EPROTO: 'it does not use TLS as expected (use http instead of https?)',
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not use TLS (use http instead of https?)',
@@ -46,7 +46,7 @@ export function networkErrorCode(error: Error): string | undefined {
   return codeOf(innermostError(error));
 }
 
-/** Returns, for example, `could not reach example.org:8080: nothing listens on this address (ECONNREFUSED)`. */
+/** Returns, for example, `could not reach a.test:80: connection refused, nothing listens on this address (ECONNREFUSED)`. */
 export function describeNetworkError(error: Error, host: string): string {
   const root = innermostError(error);
   const code = codeOf(root);

@@ -167,6 +167,6 @@ test('the origin of a workflow is stored before a step is sent, and the step is 
   assert.deepEqual(events, [['prepared', 'qi_1'], ['qi_1', endpoint.origin], 'left']);
   fails = true;
   assert.equal((await caller.call(stepCall({ request: REQUEST }), unaborted())).kind, 'reply');
-  assert.deepEqual(events.slice(-2), [{ instanceId: 'qi_1', error: 'Error: the disk is full' }, 'left']);
+  assert.deepEqual(events.slice(-2), [{ instanceId: 'qi_1', origin: endpoint.origin, error: 'Error: the disk is full' }, 'left']);
   await caller.close();
 });

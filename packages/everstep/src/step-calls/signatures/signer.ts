@@ -47,7 +47,7 @@ export class Signer {
     // If storing fails, the step is still sent, and the next step retries.
     return (
       recordWorkflowOrigin?.(instanceId, origin)?.catch((error: unknown) =>
-        log.warn({ instanceId, error: String(error) }, 'could not store a workflow origin'),
+        log.warn({ instanceId, origin, error: String(error) }, 'could not store a workflow origin'),
       ) ?? null
     );
   }

@@ -25,7 +25,7 @@ export interface AlertDestination {
  * `run-failed`: a run or message failed after all retries. `error-group`: an error is new, or occurred again after it was
  * resolved or its snooze ended. `failure-rate`: too many runs failed. `pending-age`: a delivery of a flow control key, or a
  * message of a queue, has waited too long. `schedule-missed`: a schedule is late. `run-age`: a run has been active for too long.
- * `no-worker`: no worker serves a worker URL. `budget`: a share of the budget is spent. `store-trouble`: the store refused
+ * `no-worker`: no worker serves a worker URL. `budget`: a share of the budget is spent. `store-trouble`: the store rejected
  * writes.
  */
 export type AlertKind =
@@ -67,7 +67,7 @@ export interface AlertCondition {
   readonly forMs?: number;
 }
 
-/** Time of day during which notices are delayed. No notice is sent for an alert that opens and ends during this time. */
+/** Daily period during which notices are delayed. No notice is sent for an alert that opens and ends during this time. */
 export interface QuietHours {
   /** Local time, such as `22:00`. */
   readonly from: string;
@@ -81,7 +81,7 @@ export interface QuietHours {
 export interface AlertRule {
   /** Unique name. */
   readonly name: string;
-  /** A disabled object is kept, but has no effect. */
+  /** A disabled object remains stored, but has no effect. */
   readonly enabled: boolean;
   readonly condition: AlertCondition;
   /** Names of the destinations that are notified. */
@@ -98,7 +98,7 @@ export type LifecycleEvent = 'run.started' | 'run.succeeded' | 'run.failed' | 'r
 export interface LifecycleWebhook {
   /** Unique name. */
   readonly name: string;
-  /** A disabled object is kept, but has no effect. */
+  /** A disabled object remains stored, but has no effect. */
   readonly enabled: boolean;
   readonly events: readonly LifecycleEvent[];
   /** Only runs of this workflow. */

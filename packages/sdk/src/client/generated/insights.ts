@@ -48,7 +48,7 @@ export interface AttentionItem {
   /**
    * `dead-letter-group`: an error that is new, regressed, or no longer snoozed. `held-destination`: deliveries to it wait until
    * it is released. `no-worker`: deliveries wait for a worker. `paused-key`: deliveries wait for a flow control key.
-   * `oldest-pending`: a delivery was due more than five minutes ago. `store-unavailable`: the store refuses writes.
+   * `oldest-pending`: a delivery was due more than five minutes ago. `store-unavailable`: the store rejects writes.
    */
   readonly kind: 'dead-letter-group' | 'held-destination' | 'no-worker' | 'paused-key' | 'oldest-pending' | 'store-unavailable';
   /** Fingerprint, destination, workflow URL or key that the item is about; otherwise empty. */

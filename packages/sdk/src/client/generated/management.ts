@@ -113,9 +113,9 @@ export interface InstancePlan {
   readonly name: string;
   /** Maximum size of a message body in bytes. Null if the plan sets no limit. */
   readonly max_message_bytes: number | null;
-  /** Maximum time that runs are kept after they end, in milliseconds. Null if the plan sets no limit. */
+  /** Maximum time that runs are retained after they end, in milliseconds. Null if the plan sets no limit. */
   readonly log_retention_ms: number | null;
-  /** Maximum time that dead letters are kept, in milliseconds. Null if the plan sets no limit. */
+  /** Maximum time that dead letters are retained, in milliseconds. Null if the plan sets no limit. */
   readonly dead_letter_retention_ms: number | null;
   /** Maximum number of deliveries in flight. Null if the plan sets no limit. */
   readonly max_parallelism: number | null;

@@ -98,11 +98,11 @@ export interface BreakerSettings {
   readonly probeEveryMs: number;
 }
 
-/** How long ended runs are kept. */
+/** How long ended runs are retained. */
 export interface RetentionRule {
-  /** How long runs are kept after they end, in milliseconds. Null keeps them forever. 0 to 3,162,240,000,000. */
+  /** How long runs are retained after they end, in milliseconds. Null retains them forever. 0 to 3,162,240,000,000. */
   readonly maxAgeMs: number | null;
-  /** Maximum number of runs that are kept; older runs are removed. Null means no limit. 0 to 1,000,000,000. */
+  /** Maximum number of runs that are retained; older runs are removed. Null means no limit. 0 to 1,000,000,000. */
   readonly maxCount: number | null;
 }
 
@@ -122,9 +122,9 @@ export interface InstanceSettings {
 
 /** Retention to change. Absent settings keep their value. */
 export interface RetentionRuleUpdate {
-  /** How long runs are kept after they end, in milliseconds. Null keeps them forever. 0 to 3,162,240,000,000. */
+  /** How long runs are retained after they end, in milliseconds. Null retains them forever. 0 to 3,162,240,000,000. */
   readonly maxAgeMs?: number | null;
-  /** Maximum number of runs that are kept; older runs are removed. Null means no limit. 0 to 1,000,000,000. */
+  /** Maximum number of runs that are retained; older runs are removed. Null means no limit. 0 to 1,000,000,000. */
   readonly maxCount?: number | null;
 }
 

@@ -100,7 +100,7 @@ describe('account commands', () => {
     const [pending] = await jsonOf('invitations', 'list', teamId);
     assert.match(await textOf('invitations', 'list', teamId), new RegExp(`${pending.id} +ada@example\\.com +dev +\\d{4}-`));
     const accepted = await textOf('invitations', 'accept', secret);
-    const [, apiKey = ''] = /^You joined Shop as dev\.\nLog in as ada@example\.com .*\n(ek_\S+)\n$/.exec(accepted) ?? [];
+    const [, apiKey = ''] = /^You joined Shop as dev\.\nSign in as ada@example\.com .*\n(ek_\S+)\n$/.exec(accepted) ?? [];
     assert.equal((await run('invitations', 'accept', secret)).code, 3);
     const asAda = ['--email', 'ada@example.com', '--api-key', apiKey];
     assert.match((await run('teams', 'list', ...asAda)).stdout, /Shop +dev /);
@@ -222,7 +222,7 @@ describe('account commands', () => {
     assert.equal(await textOf('sessions', 'list'), 'No sessions.\n');
     for (const received of [await logIn(), await logIn(), await logIn()]) assert.equal(received.status, 200);
     const [first] = await jsonOf('sessions', 'list');
-    assert.match(await textOf('sessions', 'list'), new RegExp(`^SESSION +KEY +LOGGED IN .*\\n${first.id} +key_\\S+ +\\d{4}-`));
+    assert.match(await textOf('sessions', 'list'), new RegExp(`^SESSION +KEY +SIGNED IN .*\\n${first.id} +key_\\S+ +\\d{4}-`));
     assert.equal(await textOf('sessions', 'end', first.id), '1 ended\n');
     assert.equal((await run('sessions', 'end', first.id)).code, 3);
     assert.equal(await textOf('sessions', 'end-all'), '2 ended\n');

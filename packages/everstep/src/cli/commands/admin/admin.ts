@@ -11,7 +11,7 @@ import { tokensCommand } from './tokens.js';
 import { usersCommand } from './users.js';
 
 const CONNECTION_HELP = `
-These commands log in with --management-url, --email and --api-key. The defaults are EVERSTEP_MANAGEMENT_URL,
+These commands sign in with --management-url, --email and --api-key. The defaults are EVERSTEP_MANAGEMENT_URL,
 EVERSTEP_ADMIN_EMAIL and EVERSTEP_ADMIN_API_KEY, then the credentials in the local data directory.`;
 
 export function adminCommand(shell: Shell): Command {

@@ -3,7 +3,7 @@ import type { AdminClient, QueueInstance } from '@everstep/sdk';
 import { Command } from 'commander';
 import { durationMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
-import { instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
+import { countText, instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 import { outboundCommands } from './outbound.js';
 
@@ -140,7 +140,7 @@ const CHANGES: readonly Change[] = [
   {
     name: 'budget',
     description:
-      'Set the monthly budget of a queue instance. When the budget is spent, new work is refused; running work continues.',
+      'Set the monthly budget of a queue instance. When the budget is spent, new work is rejected; running work continues.',
     argument: ['<dollars>', 'whole dollars per calendar month (UTC); 0 for no limit'],
     async act(admin, instanceId, text) {
       const dollars = wholeNumber('<dollars>')(text);
@@ -177,7 +177,7 @@ interface StatsOptions extends AdminOptions {
 function statsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('stats'))
-    .description('Show the monthly usage of a queue instance, its budget and its refused requests.')
+    .description('Show the monthly usage of a queue instance, its budget and its rejected requests.')
     .argument('<instanceId>', 'id of the queue instance')
     .option('--period <length>', 'period, from 1h to 30d (default: 30d)', durationMs('--period'));
   return command.action(async (instanceId: string) => {
@@ -188,14 +188,14 @@ function statsCommand(shell: Shell): Command {
     const rows = stats.months.map(({ month, messages, dollars }) => [month, messages, dollars]);
     screen.write(table(screen, ['MONTH (UTC)', 'MESSAGES', 'DOLLARS'], rows));
     screen.write(`\n${stats.spent} dollars spent this month; budget: ${budgetText(stats.budget)}\n`);
-    screen.write(`${stats.requests_today} runs started today (UTC).\n`);
+    screen.write(`${countText(stats.requests_today, 'run')} started today (UTC).\n`);
     const { account_bytes, instance_bytes, max_bytes, active_runs, max_active_runs } = stats.storage;
     screen.write(`${instance_bytes} bytes stored, ${account_bytes} by its account; limit: ${max_bytes ?? 'none'}\n`);
-    screen.write(`${active_runs} active runs of its account; limit: ${max_active_runs ?? 'none'}\n`);
-    for (const refusal of stats.refused) screen.write(`Refused: ${printable(refusal)}.\n`);
+    screen.write(`${countText(active_runs, 'active run')} of its account; limit: ${max_active_runs ?? 'none'}\n`);
+    for (const refusal of stats.refused) screen.write(`Rejected: ${printable(refusal)}.\n`);
     if (stats.refusals.length === 0) return;
     const refusals = stats.refusals.map(({ kind, count, last_time }) => [kind, count, instant(last_time * MS_PER_SECOND)]);
-    screen.write(`\n${table(screen, ['REFUSED', 'COUNT', 'LAST'], refusals)}`);
+    screen.write(`\n${table(screen, ['REJECTED', 'COUNT', 'LAST'], refusals)}`);
   });
 }
 

@@ -135,8 +135,8 @@ function statsCommand(shell: Shell): Command {
     const rows = indexes.map((index) => [index.id, index.name, index.namespace_count, index.document_count, index.disk_size]);
     if (rows.length > 0) screen.write(table(screen, ['INDEX', 'NAME', 'NAMESPACES', 'DOCUMENTS', 'BYTES'], rows));
     if ('indexes' in stats) {
-      screen.write(`${rows.length > 0 ? '\n' : ''}${stats.index_count} indexes, ${stats.document_count} documents, `);
-      screen.write(`${stats.disk_size} bytes\n`);
+      screen.write(`${rows.length > 0 ? '\n' : ''}indexes: ${stats.index_count}, documents: ${stats.document_count}, `);
+      screen.write(`bytes: ${stats.disk_size}\n`);
     }
   });
 }

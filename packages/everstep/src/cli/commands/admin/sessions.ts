@@ -20,14 +20,14 @@ function listCommand(shell: Shell): Command {
       timeText(creation_time),
       timeText(expires_at),
     ]);
-    screen.write(table(screen, ['SESSION', 'KEY', 'LOGGED IN (UTC)', 'ENDS (UTC)'], rows));
+    screen.write(table(screen, ['SESSION', 'KEY', 'SIGNED IN (UTC)', 'ENDS (UTC)'], rows));
   });
 }
 
 function endCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('end'))
-    .description('End a session and log out its browser.')
+    .description('End a session and sign out its browser.')
     .argument('<sessionId>', 'id of the session');
   return command.action(async (sessionId: string) => {
     const { admin, options } = await openAdmin(command, shell);

@@ -175,7 +175,7 @@ function acceptCommand(shell: Shell): Command {
     if (options.json) return screen.write(json(membership));
     screen.write(`You joined ${printable(membership.team_name)} as ${membership.member_role}.\n`);
     screen.write(
-      `Log in as ${printable(membership.member_email)} with this API key, which is shown only once:\n${membership.api_key}\n`,
+      `Sign in as ${printable(membership.member_email)} with this API key, which is shown only once:\n${membership.api_key}\n`,
     );
   });
 }

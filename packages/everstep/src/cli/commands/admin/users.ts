@@ -44,7 +44,7 @@ interface Change {
 const CHANGES: readonly Change[] = [
   {
     name: 'disable',
-    description: 'Disable a user. The user cannot log in, and all sessions of the user end immediately.',
+    description: 'Disable a user. The user cannot sign in, and all sessions of the user end immediately.',
     outcome: 'disabled',
     apply: (admin, userId) => admin.users.disable(userId),
   },

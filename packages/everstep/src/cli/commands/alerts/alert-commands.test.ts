@@ -49,7 +49,7 @@ describe('everstep alerts', () => {
     assert.match(await alerts('destinations', 'test', 'ops'), /^msg_/);
     const { code, stderr } = await harness.everstep('alerts', 'destinations', 'delete', 'ops');
     assert.notEqual(code, 0);
-    assert.match(stderr, /is used by a rule or a lifecycle webhook/);
+    assert.match(stderr, /is used by an alert rule or a lifecycle webhook/);
     await alerts('webhooks', 'delete', 'ends');
     await alerts('rules', 'delete', 'failed');
     assert.equal(await alerts('destinations', 'delete', 'ops'), '1 deleted\n');

@@ -53,7 +53,7 @@ const CHANGES: readonly Change[] = [
   {
     name: 'delete-note',
     description: 'Delete a note of a group.',
-    argument: ['noteId', 'id of the note, as in get'],
+    argument: ['noteId', 'id of the note, as shown by get'],
     apply: ({ dlq }, fingerprint, noteId) => dlq.deleteGroupNote(fingerprint, noteId),
     resultText: ({ noteCount }) => `has ${noteCount} ${noteCount === 1 ? 'note' : 'notes'}`,
   },

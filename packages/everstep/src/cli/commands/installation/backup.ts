@@ -11,7 +11,7 @@ import { SETTINGS } from '../../../config/settings.js';
 import { SERVER_VERSION } from '../../../step-calls/version.js';
 import type { CheckResult } from '../../../stores/shared/consistency/checks.js';
 import { UsageError } from '../../exit-codes.js';
-import { json, printable, type Shell, table } from '../../output.js';
+import { countText, json, printable, type Shell, table } from '../../output.js';
 import { settingOf } from './server-settings.js';
 
 interface LocationOptions {
@@ -124,11 +124,11 @@ function assertInvariants(checks: readonly CheckResult[] | null, isJson: boolean
   const violatedChecks = checks.filter(({ violations }) => violations > 0);
   for (const { id, rule, violations, examples } of violatedChecks)
     printError(
-      `${id}: ${violations} violations of the rule "${rule}"\n${examples.map((example) => `  ${printable(example)}\n`).join('')}`,
+      `${id}: ${countText(violations, 'violation')} of the rule "${rule}"\n${examples.map((example) => `  ${printable(example)}\n`).join('')}`,
     );
   if (violatedChecks.length > 0)
     throw new BackupError(
-      `${violatedChecks.length} of ${checks.length} invariants do not hold. Keep a copy of the store and report this.`,
+      `Violated invariants: ${violatedChecks.length} of ${checks.length}. Keep a copy of the store and report this.`,
     );
   if (!isJson) screen.write(`${checks.length} invariants hold.\n`);
 }
@@ -148,9 +148,9 @@ export function verifyCommand(shell: Shell): Command {
     .description(
       'Check that the embedded store and its search indexes are readable, that no acknowledged change is lost, and that the\n' +
         'invariants hold: for example, that no journal has gaps. This command changes nothing. A running server copies its store\n' +
-        'within the data directory; the copy is checked and then removed, so you need free disk space of the size of the store.\n' +
-        "Run it on the server's machine, as the same operating system user. In a PostgreSQL database, the invariants are\n" +
-        'checked in one read-only transaction, even while nodes use it.',
+        'within the data directory; the copy is checked and then removed, and needs as much free disk space as the store.\n' +
+        "Run this command on the server's machine, as the same operating system user. In a PostgreSQL database, the invariants\n" +
+        'are checked in one read-only transaction, even while nodes use it.',
     )
     .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')
     .option('--store <path-or-url>', 'store file or database, if it is not in the data directory (or EVERSTEP_STORE)')

@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { SETTINGS } from '../../../config/settings.js';
 import type { CopyProgress } from '../../../store-copy/copying.js';
 import { UsageError } from '../../exit-codes.js';
-import { json, type Shell, table } from '../../output.js';
+import { countText, json, type Shell, table } from '../../output.js';
 
 const REPORT_EVERY_MS = 2000;
 
@@ -79,7 +79,7 @@ export function copyStoreCommand(shell: Shell): Command {
         const tookMs = Math.round(performance.now() - startedAt);
         if (report.changedTexts > 0)
           shell.printError(
-            `${report.changedTexts} texts contained NUL characters, which PostgreSQL does not support; the copy has U+FFFD instead.\n`,
+            `${countText(report.changedTexts, 'text')} contained NUL characters, which PostgreSQL does not support; the copy has U+FFFD instead.\n`,
           );
         if (options.json) return screen.write(json({ ...report, tookMs }));
         const rows = report.tables.filter(({ rows }) => rows > 0).map(({ what, rows, checksum }) => [what, rows, checksum]);

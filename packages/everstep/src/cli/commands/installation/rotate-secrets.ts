@@ -18,9 +18,9 @@ export function rotateSecretsCommand(shell: Shell): Command {
   return new Command('rotate-secrets')
     .summary('Replace the keys of the installation and re-encrypt all secrets')
     .description(
-      'Replace the keys that sign tokens, seal cursors and hash login addresses, and encrypt all secrets with the first key of\n' +
-        'EVERSTEP_SECRETS_KEY. Tokens stay valid unless you set --end-tokens. Servers keep running. For the embedded store, run\n' +
-        "this command on the server's machine, as the same operating system user.",
+      'Replace the keys that sign tokens, seal cursors and hash sign-in addresses, and encrypt all secrets with the first key\n' +
+        'of EVERSTEP_SECRETS_KEY. Tokens stay valid unless you set --end-tokens. Servers keep running. For the embedded store,\n' +
+        "run this command on the server's machine, as the same operating system user.",
     )
     .option('--data-dir <path>', 'data directory of the server (or EVERSTEP_DATA_DIR)')
     .option('--store <path-or-url>', 'store file or database, if it is not in the data directory (or EVERSTEP_STORE)')

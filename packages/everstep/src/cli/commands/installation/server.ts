@@ -19,7 +19,7 @@ const DESCRIPTIONS: Readonly<Record<Mode, readonly [string, string]>> = {
   ],
   serve: [
     'Start the server for production',
-    'Deliveries to private, loopback and link-local addresses are refused unless listed in --allow-addresses. The log is\nwritten to stderr as JSON lines.',
+    'Deliveries to private, loopback and link-local addresses are blocked unless listed in --allow-addresses. The log is\nwritten to stderr as JSON lines.',
   ],
 };
 
@@ -67,7 +67,7 @@ function printCredentials(screen: Screen, config: Config, credentials: Credentia
 /** Returns whether to print a one-time login link instead of the credentials. */
 const shouldPrintLink = (screen: Screen, config: Config): boolean => config.mode === 'dev' && canPrintSecrets(screen, config);
 
-/** Returns the URL of the dashboard and how to log in. */
+/** Returns the URL of the dashboard and how to sign in. */
 function dashboardText(
   screen: Screen,
   config: Config,
@@ -77,13 +77,13 @@ function dashboardText(
   if (link !== null)
     return [
       `Open the dashboard: ${styled(screen, 'cyan', link)}`,
-      `  ${styled(screen, 'dim', `This link logs you in once, within ${LIMITS.loginLinkMs / 60_000} minutes. After that, log in with the email and API key in ${credentialsPath(config)}.`)}`,
+      `  ${styled(screen, 'dim', `This link signs you in once, within ${LIMITS.loginLinkMs / 60_000} minutes. After that, sign in with the email and API key in ${credentialsPath(config)}.`)}`,
     ].join('\n');
   const dashboardLine = `Dashboard: ${styled(screen, 'cyan', `${server.managementUrl}/`)}`;
   if (!server.credentials) return dashboardLine;
   const credentialsLocation =
     server.start === 'known' || !canPrintSecrets(screen, config) ? `in ${credentialsPath(config)}` : 'below';
-  return `${dashboardLine} (log in with the email and API key ${credentialsLocation})`;
+  return `${dashboardLine} (sign in with the email and API key ${credentialsLocation})`;
 }
 
 /** Resolves with the exit code when the server has stopped. */

@@ -49,7 +49,7 @@ function statusCommand(shell: Shell): Command {
       if (options.json) return screen.write(json(status));
       if (!status.distributed) {
         screen.write(
-          `Citus ${status.citus}. ${status.pendingTables.length} tables are not distributed: run everstep store distribute.\n`,
+          `Citus ${status.citus}. Tables not distributed: ${status.pendingTables.length}. Run everstep store distribute.\n`,
         );
         return;
       }
@@ -114,8 +114,8 @@ function moveCommand(shell: Shell): Command {
   return new Command('move')
     .summary('Move a queue instance to another server while it is used')
     .description(
-      'Move a queue instance to another server of the cluster with all its rows, while nodes use it. The instance first gets its\n' +
-        'own shard. Writes of the instance wait at the end of the move. The servers need wal_level = logical.',
+      'Move a queue instance, with all its rows, to another server of the cluster while nodes use it. The instance is first\n' +
+        'moved to its own shard. At the end of the move, writes of the instance wait. The servers require wal_level = logical.',
     )
     .argument('<instance>', 'id of the queue instance')
     .requiredOption('--to <host:port>', 'server, as everstep store status shows it')

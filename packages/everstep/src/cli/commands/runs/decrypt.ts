@@ -7,7 +7,7 @@ import { EXIT, UsageError } from '../../exit-codes.js';
 import { json, printable, type Shell } from '../../output.js';
 
 const NO_KEYS =
-  'The command needs the keys of the app in EVERSTEP_PAYLOAD_KEYS, or in the file named by EVERSTEP_PAYLOAD_KEYS_FILE.';
+  'The command requires the keys of the app in EVERSTEP_PAYLOAD_KEYS, or in the file named by EVERSTEP_PAYLOAD_KEYS_FILE.';
 
 async function readJson(file: string | undefined): Promise<unknown> {
   const body = await (file === undefined ? readBody('-') : readBodyFile(file));

@@ -98,7 +98,7 @@ describe('commands that repair one run', () => {
     const text = await harness.textOf('dlq', 'check', '--workflow-url', workflowUrl);
     assert.match(
       text,
-      /^differs +bad +dlq_\w+\n {2}Step 1 is recorded as Run "reserve".*\n0 fit, 1 differ, 0 could not be checked\n$/,
+      /^differs +bad +dlq_\w+\n {2}Step 1 is recorded as Run "reserve".*\nfits: 0, differs: 1, could not be checked: 0\n$/,
     );
     assert.equal(await harness.textOf('dlq', 'check', '--label', 'unused'), 'No matching dead letters.\n');
     assert.equal((await harness.jsonOf('dlq', 'check')).checks.length, 1);

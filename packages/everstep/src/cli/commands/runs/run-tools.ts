@@ -218,6 +218,6 @@ export function dlqCheckCommand(shell: Shell, command: Command): Command {
     if (checks.length === 0) return screen.write('No matching dead letters.\n');
     showChecks(screen, checks);
     const countOf = (outcome: RunCheck['outcome']) => checks.filter((check) => check.outcome === outcome).length;
-    screen.write(`${countOf('fits')} fit, ${countOf('differs')} differ, ${countOf('cannot-tell')} could not be checked\n`);
+    screen.write(`fits: ${countOf('fits')}, differs: ${countOf('differs')}, could not be checked: ${countOf('cannot-tell')}\n`);
   });
 }

@@ -98,7 +98,10 @@ function requestOf(
     const recipients = recipientsOf(context);
     const refused = to.find((address) => !recipients.allows(address));
     if (refused !== undefined)
-      throw new ApiError('bad-body', `"to": ${quoteValue(refused)} is not allowed to receive email from this installation`);
+      throw new ApiError(
+        'bad-body',
+        `"to": ${quoteValue(refused)} is not allowed to receive email from this installation; ask the operator to allow it`,
+      );
     return { ...object, kind, to: [...new Set(to)], rotateSecret: false };
   }
   if (kind !== 'email' && url !== undefined)

@@ -28,7 +28,7 @@ export const listAlerts = operation({
   tag: 'Alerts',
   summary: 'List alerts',
   description:
-    'Returns alerts, newest first. Ended alerts are kept for 30 days. The cursor is empty when there are no more results.',
+    'Returns alerts, newest first. Ended alerts are retained for 30 days. The cursor is empty when there are no more results.',
   method: 'GET',
   path: '/v2/alerts',
   unknownQuery: 'ignore',

@@ -12,7 +12,7 @@ test('a condition has the fields of its kind, and defaults', () => {
     [{ kind: 'budget', percent: 5, maxAgeMs: 60_000 }, /"condition.maxAgeMs" is not used by the kind budget/],
     [{ kind: 'pending-age', maxAgeMs: 60_000 }, /requires exactly one of/],
     [{ kind: 'pending-age', maxAgeMs: 60_000, queue: 'q', flowControlKey: 'k' }, /requires exactly one of/],
-    [{ kind: 'pending-age', maxAgeMs: 60_000, queue: 'q\ud800' }, /"condition.queue" must be valid Unicode/],
+    [{ kind: 'pending-age', maxAgeMs: 60_000, queue: 'q\ud800' }, /"condition.queue" must not contain an unpaired surrogate/],
     [{ kind: 'no-worker', workflowUrl: 'http://shop/order', forMs: 60_000 }, /must be a worker URL/],
   ];
   for (const [body, error] of refused) assert.throws(() => conditionOf(body), error);

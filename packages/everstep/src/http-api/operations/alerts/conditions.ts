@@ -33,7 +33,7 @@ function checkFields({ kind, ...fields }: AlertConditionBody): void {
   }
   // Stores replace lone surrogates, so the alert could no longer be found.
   const malformedField = Object.entries(fields).find(([, value]) => typeof value === 'string' && LONE_SURROGATE.test(value));
-  if (malformedField) throw badBody(`"condition.${malformedField[0]}" must be valid Unicode`);
+  if (malformedField) throw badBody(`"condition.${malformedField[0]}" must not contain an unpaired surrogate`);
   const missingName = required.find((name) => fields[name] === undefined);
   if (missingName !== undefined) throw badBody(`"condition.${missingName}" is missing; the kind ${kind} requires it`);
   if (kind === 'pending-age' && (fields.flowControlKey === undefined) === (fields.queue === undefined))

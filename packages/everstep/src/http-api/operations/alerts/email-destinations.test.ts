@@ -29,7 +29,7 @@ test('an email destination accepts a few plain addresses that the operator allow
       [['a@shop.test,b@shop.test'], /must be an email address/],
       [['user%other.test@shop.test'], /must be an email address/],
       [[`${'a'.repeat(250)}@shop.test`], /254/],
-      [[], /to must not have fewer than 1 items/],
+      [[], /to must have at least 1 item/],
       [Array.from({ length: 6 }, (_, index) => `a${index}@shop.test`), /to must not have more than 5 items/],
     ] as const) {
       const refused = await put(harness, { kind: 'email', to });

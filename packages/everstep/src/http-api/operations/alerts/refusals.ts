@@ -23,12 +23,12 @@ export function refusalError(refusal: SettingsRefusal, objectKind: AlertObject, 
     case 'too-many':
       return new ApiError(
         'conflict',
-        `the queue instance has reached the limit of ${MAX_COUNT[objectKind]} ${objectKind}s; delete some`,
+        `the queue instance has reached the limit of ${MAX_COUNT[objectKind]} ${objectKind}s; delete one first`,
       );
     case 'in-use':
       return new ApiError(
         'conflict',
-        `the ${objectKind} ${quoteValue(name)} is used by a rule or a lifecycle webhook; remove it there first`,
+        `the ${objectKind} ${quoteValue(name)} is used by an alert rule or a lifecycle webhook; remove it there first`,
       );
     case 'no-destination':
       return new ApiError(

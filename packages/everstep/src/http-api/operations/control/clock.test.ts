@@ -58,11 +58,11 @@ describe('a virtual clock', () => {
     ['{"by":"-7d"}', /"by" must be a duration such as/],
     ['{"by":"soon"}', /"by" must be a duration such as/],
     ['{"by":""}', /"by" must be a duration such as/],
-    ['{"by":7}', /body\.by must be string/],
-    ['{"to":"tomorrow"}', /body\.to must be integer/],
-    ['{"to":1.5}', /body\.to must be integer/],
+    ['{"by":7}', /body\.by must be a string/],
+    ['{"to":"tomorrow"}', /body\.to must be an integer/],
+    ['{"to":1.5}', /body\.to must be an integer/],
     [`{"by":"${LIMITS.maxClockMoveMs / 86_400_000 + 1}d"}`, /at most 3660d per request/],
-    ['{"to":1e300}', /at most 3660d per request|must be integer/],
+    ['{"to":1e300}', /at most 3660d per request|must be an integer/],
     ['{"by":"7d","and":"more"}', /has an unknown field/],
   ];
   for (const [body, message] of BAD) {

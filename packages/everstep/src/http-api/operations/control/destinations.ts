@@ -41,7 +41,7 @@ function originOf(body: { readonly origin?: string; readonly url?: string }): st
 /** Returns the reason for a hold. Rejects reasons with lone surrogates or U+0000, which some stores cannot store. */
 function checkReason(reason: string): string {
   if (!/\p{Surrogate}/u.test(reason) && !reason.includes('\u0000')) return reason;
-  throw new ApiError('bad-body', `"reason" must not contain lone surrogates or the character U+0000: ${quoteValue(reason)}`);
+  throw new ApiError('bad-body', `"reason" must not contain U+0000 or an unpaired surrogate: ${quoteValue(reason)}`);
 }
 
 const presentDestination = (status: DestinationStatus): DestinationEntry => ({

@@ -12,7 +12,7 @@ export const streamHints = operation({
   tag: 'Live',
   summary: 'Stream change hints',
   description:
-    'Returns a stream of server-sent events. An event named `change` says which data to request again. Events arrive at most four times per second and do not contain the data itself. Hints can be lost while a client is not connected, and can arrive twice. Changes that other nodes make are reported within about a second.',
+    'Returns a stream of server-sent events. An event named `change` lists the kinds of data to request again. Events arrive at most four times per second and do not contain the data itself. Hints can be lost while a client is not connected, and can arrive twice. Changes that other nodes make are reported within about a second.',
   method: 'GET',
   path: '/v2/live',
   unknownQuery: 'refuse',

@@ -23,7 +23,7 @@ test('a node without a lease is not ready but accepts requests', async () => {
 });
 
 test('the readiness check has a stable reason for each state in which the server is not ready', async () => {
-  const states = { isStarting: true, isStopping: true, storeRefusal: 'the store refuses writes: disk full', readable: false };
+  const states = { isStarting: true, isStopping: true, storeRefusal: 'the store rejects writes: disk full', readable: false };
   const node = await ApiHarness.open({
     isStarting: () => states.isStarting,
     isStopping: () => states.isStopping,
@@ -39,7 +39,7 @@ test('the readiness check has a stable reason for each state in which the server
   states.isStarting = false;
   assert.deepEqual((await asked()).slice(0, 3), [503, 'unavailable', 'stopping']);
   states.isStopping = false;
-  assert.deepEqual(await asked(), [503, 'store-unavailable', 'store-unavailable', 'the store refuses writes: disk full']);
+  assert.deepEqual(await asked(), [503, 'store-unavailable', 'store-unavailable', 'the store rejects writes: disk full']);
   states.storeRefusal = '';
   const unreadable = await asked();
   assert.deepEqual(unreadable.slice(0, 3), [503, 'unavailable', 'store-unreadable']);

@@ -23,7 +23,7 @@ function labelsOf({ labels }: ScheduleChange): readonly string[] | undefined {
   if (invalidLabel === undefined) return labels;
   throw new ApiError(
     'bad-body',
-    `"labels" must be labels without commas and surrounding spaces, not ${quoteValue(invalidLabel)}`,
+    `"labels" must not contain labels with commas, or with spaces at the start or end, such as ${quoteValue(invalidLabel)}`,
   );
 }
 

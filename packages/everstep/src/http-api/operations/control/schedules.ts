@@ -37,7 +37,7 @@ export function cronOf(
   if (timeZone !== undefined && TIME_ZONE_IN_CRON.test(expression)) {
     throw new ApiError(
       'bad-header',
-      `${dialect.spell('Cron')} and ${dialect.spell('Cron-Timezone')} both contain a time zone; give it only once`,
+      `${dialect.spell('Cron')} and ${dialect.spell('Cron-Timezone')} both contain a time zone; set it in only one of them`,
     );
   }
   const parsed = parseCron(expression, timeZone ?? DEFAULT_TIME_ZONE);
@@ -54,12 +54,12 @@ export async function putSchedule(context: ApiContext, command: Omit<ScheduleCom
   const schedule = await service.schedules.put({ ...command, max: Math.min(max ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
   if (schedule !== 'too-many-schedules') return schedule;
   if (plan && max !== null) {
-    const message = `the queue instance has reached the limit of ${max} schedules of the plan ${plan.name}; delete some, or ask the operator for another plan`;
+    const message = `the queue instance has reached the limit of schedules of the plan ${plan.name} (maxSchedules: ${max}); delete one, or ask the operator for another plan`;
     throw tooManySchedules(context, instanceId, message);
   }
   throw new ApiError(
     'too-many-schedules',
-    `the queue instance has reached the limit of ${LIMITS.maxSchedules} schedules; delete some`,
+    `the queue instance has reached the limit of ${LIMITS.maxSchedules} schedules; delete one first`,
   );
 }
 

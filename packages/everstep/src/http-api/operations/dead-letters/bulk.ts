@@ -110,7 +110,7 @@ export function refuseSmallerCount(dlqIds: readonly string[], count: number | un
   if (count === undefined || count >= dlqIds.length) return;
   throw new ApiError(
     'bad-parameter',
-    `count cannot be less than the number of dlqIds: ${dlqIds.length} ids are given, count is ${count}, and ids are processed all or nothing; omit count`,
+    `count (${count}) must not be less than the number of dlqIds (${dlqIds.length}), because ids are processed all or nothing; omit count`,
   );
 }
 

@@ -33,7 +33,7 @@ test('an entry has all fields with their types and omits absent ones', async () 
   assert.match(fingerprint ?? '', /^[0-9a-f]{16}$/);
   assert.deepEqual([info?.state, info?.url, info?.retried, info?.errors], ['CALLBACK_INPROGRESS', rest.failureCallback, 0, []]);
   assert.ok(createdAt >= workflowCreatedAt && workflowCreatedAt > 1_700_000_000_000);
-  assert.match(error, /answered 500/);
+  assert.match(error, /returned 500/);
   assert.deepEqual(rest, {
     dlqId,
     workflowUrl: 'http://w.test/fail',
@@ -52,7 +52,7 @@ test('an entry has all fields with their types and omits absent ones', async () 
     responseStatus: 500,
     responseHeader: { 'X-Reason': ['stock'], 'Set-Cookie': ['a=1', 'b=2'] },
     responseBody: 'out of stock',
-    failedBy: { stepName: null, message: 'the endpoint answered 500' },
+    failedBy: { stepName: null, message: 'the endpoint returned 500' },
   });
   const { failureFunctionInfo: _aloneOnly, ...listed } = body;
   assert.deepEqual((await list('label=full')).messages, [listed]);

@@ -109,7 +109,7 @@ export async function recover(
       );
     case 'no-flow-control-key': {
       const [value, key] = [request.dialect.spell('Flow-Control-Value'), request.dialect.spell('Flow-Control-Key')];
-      const message = `${value} requires ${key}, because the run of ${outcome.dlqId} has no flow control key; nothing was changed`;
+      const message = `${value} requires ${key}, because the run of the dead letter ${outcome.dlqId} has no flow control key; nothing was changed`;
       throw new ApiError('bad-header', message);
     }
   }

@@ -106,7 +106,7 @@ test('rejects events at the limit of stored events', async () => {
   const full = await ApiHarness.open({ service: { ...harness.runtime, events } });
   const response = await full.call('POST', '/v2/notify/r/e');
   assert.deepEqual([response.status, response.headers['svc-error-code']], [409, 'too-many-events']);
-  assert.match(response.body.error, /run "r" has reached the limit of stored events \(1000, or 33554432 bytes in all\)/);
+  assert.match(response.body.error, /run "r" has reached the limit of stored events \(1000 events, or 33554432 bytes in total\)/);
   await full.close();
 });
 

@@ -18,7 +18,7 @@ import { requireRun } from '../runs/runs.js';
 import { stringOrNull } from '../triggers/trigger.js';
 
 /** Text of error messages for the limits on the stored events of a run. */
-export const STORED_EVENT_LIMITS = `${LIMITS.maxKeptEvents}, or ${LIMITS.maxKeptEventBytes} bytes in all`;
+export const STORED_EVENT_LIMITS = `${LIMITS.maxKeptEvents} events, or ${LIMITS.maxKeptEventBytes} bytes in total`;
 
 const EventId = StoredText(LIMITS.maxEventIdLength, { description: 'Id of the event, percent-encoded.' });
 

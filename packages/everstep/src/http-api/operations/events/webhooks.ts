@@ -77,7 +77,7 @@ function webhookOperation(method: Method, operationId: string): Operation {
     tag: 'Webhooks',
     summary: `Call a webhook with ${method}`,
     description:
-      'The URL comes from a step that creates a webhook. Anyone who has the URL can call it without a token until the run has ended. The run receives the method, query, headers and body. A call that arrives before the run waits for it is stored.',
+      'A run creates the URL with `context.createWebhook`. Anyone who has the URL can call it without a token until the run has ended. The run receives the method, query, headers and body. A call that arrives before the run waits for it is stored.',
     method,
     path: '/v2/webhooks/{eventId}',
     unknownQuery: 'ignore',

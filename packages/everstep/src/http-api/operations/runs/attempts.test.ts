@@ -41,7 +41,7 @@ test('a failed attempt shows its times, its request without secrets, and its res
     durationMs: 5,
     outcome: 'failed',
     cause: 'http',
-    message: 'the endpoint answered 500',
+    message: 'the endpoint returned 500',
     request: {
       method: 'POST',
       url: 'http://w.test/fail',

@@ -128,7 +128,7 @@ test('a failed run shows its error, its dead letter and its successor', async ()
   const [entry] = (await logs('workflowRunId=broken')).runs;
   assert.equal(entry?.workflowState, 'RUN_FAILED');
   assert.equal(entry?.dlqId, dlqId);
-  assert.match(entry?.workflowRunError ?? '', /answered 500/);
+  assert.match(entry?.workflowRunError ?? '', /returned 500/);
   const [step] = entry?.steps.at(-1)?.steps ?? [];
   assert.deepEqual([step?.state, step?.errors?.length], ['STEP_FAILED', 1]);
   await harness.call('POST', `/v2/dlq/restart/${dlqId}`, { headers: { 'svc-workflow-runid': 'mended' } });
@@ -249,7 +249,7 @@ test('waits for the result of a run, however it ends', async () => {
   await harness.trigger('ok', { 'svc-workflow-runid': 'r-ok', ...ended }, 'in');
   assert.deepEqual((await result('r-ok')).body.result, { got: 'in' });
   await harness.trigger('fail', { 'svc-workflow-runid': 'r-fail', ...ended });
-  assert.match((await result('r-fail')).body.error ?? '', /answered 500/);
+  assert.match((await result('r-fail')).body.error ?? '', /returned 500/);
   await harness.trigger('hang', { 'svc-workflow-runid': 'r-hang' });
   assert.equal((await result('r-hang', '?timeout=0')).status, 202);
   assert.equal((await result('none')).status, 404);

@@ -26,7 +26,7 @@ test('finds runs whose ids, labels, URLs and errors contain all words, case-inse
   assert.deepEqual(await find('ORDER'), ['order-18', 'order-17']);
   assert.deepEqual(await find('mÜLLER'), ['order-17']);
   assert.deepEqual(await find('/ok?bills'), ['order-17']);
-  assert.deepEqual(await find('answered 500'), ['order-18']);
+  assert.deepEqual(await find('returned 500'), ['order-18']);
   assert.deepEqual(await find('  order   eu '), ['order-18', 'order-17']);
   assert.deepEqual(await find('order eu bills'), ['order-17']);
   assert.deepEqual(await find('order shipment'), []);

@@ -155,7 +155,7 @@ test('a plan limits the number of schedules; replacing one is always possible', 
   assert.equal((await create('a')).status, 200);
   const refused = await create('b');
   assert.deepEqual([refused.status, codeOf(refused)], [409, 'too-many-schedules']);
-  assert.match(refused.body.error, /limit of 1 schedules of the plan small/);
+  assert.match(refused.body.error, /limit of schedules of the plan small \(maxSchedules: 1\)/);
   assert.equal((await create('a')).status, 200);
 });
 
@@ -302,7 +302,7 @@ test('a plan limits API calls, including reads, and returns the time to wait', a
   assert.ok(refused.length >= 1);
   for (const response of refused) {
     assert.deepEqual([codeOf(response), response.headers['retry-after']], ['rate-limited', '1']);
-    assert.match(response.body.error, /the plan slow allows 1 API calls per second/);
+    assert.match(response.body.error, /the plan slow limits API calls to 1 per second/);
     assert.deepEqual([response.headers['burst-ratelimit-limit'], response.headers['burst-ratelimit-remaining']], ['1', '0']);
     assert.match(String(response.headers['burst-ratelimit-reset']), /^\d{10}$/);
   }

@@ -121,7 +121,9 @@ export const triggerRuns = operation({
       } catch (error) {
         if (error instanceof ApiError) return { error: error.message };
         context.log.error({ item: index, error: String(error) }, 'could not trigger a batch item');
-        return { error: 'internal error; it is unknown whether the run was started' };
+        return {
+          error: 'internal error; the run may have been started: check first, or repeat it with the same run or deduplication id',
+        };
       }
     });
     return respond(200, await Promise.all(results));

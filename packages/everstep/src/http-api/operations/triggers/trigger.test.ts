@@ -133,7 +133,7 @@ test('waiting for the result returns it, or 202 when the time is up', async () =
   const failed = await wait('fail', '30s');
   assert.equal(failed.status, 200);
   assert.equal(failed.body.workflowState, 'RUN_FAILED');
-  assert.match(failed.body.error ?? '', /answered 500/);
+  assert.match(failed.body.error ?? '', /returned 500/);
   assert.equal(failed.body.result, undefined);
   const slow = await wait('hang', '0');
   assert.equal(slow.status, 202);

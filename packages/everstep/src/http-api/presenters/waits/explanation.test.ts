@@ -52,8 +52,8 @@ test('each reason is one sentence with its times and has its fields', () => {
     [{ kind: 'waiting-for-event', eventIds: ['a', 'b'], until: T0 }, `Waiting for the event "a" or "b" until ${ISO}.`],
     [{ kind: 'waiting-for-run', workflowRunId: 'child', workflowCreatedAt: 7 }, 'Waiting for the invoked run "child" to end.'],
     [
-      { kind: 'retry', retry: 2, maxRetries: 3, at: T0, error: 'the endpoint answered 500' },
-      `Retry 2 of 3, due at ${ISO}. The previous attempt failed: the endpoint answered 500.`,
+      { kind: 'retry', retry: 2, maxRetries: 3, at: T0, error: 'the endpoint returned 500' },
+      `Retry 2 of 3, due at ${ISO}. The previous attempt failed: the endpoint returned 500.`,
     ],
     [
       { kind: 'flow-control', key: 'k', place: 2, waiting: 9, because: 'rate', until: T0 },

@@ -14,7 +14,7 @@ const present = ({ messageId, url, deduplicated }: PublishedMessage): PublishedI
   deduplicated ? { messageId, url, deduplicated: true } : { messageId, url };
 
 const noSuchGroup = (name: string): ApiError =>
-  new ApiError('not-found', `URL group ${quoteValue(name)} does not exist or has no endpoint; add one first`);
+  new ApiError('not-found', `URL group ${quoteValue(name)} does not exist or has no endpoints; add an endpoint first`);
 
 /** Returns the result of publishing a message. Throws ApiError if the message was not published. */
 function resultOf(
@@ -65,7 +65,9 @@ function publishAllowed(
 const errorResult = (error: unknown, context: ApiContext): { readonly error: string } => {
   if (error instanceof ApiError) return { error: error.message };
   context.log.error({ error: String(error) }, 'could not publish a batch item');
-  return { error: 'internal error; the message may or may not have been published' };
+  return {
+    error: 'internal error; the message may have been published: check first, or repeat it with the same deduplication id',
+  };
 };
 
 /** Publishes the valid items. An item that cannot be published gets its own error. */

@@ -198,7 +198,7 @@ const publishBatch = operation({
   ],
   async handle({ body, request }, context, caller) {
     const json = readJson(body, headerText(request.headers, 'content-type'));
-    if (json === undefined) throw new ApiError('bad-body', 'a JSON body is missing');
+    if (json === undefined) throw new ApiError('bad-body', 'the request body is missing; send a JSON array');
     const items = validate(WireItems, json, 'the body').map(itemOf);
     return respond(200, [...(await publishAll(items, { context, request, caller }))]);
   },

@@ -60,7 +60,7 @@ const upsertQueue = operation({
   responses: { 200: Empty },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'too-many-queues'],
   async handle({ body }, context, { instanceId }) {
-    if (!body) throw new ApiError('bad-body', 'a JSON body is missing');
+    if (!body) throw new ApiError('bad-body', 'the request body is missing; send a JSON object');
     const { queueName, ...settings } = body;
     const name = checkName(queueName, NAME_SUBJECT);
     await assertObjectQuota(context, instanceId, 'queue', name);

@@ -309,9 +309,10 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       this.releaseLostClaimsSoon();
       this.renewSoon(this.lease.leaseMs / RENEWALS_PER_LEASE);
     } catch (error) {
-      this.log.warn({ error: String(error) }, 'lease renewal failed, retrying');
+      const retryAfterMs = this.lease.leaseMs / RENEWALS_PER_LEASE / 4;
+      this.log.warn({ retryAfterMs, error: String(error) }, 'lease renewal failed, retrying');
       // The timer at the end of the lease handles an expired lease.
-      this.renewSoon(this.lease.leaseMs / RENEWALS_PER_LEASE / 4);
+      this.renewSoon(retryAfterMs);
     }
   }
 
@@ -365,8 +366,9 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       this.events.changed({ kind: 'everything' });
       this.send({ [WORK]: '*', from: this.nodeId, change: { kind: 'everything' } });
     } catch (error) {
-      this.log.warn({ error: String(error) }, 'takeover of expired nodes failed, retrying');
-      this.takeoverTimer = setTimeout(() => void this.takeOver(), this.lease.leaseMs / RENEWALS_PER_LEASE);
+      const retryAfterMs = this.lease.leaseMs / RENEWALS_PER_LEASE;
+      this.log.warn({ retryAfterMs, error: String(error) }, 'takeover of expired nodes failed, retrying');
+      this.takeoverTimer = setTimeout(() => void this.takeOver(), retryAfterMs);
     }
   }
 

@@ -105,8 +105,9 @@ export class Notices {
       this.connect().then(
         () => this.options.onMissed(),
         (error: Error) => {
-          this.options.log.warn({ error: error.message }, 'could not listen for notices from other nodes, retrying');
           this.pauseMs = Math.min(MAX_PAUSE_MS, this.pauseMs * 2);
+          const fields = { retryAfterMs: this.pauseMs, error: error.message };
+          this.options.log.warn(fields, 'could not listen for notices from other nodes, retrying');
           this.connectLater();
         },
       );

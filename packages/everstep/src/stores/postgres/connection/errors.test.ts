@@ -45,7 +45,7 @@ test('a server that cannot write reports the reason, and the transaction certain
     const error = storeErrorOf(ofServer(code));
     assert.ok(error instanceof StoreRefusesWritesError, code);
     assert.equal(error.reason, reason);
-    assert.equal(error.message, `the store refuses writes: ${reason}`, 'without what the server said, which may name files');
+    assert.equal(error.message, `the store rejects writes: ${reason}`, 'without what the server said, which may name files');
   }
 });
 

@@ -101,7 +101,7 @@ async function beginLoad(client: pg.Client, location: string): Promise<void> {
   if (facts.version < OLDEST_SERVER_VERSION)
     throw new StoreOpenError(
       'unsupported-server',
-      `${location} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
+      `${location} runs PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep requires version 15 or newer.`,
     );
   const { rows: schemas } = await client.query<{ schema: string | null }>('SELECT current_schema() AS schema');
   if ((schemas[0]?.schema ?? null) === null)

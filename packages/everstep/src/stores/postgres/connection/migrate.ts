@@ -40,7 +40,7 @@ async function applyMigrations(client: pg.ClientBase, location: string, migratio
   if (version > migrations.length) {
     throw new StoreOpenError(
       'newer-schema',
-      `${location} was written by a newer version of Everstep (schema ${version}; this version knows ${migrations.length}). ` +
+      `${location} was written by a newer version of Everstep (schema ${version}; this version supports ${migrations.length}). ` +
         'Start the newer version, or restore a backup made before the upgrade.',
     );
   }
@@ -70,7 +70,7 @@ export async function migrate(database: Database, url: string, migrations: reado
       if (facts.version < OLDEST_SERVER_VERSION) {
         throw new StoreOpenError(
           'unsupported-server',
-          `${location} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
+          `${location} runs PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep requires version 15 or newer.`,
         );
       }
       // One of several starting processes migrates; the others wait for it, as long as it takes.

@@ -199,8 +199,8 @@ export class Primary {
     if (isReachable !== server.isReachable) {
       server.isReachable = isReachable;
       const fields = { server: locationOfUrl(server.url) };
-      if (isReachable) this.log.info(fields, 'database server answered again');
-      else this.log.warn(fields, 'database server did not answer, reads wait for a commit on the primary');
+      if (isReachable) this.log.info(fields, 'database server responded again');
+      else this.log.warn(fields, 'database server did not respond, reads wait for a commit on the primary');
     }
     return state;
   }

@@ -23,7 +23,7 @@ export class CallEndedError extends Error {
   override readonly name = 'CallEndedError';
   readonly failure: ServerUnavailableError;
   constructor(server: string, cause: unknown) {
-    const failure = new ServerUnavailableError(server, 'it did not answer', { cause });
+    const failure = new ServerUnavailableError(server, 'it did not respond', { cause });
     super(failure.message, { cause });
     this.failure = failure;
   }

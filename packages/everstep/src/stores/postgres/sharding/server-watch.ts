@@ -18,7 +18,7 @@ export interface WatchedServers {
    * without running `work`, if the server is no longer in the cluster.
    */
   askOn(server: string, work: (ask: () => Promise<unknown>) => Promise<void>): Promise<boolean>;
-  /** The server did not answer for SILENCE_MS. */
+  /** The server did not respond for SILENCE_MS. */
   silent(server: string): Promise<void>;
   /** A statement on the server failed. */
   failed(error: unknown): Promise<unknown>;

@@ -175,10 +175,10 @@ export class ShardServers implements StoreServers {
     );
   }
 
-  /** The server did not answer. The calls that wait for it are ended. */
+  /** The server did not respond. The calls that wait for it are ended. */
   private async silent(server: string): Promise<void> {
     try {
-      await this.markDown(server, `no answer within ${SILENCE_MS / 1000} s`, async () => false);
+      await this.markDown(server, `no response within ${SILENCE_MS / 1000} s`, async () => false);
     } catch {
       // The coordinator is unavailable as well.
       return;
@@ -252,7 +252,7 @@ export class ShardServers implements StoreServers {
     const outage = this.outages.get(server);
     this.outages.delete(server);
     this.setInstanceServers(this.instanceServers);
-    if (!signal.aborted) this.log.info({ server }, 'database server answered again');
+    if (!signal.aborted) this.log.info({ server }, 'database server responded again');
     outage?.end();
   }
 

@@ -126,7 +126,7 @@ describe('a store file', () => {
     const database = new DatabaseSync(file);
     database.exec('PRAGMA user_version = 9000');
     database.close();
-    await assert.rejects(openSqliteStore({ file }), isOpenError('newer-schema', /schema 9000; this version knows \d+/));
+    await assert.rejects(openSqliteStore({ file }), isOpenError('newer-schema', /schema 9000; this version supports \d+/));
     const again = new DatabaseSync(file);
     assert.equal(again.prepare('PRAGMA user_version').get()?.user_version, 9000);
     again.close();

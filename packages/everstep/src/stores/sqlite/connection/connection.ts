@@ -126,7 +126,7 @@ export function migrate(database: DatabaseSync, file: string, migrations: readon
   if (version > migrations.length)
     throw new StoreOpenError(
       'newer-schema',
-      `${file} was written by a newer version of Everstep (schema ${version}; this version knows ${migrations.length}). ` +
+      `${file} was written by a newer version of Everstep (schema ${version}; this version supports ${migrations.length}). ` +
         'Start the newer version, or restore a backup made before the upgrade.',
     );
   const versionPragmas = (version: number) => `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version}`;
@@ -171,8 +171,8 @@ export function toOpenError(error: unknown, file: string): unknown {
     case SQLITE_BUSY:
       return new StoreOpenError(
         'in-use',
-        `${file} is in use by another process: the data directory belongs to one running server at a time. ` +
-          'Stop the other one, or choose another data directory.',
+        `${file} is in use by another process: only one server at a time can use a data directory. ` +
+          'Stop the other server, or choose another data directory.',
         error,
       );
     case SQLITE_NOTADB:

@@ -100,8 +100,8 @@ const damages: readonly (readonly [what: string, damage: (file: string) => Promi
     async (file) => truncate(`${file}-wal`, HEADER_BYTES + ((await framesBefore(file)) ?? 0) * FRAME_BYTES),
     /ends after frame \d+/,
   ],
-  ['an empty log', (file) => truncate(`${file}-wal`, 0), /There is no log store\.db-wal beside it/],
-  ['no log', (file) => rm(`${file}-wal`), /There is no log store\.db-wal beside it/],
+  ['an empty log', (file) => truncate(`${file}-wal`, 0), /Its log store\.db-wal is missing/],
+  ['no log', (file) => rm(`${file}-wal`), /Its log store\.db-wal is missing/],
   ['an empty database', (file) => truncate(file, 0), /store\.db is empty, but .*store\.db-mark shows that there was a store/],
   ['no database', (file) => rm(file), /store\.db is missing, but .*store\.db-mark shows that there was a store/],
   [

@@ -63,7 +63,7 @@ export function assertStore(database: DatabaseSync, file: string): number {
   if (schema > MIGRATIONS.length)
     throw new StoreOpenError(
       'newer-schema',
-      `${file} was written by a newer version of Everstep (schema ${schema}; this version knows ${MIGRATIONS.length}).`,
+      `${file} was written by a newer version of Everstep (schema ${schema}; this version supports ${MIGRATIONS.length}).`,
     );
   return schema;
 }

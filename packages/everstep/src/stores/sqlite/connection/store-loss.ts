@@ -41,7 +41,7 @@ const hasContent = (path: string): boolean => (statSync(path, { throwIfNoEntry: 
 function describeLogDamage(file: string): string {
   const name = basename(logFile(file));
   const log = readLog(logFile(file));
-  if (!log) return `There is no log ${name} beside it: the log was removed, or the database is an older copy.`;
+  if (!log) return `Its log ${name} is missing: the log was removed, or the database is an older copy.`;
   if (!log.isHeaderValid) return `The header of its log ${name} is damaged.`;
   if (log.framesBehind === 0) return `Its log ${name} ends after frame ${log.frames}, or the database is an older copy.`;
   return `Its log ${name} is damaged in frame ${log.frames + 1}; ${log.framesBehind} valid frames follow.`;

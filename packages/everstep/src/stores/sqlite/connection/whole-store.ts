@@ -73,8 +73,8 @@ export function openWholeStore(options: WholeFileOptions): WholeFile | null {
     if (schema < MIGRATIONS.length)
       throw new StoreOpenError(
         'older-schema',
-        `${file} was written by an older version of Everstep (schema ${schema}; this version has ${MIGRATIONS.length}). ` +
-          'Start this version on it once, and stop it again.',
+        `${file} was written by an older version of Everstep (schema ${schema}; this version has schema ${MIGRATIONS.length}). ` +
+          'Start a server of this version on it once, then stop the server.',
       );
     assertReadable(database, file);
     return wholeFile(database);
