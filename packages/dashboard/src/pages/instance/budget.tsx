@@ -123,7 +123,7 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
         ) : null}
       </div>
       {openDialog === 'budget' ? <BudgetDialog id={id} budget={budget} onClose={() => setOpenDialog(null)} /> : null}
-      {openDialog === 'alert' ? <AlertDialog id={id} url={alertUrl ?? ''} onClose={() => setOpenDialog(null)} /> : null}
+      {openDialog === 'alert' ? <BudgetAlertDialog id={id} url={alertUrl ?? ''} onClose={() => setOpenDialog(null)} /> : null}
     </Card>
   );
 }
@@ -165,7 +165,7 @@ function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly b
   );
 }
 
-function AlertDialog({ id, url, onClose }: { readonly id: string; readonly url: string; readonly onClose: () => void }) {
+function BudgetAlertDialog({ id, url, onClose }: { readonly id: string; readonly url: string; readonly onClose: () => void }) {
   const [text, setText] = useState(url);
   const change = useChange();
   const alertUrl = text.trim();

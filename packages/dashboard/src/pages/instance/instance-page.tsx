@@ -16,9 +16,9 @@ import { TimeText } from '../../components/times/time-text.js';
 import { Keys, Tokens } from './access.js';
 import { Budget } from './budget.js';
 import { dollarText } from './day-chart.js';
-import { DeleteDialog } from './delete-instance.js';
+import { DeleteInstanceDialog } from './delete-instance-dialog.js';
+import { CreateInstanceDialog, MoveInstanceDialog, PlanDialog } from './instance-dialogs.js';
 import { NamedTokens } from './named-tokens.js';
-import { CreateDialog, MoveInstance, PlanDialog } from './owner.js';
 import { SettingsCard } from './settings.js';
 import './instance.css';
 
@@ -137,9 +137,9 @@ export default function InstancePage() {
           <SettingsCard />
         </div>
       </div>
-      {dialog === 'create' ? <CreateDialog region={data.region} onClose={close} /> : null}
-      {dialog === 'move' ? <MoveInstance instance={data} onClose={close} /> : null}
-      {dialog === 'delete' ? <DeleteDialog instance={data} onClose={close} /> : null}
+      {dialog === 'create' ? <CreateInstanceDialog region={data.region} onClose={close} /> : null}
+      {dialog === 'move' ? <MoveInstanceDialog instance={data} onClose={close} /> : null}
+      {dialog === 'delete' ? <DeleteInstanceDialog instance={data} onClose={close} /> : null}
       {dialog === 'plan' ? <PlanDialog instance={data} onClose={close} /> : null}
     </>
   );

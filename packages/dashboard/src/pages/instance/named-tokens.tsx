@@ -119,7 +119,7 @@ export function NamedTokens() {
       ) : (
         <DataTable label="Named tokens" columns={columns} rows={namedTokens} idOf={({ id }) => id} estimatedHeight={60} />
       )}
-      {isCreating ? <NewToken onClose={() => setIsCreating(false)} onCreated={setCreatedToken} /> : null}
+      {isCreating ? <NewTokenDialog onClose={() => setIsCreating(false)} onCreated={setCreatedToken} /> : null}
       {createdToken?.token === undefined ? null : (
         <DialogWindow
           title={`Token ${createdToken.name}`}
@@ -158,12 +158,12 @@ export function NamedTokens() {
 /** Returns the scope to request. Without an app, a token may connect the workers of all apps. */
 const scopeFor = (scope: GeneralScope, app: string): Scope => (scope === 'connect' && app !== '' ? `connect:${app}` : scope);
 
-interface NewTokenProps {
+interface NewTokenDialogProps {
   readonly onClose: () => void;
   readonly onCreated: (token: TokenEntry) => void;
 }
 
-function NewToken({ onClose, onCreated }: NewTokenProps) {
+function NewTokenDialog({ onClose, onCreated }: NewTokenDialogProps) {
   const instanceId = useInstanceId();
   const [name, setName] = useState('');
   const [days, setDays] = useState('90');

@@ -12,7 +12,7 @@ import { ListTable } from '../../components/tables/list-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { latestEvents, STATE_TEXTS } from './latest.js';
-import { MessageWindow } from './message-window.js';
+import { MessageDialog } from './message-dialog.js';
 import type { EventPage, MessageEvent } from './shapes.js';
 
 const FILTERS = ['state', 'queue', 'group', 'url', 'label', 'id', 'from', 'to'] as const;
@@ -164,7 +164,7 @@ export function MessagesList() {
         }
       />
       {openMessage.values.message === undefined ? null : (
-        <MessageWindow messageId={openMessage.values.message} onClose={openMessage.clear} />
+        <MessageDialog messageId={openMessage.values.message} onClose={openMessage.clear} />
       )}
     </section>
   );

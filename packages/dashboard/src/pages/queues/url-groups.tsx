@@ -109,9 +109,9 @@ export function UrlGroups() {
           onOpen={({ name }) => setDialog({ kind: 'open', name })}
         />
       )}
-      {dialog?.kind === 'add' ? <NewGroup onClose={close} /> : null}
+      {dialog?.kind === 'add' ? <NewUrlGroupDialog onClose={close} /> : null}
       {dialog?.kind === 'open' && selected ? (
-        <GroupWindow group={selected} onClose={close} onDelete={() => setDialog({ kind: 'delete', name: selected.name })} />
+        <UrlGroupDialog group={selected} onClose={close} onDelete={() => setDialog({ kind: 'delete', name: selected.name })} />
       ) : null}
       {dialog?.kind === 'delete' && selected ? (
         <ConfirmDialog
@@ -143,7 +143,7 @@ const endpointBody = (url: string, name: string) => ({
   endpoints: [{ url: url.trim(), ...(name.trim() === '' ? {} : { name: name.trim() }) }],
 });
 
-function NewGroup({ onClose }: { readonly onClose: () => void }) {
+function NewUrlGroupDialog({ onClose }: { readonly onClose: () => void }) {
   const [groupName, setGroupName] = useState('');
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
@@ -173,13 +173,13 @@ function NewGroup({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-interface GroupWindowProps {
+interface UrlGroupDialogProps {
   readonly group: GroupRow;
   readonly onClose: () => void;
   readonly onDelete: () => void;
 }
 
-function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
+function UrlGroupDialog({ group, onClose, onDelete }: UrlGroupDialogProps) {
   const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [url, setUrl] = useState('');

@@ -17,7 +17,7 @@ import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { LOCAL_ZONE } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { CreateSchedule } from './create-schedule.js';
+import { CreateScheduleDialog } from './create-schedule-dialog.js';
 
 const FILTERS = ['word'] as const;
 const FIELDS: readonly FilterField<'word'>[] = [
@@ -141,7 +141,7 @@ export default function SchedulesPage() {
           </EmptyState>
         }
       />
-      {create.isOpen ? <CreateSchedule onClose={create.close} /> : null}
+      {create.isOpen ? <CreateScheduleDialog onClose={create.close} /> : null}
     </>
   );
 }

@@ -12,7 +12,7 @@ export interface IndexDialogProps {
   readonly onClose: () => void;
 }
 
-export function RenameDialog({ index, onClose }: IndexDialogProps) {
+export function RenameIndexDialog({ index, onClose }: IndexDialogProps) {
   const [name, setName] = useState(index.name);
   const change = useChange();
   return (
@@ -39,7 +39,7 @@ export function RenameDialog({ index, onClose }: IndexDialogProps) {
   );
 }
 
-export const MoveIndex = ({ index, onClose }: IndexDialogProps) => (
+export const MoveIndexDialog = ({ index, onClose }: IndexDialogProps) => (
   <MoveDialog
     subject="index"
     name={index.name}
@@ -54,7 +54,7 @@ export const MoveIndex = ({ index, onClose }: IndexDialogProps) => (
 );
 
 /** Deletes an index. Because this cannot be undone, the user must type its name. */
-export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & { readonly onDeleted: () => void }) {
+export function DeleteIndexDialog({ index, onClose, onDeleted }: IndexDialogProps & { readonly onDeleted: () => void }) {
   const [typedName, setTypedName] = useState('');
   const change = useChange();
   return (

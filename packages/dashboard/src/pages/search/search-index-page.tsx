@@ -14,8 +14,8 @@ import { PageTitle } from '../../components/page-title.js';
 import { Secret } from '../../components/secret.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { AddDocument } from './add-document.js';
-import { DeleteDialog, MoveIndex, RenameDialog } from './index-dialogs.js';
+import { AddDocumentDialog } from './add-document-dialog.js';
+import { DeleteIndexDialog, MoveIndexDialog, RenameIndexDialog } from './index-dialogs.js';
 import { Namespaces } from './namespaces.js';
 import { TryQuery } from './try-query.js';
 import './search.css';
@@ -103,11 +103,11 @@ export default function SearchIndexPage() {
           </p>
         </Card>
       </div>
-      {dialog === 'add' ? <AddDocument indexId={data.id} namespace={namespace} onClose={close} /> : null}
-      {dialog === 'rename' ? <RenameDialog index={data} onClose={close} /> : null}
-      {dialog === 'move' ? <MoveIndex index={data} onClose={close} /> : null}
+      {dialog === 'add' ? <AddDocumentDialog indexId={data.id} namespace={namespace} onClose={close} /> : null}
+      {dialog === 'rename' ? <RenameIndexDialog index={data} onClose={close} /> : null}
+      {dialog === 'move' ? <MoveIndexDialog index={data} onClose={close} /> : null}
       {dialog === 'delete' ? (
-        <DeleteDialog
+        <DeleteIndexDialog
           index={data}
           onClose={close}
           onDeleted={() => void navigate({ to: '/q/$instanceId/search', params: { instanceId } })}

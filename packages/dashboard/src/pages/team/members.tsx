@@ -11,8 +11,8 @@ import { SelectField, TextField } from '../../components/fields.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { InvitationLinkDialog } from './invitation-link-dialog.js';
 import { Invitations } from './invitations.js';
-import { SecretLink } from './secret-link.js';
 
 const ROLES = ['owner', 'admin', 'dev', 'finance'] as const satisfies readonly TeamMember['member_role'][];
 type Role = (typeof ROLES)[number];
@@ -134,7 +134,7 @@ export function Members({ team }: MembersProps) {
         />
       )}
       {invitation === null ? null : (
-        <SecretLink email={invitation.email} secret={invitation.secret} onClose={() => setInvitation(null)} />
+        <InvitationLinkDialog email={invitation.email} secret={invitation.secret} onClose={() => setInvitation(null)} />
       )}
       <ConfirmDialog
         title={`Remove ${memberToRemove?.member_email ?? ''}?`}

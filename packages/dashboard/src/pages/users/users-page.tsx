@@ -105,7 +105,7 @@ export default function UsersPage() {
         />
       )}
       {pending === null ? null : (
-        <UserDialog
+        <UserActionDialog
           pending={pending}
           onClose={() => setPending(null)}
           onLink={(secret) => setLink({ user: pending.user, secret })}
@@ -153,13 +153,13 @@ function UserMenu({ user, onSelect }: UserMenuProps) {
   );
 }
 
-interface UserDialogProps {
+interface UserActionDialogProps {
   readonly pending: PendingAction;
   readonly onClose: () => void;
   readonly onLink: (secret: string) => void;
 }
 
-function UserDialog({ pending: { action, user }, onClose, onLink }: UserDialogProps) {
+function UserActionDialog({ pending: { action, user }, onClose, onLink }: UserActionDialogProps) {
   const { user: ownUser } = useSession();
   const field = useId();
   const [typedEmail, setTypedEmail] = useState('');

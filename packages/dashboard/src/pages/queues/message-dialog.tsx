@@ -15,14 +15,14 @@ import { TimeText } from '../../components/times/time-text.js';
 import { hasEnded, STATE_TEXTS } from './latest.js';
 import type { EventPage, MessageDetail, MessageEvent } from './shapes.js';
 
-export interface MessageWindowProps {
+export interface MessageDialogProps {
   readonly messageId: string;
   readonly onClose: () => void;
 }
 
 const MAX_EVENTS = 1000;
 
-export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
+export function MessageDialog({ messageId, onClose }: MessageDialogProps) {
   const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [busy, setBusy] = useState(false);

@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../../components/dialogs.js';
 import { SelectField, TextArea, TextField } from '../../components/fields.js';
 import type { GroupRow, QueueRow } from './shapes.js';
 
-export function SendMessage({ onClose }: { readonly onClose: () => void }) {
+export function SendMessageDialog({ onClose }: { readonly onClose: () => void }) {
   const optionsId = useId();
   const [destination, setDestination] = useState('');
   const [queue, setQueue] = useState('');

@@ -2,14 +2,14 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { InstanceRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { instancesQuery } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
+import type { InstanceDialogProps } from './instance-dialogs.js';
 
-export function DeleteDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
+export function DeleteInstanceDialog({ instance, onClose }: InstanceDialogProps) {
   const [typedName, setTypedName] = useState('');
   const change = useChange();
   const client = useQueryClient();

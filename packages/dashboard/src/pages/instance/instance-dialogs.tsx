@@ -9,7 +9,12 @@ import { SelectField, TextField } from '../../components/fields.js';
 import { MoveDialog } from '../../components/teams/move-dialog.js';
 import { OwnerField } from '../../components/teams/team-fields.js';
 
-export const MoveInstance = ({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) => (
+export interface InstanceDialogProps {
+  readonly instance: InstanceRecord;
+  readonly onClose: () => void;
+}
+
+export const MoveInstanceDialog = ({ instance, onClose }: InstanceDialogProps) => (
   <MoveDialog
     subject="instance"
     name={instance.name}
@@ -23,7 +28,7 @@ export const MoveInstance = ({ instance, onClose }: { readonly instance: Instanc
   </MoveDialog>
 );
 
-export function CreateDialog({ region, onClose }: { readonly region: string; readonly onClose: () => void }) {
+export function CreateInstanceDialog({ region, onClose }: { readonly region: string; readonly onClose: () => void }) {
   const [name, setName] = useState('');
   const [teamId, setTeamId] = useState('');
   const change = useChange();
@@ -55,7 +60,7 @@ export function CreateDialog({ region, onClose }: { readonly region: string; rea
   );
 }
 
-export function PlanDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
+export function PlanDialog({ instance, onClose }: InstanceDialogProps) {
   const [plan, setPlan] = useState(instance.plan);
   const plans = useApi<readonly PlanRecord[]>({ topic: 'account', name: 'plans', url: '/v2/queue/plans' });
   const change = useChange();
