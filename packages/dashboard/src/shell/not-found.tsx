@@ -9,8 +9,8 @@ import { ErrorState } from '../components/states.js';
 
 export function NotFound() {
   return (
-    <main className="login">
-      <div className="login-card">
+    <main className="sign-in">
+      <div className="sign-in-card">
         <Brand />
         <PageTitle title="Page not found" lead="No page exists at this address." />
         <Link to="/" className="button">

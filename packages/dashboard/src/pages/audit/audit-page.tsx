@@ -128,7 +128,7 @@ export default function AuditPage() {
       ) : entries.length === 0 ? (
         <div className="table">
           <EmptyState title={q === '' ? 'No entries yet' : 'No matching entries'}>
-            The audit log records every change, every login and every access to a secret.
+            The audit log records every change, every sign-in and every access to a secret.
           </EmptyState>
         </div>
       ) : (

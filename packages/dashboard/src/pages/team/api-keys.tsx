@@ -1,4 +1,4 @@
-/** API keys of the user, for logins to the dashboard and for the management API. */
+/** API keys of the user, for signing in to the dashboard and for the management API. */
 import { useState } from 'react';
 import type { ApiKeyEntry } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
@@ -126,7 +126,7 @@ export function ApiKeys() {
       >
         <p>
           Requests with this key are rejected immediately, and sessions that were started with it end. This cannot be undone. If
-          you logged in with this key, you are logged out.
+          you signed in with this key, you are signed out.
         </p>
       </ConfirmDialog>
     </Card>

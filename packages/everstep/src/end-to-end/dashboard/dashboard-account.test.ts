@@ -21,7 +21,7 @@ describe('account pages', { skip }, () => {
     receiver = await Receiver.open();
     harness = await DashboardHarness.open(opened.browser);
     seeded = await seedAccount(harness, receiver);
-    window = await harness.loggedIn();
+    window = await harness.signedIn();
   });
   after(async () => {
     await harness?.close();
@@ -39,7 +39,7 @@ describe('account pages', { skip }, () => {
   const card = (name: string) => window.page.getByRole('region', { name, exact: true });
 
   test('every page with data is accessible and has no errors', async (t) => {
-    const own = await harness.loggedIn();
+    const own = await harness.signedIn();
     const pages: Readonly<Record<string, string>> = {
       events: 'events',
       'flow-control': 'flow-control',
@@ -328,7 +328,7 @@ describe('account pages', { skip }, () => {
     await button('New key').click();
     await dialog().getByLabel('Name').fill('tablet');
     await inDialog('Create key').click();
-    await dialog().getByText('You cannot see it again').waitFor();
+    await dialog().getByText('it is shown only once').waitFor();
     await inDialog('Done').click();
     await row('tablet').getByText('Active').waitFor();
   });
@@ -390,7 +390,7 @@ describe('account pages', { skip }, () => {
   });
 
   test('every page shows a failed request and recovers on retry', async () => {
-    const context = (await harness.loggedIn()).page.context();
+    const context = (await harness.signedIn()).page.context();
     const apiUrls = /\/v2\/(?!session|live|queue\/users)/;
     const message = 'the store does not respond';
     // Pages retry for some seconds before they show an error. Three tabs run at the same time: a browser has six connections per
@@ -427,7 +427,7 @@ describe('account pages', { skip }, () => {
     const { id } = await admin.instances.create({ name: 'for-all', region: 'eu-central-1', teamId: seeded.teamId });
     const own = await harness.window();
     await own.page.goto('/');
-    await own.logIn('fin@shop.example', apiKey);
+    await own.signIn('fin@shop.example', apiKey);
     for (const [page, name] of [
       ['queues', 'Send message'],
       ['events', 'Send event'],

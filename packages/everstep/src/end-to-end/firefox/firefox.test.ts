@@ -28,7 +28,7 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
   });
   const heading = () => firefox.evaluate<string>("document.querySelector('h1')?.textContent ?? ''");
 
-  test('a user logs in', async () => {
+  test('a user signs in', async () => {
     await firefox.goTo(`${harness.url}/`);
     await firefox.click('textbox', 'Email');
     await firefox.type(harness.variable('EVERSTEP_ADMIN_EMAIL'));
