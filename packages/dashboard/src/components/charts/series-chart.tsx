@@ -53,7 +53,7 @@ export function SeriesChart({ label, times, to, series, textOf, roundUp }: Serie
   const range = `from ${timeText(times[0] ?? to)} to ${timeText(to)}`;
   return (
     <figure className="series-chart">
-      <div className="series-line" aria-hidden="true">
+      <div className="series-labels" aria-hidden="true">
         <span>{textOf(top)}</span>
         {series.length < 2 ? null : (
           <span className="series-legend">
@@ -109,7 +109,7 @@ export function SeriesChart({ label, times, to, series, textOf, roundUp }: Serie
           </rect>
         ))}
       </svg>
-      <div className="series-line" aria-hidden="true">
+      <div className="series-labels" aria-hidden="true">
         <span>{timeText(times[0] ?? to)}</span>
         <span>{timeText(to)}</span>
       </div>

@@ -131,7 +131,7 @@ export function TimeHistogram({ label, entryName, from, intervalMs, counts, cove
           })}
         </svg>
       </div>
-      <div className="series-line" aria-hidden="true">
+      <div className="series-labels" aria-hidden="true">
         <span>{startText(0)}</span>
         {spanText === null ? null : <span className="clip">{spanText}</span>}
         <span>{timeText(to, intervalMs)}</span>

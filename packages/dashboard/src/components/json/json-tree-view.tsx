@@ -22,11 +22,11 @@ interface Folding {
 
 export function JsonTreeView({ root, label }: JsonTreeViewProps) {
   const id = useId();
-  const [word, setWord] = useState('');
+  const [searchText, setSearchText] = useState('');
   const [matchIndex, setMatchIndex] = useState(0);
   const [toggledPaths, setToggledPaths] = useState<ReadonlyMap<string, boolean>>(new Map());
   const box = useRef<HTMLElement>(null);
-  const matches = useMemo(() => matchesIn(root, word.trim()), [root, word]);
+  const matches = useMemo(() => matchesIn(root, searchText.trim()), [root, searchText]);
   const openPaths = useMemo(() => ancestorsOf(root, matches), [root, matches]);
   const currentPath = matches[Math.min(matchIndex, matches.length - 1)];
   const isOpen = (node: JsonNode) => toggledPaths.get(node.path) ?? (openPaths.has(node.path) || node.depth < OPEN_DEPTH);
@@ -54,9 +54,9 @@ export function JsonTreeView({ root, label }: JsonTreeViewProps) {
           placeholder="Search"
           autoComplete="off"
           spellCheck={false}
-          value={word}
+          value={searchText}
           onChange={(event) => {
-            setWord(event.target.value);
+            setSearchText(event.target.value);
             setMatchIndex(0);
             setToggledPaths(new Map());
           }}
@@ -67,7 +67,7 @@ export function JsonTreeView({ root, label }: JsonTreeViewProps) {
           }}
         />
         <span id={`${id}-found`} className="field-hint numeric" role="status">
-          {word.trim() === ''
+          {searchText.trim() === ''
             ? ''
             : matches.length === 0
               ? 'No matches'

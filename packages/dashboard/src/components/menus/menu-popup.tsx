@@ -92,7 +92,7 @@ export default function MenuPopup({ button, align, sections, startsAtFirst, onCl
   return (
     <Menu.Root open onOpenChange={(open) => (open ? undefined : onClose())}>
       <Menu.Portal>
-        <Menu.Positioner anchor={button} sideOffset={4} align={align} className="tooltip-positioner">
+        <Menu.Positioner anchor={button} sideOffset={4} align={align} className="popup-positioner">
           <Menu.Popup
             className="popup"
             aria-labelledby={button.current?.id}

@@ -56,7 +56,7 @@ export interface DataTableProps<Row> {
 
 const OVERSCAN = 8;
 /** Number of remaining rows at which more rows are loaded. */
-const AHEAD = 20;
+const LOAD_AHEAD = 20;
 
 /** Returns the row that an event happened in, or null for popups above the rows. */
 const rowOf = ({ target }: { readonly target: EventTarget }): HTMLElement | null =>
@@ -70,13 +70,13 @@ interface SortButtonProps {
 
 function SortButton({ header, sort }: SortButtonProps) {
   if (sort === undefined) return header;
-  const { direction, onReverse } = sort;
+  const { direction, onToggle } = sort;
   return (
     <button
       type="button"
       className="table-sort"
       title={direction === null ? 'Sort by this column' : 'Change the order'}
-      onClick={onReverse}
+      onClick={onToggle}
     >
       {header}
       {direction === null ? null : <Icon name={direction === 'descending' ? 'down' : 'up'} />}
@@ -145,7 +145,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const items = virtualizer.getVirtualItems();
   const lastShown = items.at(-1)?.index ?? -1;
   useEffect(() => {
-    if (lastShown >= tableRows.length - 1 - AHEAD && tableRows.length > 0) onEnd?.();
+    if (lastShown >= tableRows.length - 1 - LOAD_AHEAD && tableRows.length > 0) onEnd?.();
   }, [lastShown, tableRows.length, onEnd]);
 
   const { currentIndex, setCurrentId, focusRow } = useRowFocus({ tableId, tableRows, scrollToIndex: virtualizer.scrollToIndex });

@@ -22,7 +22,7 @@ export function TimeText({ unixMs, style = 'short', label }: TimeTextProps) {
       className="time"
       data-time={unixMs}
       data-relative={style === 'relative' ? '' : undefined}
-      data-of={label}
+      data-label={label}
       // In a table the row takes the focus instead. Elsewhere, keyboard users need the tooltip that hovering shows.
       tabIndex={inTable ? undefined : 0}
     >

@@ -51,12 +51,12 @@ const NO_MAIL = 'This installation cannot send email. Ask the operator to config
 
 const isKind = (text: string): text is Kind => text in KINDS;
 
-interface FormProps {
+interface DestinationFormProps {
   readonly dialog: NamedDialog<AlertDestinationEntry>;
   readonly onSecret: (secret: string) => void;
 }
 
-function DestinationForm({ dialog, onSecret }: FormProps) {
+function DestinationForm({ dialog, onSecret }: DestinationFormProps) {
   const { row } = dialog;
   const [kind, setKind] = useState<Kind>(row?.kind ?? 'webhook');
   // The stored URL of Slack is not shown, so it must be entered again.

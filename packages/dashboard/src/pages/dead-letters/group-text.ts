@@ -43,7 +43,7 @@ export function failureLocation({ latest, stepName, responseStatus, kind }: Dead
  * Returns a short name of a workflow, with the distinguishing part first: `/checkout on shop.example`, `checkout on
  * worker://shop`
  */
-export function workflowName(workflowUrl: string): string {
+export function workflowAndHost(workflowUrl: string): string {
   try {
     const { protocol, host, pathname } = new URL(workflowUrl);
     // The name of an app alone would look like a host.

@@ -199,13 +199,13 @@ export function GroupTriageLines({ group }: GroupProps) {
   return (
     <>
       {assignment === null && snooze === null ? null : (
-        <span className="group-where">
+        <span className="group-details">
           {assignment === null ? null : <span>Assigned to {assignment.assignee}</span>}
           <SnoozeText group={group} />
         </span>
       )}
       {newest === undefined ? null : (
-        <span className="group-where group-note">
+        <span className="group-details group-note">
           <span className="group-note-text">“{newest.text}”</span>
           <span>
             {actorName(newest.by)}, <TimeText unixMs={newest.at} style="relative" label="Note" />

@@ -7,17 +7,17 @@ import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { PinDialog } from './pin-dialog.js';
 
-type Verb = 'pause' | 'resume' | 'unpin' | 'resetRate';
+type KeyOperation = 'pause' | 'resume' | 'unpin' | 'resetRate';
 
 export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
   const { flowControlKey: key, isPaused, isPinnedParallelism, isPinnedRate, rateMax } = entry;
   const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [isPinning, setIsPinning] = useState(false);
-  const changeKey = (verb: Verb, successText: string, query: Readonly<Record<string, boolean>> = {}) =>
+  const changeKey = (operation: KeyOperation, successText: string, query: Readonly<Record<string, boolean>> = {}) =>
     void change({
       method: 'POST',
-      url: path`/v2/flowControl/${key}/${verb}`,
+      url: path`/v2/flowControl/${key}/${operation}`,
       query,
       topics: ['flow-control'],
       successText,

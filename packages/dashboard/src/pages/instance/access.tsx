@@ -1,4 +1,4 @@
-/** Tokens and signing keys of the instance. */
+/** Cards with the tokens and the signing keys of the instance. */
 import { useState } from 'react';
 import type { InstanceRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
@@ -11,7 +11,7 @@ import { Facts } from '../../components/facts.js';
 import { Secret } from '../../components/secret.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 
-export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
+export function TokensCard({ instance }: { readonly instance: InstanceRecord }) {
   const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [isConfirming, setIsConfirming] = useState(false);
@@ -73,7 +73,7 @@ interface SigningKeys {
   readonly next: string;
 }
 
-export function Keys() {
+export function SigningKeysCard() {
   const { canWrite, readOnlyReason } = usePermissions();
   const change = useChange();
   const [isConfirming, setIsConfirming] = useState(false);

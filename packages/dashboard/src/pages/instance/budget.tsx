@@ -16,10 +16,10 @@ import { DayChart, dollarText } from './day-chart.js';
 const PERIODS = [30, 90, 365] as const;
 const REFRESH_MS = 15_000;
 
-const storedText = ({ account_bytes: bytes, max_bytes: max }: QueueStats['storage']): string =>
+const storageText = ({ account_bytes: bytes, max_bytes: max }: QueueStats['storage']): string =>
   max === null ? `${bytesText(bytes)}, no limit` : `${bytesText(bytes)} of ${bytesText(max)}`;
 
-export function Budget({ instance }: { readonly instance: InstanceRecord }) {
+export function BudgetCard({ instance }: { readonly instance: InstanceRecord }) {
   const { id, budget, budget_alert_url: alertUrl, role } = instance;
   const canChangeBudget = role === 'owner' || role === 'admin' || role === 'finance';
   const [days, setDays] = useState<number>(PERIODS[0]);
@@ -93,7 +93,7 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
             ['Alerts at 80% and 100%', alertUrl ?? 'off'],
             ['Requests today', countText(instance.requests_today)],
             ['Stored by this instance', storage ? bytesText(storage.instance_bytes) : '…'],
-            ['Stored by the account', storage ? storedText(storage) : '…'],
+            ['Stored by the account', storage ? storageText(storage) : '…'],
           ]}
         />
         <div className="line">
@@ -112,7 +112,7 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
         {stats.data && stats.data.refusals.length > 0 ? (
           <div>
             <h3>Rejected requests</h3>
-            <ul className="refusals">
+            <ul className="rejected-requests">
               {stats.data.refusals.map(({ kind, count, last_time: lastTime }) => (
                 <li key={kind}>
                   <span className="mono">{kind}</span> {countText(count)} times, last <TimeText unixMs={lastTime * 1000} />
@@ -146,7 +146,7 @@ function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly b
           body: { budget: Number(text) },
           topics: ['account'],
           isManagementCall: true,
-          successText: 'Budget saved',
+          successText: 'Saved the budget',
         })
       }
     >

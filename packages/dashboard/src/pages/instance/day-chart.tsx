@@ -23,7 +23,7 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
   const lastDay = days.at(-1)?.day ?? '';
   return (
     <figure className="day-chart">
-      <div className="day-line" aria-hidden="true">
+      <div className="day-labels" aria-hidden="true">
         <span>{quantity(top, 'message')}</span>
       </div>
       <svg
@@ -50,7 +50,7 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
           );
         })}
       </svg>
-      <div className="day-line" aria-hidden="true">
+      <div className="day-labels" aria-hidden="true">
         <span>{firstDay}</span>
         <span>{lastDay}</span>
       </div>

@@ -13,8 +13,8 @@ import { PageTitle } from '../../components/page-title.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { bytesText, countText, durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { Keys, Tokens } from './access.js';
-import { Budget } from './budget.js';
+import { SigningKeysCard, TokensCard } from './access.js';
+import { BudgetCard } from './budget.js';
 import { dollarText } from './day-chart.js';
 import { DeleteInstanceDialog } from './delete-instance-dialog.js';
 import { CreateInstanceDialog, MoveInstanceDialog, PlanDialog } from './instance-dialogs.js';
@@ -125,13 +125,13 @@ export default function InstancePage() {
         >
           <Facts facts={planFacts(data)} />
         </Card>
-        <Tokens instance={data} />
-        <Keys />
+        <TokensCard instance={data} />
+        <SigningKeysCard />
         <div className="instance-wide">
           <NamedTokens />
         </div>
         <div className="instance-wide">
-          <Budget instance={data} />
+          <BudgetCard instance={data} />
         </div>
         <div className="instance-wide">
           <SettingsCard />

@@ -31,13 +31,13 @@ export function SettingsCard() {
         <FailureNotice failure={error} onRetry={() => void refetch()} />
       ) : data ? (
         // If someone else changes the settings, the key resets the form.
-        <Form key={JSON.stringify(data)} settings={data} />
+        <SettingsEditor key={JSON.stringify(data)} settings={data} />
       ) : null}
     </Card>
   );
 }
 
-function Form({ settings }: { readonly settings: Settings }) {
+function SettingsEditor({ settings }: { readonly settings: Settings }) {
   const { canWrite, readOnlyReason } = usePermissions();
   const enabledId = useId();
   const [form, setForm] = useState<SettingsForm>(() => formOf(settings));

@@ -11,7 +11,7 @@ import { type ListOrder, useListOrder } from '../../components/tables/list-order
 import { ListTable } from '../../components/tables/list-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { latestEvents, STATE_TEXTS } from './latest.js';
+import { latestEvents, MESSAGE_STATES } from './latest-events.js';
 import { MessageDialog } from './message-dialog.js';
 import type { EventPage, MessageEvent } from './shapes.js';
 
@@ -24,7 +24,7 @@ const FIELDS: readonly FilterField<FilterName>[] = [
     label: 'State',
     anyText: 'Any',
     // The filter matches any event of a message, so only final states can be selected: earlier events would match as well.
-    options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: STATE_TEXTS[value].text })),
+    options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: MESSAGE_STATES[value].text })),
   },
   { kind: 'list', name: 'queue', label: 'Queue' },
   { kind: 'text', name: 'url', label: 'URL', placeholder: 'Exact match', wide: true },
@@ -61,7 +61,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
     header: 'State',
     width: '132px',
     stackUnder: 'url',
-    cell: ({ state }) => <StatusBadge tone={STATE_TEXTS[state].tone}>{STATE_TEXTS[state].text}</StatusBadge>,
+    cell: ({ state }) => <StatusBadge tone={MESSAGE_STATES[state].tone}>{MESSAGE_STATES[state].text}</StatusBadge>,
   },
   {
     id: 'url',
@@ -69,7 +69,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
     sortBy: ({ url }) => url,
     width: 'minmax(0, 4fr)',
     cell: ({ url, method }) => (
-      <div className="message-to" title={`${method} ${url}`}>
+      <div className="message-destination" title={`${method} ${url}`}>
         <span className="muted">{method}</span> <UrlText url={url} />
       </div>
     ),

@@ -4,7 +4,7 @@ import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { SelectField, TextArea, TextField } from '../../components/fields.js';
-import type { GroupRow, QueueRow } from './shapes.js';
+import type { QueueRow, UrlGroupRow } from './shapes.js';
 
 export function SendMessageDialog({ onClose }: { readonly onClose: () => void }) {
   const optionsId = useId();
@@ -13,7 +13,7 @@ export function SendMessageDialog({ onClose }: { readonly onClose: () => void })
   const [body, setBody] = useState('{}');
   const change = useChange();
   const queues = useApi<readonly QueueRow[]>({ topic: 'queues', name: 'list', url: '/v2/queues' });
-  const groups = useApi<readonly GroupRow[]>({ topic: 'queues', name: 'url-groups', url: '/v2/topics' });
+  const groups = useApi<readonly UrlGroupRow[]>({ topic: 'queues', name: 'url-groups', url: '/v2/topics' });
   const isJson = isValidJson(body);
   return (
     <ConfirmDialog

@@ -12,11 +12,11 @@ import type { Column } from '../../components/tables/data-table.js';
 import { WholeTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import type { GroupEndpoint, GroupRow } from './shapes.js';
+import type { UrlGroupEndpoint, UrlGroupRow } from './shapes.js';
 
-type OpenDialog = { readonly kind: 'add' } | { readonly kind: 'open' | 'delete'; readonly name: string };
+type OpenDialog = { readonly kind: 'new' } | { readonly kind: 'edit' | 'delete'; readonly name: string };
 
-const idOf = ({ name }: GroupRow): string => name;
+const idOf = ({ name }: UrlGroupRow): string => name;
 
 export function UrlGroups() {
   const heading = useId();
@@ -24,14 +24,14 @@ export function UrlGroups() {
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
-  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly GroupRow[]>({
+  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly UrlGroupRow[]>({
     topic: 'queues',
     name: 'url-groups',
     url: '/v2/topics',
   });
   const list = useWholeList({ topic: 'queues', rows: data, readAt: dataUpdatedAt, idOf });
   const selected = dialog !== null && 'name' in dialog ? data?.find(({ name }) => name === dialog.name) : undefined;
-  const columns: readonly Column<GroupRow>[] = [
+  const columns: readonly Column<UrlGroupRow>[] = [
     {
       id: 'name',
       header: 'URL group',
@@ -74,7 +74,7 @@ export function UrlGroups() {
           type="button"
           className="button button-small"
           aria-label={`Endpoints of ${name}`}
-          onClick={() => setDialog({ kind: 'open', name })}
+          onClick={() => setDialog({ kind: 'edit', name })}
         >
           Endpoints
         </button>
@@ -85,7 +85,7 @@ export function UrlGroups() {
     <section className="queues-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>URL groups</h2>
-        <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog({ kind: 'add' })}>
+        <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog({ kind: 'new' })}>
           New URL group
         </ActionButton>
       </div>
@@ -106,11 +106,11 @@ export function UrlGroups() {
           list={list}
           columns={columns}
           idOf={idOf}
-          onOpen={({ name }) => setDialog({ kind: 'open', name })}
+          onOpen={({ name }) => setDialog({ kind: 'edit', name })}
         />
       )}
-      {dialog?.kind === 'add' ? <NewUrlGroupDialog onClose={close} /> : null}
-      {dialog?.kind === 'open' && selected ? (
+      {dialog?.kind === 'new' ? <NewUrlGroupDialog onClose={close} /> : null}
+      {dialog?.kind === 'edit' && selected ? (
         <UrlGroupDialog group={selected} onClose={close} onDelete={() => setDialog({ kind: 'delete', name: selected.name })} />
       ) : null}
       {dialog?.kind === 'delete' && selected ? (
@@ -174,7 +174,7 @@ function NewUrlGroupDialog({ onClose }: { readonly onClose: () => void }) {
 }
 
 interface UrlGroupDialogProps {
-  readonly group: GroupRow;
+  readonly group: UrlGroupRow;
   readonly onClose: () => void;
   readonly onDelete: () => void;
 }
@@ -185,7 +185,7 @@ function UrlGroupDialog({ group, onClose, onDelete }: UrlGroupDialogProps) {
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
   const isLastEndpoint = group.endpoints.length === 1;
-  const remove = (endpoint: GroupEndpoint) =>
+  const remove = (endpoint: UrlGroupEndpoint) =>
     void change({
       method: 'DELETE',
       url: path`/v2/topics/${group.name}/endpoints`,

@@ -1,4 +1,4 @@
-/** The quickstart of an instance without runs: three steps for each way to start, with the URL and the token of the instance. */
+/** The quickstart of an instance without runs: three steps for each option, with the URL and the token of the instance. */
 
 export interface QuickstartAccess {
   readonly url: string;
@@ -13,9 +13,9 @@ export interface QuickstartStep {
   readonly code: string;
 }
 
-export type QuickstartWay = 'typescript' | 'curl' | 'upstash';
+export type QuickstartOption = 'typescript' | 'curl' | 'upstash';
 
-export const QUICKSTART_WAYS: Readonly<Record<QuickstartWay, { readonly text: string; readonly lead: string }>> = {
+export const QUICKSTART_OPTIONS: Readonly<Record<QuickstartOption, { readonly text: string; readonly lead: string }>> = {
   typescript: {
     text: 'TypeScript',
     lead: 'An app that connects to this server and does not need its own address. Save the files in the Everstep directory, or install its packages/sdk in your app.',
@@ -69,10 +69,10 @@ const triggerCommand = ({ url, token }: QuickstartAccess, workflowUrl: string): 
     `  -d ${BODY}`,
   ].join('\n');
 
-/** Returns the steps of one way to start. */
-export function stepsOf(way: QuickstartWay, access: QuickstartAccess): readonly QuickstartStep[] {
+/** Returns the steps of one option. */
+export function stepsOf(option: QuickstartOption, access: QuickstartAccess): readonly QuickstartStep[] {
   const { url, token, currentSigningKey, nextSigningKey } = access;
-  switch (way) {
+  switch (option) {
     case 'typescript':
       return [
         { title: 'Save the URL and the token as everstep.env', code: `EVERSTEP_URL=${url}\nEVERSTEP_TOKEN=${token}` },

@@ -5,8 +5,8 @@ import { EmptyState, Skeleton } from '../../components/states.js';
 import { countText, durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { CheckSample } from './check-sample.js';
 import { CoveredList } from './covered-list.js';
+import { PlanCheck } from './plan-check.js';
 import { consequences } from './repair-text.js';
 import { StartForm } from './start-form.js';
 
@@ -112,7 +112,7 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
             </details>
           </div>
         </section>
-        {action === 'resume' ? <CheckSample repair={repair} /> : null}
+        {action === 'resume' ? <PlanCheck repair={repair} /> : null}
       </div>
     </div>
   );

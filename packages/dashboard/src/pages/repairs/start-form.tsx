@@ -84,7 +84,7 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
         ) : (
           <>
             <RateField label="Max starts per second" rate={rate} onChange={setRate} />
-            <p className="expected" role="status">
+            <p className="expected-duration" role="status">
               {quantity(total, 'run')} at {rateText(rate)} {total === 1 ? 'takes' : 'take'} about{' '}
               <strong>{durationText(durationAtRateMs(total, rate))}</strong>
               {hasCanary ? ', plus the time until the canary ends' : ''}.

@@ -20,7 +20,7 @@ import { Namespaces } from './namespaces.js';
 import { TryQuery } from './try-query.js';
 import './search.css';
 
-type OpenDialog = 'add' | 'rename' | 'move' | 'reset' | 'delete';
+type OpenDialog = 'add' | 'rename' | 'move' | 'rotate' | 'delete';
 
 export default function SearchIndexPage() {
   const { indexId = '' } = useParams({ strict: false });
@@ -92,7 +92,7 @@ export default function SearchIndexPage() {
         <Card
           title="Tokens"
           actions={
-            <ActionButton small disabledReason={disabledReason} onClick={() => setDialog('reset')}>
+            <ActionButton small disabledReason={disabledReason} onClick={() => setDialog('rotate')}>
               Rotate
             </ActionButton>
           }
@@ -115,7 +115,7 @@ export default function SearchIndexPage() {
       ) : null}
       <ConfirmDialog
         title="Rotate tokens?"
-        open={dialog === 'reset'}
+        open={dialog === 'rotate'}
         onClose={close}
         confirmText="Rotate tokens"
         danger

@@ -48,7 +48,7 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
           void search();
         }}
       >
-        <div className="try-fields">
+        <div className="query-fields">
           <TextField label="Query" value={query} onChange={setQuery} />
           <TextField
             label="Filter"

@@ -28,7 +28,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
   const [body, setBody] = useState('');
   const [runId, setRunId] = useState('');
   const [settings, setSettings] = useState(NO_OVERRIDES);
-  const { urls, payloads, loadPayload } = useRecent(url);
+  const { urls, payloads, loadPayload } = useRecentRuns(url);
   const contentType = contentTypeOf(body);
   const trigger = async () => {
     const outcome = await change<TriggeredRun>({
@@ -126,7 +126,7 @@ interface RecentPayload {
 }
 
 /** Returns the workflows of the latest runs, and the latest runs of this workflow. */
-function useRecent(url: string) {
+function useRecentRuns(url: string) {
   const instanceId = useInstanceId();
   const client = useQueryClient();
   const { data } = useApi<RunSearchPage>({

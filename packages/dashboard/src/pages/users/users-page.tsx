@@ -161,11 +161,11 @@ interface UserActionDialogProps {
 
 function UserActionDialog({ pending: { action, user }, onClose, onLink }: UserActionDialogProps) {
   const { user: ownUser } = useSession();
-  const field = useId();
+  const fieldId = useId();
   const [typedEmail, setTypedEmail] = useState('');
   const change = useChange();
   const client = useQueryClient();
-  const needsConfirmation = action.id === 'delete';
+  const needsTypedEmail = action.id === 'delete';
   return (
     <ConfirmDialog
       title={`${action.text}: ${user.email}`}
@@ -173,7 +173,7 @@ function UserActionDialog({ pending: { action, user }, onClose, onLink }: UserAc
       onClose={onClose}
       confirmText={action.id === 'recover' ? 'Create link' : action.text}
       danger={action.danger ?? false}
-      disabled={needsConfirmation && typedEmail.trim() !== user.email}
+      disabled={needsTypedEmail && typedEmail.trim() !== user.email}
       onConfirm={async () => {
         const isLink = action.id === 'recover';
         const outcome = await change<RecoveryLink | string>({
@@ -189,13 +189,13 @@ function UserActionDialog({ pending: { action, user }, onClose, onLink }: UserAc
       }}
     >
       <p>{action.effect}</p>
-      {needsConfirmation ? (
+      {needsTypedEmail ? (
         <div className="field">
-          <label className="field-label" htmlFor={field}>
+          <label className="field-label" htmlFor={fieldId}>
             Type the user's email to confirm
           </label>
           <input
-            id={field}
+            id={fieldId}
             className="input"
             autoComplete="off"
             value={typedEmail}

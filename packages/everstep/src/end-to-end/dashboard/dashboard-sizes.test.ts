@@ -105,7 +105,7 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
     assert.equal(await isWhole('.table-row .copy .clip'), true);
     await window.goTo('dead-letters');
     await page.getByRole('row').nth(1).waitFor();
-    assert.equal(await isWhole('.group-place .ends-last'), true);
+    assert.equal(await isWhole('.group-location .ends-last'), true);
     await page.setViewportSize({ width: 1440, height: 900 });
     await window.goTo('overview');
     await page.getByText(/^Failed \(\d+\.\d%\)$/).waitFor();
