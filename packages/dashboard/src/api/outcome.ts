@@ -7,7 +7,7 @@ export interface Failure {
   readonly status: number;
   /** Message that says what is wrong and what to do. */
   readonly text: string;
-  /** How long to wait before a retry, ms; null if the server did not say. */
+  /** How long to wait before a retry, ms; null if the server did not specify it. */
   readonly retryAfterMs: number | null;
 }
 

@@ -10,7 +10,7 @@ import { intervalAt, moveSelection, type RangeSelection, spanOf } from './range-
 import './series-chart.css';
 
 export interface TimeHistogramProps {
-  /** What is counted, such as `Runs`. */
+  /** What is counted by which time, such as `Runs by creation time`. */
   readonly label: string;
   /** Singular of what is counted, such as `run`. */
   readonly entryName: string;
@@ -73,7 +73,7 @@ export function TimeHistogram({ label, entryName, from, intervalMs, counts, cove
         className="histogram-plot"
         role="slider"
         tabIndex={0}
-        aria-label={`${label} over time. Arrow keys move, Shift and arrow keys select a range, Enter zooms in.`}
+        aria-label={`${label}. Arrow keys move, Shift and arrow keys select a range, Enter zooms in.`}
         aria-valuemin={0}
         aria-valuemax={Math.max(0, count - 1)}
         aria-valuenow={cursor}

@@ -1,5 +1,6 @@
 /** Shows a JSON tree. Objects and arrays can be folded; a search opens what contains a match and marks it. */
 import { useEffect, useId, useMemo, useRef, useState } from 'react';
+import { countText, quantity } from '../times/formats.js';
 import { ancestorsOf, type JsonNode, matchesIn } from './json-tree.js';
 
 export interface JsonTreeViewProps {
@@ -115,7 +116,7 @@ function Node({ node, isLast, folding }: NodeProps) {
             type="button"
             className="json-fold"
             aria-expanded={isOpen}
-            aria-label={`${path}, ${children.length} ${open === '[' ? 'items' : 'fields'}`}
+            aria-label={`${path}, ${quantity(children.length, open === '[' ? 'item' : 'field')}`}
             onClick={() => folding.toggle(node)}
           >
             {isOpen ? '▾' : '▸'}
@@ -139,7 +140,7 @@ function Node({ node, isLast, folding }: NodeProps) {
           {shownChildren.length === children.length ? null : (
             <div style={style}>
               <button type="button" className="button button-quiet button-small" onClick={() => setShowsAll(true)}>
-                Show all {children.length}
+                Show all {countText(children.length)}
               </button>
             </div>
           )}

@@ -75,7 +75,7 @@ function SortButton({ header, sort }: SortButtonProps) {
     <button
       type="button"
       className="table-sort"
-      title={direction === null ? 'Sort by this column' : 'Change the order'}
+      title={direction === null ? 'Sort by this column' : 'Change the sort order'}
       onClick={onToggle}
     >
       {header}

@@ -117,7 +117,7 @@ export function ListTable<Row>({ list, rowsName, empty, ...table }: ListTablePro
       countNote={
         list.searchedBackTo === null || !list.hasMore ? null : (
           <>
-            ; searched to <TimeText unixMs={list.searchedBackTo} />
+            ; searched back to <TimeText unixMs={list.searchedBackTo} />
           </>
         )
       }

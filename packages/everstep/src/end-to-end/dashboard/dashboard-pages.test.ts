@@ -51,7 +51,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     const window = await harness.signedIn();
     const { page } = window;
     await window.goTo('runs?state=RUN_FAILED');
-    const histogram = page.getByRole('region', { name: 'Runs by creation' });
+    const histogram = page.getByRole('region', { name: 'Runs by creation time' });
     await becomes(() => histogram.getByRole('status').innerText(), '9 runs.');
     const plot = histogram.getByRole('slider');
     const { x, y, width, height } = (await plot.boundingBox()) ?? assert.fail('no histogram');
