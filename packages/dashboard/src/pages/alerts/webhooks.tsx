@@ -80,7 +80,7 @@ function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhook
 export const Webhooks = () => (
   <NamedSection<LifecycleWebhookEntry>
     title="Lifecycle webhooks"
-    objectName="webhook"
+    objectName="lifecycle webhook"
     url="/v2/alerts/webhooks"
     field="webhooks"
     columns={COLUMNS}
