@@ -150,10 +150,10 @@ export function EntriesView() {
                 </button>
               }
             >
-              Entries that were resumed, restarted or deleted are no longer in the queue.
+              Dead letters that were resumed, restarted or deleted are no longer in the queue.
             </EmptyState>
           ) : (
-            <EmptyState title="No dead letters">Runs that fail after all their retries appear here.</EmptyState>
+            <EmptyState title="No dead letters">Runs that fail permanently appear here.</EmptyState>
           )
         }
       />

@@ -78,10 +78,10 @@ function Assignee({ group }: GroupProps) {
 
 const HOUR_MS = 3_600_000;
 const SNOOZES = [
-  { text: 'for 4 hours', hours: 4 },
-  { text: 'for 1 day', hours: 24 },
-  { text: 'for 7 days', hours: 168 },
-  { text: 'for 30 days', hours: 720 },
+  { text: 'For 4 hours', hours: 4 },
+  { text: 'For 1 day', hours: 24 },
+  { text: 'For 7 days', hours: 168 },
+  { text: 'For 30 days', hours: 720 },
 ] as const;
 
 function Snooze({ group }: GroupProps) {
@@ -93,7 +93,7 @@ function Snooze({ group }: GroupProps) {
       label="Snooze"
       value={snooze === null ? '' : 'set'}
       disabled={!canWrite}
-      hint="A snoozed group does not count as new or regressed and raises no alert. The snooze ends early if the group regresses."
+      hint="A snoozed group does not count as new or regressed and triggers no alert. The snooze ends early if the group regresses."
       onChange={(value) => {
         if (value === '') return send('snooze', { method: 'PUT', body: { until: null } }, 'Ended the snooze');
         const until = Date.now() + Number(value) * HOUR_MS;
@@ -123,9 +123,10 @@ function Snooze({ group }: GroupProps) {
 export function SnoozeText({ group: { snooze } }: GroupProps) {
   const now = useNow();
   if (snooze === null) return null;
+  const text = now < snooze.until ? 'Snoozed until' : 'Snooze ended';
   return (
     <span>
-      {now < snooze.until ? 'Snoozed until' : 'Snooze ended'} <TimeText unixMs={snooze.until} label="Snoozed until" />
+      {text} <TimeText unixMs={snooze.until} label={text} />
     </span>
   );
 }

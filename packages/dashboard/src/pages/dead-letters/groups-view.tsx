@@ -186,7 +186,7 @@ export function GroupsView() {
   return (
     <>
       <FilterBar filters={filters} fields={FIELDS} />
-      {/* Its counts cannot be filtered by group state. */}
+      {/* The counts of the histogram cannot be filtered by group state. */}
       {state === undefined ? (
         <ListHistogram
           listName="dead-letters"
@@ -218,9 +218,7 @@ export function GroupsView() {
               }
             />
           ) : (
-            <EmptyState title="No dead letters">
-              Runs that fail after all their retries appear here, grouped by error. There is currently nothing to repair.
-            </EmptyState>
+            <EmptyState title="No dead letters">Runs that fail permanently appear here, grouped by error.</EmptyState>
           )
         }
       />

@@ -127,8 +127,8 @@ function Run({ journal, failure, loadMore }: RunProps) {
               ['Duration', <DurationText key="duration" from={createdAt} to={completedAt} />],
               ['Labels', journal.labels.length === 0 ? null : <Labels key="labels" labels={journal.labels} />],
               ['Flow control key', journal.flowControlKey],
-              ['Retries', String(journal.maxRetries)],
-              ['Caller', journal.callerIP],
+              ['Retries per step', String(journal.maxRetries)],
+              ['Caller IP', journal.callerIP],
             ]}
           />
         </Card>

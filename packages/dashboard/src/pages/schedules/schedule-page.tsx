@@ -77,7 +77,7 @@ export default function SchedulePage() {
     ['Cron', cron],
     ['Last start', lastStart],
     ['Last run', lastRun],
-    ['Retries', String(schedule.retries)],
+    ['Retries per step', String(schedule.retries)],
     ['Delivery timeout', durationText(schedule.timeoutMs)],
     ['Labels', schedule.labels.length === 0 ? 'none' : schedule.labels.join(', ')],
     ['Flow control key', schedule.flowControlKey ?? 'none'],

@@ -49,7 +49,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     await rowOf(window, 'no such street').click();
     await card(window).getByLabel('Assignee').selectOption(user());
     await card(window).getByText(`by ${user()}`).waitFor();
-    await card(window).getByLabel('Snooze').selectOption('for 1 day');
+    await card(window).getByLabel('Snooze').selectOption('For 1 day');
     await card(window).getByText('Snoozed until').waitFor();
     await newGroups(window, 2);
     const note = card(window).getByLabel('Notes');
