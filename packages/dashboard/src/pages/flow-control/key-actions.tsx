@@ -14,6 +14,8 @@ export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
   const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [isPinning, setIsPinning] = useState(false);
+  const areBothPinned = isPinnedParallelism && isPinnedRate;
+  const unpinText = areBothPinned ? 'Unpin both' : 'Unpin';
   const changeKey = (operation: KeyOperation, successText: string, query: Readonly<Record<string, boolean>> = {}) =>
     void change({
       method: 'POST',
@@ -35,14 +37,12 @@ export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
         : button('Pause', () => changeKey('pause', `Paused ${key}. Deliveries in flight finish; no new ones start`))}
       {rateMax === undefined ? null : button('Reset period', () => changeKey('resetRate', `Started a new period for ${key}`))}
       {isPinnedParallelism || isPinnedRate
-        ? button('Unpin', () => changeKey('unpin', `Unpinned ${key}. The limits of new runs apply again`))
+        ? button(unpinText, () => changeKey('unpin', `Unpinned ${key}. The limits of new runs apply again`))
         : null}
-      {isPinnedParallelism && isPinnedRate
+      {areBothPinned
         ? button('Unpin parallelism', () => changeKey('unpin', `Unpinned the parallelism of ${key}`, { parallelism: true }))
         : null}
-      {isPinnedParallelism && isPinnedRate
-        ? button('Unpin rate', () => changeKey('unpin', `Unpinned the rate of ${key}`, { rate: true }))
-        : null}
+      {areBothPinned ? button('Unpin rate', () => changeKey('unpin', `Unpinned the rate of ${key}`, { rate: true })) : null}
       {button(isPinnedParallelism || isPinnedRate ? 'Change limits' : 'Pin limits', () => setIsPinning(true))}
       {isPinning ? <PinDialog entry={entry} onClose={() => setIsPinning(false)} /> : null}
     </>

@@ -33,7 +33,7 @@ export function TokensCard({ instance }: { readonly instance: InstanceRecord }) 
       title="Tokens"
       actions={
         <ActionButton small disabledReason={readOnlyReason} onClick={() => setIsConfirming(true)}>
-          Rotate
+          Rotate tokens
         </ActionButton>
       }
     >
@@ -88,7 +88,7 @@ export function SigningKeysCard() {
       title="Signing keys"
       actions={
         <ActionButton small disabledReason={readOnlyReason} onClick={() => setIsConfirming(true)}>
-          Rotate
+          Rotate keys
         </ActionButton>
       }
     >
@@ -106,7 +106,7 @@ export function SigningKeysCard() {
           />
         ) : null
       ) : (
-        <p className="muted">Your role cannot view tokens</p>
+        <p className="muted">Your role cannot view signing keys.</p>
       )}
       <ConfirmDialog
         title="Rotate signing keys?"
@@ -119,8 +119,8 @@ export function SigningKeysCard() {
         }
       >
         <p>
-          The next key becomes the current one, and a new next key is created. This cannot be undone. Apps that know both keys
-          keep working. Apps that know only the current key reject deliveries until you update them.
+          The next key becomes the current one, and a new next key is created. This cannot be undone. Apps that have both keys
+          keep working. Apps that have only the current key reject deliveries until you update them.
         </p>
       </ConfirmDialog>
     </Card>

@@ -9,7 +9,7 @@ import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { TextField } from '../../components/fields.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
-import { bytesText, countText } from '../../components/times/formats.js';
+import { bytesText, countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { DayChart, dollarText } from './day-chart.js';
 
@@ -90,7 +90,7 @@ export function BudgetCard({ instance }: { readonly instance: InstanceRecord }) 
           facts={[
             ['Spent this month', spentDollars === undefined ? '…' : dollarText(spentDollars)],
             ['Monthly budget', budget === 0 ? 'no limit' : dollarText(budget)],
-            ['Alerts at 80% and 100%', alertUrl ?? 'off'],
+            ['Budget alerts at 80% and 100%', alertUrl ?? 'off'],
             ['Requests today', countText(instance.requests_today)],
             ['Stored by this instance', storage ? bytesText(storage.instance_bytes) : '…'],
             ['Stored by the account', storage ? storageText(storage) : '…'],
@@ -101,7 +101,7 @@ export function BudgetCard({ instance }: { readonly instance: InstanceRecord }) 
             Change budget
           </ActionButton>
           <ActionButton disabledReason={disabledReason} onClick={() => setOpenDialog('alert')}>
-            Edit alerts
+            Edit budget alerts
           </ActionButton>
         </div>
         {stats.data && stats.data.refused.length > 0 ? (
@@ -115,7 +115,7 @@ export function BudgetCard({ instance }: { readonly instance: InstanceRecord }) 
             <ul className="rejected-requests">
               {stats.data.refusals.map(({ kind, count, last_time: lastTime }) => (
                 <li key={kind}>
-                  <span className="mono">{kind}</span> {countText(count)} times, last <TimeText unixMs={lastTime * 1000} />
+                  <span className="mono">{kind}</span> {quantity(count, 'time')}, last <TimeText unixMs={lastTime * 1000} />
                 </li>
               ))}
             </ul>
@@ -151,8 +151,8 @@ function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly b
       }
     >
       <p>
-        When the budget is spent, no new runs or messages start until the month ends (UTC) or you raise the budget. Running work
-        continues.
+        When the budget is spent, new runs, messages and schedules are rejected until the month ends (UTC) or you raise the
+        budget. Runs that have started continue.
       </p>
       <TextField
         label="Dollars (0 for no limit)"
@@ -174,7 +174,7 @@ function BudgetAlertDialog({ id, url, onClose }: { readonly id: string; readonly
       title="Budget alerts"
       open
       onClose={onClose}
-      confirmText={alertUrl === '' ? 'Turn off alerts' : 'Save'}
+      confirmText={alertUrl === '' ? 'Turn off alerts' : 'Save alerts'}
       disabled={alertUrl !== '' && !/^https?:\/\/[^\s/]/.test(alertUrl)}
       onConfirm={() =>
         change({
@@ -183,11 +183,11 @@ function BudgetAlertDialog({ id, url, onClose }: { readonly id: string; readonly
           body: { url: alertUrl === '' ? null : alertUrl },
           topics: ['account'],
           isManagementCall: true,
-          successText: alertUrl === '' ? 'Alerts are off' : 'Alerts will be sent at 80% and 100%',
+          successText: alertUrl === '' ? 'Turned off budget alerts' : 'Turned on budget alerts at 80% and 100%',
         })
       }
     >
-      <p>Everstep sends a signed request to this URL when 80% and when 100% of the monthly budget are spent.</p>
+      <p>Everstep sends a signed request to this URL when 80%, and again when 100%, of the monthly budget is spent.</p>
       <TextField label="URL (empty for no alerts)" mono value={text} onChange={setText} />
     </ConfirmDialog>
   );

@@ -30,7 +30,7 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${countText(sum)} messages from ${firstDay} to ${lastDay}`}
+        aria-label={`${quantity(sum, 'message')} from ${firstDay} to ${lastDay}`}
       >
         <line x1={0} x2={WIDTH} y1={HEIGHT} y2={HEIGHT} className="day-axis" />
         <line x1={0} x2={WIDTH} y1={0.5} y2={0.5} className="day-grid" />
@@ -45,7 +45,7 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
               width={dayWidth * 0.76}
               height={height}
             >
-              <title>{`${day}: ${countText(messages)} messages, ${dollarText(dollars)}`}</title>
+              <title>{`${day}: ${quantity(messages, 'message')}, ${dollarText(dollars)}`}</title>
             </rect>
           );
         })}
@@ -55,12 +55,12 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
         <span>{lastDay}</span>
       </div>
       <table className="visually-hidden">
-        <caption>Messages by day (UTC)</caption>
+        <caption>Messages per day (UTC)</caption>
         <thead>
           <tr>
             <th scope="col">Day</th>
             <th scope="col">Messages</th>
-            <th scope="col">Dollars</th>
+            <th scope="col">Cost</th>
           </tr>
         </thead>
         <tbody>

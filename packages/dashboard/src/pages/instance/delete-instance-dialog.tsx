@@ -16,7 +16,7 @@ export function DeleteInstanceDialog({ instance, onClose }: InstanceDialogProps)
   const navigate = useNavigate();
   return (
     <ConfirmDialog
-      title={`Delete ${instance.name}?`}
+      title={`Delete instance ${instance.name}?`}
       open
       onClose={onClose}
       confirmText="Delete permanently"
@@ -29,7 +29,7 @@ export function DeleteInstanceDialog({ instance, onClose }: InstanceDialogProps)
           query: { confirm: instance.name },
           topics: ['account'],
           isManagementCall: true,
-          successText: `Deleted ${instance.name}`,
+          successText: `Deleted instance ${instance.name}`,
         });
         if (!outcome.ok) return outcome;
         // The cached list still contains the instance, so `/` would redirect back to it.
@@ -39,7 +39,7 @@ export function DeleteInstanceDialog({ instance, onClose }: InstanceDialogProps)
       }}
     >
       <p>
-        This deletes 1 instance with all its runs, messages, dead letters, schedules and settings.{' '}
+        Deletes the instance with all its runs, messages, dead letters, schedules and settings.{' '}
         <strong>This cannot be undone.</strong> Its tokens and webhooks stop working immediately, and nothing more is delivered.
         Billing records and the audit log are kept.
       </p>

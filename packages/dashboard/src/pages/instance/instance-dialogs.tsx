@@ -23,8 +23,8 @@ export const MoveInstanceDialog = ({ instance, onClose }: InstanceDialogProps) =
     bodyFor={(teamId) => ({ queue_id: instance.id, target_team_id: teamId })}
     onClose={onClose}
   >
-    Its runs, dead letters, schedules and tokens do not change, and runs continue. The team gets access and is billed from now on;
-    everyone else loses access. Only an owner or admin of the team can move the instance again.
+    Its runs, dead letters, schedules and tokens do not change, and runs continue. The team gets access and is billed from now on.
+    Everyone else loses access. This cannot be undone: the instance can be moved to another team, but not to a personal account.
   </MoveDialog>
 );
 
@@ -47,7 +47,7 @@ export function CreateInstanceDialog({ region, onClose }: { readonly region: str
           body: { name: name.trim(), region, ...(teamId === '' ? {} : { team_id: teamId }) },
           topics: ['account'],
           isManagementCall: true,
-          successText: `Created ${name.trim()}`,
+          successText: `Created instance ${name.trim()}`,
         });
         if (outcome.ok) void navigate({ to: '/q/$instanceId/instance', params: { instanceId: outcome.value.id } });
         return outcome;
@@ -66,7 +66,7 @@ export function PlanDialog({ instance, onClose }: InstanceDialogProps) {
   const change = useChange();
   return (
     <ConfirmDialog
-      title={`Plan of ${instance.name}`}
+      title={`Change plan of ${instance.name}`}
       open
       onClose={onClose}
       confirmText="Change plan"

@@ -27,14 +27,14 @@ const limitText = (value: number | null, format: (value: number) => string): str
   value === null ? NO_LIMIT : format(value);
 
 const planFacts = ({ limits }: InstanceRecord): FactsProps['facts'] => [
-  ['Largest message', limitText(limits.max_message_bytes, bytesText)],
-  ['Max deliveries in flight', limitText(limits.max_parallelism, countText)],
+  ['Message size', limitText(limits.max_message_bytes, bytesText)],
+  ['Deliveries in flight', limitText(limits.max_parallelism, countText)],
   ['Schedules', limitText(limits.max_schedules, countText)],
   ['Requests per day', limitText(limits.max_requests_per_day, countText)],
   ['Storage of the account', limitText(limits.max_stored_bytes, bytesText)],
   ['Active runs of the account', limitText(limits.max_active_runs, countText)],
   ['API calls per second', limitText(limits.api_calls_per_second, countText)],
-  ['Max delivery timeout', limitText(limits.max_timeout_ms, durationText)],
+  ['Delivery timeout', limitText(limits.max_timeout_ms, durationText)],
   ['Log retention', limitText(limits.log_retention_ms, durationText)],
   ['Dead letter retention', limitText(limits.dead_letter_retention_ms, durationText)],
   ['Price per 100,000 messages', dollarText(limits.price_per_100k_messages)],
@@ -95,7 +95,7 @@ export default function InstancePage() {
                 disabledReason={canAdminister ? undefined : 'Only owners and admins can delete an instance'}
                 onClick={() => setDialog('delete')}
               >
-                Delete
+                Delete instance
               </ActionButton>
             </>
           }
@@ -116,10 +116,9 @@ export default function InstancePage() {
             <ActionButton
               small
               disabledReason={isOperator ? undefined : 'Only operators of this installation can change plans'}
-              aria-label="Change plan"
               onClick={() => setDialog('plan')}
             >
-              Change
+              Change plan
             </ActionButton>
           }
         >

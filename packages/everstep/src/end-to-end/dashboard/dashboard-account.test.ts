@@ -103,7 +103,7 @@ describe('account pages', { skip }, () => {
     await button('Release https://shop.example.com').click();
     await row('moves to a new host').waitFor({ state: 'detached' });
     await button('Hold destination').click();
-    await dialog().getByLabel('Scheme, host and port').fill('https://mail.example.com');
+    await dialog().getByLabel('Destination').fill('https://mail.example.com');
     await dialog().getByLabel('Reason').fill('is being repaired');
     await inDialog('Hold destination').click();
     await row('is being repaired').waitFor();

@@ -104,7 +104,7 @@ describe('users and credentials', { skip }, () => {
     await button('Revoke ci').click();
     await inDialog('Revoke token').click();
     await row('ci').getByText('Revoked').waitFor();
-    await button('Delete').click();
+    await button('Delete instance').click();
     assert.equal(await inDialog('Delete permanently').isDisabled(), true);
     await checkPage();
     await dialog().getByLabel('Type old app to confirm').fill('old app');
