@@ -123,6 +123,7 @@ function Events({ events }: { readonly events: readonly MessageEvent[] }) {
               {error ?? (responseStatus === undefined ? null : `HTTP ${responseStatus}`)}
               {nextDeliveryTime === undefined ? null : (
                 <>
+                  {error === undefined && responseStatus === undefined ? '' : ' · '}
                   Next attempt <TimeText unixMs={nextDeliveryTime} />
                 </>
               )}

@@ -22,12 +22,12 @@ const FIELDS: readonly FilterField<FilterName>[] = [
     kind: 'choice',
     name: 'state',
     label: 'State',
-    anyText: 'Any',
+    anyText: 'Any state',
     // The filter matches any event of a message, so only final states can be selected: earlier events would match as well.
     options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: MESSAGE_STATES[value].text })),
   },
   { kind: 'list', name: 'queue', label: 'Queue' },
-  { kind: 'text', name: 'url', label: 'URL', placeholder: 'Exact match', wide: true },
+  { kind: 'text', name: 'url', label: 'Destination', placeholder: 'Exact URL', wide: true },
 ];
 const MORE_FIELDS: readonly FilterField<FilterName>[] = [
   { kind: 'list', name: 'group', label: 'URL group' },
@@ -39,7 +39,7 @@ const MORE_FIELDS: readonly FilterField<FilterName>[] = [
 const OPEN_MESSAGE = ['message'] as const;
 const RANGE = { from: 'from', to: 'to' } as const;
 const COUNTED_FIELDS: readonly CountedField<FilterName>[] = [
-  { field: 'url', label: 'URL', parameter: 'url' },
+  { field: 'url', label: 'Destination', parameter: 'url' },
   { field: 'queueName', label: 'Queue', parameter: 'queue' },
   { field: 'topicName', label: 'URL group', parameter: 'group' },
   { field: 'label', label: 'Label', parameter: 'label' },
@@ -159,7 +159,7 @@ export function MessagesList() {
         onOpen={({ messageId }) => openMessage.set('message', messageId)}
         empty={
           <EmptyState title={filters.isFiltered ? 'No matching messages' : 'No messages'}>
-            Messages that are published to a URL or URL group, or enqueued, appear here. Workflow runs have their own page.
+            Messages that are published to a URL or URL group, or enqueued, appear here. Workflow runs are on the Runs page.
           </EmptyState>
         }
       />

@@ -20,7 +20,7 @@ export function SendMessageDialog({ onClose }: { readonly onClose: () => void })
       title="Send message"
       open
       onClose={onClose}
-      confirmText={queue === '' ? 'Send' : `Enqueue in ${queue}`}
+      confirmText={queue === '' ? 'Send message' : `Enqueue in ${queue}`}
       disabled={destination.trim() === ''}
       onConfirm={() =>
         change({
@@ -30,7 +30,7 @@ export function SendMessageDialog({ onClose }: { readonly onClose: () => void })
           body,
           headers: { 'content-type': isJson ? 'application/json' : 'text/plain' },
           topics: ['runs', 'queues'],
-          successText: queue === '' ? 'Message sent' : `Message queued in ${queue}`,
+          successText: queue === '' ? 'Sent the message' : `Enqueued the message in ${queue}`,
         })
       }
     >

@@ -45,7 +45,7 @@ export function UrlGroups() {
     { id: 'count', header: 'Endpoints', width: '92px', align: 'right', cell: ({ endpoints }) => countText(endpoints.length) },
     {
       id: 'endpoints',
-      header: 'Members',
+      header: 'Names and URLs',
       width: 'minmax(0, 4fr)',
       shownFrom: 'medium',
       cell: ({ endpoints }) => {
@@ -65,18 +65,18 @@ export function UrlGroups() {
       cell: ({ updatedAt }) => <TimeText unixMs={updatedAt} />,
     },
     {
-      id: 'open',
-      header: 'Open',
-      width: '104px',
+      id: 'actions',
+      header: 'Actions',
+      width: '84px',
       align: 'right',
       cell: ({ name }) => (
         <button
           type="button"
           className="button button-small"
-          aria-label={`Endpoints of ${name}`}
+          aria-label={`Edit URL group ${name}`}
           onClick={() => setDialog({ kind: 'edit', name })}
         >
-          Endpoints
+          Edit
         </button>
       ),
     },
@@ -96,7 +96,7 @@ export function UrlGroups() {
       ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title="No URL groups">
-            Everstep sends a message that is published to a group to each of its endpoints, as a separate message.
+            A message that is published to a URL group is sent to each of its endpoints as a separate message.
           </EmptyState>
         </div>
       ) : (
@@ -115,7 +115,7 @@ export function UrlGroups() {
       ) : null}
       {dialog?.kind === 'delete' && selected ? (
         <ConfirmDialog
-          title={`Delete ${selected.name}?`}
+          title={`Delete URL group ${selected.name}?`}
           open
           onClose={close}
           confirmText={`Delete group with ${quantity(selected.endpoints.length, 'endpoint')}`}

@@ -18,12 +18,12 @@ export type QuickstartOption = 'typescript' | 'curl' | 'upstash';
 export const QUICKSTART_OPTIONS: Readonly<Record<QuickstartOption, { readonly text: string; readonly lead: string }>> = {
   typescript: {
     text: 'TypeScript',
-    lead: 'An app that connects to this server and does not need its own address. Save the files in the Everstep directory, or install its packages/sdk in your app.',
+    lead: 'Runs an app that connects to this server, so the app does not need its own address. Save the files in the Everstep directory, or install its SDK (packages/sdk) in your app.',
   },
   curl: { text: 'curl', lead: 'Starts a run with one request. The run waits until an app serves its workflow.' },
   upstash: {
     text: '@upstash/workflow',
-    lead: 'The published SDK, unmodified. This server must be able to reach its app; everstep dev reaches apps on the same machine.',
+    lead: 'Uses the published SDK, unmodified. This server must be able to reach the app. For an app on the same machine, start the server with everstep dev.',
   },
 };
 

@@ -160,7 +160,7 @@ describe('account pages', { skip }, () => {
     ]);
     await button('Edit mail').click();
     await dialog().getByLabel('Parallelism (1 delivers messages in order)').fill('7');
-    await inDialog('Save').click();
+    await inDialog('Save queue').click();
     await dialogClosed();
     await window.page.getByRole('gridcell', { name: '7', exact: true }).waitFor();
   });
@@ -203,7 +203,7 @@ describe('account pages', { skip }, () => {
     await dialog().getByLabel('First endpoint URL').fill(`${receiver.url}/ok/one`);
     await inDialog('Create group').click();
     await dialogClosed();
-    await button('Endpoints of shops').click();
+    await button('Edit URL group shops').click();
     await dialog().getByLabel('New endpoint URL').fill(`${receiver.url}/ok/two`);
     await dialog().getByLabel('Name (optional)').fill('two');
     await inDialog('Add endpoint').click();
@@ -224,7 +224,7 @@ describe('account pages', { skip }, () => {
     await dialog().getByLabel('Destination (URL or URL group)').fill(`${receiver.url}/ok/by-hand`);
     await dialog().getByLabel('Body').fill('{"hello":"shop"}');
     await dialog().getByText('Sent as JSON').waitFor();
-    await inDialog('Send').click();
+    await inDialog('Send message').click();
     await dialogClosed();
     await button('Show 1 new message').click();
     await row('/ok/by-hand').getByText('Delivered').waitFor();
