@@ -191,7 +191,7 @@ function Findings({ title, checks }: { readonly title: string; readonly checks: 
         })}
       </ul>
       {byMessage.size > MAX_FINDINGS ? (
-        <p className="muted">and {countText(byMessage.size - MAX_FINDINGS)} other findings</p>
+        <p className="muted">and {quantity(byMessage.size - MAX_FINDINGS, 'other finding')}</p>
       ) : null}
     </div>
   );
