@@ -188,7 +188,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
 }
 
 function Input({ journal: { input } }: { readonly journal: RunJournal }) {
-  if (input === undefined) return <p className="muted">No longer stored</p>;
+  if (input === undefined) return <p className="muted">The input is no longer stored</p>;
   if (input.bodyBase64 !== undefined) return <p className="muted">Binary data: {input.bodyBase64.slice(0, 200)}</p>;
   return <JsonView text={input.body ?? ''} label="Input of the run" />;
 }
@@ -246,7 +246,7 @@ function StepAside({ row, onClose, children }: StepAsideProps) {
     >
       <div className="card-head">
         <h2>{row.name}</h2>
-        <button type="button" className="button button-quiet button-small" onClick={close} aria-label="Close step">
+        <button type="button" className="button button-quiet button-small" onClick={close} aria-label="Close step details">
           <Icon name="cross" />
         </button>
       </div>

@@ -68,7 +68,7 @@ export function CreateScheduleDialog({ onClose }: { readonly onClose: () => void
       />
       <TextField
         label="Id (optional)"
-        hint="A schedule with this id is replaced."
+        hint="An existing schedule with this id is replaced."
         mono
         placeholder="Generated if empty"
         value={scheduleId}

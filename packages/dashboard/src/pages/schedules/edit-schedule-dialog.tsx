@@ -42,7 +42,7 @@ export function EditScheduleDialog({ schedule, onClose }: EditScheduleDialogProp
       title="Edit schedule"
       open
       onClose={onClose}
-      confirmText="Save"
+      confirmText="Save schedule"
       disabled={!isValid || Object.keys(scheduleChange).length === 0}
       onConfirm={() =>
         change({
@@ -50,7 +50,7 @@ export function EditScheduleDialog({ schedule, onClose }: EditScheduleDialogProp
           url: path`/v2/schedules/${schedule.scheduleId}`,
           body: scheduleChange,
           topics: ['schedules'],
-          successText: 'Changed the schedule',
+          successText: 'Saved the schedule',
         })
       }
     >
