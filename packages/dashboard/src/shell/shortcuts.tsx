@@ -50,7 +50,7 @@ export function Shortcuts() {
   return (
     <>
       {open === 'palette' ? <Palette onClose={close} /> : null}
-      <DialogWindow title="Keyboard" open={open === 'help'} onClose={close} actions={<DialogClose>Close</DialogClose>}>
+      <DialogWindow title="Keyboard shortcuts" open={open === 'help'} onClose={close} actions={<DialogClose>Close</DialogClose>}>
         <dl className="keys">
           {KEYS.map(([keys, meaning]) => (
             <div key={keys}>

@@ -17,7 +17,7 @@ export function RenameIndexDialog({ index, onClose }: IndexDialogProps) {
   const change = useChange();
   return (
     <ConfirmDialog
-      title={`Rename ${index.name}`}
+      title={`Rename index ${index.name}`}
       open
       onClose={onClose}
       confirmText="Rename"
@@ -59,7 +59,7 @@ export function DeleteIndexDialog({ index, onClose, onDeleted }: IndexDialogProp
   const change = useChange();
   return (
     <ConfirmDialog
-      title={`Delete ${index.name}?`}
+      title={`Delete index ${index.name}?`}
       open
       onClose={onClose}
       confirmText="Delete index"
@@ -71,7 +71,7 @@ export function DeleteIndexDialog({ index, onClose, onDeleted }: IndexDialogProp
           url: path`/v2/search/${index.id}`,
           topics: [],
           isManagementCall: true,
-          successText: `Deleted ${index.name}`,
+          successText: `Deleted index ${index.name}`,
         });
         if (outcome.ok) onDeleted();
         return outcome;

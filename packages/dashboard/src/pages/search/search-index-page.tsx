@@ -93,13 +93,13 @@ export default function SearchIndexPage() {
           title="Tokens"
           actions={
             <ActionButton small disabledReason={disabledReason} onClick={() => setDialog('rotate')}>
-              Rotate
+              Rotate tokens
             </ActionButton>
           }
         >
           <p>
-            One token reads and writes, the other only reads. The server stores only hashes, so tokens are shown only when they
-            are created. If you have lost them, rotate them.
+            The index has a token for reading and writing, and a read-only token. The server stores only their hashes, so they are
+            shown only once, when they are created. If you have lost them, rotate them.
           </p>
         </Card>
       </div>

@@ -42,7 +42,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
       },
       ...(contentType === null ? {} : { body }),
       topics: ['runs'],
-      successText: 'Triggered this run',
+      successText: 'Triggered the run',
     });
     if (outcome.ok) {
       const { workflowRunId, workflowCreatedAt } = outcome.value;
@@ -57,7 +57,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
   };
   return (
     <ConfirmDialog
-      title="Trigger a run"
+      title="Trigger run"
       open
       wide
       onClose={onClose}
@@ -101,10 +101,10 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
         hint={
           <span role="status">
             {contentType === null
-              ? 'No payload'
+              ? 'No payload.'
               : contentType === 'application/json'
-                ? 'Sent as JSON'
-                : 'Invalid JSON: sent as text'}
+                ? 'Sent as JSON.'
+                : 'Not valid JSON: sent as text.'}
           </span>
         }
         rows={8}

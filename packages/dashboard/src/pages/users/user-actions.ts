@@ -71,7 +71,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/operator` }),
   },
   {
-    ...{ id: 'recover', text: 'Recovery link', successText: 'Created a recovery link for' },
+    ...{ id: 'recover', text: 'Create recovery link', successText: 'Created a recovery link for' },
     applies: ({ disabled_time: at }) => at === undefined,
     effect: 'The link creates one API key for the user. It can be used once, expires in a day, and replaces an earlier link.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/recovery` }),

@@ -101,7 +101,7 @@ export default function UsersPage() {
           idOf={({ id }) => id}
           isWhole={!pages.hasNextPage}
           onEnd={loadMore}
-          foot={<span>{quantity(rows.length, 'user')}</span>}
+          foot={<span>{quantity(rows.length, 'user')} shown</span>}
         />
       )}
       {pending === null ? null : (

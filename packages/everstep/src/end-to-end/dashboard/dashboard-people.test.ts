@@ -47,7 +47,7 @@ describe('users and credentials', { skip }, () => {
     await window.goTo('users');
     await row(ADA).getByText('Active').waitFor();
     await checkPage();
-    await select('Recovery link');
+    await select('Create recovery link');
     await inDialog('Create link').click();
     const link = (await dialog().getByText(/#rec_/).textContent()) ?? '';
     await checkPage();

@@ -205,7 +205,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     assert.deepEqual(await window.faults(), []);
     await page.keyboard.press('Escape');
   });
