@@ -82,7 +82,7 @@ export const KINDS: Readonly<Record<Kind, { readonly text: string; readonly fiel
     text: 'A share of the budget is spent',
     fields: [{ name: 'percent', label: 'Share of the budget (%)', type: 'number', unit: '% spent', initial: '80' }],
   },
-  'store-trouble': { text: 'The store refused writes', fields: [] },
+  'store-trouble': { text: 'The store rejected writes', fields: [] },
 };
 
 export const isKind = (text: string): text is Kind => text in KINDS;
