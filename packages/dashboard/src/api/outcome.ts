@@ -5,7 +5,7 @@ export interface Failure {
   readonly code: string;
   /** HTTP status; 0 without a response. */
   readonly status: number;
-  /** Message that says what is wrong and what to do. */
+  /** Message that states what is wrong and what to do. */
   readonly text: string;
   /** How long to wait before a retry, ms; null if the server did not specify it. */
   readonly retryAfterMs: number | null;

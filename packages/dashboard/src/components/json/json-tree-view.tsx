@@ -11,7 +11,7 @@ export interface JsonTreeViewProps {
 
 /** Objects and arrays below this depth start folded. */
 const OPEN_DEPTH = 3;
-/** Number of children of one node that are shown until the user asks for all. */
+/** Number of children of one node that are shown until the user shows all of them. */
 const MAX_CHILDREN = 100;
 
 interface Folding {

@@ -28,7 +28,7 @@ interface MenuPopupProps {
   readonly align: 'start' | 'end';
   readonly sections: readonly MenuSection[];
   readonly button: RefObject<HTMLButtonElement | null>;
-  /** Whether the first entry takes the focus, as for a menu that is opened with the keyboard. */
+  /** Whether the first entry receives focus, as for a menu that is opened with the keyboard. */
   readonly startsAtFirst: boolean;
   readonly onClose: () => void;
 }

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: virtualized rows are positioned absolutely, which table rows do not support
-// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows take the focus instead of their cells
+// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows receive focus instead of their cells
 /**
- * A virtualized table: only rows in view are rendered, while the page scrolls as a whole. Rows take the focus. Arrow keys or
+ * A virtualized table: only rows in view are rendered, while the page scrolls as a whole. Rows receive focus. Arrow keys or
  * j and k move, Enter opens, Space selects, Home and End go to the first and last row. With Shift, Space or a click selects a
  * range from the row selected last, and an arrow key adds the next row.
  */

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/a11y/useSemanticElements: virtualized rows are positioned absolutely, which table rows do not support
-// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows take the focus instead of their cells
+// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows receive focus instead of their cells
 /**
  * One row of a table. Scrolling renders the table on every frame, so a row renders only when its props change and its cells only
  * when its data changes. Event handlers are on the table, not on each row.

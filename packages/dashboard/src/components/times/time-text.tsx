@@ -23,7 +23,7 @@ export function TimeText({ unixMs, style = 'short', label }: TimeTextProps) {
       data-time={unixMs}
       data-relative={style === 'relative' ? '' : undefined}
       data-label={label}
-      // In a table the row takes the focus instead. Elsewhere, keyboard users need the tooltip that hovering shows.
+      // In a table the row receives focus instead. Elsewhere, keyboard users need the tooltip that hovering shows.
       tabIndex={inTable ? undefined : 0}
     >
       <time dateTime={new Date(unixMs).toISOString()}>{text}</time>

@@ -128,7 +128,9 @@ export function AlertsList() {
           filters.isFiltered ? (
             <EmptyState title="No alerts in this state" />
           ) : (
-            <EmptyState title="No alerts">Alerts opened by your rules appear here. Ended alerts are kept for 30 days.</EmptyState>
+            <EmptyState title="No alerts">
+              Alerts opened by your rules appear here. Ended alerts are retained for 30 days.
+            </EmptyState>
           )
         }
       />

@@ -62,7 +62,7 @@ export const titleOf = ({ action, counts }: Pick<RepairEntry, 'action' | 'counts
   `${ACTION_TEXTS[action].verb} ${deadLetterCount(counts.total)}`;
 
 /**
- * Returns the label of the start button, which says exactly what it does: `Resume 10 first, then all 500`, `Resume 10 and
+ * Returns the label of the start button, which states exactly what it does: `Resume 10 first, then all 500`, `Resume 10 and
  * wait`, `Resume 500 dead letters`
  */
 export function startText(

@@ -223,7 +223,7 @@ interface StepAsideProps {
 
 function StepAside({ row, onClose, children }: StepAsideProps) {
   const aside = useRef<HTMLElement>(null);
-  // If the panel was opened with the keyboard, it takes the focus; Escape returns it.
+  // If the panel was opened with the keyboard, it receives focus, and Escape returns focus to the row.
   const focusedBefore = useRef<Element | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs again for each step
   useLayoutEffect(() => {

@@ -31,7 +31,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
     ...{ id: 'disable', text: 'Disable', successText: 'Disabled', danger: true },
     applies: ({ disabled_time: at }) => at === undefined,
     effect:
-      'The user is signed out immediately and can no longer sign in. Memberships and API keys are kept. You can enable the user again.',
+      'The user is signed out immediately and can no longer sign in. Memberships and API keys are retained. You can enable the user again.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/disable` }),
   },
   {

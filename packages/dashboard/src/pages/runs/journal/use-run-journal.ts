@@ -10,7 +10,7 @@ import { isEnded, JOURNAL_PAGE_STEPS, readJournal } from './journal-pages.js';
 
 /** Maximum size of a result in the journal. Longer results are fetched when they are shown. */
 const MAX_RESULT_BYTES = 512;
-/** Maximum number of steps that are loaded until the user asks for more. */
+/** Maximum number of steps that are loaded until the user loads more. */
 const STEPS_PER_LOAD = 5 * JOURNAL_PAGE_STEPS;
 
 /** Returns whether the journal in the cache no longer changes. The cache holds only journals under this key. */
