@@ -20,7 +20,7 @@ export const NO_OVERRIDES: OverrideTexts = {
   periodSeconds: '',
 };
 
-/** Overrides as the body of a bulk operation contains them. */
+/** Overrides in the format of the body of a bulk operation. */
 export interface RunOverrides {
   retries?: number;
   retryDelay?: string;

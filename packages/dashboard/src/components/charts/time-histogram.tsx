@@ -10,7 +10,7 @@ import { intervalAt, moveSelection, type RangeSelection, spanOf } from './range-
 import './series-chart.css';
 
 export interface TimeHistogramProps {
-  /** What is counted by which time, such as `Runs by creation time`. */
+  /** What is counted, and by which time, such as `Runs by creation time`. */
   readonly label: string;
   /** Singular of what is counted, such as `run`. */
   readonly entryName: string;
@@ -18,7 +18,7 @@ export interface TimeHistogramProps {
   readonly from: number;
   readonly intervalMs: number;
   readonly counts: readonly number[];
-  /** Time from which on entries are counted, Unix ms; null if all entries are counted. */
+  /** Time from which entries are counted, Unix ms; null if all entries are counted. */
   readonly coveredFrom: number | null;
   /** Called with the selected time, Unix ms; `to` is exclusive. */
   readonly onZoom: (from: number, to: number) => void;

@@ -1,4 +1,4 @@
-/** Alert rules: what they watch, and which destinations they notify. */
+/** Alert rules: their conditions, and the destinations that they notify. */
 import { useState } from 'react';
 import type { AlertRuleEntry } from '../../../../everstep/src/contract/alerts/alerts.js';
 import { TextField } from '../../components/fields.js';

@@ -1,4 +1,4 @@
-/** Who works on a group, until when it is snoozed, and its notes. */
+/** The assignee, the snooze and the notes of a group. */
 import { useState } from 'react';
 import type { DeadLetterAssignees, DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
 import { path } from '../../api/client.js';

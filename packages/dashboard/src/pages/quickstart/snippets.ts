@@ -27,7 +27,7 @@ export const QUICKSTART_OPTIONS: Readonly<Record<QuickstartOption, { readonly te
   },
 };
 
-/** The workflow of "Your first workflow" in README.md, which a test compares. */
+/** The workflow of "Your first workflow" in README.md; a test compares the two. */
 export const ORDER_APP = `import { connect, serve } from '@everstep/sdk';
 
 const order = serve(async (ctx) => {

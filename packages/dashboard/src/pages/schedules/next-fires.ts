@@ -1,4 +1,4 @@
-/** Computes in the browser when a cron expression fires. It is only a preview; the server decides. */
+/** Computes in the browser when a cron expression fires. The result is only a preview; the server decides. */
 import { Cron } from 'croner';
 
 /** Times at which an expression fires, or the reason why it is invalid. */

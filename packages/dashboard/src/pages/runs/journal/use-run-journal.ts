@@ -1,4 +1,4 @@
-/** Hooks for one run: its journal, which follows the run, and the whole results of its steps. */
+/** Hooks for one run: its journal, which is kept up to date, and the complete results of its steps. */
 import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
 import type { JournalStep, RunJournal } from '../../../../../everstep/src/contract/runs.js';
