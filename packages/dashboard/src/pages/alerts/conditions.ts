@@ -52,7 +52,7 @@ export const KINDS: Readonly<Record<Kind, { readonly text: string; readonly fiel
     ],
   },
   'pending-age': {
-    text: 'A delivery waits for too long',
+    text: 'A delivery has waited too long',
     fields: [
       { name: 'flowControlKey', label: 'Flow control key', hint: 'Enter either a key or a queue.', type: 'text', initial: '' },
       { name: 'queue', label: 'Queue', type: 'text', initial: '' },
@@ -64,7 +64,7 @@ export const KINDS: Readonly<Record<Kind, { readonly text: string; readonly fiel
     fields: [{ name: 'forMs', label: 'Late by (minutes)', type: 'minutes', initial: '5' }],
   },
   'run-age': {
-    text: 'A run is active for too long',
+    text: 'A run has been active for too long',
     fields: [
       WORKFLOW,
       { name: 'label', label: 'Label (optional)', type: 'text', initial: '' },

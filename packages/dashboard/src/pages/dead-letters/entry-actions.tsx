@@ -69,8 +69,8 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
       topics: ['dlq', 'runs'],
       successText:
         shownAction === 'resume'
-          ? 'Resumed the run. This page shows the new run'
-          : 'Restarted the run. This page shows the new run',
+          ? 'Resumed the run. This page shows the new run.'
+          : 'Restarted the run. This page shows the new run.',
     });
     if (outcome.ok) onRun(outcome.value.workflowRunId);
     return outcome;

@@ -41,7 +41,7 @@ export function DeleteInstanceDialog({ instance, onClose }: InstanceDialogProps)
       <p>
         Deletes the instance with all its runs, messages, dead letters, schedules and settings.{' '}
         <strong>This cannot be undone.</strong> Its tokens and webhooks stop working immediately, and nothing more is delivered.
-        Billing records and the audit log are kept.
+        Billing records and the audit log are retained.
       </p>
       <TextField label={`Type ${instance.name} to confirm`} autoComplete="off" value={typedName} onChange={setTypedName} />
     </ConfirmDialog>

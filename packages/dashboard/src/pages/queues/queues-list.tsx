@@ -39,7 +39,7 @@ export function QueuesList() {
       method: 'POST',
       url: path`/v2/queues/${name}/${paused ? 'resume' : 'pause'}`,
       topics: ['queues'],
-      successText: paused ? `Resumed queue ${name}` : `Paused queue ${name}. Messages in flight are still delivered`,
+      successText: paused ? `Resumed queue ${name}` : `Paused queue ${name}. Messages in flight are still delivered.`,
       showFailure: true,
     });
   const columns: readonly Column<QueueRow>[] = [

@@ -51,7 +51,7 @@ export function RunActions({ journal, wasActive }: RunActionsProps) {
       method: 'POST',
       topics: ['runs', 'dlq'],
       successText:
-        kind === 'resume' ? 'Resumed the run. This page shows the new run' : 'Restarted the run. This page shows the new run',
+        kind === 'resume' ? 'Resumed the run. This page shows the new run.' : 'Restarted the run. This page shows the new run.',
     });
     if (outcome.ok) goTo(outcome.value);
     return outcome;

@@ -155,7 +155,7 @@ export default function WorkersPage() {
   const list = useWholeList({ topic: 'settings', rows: workers.data?.workers, readAt: workers.dataUpdatedAt, idOf });
   return (
     <>
-      <PageTitle title="Workers" lead="Apps that serve workflows over a connection they open to this server." />
+      <PageTitle title="Workers" lead="Apps that serve workflows over a connection that they open to this server." />
       <WholeListView
         label="Workers"
         rowsName="connections"
