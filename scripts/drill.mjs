@@ -140,7 +140,7 @@ try {
     await alerts?.stop();
     console.log(`${runs} dead letters, ${method}`);
     if (method === 'command line') await repairOnCommandLine(harness);
-    else await repairInDashboard((await harness.loggedIn()).page, link);
+    else await repairInDashboard((await harness.signedIn()).page, link);
   }
 } finally {
   await incident.stop();

@@ -73,7 +73,7 @@ async function takeScreenshots(browser, serverProcess, testService, run) {
     const page = await context.newPage();
     await page.clock.setFixedTime(now);
     await page.goto('/');
-    await new Window(page).logIn(serverProcess.env.get('EVERSTEP_ADMIN_EMAIL'), serverProcess.env.get('EVERSTEP_ADMIN_API_KEY'));
+    await new Window(page).signIn(serverProcess.env.get('EVERSTEP_ADMIN_EMAIL'), serverProcess.env.get('EVERSTEP_ADMIN_API_KEY'));
     const [, , instance] = new URL(page.url()).pathname.split('/');
     for (const { name, path, readyText } of PAGES.filter(({ themes }) => themes.includes(theme))) {
       await page.goto(`/q/${instance}/${path({ run })}`);

@@ -35,7 +35,7 @@ function filesOf(name: string, chunks = new Set<string>()): readonly string[] {
 const gzipped = (file: string): number => gzipSync(readFileSync(join(STATIC, file)), { level: 9 }).length;
 
 for (const page of [
-  'shell/login',
+  'shell/sign-in',
   'pages/insights/overview-page',
   'pages/runs/runs-page',
   'pages/runs/run-page',

@@ -27,10 +27,10 @@ const root = createRootRouteWithContext<RouterContext>()({
   notFoundComponent: NotFound,
 });
 
-const login = createRoute({
+const signIn = createRoute({
   getParentRoute: () => root,
   path: '/login',
-  component: lazyRouteComponent(() => loadPageFiles(import('./shell/login.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./shell/sign-in.js'))),
 });
 
 /** Parent of all pages that require a session. */
@@ -195,7 +195,7 @@ const nodes = createRoute({
 });
 
 const tree = root.addChildren([
-  login,
+  signIn,
   authenticated.addChildren([
     home,
     instance.addChildren([

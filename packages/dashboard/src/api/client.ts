@@ -64,7 +64,7 @@ async function failureOf(response: Response): Promise<Failure> {
   return {
     code: response.headers.get('svc-error-code') ?? response.headers.get('upstash-error-code') ?? `http-${response.status}`,
     status: response.status,
-    text: errorTextOf(text) ?? `The server responded with ${response.status} ${response.statusText}.`,
+    text: errorTextOf(text) ?? `The server responded with ${`${response.status} ${response.statusText}`.trimEnd()}.`,
     retryAfterMs: Number.isFinite(retryAfter) ? retryAfter * 1000 : null,
   };
 }
@@ -75,12 +75,12 @@ function errorTextOf(text: string): string | null {
     if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string')
       return asSentence(body.error);
   } catch {
-    // The response comes from a proxy between the browser and the server.
+    // A proxy between the browser and the server sent the response.
   }
   return null;
 }
 
-/** Capitalizes a message of the API. Quoted words such as `"cron"` and names of headers stay as they are. */
+/** Capitalizes a message of the API. Quoted words such as `"cron"` and header names do not change. */
 const asSentence = (message: string): string =>
   /^[a-z][a-z]* /.test(message) ? `${message[0]?.toUpperCase()}${message.slice(1)}` : message;
 
@@ -120,7 +120,7 @@ export async function request<Value>(url: string, options: RequestOptions = {}):
       failure: {
         code: 'unreadable',
         status: response.status,
-        text: 'The response of the server was incomplete.',
+        text: "The server's response was incomplete. Try again.",
         retryAfterMs: null,
       },
     };

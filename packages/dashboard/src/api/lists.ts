@@ -1,6 +1,6 @@
 /**
  * A list that is loaded page by page with cursors. Pages load as the user scrolls; the first page is refreshed whenever something
- * changes. New rows are counted but not inserted until the user asks for them, so that the list does not move.
+ * changes. New rows are counted but not inserted until the user shows them, so that the list does not move.
  */
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef } from 'react';

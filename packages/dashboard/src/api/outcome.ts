@@ -5,9 +5,9 @@ export interface Failure {
   readonly code: string;
   /** HTTP status; 0 without a response. */
   readonly status: number;
-  /** Message that says what is wrong and what to do. */
+  /** Message that states what is wrong and what to do. */
   readonly text: string;
-  /** How long to wait before a retry, ms; null if the server did not say. */
+  /** How long to wait before a retry, ms; null if the server did not specify it. */
   readonly retryAfterMs: number | null;
 }
 

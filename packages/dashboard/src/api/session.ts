@@ -1,4 +1,4 @@
-/** The session of the logged-in user. */
+/** The session of the signed-in user. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { SessionEntry } from '../../../everstep/src/contract/session.js';
 import type { SignInMethods } from '../../../everstep/src/contract/sign-in.js';
@@ -7,7 +7,7 @@ import { type Outcome, valueIn } from './outcome.js';
 
 export type Session = SessionEntry;
 
-/** Loads the session; null if the user is not logged in. */
+/** Loads the session; null if the user is not signed in. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async (): Promise<Session | null> => {
@@ -20,7 +20,7 @@ export const sessionQuery = queryOptions({
 
 /** Loads the sign-in methods of this server. */
 export const signInMethodsQuery = queryOptions({
-  queryKey: ['sign-in-ways'],
+  queryKey: ['sign-in-methods'],
   queryFn: async () => valueIn(await request<SignInMethods>('/v2/session/methods')),
   staleTime: Number.POSITIVE_INFINITY,
 });
@@ -31,25 +31,25 @@ function applySession(session: Session | null): Session | null {
   return session;
 }
 
-/** Logs in with an email and an API key. */
-export async function logIn(email: string, apiKey: string): Promise<Outcome<Session>> {
+/** Signs in with an email and an API key. */
+export async function signIn(email: string, apiKey: string): Promise<Outcome<Session>> {
   const outcome = await request<Session>('/v2/session', { method: 'POST', body: { email, api_key: apiKey } });
   if (outcome.ok) applySession(outcome.value);
   return outcome;
 }
 
-/** Logs in with the secret of a one-time login link. */
-export async function logInWithLink(secret: string): Promise<Outcome<Session>> {
+/** Signs in with the secret of a one-time sign-in link. */
+export async function signInWithLink(secret: string): Promise<Outcome<Session>> {
   const outcome = await request<Session>('/v2/session/link', { method: 'POST', body: { secret } });
   if (outcome.ok) applySession(outcome.value);
   return outcome;
 }
 
 /** Ends the session on the server, which invalidates the cookie. */
-export const logOut = (): Promise<Outcome<unknown>> => request('/v2/session', { method: 'DELETE' });
+export const signOut = (): Promise<Outcome<unknown>> => request('/v2/session', { method: 'DELETE' });
 
 /** Ends all sessions of the user, in every browser. */
-export const logOutEverywhere = (): Promise<Outcome<unknown>> => request('/v2/sessions', { method: 'DELETE' });
+export const signOutEverywhere = (): Promise<Outcome<unknown>> => request('/v2/sessions', { method: 'DELETE' });
 
 /** Returns the session. Use it only below the layout, which requires a session. */
 export function useSession(): Session {

@@ -28,6 +28,8 @@ export function JsonView({ text, label, original = text }: JsonViewProps) {
   const [showsTree, setShowsTree] = useState(true);
   const formattedText = useMemo(() => encrypted ?? prettyJson(text), [text, encrypted]);
   const isLong = formattedText.length > FOLDED_LENGTH;
+  // Follows a verb in the label of the button and in messages.
+  const valueName = label.charAt(0).toLowerCase() + label.slice(1);
   const shownText = isLong && !isExpanded ? formattedText.slice(0, FOLDED_LENGTH) : formattedText;
   if (text === '') return <p className="muted">Empty</p>;
   return (
@@ -45,7 +47,7 @@ export function JsonView({ text, label, original = text }: JsonViewProps) {
       )}
       <div className="json-foot">
         <span>{bytesText(new TextEncoder().encode(original).length)}</span>
-        <CopyButton value={original} valueName={label} text="Copy" />
+        <CopyButton value={original} valueName={valueName} text="Copy" />
         {tree === null ? null : (
           <button type="button" className="button button-quiet button-small" onClick={() => setShowsTree(!showsTree)}>
             {showsTree ? 'Show as text' : 'Show as tree'}

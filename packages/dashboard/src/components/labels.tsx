@@ -44,7 +44,7 @@ export function Labels({ labels, max, page = 'runs' }: LabelsProps) {
   return (
     <ul className="labels" data-one-line={max === undefined ? undefined : ''} aria-label="Labels">
       {shownLabels.map((label) => (
-        <li key={label} className="chip" title={`Show all with the label ${label}`}>
+        <li key={label} className="chip" title={`Show ${page === 'runs' ? 'runs' : 'dead letters'} with the label ${label}`}>
           {linkTo(label)}
         </li>
       ))}

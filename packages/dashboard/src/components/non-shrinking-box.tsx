@@ -1,4 +1,4 @@
-/** A box that never becomes lower than its greatest height so far, so that nothing below it moves up when its content shrinks. */
+/** A box that never becomes shorter than its greatest height so far, so that nothing below it moves when its content shrinks. */
 import { type ReactNode, useLayoutEffect, useRef } from 'react';
 
 export function NonShrinkingBox({ children }: { readonly children: ReactNode }) {

@@ -1,4 +1,4 @@
-/** Heading of a page. It takes the focus after navigation, so that screen readers continue at the start of the page. */
+/** Heading of a page. It receives focus after navigation, so that screen readers continue at the start of the page. */
 import { type ReactNode, useEffect, useLayoutEffect, useRef } from 'react';
 
 export interface PageTitleProps {

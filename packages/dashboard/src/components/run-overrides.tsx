@@ -20,7 +20,7 @@ export const NO_OVERRIDES: OverrideTexts = {
   periodSeconds: '',
 };
 
-/** Overrides as the body of a bulk operation contains them. */
+/** Overrides in the format of the body of a bulk operation. */
 export interface RunOverrides {
   retries?: number;
   retryDelay?: string;
@@ -73,23 +73,30 @@ interface FieldText {
   readonly label: string;
   readonly hint: string;
   /** Hint if the new run replaces a failed run. */
-  readonly replacing?: string;
+  readonly replacingHint?: string;
   readonly number?: { readonly min: number; readonly max?: number };
 }
 const FIELDS: Readonly<Record<keyof OverrideTexts, FieldText>> = {
-  retries: { label: 'Retries', hint: 'Per step. 0 disables retries.', number: { min: 0, max: 100 } },
-  retryDelay: { label: 'Retry delay', hint: 'In ms. “retried” is the number of retries so far: 1000 * (1 + retried)' },
-  labels: { label: 'Labels', hint: 'Comma-separated.', replacing: 'Comma-separated. They replace the current labels.' },
+  retries: { label: 'Retries per step', hint: '0 disables retries.', number: { min: 0, max: 100 } },
+  retryDelay: {
+    label: 'Retry delay (ms)',
+    hint: 'A number or an expression, such as 1000 * (1 + retried), where “retried” is the number of retries so far.',
+  },
+  labels: { label: 'Labels', hint: 'Comma-separated.', replacingHint: 'Comma-separated. Replaces the current labels.' },
   flowControlKey: {
     label: 'Flow control key',
-    hint: 'Shares its limits with all runs that have the key.',
-    replacing: 'Leave empty to keep the current key.',
+    hint: 'All runs with this key share its limits.',
+    replacingHint: 'Leave empty to keep the current key.',
   },
-  parallelism: { label: 'Parallelism', hint: 'Max requests in progress for the key.', number: { min: 1 } },
-  rate: { label: 'Max starts per period', hint: 'For the key.', number: { min: 1 } },
-  periodSeconds: { label: 'Period (seconds)', hint: 'Length of the period for max starts. Default: 1.', number: { min: 1 } },
+  parallelism: { label: 'Parallelism', hint: 'Max deliveries in flight for the key.', number: { min: 1 } },
+  rate: { label: 'Max starts per period', hint: 'Max deliveries that start in one period.', number: { min: 1 } },
+  periodSeconds: {
+    label: 'Period (seconds)',
+    hint: 'Starts are counted in periods of this length. Default: 1.',
+    number: { min: 1 },
+  },
 };
-const ORDER = [
+const FIELD_ORDER = [
   'retries',
   'retryDelay',
   'labels',
@@ -118,8 +125,8 @@ export function OverrideFields({ purpose, texts, onChange }: OverrideFieldsProps
     <details className="overrides">
       <summary>{TITLES[purpose]}</summary>
       <div className="overrides-fields">
-        {ORDER.map((name) => {
-          const { label, hint, replacing = hint, number } = FIELDS[name];
+        {FIELD_ORDER.map((name) => {
+          const { label, hint, replacingHint = hint, number } = FIELDS[name];
           return (
             <div key={name} className="field">
               <label className="field-label" htmlFor={`${id}-${name}`}>
@@ -135,7 +142,7 @@ export function OverrideFields({ purpose, texts, onChange }: OverrideFieldsProps
                 onChange={(event) => onChange({ ...texts, [name]: event.target.value })}
               />
               <span id={`${id}-${name}-hint`} className="field-hint">
-                {purpose === 'new-run' ? hint : replacing}
+                {purpose === 'new-run' ? hint : replacingHint}
               </span>
             </div>
           );

@@ -24,13 +24,13 @@ export interface ErrorStateProps {
   readonly failure: Failure;
   readonly onRetry?: () => void;
   /** What failed to load, such as `runs` or `this run`. */
-  readonly subject?: string;
+  readonly subject: string;
 }
 
 export function ErrorState({ failure, onRetry, subject }: ErrorStateProps) {
   return (
     <div className="state" role="alert">
-      <p className="state-title">{subject === undefined ? 'Something went wrong' : `Couldn't load ${subject}`}</p>
+      <p className="state-title">Couldn't load {subject}</p>
       <p>
         {failure.text} <span className="mono">({failure.code})</span>
       </p>
@@ -45,7 +45,7 @@ export function ErrorState({ failure, onRetry, subject }: ErrorStateProps) {
 }
 
 /** A failure in one line, beside other content. */
-export function FailureNotice({ failure, onRetry }: ErrorStateProps) {
+export function FailureNotice({ failure, onRetry }: Omit<ErrorStateProps, 'subject'>) {
   return (
     <div className="notice" data-tone="bad" role="alert">
       <span>

@@ -9,8 +9,8 @@ import { ErrorState } from '../components/states.js';
 
 export function NotFound() {
   return (
-    <main className="login">
-      <div className="login-card">
+    <main className="sign-in">
+      <div className="sign-in-card">
         <Brand />
         <PageTitle title="Page not found" lead="No page exists at this address." />
         <Link to="/" className="button">
@@ -37,9 +37,9 @@ function asFailure(error: unknown): Failure {
   if (error instanceof ApiFailure) return error;
   const details = { status: 0, retryAfterMs: null };
   if (error instanceof PageFilesUnavailable)
-    return { ...details, code: 'unreachable', text: "Couldn't load this page because the server did not respond." };
+    return { ...details, code: 'unreachable', text: 'The server did not respond.' };
   const message = error instanceof Error ? error.message : String(error);
-  return { ...details, code: 'page-failed', text: `Couldn't display this page: ${message}. Reload it.` };
+  return { ...details, code: 'page-failed', text: `A script error occurred: ${message}. Reload the page.` };
 }
 
 /** Shown instead of a page that failed to load or render. */
@@ -57,5 +57,5 @@ export function ErrorPage({ error, reset }: ErrorComponentProps) {
     if (outcome.ok || outcome.failure.status > 0) window.location.reload();
     else setUnreachable(outcome.failure);
   };
-  return <ErrorState failure={unreachable ?? asFailure(error)} onRetry={() => void retry()} />;
+  return <ErrorState failure={unreachable ?? asFailure(error)} subject="this page" onRetry={() => void retry()} />;
 }

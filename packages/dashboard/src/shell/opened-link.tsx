@@ -7,7 +7,7 @@ import { CopyId } from '../components/copy-id.js';
 import { PageTitle, type PageTitleProps } from '../components/page-title.js';
 import { FailureNotice } from '../components/states.js';
 
-interface Login {
+interface Credentials {
   readonly email: string;
   readonly apiKey: string;
 }
@@ -15,7 +15,7 @@ interface Login {
 export interface LinkProps {
   readonly secret: string;
   /** Called with the email and the new key, or with null if the link was not used. */
-  readonly onDone: (login: Login | null) => void;
+  readonly onDone: (credentials: Credentials | null) => void;
 }
 
 type Title = Pick<PageTitleProps, 'title' | 'lead'>;
@@ -24,11 +24,11 @@ interface OpenedLinkProps<ResponseBody> extends LinkProps, Title {
   readonly url: string;
   /** Label of the button that uses the link. */
   readonly action: string;
-  /** Returns the new login and the heading above it. */
-  readonly loginOf: (response: ResponseBody) => Login & Title;
+  /** Returns the new credentials and the heading above them. */
+  readonly credentialsOf: (response: ResponseBody) => Credentials & Title;
 }
 
-function OpenedLink<ResponseBody>({ secret, onDone, url, action, loginOf, ...title }: OpenedLinkProps<ResponseBody>) {
+function OpenedLink<ResponseBody>({ secret, onDone, url, action, credentialsOf, ...title }: OpenedLinkProps<ResponseBody>) {
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [response, setResponse] = useState<ResponseBody | null>(null);
@@ -41,27 +41,27 @@ function OpenedLink<ResponseBody>({ secret, onDone, url, action, loginOf, ...tit
     else setFailure(outcome.failure);
   };
   if (response !== null) {
-    const { email, apiKey, ...resultTitle } = loginOf(response);
+    const { email, apiKey, ...resultTitle } = credentialsOf(response);
     return (
-      <div className="login-card">
+      <div className="sign-in-card">
         <PageTitle {...resultTitle} />
-        <p>Log in as {email} with this key.</p>
+        <p>Sign in as {email} with this key.</p>
         <CopyId value={apiKey} valueName="API key" />
         <button type="button" className="button button-primary" onClick={() => onDone({ email, apiKey })}>
-          Continue to login
+          Continue to sign-in
         </button>
       </div>
     );
   }
   return (
-    <div className="login-card">
+    <div className="sign-in-card">
       <PageTitle {...title} />
       {failure === null ? null : <FailureNotice failure={failure} />}
       <button type="button" className="button button-primary" disabled={busy} onClick={() => void openLink()}>
         {action}
       </button>
       <button type="button" className="button" onClick={() => onDone(null)}>
-        Log in instead
+        Sign in instead
       </button>
     </div>
   );
@@ -73,9 +73,9 @@ export const AcceptInvitation = (props: LinkProps) => (
     {...props}
     url="/v2/invitations/accept"
     title="You have been invited to a team"
-    lead="Accepting creates a user for you. If you already have one, log in and select Join a team on the Team page."
+    lead="Accepting creates a user for you. If you already have one, sign in and select Join a team on the Team page."
     action="Accept invitation"
-    loginOf={({ member_email: email, api_key: apiKey = '', team_name: team, member_role: role }) => ({
+    credentialsOf={({ member_email: email, api_key: apiKey = '', team_name: team, member_role: role }) => ({
       ...{ email, apiKey, title: `Welcome to ${team}` },
       lead: `Your role is ${role}. Save this API key now: it is shown only once.`,
     })}
@@ -86,10 +86,10 @@ export const Recover = (props: LinkProps) => (
   <OpenedLink<Recovered>
     {...props}
     url="/v2/recover"
-    title="Recover your user"
-    lead="This link creates a new API key for your user. It can be used only once."
+    title="Recover your access"
+    lead="This link creates a new API key for you. It can be used only once."
     action="Create API key"
-    loginOf={({ email, api_key: apiKey }) => ({
+    credentialsOf={({ email, api_key: apiKey }) => ({
       ...{ email, apiKey },
       title: 'Your new API key',
       lead: 'Save it now: it is shown only once.',

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pathAfterLogin } from './return-path.js';
+import { pathAfterSignIn } from './return-path.js';
 
-test('returns to the requested page after login', () => {
-  assert.equal(pathAfterLogin('/q/q_1/runs?state=RUN_FAILED'), '/q/q_1/runs?state=RUN_FAILED');
+test('returns to the requested page after the sign-in', () => {
+  assert.equal(pathAfterSignIn('/q/q_1/runs?state=RUN_FAILED'), '/q/q_1/runs?state=RUN_FAILED');
 });
 
-test('never returns to another site or to the login page', () => {
+test('never returns to another site or to the sign-in page', () => {
   for (const wanted of [
     undefined,
     '',
@@ -16,5 +16,5 @@ test('never returns to another site or to the login page', () => {
     '/login?to=/login',
     'javascript:alert(1)',
   ])
-    assert.equal(pathAfterLogin(wanted), '/', String(wanted));
+    assert.equal(pathAfterSignIn(wanted), '/', String(wanted));
 });

@@ -1,5 +1,5 @@
-/** Returns the path to open after login. It is always a path of this site. */
-export function pathAfterLogin(requestedPath: string | undefined): string {
+/** Returns the path to open after the user has signed in. It is always a path of this site. */
+export function pathAfterSignIn(requestedPath: string | undefined): string {
   if (requestedPath === undefined || !/^\/(?![/\\])/.test(requestedPath)) return '/';
   return requestedPath.startsWith('/login') ? '/' : requestedPath;
 }

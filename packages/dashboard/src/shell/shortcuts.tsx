@@ -10,7 +10,7 @@ type OpenOverlay = 'palette' | 'help' | null;
 export const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
   ['/', 'Search this page'],
   ['Ctrl K or Cmd K', 'Go to a page, a run or a saved view'],
-  ['?', 'Show these keys'],
+  ['?', 'Show keyboard shortcuts'],
   ['j k, arrows, Home, End', 'Move to another row of a list'],
   ['Enter', 'Open the row'],
   ['Ctrl or Cmd and click, middle button', 'Open the row in a new tab'],
@@ -50,7 +50,7 @@ export function Shortcuts() {
   return (
     <>
       {open === 'palette' ? <Palette onClose={close} /> : null}
-      <DialogWindow title="Keyboard" open={open === 'help'} onClose={close} actions={<DialogClose>Close</DialogClose>}>
+      <DialogWindow title="Keyboard shortcuts" open={open === 'help'} onClose={close} actions={<DialogClose>Close</DialogClose>}>
         <dl className="keys">
           {KEYS.map(([keys, meaning]) => (
             <div key={keys}>

@@ -1,7 +1,7 @@
-/** User menu: the logged-in user, the theme and logout. */
+/** User menu: the signed-in user, the theme and signing out. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { logOut, logOutEverywhere, sessionQuery, useSession } from '../api/session.js';
+import { sessionQuery, signOut, signOutEverywhere, useSession } from '../api/session.js';
 import { Icon, type IconName } from '../components/icons.js';
 import { MenuButton } from '../components/menus/menu-button.js';
 import { setTheme, THEMES, type Theme, useTheme } from './theme.js';
@@ -17,7 +17,7 @@ export function UserMenu() {
   const theme = useTheme();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const logOutWith = async (endSession: typeof logOut) => {
+  const signOutWith = async (endSession: typeof signOut) => {
     await endSession();
     client.clear();
     client.setQueryData(sessionQuery.queryKey, null);
@@ -40,14 +40,14 @@ export function UserMenu() {
         { entries: [{ text: 'API reference', icon: 'info', href: '/docs' }] },
         {
           entries: [
-            { text: 'Log out', icon: 'leave', onSelect: () => void logOutWith(logOut) },
-            { text: 'Log out everywhere', icon: 'leave', onSelect: () => void logOutWith(logOutEverywhere) },
+            { text: 'Sign out', icon: 'leave', onSelect: () => void signOutWith(signOut) },
+            { text: 'Sign out everywhere', icon: 'leave', onSelect: () => void signOutWith(signOutEverywhere) },
           ],
         },
       ]}
     >
       <span className="clip">
-        <span className="visually-hidden">Logged in as </span>
+        <span className="visually-hidden">Signed in as </span>
         {session.user.email}
       </span>
       <Icon name="up" />

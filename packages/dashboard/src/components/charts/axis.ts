@@ -7,7 +7,7 @@ export function roundUp(max: number): number {
   return ([1, 2, 2.5, 5, 10].find((step) => step * unit >= max) ?? 10) * unit;
 }
 
-/** Units of a duration in which numbers are round, with the duration up to which each is used, ms. */
+/** Units of durations, each with the longest duration that it is used for, ms. */
 const DURATION_UNITS = [
   { ms: 1, upTo: 1_000 },
   { ms: 1_000, upTo: 60_000 },

@@ -47,6 +47,6 @@ export function moveSelection(
   return { anchor: keepsAnchor ? start.anchor : cursor, cursor };
 }
 
-/** Returns the interval at a part of the width, 0 to 1. */
+/** Returns the interval at a position from 0 to 1. */
 export const intervalAt = (fraction: number, count: number): number =>
   Math.min(count - 1, Math.max(0, Math.floor(fraction * count)));

@@ -53,7 +53,7 @@ export function SeriesChart({ label, times, to, series, textOf, roundUp }: Serie
   const range = `from ${timeText(times[0] ?? to)} to ${timeText(to)}`;
   return (
     <figure className="series-chart">
-      <div className="series-line" aria-hidden="true">
+      <div className="series-labels" aria-hidden="true">
         <span>{textOf(top)}</span>
         {series.length < 2 ? null : (
           <span className="series-legend">
@@ -73,7 +73,7 @@ export function SeriesChart({ label, times, to, series, textOf, roundUp }: Serie
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${label} ${range}, at most ${textOf(max)}. A table of the values follows.`}
+        aria-label={`${label} ${range}, maximum ${textOf(max)}. A table of the values follows.`}
       >
         <line x1={0} x2={WIDTH} y1={0.5} y2={0.5} className="series-grid" />
         <line x1={0} x2={WIDTH} y1={HEIGHT / 2} y2={HEIGHT / 2} className="series-grid" />
@@ -109,7 +109,7 @@ export function SeriesChart({ label, times, to, series, textOf, roundUp }: Serie
           </rect>
         ))}
       </svg>
-      <div className="series-line" aria-hidden="true">
+      <div className="series-labels" aria-hidden="true">
         <span>{timeText(times[0] ?? to)}</span>
         <span>{timeText(to)}</span>
       </div>
@@ -120,7 +120,7 @@ export function SeriesChart({ label, times, to, series, textOf, roundUp }: Serie
           </caption>
           <thead>
             <tr>
-              <th scope="col">Start of the interval</th>
+              <th scope="col">Interval start</th>
               {series.map(({ name }) => (
                 <th key={name} scope="col">
                   {name}

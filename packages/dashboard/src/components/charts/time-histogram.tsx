@@ -10,7 +10,7 @@ import { intervalAt, moveSelection, type RangeSelection, spanOf } from './range-
 import './series-chart.css';
 
 export interface TimeHistogramProps {
-  /** What is counted, such as `Runs`. */
+  /** What is counted, and by which time, such as `Runs by creation time`. */
   readonly label: string;
   /** Singular of what is counted, such as `run`. */
   readonly entryName: string;
@@ -18,7 +18,7 @@ export interface TimeHistogramProps {
   readonly from: number;
   readonly intervalMs: number;
   readonly counts: readonly number[];
-  /** Time from which on entries are counted, Unix ms; null if all entries are counted. */
+  /** Time from which entries are counted, Unix ms; null if all entries are counted. */
   readonly coveredFrom: number | null;
   /** Called with the selected time, Unix ms; `to` is exclusive. */
   readonly onZoom: (from: number, to: number) => void;
@@ -73,7 +73,7 @@ export function TimeHistogram({ label, entryName, from, intervalMs, counts, cove
         className="histogram-plot"
         role="slider"
         tabIndex={0}
-        aria-label={`${label} over time. Arrow keys move, Shift and arrow keys select a range, Enter zooms in.`}
+        aria-label={`${label}. Arrow keys move, Shift and arrow keys select a range, Enter zooms in.`}
         aria-valuemin={0}
         aria-valuemax={Math.max(0, count - 1)}
         aria-valuenow={cursor}
@@ -131,7 +131,7 @@ export function TimeHistogram({ label, entryName, from, intervalMs, counts, cove
           })}
         </svg>
       </div>
-      <div className="series-line" aria-hidden="true">
+      <div className="series-labels" aria-hidden="true">
         <span>{startText(0)}</span>
         {spanText === null ? null : <span className="clip">{spanText}</span>}
         <span>{timeText(to, intervalMs)}</span>

@@ -2,7 +2,7 @@
 
 /** Returns whether the text was copied. `pressedElement` is the element that the user pressed; its dialog keeps the focus. */
 export async function copyText(text: string, pressedElement: HTMLElement): Promise<boolean> {
-  // Undefined outside secure contexts, which its type does not say.
+  // Undefined outside secure contexts, although its type excludes that.
   const clipboard = navigator.clipboard as Clipboard | undefined;
   if (clipboard !== undefined) {
     try {

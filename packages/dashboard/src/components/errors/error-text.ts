@@ -9,10 +9,10 @@ export interface SplitError {
 }
 
 /** Format of the server's errors: `step "charge" (2) failed after 4 attempts: ...`. Other texts are shown unchanged. */
-const FAILED = /^(?:step "(.+?)" \(\d+\)|([^:"]+?)) failed (?:and is not retried|after \d+ attempts?): (.+)$/s;
+const FAILURE_PATTERN = /^(?:step "(.+?)" \(\d+\)|([^:"]+?)) failed (?:and is not retried|after \d+ attempts?): (.+)$/s;
 
 export function splitError(error: string): SplitError {
-  const [, step, otherPart, message] = FAILED.exec(error) ?? [];
+  const [, step, otherPart, message] = FAILURE_PATTERN.exec(error) ?? [];
   return message === undefined ? { failedPart: null, message: error } : { failedPart: step ?? otherPart ?? null, message };
 }
 

@@ -1,5 +1,6 @@
 /** Shows a JSON tree. Objects and arrays can be folded; a search opens what contains a match and marks it. */
 import { useEffect, useId, useMemo, useRef, useState } from 'react';
+import { countText, quantity } from '../times/formats.js';
 import { ancestorsOf, type JsonNode, matchesIn } from './json-tree.js';
 
 export interface JsonTreeViewProps {
@@ -10,7 +11,7 @@ export interface JsonTreeViewProps {
 
 /** Objects and arrays below this depth start folded. */
 const OPEN_DEPTH = 3;
-/** Number of children of one node that are shown until the user asks for all. */
+/** Number of children of one node that are shown until the user shows all of them. */
 const MAX_CHILDREN = 100;
 
 interface Folding {
@@ -22,11 +23,11 @@ interface Folding {
 
 export function JsonTreeView({ root, label }: JsonTreeViewProps) {
   const id = useId();
-  const [word, setWord] = useState('');
+  const [searchText, setSearchText] = useState('');
   const [matchIndex, setMatchIndex] = useState(0);
   const [toggledPaths, setToggledPaths] = useState<ReadonlyMap<string, boolean>>(new Map());
   const box = useRef<HTMLElement>(null);
-  const matches = useMemo(() => matchesIn(root, word.trim()), [root, word]);
+  const matches = useMemo(() => matchesIn(root, searchText.trim()), [root, searchText]);
   const openPaths = useMemo(() => ancestorsOf(root, matches), [root, matches]);
   const currentPath = matches[Math.min(matchIndex, matches.length - 1)];
   const isOpen = (node: JsonNode) => toggledPaths.get(node.path) ?? (openPaths.has(node.path) || node.depth < OPEN_DEPTH);
@@ -54,9 +55,9 @@ export function JsonTreeView({ root, label }: JsonTreeViewProps) {
           placeholder="Search"
           autoComplete="off"
           spellCheck={false}
-          value={word}
+          value={searchText}
           onChange={(event) => {
-            setWord(event.target.value);
+            setSearchText(event.target.value);
             setMatchIndex(0);
             setToggledPaths(new Map());
           }}
@@ -67,7 +68,7 @@ export function JsonTreeView({ root, label }: JsonTreeViewProps) {
           }}
         />
         <span id={`${id}-found`} className="field-hint numeric" role="status">
-          {word.trim() === ''
+          {searchText.trim() === ''
             ? ''
             : matches.length === 0
               ? 'No matches'
@@ -115,7 +116,7 @@ function Node({ node, isLast, folding }: NodeProps) {
             type="button"
             className="json-fold"
             aria-expanded={isOpen}
-            aria-label={`${path}, ${children.length} ${open === '[' ? 'items' : 'fields'}`}
+            aria-label={`${path}, ${quantity(children.length, open === '[' ? 'item' : 'field')}`}
             onClick={() => folding.toggle(node)}
           >
             {isOpen ? '▾' : '▸'}
@@ -139,7 +140,7 @@ function Node({ node, isLast, folding }: NodeProps) {
           {shownChildren.length === children.length ? null : (
             <div style={style}>
               <button type="button" className="button button-quiet button-small" onClick={() => setShowsAll(true)}>
-                Show all {children.length}
+                Show all {countText(children.length)}
               </button>
             </div>
           )}

@@ -42,16 +42,16 @@ export function treeOf(text: string): JsonNode | null {
   return remainingNodes < 0 ? null : root;
 }
 
-const nodeMatches = ({ name, scalar }: JsonNode, word: string): boolean =>
-  name?.toLowerCase().includes(word) === true || scalar?.toLowerCase().includes(word) === true;
+const nodeMatches = ({ name, scalar }: JsonNode, lowerText: string): boolean =>
+  name?.toLowerCase().includes(lowerText) === true || scalar?.toLowerCase().includes(lowerText) === true;
 
-/** Returns the paths of the nodes whose name or value contains the word, ignoring case, in order. */
-export function matchesIn(root: JsonNode, word: string): readonly string[] {
-  if (word === '') return [];
-  const lowerWord = word.toLowerCase();
+/** Returns the paths of the nodes whose name or value contains the text, ignoring case, in order. */
+export function matchesIn(root: JsonNode, text: string): readonly string[] {
+  if (text === '') return [];
+  const lowerText = text.toLowerCase();
   const paths: string[] = [];
   const visit = (node: JsonNode): void => {
-    if (nodeMatches(node, lowerWord)) paths.push(node.path);
+    if (nodeMatches(node, lowerText)) paths.push(node.path);
     for (const child of node.children) visit(child);
   };
   visit(root);

@@ -1,13 +1,13 @@
 /**
- * Parts of pages that no page shows at first, such as menus. They are loaded once the page shows its data
- * and the browser is idle, or when they are used.
+ * Components that no page shows at first, such as menus. They are loaded once the page shows its data and the browser is idle,
+ * or when they are used.
  */
 import { type ComponentType, lazy, type ReactNode, Suspense, useState } from 'react';
 import { loadPageFiles } from '../../api/page-files.js';
 
-/** Interval at which the page is checked. */
+/** Interval at which the page is checked, ms. */
 const CHECK_MS = 200;
-/** Maximum time to wait for an idle browser. */
+/** Maximum time to wait for an idle browser, ms. */
 const IDLE_TIMEOUT_MS = 3_000;
 
 const callbacks: (() => void)[] = [];

@@ -28,7 +28,7 @@ interface MenuPopupProps {
   readonly align: 'start' | 'end';
   readonly sections: readonly MenuSection[];
   readonly button: RefObject<HTMLButtonElement | null>;
-  /** Whether the first entry takes the focus, as for a menu that is opened with the keyboard. */
+  /** Whether the first entry receives focus, as for a menu that is opened with the keyboard. */
   readonly startsAtFirst: boolean;
   readonly onClose: () => void;
 }
@@ -92,7 +92,7 @@ export default function MenuPopup({ button, align, sections, startsAtFirst, onCl
   return (
     <Menu.Root open onOpenChange={(open) => (open ? undefined : onClose())}>
       <Menu.Portal>
-        <Menu.Positioner anchor={button} sideOffset={4} align={align} className="tooltip-positioner">
+        <Menu.Positioner anchor={button} sideOffset={4} align={align} className="popup-positioner">
           <Menu.Popup
             className="popup"
             aria-labelledby={button.current?.id}

@@ -3,7 +3,7 @@ import { hasOneValue } from '../../../../everstep/dist/contract/filters/filter.j
 import type { Filter } from '../../../../everstep/src/contract/filters/filter.js';
 import { readDuration } from '../times/read-duration.js';
 import type { FilterField } from './filter-bar.js';
-import { listOf, listWithWholeOf, timeOf } from './filters.js';
+import { listOf, listWithWholeText, timeOf } from './filters.js';
 
 export interface FieldOptions {
   /** Text of the option without a value. */
@@ -50,7 +50,7 @@ function parseValue(filter: Filter, text: string | undefined): Value | undefined
   if (filter.kind === 'duration') return readDuration(text);
   if (hasOneValue(filter)) return text;
   const mayContainComma = filter.kind === 'texts' && filter.comma === 'may-be-inside';
-  const values = parseJsonList(text) ?? (mayContainComma ? listWithWholeOf(text) : listOf(text)) ?? [];
+  const values = parseJsonList(text) ?? (mayContainComma ? listWithWholeText(text) : listOf(text)) ?? [];
   const validValues = filter.kind === 'choices' ? values.filter((value) => filter.values.includes(value)) : values;
   return validValues.length === 0 ? undefined : [...validValues];
 }

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: virtualized rows are positioned absolutely, which table rows do not support
-// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows take the focus instead of their cells
+// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows receive focus instead of their cells
 /**
- * A virtualized table: only rows in view are rendered, while the page scrolls as a whole. Rows take the focus. Arrow keys or
+ * A virtualized table: only rows in view are rendered, while the page scrolls as a whole. Rows receive focus. Arrow keys or
  * j and k move, Enter opens, Space selects, Home and End go to the first and last row. With Shift, Space or a click selects a
  * range from the row selected last, and an arrow key adds the next row.
  */
@@ -56,7 +56,7 @@ export interface DataTableProps<Row> {
 
 const OVERSCAN = 8;
 /** Number of remaining rows at which more rows are loaded. */
-const AHEAD = 20;
+const LOAD_AHEAD = 20;
 
 /** Returns the row that an event happened in, or null for popups above the rows. */
 const rowOf = ({ target }: { readonly target: EventTarget }): HTMLElement | null =>
@@ -70,13 +70,13 @@ interface SortButtonProps {
 
 function SortButton({ header, sort }: SortButtonProps) {
   if (sort === undefined) return header;
-  const { direction, onReverse } = sort;
+  const { direction, onToggle } = sort;
   return (
     <button
       type="button"
       className="table-sort"
-      title={direction === null ? 'Sort by this column' : 'Change the order'}
-      onClick={onReverse}
+      title={direction === null ? 'Sort by this column' : 'Change the sort order'}
+      onClick={onToggle}
     >
       {header}
       {direction === null ? null : <Icon name={direction === 'descending' ? 'down' : 'up'} />}
@@ -145,7 +145,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const items = virtualizer.getVirtualItems();
   const lastShown = items.at(-1)?.index ?? -1;
   useEffect(() => {
-    if (lastShown >= tableRows.length - 1 - AHEAD && tableRows.length > 0) onEnd?.();
+    if (lastShown >= tableRows.length - 1 - LOAD_AHEAD && tableRows.length > 0) onEnd?.();
   }, [lastShown, tableRows.length, onEnd]);
 
   const { currentIndex, setCurrentId, focusRow } = useRowFocus({ tableId, tableRows, scrollToIndex: virtualizer.scrollToIndex });

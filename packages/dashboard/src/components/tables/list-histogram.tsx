@@ -25,9 +25,9 @@ export interface CountedField<Name extends string> {
 
 /** Lists with a histogram: the plural name of their entries, and the label of the histogram. */
 const LISTS = {
-  runs: { rowsName: 'runs', label: 'Runs by creation' },
-  'dead-letters': { rowsName: 'dead letters', label: 'Dead letters by failure' },
-  messages: { rowsName: 'messages', label: 'Messages by publication' },
+  runs: { rowsName: 'runs', label: 'Runs by creation time' },
+  'dead-letters': { rowsName: 'dead letters', label: 'Dead letters by failure time' },
+  messages: { rowsName: 'messages', label: 'Messages by publication time' },
 } as const;
 
 export interface ListHistogramProps<Name extends string> {
@@ -61,7 +61,7 @@ function Coverage({ summary: { source, coveredFrom }, rowsName }: { readonly sum
       {source === 'counters' ? `Includes removed ${rowsName}. ` : null}
       {coveredFrom === null ? null : (
         <>
-          Older {rowsName} than <TimeText unixMs={coveredFrom} style="exact" /> are not counted.
+          Excludes {rowsName} older than <TimeText unixMs={coveredFrom} style="exact" />.
         </>
       )}
     </>
@@ -120,7 +120,7 @@ function TopValues<Name extends string>({ listName, query, filters, fields }: Li
               ? top.values.length === 0
                 ? 'No values'
                 : ''
-              : `Among the newest ${countText(top.examined)} ${rowsName}`}
+              : `Counted in the newest ${quantity(top.examined, singularOf(rowsName))}`}
       </span>
     </section>
   );

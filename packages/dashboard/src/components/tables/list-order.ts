@@ -23,7 +23,7 @@ export function useListOrder(): ListOrder {
       query: oldestFirst ? { order: OLDEST_FIRST } : {},
       sort: {
         direction: oldestFirst ? 'ascending' : 'descending',
-        onReverse: () => set('order', oldestFirst ? '' : OLDEST_FIRST),
+        onToggle: () => set('order', oldestFirst ? '' : OLDEST_FIRST),
       },
     }),
     [oldestFirst, set],

@@ -7,7 +7,7 @@ import { ErrorState, FailureNotice, Skeleton } from '../states.js';
 import { countText, quantity, singularOf } from '../times/formats.js';
 import { TimeText } from '../times/time-text.js';
 import { DataTable, type DataTableProps } from './data-table.js';
-import { NewBar } from './new-bar.js';
+import { NewRowsBar } from './new-rows-bar.js';
 
 export interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'removedIds' | 'onEnd' | 'foot'> {
   readonly list: CursorList<Row>;
@@ -74,7 +74,7 @@ export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' |
 export function WholeTable<Row>({ list, rowsName, countNote, footEnd, ...table }: WholeTableProps<Row>) {
   return (
     <>
-      <NewBar count={list.newCount} hasMore={list.hasMoreNew} rowsName={rowsName} onShow={list.showNew} />
+      <NewRowsBar count={list.newCount} hasMore={list.hasMoreNew} rowsName={rowsName} onShow={list.showNew} />
       <DataTable
         {...table}
         rows={list.rows}
@@ -117,7 +117,7 @@ export function ListTable<Row>({ list, rowsName, empty, ...table }: ListTablePro
       countNote={
         list.searchedBackTo === null || !list.hasMore ? null : (
           <>
-            ; searched to <TimeText unixMs={list.searchedBackTo} />
+            ; searched back to <TimeText unixMs={list.searchedBackTo} />
           </>
         )
       }

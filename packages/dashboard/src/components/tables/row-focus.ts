@@ -1,4 +1,4 @@
-/** Focus of the rows of a virtualized table. A row that is not rendered yet takes the focus once it is rendered. */
+/** Focus of the rows of a virtualized table. A row that is not rendered yet receives focus once it is rendered. */
 import { useLayoutEffect, useMemo, useRef, useState } from 'react';
 
 interface RowFocusOptions {

@@ -6,7 +6,7 @@ type Click = Pick<MouseEvent, 'button' | 'ctrlKey' | 'metaKey' | 'shiftKey' | 'a
 
 const opensTab = ({ button, ctrlKey, metaKey }: Click): boolean => button === 1 || ctrlKey || metaKey;
 
-/** Returns a function that opens a path of the dashboard, in a new tab if the click asks for one. */
+/** Returns a function that opens a path of the dashboard, in a new tab if the click requests one. */
 export function useOpenHref(): (href: string, click?: Click) => void {
   const router = useRouter();
   return useCallback(

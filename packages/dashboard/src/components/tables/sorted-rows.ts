@@ -90,7 +90,7 @@ export function useSortedRows<Row>({ columns, rows, idOf, isWhole }: SortedRowsO
   const sortOf = useCallback(
     ({ id, sort, sortBy }: Column<Row>): Column<Row>['sort'] => {
       // The order of the list itself. While another column sorts the rows, a click restores it.
-      if (sort !== undefined) return direction === null ? sort : { direction: null, onReverse: () => set('sort', '') };
+      if (sort !== undefined) return direction === null ? sort : { direction: null, onToggle: () => set('sort', '') };
       if (!isWhole || sortBy === undefined || rows.length < 2) return undefined;
       const withValue = rows.find((row) => sortBy(row) !== null);
       const firstValue = withValue === undefined ? null : sortBy(withValue);
@@ -98,7 +98,7 @@ export function useSortedRows<Row>({ columns, rows, idOf, isWhole }: SortedRowsO
       const currentSort = column === undefined || direction === null ? null : { columnId: column.id, direction };
       return {
         direction: column?.id === id ? direction : null,
-        onReverse: () => set('sort', sortAfterClick(currentSort, id, initialDirection)),
+        onToggle: () => set('sort', sortAfterClick(currentSort, id, initialDirection)),
       };
     },
     [rows, isWhole, column, direction, set],

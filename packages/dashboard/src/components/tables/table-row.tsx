@@ -1,5 +1,5 @@
 // biome-ignore-all lint/a11y/useSemanticElements: virtualized rows are positioned absolutely, which table rows do not support
-// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows take the focus instead of their cells
+// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows receive focus instead of their cells
 /**
  * One row of a table. Scrolling renders the table on every frame, so a row renders only when its props change and its cells only
  * when its data changes. Event handlers are on the table, not on each row.
@@ -27,7 +27,7 @@ export interface Column<Row> {
   /** Prefix of the cell when it is stacked, such as `until`. */
   readonly stackPrefix?: string;
   /** Present if the list has the order of this column. `direction` is null while another column sorts the rows. */
-  readonly sort?: { readonly direction: 'ascending' | 'descending' | null; readonly onReverse: () => void };
+  readonly sort?: { readonly direction: 'ascending' | 'descending' | null; readonly onToggle: () => void };
   /** Value by which the rows can be sorted once all of them are loaded; null is last. */
   readonly sortBy?: (row: Row) => string | number | null;
   /** Whether the cell is the link of a row with an address. Such a cell contains no other links or buttons. */
@@ -142,7 +142,7 @@ function PlainTableRow<Row>(props: TableRowProps<Row>): ReactNode {
       ref={measure}
       data-index={index}
       data-opens={opensRow ? '' : undefined}
-      data-gone={isRemoved ? '' : undefined}
+      data-removed={isRemoved ? '' : undefined}
       className="table-row"
       aria-rowindex={index + 2}
       aria-selected={isSelected ?? undefined}

@@ -24,7 +24,7 @@ const optionsOf = (teams: readonly TeamEntry[], prefix = '') =>
 export function OwnerField(field: TeamFieldProps) {
   return (
     <SelectField label="Owner" {...field}>
-      <option value="">Your own account</option>
+      <option value="">Your personal account</option>
       {optionsOf(useTeams(), 'Team ')}
     </SelectField>
   );
@@ -35,7 +35,7 @@ export function OtherTeamField({ ownerId, ...field }: TeamFieldProps & { readonl
   const otherTeams = useTeams().filter((team) => team.customer_id !== ownerId);
   return (
     <SelectField label="Team" {...field}>
-      <option value="">{otherTeams.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
+      <option value="">{otherTeams.length === 0 ? 'You are not a member of another team' : 'Select a team'}</option>
       {optionsOf(otherTeams)}
     </SelectField>
   );

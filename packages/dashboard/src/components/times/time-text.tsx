@@ -22,8 +22,8 @@ export function TimeText({ unixMs, style = 'short', label }: TimeTextProps) {
       className="time"
       data-time={unixMs}
       data-relative={style === 'relative' ? '' : undefined}
-      data-of={label}
-      // In a table the row takes the focus instead. Elsewhere, keyboard users need the tooltip that hovering shows.
+      data-label={label}
+      // In a table the row receives focus instead. Elsewhere, keyboard users need the tooltip that hovering shows.
       tabIndex={inTable ? undefined : 0}
     >
       <time dateTime={new Date(unixMs).toISOString()}>{text}</time>

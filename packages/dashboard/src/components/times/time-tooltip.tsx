@@ -19,7 +19,7 @@ const timeAt = (target: EventTarget | null): HTMLElement | null =>
 const shownTime = ({ dataset, textContent }: HTMLElement): ShownTime => ({
   unixMs: Number(dataset.time),
   isRelative: dataset.relative !== undefined,
-  label: dataset.of ?? textContent ?? '',
+  label: dataset.label ?? textContent ?? '',
 });
 
 const timeOf = (anchor: HTMLElement): ShownTimes => ({ anchor, focusedElement: null, times: [shownTime(anchor)] });
@@ -28,7 +28,7 @@ const timeOf = (anchor: HTMLElement): ShownTimes => ({ anchor, focusedElement: n
 function timesIn(focused: HTMLElement): ShownTimes | null {
   const elements = focused.dataset.time === undefined ? [...focused.querySelectorAll<HTMLElement>('[data-time]')] : [focused];
   const [anchor] = elements;
-  const byTime = new Map(elements.map((element) => [`${element.dataset.time} ${element.dataset.of}`, shownTime(element)]));
+  const byTime = new Map(elements.map((element) => [`${element.dataset.time} ${element.dataset.label}`, shownTime(element)]));
   return anchor === undefined ? null : { anchor, focusedElement: focused, times: [...byTime.values()] };
 }
 

@@ -33,11 +33,11 @@ export default function TimesPopup({ shownTimes: { anchor, focusedElement, times
     <Tooltip.Root open onOpenChange={(open) => (open ? undefined : onClose())}>
       {/* Inside the main landmark, so that screen readers that navigate by landmark find it. */}
       <Tooltip.Portal container={document.getElementById('page')}>
-        <Tooltip.Positioner sideOffset={6} className="tooltip-positioner" anchor={anchor}>
+        <Tooltip.Positioner sideOffset={6} className="popup-positioner" anchor={anchor}>
           <Tooltip.Popup className="tooltip" id={id}>
             {times.map(({ unixMs, isRelative, label }) => (
               <div key={`${unixMs} ${label}`} className="tooltip-time">
-                {times.length === 1 ? null : <span className="tooltip-of">{label}</span>}
+                {times.length === 1 ? null : <span className="tooltip-label">{label}</span>}
                 <span>{exactTime(unixMs, 'utc')}</span>
                 <span>{exactTime(unixMs, 'local')} local</span>
                 {isRelative || times.length > 1 ? null : <RelativeTime unixMs={unixMs} />}

@@ -21,7 +21,7 @@ export interface WorkflowLinkProps {
 export function WorkflowLink({ url, children = <UrlText url={url} /> }: WorkflowLinkProps) {
   const instanceId = useInstanceId();
   const inTable = use(InTable);
-  const title = `Insights of the workflow ${url}`;
+  const title = `Insights for workflow ${url}`;
   if (inTable)
     return (
       <RowLink href={workflowPath(instanceId, url)} className="workflow-link" title={title}>

@@ -1,4 +1,4 @@
-/** Account page: the user's sessions and login methods. */
+/** Account page: the user's sessions and sign-in methods. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Redirected } from '../../../../everstep/src/contract/sign-in.js';
@@ -25,7 +25,7 @@ export default function AccountPage() {
   };
   return (
     <>
-      <PageTitle title="Your account" lead="Your sessions and how you log in. Your API keys are on the Team page." />
+      <PageTitle title="Your account" lead="Your sessions and sign-in methods. Your API keys are on the Team page." />
       <div className="stack">
         <Card
           title={user.email}

@@ -13,7 +13,7 @@ import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 
-const CURRENT_SESSION_REASON = 'This is your current session; log out to end it';
+const CURRENT_SESSION_REASON = 'This is your current session; sign out to end it';
 
 export function Sessions() {
   const [isConfirming, setIsConfirming] = useState(false);
@@ -26,7 +26,7 @@ export function Sessions() {
   const otherSessions = data?.filter(({ current }) => !current) ?? [];
   const endSession = ({ id }: OwnSession, options: { readonly successText?: string; readonly showFailure?: boolean } = {}) =>
     change({ method: 'DELETE', url: path`/v2/sessions/${id}`, topics: ['account'], isManagementCall: true, ...options });
-  const endOthers = async (): Promise<Outcome<unknown>> => {
+  const endOtherSessions = async (): Promise<Outcome<unknown>> => {
     let outcome: Outcome<unknown> = { ok: true, value: null };
     for (const session of otherSessions) {
       const endOutcome = await endSession(session);
@@ -37,21 +37,21 @@ export function Sessions() {
   };
   const columns: readonly Column<OwnSession>[] = [
     {
-      id: 'state',
-      header: 'State',
+      id: 'browser',
+      header: 'Browser',
       width: '128px',
       cell: ({ current }) =>
-        current ? <StatusBadge tone="good">This browser</StatusBadge> : <StatusBadge tone="quiet">Other</StatusBadge>,
+        current ? <StatusBadge tone="good">This browser</StatusBadge> : <StatusBadge tone="quiet">Other browser</StatusBadge>,
     },
     {
       id: 'method',
-      header: 'Method',
+      header: 'Sign-in method',
       width: 'minmax(0, 3fr)',
       cell: ({ api_key_id: key }) => <div className="clip">{key === undefined ? 'SSO' : `API key ${key}`}</div>,
     },
     {
       id: 'since',
-      header: 'Logged in',
+      header: 'Signed in',
       width: '118px',
       stackUnder: 'method',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
@@ -64,9 +64,9 @@ export function Sessions() {
       cell: ({ expires_at: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
-      id: 'end',
-      header: 'End',
-      width: '92px',
+      id: 'actions',
+      header: 'Actions',
+      width: '112px',
       align: 'right',
       cell: (session) => (
         <ActionButton
@@ -74,9 +74,9 @@ export function Sessions() {
           small
           disabledReason={session.current ? CURRENT_SESSION_REASON : undefined}
           aria-label={`End session ${session.id}`}
-          onClick={() => void endSession(session, { successText: 'Session ended', showFailure: true })}
+          onClick={() => void endSession(session, { successText: 'Ended the session', showFailure: true })}
         >
-          End
+          End session
         </ActionButton>
       ),
     },
@@ -113,11 +113,11 @@ export function Sessions() {
         onClose={() => setIsConfirming(false)}
         confirmText={`End ${quantity(otherSessions.length, 'session')}`}
         danger
-        onConfirm={endOthers}
+        onConfirm={endOtherSessions}
       >
         <p>
-          {quantity(otherSessions.length, 'other browser')} will be logged out immediately. This cannot be undone, but you can log
-          in again. API keys remain valid.
+          {quantity(otherSessions.length, 'other session ends', 'other sessions end')} immediately. This cannot be undone, but you
+          can sign in again. API keys remain valid.
         </p>
       </ConfirmDialog>
     </Card>

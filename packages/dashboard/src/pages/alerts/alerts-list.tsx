@@ -19,7 +19,7 @@ const FIELDS: readonly FilterField<'state'>[] = [
     kind: 'choice',
     name: 'state',
     label: 'State',
-    anyText: 'Open and ended',
+    anyText: 'Any state',
     options: [
       { value: 'open', text: 'Open' },
       { value: 'ended', text: 'Ended' },
@@ -94,7 +94,7 @@ const COLUMNS: readonly Column<AlertEntry>[] = [
     width: '118px',
     shownFrom: 'wide',
     cell: ({ endedAt }) =>
-      endedAt === undefined ? <span className="muted">open</span> : <TimeText unixMs={endedAt} label="Ended" />,
+      endedAt === undefined ? <span className="muted">not yet</span> : <TimeText unixMs={endedAt} label="Ended" />,
   },
 ];
 
@@ -128,7 +128,9 @@ export function AlertsList() {
           filters.isFiltered ? (
             <EmptyState title="No alerts in this state" />
           ) : (
-            <EmptyState title="No alerts">Alerts opened by your rules appear here. Ended alerts are kept for 30 days.</EmptyState>
+            <EmptyState title="No alerts">
+              Alerts opened by your rules appear here. Ended alerts are retained for 30 days.
+            </EmptyState>
           )
         }
       />

@@ -11,7 +11,7 @@ export default function AlertsPage() {
     <>
       <PageTitle
         title="Alerts"
-        lead="Rules notify you when something is wrong, and again when it is resolved. Lifecycle webhooks report starts and ends of runs."
+        lead="Rules notify you when something is wrong, and again when it is resolved. Lifecycle webhooks report when runs start and end."
       />
       <Rules />
       <Destinations />

@@ -34,29 +34,29 @@ export const KINDS: Readonly<Record<Kind, { readonly text: string; readonly fiel
       { name: 'label', label: 'Label (optional)', type: 'text', initial: '' },
       {
         name: 'endAfterMs',
-        label: 'Ends without failures for (minutes)',
+        label: 'Minutes without failures until the alert ends',
         type: 'minutes',
-        unit: 'min without failures end it',
+        unit: 'min without failures ends the alert',
         initial: '15',
       },
     ],
   },
-  'error-group': { text: 'New or regressed error', fields: [WORKFLOW] },
+  'error-group': { text: 'An error is new or regressed', fields: [WORKFLOW] },
   'failure-rate': {
-    text: 'High failure rate',
+    text: 'The failure rate is high',
     fields: [
       WORKFLOW,
-      { name: 'percent', label: 'Failed runs (%)', type: 'number', unit: '%', initial: '10' },
-      { name: 'windowMs', label: 'Window (minutes, at most 60)', type: 'minutes', initial: '5' },
+      { name: 'percent', label: 'Failed runs (%)', type: 'number', unit: '% failed', initial: '10' },
+      { name: 'windowMs', label: 'Window (minutes, at most 60)', type: 'minutes', unit: 'min window', initial: '5' },
       { name: 'minRuns', label: 'Minimum number of runs in the window', type: 'number', unit: 'runs or more', initial: '10' },
     ],
   },
   'pending-age': {
-    text: 'A delivery waits too long',
+    text: 'A delivery has waited too long',
     fields: [
-      { name: 'flowControlKey', label: 'Flow control key', hint: 'Or a queue.', type: 'text', initial: '' },
+      { name: 'flowControlKey', label: 'Flow control key', hint: 'Enter either a key or a queue.', type: 'text', initial: '' },
       { name: 'queue', label: 'Queue', type: 'text', initial: '' },
-      { name: 'maxAgeMs', label: 'Age in minutes', type: 'minutes', initial: '15' },
+      { name: 'maxAgeMs', label: 'Max age (minutes)', type: 'minutes', initial: '15' },
     ],
   },
   'schedule-missed': {
@@ -64,25 +64,25 @@ export const KINDS: Readonly<Record<Kind, { readonly text: string; readonly fiel
     fields: [{ name: 'forMs', label: 'Late by (minutes)', type: 'minutes', initial: '5' }],
   },
   'run-age': {
-    text: 'A run is active too long',
+    text: 'A run has been active for too long',
     fields: [
       WORKFLOW,
       { name: 'label', label: 'Label (optional)', type: 'text', initial: '' },
-      { name: 'maxAgeMs', label: 'Age in minutes', type: 'minutes', initial: '60' },
+      { name: 'maxAgeMs', label: 'Max age (minutes)', type: 'minutes', initial: '60' },
     ],
   },
   'no-worker': {
     text: 'No worker is connected',
     fields: [
       { name: 'workflowUrl', label: 'Worker URL', hint: 'For example, worker://shop/order.', type: 'text', initial: '' },
-      { name: 'forMs', label: 'For (minutes)', type: 'minutes', initial: '5' },
+      { name: 'forMs', label: 'Without a worker for (minutes)', type: 'minutes', initial: '5' },
     ],
   },
   budget: {
-    text: 'The budget is spent',
-    fields: [{ name: 'percent', label: 'Share of the budget (%)', type: 'number', unit: '%', initial: '80' }],
+    text: 'A share of the budget is spent',
+    fields: [{ name: 'percent', label: 'Share of the budget (%)', type: 'number', unit: '% spent', initial: '80' }],
   },
-  'store-trouble': { text: 'The store refused writes', fields: [] },
+  'store-trouble': { text: 'The store rejected writes', fields: [] },
 };
 
 export const isKind = (text: string): text is Kind => text in KINDS;
@@ -114,7 +114,7 @@ export function ruleText({ condition, quietHours }: Pick<AlertRuleEntry, 'condit
   const texts = textsOf(condition);
   const parts = KINDS[condition.kind].fields.flatMap(({ name, type, unit = type === 'minutes' ? 'min' : '' }) => {
     const text = texts[name] ?? '';
-    return text === '' ? [] : [`${text} ${unit}`.trimEnd()];
+    return text === '' ? [] : [unit.startsWith('%') ? `${text}${unit}` : `${text} ${unit}`.trimEnd()];
   });
   const quiet = quietHours ? [`quiet from ${quietHours.from} to ${quietHours.to} ${quietHours.timeZone}`] : [];
   return [...parts, ...quiet].join(', ');

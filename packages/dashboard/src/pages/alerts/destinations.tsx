@@ -44,19 +44,19 @@ const targetOf = (kind: Kind, url: string) =>
 
 const HINTS: Readonly<Record<Kind, string>> = {
   webhook: 'Receives signed JSON.',
-  slack: 'It is stored encrypted and not shown again.',
+  slack: 'The URL is stored encrypted and not shown again.',
   email: 'Up to 5 addresses, separated by commas.',
 };
-const NO_MAIL = 'This installation cannot send email. Ask the operator to configure an SMTP server (EVERSTEP_SMTP_URL).';
+const NO_MAIL = 'This installation cannot send email. Ask an operator to configure an SMTP server (EVERSTEP_SMTP_URL).';
 
 const isKind = (text: string): text is Kind => text in KINDS;
 
-interface FormProps {
+interface DestinationFormProps {
   readonly dialog: NamedDialog<AlertDestinationEntry>;
   readonly onSecret: (secret: string) => void;
 }
 
-function DestinationForm({ dialog, onSecret }: FormProps) {
+function DestinationForm({ dialog, onSecret }: DestinationFormProps) {
   const { row } = dialog;
   const [kind, setKind] = useState<Kind>(row?.kind ?? 'webhook');
   // The stored URL of Slack is not shown, so it must be entered again.
@@ -96,7 +96,7 @@ export function Destinations() {
         field="destinations"
         columns={COLUMNS}
         empty="Alert rules and lifecycle webhooks send their notices to destinations."
-        deletion="Pending notices to it fail. A destination that a rule or a webhook uses cannot be deleted."
+        deletion="Pending notices to this destination fail. A destination that a rule or a webhook uses cannot be deleted."
         form={(dialog) => <DestinationForm dialog={dialog} onSecret={setSecret} />}
         actions={({ name }) => (
           <ActionButton
@@ -118,14 +118,9 @@ export function Destinations() {
         )}
       />
       {secret === null ? null : (
-        <DialogWindow
-          title="Secret of the webhook"
-          open
-          onClose={() => setSecret(null)}
-          actions={<DialogClose>Done</DialogClose>}
-        >
+        <DialogWindow title="Webhook secret" open onClose={() => setSecret(null)} actions={<DialogClose>Done</DialogClose>}>
           <div className="stack">
-            <p>Save this secret now: it is shown only once. The receiver verifies the signature of each request with it.</p>
+            <p>Save this secret now: it is shown only once. The receiver uses it to verify the signature of each request.</p>
             <CopyId value={secret} valueName="secret" />
           </div>
         </DialogWindow>

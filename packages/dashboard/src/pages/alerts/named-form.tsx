@@ -62,7 +62,7 @@ export function NamedForm<Row extends NamedObject & { readonly enabled?: boolean
   const name = text.trim();
   return (
     <ConfirmDialog
-      title={row ? `Edit ${row.name}` : `New ${objectName}`}
+      title={row ? `Edit ${objectName} ${row.name}` : `New ${objectName}`}
       open
       onClose={onClose}
       confirmText={`Save ${objectName}`}

@@ -105,7 +105,7 @@ export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<R
       {dialog?.kind === 'edit' ? form({ objectName, row: dialog.row, urlOf, onClose }) : null}
       {dialog?.kind === 'delete' ? (
         <ConfirmDialog
-          title={`Delete ${dialog.row.name}?`}
+          title={`Delete ${objectName} ${dialog.row.name}?`}
           open
           onClose={onClose}
           confirmText={`Delete ${objectName}`}
@@ -119,7 +119,7 @@ export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<R
             })
           }
         >
-          <p>{deletion}</p>
+          <p>{deletion} This cannot be undone.</p>
         </ConfirmDialog>
       ) : null}
     </section>

@@ -1,4 +1,4 @@
-/** Alert rules: what they watch, and which destinations they notify. */
+/** Alert rules: their conditions, and the destinations that they notify. */
 import { useState } from 'react';
 import type { AlertRuleEntry } from '../../../../everstep/src/contract/alerts/alerts.js';
 import { TextField } from '../../components/fields.js';
@@ -32,8 +32,7 @@ const COLUMNS: readonly Column<AlertRuleEntry>[] = [
     header: 'Destinations',
     width: 'minmax(0, 1fr)',
     shownFrom: 'wide',
-    cell: ({ destinations }) =>
-      destinations.length === 0 ? <span className="muted">only listed</span> : destinations.join(', '),
+    cell: ({ destinations }) => (destinations.length === 0 ? <span className="muted">none</span> : destinations.join(', ')),
   },
   STATE_COLUMN,
 ];
@@ -72,7 +71,7 @@ function RuleForm({ dialog }: { readonly dialog: NamedDialog<AlertRuleEntry> }) 
         names={availableDestinations.map((destination) => destination.name)}
         checked={destinations}
         onChange={setDestinations}
-        empty="There are no destinations. Alerts are only listed here."
+        empty="There are no destinations. Alerts appear only on this page."
       />
       <TextField
         label="Quiet from (optional)"
@@ -107,7 +106,7 @@ export const Rules = () => (
     field="rules"
     columns={COLUMNS}
     empty="A rule opens an alert and notifies destinations, for example when a run fails."
-    deletion="Its open alerts end without a notice."
+    deletion="Open alerts of this rule end without a notice."
     form={(dialog) => <RuleForm dialog={dialog} />}
   />
 );

@@ -1,4 +1,4 @@
-/** Lifecycle webhooks: requests for the start and the end of runs. */
+/** Lifecycle webhooks: requests that are sent when runs start and end. */
 import { useState } from 'react';
 import type { LifecycleWebhookEntry } from '../../../../everstep/src/contract/alerts/alerts.js';
 import { TextField } from '../../components/fields.js';
@@ -80,7 +80,7 @@ function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhook
 export const Webhooks = () => (
   <NamedSection<LifecycleWebhookEntry>
     title="Lifecycle webhooks"
-    objectName="webhook"
+    objectName="lifecycle webhook"
     url="/v2/alerts/webhooks"
     field="webhooks"
     columns={COLUMNS}

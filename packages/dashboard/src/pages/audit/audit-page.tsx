@@ -1,4 +1,4 @@
-/** Lists the audit log: changes with their actor, time and IP address. Entries are append-only. */
+/** Lists the audit log: changes with their actor, time and IP address. The log is append-only. */
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import type { AuditLogEntry, AuditLogPage } from '../../../../everstep/src/contract/audit.js';
@@ -17,7 +17,7 @@ import { TimeText } from '../../components/times/time-text.js';
 const FILTERS = ['q', 'accounts'] as const;
 type FilterName = (typeof FILTERS)[number];
 const FIELDS: readonly FilterField<FilterName>[] = [
-  { kind: 'text', name: 'q', label: 'Search', placeholder: 'Actor, action, id or address', wide: true },
+  { kind: 'text', name: 'q', label: 'Search', placeholder: 'Actor, action, id or IP address', wide: true },
 ];
 const OPERATOR_FIELDS: readonly FilterField<FilterName>[] = [
   ...FIELDS,
@@ -25,14 +25,14 @@ const OPERATOR_FIELDS: readonly FilterField<FilterName>[] = [
     kind: 'choice',
     name: 'accounts',
     label: 'Accounts',
-    anyText: 'My accounts',
+    anyText: 'Your accounts',
     options: [{ value: 'all', text: 'All accounts' }],
   },
 ];
 const PAGE_SIZE = 100;
 
 const detailsOf = ({ details, request }: AuditLogEntry): string =>
-  Object.entries({ ...details, ...(request ? { with: request.credential, operation: request.operation } : {}) })
+  Object.entries({ ...details, ...(request ? { credential: request.credential, operation: request.operation } : {}) })
     .map(([name, value]) => `${name.replaceAll('_', ' ')}: ${value === null ? 'none' : String(value)}`)
     .join(', ');
 
@@ -128,7 +128,7 @@ export default function AuditPage() {
       ) : entries.length === 0 ? (
         <div className="table">
           <EmptyState title={q === '' ? 'No entries yet' : 'No matching entries'}>
-            The audit log records every change, every login and every access to a secret.
+            The audit log records every change, every sign-in and every access to a secret.
           </EmptyState>
         </div>
       ) : (

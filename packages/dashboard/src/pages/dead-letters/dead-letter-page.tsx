@@ -62,7 +62,7 @@ export default function DeadLetterPage() {
               </Link>
             }
           >
-            It was resumed, restarted or deleted, or the id is wrong: {dlqId}
+            It was resumed, restarted or deleted, its retention ended, or the id is wrong: {dlqId}
           </EmptyState>
         </div>
       ) : null}
@@ -73,7 +73,7 @@ export default function DeadLetterPage() {
         <div className="stack">
           {isGone ? (
             <div className="notice" data-tone="info" role="status">
-              This dead letter is no longer in the queue: it was resumed, restarted or deleted.
+              This dead letter is no longer in the queue: it was resumed, restarted or deleted, or its retention ended.
             </div>
           ) : error === null ? null : (
             <FailureNotice failure={error} onRetry={() => void refetch()} />
@@ -81,8 +81,8 @@ export default function DeadLetterPage() {
           {data.deletionAt === undefined || data.deletionRepairId === undefined ? null : (
             <div className="notice" data-tone="warn" role="status">
               <span>
-                This dead letter will be deleted <TimeText unixMs={data.deletionAt} style="relative" />, with all others in the
-                same repair.
+                This dead letter will be deleted <TimeText unixMs={data.deletionAt} style="relative" />, together with all others
+                in the same repair.
               </span>
               <Link
                 className="button button-small"
@@ -142,7 +142,7 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
                 params={{ instanceId }}
                 search={{ view: 'entries', fingerprint: entry.fingerprint }}
               >
-                Show all in this group
+                Show all dead letters in this group
               </Link>
             </p>
           )}
@@ -183,7 +183,7 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
               )}
             </Fact>
             <Fact name="Flow control key">{entry.flowControlKey ?? <span className="muted">none</span>}</Fact>
-            <Fact name="Caller">{entry.callerIP === '' ? <span className="muted">unknown</span> : entry.callerIP}</Fact>
+            <Fact name="Caller IP">{entry.callerIP === '' ? <span className="muted">unknown</span> : entry.callerIP}</Fact>
             <Fact name="Dead letter id">
               <CopyId value={entry.dlqId} valueName="dead letter id" />
             </Fact>

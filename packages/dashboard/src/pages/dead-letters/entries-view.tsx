@@ -22,7 +22,7 @@ import { ListTable } from '../../components/tables/list-table.js';
 import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { CallbackBadge } from './callback-state.js';
+import { CallbackBadge } from './callback-badge.js';
 import { COUNTED_FIELDS, ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS, RANGE } from './entry-filters.js';
 import { GroupCard } from './group-card.js';
 import { entryLocation } from './group-text.js';
@@ -56,7 +56,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] 
         <span className="group-message mono" title={error}>
           {splitError(error).message}
         </span>
-        <span className="group-where">
+        <span className="group-details">
           {deletionAt === undefined ? null : (
             <StatusBadge tone="warn" icon="clock">
               Deletion <TimeText unixMs={deletionAt} style="relative" />
@@ -78,7 +78,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] 
         <span className="mono" title={workflowRunId}>
           <RunId runId={workflowRunId} />
         </span>
-        <span className="group-where">
+        <span className="group-details">
           <UrlText url={workflowUrl} />
         </span>
       </div>
@@ -108,7 +108,7 @@ export function EntriesView() {
   const instanceId = useInstanceId();
   const permissions = usePermissions();
   const filters = useFilters(ENTRY_FILTERS);
-  const [ids, setIds] = useState(NO_IDS);
+  const [selectedIds, setSelectedIds] = useState(NO_IDS);
   const fingerprints = listOf(filters.values.fingerprint);
   const query = entryQuery(filters.values);
   const order = useListOrder();
@@ -121,7 +121,7 @@ export function EntriesView() {
     read,
     idOf,
   });
-  const selected = list.rows.filter((entry) => ids.has(entry.dlqId) && !list.removedIds.has(entry.dlqId));
+  const selected = list.rows.filter((entry) => selectedIds.has(entry.dlqId) && !list.removedIds.has(entry.dlqId));
   const isTooMany = selected.length > MAX_SELECTED;
   const plan = selected.length > 0 ? planOfEntries(selected.map(idOf)) : planOfFilters(filters.values);
   const [onlyFingerprint] = fingerprints?.length === 1 ? fingerprints : [];
@@ -139,7 +139,7 @@ export function EntriesView() {
         nameOf={nameOf}
         hrefOf={({ dlqId }) => path`/q/${instanceId}/dead-letters/${dlqId}`}
         estimatedHeight={58}
-        selection={{ ids, onChange: setIds }}
+        selection={{ ids: selectedIds, onChange: setSelectedIds }}
         empty={
           filters.isFiltered ? (
             <EmptyState
@@ -150,10 +150,10 @@ export function EntriesView() {
                 </button>
               }
             >
-              Entries that were resumed, restarted or deleted are no longer in the queue.
+              Dead letters that were resumed, restarted or deleted are no longer in the queue.
             </EmptyState>
           ) : (
-            <EmptyState title="No dead letters">Runs that fail after all their retries appear here.</EmptyState>
+            <EmptyState title="No dead letters">Runs that fail permanently appear here.</EmptyState>
           )
         }
       />
@@ -178,7 +178,7 @@ export function EntriesView() {
             <ActionButton
               variant="quiet"
               disabledReason={selected.length === 0 ? 'No dead letters are selected' : undefined}
-              onClick={() => setIds(NO_IDS)}
+              onClick={() => setSelectedIds(NO_IDS)}
             >
               Clear selection
             </ActionButton>

@@ -19,17 +19,17 @@ const ACTION_TEXTS: Readonly<Record<Action, { readonly title: string; readonly c
   resume: {
     title: 'Resume this run?',
     confirm: 'Resume',
-    text: 'A new run starts at the step that failed. Results of earlier steps are kept, and those steps do not run again. The dead letter is removed. You cannot undo this, but you can cancel the new run.',
+    text: 'A new run starts at the step that failed. Results of earlier steps are kept, and those steps do not run again. The dead letter is removed. This cannot be undone, but you can cancel the new run.',
   },
   restart: {
     title: 'Restart this run?',
     confirm: 'Restart',
-    text: 'A new run starts at the first step with the same input. Earlier results are not used: all steps run again. The dead letter is removed. You cannot undo this, but you can cancel the new run.',
+    text: 'A new run starts at the first step with the same input. Earlier results are not used: all steps run again. The dead letter is removed. This cannot be undone, but you can cancel the new run.',
   },
   delete: {
     title: 'Delete this dead letter?',
     confirm: 'Delete dead letter',
-    text: 'The dead letter can no longer be resumed or restarted. You cannot undo this. The run itself stays in the log.',
+    text: 'The dead letter can no longer be resumed or restarted. This cannot be undone. The run itself stays in the log.',
   },
 };
 
@@ -68,7 +68,9 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
       headers: overrideHeaders(overridesIn(overrideTexts)),
       topics: ['dlq', 'runs'],
       successText:
-        shownAction === 'resume' ? 'Run resumed. This page shows the new run' : 'Run restarted. This page shows the new run',
+        shownAction === 'resume'
+          ? 'Resumed the run. This page shows the new run.'
+          : 'Restarted the run. This page shows the new run.',
     });
     if (outcome.ok) onRun(outcome.value.workflowRunId);
     return outcome;
@@ -109,7 +111,7 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
   );
 }
 
-/** Asks the endpoint whether its code is compatible, without running any step. */
+/** Checks at the endpoint whether its code is compatible, without running any step. */
 function CompatibilityCheck({ entry, enabled }: { readonly entry: DeadLetterEntry; readonly enabled: boolean }) {
   const [isRequested, setIsRequested] = useState(false);
   const { data, error, isFetching, refetch } = useApi<RunChecks>({

@@ -5,7 +5,7 @@ import { fieldOf, type Value, valuesOf } from '../../components/tables/api-filte
 import type { FilterField } from '../../components/tables/filter-bar.js';
 import { type Filters, listOf } from '../../components/tables/filters.js';
 import type { CountedField } from '../../components/tables/list-histogram.js';
-import { exactTime } from '../../components/times/formats.js';
+import { exactTime, quantity } from '../../components/times/formats.js';
 import { CALLBACK_TEXTS } from './callback-texts.js';
 
 /** Filters of dead letters. The creation time is not one of them, because no page filters by it. */
@@ -83,7 +83,7 @@ export function describeFilter(filter: RepairFilter): readonly FilterPart[] {
     // A filter from the start of time covers everything.
     if (value === undefined || (name === 'fromDate' && value === 0)) return [];
     if (name === 'dlqIds' && Array.isArray(value))
-      return [{ filter: name, name: value.length === 1 ? '1 dead letter' : `${value.length} dead letters`, values: value }];
+      return [{ filter: name, name: quantity(value.length, 'dead letter'), values: value }];
     if (kind === 'time') return [{ filter: name, name: label, values: [exactTime(Number(value), 'local')] }];
     return [{ filter: name, name: label, values: Array.isArray(value) ? value : [String(value)] }];
   });

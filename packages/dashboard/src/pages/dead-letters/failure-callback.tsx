@@ -7,7 +7,7 @@ import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { CallbackBadge } from './callback-state.js';
+import { CallbackBadge } from './callback-badge.js';
 
 export function FailureCallback({ entry }: { readonly entry: DeadLetterEntry }) {
   const permissions = usePermissions();

@@ -3,7 +3,7 @@ import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-let
 import { Sparkline } from '../../components/sparkline.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { countText } from '../../components/times/formats.js';
-import { GROUP_STATES, type GroupState, workflowName } from './group-text.js';
+import { GROUP_STATES, type GroupState, workflowAndHost } from './group-text.js';
 
 export function GroupStateBadge({ state }: { readonly state: GroupState }) {
   const { text, tone, icon, meaning } = GROUP_STATES[state];
@@ -37,7 +37,7 @@ export function GroupWorkflows({ group: { workflows }, max }: GroupWorkflowsProp
       {workflows.slice(0, max).map(({ workflowUrl, count }) => (
         <li key={workflowUrl}>
           <span className="clip" title={workflowUrl}>
-            {workflowName(workflowUrl)}
+            {workflowAndHost(workflowUrl)}
           </span>
           <span className="numeric">{countText(count)}</span>
         </li>

@@ -14,13 +14,13 @@ export const GROUP_STATES: Readonly<
     text: 'Regressed',
     tone: 'bad',
     icon: 'refresh',
-    meaning: 'It was resolved but has occurred again.',
+    meaning: 'Occurred again after it was resolved.',
   },
   new: { text: 'New', tone: 'warn', icon: 'warning', meaning: 'First seen less than a day ago and not acknowledged.' },
   known: { text: 'Known', tone: 'quiet', icon: 'check', meaning: 'Acknowledged, or first seen more than a day ago.' },
 };
 
-/** Status of an endpoint for an error that is not retried. It is not shown, because the error says the same. */
+/** Status of an endpoint for an error that is not retried. It is not shown, because the error contains it. */
 const NON_RETRYABLE_STATUS = 489;
 
 /** Returns where an entry failed, and the status: `charge · HTTP 500` */
@@ -31,19 +31,19 @@ export function entryLocation({ error, responseStatus }: Pick<DeadLetterEntry, '
   return failedPart === null ? status : `${failedPart} · ${status}`;
 }
 
-/** Returns where the newest entry of a group failed: `step charge · endpoint returned 500` */
+/** Returns where the newest entry of a group failed: `step charge · HTTP 500` */
 export function failureLocation({ latest, stepName, responseStatus, kind }: DeadLetterGroup): string {
   const name = latest?.stepName ?? stepName;
   const step = name !== null ? `step ${name}` : kind === 'message' ? 'message' : 'workflow code';
   if (responseStatus === NON_RETRYABLE_STATUS) return step;
-  return responseStatus === null ? `${step} · no response` : `${step} · endpoint returned ${responseStatus}`;
+  return responseStatus === null ? `${step} · no response` : `${step} · HTTP ${responseStatus}`;
 }
 
 /**
  * Returns a short name of a workflow, with the distinguishing part first: `/checkout on shop.example`, `checkout on
  * worker://shop`
  */
-export function workflowName(workflowUrl: string): string {
+export function workflowAndHost(workflowUrl: string): string {
   try {
     const { protocol, host, pathname } = new URL(workflowUrl);
     // The name of an app alone would look like a host.

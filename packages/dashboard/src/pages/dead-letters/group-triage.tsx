@@ -1,4 +1,4 @@
-/** Who works on a group, until when it is snoozed, and its notes. */
+/** The assignee, the snooze and the notes of a group. */
 import { useState } from 'react';
 import type { DeadLetterAssignees, DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
 import { path } from '../../api/client.js';
@@ -78,10 +78,10 @@ function Assignee({ group }: GroupProps) {
 
 const HOUR_MS = 3_600_000;
 const SNOOZES = [
-  { text: 'for 4 hours', hours: 4 },
-  { text: 'for 1 day', hours: 24 },
-  { text: 'for 7 days', hours: 168 },
-  { text: 'for 30 days', hours: 720 },
+  { text: 'For 4 hours', hours: 4 },
+  { text: 'For 1 day', hours: 24 },
+  { text: 'For 7 days', hours: 168 },
+  { text: 'For 30 days', hours: 720 },
 ] as const;
 
 function Snooze({ group }: GroupProps) {
@@ -93,7 +93,7 @@ function Snooze({ group }: GroupProps) {
       label="Snooze"
       value={snooze === null ? '' : 'set'}
       disabled={!canWrite}
-      hint="A snoozed group does not count as new or regressed and raises no alert. The snooze ends early if the group regresses."
+      hint="A snoozed group does not count as new or regressed and triggers no alert. The snooze ends early if the group regresses."
       onChange={(value) => {
         if (value === '') return send('snooze', { method: 'PUT', body: { until: null } }, 'Ended the snooze');
         const until = Date.now() + Number(value) * HOUR_MS;
@@ -123,9 +123,10 @@ function Snooze({ group }: GroupProps) {
 export function SnoozeText({ group: { snooze } }: GroupProps) {
   const now = useNow();
   if (snooze === null) return null;
+  const text = now < snooze.until ? 'Snoozed until' : 'Snooze ended';
   return (
     <span>
-      {now < snooze.until ? 'Snoozed until' : 'Snooze ended'} <TimeText unixMs={snooze.until} label="Snoozed until" />
+      {text} <TimeText unixMs={snooze.until} label={text} />
     </span>
   );
 }
@@ -199,13 +200,13 @@ export function GroupTriageLines({ group }: GroupProps) {
   return (
     <>
       {assignment === null && snooze === null ? null : (
-        <span className="group-where">
+        <span className="group-details">
           {assignment === null ? null : <span>Assigned to {assignment.assignee}</span>}
           <SnoozeText group={group} />
         </span>
       )}
       {newest === undefined ? null : (
-        <span className="group-where group-note">
+        <span className="group-details group-note">
           <span className="group-note-text">“{newest.text}”</span>
           <span>
             {actorName(newest.by)}, <TimeText unixMs={newest.at} style="relative" label="Note" />

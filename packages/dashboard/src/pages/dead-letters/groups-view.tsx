@@ -12,7 +12,7 @@ import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
-import { listWithWholeOf, useFilters } from '../../components/tables/filters.js';
+import { listWithWholeText, useFilters } from '../../components/tables/filters.js';
 import { ListHistogram } from '../../components/tables/list-histogram.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
@@ -72,7 +72,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
           <GroupStateBadge state={state} />
         </span>
         {/* An empty line reserves the space, so that the badge does not move when the group is acknowledged or snoozed. */}
-        <span className="group-where">
+        <span className="group-details">
           {state !== 'known' && count > 0 && !needsAttention ? 'snoozed' : acknowledgedAt === null ? null : 'acknowledged'}
         </span>
       </div>
@@ -86,7 +86,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     cell: (group) => (
       <div className="group-error">
         <span className="group-message mono">{group.latest?.message ?? group.message}</span>
-        <span className="group-where group-place">
+        <span className="group-details group-location">
           <span>{failureLocation(group)}</span>
           {group.latest?.source ? <SourceLocation text={sourceText(group.latest.source)} /> : null}
         </span>
@@ -110,7 +110,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     cell: ({ count, total }) => (
       <div>
         <strong>{countText(count)}</strong>
-        <div className="group-where">of {countText(total)}</div>
+        <div className="group-details">of {countText(total)}</div>
       </div>
     ),
   },
@@ -154,9 +154,9 @@ export function GroupsView() {
   const mark = useMarkGroups();
   const filters = useFilters(GROUP_FILTERS);
   const { state, workflowUrl, fromDate, toDate } = filters.values;
-  const [ids, setIds] = useState(NO_IDS);
+  const [selectedIds, setSelectedIds] = useState(NO_IDS);
   const [busyMark, setBusyMark] = useState<Mark | null>(null);
-  const query = { workflowUrl: listWithWholeOf(workflowUrl), fromDate, toDate };
+  const query = { workflowUrl: listWithWholeText(workflowUrl), fromDate, toDate };
   const list = useCursorList<DeadLetterGroupPage, DeadLetterGroup>({
     topic: 'dlq',
     name: 'groups',
@@ -166,7 +166,7 @@ export function GroupsView() {
     idOf,
   });
   // Rows that have left the list or are hidden by a filter are no longer selected.
-  const selected = list.rows.filter((group) => ids.has(group.fingerprint) && !list.removedIds.has(group.fingerprint));
+  const selected = list.rows.filter((group) => selectedIds.has(group.fingerprint) && !list.removedIds.has(group.fingerprint));
   const coveredGroups = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.removedIds.has(fingerprint));
   const entryCount = coveredGroups.reduce((sum, { count }) => sum + count, 0);
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
@@ -179,14 +179,14 @@ export function GroupsView() {
       selected.map(({ fingerprint }) => fingerprint),
     );
     setBusyMark(null);
-    if (outcome.ok) setIds(NO_IDS);
+    if (outcome.ok) setSelectedIds(NO_IDS);
   };
   // Entries cannot be filtered by group state. If a state is set here, the repair must list the groups explicitly.
   const fingerprints = selected.length > 0 || state !== undefined ? coveredGroups.map(({ fingerprint }) => fingerprint) : [];
   return (
     <>
       <FilterBar filters={filters} fields={FIELDS} />
-      {/* Its counts cannot be filtered by group state. */}
+      {/* The counts of the histogram cannot be filtered by group state. */}
       {state === undefined ? (
         <ListHistogram
           listName="dead-letters"
@@ -206,7 +206,7 @@ export function GroupsView() {
         nameOf={nameOf}
         hrefOf={hrefOf}
         estimatedHeight={86}
-        selection={{ ids, onChange: setIds }}
+        selection={{ ids: selectedIds, onChange: setSelectedIds }}
         empty={
           filters.isFiltered ? (
             <EmptyState
@@ -218,9 +218,7 @@ export function GroupsView() {
               }
             />
           ) : (
-            <EmptyState title="No dead letters">
-              Runs that fail after all their retries appear here, grouped by error. There is currently nothing to repair.
-            </EmptyState>
+            <EmptyState title="No dead letters">Runs that fail permanently appear here, grouped by error.</EmptyState>
           )
         }
       />
@@ -248,7 +246,7 @@ export function GroupsView() {
             <ActionButton
               variant="quiet"
               disabledReason={selected.length === 0 ? 'No groups are selected' : undefined}
-              onClick={() => setIds(NO_IDS)}
+              onClick={() => setSelectedIds(NO_IDS)}
             >
               Clear selection
             </ActionButton>

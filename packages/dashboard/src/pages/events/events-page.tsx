@@ -97,8 +97,8 @@ export default function EventsPage() {
       cell: ({ deadlineAt }) => <TimeText unixMs={deadlineAt} label="Times out" />,
     },
     {
-      id: 'notify',
-      header: 'Send event',
+      id: 'actions',
+      header: 'Actions',
       width: '108px',
       align: 'right',
       cell: ({ eventId }) => (

@@ -8,7 +8,7 @@ import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextArea, TextField } from '../../components/fields.js';
 import { quantity } from '../../components/times/formats.js';
 import { toastDone } from '../../components/toasts.js';
-import { readEventData } from './json-problem.js';
+import { readEventData } from './event-data.js';
 
 export interface NotifyDialogProps {
   readonly eventId: string;

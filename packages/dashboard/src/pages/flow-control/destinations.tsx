@@ -73,7 +73,7 @@ export function Destinations() {
         const text = reason ?? noWorker ?? lastError ?? quantity(failures, 'failure');
         return (
           <div className="clip" title={text}>
-            {heldBy === 'breaker' ? 'Automatic: ' : ''}
+            {heldBy === 'breaker' ? 'Held automatically: ' : ''}
             {text}
           </div>
         );
@@ -98,8 +98,8 @@ export function Destinations() {
       cell: ({ waitListSize }) => countText(waitListSize),
     },
     {
-      id: 'release',
-      header: 'Release',
+      id: 'actions',
+      header: 'Actions',
       width: '92px',
       align: 'right',
       cell: ({ origin, isHeld }) =>
@@ -158,11 +158,12 @@ function HoldDialog({ onClose }: { readonly onClose: () => void }) {
       }
     >
       <p>
-        No new deliveries to this destination start. Deliveries in flight finish; all others wait without using up retry attempts.
-        You can release the destination at any time.
+        No new deliveries to this destination start. Deliveries in flight finish. All others wait without using up retries. You
+        can release the destination at any time.
       </p>
       <TextField
-        label="Scheme, host and port, or worker URL"
+        label="Destination"
+        hint="Scheme, host and port, or a worker URL."
         mono
         placeholder="https://app.example.com"
         value={origin}

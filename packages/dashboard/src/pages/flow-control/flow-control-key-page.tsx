@@ -139,7 +139,7 @@ export default function FlowControlKeyPage() {
           foot={
             waiting.data && waiting.data.waitListSize > waiting.data.waiting.length ? (
               <span>
-                First {countText(waiting.data.waiting.length)} of {countText(waiting.data.waitListSize)}
+                First {countText(waiting.data.waiting.length)} of {countText(waiting.data.waitListSize)} shown
               </span>
             ) : undefined
           }

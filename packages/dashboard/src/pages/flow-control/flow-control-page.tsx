@@ -103,9 +103,8 @@ export default function FlowControlPage() {
         hrefOf={({ flowControlKey }) => path`/q/${instanceId}/flow-control/${flowControlKey}`}
         empty={
           <EmptyState title={searchText === '' ? 'No flow control keys' : 'No matching keys'}>
-            A key is created when a run with it is triggered:{' '}
+            To create a key, trigger a run with it:{' '}
             <code>npx everstep trigger http://127.0.0.1:3000/order --flow-control-key payments --flow-control parallelism=5</code>
-            .
           </EmptyState>
         }
       />

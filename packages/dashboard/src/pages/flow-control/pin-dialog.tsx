@@ -18,7 +18,7 @@ function NumberField({ label, value, hint, onChange }: NumberFieldProps) {
     <TextField
       label={label}
       hint={hint}
-      problem={isCountOrEmpty(value) ? null : 'Enter a whole number of at least 1, or leave empty'}
+      problem={isCountOrEmpty(value) ? null : 'Enter a whole number of at least 1, or leave empty.'}
       inputMode="numeric"
       value={value}
       onChange={(text) => onChange(text.trim())}

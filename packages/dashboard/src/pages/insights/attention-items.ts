@@ -51,7 +51,7 @@ export const ATTENTION_KINDS: Readonly<Record<AttentionItem['kind'], AttentionKi
   'store-unavailable': {
     name: 'Store',
     tone: 'bad',
-    titleOf: ({ text }) => `The store refuses writes: ${text}`,
+    titleOf: ({ text }) => `The store rejects writes: ${text}`,
     countOf: () => '',
     pageOf: () => '/nodes',
   },

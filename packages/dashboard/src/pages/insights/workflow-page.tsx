@@ -144,7 +144,13 @@ function Steps({ query }: { readonly query: InsightsQuery }) {
   );
 }
 
-function Content({ url, query, data }: { readonly url: string; readonly query: InsightsQuery; readonly data: WorkflowInsights }) {
+interface WorkflowDetailsProps {
+  readonly url: string;
+  readonly query: InsightsQuery;
+  readonly data: WorkflowInsights;
+}
+
+function WorkflowDetails({ url, query, data }: WorkflowDetailsProps) {
   const instanceId = useInstanceId();
   return (
     <div className="insights">
@@ -203,7 +209,7 @@ function Workflow({ url }: { readonly url: string }) {
         }
       />
       {data !== undefined ? (
-        <Content url={url} query={query} data={data} />
+        <WorkflowDetails url={url} query={query} data={data} />
       ) : error === null ? (
         <Skeleton lines={9} />
       ) : (

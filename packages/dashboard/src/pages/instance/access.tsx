@@ -1,4 +1,4 @@
-/** Tokens and signing keys of the instance. */
+/** Cards with the tokens and the signing keys of the instance. */
 import { useState } from 'react';
 import type { InstanceRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
@@ -11,7 +11,7 @@ import { Facts } from '../../components/facts.js';
 import { Secret } from '../../components/secret.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 
-export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
+export function TokensCard({ instance }: { readonly instance: InstanceRecord }) {
   const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [isConfirming, setIsConfirming] = useState(false);
@@ -33,7 +33,7 @@ export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
       title="Tokens"
       actions={
         <ActionButton small disabledReason={readOnlyReason} onClick={() => setIsConfirming(true)}>
-          Rotate
+          Rotate tokens
         </ActionButton>
       }
     >
@@ -73,7 +73,7 @@ interface SigningKeys {
   readonly next: string;
 }
 
-export function Keys() {
+export function SigningKeysCard() {
   const { canWrite, readOnlyReason } = usePermissions();
   const change = useChange();
   const [isConfirming, setIsConfirming] = useState(false);
@@ -88,7 +88,7 @@ export function Keys() {
       title="Signing keys"
       actions={
         <ActionButton small disabledReason={readOnlyReason} onClick={() => setIsConfirming(true)}>
-          Rotate
+          Rotate keys
         </ActionButton>
       }
     >
@@ -106,7 +106,7 @@ export function Keys() {
           />
         ) : null
       ) : (
-        <p className="muted">Your role cannot view tokens</p>
+        <p className="muted">Your role cannot view signing keys.</p>
       )}
       <ConfirmDialog
         title="Rotate signing keys?"
@@ -119,8 +119,8 @@ export function Keys() {
         }
       >
         <p>
-          The next key becomes the current one, and a new next key is created. This cannot be undone. Apps that know both keys
-          keep working. Apps that know only the current key reject deliveries until you update them.
+          The next key becomes the current one, and a new next key is created. This cannot be undone. Apps that have both keys
+          keep working. Apps that have only the current key reject deliveries until you update them.
         </p>
       </ConfirmDialog>
     </Card>

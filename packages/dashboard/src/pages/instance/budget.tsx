@@ -9,17 +9,17 @@ import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { TextField } from '../../components/fields.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
-import { bytesText, countText } from '../../components/times/formats.js';
+import { bytesText, countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { DayChart, dollarText } from './day-chart.js';
 
 const PERIODS = [30, 90, 365] as const;
 const REFRESH_MS = 15_000;
 
-const storedText = ({ account_bytes: bytes, max_bytes: max }: QueueStats['storage']): string =>
+const storageText = ({ account_bytes: bytes, max_bytes: max }: QueueStats['storage']): string =>
   max === null ? `${bytesText(bytes)}, no limit` : `${bytesText(bytes)} of ${bytesText(max)}`;
 
-export function Budget({ instance }: { readonly instance: InstanceRecord }) {
+export function BudgetCard({ instance }: { readonly instance: InstanceRecord }) {
   const { id, budget, budget_alert_url: alertUrl, role } = instance;
   const canChangeBudget = role === 'owner' || role === 'admin' || role === 'finance';
   const [days, setDays] = useState<number>(PERIODS[0]);
@@ -90,10 +90,10 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
           facts={[
             ['Spent this month', spentDollars === undefined ? '…' : dollarText(spentDollars)],
             ['Monthly budget', budget === 0 ? 'no limit' : dollarText(budget)],
-            ['Alerts at 80% and 100%', alertUrl ?? 'off'],
+            ['Budget alerts at 80% and 100%', alertUrl ?? 'off'],
             ['Requests today', countText(instance.requests_today)],
             ['Stored by this instance', storage ? bytesText(storage.instance_bytes) : '…'],
-            ['Stored by the account', storage ? storedText(storage) : '…'],
+            ['Stored by the account', storage ? storageText(storage) : '…'],
           ]}
         />
         <div className="line">
@@ -101,7 +101,7 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
             Change budget
           </ActionButton>
           <ActionButton disabledReason={disabledReason} onClick={() => setOpenDialog('alert')}>
-            Edit alerts
+            Edit budget alerts
           </ActionButton>
         </div>
         {stats.data && stats.data.refused.length > 0 ? (
@@ -112,10 +112,10 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
         {stats.data && stats.data.refusals.length > 0 ? (
           <div>
             <h3>Rejected requests</h3>
-            <ul className="refusals">
+            <ul className="rejected-requests">
               {stats.data.refusals.map(({ kind, count, last_time: lastTime }) => (
                 <li key={kind}>
-                  <span className="mono">{kind}</span> {countText(count)} times, last <TimeText unixMs={lastTime * 1000} />
+                  <span className="mono">{kind}</span> {quantity(count, 'time')}, last <TimeText unixMs={lastTime * 1000} />
                 </li>
               ))}
             </ul>
@@ -123,7 +123,7 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
         ) : null}
       </div>
       {openDialog === 'budget' ? <BudgetDialog id={id} budget={budget} onClose={() => setOpenDialog(null)} /> : null}
-      {openDialog === 'alert' ? <AlertDialog id={id} url={alertUrl ?? ''} onClose={() => setOpenDialog(null)} /> : null}
+      {openDialog === 'alert' ? <BudgetAlertDialog id={id} url={alertUrl ?? ''} onClose={() => setOpenDialog(null)} /> : null}
     </Card>
   );
 }
@@ -146,13 +146,13 @@ function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly b
           body: { budget: Number(text) },
           topics: ['account'],
           isManagementCall: true,
-          successText: 'Budget saved',
+          successText: 'Saved the budget',
         })
       }
     >
       <p>
-        When the budget is spent, no new runs or messages start until the month ends (UTC) or you raise the budget. Running work
-        continues.
+        When the budget is spent, new runs, messages and schedules are rejected until the month ends (UTC) or you raise the
+        budget. Runs that have started continue.
       </p>
       <TextField
         label="Dollars (0 for no limit)"
@@ -165,7 +165,7 @@ function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly b
   );
 }
 
-function AlertDialog({ id, url, onClose }: { readonly id: string; readonly url: string; readonly onClose: () => void }) {
+function BudgetAlertDialog({ id, url, onClose }: { readonly id: string; readonly url: string; readonly onClose: () => void }) {
   const [text, setText] = useState(url);
   const change = useChange();
   const alertUrl = text.trim();
@@ -174,7 +174,7 @@ function AlertDialog({ id, url, onClose }: { readonly id: string; readonly url: 
       title="Budget alerts"
       open
       onClose={onClose}
-      confirmText={alertUrl === '' ? 'Turn off alerts' : 'Save'}
+      confirmText={alertUrl === '' ? 'Turn off alerts' : 'Save alerts'}
       disabled={alertUrl !== '' && !/^https?:\/\/[^\s/]/.test(alertUrl)}
       onConfirm={() =>
         change({
@@ -183,11 +183,11 @@ function AlertDialog({ id, url, onClose }: { readonly id: string; readonly url: 
           body: { url: alertUrl === '' ? null : alertUrl },
           topics: ['account'],
           isManagementCall: true,
-          successText: alertUrl === '' ? 'Alerts are off' : 'Alerts will be sent at 80% and 100%',
+          successText: alertUrl === '' ? 'Turned off budget alerts' : 'Turned on budget alerts at 80% and 100%',
         })
       }
     >
-      <p>Everstep sends a signed request to this URL when 80% and when 100% of the monthly budget are spent.</p>
+      <p>Everstep sends a signed request to this URL when 80%, and again when 100%, of the monthly budget is spent.</p>
       <TextField label="URL (empty for no alerts)" mono value={text} onChange={setText} />
     </ConfirmDialog>
   );

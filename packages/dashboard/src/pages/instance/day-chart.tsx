@@ -23,14 +23,14 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
   const lastDay = days.at(-1)?.day ?? '';
   return (
     <figure className="day-chart">
-      <div className="day-line" aria-hidden="true">
+      <div className="day-labels" aria-hidden="true">
         <span>{quantity(top, 'message')}</span>
       </div>
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${countText(sum)} messages from ${firstDay} to ${lastDay}`}
+        aria-label={`${quantity(sum, 'message')} from ${firstDay} to ${lastDay}`}
       >
         <line x1={0} x2={WIDTH} y1={HEIGHT} y2={HEIGHT} className="day-axis" />
         <line x1={0} x2={WIDTH} y1={0.5} y2={0.5} className="day-grid" />
@@ -45,22 +45,22 @@ export function DayChart({ days }: { readonly days: readonly Day[] }) {
               width={dayWidth * 0.76}
               height={height}
             >
-              <title>{`${day}: ${countText(messages)} messages, ${dollarText(dollars)}`}</title>
+              <title>{`${day}: ${quantity(messages, 'message')}, ${dollarText(dollars)}`}</title>
             </rect>
           );
         })}
       </svg>
-      <div className="day-line" aria-hidden="true">
+      <div className="day-labels" aria-hidden="true">
         <span>{firstDay}</span>
         <span>{lastDay}</span>
       </div>
       <table className="visually-hidden">
-        <caption>Messages by day (UTC)</caption>
+        <caption>Messages per day (UTC)</caption>
         <thead>
           <tr>
             <th scope="col">Day</th>
             <th scope="col">Messages</th>
-            <th scope="col">Dollars</th>
+            <th scope="col">Cost</th>
           </tr>
         </thead>
         <tbody>

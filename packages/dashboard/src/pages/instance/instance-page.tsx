@@ -13,12 +13,12 @@ import { PageTitle } from '../../components/page-title.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { bytesText, countText, durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { Keys, Tokens } from './access.js';
-import { Budget } from './budget.js';
+import { SigningKeysCard, TokensCard } from './access.js';
+import { BudgetCard } from './budget.js';
 import { dollarText } from './day-chart.js';
-import { DeleteDialog } from './delete-instance.js';
+import { DeleteInstanceDialog } from './delete-instance-dialog.js';
+import { CreateInstanceDialog, MoveInstanceDialog, PlanDialog } from './instance-dialogs.js';
 import { NamedTokens } from './named-tokens.js';
-import { CreateDialog, MoveInstance, PlanDialog } from './owner.js';
 import { SettingsCard } from './settings.js';
 import './instance.css';
 
@@ -27,14 +27,14 @@ const limitText = (value: number | null, format: (value: number) => string): str
   value === null ? NO_LIMIT : format(value);
 
 const planFacts = ({ limits }: InstanceRecord): FactsProps['facts'] => [
-  ['Largest message', limitText(limits.max_message_bytes, bytesText)],
-  ['Max deliveries in flight', limitText(limits.max_parallelism, countText)],
+  ['Message size', limitText(limits.max_message_bytes, bytesText)],
+  ['Deliveries in flight', limitText(limits.max_parallelism, countText)],
   ['Schedules', limitText(limits.max_schedules, countText)],
   ['Requests per day', limitText(limits.max_requests_per_day, countText)],
   ['Storage of the account', limitText(limits.max_stored_bytes, bytesText)],
   ['Active runs of the account', limitText(limits.max_active_runs, countText)],
   ['API calls per second', limitText(limits.api_calls_per_second, countText)],
-  ['Max delivery timeout', limitText(limits.max_timeout_ms, durationText)],
+  ['Delivery timeout', limitText(limits.max_timeout_ms, durationText)],
   ['Log retention', limitText(limits.log_retention_ms, durationText)],
   ['Dead letter retention', limitText(limits.dead_letter_retention_ms, durationText)],
   ['Price per 100,000 messages', dollarText(limits.price_per_100k_messages)],
@@ -95,7 +95,7 @@ export default function InstancePage() {
                 disabledReason={canAdminister ? undefined : 'Only owners and admins can delete an instance'}
                 onClick={() => setDialog('delete')}
               >
-                Delete
+                Delete instance
               </ActionButton>
             </>
           }
@@ -116,30 +116,29 @@ export default function InstancePage() {
             <ActionButton
               small
               disabledReason={isOperator ? undefined : 'Only operators of this installation can change plans'}
-              aria-label="Change plan"
               onClick={() => setDialog('plan')}
             >
-              Change
+              Change plan
             </ActionButton>
           }
         >
           <Facts facts={planFacts(data)} />
         </Card>
-        <Tokens instance={data} />
-        <Keys />
+        <TokensCard instance={data} />
+        <SigningKeysCard />
         <div className="instance-wide">
           <NamedTokens />
         </div>
         <div className="instance-wide">
-          <Budget instance={data} />
+          <BudgetCard instance={data} />
         </div>
         <div className="instance-wide">
           <SettingsCard />
         </div>
       </div>
-      {dialog === 'create' ? <CreateDialog region={data.region} onClose={close} /> : null}
-      {dialog === 'move' ? <MoveInstance instance={data} onClose={close} /> : null}
-      {dialog === 'delete' ? <DeleteDialog instance={data} onClose={close} /> : null}
+      {dialog === 'create' ? <CreateInstanceDialog region={data.region} onClose={close} /> : null}
+      {dialog === 'move' ? <MoveInstanceDialog instance={data} onClose={close} /> : null}
+      {dialog === 'delete' ? <DeleteInstanceDialog instance={data} onClose={close} /> : null}
       {dialog === 'plan' ? <PlanDialog instance={data} onClose={close} /> : null}
     </>
   );

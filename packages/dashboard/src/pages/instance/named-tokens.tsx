@@ -25,7 +25,7 @@ const SCOPES: Readonly<Record<GeneralScope, string>> = {
 };
 const SCOPE_NAMES = Object.keys(SCOPES).filter((name): name is GeneralScope => name in SCOPES);
 const DAY_S = 86_400;
-const EXPIRIES = { '7': 'in 7 days', '30': 'in 30 days', '90': 'in 90 days', '365': 'in a year', '': 'never' } as const;
+const EXPIRIES = { '7': 'In 7 days', '30': 'In 30 days', '90': 'In 90 days', '365': 'In a year', '': 'Never' } as const;
 
 const hasEnded = ({ revocation_time: revokedAt, expiration_time: expiresAt }: TokenEntry): boolean =>
   revokedAt !== undefined || (expiresAt !== undefined && expiresAt * 1000 <= Date.now());
@@ -67,15 +67,15 @@ export function NamedTokens() {
         at === undefined ? <span className="muted">never</span> : <TimeText unixMs={at * 1000} />,
     },
     {
-      id: 'end',
+      id: 'expires',
       header: 'Expires',
       width: '118px',
       cell: ({ expiration_time: at }) =>
         at === undefined ? <span className="muted">never</span> : <TimeText unixMs={at * 1000} />,
     },
     {
-      id: 'revoke',
-      header: 'Revoke',
+      id: 'actions',
+      header: 'Actions',
       width: '92px',
       align: 'right',
       cell: (token) =>
@@ -105,7 +105,7 @@ export function NamedTokens() {
       }
     >
       {!canWrite ? (
-        <p className="card-body muted">Your role cannot view tokens</p>
+        <p className="card-body muted">Your role cannot view tokens.</p>
       ) : isPending ? (
         <div className="card-body">
           <Skeleton lines={2} />
@@ -119,7 +119,7 @@ export function NamedTokens() {
       ) : (
         <DataTable label="Named tokens" columns={columns} rows={namedTokens} idOf={({ id }) => id} estimatedHeight={60} />
       )}
-      {isCreating ? <NewToken onClose={() => setIsCreating(false)} onCreated={setCreatedToken} /> : null}
+      {isCreating ? <NewTokenDialog onClose={() => setIsCreating(false)} onCreated={setCreatedToken} /> : null}
       {createdToken?.token === undefined ? null : (
         <DialogWindow
           title={`Token ${createdToken.name}`}
@@ -134,7 +134,7 @@ export function NamedTokens() {
         </DialogWindow>
       )}
       <ConfirmDialog
-        title={`Revoke ${tokenToRevoke?.name ?? ''}?`}
+        title={`Revoke token ${tokenToRevoke?.name ?? ''}?`}
         open={tokenToRevoke !== null}
         onClose={() => setTokenToRevoke(null)}
         confirmText="Revoke token"
@@ -145,7 +145,7 @@ export function NamedTokens() {
             url: path`/v2/queue/tokens/${instanceId}/${tokenToRevoke?.id ?? ''}`,
             topics: ['account'],
             isManagementCall: true,
-            successText: `Revoked ${tokenToRevoke?.name ?? ''}`,
+            successText: `Revoked token ${tokenToRevoke?.name ?? ''}`,
           })
         }
       >
@@ -158,12 +158,12 @@ export function NamedTokens() {
 /** Returns the scope to request. Without an app, a token may connect the workers of all apps. */
 const scopeFor = (scope: GeneralScope, app: string): Scope => (scope === 'connect' && app !== '' ? `connect:${app}` : scope);
 
-interface NewTokenProps {
+interface NewTokenDialogProps {
   readonly onClose: () => void;
   readonly onCreated: (token: TokenEntry) => void;
 }
 
-function NewToken({ onClose, onCreated }: NewTokenProps) {
+function NewTokenDialog({ onClose, onCreated }: NewTokenDialogProps) {
   const instanceId = useInstanceId();
   const [name, setName] = useState('');
   const [days, setDays] = useState('90');
@@ -209,7 +209,7 @@ function NewToken({ onClose, onCreated }: NewTokenProps) {
         ))}
       </fieldset>
       {scopes.has('connect') ? (
-        <TextField label="App that connects workers" placeholder="all apps" value={app} onChange={setApp} />
+        <TextField label="App that connects workers" placeholder="All apps" value={app} onChange={setApp} />
       ) : null}
       <SelectField label="Expires" value={days} onChange={setDays}>
         {Object.entries(EXPIRIES).map(([value, text]) => (

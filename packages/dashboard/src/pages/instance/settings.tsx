@@ -31,13 +31,13 @@ export function SettingsCard() {
         <FailureNotice failure={error} onRetry={() => void refetch()} />
       ) : data ? (
         // If someone else changes the settings, the key resets the form.
-        <Form key={JSON.stringify(data)} settings={data} />
+        <SettingsEditor key={JSON.stringify(data)} settings={data} />
       ) : null}
     </Card>
   );
 }
 
-function Form({ settings }: { readonly settings: Settings }) {
+function SettingsEditor({ settings }: { readonly settings: Settings }) {
   const { canWrite, readOnlyReason } = usePermissions();
   const enabledId = useId();
   const [form, setForm] = useState<SettingsForm>(() => formOf(settings));
@@ -47,7 +47,7 @@ function Form({ settings }: { readonly settings: Settings }) {
   const hasChanges = JSON.stringify(form) !== JSON.stringify(formOf(settings));
   const shortenedRetention = newSettings === null ? [] : shortenedStates(settings, newSettings);
   const send = () =>
-    change({ method: 'PUT', url: '/v2/settings', body: newSettings, topics: ['settings'], successText: 'Settings saved' });
+    change({ method: 'PUT', url: '/v2/settings', body: newSettings, topics: ['settings'], successText: 'Saved the settings' });
   const setDays = (state: RetentionState, text: string) => setForm({ ...form, days: { ...form.days, [state]: text.trim() } });
   const setCount = (state: RetentionState, text: string) =>
     setForm({ ...form, counts: { ...form.counts, [state]: text.trim() } });
@@ -79,7 +79,7 @@ function Form({ settings }: { readonly settings: Settings }) {
                   <input
                     className="input"
                     inputMode="decimal"
-                    placeholder="forever"
+                    placeholder="Forever"
                     aria-label={`${STATE_NAMES[state]}: max days`}
                     aria-invalid={!isAmountOrEmpty(form.days[state])}
                     value={form.days[state]}
@@ -90,7 +90,7 @@ function Form({ settings }: { readonly settings: Settings }) {
                   <input
                     className="input"
                     inputMode="numeric"
-                    placeholder="all"
+                    placeholder="All"
                     aria-label={`${STATE_NAMES[state]}: max count`}
                     aria-invalid={!isCountOrEmpty(form.counts[state])}
                     value={form.counts[state]}
@@ -150,10 +150,7 @@ function Form({ settings }: { readonly settings: Settings }) {
         danger
         onConfirm={send}
       >
-        <p>
-          The following are kept for a shorter time, or fewer of them are kept. Everything beyond the new limits is deleted soon,
-          and this cannot be undone:
-        </p>
+        <p>Everything beyond the new limits is deleted soon. This cannot be undone. The limits are lower than before for:</p>
         <ul>
           {shortenedRetention.map((state) => (
             <li key={state}>{STATE_NAMES[state]}</li>

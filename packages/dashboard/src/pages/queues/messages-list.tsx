@@ -11,8 +11,8 @@ import { type ListOrder, useListOrder } from '../../components/tables/list-order
 import { ListTable } from '../../components/tables/list-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { latestEvents, STATE_TEXTS } from './latest.js';
-import { MessageWindow } from './message-window.js';
+import { latestEvents, MESSAGE_STATES } from './latest-events.js';
+import { MessageDialog } from './message-dialog.js';
 import type { EventPage, MessageEvent } from './shapes.js';
 
 const FILTERS = ['state', 'queue', 'group', 'url', 'label', 'id', 'from', 'to'] as const;
@@ -22,12 +22,12 @@ const FIELDS: readonly FilterField<FilterName>[] = [
     kind: 'choice',
     name: 'state',
     label: 'State',
-    anyText: 'Any',
+    anyText: 'Any state',
     // The filter matches any event of a message, so only final states can be selected: earlier events would match as well.
-    options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: STATE_TEXTS[value].text })),
+    options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: MESSAGE_STATES[value].text })),
   },
   { kind: 'list', name: 'queue', label: 'Queue' },
-  { kind: 'text', name: 'url', label: 'URL', placeholder: 'Exact match', wide: true },
+  { kind: 'text', name: 'url', label: 'Destination', placeholder: 'Exact URL', wide: true },
 ];
 const MORE_FIELDS: readonly FilterField<FilterName>[] = [
   { kind: 'list', name: 'group', label: 'URL group' },
@@ -39,7 +39,7 @@ const MORE_FIELDS: readonly FilterField<FilterName>[] = [
 const OPEN_MESSAGE = ['message'] as const;
 const RANGE = { from: 'from', to: 'to' } as const;
 const COUNTED_FIELDS: readonly CountedField<FilterName>[] = [
-  { field: 'url', label: 'URL', parameter: 'url' },
+  { field: 'url', label: 'Destination', parameter: 'url' },
   { field: 'queueName', label: 'Queue', parameter: 'queue' },
   { field: 'topicName', label: 'URL group', parameter: 'group' },
   { field: 'label', label: 'Label', parameter: 'label' },
@@ -61,7 +61,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
     header: 'State',
     width: '132px',
     stackUnder: 'url',
-    cell: ({ state }) => <StatusBadge tone={STATE_TEXTS[state].tone}>{STATE_TEXTS[state].text}</StatusBadge>,
+    cell: ({ state }) => <StatusBadge tone={MESSAGE_STATES[state].tone}>{MESSAGE_STATES[state].text}</StatusBadge>,
   },
   {
     id: 'url',
@@ -69,7 +69,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
     sortBy: ({ url }) => url,
     width: 'minmax(0, 4fr)',
     cell: ({ url, method }) => (
-      <div className="message-to" title={`${method} ${url}`}>
+      <div className="message-destination" title={`${method} ${url}`}>
         <span className="muted">{method}</span> <UrlText url={url} />
       </div>
     ),
@@ -159,12 +159,12 @@ export function MessagesList() {
         onOpen={({ messageId }) => openMessage.set('message', messageId)}
         empty={
           <EmptyState title={filters.isFiltered ? 'No matching messages' : 'No messages'}>
-            Messages that are published to a URL or URL group, or enqueued, appear here. Workflow runs have their own page.
+            Messages that are published to a URL or URL group, or enqueued, appear here. Workflow runs are on the Runs page.
           </EmptyState>
         }
       />
       {openMessage.values.message === undefined ? null : (
-        <MessageWindow messageId={openMessage.values.message} onClose={openMessage.clear} />
+        <MessageDialog messageId={openMessage.values.message} onClose={openMessage.clear} />
       )}
     </section>
   );

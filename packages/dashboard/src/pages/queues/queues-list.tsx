@@ -39,7 +39,7 @@ export function QueuesList() {
       method: 'POST',
       url: path`/v2/queues/${name}/${paused ? 'resume' : 'pause'}`,
       topics: ['queues'],
-      successText: paused ? `Resumed ${name}` : `Paused ${name}. Messages in flight will still be delivered`,
+      successText: paused ? `Resumed queue ${name}` : `Paused queue ${name}. Messages in flight are still delivered.`,
       showFailure: true,
     });
   const columns: readonly Column<QueueRow>[] = [
@@ -82,7 +82,7 @@ export function QueuesList() {
     },
     {
       id: 'pause',
-      header: 'Pause',
+      header: 'Actions',
       width: '84px',
       align: 'right',
       cell: (queue) => (
@@ -98,7 +98,7 @@ export function QueuesList() {
     },
     {
       id: 'actions',
-      header: 'Actions',
+      header: 'More actions',
       width: '148px',
       align: 'right',
       shownFrom: 'medium',
@@ -149,7 +149,7 @@ export function QueuesList() {
         <QueueDialog queue={dialog.queue} onClose={close} />
       ) : (
         <ConfirmDialog
-          title={`Delete ${dialog.queue.name}?`}
+          title={`Delete queue ${dialog.queue.name}?`}
           open
           onClose={close}
           confirmText={dialog.queue.lag === 0 ? 'Delete queue' : `Delete queue and ${quantity(dialog.queue.lag, 'message')}`}
@@ -187,10 +187,10 @@ function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; read
   const isValid = Number.isInteger(count) && count >= MIN_PARALLELISM;
   return (
     <ConfirmDialog
-      title={queue === null ? 'New queue' : `Edit ${queue.name}`}
+      title={queue === null ? 'New queue' : `Edit queue ${queue.name}`}
       open
       onClose={onClose}
-      confirmText={queue === null ? 'Create queue' : 'Save'}
+      confirmText={queue === null ? 'Create queue' : 'Save queue'}
       disabled={name.trim() === '' || !isValid}
       onConfirm={() =>
         change({

@@ -5,7 +5,7 @@ import { PageTitle } from '../../components/page-title.js';
 import { usePageAction } from '../../components/tables/page-action.js';
 import { MessagesList } from './messages-list.js';
 import { QueuesList } from './queues-list.js';
-import { SendMessage } from './send-message.js';
+import { SendMessageDialog } from './send-message-dialog.js';
 import { UrlGroups } from './url-groups.js';
 import './queues.css';
 
@@ -26,7 +26,7 @@ export default function QueuesPage() {
       <QueuesList />
       <UrlGroups />
       <MessagesList />
-      {send.isOpen ? <SendMessage onClose={send.close} /> : null}
+      {send.isOpen ? <SendMessageDialog onClose={send.close} /> : null}
     </>
   );
 }

@@ -12,16 +12,16 @@ export interface QueueRow {
   readonly lag: number;
 }
 
-export interface GroupEndpoint {
+export interface UrlGroupEndpoint {
   readonly name?: string;
   readonly url: string;
 }
 
-export interface GroupRow {
+export interface UrlGroupRow {
   readonly name: string;
   readonly createdAt: number;
   readonly updatedAt: number;
-  readonly endpoints: readonly GroupEndpoint[];
+  readonly endpoints: readonly UrlGroupEndpoint[];
 }
 
 export type MessageState = 'CREATED' | 'ACTIVE' | 'IN_PROGRESS' | 'RETRY' | 'ERROR' | 'DELIVERED' | 'FAILED' | 'CANCELED';

@@ -12,11 +12,11 @@ import type { Column } from '../../components/tables/data-table.js';
 import { WholeTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import type { GroupEndpoint, GroupRow } from './shapes.js';
+import type { UrlGroupEndpoint, UrlGroupRow } from './shapes.js';
 
-type OpenDialog = { readonly kind: 'add' } | { readonly kind: 'open' | 'delete'; readonly name: string };
+type OpenDialog = { readonly kind: 'new' } | { readonly kind: 'edit' | 'delete'; readonly name: string };
 
-const idOf = ({ name }: GroupRow): string => name;
+const idOf = ({ name }: UrlGroupRow): string => name;
 
 export function UrlGroups() {
   const heading = useId();
@@ -24,14 +24,14 @@ export function UrlGroups() {
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
-  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly GroupRow[]>({
+  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly UrlGroupRow[]>({
     topic: 'queues',
     name: 'url-groups',
     url: '/v2/topics',
   });
   const list = useWholeList({ topic: 'queues', rows: data, readAt: dataUpdatedAt, idOf });
   const selected = dialog !== null && 'name' in dialog ? data?.find(({ name }) => name === dialog.name) : undefined;
-  const columns: readonly Column<GroupRow>[] = [
+  const columns: readonly Column<UrlGroupRow>[] = [
     {
       id: 'name',
       header: 'URL group',
@@ -45,7 +45,7 @@ export function UrlGroups() {
     { id: 'count', header: 'Endpoints', width: '92px', align: 'right', cell: ({ endpoints }) => countText(endpoints.length) },
     {
       id: 'endpoints',
-      header: 'Members',
+      header: 'Names and URLs',
       width: 'minmax(0, 4fr)',
       shownFrom: 'medium',
       cell: ({ endpoints }) => {
@@ -65,18 +65,18 @@ export function UrlGroups() {
       cell: ({ updatedAt }) => <TimeText unixMs={updatedAt} />,
     },
     {
-      id: 'open',
-      header: 'Open',
-      width: '104px',
+      id: 'actions',
+      header: 'Actions',
+      width: '84px',
       align: 'right',
       cell: ({ name }) => (
         <button
           type="button"
           className="button button-small"
-          aria-label={`Endpoints of ${name}`}
-          onClick={() => setDialog({ kind: 'open', name })}
+          aria-label={`Edit URL group ${name}`}
+          onClick={() => setDialog({ kind: 'edit', name })}
         >
-          Endpoints
+          Edit
         </button>
       ),
     },
@@ -85,7 +85,7 @@ export function UrlGroups() {
     <section className="queues-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>URL groups</h2>
-        <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog({ kind: 'add' })}>
+        <ActionButton disabledReason={readOnlyReason} onClick={() => setDialog({ kind: 'new' })}>
           New URL group
         </ActionButton>
       </div>
@@ -96,7 +96,7 @@ export function UrlGroups() {
       ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title="No URL groups">
-            Everstep sends a message that is published to a group to each of its endpoints, as a separate message.
+            A message that is published to a URL group is sent to each of its endpoints as a separate message.
           </EmptyState>
         </div>
       ) : (
@@ -106,16 +106,16 @@ export function UrlGroups() {
           list={list}
           columns={columns}
           idOf={idOf}
-          onOpen={({ name }) => setDialog({ kind: 'open', name })}
+          onOpen={({ name }) => setDialog({ kind: 'edit', name })}
         />
       )}
-      {dialog?.kind === 'add' ? <NewGroup onClose={close} /> : null}
-      {dialog?.kind === 'open' && selected ? (
-        <GroupWindow group={selected} onClose={close} onDelete={() => setDialog({ kind: 'delete', name: selected.name })} />
+      {dialog?.kind === 'new' ? <NewUrlGroupDialog onClose={close} /> : null}
+      {dialog?.kind === 'edit' && selected ? (
+        <UrlGroupDialog group={selected} onClose={close} onDelete={() => setDialog({ kind: 'delete', name: selected.name })} />
       ) : null}
       {dialog?.kind === 'delete' && selected ? (
         <ConfirmDialog
-          title={`Delete ${selected.name}?`}
+          title={`Delete URL group ${selected.name}?`}
           open
           onClose={close}
           confirmText={`Delete group with ${quantity(selected.endpoints.length, 'endpoint')}`}
@@ -143,7 +143,7 @@ const endpointBody = (url: string, name: string) => ({
   endpoints: [{ url: url.trim(), ...(name.trim() === '' ? {} : { name: name.trim() }) }],
 });
 
-function NewGroup({ onClose }: { readonly onClose: () => void }) {
+function NewUrlGroupDialog({ onClose }: { readonly onClose: () => void }) {
   const [groupName, setGroupName] = useState('');
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
@@ -173,19 +173,19 @@ function NewGroup({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-interface GroupWindowProps {
-  readonly group: GroupRow;
+interface UrlGroupDialogProps {
+  readonly group: UrlGroupRow;
   readonly onClose: () => void;
   readonly onDelete: () => void;
 }
 
-function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
+function UrlGroupDialog({ group, onClose, onDelete }: UrlGroupDialogProps) {
   const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
   const isLastEndpoint = group.endpoints.length === 1;
-  const remove = (endpoint: GroupEndpoint) =>
+  const remove = (endpoint: UrlGroupEndpoint) =>
     void change({
       method: 'DELETE',
       url: path`/v2/topics/${group.name}/endpoints`,

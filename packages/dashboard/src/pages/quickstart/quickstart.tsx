@@ -3,16 +3,16 @@ import { useState } from 'react';
 import { useInstance, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { CopyButton } from '../../components/copy/copy-button.js';
-import { QUICKSTART_WAYS, type QuickstartWay, shortenSecrets, stepsOf } from './snippets.js';
+import { QUICKSTART_OPTIONS, type QuickstartOption, shortenSecrets, stepsOf } from './snippets.js';
 import './quickstart.css';
 
 // Object.keys returns the names of the table.
-const WAY_NAMES = Object.keys(QUICKSTART_WAYS) as readonly QuickstartWay[];
+const OPTION_NAMES = Object.keys(QUICKSTART_OPTIONS) as readonly QuickstartOption[];
 
 export default function Quickstart() {
   const instance = useInstance();
   const { canWrite } = usePermissions();
-  const [way, setWay] = useState<QuickstartWay>('typescript');
+  const [option, setOption] = useState<QuickstartOption>('typescript');
   const keys = useApi<{ readonly current: string; readonly next: string }>({
     topic: 'settings',
     name: 'signing-keys',
@@ -33,24 +33,24 @@ export default function Quickstart() {
           <h2>No runs yet</h2>
           <p className="muted">Start the first one in three steps.</p>
         </div>
-        <fieldset className="line quickstart-ways">
+        <fieldset className="line quickstart-options">
           <legend className="visually-hidden">Language</legend>
-          {WAY_NAMES.map((name) => (
+          {OPTION_NAMES.map((name) => (
             <button
               key={name}
               type="button"
               className="button button-small"
-              aria-pressed={name === way}
-              onClick={() => setWay(name)}
+              aria-pressed={name === option}
+              onClick={() => setOption(name)}
             >
-              {QUICKSTART_WAYS[name].text}
+              {QUICKSTART_OPTIONS[name].text}
             </button>
           ))}
         </fieldset>
       </div>
-      <p className="muted">{QUICKSTART_WAYS[way].lead}</p>
+      <p className="muted">{QUICKSTART_OPTIONS[option].lead}</p>
       <ol className="quickstart-steps">
-        {stepsOf(way, access).map(({ title, code }, index) => (
+        {stepsOf(option, access).map(({ title, code }, index) => (
           <li key={title}>
             <div className="quickstart-step">
               <h3>

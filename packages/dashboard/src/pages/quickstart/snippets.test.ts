@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { QUICKSTART_WAYS, type QuickstartWay, shortenSecrets, stepsOf } from './snippets.js';
+import { QUICKSTART_OPTIONS, type QuickstartOption, shortenSecrets, stepsOf } from './snippets.js';
 
 const ACCESS = {
   url: 'http://127.0.0.1:8080',
@@ -17,9 +17,10 @@ const unindented = (text: string): string =>
     .map((line) => line.trim())
     .join('\n');
 
-test('each way has three steps', () => {
+test('each option has three steps', () => {
   // Object.keys returns the names of the table.
-  for (const way of Object.keys(QUICKSTART_WAYS) as QuickstartWay[]) assert.equal(stepsOf(way, ACCESS).length, 3, way);
+  for (const option of Object.keys(QUICKSTART_OPTIONS) as QuickstartOption[])
+    assert.equal(stepsOf(option, ACCESS).length, 3, option);
 });
 
 test('the first workflow is the one in README.md, which a test follows', () => {
@@ -37,8 +38,8 @@ test('the published SDK gets the token in its own format', () => {
 });
 
 test('secrets are shortened on the screen', () => {
-  for (const way of Object.keys(QUICKSTART_WAYS) as QuickstartWay[]) {
-    const shown = stepsOf(way, ACCESS).map(({ code }) => shortenSecrets(code, ACCESS));
-    assert.doesNotMatch(shown.join(), /the-token|dGhlLXRva2Vu/, way);
+  for (const option of Object.keys(QUICKSTART_OPTIONS) as QuickstartOption[]) {
+    const shown = stepsOf(option, ACCESS).map(({ code }) => shortenSecrets(code, ACCESS));
+    assert.doesNotMatch(shown.join(), /the-token|dGhlLXRva2Vu/, option);
   }
 });

@@ -1,4 +1,4 @@
-/** The quickstart of an instance without runs: three steps for each way to start, with the URL and the token of the instance. */
+/** The quickstart of an instance without runs: three steps for each option, with the URL and the token of the instance. */
 
 export interface QuickstartAccess {
   readonly url: string;
@@ -13,21 +13,21 @@ export interface QuickstartStep {
   readonly code: string;
 }
 
-export type QuickstartWay = 'typescript' | 'curl' | 'upstash';
+export type QuickstartOption = 'typescript' | 'curl' | 'upstash';
 
-export const QUICKSTART_WAYS: Readonly<Record<QuickstartWay, { readonly text: string; readonly lead: string }>> = {
+export const QUICKSTART_OPTIONS: Readonly<Record<QuickstartOption, { readonly text: string; readonly lead: string }>> = {
   typescript: {
     text: 'TypeScript',
-    lead: 'An app that connects to this server and does not need its own address. Save the files in the Everstep directory, or install its packages/sdk in your app.',
+    lead: 'Runs an app that connects to this server, so the app does not need its own address. Save the files in the Everstep directory, or install its SDK (packages/sdk) in your app.',
   },
   curl: { text: 'curl', lead: 'Starts a run with one request. The run waits until an app serves its workflow.' },
   upstash: {
     text: '@upstash/workflow',
-    lead: 'The published SDK, unmodified. This server must be able to reach its app; everstep dev reaches apps on the same machine.',
+    lead: 'Uses the published SDK, unmodified. This server must be able to reach the app. For an app on the same machine, start the server with everstep dev.',
   },
 };
 
-/** The workflow of "Your first workflow" in README.md, which a test compares. */
+/** The workflow of "Your first workflow" in README.md; a test compares the two. */
 export const ORDER_APP = `import { connect, serve } from '@everstep/sdk';
 
 const order = serve(async (ctx) => {
@@ -69,10 +69,10 @@ const triggerCommand = ({ url, token }: QuickstartAccess, workflowUrl: string): 
     `  -d ${BODY}`,
   ].join('\n');
 
-/** Returns the steps of one way to start. */
-export function stepsOf(way: QuickstartWay, access: QuickstartAccess): readonly QuickstartStep[] {
+/** Returns the steps of one option. */
+export function stepsOf(option: QuickstartOption, access: QuickstartAccess): readonly QuickstartStep[] {
   const { url, token, currentSigningKey, nextSigningKey } = access;
-  switch (way) {
+  switch (option) {
     case 'typescript':
       return [
         { title: 'Save the URL and the token as everstep.env', code: `EVERSTEP_URL=${url}\nEVERSTEP_TOKEN=${token}` },

@@ -15,7 +15,7 @@ import { RateField } from './rate-field.js';
 import { isOver, rateText } from './repair-text.js';
 import { type RepairChange, useRepairChange } from './use-repair-change.js';
 
-const LABELS = ['Pause', 'Continue'];
+const BUTTON_TEXTS = ['Pause', 'Continue'];
 
 export function Controls({ repair }: { readonly repair: RepairEntry }) {
   const { state, action, counts, ratePerSecond, repairId } = repair;
@@ -58,12 +58,12 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
             onClick={() => apply({ kind: 'continue', body: {} })}
           >
             <Icon name="play" />
-            <StableWidthLabel text="Continue" alternatives={LABELS} />
+            <StableWidthLabel text="Continue" alternatives={BUTTON_TEXTS} />
           </ActionButton>
         ) : (
           <ActionButton disabledReason={permissions.readOnlyReason} busy={busy} onClick={() => apply({ kind: 'pause' })}>
             <Icon name="pause" />
-            <StableWidthLabel text="Pause" alternatives={LABELS} />
+            <StableWidthLabel text="Pause" alternatives={BUTTON_TEXTS} />
           </ActionButton>
         )}
         {/* Undo and Abort share a position: a click at the moment when the undo window ends still stops the repair. */}

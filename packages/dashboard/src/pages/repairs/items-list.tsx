@@ -29,7 +29,7 @@ function NewRun({ item: { newWorkflowRunId, newDlqId, error } }: { readonly item
   const instanceId = useInstanceId();
   return (
     <div>
-      <div className="item-new">
+      <div className="item-new-run">
         {newWorkflowRunId === null ? <span className="muted">no new run</span> : <RunLink runId={newWorkflowRunId} />}
       </div>
       {/* Reserves the line, so that rows keep their height when the result arrives. */}

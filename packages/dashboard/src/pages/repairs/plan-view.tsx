@@ -2,11 +2,11 @@
 import type { ReactNode } from 'react';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { EmptyState, Skeleton } from '../../components/states.js';
-import { countText, durationText } from '../../components/times/formats.js';
+import { countText, durationText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { CheckSample } from './check-sample.js';
 import { CoveredList } from './covered-list.js';
+import { PlanCheck } from './plan-check.js';
 import { consequences } from './repair-text.js';
 import { StartForm } from './start-form.js';
 
@@ -25,7 +25,7 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
     return (
       <div className="card">
         <EmptyState title="This plan is empty">
-          No dead letters matched when the plan was created. They may have been resumed, restarted or deleted.
+          No dead letters matched when the plan was created. They may already have been resumed, restarted or deleted.
         </EmptyState>
       </div>
     );
@@ -107,12 +107,12 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
               </>
             )}
             <details>
-              <summary>Selection</summary>
+              <summary>Selected dead letters</summary>
               <CoveredList filter={repair.filter} />
             </details>
           </div>
         </section>
-        {action === 'resume' ? <CheckSample repair={repair} /> : null}
+        {action === 'resume' ? <PlanCheck repair={repair} /> : null}
       </div>
     </div>
   );
@@ -121,14 +121,14 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
 function OverrideSentence({ overrides }: { readonly overrides: RepairEntry['overrides'] }) {
   const { retries, retryDelay, labels, flowControl } = overrides;
   const parts = [
-    ...(retries === undefined ? [] : [`${retries} retries`]),
+    ...(retries === undefined ? [] : [`${quantity(retries, 'retry', 'retries')} per step`]),
     ...(retryDelay === undefined ? [] : [`a retry delay of “${retryDelay}” ms`]),
     ...(labels === undefined ? [] : [`labels ${labels.join(', ')}`]),
     ...(flowControl?.key === undefined ? [] : [`flow control key ${flowControl.key}`]),
     ...(flowControl?.parallelism === undefined ? [] : [`parallelism ${flowControl.parallelism}`]),
     ...(flowControl?.rate === undefined
       ? []
-      : [`at most ${flowControl.rate} starts per ${durationText(flowControl.periodMs ?? 1000)}`]),
+      : [`at most ${quantity(flowControl.rate, 'start')} per ${durationText(flowControl.periodMs ?? 1000)}`]),
   ];
   return parts.length === 0 ? (
     <li>The new runs keep the original settings: retries, labels, flow control and failure callback.</li>
@@ -156,7 +156,7 @@ function Shares({ rows, total }: { readonly rows: readonly Share[]; readonly tot
           <span className="share-bar" aria-hidden="true" style={{ width: `${Math.max(1, (count / total) * 100)}%` }} />
         </li>
       ))}
-      {listedCount < total ? <li className="muted">and {countText(total - listedCount)} others</li> : null}
+      {listedCount < total ? <li className="muted">and {quantity(total - listedCount, 'other')}</li> : null}
     </ul>
   );
 }

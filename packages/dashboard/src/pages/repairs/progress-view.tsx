@@ -200,8 +200,8 @@ function NextSteps({ repair }: { readonly repair: RepairEntry }) {
       </Link>
       {isListOfIds && action !== 'delete' && counts.failed > 0 ? (
         <span className="muted">
-          {quantity(counts.failed, 'run')} failed again and{' '}
-          {counts.failed === 1 ? 'is a new dead letter' : 'are new dead letters'}, not part of that plan.
+          {quantity(counts.failed, 'run')} failed again.{' '}
+          {counts.failed === 1 ? 'Its new dead letter is' : 'Their new dead letters are'} not part of this repair.
         </span>
       ) : null}
     </div>

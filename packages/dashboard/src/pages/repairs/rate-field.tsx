@@ -1,5 +1,6 @@
 /** A rate as a number field and a logarithmic slider, from one per ten seconds to a thousand per second. */
 import { useId, useState } from 'react';
+import { countText } from '../../components/times/formats.js';
 import { rateText } from './repair-text.js';
 
 export interface RateFieldProps {
@@ -57,7 +58,7 @@ export function RateField({ label, rate, onChange }: RateFieldProps) {
       </div>
       <span id={`${id}-hint`} className={isInvalid ? 'field-error' : 'field-hint'}>
         {isInvalid
-          ? `Enter a number from ${MIN_RATE} to ${MAX_RATE}`
+          ? `Enter a number from ${MIN_RATE} to ${countText(MAX_RATE)}.`
           : 'A lower rate puts less load on a recovering system. 0.1 is one start every 10 s.'}
       </span>
     </div>

@@ -60,7 +60,7 @@ export default function RepairPage() {
         ) : error.status === 404 ? (
           <div className="card">
             <EmptyState title="Repair not found">
-              No repair has the id {repairId}, or its report was deleted when its retention ended.
+              The id {repairId} is wrong, or the report of the repair was deleted when its retention ended.
             </EmptyState>
           </div>
         ) : (

@@ -62,7 +62,7 @@ export const titleOf = ({ action, counts }: Pick<RepairEntry, 'action' | 'counts
   `${ACTION_TEXTS[action].verb} ${deadLetterCount(counts.total)}`;
 
 /**
- * Returns the label of the start button, which says exactly what it does: `Resume 10 first, then all 500`, `Resume 10 and
+ * Returns the label of the start button, which states exactly what it does: `Resume 10 first, then all 500`, `Resume 10 and
  * wait`, `Resume 500 dead letters`
  */
 export function startText(
@@ -121,9 +121,9 @@ export const isOver = ({ state }: Pick<RepairEntry, 'state'>): boolean =>
 export function consequences({ action, counts, plan }: Pick<RepairEntry, 'action' | 'counts' | 'plan'>): readonly string[] {
   const { total } = counts;
   const runs = quantity(total, 'new run');
-  const usage = `The repair uses at least ${quantity(plan.messagesAtLeast, 'message')}. Steps that run after the resumed step add more.`;
+  const usage = `The repair uses at least ${quantity(plan.messagesAtLeast, 'message')}. Further steps use more.`;
   const requeue = 'Each dead letter leaves the queue when its run starts. A run that fails again becomes a new dead letter.';
-  const undo = 'Started runs cannot be undone, but you can pause or abort the repair at any time.';
+  const undo = 'The start of a run cannot be undone, but you can pause or abort the repair at any time.';
   switch (action) {
     case 'resume':
       return [
@@ -146,7 +146,7 @@ export function consequences({ action, counts, plan }: Pick<RepairEntry, 'action
     case 'delete':
       return [
         `${deadLetterCount(total)} ${total === 1 ? 'leaves' : 'leave'} the queue and can no longer be resumed or restarted.`,
-        'The runs themselves stay in the log until their retention time ends.',
+        'The runs themselves stay in the log until their retention ends.',
         'Nothing is deleted until the undo window ends. Until then, you can undo the deletion with one click.',
       ];
   }

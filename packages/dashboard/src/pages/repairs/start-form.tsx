@@ -84,7 +84,7 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
         ) : (
           <>
             <RateField label="Max starts per second" rate={rate} onChange={setRate} />
-            <p className="expected" role="status">
+            <p className="expected-duration" role="status">
               {quantity(total, 'run')} at {rateText(rate)} {total === 1 ? 'takes' : 'take'} about{' '}
               <strong>{durationText(durationAtRateMs(total, rate))}</strong>
               {hasCanary ? ', plus the time until the canary ends' : ''}.
@@ -97,8 +97,8 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
                   <strong>Run a canary first</strong>
                   <br />
                   <span className="field-hint">
-                    Takes one dead letter from each workflow and group, then a second from each, and so on. A group with too many
-                    failures stops the repair.
+                    Repairs one dead letter of each workflow and group, then a second of each, and so on, up to the canary size.
+                    If too many in a group fail again, the repair stops.
                   </span>
                 </span>
               </label>
@@ -153,7 +153,7 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
       >
         <p>
           {quantity(total, 'dead letter')} {total === 1 ? 'leaves' : 'leave'} the queue in {undoText}. Until then, you can undo
-          the deletion on this page. Afterwards it cannot be undone, and resume and restart are no longer possible. The runs stay
+          the deletion on this page. After that, it cannot be undone, and resume and restart are no longer possible. The runs stay
           in the log.
         </p>
       </ConfirmDialog>

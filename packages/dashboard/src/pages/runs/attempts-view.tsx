@@ -11,7 +11,7 @@ import { TimeText } from '../../components/times/time-text.js';
 const KIND_TEXTS: Readonly<Record<RunAttempt['kind'], string>> = {
   workflow: 'Called the workflow to continue',
   step: 'Ran the step',
-  call: 'Everstep sent the request',
+  call: 'Sent the HTTP call',
   message: 'Sent the message',
   callback: 'Sent the failure callback',
 };
@@ -19,7 +19,7 @@ const KIND_TEXTS: Readonly<Record<RunAttempt['kind'], string>> = {
 const CAUSE_TEXTS: Readonly<Record<NonNullable<RunAttempt['cause']>, string>> = {
   network: 'No connection',
   timeout: 'Timeout',
-  http: 'HTTP status',
+  http: 'HTTP error status',
   step: 'Error in the step',
   workflow: 'Error in the workflow',
   'not-protocol': 'Not an Everstep response',
@@ -101,13 +101,13 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
 }
 
 function missingRequestText({ cause }: RunAttempt): string {
-  return cause === 'blocked-address' ? 'No request was sent' : 'The request was not kept';
+  return cause === 'blocked-address' ? 'No request was sent' : 'The request was not stored';
 }
 
 function RequestBody({ request, attempt }: { readonly request: NonNullable<RunAttempt['request']>; readonly attempt: number }) {
   const { body, bodyBytes, bodyEncoding, rebuilt } = request;
   const size = bodyBytes === null ? '' : ` of ${bytesText(bodyBytes)}`;
-  if (body === null) return <p className="muted">The body{size} was not kept</p>;
+  if (body === null) return <p className="muted">The body{size} was not stored</p>;
   if (body === '') return <p className="muted">No body</p>;
   if (bodyEncoding === 'base64') return <p className="muted">Binary body{size}</p>;
   const shownBytes = new TextEncoder().encode(body).length;

@@ -41,7 +41,9 @@ export function CheckDialog({ runId, createdAt, onClose }: CheckDialogProps) {
         </>
       }
     >
-      <p className="muted">The server asks the endpoint to replay the recorded steps. No step runs and nothing is recorded.</p>
+      <p className="muted">
+        Checks whether the deployed code still requests the recorded steps. No step runs and nothing is recorded.
+      </p>
       {error ? <FailureNotice failure={error} /> : null}
       {data === undefined && !error ? <Skeleton lines={2} /> : null}
       {data?.checks.map((check) => (

@@ -11,7 +11,7 @@ import { RunStateBadge } from '../../components/run-state.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
-import { prettyJson } from '../../components/times/formats.js';
+import { prettyJson, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { lineDifference } from './line-difference.js';
@@ -188,7 +188,7 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
         }
       >
         {shownSteps.length === 0 ? (
-          <EmptyState title={steps.length === 0 ? 'No recorded steps' : `All ${steps.length} steps are the same`} />
+          <EmptyState title={steps.length === 0 ? 'No recorded steps' : `No differences in ${quantity(steps.length, 'step')}`} />
         ) : (
           <DataTable
             label="Steps of both runs"

@@ -89,7 +89,7 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
       </p>
       <SelectField
         label="Start from step"
-        hint={`${keptCount === 0 ? 'No results are kept.' : `Results of ${quantity(keptCount, 'earlier step')} are kept.`} This step and all later steps run again.`}
+        hint={`${keptCount === 0 ? 'No results are kept.' : `Results of ${quantity(keptCount, 'earlier step')} are kept.`} The new run executes this step and all later steps.`}
         value={fromStep}
         onChange={(step) => setFromStep(Number(step))}
       >

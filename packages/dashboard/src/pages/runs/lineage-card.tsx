@@ -54,7 +54,7 @@ export function LineageCard({ journal }: { readonly journal: RunJournal }) {
           {data.descendants.map((relative) => (
             <RelativeLine key={`d ${keyOf(relative)}`} relative={relative} text={DESCENDANT_TEXTS[relative.kind]} />
           ))}
-          {data.complete ? null : <li className="muted">More related runs not shown</li>}
+          {data.complete ? null : <li className="muted">Some related runs are not shown</li>}
         </ul>
       )}
     </Card>

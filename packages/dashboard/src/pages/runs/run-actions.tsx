@@ -50,7 +50,8 @@ export function RunActions({ journal, wasActive }: RunActionsProps) {
       url: path`/v2/workflows/dlq/${kind}/${dlqId ?? ''}`,
       method: 'POST',
       topics: ['runs', 'dlq'],
-      successText: kind === 'resume' ? 'Run resumed. This page shows the new run' : 'Run restarted. This page shows the new run',
+      successText:
+        kind === 'resume' ? 'Resumed the run. This page shows the new run.' : 'Restarted the run. This page shows the new run.',
     });
     if (outcome.ok) goTo(outcome.value);
     return outcome;

@@ -127,8 +127,8 @@ function Run({ journal, failure, loadMore }: RunProps) {
               ['Duration', <DurationText key="duration" from={createdAt} to={completedAt} />],
               ['Labels', journal.labels.length === 0 ? null : <Labels key="labels" labels={journal.labels} />],
               ['Flow control key', journal.flowControlKey],
-              ['Retries', String(journal.maxRetries)],
-              ['Caller', journal.callerIP],
+              ['Retries per step', String(journal.maxRetries)],
+              ['Caller IP', journal.callerIP],
             ]}
           />
         </Card>
@@ -188,7 +188,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
 }
 
 function Input({ journal: { input } }: { readonly journal: RunJournal }) {
-  if (input === undefined) return <p className="muted">No longer stored</p>;
+  if (input === undefined) return <p className="muted">The input is no longer stored</p>;
   if (input.bodyBase64 !== undefined) return <p className="muted">Binary data: {input.bodyBase64.slice(0, 200)}</p>;
   return <JsonView text={input.body ?? ''} label="Input of the run" />;
 }
@@ -223,7 +223,7 @@ interface StepAsideProps {
 
 function StepAside({ row, onClose, children }: StepAsideProps) {
   const aside = useRef<HTMLElement>(null);
-  // If the panel was opened with the keyboard, it takes the focus; Escape returns it.
+  // If the panel was opened with the keyboard, it receives focus, and Escape returns focus to the row.
   const focusedBefore = useRef<Element | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs again for each step
   useLayoutEffect(() => {
@@ -246,7 +246,7 @@ function StepAside({ row, onClose, children }: StepAsideProps) {
     >
       <div className="card-head">
         <h2>{row.name}</h2>
-        <button type="button" className="button button-quiet button-small" onClick={close} aria-label="Close step">
+        <button type="button" className="button button-quiet button-small" onClick={close} aria-label="Close step details">
           <Icon name="cross" />
         </button>
       </div>

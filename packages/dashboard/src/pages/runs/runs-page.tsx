@@ -127,7 +127,7 @@ function RunError({ error }: { readonly error: string }) {
   );
 }
 
-/** Returns the text without "Waiting for", because the state and the column header already say that the run waits. */
+/** Returns the text without "Waiting for", because the state and the column header already state that the run is waiting. */
 const waitingForText = (text: string): string =>
   text.replace(/^Waiting for (.)/, (_start, firstLetter: string) => firstLetter.toUpperCase());
 

@@ -3,7 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { Icon, type IconName } from '../../components/icons.js';
 import { useNow } from '../../components/times/clock.js';
-import { durationText, shortTime } from '../../components/times/formats.js';
+import { countText, durationText, shortTime } from '../../components/times/formats.js';
 import { useFixedRows, useStickyEnd } from './live-rows.js';
 import { plainScale, type Span, shortenedScale, type TimeScale } from './time-scale.js';
 import type { RowState, Segment, SegmentKind, TimelineRow } from './timeline.js';
@@ -134,7 +134,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
         <div
           className="timeline-body"
           role="listbox"
-          aria-label={`Steps of the run, ${rows.length}`}
+          aria-label={`Steps of the run (${countText(rows.length)})`}
           style={{ height: virtualizer.getTotalSize() }}
         >
           {virtualizer.getVirtualItems().map(({ index, start, key }) => {
@@ -166,8 +166,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
                 </div>
                 <span className="numeric table-title nowrap" data-align="right">
                   {row.isKept ? (
-                    <span className="muted" title={KEPT_STEP_HINT}>
-                      {row.isEdited ? 'manual' : 'kept'}
+                    <span className="muted" title={keptStepHint(row)}>
+                      {row.isEdited ? '–' : 'kept'}
                     </span>
                   ) : (
                     durationText(Math.max(0, (row.to ?? end) - row.from))
@@ -210,7 +210,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
   );
 }
 
-const KEPT_STEP_HINT = 'Kept from the run that this run continues; did not run again';
+const keptStepHint = ({ isEdited }: TimelineRow): string =>
+  isEdited ? 'Edited when the run was forked; did not run' : 'Kept from the run that this run continues; did not run again';
 
 function RowName({ row }: { readonly row: TimelineRow }) {
   return (
@@ -247,4 +248,8 @@ function SegmentBar({ segment, scale, end }: { readonly segment: Segment; readon
 
 /** Describes a row for screen readers. */
 const descriptionOf = (row: TimelineRow): string =>
-  [row.type, row.isKept ? KEPT_STEP_HINT : ROW_STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(', ');
+  [
+    row.type,
+    row.isKept ? keptStepHint(row) : ROW_STATES[row.state].text,
+    ...(row.group === null ? [] : ['in parallel']),
+  ].join(', ');

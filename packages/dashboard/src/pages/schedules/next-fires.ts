@@ -1,4 +1,4 @@
-/** Computes in the browser when a cron expression fires. It is only a preview; the server decides. */
+/** Computes in the browser when a cron expression fires. The result is only a preview; the server decides. */
 import { Cron } from 'croner';
 
 /** Times at which an expression fires, or the reason why it is invalid. */
@@ -12,8 +12,8 @@ const FIELDS = /^\S+(?:\s+\S+){4,5}$/;
 export function nextFires(cron: string, timeZone: string, { count, nowMs }: { count: number; nowMs: number }): FireTimes {
   const trimmed = cron.trim();
   if (trimmed === '')
-    return { ok: false, problem: 'Enter five fields: minute, hour, day, month, weekday. A sixth field in front is seconds.' };
-  if (!FIELDS.test(trimmed)) return { ok: false, problem: 'Enter five fields, or six with seconds in front.' };
+    return { ok: false, problem: 'Enter five fields (minute, hour, day, month, weekday), or six with seconds first.' };
+  if (!FIELDS.test(trimmed)) return { ok: false, problem: 'Enter five fields, or six with seconds first.' };
   try {
     const timetable = new Cron(trimmed, { timezone: timeZone === '' ? 'UTC' : timeZone });
     const fires = timetable.nextRuns(count, new Date(nowMs)).map((date) => date.getTime());

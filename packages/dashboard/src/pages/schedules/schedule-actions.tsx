@@ -7,7 +7,7 @@ import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { EditSchedule } from './edit-schedule.js';
+import { EditScheduleDialog } from './edit-schedule-dialog.js';
 
 type OpenDialog = 'run' | 'edit' | 'delete';
 
@@ -41,7 +41,7 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
       <ActionButton variant="danger" disabledReason={readOnlyReason} onClick={() => setDialog('delete')}>
         Delete
       </ActionButton>
-      {dialog === 'edit' ? <EditSchedule schedule={schedule} onClose={close} /> : null}
+      {dialog === 'edit' ? <EditScheduleDialog schedule={schedule} onClose={close} /> : null}
       <ConfirmDialog
         title="Run now?"
         open={dialog === 'run'}

@@ -33,7 +33,7 @@ function NextRuns({ schedule }: { readonly schedule: ScheduleEntry }) {
   if (error && !data) return <FailureNotice failure={error} onRetry={() => void refetch()} />;
   return (
     <>
-      {schedule.isPaused ? <p className="muted">The schedule is paused. Without the pause, it would run at:</p> : null}
+      {schedule.isPaused ? <p className="muted">The schedule is paused. If you resume it now, it runs at:</p> : null}
       <ol className="schedule-fires">
         {data?.fires.map((at) => (
           <li key={at}>
@@ -77,7 +77,7 @@ export default function SchedulePage() {
     ['Cron', cron],
     ['Last start', lastStart],
     ['Last run', lastRun],
-    ['Retries', String(schedule.retries)],
+    ['Retries per step', String(schedule.retries)],
     ['Delivery timeout', durationText(schedule.timeoutMs)],
     ['Labels', schedule.labels.length === 0 ? 'none' : schedule.labels.join(', ')],
     ['Flow control key', schedule.flowControlKey ?? 'none'],
@@ -103,7 +103,7 @@ export default function SchedulePage() {
         <ScheduleRuns schedule={schedule} />
         <Card title="Run payload">
           {schedule.bodyBase64 === undefined ? (
-            <JsonView text={schedule.body ?? ''} label="Body" />
+            <JsonView text={schedule.body ?? ''} label="Payload" />
           ) : (
             <p className="muted">Binary payload</p>
           )}

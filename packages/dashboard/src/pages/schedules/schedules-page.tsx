@@ -17,7 +17,7 @@ import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { LOCAL_ZONE } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { CreateSchedule } from './create-schedule.js';
+import { CreateScheduleDialog } from './create-schedule-dialog.js';
 
 const FILTERS = ['word'] as const;
 const FIELDS: readonly FilterField<'word'>[] = [
@@ -92,8 +92,8 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
   },
 ];
 
-const matches = ({ scheduleId, destination, labels }: ScheduleEntry, word: string): boolean =>
-  [scheduleId, destination, ...labels].some((text) => text.toLowerCase().includes(word));
+const matches = ({ scheduleId, destination, labels }: ScheduleEntry, searchText: string): boolean =>
+  [scheduleId, destination, ...labels].some((text) => text.toLowerCase().includes(searchText));
 
 const idOf = ({ scheduleId }: ScheduleEntry): string => scheduleId;
 
@@ -107,13 +107,13 @@ export default function SchedulesPage() {
     name: 'list',
     url: '/v2/schedules',
   });
-  const word = filters.values.word?.toLowerCase() ?? '';
+  const searchText = filters.values.word?.toLowerCase() ?? '';
   const list = useWholeList({
     topic: 'schedules',
     rows: schedules.data,
     readAt: schedules.dataUpdatedAt,
     idOf,
-    matches: (schedule) => matches(schedule, word),
+    matches: (schedule) => matches(schedule, searchText),
   });
   return (
     <>
@@ -136,12 +136,12 @@ export default function SchedulesPage() {
         idOf={idOf}
         hrefOf={({ scheduleId }) => path`/q/${instanceId}/schedules/${scheduleId}`}
         empty={
-          <EmptyState title={word === '' ? 'No schedules' : 'No matching schedules'}>
+          <EmptyState title={searchText === '' ? 'No schedules' : 'No matching schedules'}>
             A schedule starts a workflow at fixed times. For example, <code>0 9 * * 1-5</code> means 9:00 on weekdays.
           </EmptyState>
         }
       />
-      {create.isOpen ? <CreateSchedule onClose={create.close} /> : null}
+      {create.isOpen ? <CreateScheduleDialog onClose={create.close} /> : null}
     </>
   );
 }

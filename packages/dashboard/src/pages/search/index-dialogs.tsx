@@ -12,12 +12,12 @@ export interface IndexDialogProps {
   readonly onClose: () => void;
 }
 
-export function RenameDialog({ index, onClose }: IndexDialogProps) {
+export function RenameIndexDialog({ index, onClose }: IndexDialogProps) {
   const [name, setName] = useState(index.name);
   const change = useChange();
   return (
     <ConfirmDialog
-      title={`Rename ${index.name}`}
+      title={`Rename index ${index.name}`}
       open
       onClose={onClose}
       confirmText="Rename"
@@ -39,7 +39,7 @@ export function RenameDialog({ index, onClose }: IndexDialogProps) {
   );
 }
 
-export const MoveIndex = ({ index, onClose }: IndexDialogProps) => (
+export const MoveIndexDialog = ({ index, onClose }: IndexDialogProps) => (
   <MoveDialog
     subject="index"
     name={index.name}
@@ -54,12 +54,12 @@ export const MoveIndex = ({ index, onClose }: IndexDialogProps) => (
 );
 
 /** Deletes an index. Because this cannot be undone, the user must type its name. */
-export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & { readonly onDeleted: () => void }) {
+export function DeleteIndexDialog({ index, onClose, onDeleted }: IndexDialogProps & { readonly onDeleted: () => void }) {
   const [typedName, setTypedName] = useState('');
   const change = useChange();
   return (
     <ConfirmDialog
-      title={`Delete ${index.name}?`}
+      title={`Delete index ${index.name}?`}
       open
       onClose={onClose}
       confirmText="Delete index"
@@ -71,7 +71,7 @@ export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & {
           url: path`/v2/search/${index.id}`,
           topics: [],
           isManagementCall: true,
-          successText: `Deleted ${index.name}`,
+          successText: `Deleted index ${index.name}`,
         });
         if (outcome.ok) onDeleted();
         return outcome;

@@ -14,13 +14,13 @@ import { PageTitle } from '../../components/page-title.js';
 import { Secret } from '../../components/secret.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { AddDocument } from './add-document.js';
-import { DeleteDialog, MoveIndex, RenameDialog } from './index-dialogs.js';
+import { AddDocumentDialog } from './add-document-dialog.js';
+import { DeleteIndexDialog, MoveIndexDialog, RenameIndexDialog } from './index-dialogs.js';
 import { Namespaces } from './namespaces.js';
 import { TryQuery } from './try-query.js';
 import './search.css';
 
-type OpenDialog = 'add' | 'rename' | 'move' | 'reset' | 'delete';
+type OpenDialog = 'add' | 'rename' | 'move' | 'rotate' | 'delete';
 
 export default function SearchIndexPage() {
   const { indexId = '' } = useParams({ strict: false });
@@ -92,22 +92,22 @@ export default function SearchIndexPage() {
         <Card
           title="Tokens"
           actions={
-            <ActionButton small disabledReason={disabledReason} onClick={() => setDialog('reset')}>
-              Rotate
+            <ActionButton small disabledReason={disabledReason} onClick={() => setDialog('rotate')}>
+              Rotate tokens
             </ActionButton>
           }
         >
           <p>
-            One token reads and writes, the other only reads. The server stores only hashes, so tokens are shown only when they
-            are created. If you have lost them, rotate them.
+            The index has a token for reading and writing, and a read-only token. The server stores only their hashes, so they are
+            shown only once, when they are created. If you have lost them, rotate them.
           </p>
         </Card>
       </div>
-      {dialog === 'add' ? <AddDocument indexId={data.id} namespace={namespace} onClose={close} /> : null}
-      {dialog === 'rename' ? <RenameDialog index={data} onClose={close} /> : null}
-      {dialog === 'move' ? <MoveIndex index={data} onClose={close} /> : null}
+      {dialog === 'add' ? <AddDocumentDialog indexId={data.id} namespace={namespace} onClose={close} /> : null}
+      {dialog === 'rename' ? <RenameIndexDialog index={data} onClose={close} /> : null}
+      {dialog === 'move' ? <MoveIndexDialog index={data} onClose={close} /> : null}
       {dialog === 'delete' ? (
-        <DeleteDialog
+        <DeleteIndexDialog
           index={data}
           onClose={close}
           onDeleted={() => void navigate({ to: '/q/$instanceId/search', params: { instanceId } })}
@@ -115,7 +115,7 @@ export default function SearchIndexPage() {
       ) : null}
       <ConfirmDialog
         title="Rotate tokens?"
-        open={dialog === 'reset'}
+        open={dialog === 'rotate'}
         onClose={close}
         confirmText="Rotate tokens"
         danger

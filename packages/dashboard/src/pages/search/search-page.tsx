@@ -108,12 +108,12 @@ export default function SearchPage() {
           hrefOf={({ id }) => path`/q/${instanceId}/search/${id}`}
         />
       )}
-      {isCreating ? <CreateIndex onClose={() => setIsCreating(false)} /> : null}
+      {isCreating ? <CreateIndexDialog onClose={() => setIsCreating(false)} /> : null}
     </>
   );
 }
 
-function CreateIndex({ onClose }: { readonly onClose: () => void }) {
+function CreateIndexDialog({ onClose }: { readonly onClose: () => void }) {
   const instanceId = useInstanceId();
   const region = useInstance()?.region;
   const [name, setName] = useState('');

@@ -48,7 +48,7 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
           void search();
         }}
       >
-        <div className="try-fields">
+        <div className="query-fields">
           <TextField label="Query" value={query} onChange={setQuery} />
           <TextField
             label="Filter"
@@ -57,7 +57,7 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
             value={filter}
             onChange={setFilter}
           />
-          <SelectField label="Results" value={limit} onChange={(max) => setLimit(Number(max))}>
+          <SelectField label="Max results" value={limit} onChange={(max) => setLimit(Number(max))}>
             {LIMITS.map((max) => (
               <option key={max} value={max}>
                 {max}

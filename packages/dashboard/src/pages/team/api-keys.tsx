@@ -1,4 +1,4 @@
-/** API keys of the user, for logins to the dashboard and for the management API. */
+/** API keys of the user, for signing in to the dashboard and for the management API. */
 import { useState } from 'react';
 import type { ApiKeyEntry } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
@@ -29,7 +29,14 @@ export function ApiKeys() {
       header: 'State',
       width: '104px',
       cell: ({ revocation_time: revokedAt }) =>
-        revokedAt === undefined ? <StatusBadge tone="good">Active</StatusBadge> : <StatusBadge tone="quiet">Revoked</StatusBadge>,
+        revokedAt === undefined ? (
+          <StatusBadge tone="good">Active</StatusBadge>
+        ) : (
+          <div className="cell-lines">
+            <StatusBadge tone="quiet">Revoked</StatusBadge>
+            <TimeText unixMs={revokedAt * 1000} label="Revoked" />
+          </div>
+        ),
     },
     { id: 'name', header: 'Name', width: 'minmax(0, 3fr)', cell: (key) => <div className="clip">{key.name}</div> },
     {
@@ -40,8 +47,8 @@ export function ApiKeys() {
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
-      id: 'revoke',
-      header: 'Revoke',
+      id: 'actions',
+      header: 'Actions',
       width: '92px',
       align: 'right',
       cell: (key) =>
@@ -54,9 +61,7 @@ export function ApiKeys() {
           >
             Revoke
           </button>
-        ) : (
-          <TimeText unixMs={key.revocation_time * 1000} />
-        ),
+        ) : null,
     },
   ];
   return (
@@ -78,7 +83,7 @@ export function ApiKeys() {
           <FailureNotice failure={error} onRetry={() => void refetch()} />
         </div>
       ) : data?.length === 0 ? (
-        <EmptyState title="No API keys" />
+        <EmptyState title="No API keys">Use an API key to sign in and to call the management API.</EmptyState>
       ) : (
         <DataTable label="Your API keys" columns={columns} rows={data ?? []} idOf={({ id }) => id} />
       )}
@@ -109,7 +114,7 @@ export function ApiKeys() {
         <NewKeyDialog title={`API key ${createdKey.name}`} apiKey={createdKey.api_key} onClose={() => setCreatedKey(null)} />
       )}
       <ConfirmDialog
-        title={`Revoke ${keyToRevoke?.name ?? ''}?`}
+        title={`Revoke API key ${keyToRevoke?.name ?? ''}?`}
         open={keyToRevoke !== null}
         onClose={() => setKeyToRevoke(null)}
         confirmText="Revoke key"
@@ -120,13 +125,13 @@ export function ApiKeys() {
             url: path`/v2/apikeys/${keyToRevoke?.id ?? ''}`,
             topics: ['account'],
             isManagementCall: true,
-            successText: `Revoked ${keyToRevoke?.name ?? ''}`,
+            successText: `Revoked API key ${keyToRevoke?.name ?? ''}`,
           })
         }
       >
         <p>
           Requests with this key are rejected immediately, and sessions that were started with it end. This cannot be undone. If
-          you logged in with this key, you are logged out.
+          you signed in with this key, you are signed out.
         </p>
       </ConfirmDialog>
     </Card>

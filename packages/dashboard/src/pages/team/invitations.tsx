@@ -43,7 +43,7 @@ export function Invitations({ team }: InvitationsProps) {
       cell: ({ expiration_time: at = 0 }) => <TimeText unixMs={at * 1000} />,
     },
     {
-      id: 'change',
+      id: 'actions',
       header: 'Actions',
       width: '172px',
       align: 'right',

@@ -11,8 +11,8 @@ import { SelectField, TextField } from '../../components/fields.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { InvitationLinkDialog } from './invitation-link-dialog.js';
 import { Invitations } from './invitations.js';
-import { SecretLink } from './secret-link.js';
 
 const ROLES = ['owner', 'admin', 'dev', 'finance'] as const satisfies readonly TeamMember['member_role'][];
 type Role = (typeof ROLES)[number];
@@ -40,7 +40,7 @@ export function Members({ team }: MembersProps) {
     name: 'members',
     url: path`/v2/teams/${team.id}`,
   });
-  const disabledReason = canManage ? undefined : 'Only owners and admins of the team can manage it';
+  const disabledReason = canManage ? undefined : 'Only owners and admins can manage the team';
   const columns: readonly Column<TeamMember>[] = [
     {
       id: 'email',
@@ -63,7 +63,7 @@ export function Members({ team }: MembersProps) {
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
-      id: 'change',
+      id: 'actions',
       header: 'Actions',
       width: '172px',
       align: 'right',
@@ -75,7 +75,7 @@ export function Members({ team }: MembersProps) {
             aria-label={`Change role of ${member.member_email}`}
             onClick={() => setMemberDialog(member)}
           >
-            Role
+            Change role
           </ActionButton>
           <ActionButton
             variant="danger"
@@ -134,10 +134,10 @@ export function Members({ team }: MembersProps) {
         />
       )}
       {invitation === null ? null : (
-        <SecretLink email={invitation.email} secret={invitation.secret} onClose={() => setInvitation(null)} />
+        <InvitationLinkDialog email={invitation.email} secret={invitation.secret} onClose={() => setInvitation(null)} />
       )}
       <ConfirmDialog
-        title={`Remove ${memberToRemove?.member_email ?? ''}?`}
+        title={`Remove ${memberToRemove?.member_email ?? ''} from ${team.name}?`}
         open={memberToRemove !== null}
         onClose={() => setMemberToRemove(null)}
         confirmText="Remove from team"
@@ -154,8 +154,8 @@ export function Members({ team }: MembersProps) {
         }
       >
         <p>
-          The member immediately loses access to everything that {team.name} owns. You can invite them again. Tokens that they
-          know keep working until you rotate them.
+          The member immediately loses access to everything that {team.name} owns. You can invite the member again. Tokens that
+          the member has copied keep working until you rotate them.
         </p>
       </ConfirmDialog>
       <ConfirmDialog
@@ -197,7 +197,7 @@ function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
   const change = useChange();
   return (
     <ConfirmDialog
-      title={member === null ? `Invite member to ${team.name}` : `Role of ${member.member_email}`}
+      title={member === null ? `Invite member to ${team.name}` : `Change role of ${member.member_email}`}
       open
       onClose={onClose}
       confirmText={member === null ? 'Invite' : 'Change role'}

@@ -13,8 +13,8 @@ export function NewKeyDialog({ title, apiKey, onClose }: NewKeyDialogProps) {
     <DialogWindow title={title} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
       <div className="stack">
         <p>
-          Save this key now. You cannot see it again, because Everstep stores only its hash. Use it to log in here and with the
-          management API.
+          Save this key now: it is shown only once, because Everstep stores only its hash. Use it to sign in to the dashboard and
+          to call the management API.
         </p>
         <CopyId value={apiKey} valueName="API key" />
       </div>

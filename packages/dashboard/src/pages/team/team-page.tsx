@@ -20,7 +20,7 @@ export default function TeamPage() {
     <>
       <PageTitle
         title="Team"
-        lead="A team shares queue instances and search indexes. The role of a member determines what the member can do."
+        lead="A team shares queue instances and search indexes. The role of each member determines what the member can do."
         actions={
           <>
             <button type="button" className="button" onClick={() => setIsJoining(true)}>
@@ -73,7 +73,7 @@ export default function TeamPage() {
         title="Join a team"
         open={isJoining}
         onClose={() => setIsJoining(false)}
-        confirmText="Join"
+        confirmText="Join team"
         disabled={!secret.includes('inv_')}
         onConfirm={async () => {
           const outcome = await change<JoinedTeam>({
@@ -82,7 +82,7 @@ export default function TeamPage() {
             body: { secret: secret.trim().replace(/^.*#/, '') },
             topics: ['account'],
             isManagementCall: true,
-            successText: 'You joined the team',
+            successText: 'Joined the team',
           });
           if (outcome.ok) setSecret('');
           return outcome;

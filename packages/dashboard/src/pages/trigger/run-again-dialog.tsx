@@ -42,7 +42,7 @@ export default function RunAgainDialog({ journal, onClose, onStarted }: RunAgain
           method: 'POST',
           body,
           topics: ['runs'],
-          successText: 'Started this new run',
+          successText: 'Started the new run',
         });
         if (outcome.ok) onStarted(outcome.value);
         return outcome;
@@ -50,7 +50,7 @@ export default function RunAgainDialog({ journal, onClose, onStarted }: RunAgain
     >
       <p className="muted">
         Starts 1 new run from the beginning, with the labels, retries and other settings of this run. All steps run again,
-        including their side effects. This run does not change.
+        including their side effects. This run does not change. This cannot be undone, but you can cancel the new run.
       </p>
       {isText ? (
         <TextArea label="Input" rows={10} spellCheck={false} value={input} onChange={setInput} />

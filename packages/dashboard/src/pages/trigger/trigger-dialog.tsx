@@ -28,7 +28,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
   const [body, setBody] = useState('');
   const [runId, setRunId] = useState('');
   const [settings, setSettings] = useState(NO_OVERRIDES);
-  const { urls, payloads, loadPayload } = useRecent(url);
+  const { urls, payloads, loadPayload } = useRecentRuns(url);
   const contentType = contentTypeOf(body);
   const trigger = async () => {
     const outcome = await change<TriggeredRun>({
@@ -42,7 +42,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
       },
       ...(contentType === null ? {} : { body }),
       topics: ['runs'],
-      successText: 'Triggered this run',
+      successText: 'Triggered the run',
     });
     if (outcome.ok) {
       const { workflowRunId, workflowCreatedAt } = outcome.value;
@@ -57,7 +57,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
   };
   return (
     <ConfirmDialog
-      title="Trigger a run"
+      title="Trigger run"
       open
       wide
       onClose={onClose}
@@ -101,10 +101,10 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
         hint={
           <span role="status">
             {contentType === null
-              ? 'No payload'
+              ? 'No payload.'
               : contentType === 'application/json'
-                ? 'Sent as JSON'
-                : 'Invalid JSON: sent as text'}
+                ? 'Sent as JSON.'
+                : 'Not valid JSON: sent as text.'}
           </span>
         }
         rows={8}
@@ -126,7 +126,7 @@ interface RecentPayload {
 }
 
 /** Returns the workflows of the latest runs, and the latest runs of this workflow. */
-function useRecent(url: string) {
+function useRecentRuns(url: string) {
   const instanceId = useInstanceId();
   const client = useQueryClient();
   const { data } = useApi<RunSearchPage>({

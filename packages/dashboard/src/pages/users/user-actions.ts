@@ -31,13 +31,13 @@ export const USER_ACTIONS: readonly UserAction[] = [
     ...{ id: 'disable', text: 'Disable', successText: 'Disabled', danger: true },
     applies: ({ disabled_time: at }) => at === undefined,
     effect:
-      'The user is logged out immediately and can no longer log in. Memberships and API keys are kept. You can enable the user again.',
+      'The user is signed out immediately and can no longer sign in. Memberships and API keys are retained. You can enable the user again.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/disable` }),
   },
   {
     ...{ id: 'enable', text: 'Enable', successText: 'Enabled' },
     applies: ({ disabled_time: at }) => at !== undefined,
-    effect: 'The user can log in again. You can disable the user again at any time.',
+    effect: 'The user can sign in again. You can disable the user again at any time.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/enable` }),
   },
   {
@@ -54,7 +54,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
   },
   {
     ...{ id: 'end-sessions', text: 'End sessions', successText: 'Ended the sessions of', danger: true, applies: appliesToAll },
-    effect: 'Logs the user out of all browsers. This cannot be undone, but the user can log in again. API keys remain valid.',
+    effect: 'Signs the user out of all browsers. This cannot be undone, but the user can sign in again. API keys remain valid.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/sessions` }),
   },
   {
@@ -71,7 +71,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/operator` }),
   },
   {
-    ...{ id: 'recover', text: 'Recovery link', successText: 'Created a recovery link for' },
+    ...{ id: 'recover', text: 'Create recovery link', successText: 'Created a recovery link for' },
     applies: ({ disabled_time: at }) => at === undefined,
     effect: 'The link creates one API key for the user. It can be used once, expires in a day, and replaces an earlier link.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/recovery` }),
@@ -79,7 +79,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
   {
     ...{ id: 'delete', text: 'Delete', successText: 'Deleted', danger: true, applies: appliesToAll },
     effect:
-      'Deletes the user with all API keys, sessions and memberships. This cannot be undone. A user that owns a queue instance or a search index cannot be deleted.',
+      'Deletes the user with all API keys, sessions and memberships. This cannot be undone. A user who owns a queue instance or a search index cannot be deleted.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}` }),
   },
 ];

@@ -101,11 +101,11 @@ export default function UsersPage() {
           idOf={({ id }) => id}
           isWhole={!pages.hasNextPage}
           onEnd={loadMore}
-          foot={<span>{quantity(rows.length, 'user')}</span>}
+          foot={<span>{quantity(rows.length, 'user')} shown</span>}
         />
       )}
       {pending === null ? null : (
-        <UserDialog
+        <UserActionDialog
           pending={pending}
           onClose={() => setPending(null)}
           onLink={(secret) => setLink({ user: pending.user, secret })}
@@ -153,19 +153,19 @@ function UserMenu({ user, onSelect }: UserMenuProps) {
   );
 }
 
-interface UserDialogProps {
+interface UserActionDialogProps {
   readonly pending: PendingAction;
   readonly onClose: () => void;
   readonly onLink: (secret: string) => void;
 }
 
-function UserDialog({ pending: { action, user }, onClose, onLink }: UserDialogProps) {
+function UserActionDialog({ pending: { action, user }, onClose, onLink }: UserActionDialogProps) {
   const { user: ownUser } = useSession();
-  const field = useId();
+  const fieldId = useId();
   const [typedEmail, setTypedEmail] = useState('');
   const change = useChange();
   const client = useQueryClient();
-  const needsConfirmation = action.id === 'delete';
+  const needsTypedEmail = action.id === 'delete';
   return (
     <ConfirmDialog
       title={`${action.text}: ${user.email}`}
@@ -173,7 +173,7 @@ function UserDialog({ pending: { action, user }, onClose, onLink }: UserDialogPr
       onClose={onClose}
       confirmText={action.id === 'recover' ? 'Create link' : action.text}
       danger={action.danger ?? false}
-      disabled={needsConfirmation && typedEmail.trim() !== user.email}
+      disabled={needsTypedEmail && typedEmail.trim() !== user.email}
       onConfirm={async () => {
         const isLink = action.id === 'recover';
         const outcome = await change<RecoveryLink | string>({
@@ -189,13 +189,13 @@ function UserDialog({ pending: { action, user }, onClose, onLink }: UserDialogPr
       }}
     >
       <p>{action.effect}</p>
-      {needsConfirmation ? (
+      {needsTypedEmail ? (
         <div className="field">
-          <label className="field-label" htmlFor={field}>
+          <label className="field-label" htmlFor={fieldId}>
             Type the user's email to confirm
           </label>
           <input
-            id={field}
+            id={fieldId}
             className="input"
             autoComplete="off"
             value={typedEmail}

@@ -77,7 +77,7 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
   },
   {
     id: 'since',
-    header: 'Since',
+    header: 'Connected',
     width: '118px',
     stackUnder: 'app',
     cell: ({ connectedAt }) => <TimeText unixMs={connectedAt} label="Connected" />,
@@ -116,7 +116,7 @@ const UNSERVED_COLUMNS: readonly Column<UnservedWorkflow>[] = [
   },
   {
     id: 'waiting',
-    header: 'Deliveries',
+    header: 'Waiting',
     width: '104px',
     align: 'right',
     cell: ({ waitListSize }) => countText(waitListSize),
@@ -144,7 +144,7 @@ function Unserved({ rows }: { readonly rows: readonly UnservedWorkflow[] }) {
   return (
     <section className="workers-unserved" aria-labelledby={heading}>
       <h2 id={heading}>Waiting for a worker</h2>
-      <p className="muted">No connected worker serves these workflows. Their deliveries wait and do not use up attempts.</p>
+      <p className="muted">No connected worker serves these workflows. Their deliveries wait without using up retries.</p>
       <DataTable label="Waiting for a worker" columns={UNSERVED_COLUMNS} rows={rows} idOf={({ workflowUrl }) => workflowUrl} />
     </section>
   );
@@ -155,7 +155,7 @@ export default function WorkersPage() {
   const list = useWholeList({ topic: 'settings', rows: workers.data?.workers, readAt: workers.dataUpdatedAt, idOf });
   return (
     <>
-      <PageTitle title="Workers" lead="Apps that serve workflows over a connection they open to this server." />
+      <PageTitle title="Workers" lead="Apps that serve workflows over a connection that they open to this server." />
       <WholeListView
         label="Workers"
         rowsName="connections"

@@ -18,9 +18,9 @@ export interface CommandSources {
 }
 
 const ACTIONS = [
-  { text: 'Trigger a run', page: 'runs?action=trigger' },
-  { text: 'Send an event', page: 'events?action=send' },
-  { text: 'Send a message', page: 'queues?action=send' },
+  { text: 'Trigger run', page: 'runs?action=trigger' },
+  { text: 'Send event', page: 'events?action=send' },
+  { text: 'Send message', page: 'queues?action=send' },
   { text: 'New schedule', page: 'schedules?action=new' },
 ] as const;
 

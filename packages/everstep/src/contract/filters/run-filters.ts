@@ -28,7 +28,7 @@ export const TRIGGER_FILTERS = {
     maxLength: 'maxIpLength',
     field: 'callerIps',
     description: 'IP address of the publisher',
-    label: 'Caller address',
+    label: 'Caller IP',
     option: { flag: '--caller-ip <address>', help: 'triggered from this address' },
   },
 } as const satisfies FilterTable<keyof DeadLetterFilter & keyof RunFilter>;

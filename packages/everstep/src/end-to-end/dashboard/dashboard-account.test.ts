@@ -21,7 +21,7 @@ describe('account pages', { skip }, () => {
     receiver = await Receiver.open();
     harness = await DashboardHarness.open(opened.browser);
     seeded = await seedAccount(harness, receiver);
-    window = await harness.loggedIn();
+    window = await harness.signedIn();
   });
   after(async () => {
     await harness?.close();
@@ -39,7 +39,7 @@ describe('account pages', { skip }, () => {
   const card = (name: string) => window.page.getByRole('region', { name, exact: true });
 
   test('every page with data is accessible and has no errors', async (t) => {
-    const own = await harness.loggedIn();
+    const own = await harness.signedIn();
     const pages: Readonly<Record<string, string>> = {
       events: 'events',
       'flow-control': 'flow-control',
@@ -103,7 +103,7 @@ describe('account pages', { skip }, () => {
     await button('Release https://shop.example.com').click();
     await row('moves to a new host').waitFor({ state: 'detached' });
     await button('Hold destination').click();
-    await dialog().getByLabel('Scheme, host and port').fill('https://mail.example.com');
+    await dialog().getByLabel('Destination').fill('https://mail.example.com');
     await dialog().getByLabel('Reason').fill('is being repaired');
     await inDialog('Hold destination').click();
     await row('is being repaired').waitFor();
@@ -160,7 +160,7 @@ describe('account pages', { skip }, () => {
     ]);
     await button('Edit mail').click();
     await dialog().getByLabel('Parallelism (1 delivers messages in order)').fill('7');
-    await inDialog('Save').click();
+    await inDialog('Save queue').click();
     await dialogClosed();
     await window.page.getByRole('gridcell', { name: '7', exact: true }).waitFor();
   });
@@ -203,7 +203,7 @@ describe('account pages', { skip }, () => {
     await dialog().getByLabel('First endpoint URL').fill(`${receiver.url}/ok/one`);
     await inDialog('Create group').click();
     await dialogClosed();
-    await button('Endpoints of shops').click();
+    await button('Edit URL group shops').click();
     await dialog().getByLabel('New endpoint URL').fill(`${receiver.url}/ok/two`);
     await dialog().getByLabel('Name (optional)').fill('two');
     await inDialog('Add endpoint').click();
@@ -224,7 +224,7 @@ describe('account pages', { skip }, () => {
     await dialog().getByLabel('Destination (URL or URL group)').fill(`${receiver.url}/ok/by-hand`);
     await dialog().getByLabel('Body').fill('{"hello":"shop"}');
     await dialog().getByText('Sent as JSON').waitFor();
-    await inDialog('Send').click();
+    await inDialog('Send message').click();
     await dialogClosed();
     await button('Show 1 new message').click();
     await row('/ok/by-hand').getByText('Delivered').waitFor();
@@ -328,7 +328,7 @@ describe('account pages', { skip }, () => {
     await button('New key').click();
     await dialog().getByLabel('Name').fill('tablet');
     await inDialog('Create key').click();
-    await dialog().getByText('You cannot see it again').waitFor();
+    await dialog().getByText('it is shown only once').waitFor();
     await inDialog('Done').click();
     await row('tablet').getByText('Active').waitFor();
   });
@@ -390,7 +390,7 @@ describe('account pages', { skip }, () => {
   });
 
   test('every page shows a failed request and recovers on retry', async () => {
-    const context = (await harness.loggedIn()).page.context();
+    const context = (await harness.signedIn()).page.context();
     const apiUrls = /\/v2\/(?!session|live|queue\/users)/;
     const message = 'the store does not respond';
     // Pages retry for some seconds before they show an error. Three tabs run at the same time: a browser has six connections per
@@ -427,7 +427,7 @@ describe('account pages', { skip }, () => {
     const { id } = await admin.instances.create({ name: 'for-all', region: 'eu-central-1', teamId: seeded.teamId });
     const own = await harness.window();
     await own.page.goto('/');
-    await own.logIn('fin@shop.example', apiKey);
+    await own.signIn('fin@shop.example', apiKey);
     for (const [page, name] of [
       ['queues', 'Send message'],
       ['events', 'Send event'],

@@ -33,7 +33,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     const [queue] = await admin.instances.list();
     ({ id: indexId } = await admin.searchIndexes.create({ name: 'films', region: queue?.region ?? '', type: 'payg' }));
     await incident.fail(harness.client, RUNS);
-    window = await harness.loggedIn();
+    window = await harness.signedIn();
   });
   after(async () => {
     await harness?.close();
@@ -146,7 +146,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     incident.break();
     await incident.fail(harness.client, 5);
     await window.goTo('dead-letters?view=entries');
-    const watching = await harness.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const watching = await harness.signedIn({ width: 390, height: 844, theme: 'dark' });
     await watching.goTo('dead-letters?view=entries');
     await window.goTo('repairs/new?action=delete');
     await window.page.getByRole('radio', { name: /^Delete/ }).check();
@@ -223,7 +223,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     ]);
     const own = await harness.window();
     await own.page.goto('/');
-    await own.logIn(READ_ONLY_USER, apiKey ?? '');
+    await own.signIn(READ_ONLY_USER, apiKey ?? '');
     const pages: readonly (readonly [page: string, ...disabled: string[]])[] = [
       ['dead-letters', 'Acknowledge', 'Resolve', 'Plan repair'],
       ['dead-letters?view=entries', 'Plan repair'],

@@ -15,7 +15,7 @@ describe('alerts in the dashboard', { skip: opened.kind === 'missing' ? opened.m
     if (opened.kind === 'missing') return;
     receiver = await Receiver.open();
     harness = await DashboardHarness.open(opened.browser);
-    window = await harness.loggedIn();
+    window = await harness.signedIn();
   });
   after(async () => {
     await harness?.close();

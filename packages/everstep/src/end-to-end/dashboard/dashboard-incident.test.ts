@@ -38,7 +38,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     page.locator('dl.figures > div').evaluateAll((parts) => parts.map((part) => part.textContent ?? ''));
 
   test('500 failed runs with three errors are repaired with the mouse after a failed canary', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     await page.getByRole('link', { name: 'Dead letters' }).click();
 
@@ -128,7 +128,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     const { page } = window;
     const keyboard = new Keyboard(page);
     await page.goto('/');
-    await page.getByRole('heading', { name: 'Log in' }).waitFor();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await keyboard.write('textbox', 'Email', harness.variable('EVERSTEP_ADMIN_EMAIL'));
     await keyboard.write('textbox', 'API key', harness.variable('EVERSTEP_ADMIN_API_KEY'));
     await keyboard.press('Enter');
@@ -180,7 +180,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     incident.break();
     await incident.fail(harness.client, 30);
     incident.fix();
-    const window = await harness.loggedIn({ theme: 'dark' });
+    const window = await harness.signedIn({ theme: 'dark' });
     const { page } = window;
     await window.goTo('repairs/new');
     await page.getByRole('button', { name: 'Create plan' }).click();
@@ -228,7 +228,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     incident.fix();
     await becomes(async () => notices.length, 1);
     await alerts.rules.delete('incident');
-    const window = await harness.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const window = await harness.signedIn({ width: 390, height: 844, theme: 'dark' });
     const { page } = window;
     await page.goto(notices[0]?.dashboardUrl ?? '');
     await page.getByText('None selected: a repair applies to all that match the filters').waitFor();
@@ -245,7 +245,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
 
   test('a bulk delete counts down and is undone', async () => {
     const left = await incident.letters(harness.client);
-    const window = await harness.loggedIn({ width: 390, height: 844 });
+    const window = await harness.signedIn({ width: 390, height: 844 });
     const { page } = window;
     await window.goTo('dead-letters');
     await groups(window).nth(1).waitFor();
@@ -272,7 +272,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
   });
 
   test('every place that shows an error shows its message, own frames and causes', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     const copied = (): Promise<string> => page.evaluate('navigator.clipboard.readText()');
     const { messages } = await harness.client.dlq.list();
@@ -312,7 +312,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
 
   test('a single dead letter shows its error and is restarted or deleted', async () => {
     const left = await incident.letters(harness.client);
-    const window = await harness.loggedIn({ width: 900 });
+    const window = await harness.signedIn({ width: 900 });
     const { page } = window;
     await window.goTo('dead-letters?view=entries');
     await page.getByRole('row').nth(1).waitFor();
@@ -344,7 +344,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     incident.break();
     await incident.fail(harness.client, 20);
     incident.rename();
-    const window = await harness.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const window = await harness.signedIn({ width: 390, height: 844, theme: 'dark' });
     const { page } = window;
     await window.goTo('dead-letters?state=regressed');
     const row = groupRow(window, /template of refund/);

@@ -57,7 +57,7 @@ describe('live pages', { skip: opened.kind === 'missing' ? opened.missing : fals
     const { messages } = await harness.client.dlq.list();
     const dlqIds = messages.filter(({ error }) => !error?.includes('address')).map(({ dlqId }) => dlqId);
     ({ repairId } = await harness.client.repairs.plan('restart', { filter: { dlqIds } }));
-    const first = await harness.loggedIn();
+    const first = await harness.signedIn();
     await harness.client.repairs.start(repairId, { ratePerSecond: 0.1 });
     // The repair must not end while the pages are loading.
     await harness.client.repairs.pause(repairId);

@@ -34,7 +34,7 @@ suite('dashboard with two nodes', { skip, timeout: 240_000 }, () => {
     const { page } = window;
     await nodes.client(1).trigger(endpoint.url, { runId: 'before' });
     await page.goto('/');
-    await window.logIn(nodes.admin.email, nodes.admin.apiKey);
+    await window.signIn(nodes.admin.email, nodes.admin.apiKey);
     await window.goTo('runs');
     await page.getByRole('row').filter({ hasText: 'before' }).getByText('Succeeded').waitFor();
 

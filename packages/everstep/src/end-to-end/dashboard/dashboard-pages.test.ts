@@ -26,18 +26,18 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
   });
 
   for (const [viewport, size] of Object.entries(VIEWPORTS))
-    test(`${viewport}: login page`, async () => {
+    test(`${viewport}: sign-in page`, async () => {
       const window = await harness.window(size);
       await window.page.goto('/');
       await window.settled();
       await window.page.getByLabel('Email').waitFor();
-      await window.screenshot(`login-${viewport}`);
+      await window.screenshot(`sign-in-${viewport}`);
       assert.deepEqual(await window.faults(), []);
       await window.page.close();
     });
 
   test('every page in each viewport', async (t) => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     for (const [name, page] of Object.entries(PAGES))
       await t.test(name, () =>
         window.inEachViewport(addressOf(page, harness, seeded), async (viewport) => {
@@ -48,10 +48,10 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
   });
 
   test('a histogram above a list zooms by dragging and with the keyboard, and top values set filters', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     await window.goTo('runs?state=RUN_FAILED');
-    const histogram = page.getByRole('region', { name: 'Runs by creation' });
+    const histogram = page.getByRole('region', { name: 'Runs by creation time' });
     await becomes(() => histogram.getByRole('status').innerText(), '9 runs.');
     const plot = histogram.getByRole('slider');
     const { x, y, width, height } = (await plot.boundingBox()) ?? assert.fail('no histogram');
@@ -82,7 +82,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
   });
 
   test('the overview leads to what needs attention and to the pages of workflows', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     await page.getByLabel('Time range').selectOption('1h');
     await becomes(() => window.parameters(), { window: '1h' });
@@ -122,7 +122,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     const known = await errorsNow();
     for (const body of causes) await harness.client.trigger(failing.urls['/fail'], { body, retries: 0 });
     await becomes(errorsNow, known + causes.length);
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     const list = page.getByLabel('What needs attention').getByRole('listitem');
     await list.getByRole('link', { name: 'no tax was found' }).waitFor();

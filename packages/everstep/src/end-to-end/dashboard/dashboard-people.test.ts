@@ -22,7 +22,7 @@ describe('users and credentials', { skip }, () => {
     const { invitation_secret: secret = '' } = await admin.teams.members.put(team.id, ADA, 'dev');
     adaKey = (await acceptInvitation(secret, { baseUrl: harness.url })).api_key ?? '';
     await admin.instances.create({ name: 'of the shop', region: 'eu-central-1', teamId: team.id });
-    window = await harness.loggedIn();
+    window = await harness.signedIn();
   });
   after(async () => {
     await harness?.close();
@@ -47,7 +47,7 @@ describe('users and credentials', { skip }, () => {
     await window.goTo('users');
     await row(ADA).getByText('Active').waitFor();
     await checkPage();
-    await select('Recovery link');
+    await select('Create recovery link');
     await inDialog('Create link').click();
     const link = (await dialog().getByText(/#rec_/).textContent()) ?? '';
     await checkPage();
@@ -77,7 +77,7 @@ describe('users and credentials', { skip }, () => {
   });
 
   test('a user lists sessions and ends all others', async () => {
-    const other = await harness.loggedIn();
+    const other = await harness.signedIn();
     await window.goTo('account');
     await row('This browser').waitFor();
     await row('Other').waitFor();
@@ -104,7 +104,7 @@ describe('users and credentials', { skip }, () => {
     await button('Revoke ci').click();
     await inDialog('Revoke token').click();
     await row('ci').getByText('Revoked').waitFor();
-    await button('Delete').click();
+    await button('Delete instance').click();
     assert.equal(await inDialog('Delete permanently').isDisabled(), true);
     await checkPage();
     await dialog().getByLabel('Type old app to confirm').fill('old app');
@@ -125,13 +125,13 @@ describe('users and credentials', { skip }, () => {
     assert.ok(!(await adminOf(harness).instances.list()).some((queue) => queue.id === id && queue.state === undefined));
   });
 
-  test('only operators see the Users page, and the login page explains a failed sign-in', async () => {
+  test('only operators see the Users page, and the sign-in page explains a failed sign-in', async () => {
     const own = await harness.window();
     await own.page.goto(`${harness.url}/login?sign-in-error=sso-domain`);
     await own.page.getByRole('alert').getByText('Your email domain is not allowed').waitFor();
     assert.equal(await own.page.getByText('Sign in with SSO').count(), 0);
     assert.deepEqual(await own.findings(), []);
-    await own.logIn(ADA, adaKey);
+    await own.signIn(ADA, adaKey);
     assert.equal(await own.page.getByRole('link', { name: 'Users', exact: true }).count(), 0);
     await own.page.close();
   });

@@ -14,7 +14,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     if (opened.kind === 'missing') return;
     harness = await DashboardHarness.open(opened.browser);
     seeded = await harness.seed();
-    window = await harness.loggedIn();
+    window = await harness.signedIn();
   });
   after(async () => {
     await harness?.close();
@@ -143,7 +143,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   });
 
   test('on a phone, touching a time shows it exactly, and a list shows errors', async () => {
-    const phone = await harness.loggedIn({ width: 390, height: 844, hasTouch: true });
+    const phone = await harness.signedIn({ width: 390, height: 844, hasTouch: true });
     await phone.goTo('runs');
     const row = phone.page.getByRole('row').filter({ hasText: 'payment service answered 503' }).first();
     await row.locator('time').tap();
@@ -291,7 +291,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   });
 
   test('nothing moves on the page of a run when the run ends', async () => {
-    const own = await harness.loggedIn({ width: 900, height: 1100 });
+    const own = await harness.signedIn({ width: 900, height: 1100 });
     const { page } = own;
     const { workflowRunId } = await held('/order', { body: { id: 902 } });
     await own.goTo(`runs/${workflowRunId}`);
@@ -311,7 +311,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     { width: 390, height: 844 },
   ])
     test(`nothing moves when steps exceed the visible rows and the run fails, ${viewport.width} px wide`, async () => {
-      const own = await harness.loggedIn(viewport);
+      const own = await harness.signedIn(viewport);
       const { page } = own;
       const { workflowRunId } = await held('/long', { body: { steps: 12, failsAfterwards: true }, retries: 0 });
       await own.goTo(`runs/${workflowRunId}`);

@@ -203,7 +203,7 @@ try {
   await page.goto('/login');
   await page.getByLabel('Email').fill(variable('EVERSTEP_ADMIN_EMAIL'));
   await page.getByLabel('API key').fill(variable('EVERSTEP_ADMIN_API_KEY'));
-  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL('**/q/**');
   for (const name of lists) {
     const path = await paths[name]?.();

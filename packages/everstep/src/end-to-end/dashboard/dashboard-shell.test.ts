@@ -1,4 +1,4 @@
-/** Tests the layout of the dashboard in a real browser: login and logout, theme, keyboard, navigation and live updates. */
+/** Tests the layout of the dashboard in a real browser: signing in and out, theme, keyboard, navigation and live updates. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -20,32 +20,32 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   const email = () => harness.variable('EVERSTEP_ADMIN_EMAIL');
   const apiKey = () => harness.variable('EVERSTEP_ADMIN_API_KEY');
 
-  test('a link opens its view after login', async () => {
-    const first = await harness.loggedIn();
+  test('a link opens its view after the sign-in', async () => {
+    const first = await harness.signedIn();
     const [, , instanceId] = new URL(first.page.url()).pathname.split('/');
     const window = await harness.window();
     await window.page.goto(`/q/${instanceId}/runs?state=RUN_FAILED&q=a+b`);
     await window.page.getByLabel('Email').waitFor();
-    await window.logIn(email(), apiKey());
+    await window.signIn(email(), apiKey());
     const { pathname, searchParams } = new URL(window.page.url());
     assert.equal(pathname, `/q/${instanceId}/runs`);
     assert.deepEqual(Object.fromEntries(searchParams), { state: 'RUN_FAILED', q: 'a b' });
     await becomes(() => window.page.getByLabel('Search', { exact: true }).inputValue(), 'a b');
   });
 
-  test('a rejected login shows the reason and does not leak the key into the URL', async () => {
+  test('a rejected sign-in shows the reason and does not leak the key into the URL', async () => {
     const window = await harness.window();
     await window.page.goto('/');
     await window.page.getByLabel('Email').fill(email());
     await window.page.getByLabel('API key').fill('not-the-key');
-    await window.page.getByRole('button', { name: 'Log in' }).click();
+    await window.page.getByRole('button', { name: 'Sign in' }).click();
     await window.page.getByRole('alert').getByText('bad-credential').waitFor();
     assert.doesNotMatch(window.page.url(), /not-the-key/);
     assert.deepEqual(window.problems, []);
   });
 
-  test('logout invalidates the session in other tabs and for copied cookies', async () => {
-    const window = await harness.loggedIn();
+  test('signing out invalidates the session in other tabs and for copied cookies', async () => {
+    const window = await harness.signedIn();
     const { page } = window;
     const other = await page.context().newPage();
     await other.goto('/');
@@ -53,26 +53,26 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     const kept = await page.context().cookies();
     assert.equal(kept.find(({ name }) => name === 'everstep_session')?.httpOnly, true);
     await page.getByRole('button', { name: email() }).click();
-    await page.getByRole('menuitem', { name: 'Log out', exact: true }).click();
+    await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
     await page.getByLabel('Email').waitFor();
-    // Pages poll, so the other tab notices the logout without a click.
+    // Pages poll, so the other tab notices it without a click.
     await other.getByLabel('Email').waitFor();
     await page.context().addCookies(kept);
     await other.goto('/');
     await other.getByLabel('Email').waitFor();
   });
 
-  test('logout everywhere ends sessions in other browsers', async () => {
-    const [here, elsewhere] = [await harness.loggedIn(), await harness.loggedIn()];
+  test('signing out everywhere ends sessions in other browsers', async () => {
+    const [here, elsewhere] = [await harness.signedIn(), await harness.signedIn()];
     await here.page.getByRole('button', { name: email() }).click();
-    await here.page.getByRole('menuitem', { name: 'Log out everywhere' }).click();
+    await here.page.getByRole('menuitem', { name: 'Sign out everywhere' }).click();
     await here.page.getByLabel('Email').waitFor();
     await elsewhere.page.getByLabel('Email').waitFor();
   });
 
   test('a click on a header sorts the rows, and the order is kept in the URL', async () => {
     for (const queueName of ['mail', 'invoices']) await sent(harness, 'POST', '/v2/queues', { queueName, parallelism: 1 });
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     await window.goTo('queues');
     const heading = () => window.page.getByRole('button', { name: 'Queue', exact: true });
     const row = (text: string) => window.page.getByRole('row').filter({ hasText: text });
@@ -94,7 +94,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('the theme follows the system until the user selects one', async () => {
-    const window = await harness.loggedIn({ theme: 'dark' });
+    const window = await harness.signedIn({ theme: 'dark' });
     const { page } = window;
     const showsIn = (theme: 'light' | 'dark') => page.locator(`html[data-theme="${theme}"]`).waitFor();
     await showsIn('dark');
@@ -109,7 +109,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('menus, dialogs and tooltips are loaded after the rows of a list are shown', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     await page.addInitScript(`new MutationObserver((_changes, observer) => {
       if (document.querySelector('.table-row') === null) return;
@@ -130,7 +130,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('a menu opens with the keyboard at its first entry, and closing it returns the focus', async () => {
-    const { page } = await harness.loggedIn();
+    const { page } = await harness.signedIn();
     const focused = () => page.evaluate<string>('document.activeElement.innerText.trim()');
     const button = page.getByRole('button', { name: email() });
     for (const key of ['Enter', 'ArrowDown']) {
@@ -146,7 +146,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('the first Tab stop skips the navigation', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     await page.reload();
     await window.settled();
@@ -157,7 +157,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await page.locator('#page :focus').waitFor();
   });
 
-  test('a login link logs in once and leaves no secret in the URL', async () => {
+  test('a sign-in link works once and leaves no secret in the URL', async () => {
     const [link = ''] = /http\S+\/login#lnk_[\w-]+/.exec(harness.service.printed) ?? [];
     const window = await harness.window();
     await window.page.goto(link);
@@ -172,7 +172,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('an instance without runs shows a quickstart with its own URL and token', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     for (const way of ['TypeScript', 'curl', '@upstash/workflow']) {
       await page.getByRole('button', { name: way, exact: true }).click();
@@ -192,7 +192,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('keys open the palette, the search field and the help, and the palette leads to pages', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     await window.goTo('runs');
     await page.keyboard.press('/');
@@ -205,13 +205,13 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     assert.deepEqual(await window.faults(), []);
     await page.keyboard.press('Escape');
   });
 
   test('filters are saved as a view, which is in the menu and in the palette', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     await window.goTo('runs?state=RUN_FAILED');
     await page.getByRole('button', { name: 'Views' }).click();
@@ -232,7 +232,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('on a narrow screen the navigation closes after a page is selected', async () => {
-    const window = await harness.loggedIn({ width: 390, height: 844 });
+    const window = await harness.signedIn({ width: 390, height: 844 });
     const { page } = window;
     await page.getByRole('button', { name: 'Open navigation' }).click();
     await page.getByRole('dialog').getByRole('link', { name: 'Audit log' }).click();
@@ -241,7 +241,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('an unknown address shows a not-found page', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     await window.page.goto('/q/none/no-such-page');
     await window.page.getByText('No page exists at this address').waitFor();
     await window.page.goto('/q/none/runs');
@@ -252,7 +252,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   test('background tabs leave the connections of the browser to the visible tab', async () => {
     // A browser has six connections per host.
     const tabs = 7;
-    const context = (await harness.loggedIn()).page.context();
+    const context = (await harness.signedIn()).page.context();
     await context.addInitScript("Object.defineProperty(document, 'hidden', { get: () => !sessionStorage.getItem('shown') })");
     const live = (page: Page) => page.getByText('Live', { exact: true });
     let last: Page | null = null;
@@ -280,7 +280,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('a list is requested once while nothing changes', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const requests: string[] = [];
     window.page.on('request', (request) => {
       if (request.url().includes('/v2/workflows/search')) requests.push(request.url());
@@ -291,7 +291,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('the page shows that the server is unreachable without moving, and recovers', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     const { port } = new URL(harness.url);
     const top = () => page.evaluate<number>("document.querySelector('h1').getBoundingClientRect().top");
@@ -315,7 +315,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('the first page shows the first run when it starts', async () => {
-    const { page } = await harness.loggedIn();
+    const { page } = await harness.signedIn();
     await page.getByText('No runs yet').waitFor();
     await harness.triggerAt('/order', { body: { id: 1 } });
     await page.getByRole('grid', { name: 'Top workflows' }).getByRole('row').filter({ hasText: '/order' }).waitFor();
@@ -324,7 +324,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
 
   test('Back returns to the row that was opened, with the focus and at the same height', async () => {
     for (let id = 1; id <= 20; id++) await harness.triggerAt('/order', { body: { id } });
-    const window = await harness.loggedIn({ height: 400 });
+    const window = await harness.signedIn({ height: 400 });
     const { page } = window;
     const rowOf = (id: string) => page.getByRole('row').filter({ has: page.getByTitle(id) });
     const topOf = async (id: string) => Math.round((await rowOf(id).boundingBox())?.y ?? Number.NaN);

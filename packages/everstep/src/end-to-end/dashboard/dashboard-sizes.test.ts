@@ -38,7 +38,7 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
     await harness?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
-  const phone = (): Promise<Window> => harness.loggedIn({ width: 390, height: 844, hasTouch: true });
+  const phone = (): Promise<Window> => harness.signedIn({ width: 390, height: 844, hasTouch: true });
   const isInView = (page: Page, name: RegExp): Promise<boolean> =>
     page
       .getByRole('button', { name })
@@ -46,7 +46,7 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
       .then((box) => box !== null && box.y >= 0 && box.y + box.height <= 844);
 
   test('lists show as many rows as their screens have room for, with and without the histogram', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     for (const [page, width, height, rows] of ROOM) {
       await window.page.setViewportSize({ width, height });
       await window.goTo(page);
@@ -82,7 +82,7 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
   });
 
   test('the count of dead letters is not cut off while their page is open', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     for (const width of [1440, 1366, 1024]) {
       await window.page.setViewportSize({ width, height: 900 });
       await window.goTo('dead-letters');
@@ -93,7 +93,7 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
   });
 
   test('a medium screen shows event ids, places in the code and figures in full', async () => {
-    const window = await harness.loggedIn({ width: 1024, height: 768 });
+    const window = await harness.signedIn({ width: 1024, height: 768 });
     const { page } = window;
     const isWhole = (selector: string): Promise<boolean> =>
       page
@@ -105,7 +105,7 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
     assert.equal(await isWhole('.table-row .copy .clip'), true);
     await window.goTo('dead-letters');
     await page.getByRole('row').nth(1).waitFor();
-    assert.equal(await isWhole('.group-place .ends-last'), true);
+    assert.equal(await isWhole('.group-location .ends-last'), true);
     await page.setViewportSize({ width: 1440, height: 900 });
     await window.goTo('overview');
     await page.getByText(/^Failed \(\d+\.\d%\)$/).waitFor();

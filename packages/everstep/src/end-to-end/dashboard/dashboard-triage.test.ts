@@ -42,14 +42,14 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     page.getByRole('link', { name: `Dead letters (6 dead letters, ${count} new groups)` }).waitFor();
 
   test('a group is assigned, snoozed and annotated with the mouse, and its row shows it', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     await window.goTo('dead-letters');
     await newGroups(window, 3);
     await rowOf(window, 'no such street').click();
     await card(window).getByLabel('Assignee').selectOption(user());
     await card(window).getByText(`by ${user()}`).waitFor();
-    await card(window).getByLabel('Snooze').selectOption('for 1 day');
+    await card(window).getByLabel('Snooze').selectOption('For 1 day');
     await card(window).getByText('Snoozed until').waitFor();
     await newGroups(window, 2);
     const note = card(window).getByLabel('Notes');
@@ -75,7 +75,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
   });
 
   test('dead letters are sorted by the time of the failure, and the order is in the URL', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     const newestFirst: string[] = [];
     for await (const { workflowRunId } of harness.client.dlq.entries()) newestFirst.push(workflowRunId);
@@ -96,7 +96,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
   });
 
   test('the same with the keyboard only, and everything is undone', async () => {
-    const window = await harness.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const window = await harness.signedIn({ width: 390, height: 844, theme: 'dark' });
     const { page } = window;
     const keyboard = new Keyboard(page);
     await window.goTo('dead-letters');
@@ -140,7 +140,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
   });
 
   test('a note that is empty is not sent, and the button says why', async () => {
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     const { page } = window;
     await window.goTo('dead-letters');
     await rowOf(window, 'sku').click();
@@ -153,7 +153,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
   test('what a token has changed names the token, without its id', async () => {
     for await (const { fingerprint, message } of harness.client.dlq.allGroups())
       if (message.includes('Cannot read properties')) await harness.client.dlq.addGroupNote(fingerprint, 'The stock is empty.');
-    const window = await harness.loggedIn();
+    const window = await harness.signedIn();
     await window.goTo('dead-letters');
     const row = rowOf(window, 'Cannot read properties');
     await row.getByText('The stock is empty.').waitFor();

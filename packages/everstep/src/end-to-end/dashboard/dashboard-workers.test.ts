@@ -25,7 +25,7 @@ describe('dashboard with workers', { skip: opened.kind === 'missing' ? opened.mi
   before(async () => {
     if (opened.kind === 'missing') return;
     harness = await DashboardHarness.open(opened.browser);
-    window = await harness.loggedIn();
+    window = await harness.signedIn();
   });
   after(async () => {
     await worker?.close();

@@ -51,12 +51,12 @@ try {
   await service.start();
   const url = variable('EVERSTEP_MANAGEMENT_URL');
   const first = await opened.browser.newContext({ baseURL: url });
-  const login = await first.newPage();
-  await login.goto('/login');
-  await login.getByLabel('Email').fill(variable('EVERSTEP_ADMIN_EMAIL'));
-  await login.getByLabel('API key').fill(variable('EVERSTEP_ADMIN_API_KEY'));
-  await login.getByRole('button', { name: 'Log in' }).click();
-  await login.waitForURL('**/q/**');
+  const signInPage = await first.newPage();
+  await signInPage.goto('/login');
+  await signInPage.getByLabel('Email').fill(variable('EVERSTEP_ADMIN_EMAIL'));
+  await signInPage.getByLabel('API key').fill(variable('EVERSTEP_ADMIN_API_KEY'));
+  await signInPage.getByRole('button', { name: 'Sign in' }).click();
+  await signInPage.waitForURL('**/q/**');
   const storageState = await first.storageState();
   for (const page of ['runs', 'runs?state=RUN_FAILED', 'runs?q=customer-7', 'dead-letters']) {
     const painted: number[] = [];

@@ -1,6 +1,6 @@
 /**
  * Test environment for the dashboard: a server with its own directory, workflows that succeed or fail as tests require, and a
- * logged-in browser. `EVERSTEP_SCREENSHOTS=<directory>` saves screenshots.
+ * signed-in browser. `EVERSTEP_SCREENSHOTS=<directory>` saves screenshots.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -173,7 +173,7 @@ export class DashboardHarness {
     await this.service.dispose();
   }
 
-  /** Opens a window that is not logged in. Its errors are collected in `problems`. */
+  /** Opens a window that is not signed in. Its errors are collected in `problems`. */
   async window({ width = 1440, height = 900, theme = 'light', hasTouch = false, like }: Viewport = {}): Promise<Window> {
     if (this.browser === null) throw new Error('there is no browser for windows');
     const context = await this.browser.newContext({
@@ -191,11 +191,11 @@ export class DashboardHarness {
     return new Window(await context.newPage());
   }
 
-  /** Opens a window that is logged in as the first user and shows the overview. */
-  async loggedIn(viewport: Viewport = {}): Promise<Window> {
+  /** Opens a window that is signed in as the first user and shows the overview. */
+  async signedIn(viewport: Viewport = {}): Promise<Window> {
     const window = await this.window(viewport);
     await window.page.goto('/');
-    await window.logIn(this.variable('EVERSTEP_ADMIN_EMAIL'), this.variable('EVERSTEP_ADMIN_API_KEY'));
+    await window.signIn(this.variable('EVERSTEP_ADMIN_EMAIL'), this.variable('EVERSTEP_ADMIN_API_KEY'));
     return window;
   }
 
@@ -279,10 +279,10 @@ export class Window {
     });
   }
 
-  async logIn(email: string, apiKey: string): Promise<void> {
+  async signIn(email: string, apiKey: string): Promise<void> {
     await this.page.getByLabel('Email').fill(email);
     await this.page.getByLabel('API key').fill(apiKey);
-    await this.page.getByRole('button', { name: 'Log in' }).click();
+    await this.page.getByRole('button', { name: 'Sign in' }).click();
     await this.page.waitForURL('**/q/**');
     await this.settled();
   }

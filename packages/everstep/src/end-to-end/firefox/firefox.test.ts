@@ -28,7 +28,7 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
   });
   const heading = () => firefox.evaluate<string>("document.querySelector('h1')?.textContent ?? ''");
 
-  test('a user logs in', async () => {
+  test('a user signs in', async () => {
     await firefox.goTo(`${harness.url}/`);
     await firefox.click('textbox', 'Email');
     await firefox.type(harness.variable('EVERSTEP_ADMIN_EMAIL'));
@@ -71,7 +71,7 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
 
   test('dragging over the histogram selects a time', async () => {
     await firefox.goTo(`${home}runs`);
-    const zoom = 'Runs by creation over time. Arrow keys move, Shift and arrow keys select a range, Enter zooms in.';
+    const zoom = 'Runs by creation time. Arrow keys move, Shift and arrow keys select a range, Enter zooms in.';
     await firefox.drag('slider', zoom, -0.4, 0.4);
     await firefox.shows('/[?&]from=.*&to=/.test(location.search)');
     await firefox.click('button', 'Show all times');

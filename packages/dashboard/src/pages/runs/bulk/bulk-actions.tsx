@@ -112,7 +112,7 @@ export function BulkActions({ query, isFiltered }: BulkActionsProps) {
           setAction(null);
         }}
         confirmText={
-          runs.length === 0 ? 'Cancel runs' : matches?.hasMore ? 'Cancel all' : `Cancel ${quantity(runs.length, 'run')}`
+          runs.length === 0 ? 'Cancel runs' : matches?.hasMore ? 'Cancel all runs' : `Cancel ${quantity(runs.length, 'run')}`
         }
         closeText={canceledCount > 0 ? 'Stop' : 'Keep running'}
         danger
@@ -125,8 +125,8 @@ export function BulkActions({ query, isFiltered }: BulkActionsProps) {
         )}
         {matches?.hasMore ? (
           <p>
-            There are more, and older ones follow in batches until none is left. Runs that start in the meantime are not canceled.
-            You can stop at any time.
+            There are more. Older runs are canceled in batches until none are left. Runs that start in the meantime are not
+            canceled. You can stop at any time.
           </p>
         ) : null}
         {canceledCount === 0 ? null : <p role="status">Canceled {quantity(canceledCount, 'run')} so far.</p>}
@@ -147,12 +147,12 @@ export function BulkActions({ query, isFiltered }: BulkActionsProps) {
           scopeText={`${scopeText} ${isFiltered ? 'and' : 'that'} ${runs.length === 1 ? 'is' : 'are'} in the dead letter queue`}
         />
         {runs.length === 0 ? null : (
-          <p>On the next page you choose between resume, restart and delete. Nothing changes before you start the plan.</p>
+          <p>On the next page, you choose between resume, restart and delete. Nothing changes until you start the plan.</p>
         )}
         {matches?.hasMore && runs.length > 0 ? (
           <p>
             {wholePlan
-              ? 'There are more. The plan covers all dead letters with the same filters and shows their number before you start it. Its time filters apply to when a run failed.'
+              ? 'There are more. The plan covers all dead letters with the same filters and shows their number before you start it. Its time filters apply to the time of the failure.'
               : `There are more than ${countText(runs.length)}, and the dead letter queue does not support all of these filters. Repeat the action for the others.`}
           </p>
         ) : null}

@@ -1,4 +1,4 @@
-/** Hooks for one run: its journal, which follows the run, and the whole results of its steps. */
+/** Hooks for one run: its journal, which is kept up to date, and the complete results of its steps. */
 import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
 import type { JournalStep, RunJournal } from '../../../../../everstep/src/contract/runs.js';
@@ -10,7 +10,7 @@ import { isEnded, JOURNAL_PAGE_STEPS, readJournal } from './journal-pages.js';
 
 /** Maximum size of a result in the journal. Longer results are fetched when they are shown. */
 const MAX_RESULT_BYTES = 512;
-/** Maximum number of steps that are loaded until the user asks for more. */
+/** Maximum number of steps that are loaded until the user loads more. */
 const STEPS_PER_LOAD = 5 * JOURNAL_PAGE_STEPS;
 
 /** Returns whether the journal in the cache no longer changes. The cache holds only journals under this key. */

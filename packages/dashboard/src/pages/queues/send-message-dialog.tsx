@@ -4,23 +4,23 @@ import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { SelectField, TextArea, TextField } from '../../components/fields.js';
-import type { GroupRow, QueueRow } from './shapes.js';
+import type { QueueRow, UrlGroupRow } from './shapes.js';
 
-export function SendMessage({ onClose }: { readonly onClose: () => void }) {
+export function SendMessageDialog({ onClose }: { readonly onClose: () => void }) {
   const optionsId = useId();
   const [destination, setDestination] = useState('');
   const [queue, setQueue] = useState('');
   const [body, setBody] = useState('{}');
   const change = useChange();
   const queues = useApi<readonly QueueRow[]>({ topic: 'queues', name: 'list', url: '/v2/queues' });
-  const groups = useApi<readonly GroupRow[]>({ topic: 'queues', name: 'url-groups', url: '/v2/topics' });
+  const groups = useApi<readonly UrlGroupRow[]>({ topic: 'queues', name: 'url-groups', url: '/v2/topics' });
   const isJson = isValidJson(body);
   return (
     <ConfirmDialog
       title="Send message"
       open
       onClose={onClose}
-      confirmText={queue === '' ? 'Send' : `Enqueue in ${queue}`}
+      confirmText={queue === '' ? 'Send message' : `Enqueue in ${queue}`}
       disabled={destination.trim() === ''}
       onConfirm={() =>
         change({
@@ -30,7 +30,7 @@ export function SendMessage({ onClose }: { readonly onClose: () => void }) {
           body,
           headers: { 'content-type': isJson ? 'application/json' : 'text/plain' },
           topics: ['runs', 'queues'],
-          successText: queue === '' ? 'Message sent' : `Message queued in ${queue}`,
+          successText: queue === '' ? 'Sent the message' : `Enqueued the message in ${queue}`,
         })
       }
     >

@@ -21,7 +21,7 @@ export function latestEvents(events: readonly MessageEvent[]): readonly MessageE
 const FINAL_STATES: readonly MessageState[] = ['DELIVERED', 'FAILED', 'CANCELED'];
 export const hasEnded = (state: MessageState): boolean => FINAL_STATES.includes(state);
 
-export const STATE_TEXTS: Readonly<Record<MessageState, { readonly text: string; readonly tone: Tone }>> = {
+export const MESSAGE_STATES: Readonly<Record<MessageState, { readonly text: string; readonly tone: Tone }>> = {
   CREATED: { text: 'Published', tone: 'info' },
   ACTIVE: { text: 'Pending', tone: 'info' },
   IN_PROGRESS: { text: 'In flight', tone: 'info' },

@@ -1,28 +1,28 @@
-/** Login page: with the identity provider if SSO is configured, or with the email and an API key of a user. */
+/** Sign-in page: with the identity provider if SSO is configured, or with the email and an API key of a user. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useState } from 'react';
 import type { Failure, Outcome } from '../api/outcome.js';
-import { logIn, logInWithLink, type Session, sessionQuery, signInMethodsQuery } from '../api/session.js';
+import { type Session, sessionQuery, signIn, signInMethodsQuery, signInWithLink } from '../api/session.js';
 import { Brand } from '../components/brand.js';
 import { TextField } from '../components/fields.js';
 import { PageTitle } from '../components/page-title.js';
 import { FailureNotice } from '../components/states.js';
 import { AcceptInvitation, Recover } from './opened-link.js';
-import { pathAfterLogin } from './return-path.js';
+import { pathAfterSignIn } from './return-path.js';
 import { signInErrorText } from './sign-in-errors.js';
 
 const ONE_TIME_SECRET = /^#((inv|rec)_[A-Za-z0-9_-]+)$/;
-const LOGIN_LINK = /^#(lnk_[A-Za-z0-9_-]+)$/;
+const SIGN_IN_LINK = /^#(lnk_[A-Za-z0-9_-]+)$/;
 
-/** Returns the secret of the login link that was opened, and removes it from the URL and the history of the browser. */
+/** Returns the secret of the sign-in link that was opened, and removes it from the URL and the history of the browser. */
 function takeLinkSecret(): string | null {
-  const secret = LOGIN_LINK.exec(window.location.hash)?.[1] ?? null;
+  const secret = SIGN_IN_LINK.exec(window.location.hash)?.[1] ?? null;
   if (secret !== null) window.history.replaceState(window.history.state, '', window.location.pathname + window.location.search);
   return secret;
 }
 
-export default function Login() {
+export default function SignIn() {
   const client = useQueryClient();
   const navigate = useNavigate();
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
@@ -34,50 +34,50 @@ export default function Login() {
   const [link, setLink] = useState(takeLinkSecret);
   const [busy, setBusy] = useState(link !== null);
   const [failure, setFailure] = useState<Failure | null>(null);
-  const finishLogin = async (login: Promise<Outcome<Session>>) => {
+  const finishSignIn = async (pendingSession: Promise<Outcome<Session>>) => {
     setBusy(true);
     setFailure(null);
-    const outcome = await login;
+    const outcome = await pendingSession;
     setBusy(false);
     if (!outcome.ok) return setFailure(outcome.failure);
     client.setQueryData(sessionQuery.queryKey, outcome.value);
-    await navigate({ href: pathAfterLogin(search.to), replace: true });
+    await navigate({ href: pathAfterSignIn(search.to), replace: true });
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    void finishLogin(logIn(email.trim(), apiKey.trim()));
+    void finishSignIn(signIn(email.trim(), apiKey.trim()));
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: a link is used once
   useEffect(() => {
     if (link === null) return;
     setLink(null);
-    void finishLogin(logInWithLink(link));
+    void finishSignIn(signInWithLink(link));
   }, [link]);
   if (secret !== null) {
-    const onDone = (login: { readonly email: string; readonly apiKey: string } | null) => {
+    const onDone = (credentials: { readonly email: string; readonly apiKey: string } | null) => {
       setSecret(null);
-      setEmail(login?.email ?? '');
-      setApiKey(login?.apiKey ?? '');
+      setEmail(credentials?.email ?? '');
+      setApiKey(credentials?.apiKey ?? '');
     };
     const LinkForm = secret.startsWith('inv_') ? AcceptInvitation : Recover;
     return (
-      <main className="login">
+      <main className="sign-in">
         <LinkForm secret={secret} onDone={onDone} />
       </main>
     );
   }
   return (
-    <main className="login">
-      <form className="login-card" onSubmit={submit}>
+    <main className="sign-in">
+      <form className="sign-in-card" onSubmit={submit}>
         <Brand />
-        <PageTitle title="Log in" lead="Enter the email and an API key of your user." />
+        <PageTitle title="Sign in" lead="Enter your email and one of your API keys." />
         {signInError === undefined ? null : (
           <p className="notice" data-tone="bad" role="alert">
             {signInError}
           </p>
         )}
         {methods?.sso === true ? (
-          <a className="button button-primary" href={`/v2/session/sso?return=${encodeURIComponent(pathAfterLogin(search.to))}`}>
+          <a className="button button-primary" href={`/v2/session/sso?return=${encodeURIComponent(pathAfterSignIn(search.to))}`}>
             Sign in with SSO
           </a>
         ) : null}
@@ -93,17 +93,17 @@ export default function Login() {
         />
         {failure === null ? null : <FailureNotice failure={failure} />}
         <button type="submit" className="button button-primary" disabled={busy}>
-          {busy ? 'Logging in…' : 'Log in'}
+          {busy ? 'Signing in…' : 'Sign in'}
         </button>
         <details>
           <summary>Where is my API key?</summary>
-          <ul className="login-help">
+          <ul className="sign-in-help">
             <li>
               The first user: in <code>credentials.json</code> in the data directory of the server, by default{' '}
               <code>.everstep</code>, and in the file that <code>EVERSTEP_ENV_FILE</code> names.
             </li>
             <li>
-              On your own machine: <code>everstep dev</code> prints a login link at every start.
+              On your own machine: <code>everstep dev</code> prints a sign-in link at every start.
             </li>
             <li>Other users: you received it when you accepted the invitation. An operator can create a recovery link.</li>
           </ul>

@@ -8,7 +8,7 @@ import { TextArea, TextField } from '../../components/fields.js';
 import { prettyJson } from '../../components/times/formats.js';
 import { ScheduleTimes, useScheduleTimes } from './schedule-times.js';
 
-export interface EditScheduleProps {
+export interface EditScheduleDialogProps {
   readonly schedule: ScheduleEntry;
   readonly onClose: () => void;
 }
@@ -19,7 +19,7 @@ const labelsIn = (text: string): string[] =>
     .map((label) => label.trim())
     .filter((label) => label !== '');
 
-export function EditSchedule({ schedule, onClose }: EditScheduleProps) {
+export function EditScheduleDialog({ schedule, onClose }: EditScheduleDialogProps) {
   const change = useChange();
   const times = useScheduleTimes(schedule.cron, schedule.timezone);
   const originalBody = prettyJson(schedule.body ?? '');
@@ -42,7 +42,7 @@ export function EditSchedule({ schedule, onClose }: EditScheduleProps) {
       title="Edit schedule"
       open
       onClose={onClose}
-      confirmText="Save"
+      confirmText="Save schedule"
       disabled={!isValid || Object.keys(scheduleChange).length === 0}
       onConfirm={() =>
         change({
@@ -50,7 +50,7 @@ export function EditSchedule({ schedule, onClose }: EditScheduleProps) {
           url: path`/v2/schedules/${schedule.scheduleId}`,
           body: scheduleChange,
           topics: ['schedules'],
-          successText: 'Changed the schedule',
+          successText: 'Saved the schedule',
         })
       }
     >

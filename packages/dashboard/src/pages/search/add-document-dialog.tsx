@@ -6,13 +6,13 @@ import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextArea, TextField } from '../../components/fields.js';
 import { readObject } from './read-object.js';
 
-export interface AddDocumentProps {
+export interface AddDocumentDialogProps {
   readonly indexId: string;
   readonly namespace: string;
   readonly onClose: () => void;
 }
 
-export function AddDocument({ indexId, namespace, onClose }: AddDocumentProps) {
+export function AddDocumentDialog({ indexId, namespace, onClose }: AddDocumentDialogProps) {
   const [id, setId] = useState('');
   const [contentText, setContent] = useState('{\n  "title": ""\n}');
   const [metadataText, setMetadata] = useState('');

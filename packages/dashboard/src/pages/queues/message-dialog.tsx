@@ -12,17 +12,17 @@ import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js'
 import { StatusBadge } from '../../components/status-badge.js';
 import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { hasEnded, STATE_TEXTS } from './latest.js';
+import { hasEnded, MESSAGE_STATES } from './latest-events.js';
 import type { EventPage, MessageDetail, MessageEvent } from './shapes.js';
 
-export interface MessageWindowProps {
+export interface MessageDialogProps {
   readonly messageId: string;
   readonly onClose: () => void;
 }
 
 const MAX_EVENTS = 1000;
 
-export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
+export function MessageDialog({ messageId, onClose }: MessageDialogProps) {
   const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [busy, setBusy] = useState(false);
@@ -117,12 +117,13 @@ function Events({ events }: { readonly events: readonly MessageEvent[] }) {
               <TimeText unixMs={time} />
             </td>
             <td>
-              <StatusBadge tone={STATE_TEXTS[state].tone}>{STATE_TEXTS[state].text}</StatusBadge>
+              <StatusBadge tone={MESSAGE_STATES[state].tone}>{MESSAGE_STATES[state].text}</StatusBadge>
             </td>
             <td>
               {error ?? (responseStatus === undefined ? null : `HTTP ${responseStatus}`)}
               {nextDeliveryTime === undefined ? null : (
                 <>
+                  {error === undefined && responseStatus === undefined ? '' : ' · '}
                   Next attempt <TimeText unixMs={nextDeliveryTime} />
                 </>
               )}

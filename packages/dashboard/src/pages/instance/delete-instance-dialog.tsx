@@ -2,21 +2,21 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { InstanceRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { instancesQuery } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
+import type { InstanceDialogProps } from './instance-dialogs.js';
 
-export function DeleteDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
+export function DeleteInstanceDialog({ instance, onClose }: InstanceDialogProps) {
   const [typedName, setTypedName] = useState('');
   const change = useChange();
   const client = useQueryClient();
   const navigate = useNavigate();
   return (
     <ConfirmDialog
-      title={`Delete ${instance.name}?`}
+      title={`Delete instance ${instance.name}?`}
       open
       onClose={onClose}
       confirmText="Delete permanently"
@@ -29,7 +29,7 @@ export function DeleteDialog({ instance, onClose }: { readonly instance: Instanc
           query: { confirm: instance.name },
           topics: ['account'],
           isManagementCall: true,
-          successText: `Deleted ${instance.name}`,
+          successText: `Deleted instance ${instance.name}`,
         });
         if (!outcome.ok) return outcome;
         // The cached list still contains the instance, so `/` would redirect back to it.
@@ -39,9 +39,9 @@ export function DeleteDialog({ instance, onClose }: { readonly instance: Instanc
       }}
     >
       <p>
-        This deletes 1 instance with all its runs, messages, dead letters, schedules and settings.{' '}
+        Deletes the instance with all its runs, messages, dead letters, schedules and settings.{' '}
         <strong>This cannot be undone.</strong> Its tokens and webhooks stop working immediately, and nothing more is delivered.
-        Billing records and the audit log are kept.
+        Billing records and the audit log are retained.
       </p>
       <TextField label={`Type ${instance.name} to confirm`} autoComplete="off" value={typedName} onChange={setTypedName} />
     </ConfirmDialog>

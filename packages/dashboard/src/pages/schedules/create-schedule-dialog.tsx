@@ -16,7 +16,7 @@ const isJson = (text: string): boolean => {
   }
 };
 
-export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
+export function CreateScheduleDialog({ onClose }: { readonly onClose: () => void }) {
   const [url, setUrl] = useState('');
   const times = useScheduleTimes('0 * * * *', 'UTC');
   const { cron, zone, preview } = times;
@@ -68,7 +68,7 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
       />
       <TextField
         label="Id (optional)"
-        hint="A schedule with this id is replaced."
+        hint="An existing schedule with this id is replaced."
         mono
         placeholder="Generated if empty"
         value={scheduleId}

@@ -2,13 +2,13 @@
 import { CopyId } from '../../components/copy-id.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 
-export interface SecretLinkProps {
+export interface InvitationLinkDialogProps {
   readonly email: string;
   readonly secret: string;
   readonly onClose: () => void;
 }
 
-export function SecretLink({ email, secret, onClose }: SecretLinkProps) {
+export function InvitationLinkDialog({ email, secret, onClose }: InvitationLinkDialogProps) {
   return (
     <DialogWindow title={`Invitation for ${email}`} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
       <div className="stack">

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hasEnded, latestEvents } from './latest.js';
+import { hasEnded, latestEvents } from './latest-events.js';
 import type { MessageEvent, MessageState } from './shapes.js';
 
 const event = (messageId: string, state: MessageState): MessageEvent => ({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readEventData } from './json-problem.js';
+import { readEventData } from './event-data.js';
 
 test('empty text is an event without data', () => {
   assert.deepEqual(readEventData('  \n'), { ok: true, body: undefined });

@@ -9,7 +9,12 @@ import { SelectField, TextField } from '../../components/fields.js';
 import { MoveDialog } from '../../components/teams/move-dialog.js';
 import { OwnerField } from '../../components/teams/team-fields.js';
 
-export const MoveInstance = ({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) => (
+export interface InstanceDialogProps {
+  readonly instance: InstanceRecord;
+  readonly onClose: () => void;
+}
+
+export const MoveInstanceDialog = ({ instance, onClose }: InstanceDialogProps) => (
   <MoveDialog
     subject="instance"
     name={instance.name}
@@ -18,12 +23,12 @@ export const MoveInstance = ({ instance, onClose }: { readonly instance: Instanc
     bodyFor={(teamId) => ({ queue_id: instance.id, target_team_id: teamId })}
     onClose={onClose}
   >
-    Its runs, dead letters, schedules and tokens do not change, and runs continue. The team gets access and is billed from now on;
-    everyone else loses access. Only an owner or admin of the team can move the instance again.
+    Its runs, dead letters, schedules and tokens do not change, and runs continue. The team gets access and is billed from now on.
+    Everyone else loses access. This cannot be undone: the instance can be moved to another team, but not to a personal account.
   </MoveDialog>
 );
 
-export function CreateDialog({ region, onClose }: { readonly region: string; readonly onClose: () => void }) {
+export function CreateInstanceDialog({ region, onClose }: { readonly region: string; readonly onClose: () => void }) {
   const [name, setName] = useState('');
   const [teamId, setTeamId] = useState('');
   const change = useChange();
@@ -42,7 +47,7 @@ export function CreateDialog({ region, onClose }: { readonly region: string; rea
           body: { name: name.trim(), region, ...(teamId === '' ? {} : { team_id: teamId }) },
           topics: ['account'],
           isManagementCall: true,
-          successText: `Created ${name.trim()}`,
+          successText: `Created instance ${name.trim()}`,
         });
         if (outcome.ok) void navigate({ to: '/q/$instanceId/instance', params: { instanceId: outcome.value.id } });
         return outcome;
@@ -55,13 +60,13 @@ export function CreateDialog({ region, onClose }: { readonly region: string; rea
   );
 }
 
-export function PlanDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
+export function PlanDialog({ instance, onClose }: InstanceDialogProps) {
   const [plan, setPlan] = useState(instance.plan);
   const plans = useApi<readonly PlanRecord[]>({ topic: 'account', name: 'plans', url: '/v2/queue/plans' });
   const change = useChange();
   return (
     <ConfirmDialog
-      title={`Plan of ${instance.name}`}
+      title={`Change plan of ${instance.name}`}
       open
       onClose={onClose}
       confirmText="Change plan"

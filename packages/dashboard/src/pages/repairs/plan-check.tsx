@@ -74,7 +74,7 @@ function useChecks({ repairId, counts: { total } }: RepairEntry) {
   return { checks, failure, busy, total, check, stop };
 }
 
-export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
+export function PlanCheck({ repair }: { readonly repair: RepairEntry }) {
   const permissions = usePermissions();
   const { checks, failure, busy, total, check, stop } = useChecks(repair);
   const hasStarted = useRef(false);
@@ -191,7 +191,7 @@ function Findings({ title, checks }: { readonly title: string; readonly checks: 
         })}
       </ul>
       {byMessage.size > MAX_FINDINGS ? (
-        <p className="muted">and {countText(byMessage.size - MAX_FINDINGS)} other findings</p>
+        <p className="muted">and {quantity(byMessage.size - MAX_FINDINGS, 'other finding')}</p>
       ) : null}
     </div>
   );

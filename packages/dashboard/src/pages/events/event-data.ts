@@ -1,4 +1,4 @@
-/** Validates event data that the user typed. */
+/** Reads event data that the user typed. */
 
 export type EventDataResult =
   | { readonly ok: true; readonly body: string | undefined }

@@ -3,7 +3,7 @@
 import { Icon } from '../icons.js';
 import { singularOf } from '../times/formats.js';
 
-export interface NewBarProps {
+export interface NewRowsBarProps {
   readonly count: number;
   /** Whether there may be more new rows than `count`. */
   readonly hasMore?: boolean;
@@ -11,13 +11,13 @@ export interface NewBarProps {
   readonly onShow: () => void;
 }
 
-export function NewBar({ count, hasMore = false, rowsName, onShow }: NewBarProps) {
+export function NewRowsBar({ count, hasMore = false, rowsName, onShow }: NewRowsBarProps) {
   return (
-    <div className="new-bar" role="status">
+    <div className="new-rows-bar" role="status">
       {count === 0 ? null : (
         <button type="button" className="button button-primary" onClick={onShow}>
           <Icon name="up" />
-          Show <span className="new-count numeric">{hasMore ? `${count}+` : count}</span> new
+          Show <span className="new-rows-count numeric">{hasMore ? `${count}+` : count}</span> new
           <span className="visually-hidden"> {count === 1 ? singularOf(rowsName) : rowsName}</span>
         </button>
       )}
