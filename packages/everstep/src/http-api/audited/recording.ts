@@ -123,11 +123,11 @@ export class AuditRecorder {
     recordedRequest: RecordedRequest,
   ): Promise<Pick<NewEntry, 'actor' | 'address' | 'accountIds' | 'request'>> {
     const { actor, instanceId, accountIds } = identityOf(recordedRequest.admitted);
-    const owners = instanceId === null ? accountIds : await this.records.ownersOf(instanceId);
+    const ownerIds = instanceId === null ? accountIds : await this.records.ownersOf(instanceId);
     return {
       actor,
       address: recordedRequest.input.request.callerIp,
-      accountIds: owners,
+      accountIds: ownerIds,
       request: this.requestOf(recordedRequest),
     };
   }
@@ -155,14 +155,14 @@ export class AuditRecorder {
     if (rule.field !== undefined && secretObjects.length === 0) return;
     const common = await this.commonFields(recordedRequest);
     const subject = rule.subject === undefined ? defaultSubject(recordedRequest) : subjectIn(input, rule.subject);
-    const owners = secretObjects.flatMap(({ customer_id: owner }) => (typeof owner === 'string' ? [owner] : []));
+    const ownerIds = secretObjects.flatMap(({ customer_id: ownerId }) => (typeof ownerId === 'string' ? [ownerId] : []));
     await this.records.recordSecretRead(
       {
         ...common,
         action: rule.action,
         subject,
         details: rule.field === undefined ? {} : { count: secretObjects.length },
-        accountIds: [...new Set([...common.accountIds, ...owners])],
+        accountIds: [...new Set([...common.accountIds, ...ownerIds])],
       },
       networkOf(common.address),
     );
@@ -192,4 +192,4 @@ const isObject = (value: unknown): value is Fields => typeof value === 'object' 
 
 /** Returns the response itself, or its elements, that have the field. */
 const objectsWith = (body: unknown, field: string): readonly Fields[] =>
-  [body].flat().filter((part): part is Fields => isObject(part) && part[field] !== undefined);
+  [body].flat().filter((element): element is Fields => isObject(element) && element[field] !== undefined);
