@@ -31,13 +31,13 @@ export function createInstanceOwnership(
   const { rules, find, change, view, newTokens, plans } = options;
   const { accounts, now } = rules;
 
-  /** Returns null if the account may own another instance. */
+  /** Returns a refusal if the account may not own another instance, otherwise null. */
   async function checkInstanceLimit({ user }: Principal, accountId: string) {
-    const max = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
+    const maxInstances = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
     const ownedInstances = await accounts.instancesOf({ accountIds: [accountId] });
-    return ownedInstances.length < max
+    return ownedInstances.length < maxInstances
       ? null
-      : refuse('conflict', `this account can own at most ${max} queue instances (maxInstances)`);
+      : refuse('conflict', `this account can own at most ${maxInstances} queue instances (maxInstances)`);
   }
 
   return {

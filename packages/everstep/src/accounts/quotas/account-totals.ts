@@ -27,7 +27,7 @@ export interface AccountTotalsCacheOptions {
 }
 
 /** Maximum number of cached accounts. The oldest entry is evicted first. */
-const MAX_CACHED = 10_000;
+const MAX_CACHED_ACCOUNTS = 10_000;
 
 interface Reading {
   readonly readAt: number;
@@ -50,9 +50,9 @@ export class AccountTotalsCache {
     const reading = { readAt, totals };
     this.readings.delete(accountId);
     this.readings.set(accountId, reading);
-    for (const [oldest] of this.readings) {
-      if (this.readings.size <= MAX_CACHED) break;
-      this.readings.delete(oldest);
+    for (const [oldestAccountId] of this.readings) {
+      if (this.readings.size <= MAX_CACHED_ACCOUNTS) break;
+      this.readings.delete(oldestAccountId);
     }
     // A failure is only reported to the callers that wait for this read. The next caller reads again.
     totals.catch(() => {
