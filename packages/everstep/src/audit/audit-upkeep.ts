@@ -38,7 +38,7 @@ export class AuditUpkeep {
   private readonly options: AuditUpkeepOptions;
   private readonly failureLog: PeriodicLog;
   private readonly cancelTimers = new Map<string, () => void>();
-  private readonly inProgress = new Set<Promise<void>>();
+  private readonly workInProgress = new Set<Promise<void>>();
   private isStopped = false;
 
   constructor(options: AuditUpkeepOptions) {
@@ -59,12 +59,12 @@ export class AuditUpkeep {
     this.isStopped = true;
     for (const cancel of this.cancelTimers.values()) cancel();
     this.options.push?.stop();
-    await Promise.allSettled([...this.inProgress]);
+    await Promise.allSettled([...this.workInProgress]);
   }
 
   /** Resolves when the work in progress has ended. */
   async waitForWork(): Promise<void> {
-    await Promise.allSettled([...this.inProgress]);
+    await Promise.allSettled([...this.workInProgress]);
   }
 
   /** Repeats work. If `everyMs` is null, it runs once, and again only after a failure. */
@@ -87,8 +87,8 @@ export class AuditUpkeep {
           repeatAfter(Math.max(everyMs ?? 0, SEAL_EVERY_MS));
         },
       )
-      .finally(() => this.inProgress.delete(run));
-    this.inProgress.add(run);
+      .finally(() => this.workInProgress.delete(run));
+    this.workInProgress.add(run);
   }
 
   private async seal(): Promise<void> {

@@ -15,8 +15,8 @@ export class RecentTimes {
     if (lastAt !== undefined && now - lastAt < this.intervalMs) return false;
     this.times.delete(key);
     this.times.set(key, now);
-    const [oldest] = this.times.keys();
-    if (this.times.size > this.maxEvents && oldest !== undefined) this.times.delete(oldest);
+    const [oldestKey] = this.times.keys();
+    if (this.times.size > this.maxEvents && oldestKey !== undefined) this.times.delete(oldestKey);
     return true;
   }
 

@@ -9,7 +9,7 @@ const NON_RETRYABLE_HEADER = /^(?:[a-z0-9]+-)?nonretryable-error$/;
 const SNIPPET_LENGTH = 100;
 const MAX_SHOWN_HEADER_LENGTH = 300;
 
-/** Headers of a response, by lower-case name. */
+/** Headers of a response, by lowercase name. */
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Returns the first value of a header, shortened for display. */

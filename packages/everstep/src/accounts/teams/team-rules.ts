@@ -10,22 +10,22 @@ type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' |
 
 const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; make another member an owner first');
 
-/** Returns whether the caller is not an owner but would change one. An admin could otherwise take over the team. */
+/** Returns whether a caller who is not an owner would change an owner or make one. An admin could thus take over the team. */
 const lacksOwnerRight = (callerRole: Role, ...roles: (Role | undefined)[]): boolean =>
   callerRole !== 'owner' && roles.includes('owner');
 
-function teamLimitRefusal(teams: readonly { readonly role: Role }[], max: number): Refusal | null {
+function teamLimitRefusal(teams: readonly { readonly role: Role }[], maxOwned: number): Refusal | null {
   if (teams.length >= LIMITS.maxTeams)
     return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
-  if (teams.filter(({ role }) => role === 'owner').length < max) return null;
-  return refuse('conflict', `a user can own at most ${max} teams (maxTeams of its plan); delete one first`);
+  if (teams.filter(({ role }) => role === 'owner').length < maxOwned) return null;
+  return refuse('conflict', `a user can own at most ${maxOwned} teams (maxTeams of its plan); delete one first`);
 }
 
-function teamSizeRefusal(members: number, max: number): Refusal | null {
-  if (members >= LIMITS.maxTeamMembers)
+function teamSizeRefusal(memberCount: number, maxMembers: number): Refusal | null {
+  if (memberCount >= LIMITS.maxTeamMembers)
     return refuse('conflict', `a team can have at most ${LIMITS.maxTeamMembers} members; remove one first`);
-  if (members < max) return null;
-  return refuse('conflict', `this team can have at most ${max} members (maxTeamMembers of its plan); remove one first`);
+  if (memberCount < maxMembers) return null;
+  return refuse('conflict', `this team can have at most ${maxMembers} members (maxTeamMembers of its plan); remove one first`);
 }
 
 export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitOf): TeamPart {
@@ -84,8 +84,8 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
         const member = members.find((candidate) => candidate.email === email);
         if (lacksOwnerRight(check.role, member?.role, role))
           return refuse('forbidden', 'only an owner of the team can make another member an owner, or change an owner');
-        const limit = () => limitOf('maxTeamMembers', teamId, principal.user.userId);
-        const refusal = member ? null : teamSizeRefusal(members.length, await limit());
+        const memberLimit = () => limitOf('maxTeamMembers', teamId, principal.user.userId);
+        const refusal = member ? null : teamSizeRefusal(members.length, await memberLimit());
         if (refusal) return refusal;
         if (member?.role === 'owner' && role !== 'owner' && members.filter((other) => other.role === 'owner').length === 1)
           return LAST_OWNER;

@@ -56,10 +56,10 @@ export function createKnownInstances(
 
   async function readAll(): Promise<void> {
     const readStart = startRead();
-    const stored = await accounts.listInstances();
-    for (const instance of stored) put(instance, readStart);
-    const ids = new Set(stored.map(({ instanceId }) => instanceId));
-    for (const instanceId of instances.keys()) if (!ids.has(instanceId)) remove(instanceId, readStart);
+    const storedInstances = await accounts.listInstances();
+    for (const instance of storedInstances) put(instance, readStart);
+    const storedIds = new Set(storedInstances.map(({ instanceId }) => instanceId));
+    for (const instanceId of instances.keys()) if (!storedIds.has(instanceId)) remove(instanceId, readStart);
   }
 
   async function read(instanceId: string): Promise<QueueInstance | null> {
@@ -73,7 +73,7 @@ export function createKnownInstances(
   function recall(instanceId: string): QueueInstance | null {
     const cached = instances.get(instanceId);
     if (sharing && cached && elapsedMs() - cached.readAt >= CACHED_MS) {
-      // Prevents concurrent refreshes. A failed one is repeated later.
+      // Prevents concurrent refreshes. A failed refresh is repeated later.
       put(cached.instance, { ...cached, readAt: elapsedMs() });
       read(instanceId).catch(() => {});
     }

@@ -10,7 +10,7 @@ import { LoginPlaces } from './login-places.js';
 
 /** Id that is queried if no user has the email, so that the login takes the same time. */
 const UNKNOWN_USER = 'usr_nobody';
-/** Hash that is always compared, even if the user has no key. No known value has it. */
+/** Hash that is always compared, even if the user has no key. No known API key has this hash. */
 const NO_HASH = '0'.repeat(64);
 
 /** Returns whether one of the stored hashes matches. Compares all of them, so that the time does not reveal a match. */
@@ -27,7 +27,7 @@ function includesHash(storedHashes: readonly string[], hash: string): boolean {
 /** Failed logins without an account are only counted per day, under this id. */
 const INSTALLATION = '';
 /** Minimum time between log lines about unknown emails. */
-const LOG_AFTER_MS = 60_000;
+const LOG_INTERVAL_MS = 60_000;
 
 export interface LoginOptions {
   readonly rules: AccountRules;
@@ -44,7 +44,7 @@ export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<Ac
   async function countUnknownEmail(): Promise<void> {
     const at = now();
     unknownEmails = { ...unknownEmails, failures: unknownEmails.failures + 1 };
-    if (at - unknownEmails.loggedAt >= LOG_AFTER_MS) {
+    if (at - unknownEmails.loggedAt >= LOG_INTERVAL_MS) {
       log?.warn({ failures: unknownEmails.failures }, 'login attempts failed for unknown email addresses');
       unknownEmails = { failures: 0, loggedAt: at };
     }

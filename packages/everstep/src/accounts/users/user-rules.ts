@@ -29,7 +29,7 @@ function outcomeOf(result: 'done' | 'deleted' | 'not-found' | 'last-operator'): 
   return result === 'last-operator' ? LAST_OPERATOR : done(null);
 }
 
-const auditOf = (
+const auditEntryOf = (
   rules: AccountRules,
   { user, address }: Principal,
   action: string,
@@ -69,7 +69,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       rules.inTurn(async () => {
         const target = await find(principal, userId, 'operator');
         if (target.kind !== 'found') return target;
-        const entry = auditOf(rules, principal, disabled ? 'user.disable' : 'user.enable', target.user);
+        const entry = auditEntryOf(rules, principal, disabled ? 'user.disable' : 'user.enable', target.user);
         return outcomeOf(await accounts.setUserDisabled({ userId, at: disabled ? now() : null, audit: entry }));
       }),
 
@@ -77,7 +77,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       rules.inTurn(async () => {
         const target = await find(principal, userId, 'operator-or-self');
         if (target.kind !== 'found') return target;
-        const entry = auditOf(rules, principal, 'user.delete', target.user, { handedOverTo: successorId });
+        const entry = auditEntryOf(rules, principal, 'user.delete', target.user, { handedOverTo: successorId });
         const result = await accounts.deleteUser({ userId, successorId, audit: entry });
         switch (result) {
           case 'owns-something':
@@ -98,7 +98,7 @@ export function createUserRules(rules: AccountRules): UserPart {
         if (target.kind !== 'found') return target;
         if (shouldGrant && target.user.disabledAt !== undefined)
           return refuse('conflict', 'the user is disabled; enable the user first');
-        const entry = auditOf(rules, principal, shouldGrant ? 'user.grant-operator' : 'user.revoke-operator', target.user);
+        const entry = auditEntryOf(rules, principal, shouldGrant ? 'user.grant-operator' : 'user.revoke-operator', target.user);
         return outcomeOf(await accounts.setOperator({ userId, isOperator: shouldGrant, audit: entry }));
       }),
 
@@ -111,16 +111,17 @@ export function createUserRules(rules: AccountRules): UserPart {
       rules.inTurn(async () => {
         const target = await find(principal, userId, 'operator');
         if (target.kind !== 'found') return target;
-        const entry = { ...auditOf(rules, principal, 'api-key.revoke', target.user), subject: apiKeyId };
-        const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit: entry });
-        return revoked ? done(null) : notFound('valid API key');
+        const entry = { ...auditEntryOf(rules, principal, 'api-key.revoke', target.user), subject: apiKeyId };
+        const isRevoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit: entry });
+        return isRevoked ? done(null) : notFound('valid API key');
       }),
 
     revokeApiKeysOf: (principal, userId) =>
       rules.inTurn(async () => {
         const target = await find(principal, userId, 'operator');
         if (target.kind !== 'found') return target;
-        await accounts.revokeApiKeys({ userId, at: now(), audit: auditOf(rules, principal, 'api-key.revoke-all', target.user) });
+        const entry = auditEntryOf(rules, principal, 'api-key.revoke-all', target.user);
+        await accounts.revokeApiKeys({ userId, at: now(), audit: entry });
         return done(null);
       }),
 
@@ -128,7 +129,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       rules.inTurn(async () => {
         const target = await find(principal, userId, 'operator-or-self');
         if (target.kind !== 'found') return target;
-        await accounts.deleteSessions({ userId, audit: auditOf(rules, principal, 'session.end-all', target.user) });
+        await accounts.deleteSessions({ userId, audit: auditEntryOf(rules, principal, 'session.end-all', target.user) });
         return done(null);
       }),
   };
