@@ -17,7 +17,7 @@ export interface IndexOwnershipOptions {
   readonly indexes: SearchIndexStore;
   readonly visibleIndexes: VisibleIndexes;
   readonly removals: IndexRemovals;
-  /** If it is undefined, only the limit of the server applies. */
+  /** If undefined, only the limit of the server applies. */
   readonly limitOf: LimitOf | undefined;
 }
 
@@ -25,14 +25,14 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
   const { rules, indexes, visibleIndexes, removals, limitOf } = options;
   const { accounts } = rules;
 
-  /** Returns null if the account may own another index. */
+  /** Returns a refusal if the account may not own another index, otherwise null. */
   async function checkIndexLimit({ user }: Principal, accountId: string) {
     const limit = (await limitOf?.('maxSearchIndexes', accountId, user.userId)) ?? LIMITS.maxSearchIndexes;
-    const max = Math.min(LIMITS.maxSearchIndexes, limit);
+    const maxIndexes = Math.min(LIMITS.maxSearchIndexes, limit);
     const ownedIndexes = await indexes.list({ accountIds: [accountId] });
-    return ownedIndexes.length < max
+    return ownedIndexes.length < maxIndexes
       ? null
-      : refuse('conflict', `this account can own at most ${max} search indexes (maxSearchIndexes)`);
+      : refuse('conflict', `this account can own at most ${maxIndexes} search indexes (maxSearchIndexes)`);
   }
 
   return {
