@@ -6,7 +6,7 @@
 import { RawBody } from '../requests/raw-body.js';
 import { JSON_TYPE } from '../responses/error-replies.js';
 
-/** Returns a function that returns the document of a version. It caches only the last version, because a process has one. */
+/** Returns a function that returns the document of a version. Only the last document is cached: a process has one version. */
 export function cacheDocument(createDocument: (serviceVersion: string) => object): (serviceVersion: string) => RawBody {
   let cached: { readonly version: string; readonly body: RawBody } | null = null;
   return (version) => {

@@ -98,8 +98,8 @@ const createSchedule = operation({
   async handle({ headers, headersByFamily, body, request }, context, { instanceId }) {
     const destination = destinationOf(request.target, SCHEDULE_PATH);
     const workflowUrl = workflowUrlOf({ destination, destinationName: 'the workflow URL' });
-    const use = { context, request, instanceId };
-    checkDestination(workflowUrl, null, use);
+    const destinationContext = { context, request, instanceId };
+    checkDestination(workflowUrl, null, destinationContext);
     const scheduleId = headers['Schedule-Id'] ?? null;
     const command = {
       instanceId,
@@ -112,7 +112,7 @@ const createSchedule = operation({
         contentType: stringOrNull(request.headers['content-type']),
         forwardHeaders: headersByFamily[FORWARD] ?? {},
       },
-      settings: scheduledSettings(settingsOf({ headers, headersByFamily }, use)),
+      settings: scheduledSettings(settingsOf({ headers, headersByFamily }, destinationContext)),
       delayMs: headers.Delay ?? 0,
       callerIp: request.callerIp,
     };

@@ -64,12 +64,12 @@ interface OverrideInput {
 }
 
 /** Returns the overrides. Throws ApiError when the failure callback is not allowed. */
-export function overridesOf({ headers, headersByFamily }: OverrideInput, use: DestinationContext): RunOverrides {
+export function overridesOf({ headers, headersByFamily }: OverrideInput, destinationContext: DestinationContext): RunOverrides {
   const failureCallback = headers['Failure-Callback'];
   const forwardedHeaders = headersByFamily[FAILURE_CALLBACK_FORWARD] ?? {};
-  if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', use);
+  if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', destinationContext);
   else if (Object.keys(forwardedHeaders).length > 0) {
-    const { dialect } = use.request;
+    const { dialect } = destinationContext.request;
     const [family, callback] = [dialect.spell(FAILURE_CALLBACK_FORWARD), dialect.spell('Failure-Callback')];
     throw new ApiError('bad-header', `${family}* requires ${callback}, which is missing`);
   }

@@ -217,14 +217,14 @@ class StepWriter {
     });
   }
 
-  /** Returns the groups of the steps. A step that is not known yet is in a group of type `next`; a pending step is not. */
+  /** Returns the groups of the steps. Only steps that are not identified yet are in a group of type `next`. */
   presentGroups({ type, steps }: NativeGroup): readonly StepGroup[] {
     const loggedSteps = steps.map((step) => this.presentStep(step));
     if (type === 'parallel') return [{ type, steps: loggedSteps }];
-    const unidentified = loggedSteps.filter(({ stepType }) => stepType === undefined);
-    const identified = loggedSteps.filter(({ stepType }) => stepType !== undefined);
-    const groups: StepGroup[] = identified.map((step) => ({ type: 'sequential', steps: [step] }));
-    return unidentified.length > 0 ? [...groups, { type: 'next', steps: unidentified }] : groups;
+    const unidentifiedSteps = loggedSteps.filter(({ stepType }) => stepType === undefined);
+    const identifiedSteps = loggedSteps.filter(({ stepType }) => stepType !== undefined);
+    const groups: StepGroup[] = identifiedSteps.map((step) => ({ type: 'sequential', steps: [step] }));
+    return unidentifiedSteps.length > 0 ? [...groups, { type: 'next', steps: unidentifiedSteps }] : groups;
   }
 }
 
