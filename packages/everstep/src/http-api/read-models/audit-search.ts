@@ -1,4 +1,4 @@
-/** Reads pages of the audit log, optionally only the entries that contain all given words. */
+/** Reads pages of the audit log. A search returns only the entries that contain all of its words. */
 import { LIMITS } from '../../config/limits.js';
 import type { AuditEntry } from '../../ports/stores/account-store.js';
 
@@ -20,7 +20,7 @@ interface AuditPage {
   readonly next: string | null;
 }
 
-/** Returns whether each word, in lower case, occurs in a text of the entry. */
+/** Returns whether each of the lowercase words occurs in a text of the entry, ignoring case. */
 export function hasWords({ actor, action, subject, address, details, request }: AuditEntry, words: readonly string[]): boolean {
   if (words.length === 0) return true;
   const requestTexts = request ? [request.operation, request.credential, request.outcome] : [];
@@ -33,8 +33,8 @@ export function hasWords({ actor, action, subject, address, details, request }: 
     ...Object.values(details).map(String),
     ...Object.keys(details),
   ];
-  const lowerCaseTexts = texts.map((text) => text.toLowerCase());
-  return words.every((word) => lowerCaseTexts.some((text) => text.includes(word)));
+  const lowercaseTexts = texts.map((text) => text.toLowerCase());
+  return words.every((word) => lowercaseTexts.some((text) => text.includes(word)));
 }
 
 export interface AuditSearch {

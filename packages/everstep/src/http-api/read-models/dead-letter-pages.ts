@@ -17,10 +17,10 @@ const bytesOf = ({ bodyBytes, responseBytes, error }: DeadLetterRecord): number 
 
 /** Returns the entries that still exist, with their bodies. */
 async function readWithBodies(store: DeadLetterStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {
-  const [first] = entries;
-  if (!first) return [];
+  const [firstEntry] = entries;
+  if (!firstEntry) return [];
   const dlqIds = entries.map(({ dlqId }) => dlqId);
-  const bodies = await store.loadDeadLetterBodies({ instanceId: first.instanceId, dlqIds });
+  const bodies = await store.loadDeadLetterBodies({ instanceId: firstEntry.instanceId, dlqIds });
   return entries.flatMap((entry) => {
     const body = bodies.get(entry.dlqId);
     return body ? [{ ...entry, ...body }] : [];
