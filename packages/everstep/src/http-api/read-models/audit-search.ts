@@ -55,7 +55,7 @@ export async function readMatchingEntries(
   for (let searchedCount = 0; ; ) {
     const size = Math.min(maxSearched - searchedCount, SLICE_SIZE);
     const batch = await runSlice(async () => {
-      // One entry more than the slice reveals whether there are more entries.
+      // One extra entry is read to find out whether there are more entries.
       const page = await read({ after, limit: size + 1 });
       return page.map((entry) => ({ entry, isMatch: matches(entry) }));
     });

@@ -90,8 +90,11 @@ export const listWaitingDeliveries = operation({
   responses: { 200: FlowControlWaitList },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key }, query: { count } }, { service }, { instanceId }) {
-    const list = requireKey(key, await service.flowControl.waitList({ instanceId, key, limit: count ?? LIMITS.waitListDefault }));
-    return respond(200, { waiting: list.waiting.map(presentKeyWaiter), waitListSize: list.size });
+    const waitList = requireKey(
+      key,
+      await service.flowControl.waitList({ instanceId, key, limit: count ?? LIMITS.waitListDefault }),
+    );
+    return respond(200, { waiting: waitList.waiting.map(presentKeyWaiter), waitListSize: waitList.size });
   },
 });
 

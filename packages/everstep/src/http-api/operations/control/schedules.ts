@@ -40,9 +40,10 @@ export function cronOf(
       `${dialect.spell('Cron')} and ${dialect.spell('Cron-Timezone')} both contain a time zone; give it only once`,
     );
   }
-  const parsed = parseCron(expression, timeZone ?? DEFAULT_TIME_ZONE);
-  if (!parsed.ok) throw new ApiError('bad-header', `${dialect.spell('Cron')} is not a valid cron expression: ${parsed.message}`);
-  return { cron: parsed.cron, timeZone: parsed.timeZone };
+  const parsedCron = parseCron(expression, timeZone ?? DEFAULT_TIME_ZONE);
+  if (!parsedCron.ok)
+    throw new ApiError('bad-header', `${dialect.spell('Cron')} is not a valid cron expression: ${parsedCron.message}`);
+  return { cron: parsedCron.cron, timeZone: parsedCron.timeZone };
 }
 
 /** Creates or replaces a schedule. Throws ApiError when the limit is reached; replacing a schedule is always possible. */
@@ -50,11 +51,12 @@ export async function putSchedule(context: ApiContext, command: Omit<ScheduleCom
   const { limits, service } = context;
   const { instanceId } = command;
   const plan = limits?.plan(instanceId) ?? null;
-  const max = plan?.maxSchedules ?? null;
-  const schedule = await service.schedules.put({ ...command, max: Math.min(max ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
+  const planMax = plan?.maxSchedules ?? null;
+  const max = Math.min(planMax ?? LIMITS.maxSchedules, LIMITS.maxSchedules);
+  const schedule = await service.schedules.put({ ...command, max });
   if (schedule !== 'too-many-schedules') return schedule;
-  if (plan && max !== null) {
-    const message = `the queue instance has reached the limit of ${max} schedules of the plan ${plan.name}; delete some, or ask the operator for another plan`;
+  if (plan && planMax !== null) {
+    const message = `the queue instance has reached the limit of ${planMax} schedules of the plan ${plan.name}; delete some, or ask the operator for another plan`;
     throw tooManySchedules(context, instanceId, message);
   }
   throw new ApiError(

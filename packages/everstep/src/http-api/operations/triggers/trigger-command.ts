@@ -126,10 +126,10 @@ export function notBeforeOf(
   if (notBeforeS === undefined) return headers.Delay === undefined ? null : now + headers.Delay;
   const notBeforeMs = notBeforeS * 1000;
   if (notBeforeMs - now <= LIMITS.maxDelayMs) return notBeforeMs;
-  const max = formatDuration(LIMITS.maxDelayMs);
+  const maxDelay = formatDuration(LIMITS.maxDelayMs);
   throw new ApiError(
     'bad-header',
-    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${max} in the future`,
+    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${maxDelay} in the future`,
   );
 }
 
