@@ -216,20 +216,20 @@ export interface AccountService extends IdentityRules {
   ): Promise<Outcome<readonly UserRecord[]>>;
   /** Disables or enables a user. A disabled user cannot log in, and its sessions end. Requires an operator. */
   setUserDisabled(principal: Principal, request: { readonly userId: string; readonly disabled: boolean }): Promise<Outcome<null>>;
-  /** Deletes a user. Requires an operator, or the user itself. */
+  /** Deletes a user. Requires an operator, or that user. */
   deleteUser(
     principal: Principal,
     request: { readonly userId: string; readonly successorId: string | null },
   ): Promise<Outcome<null>>;
   /** Grants or revokes the operator role. Requires an operator. */
   setOperator(principal: Principal, request: { readonly userId: string; readonly isOperator: boolean }): Promise<Outcome<null>>;
-  /** Lists the API keys of a user. Requires an operator, or the user itself. */
+  /** Lists the API keys of a user. Requires an operator, or that user. */
   listApiKeysOf(principal: Principal, userId: string): Promise<Outcome<readonly ApiKeyRecord[]>>;
   /** Revokes an API key of a user, even the last valid one. Requires an operator. */
   revokeApiKeyOf(principal: Principal, key: { readonly userId: string; readonly apiKeyId: string }): Promise<Outcome<null>>;
   /** Revokes all API keys of a user and ends the sessions. Requires an operator. */
   revokeApiKeysOf(principal: Principal, userId: string): Promise<Outcome<null>>;
-  /** Ends all sessions of a user. Requires an operator, or the user itself. */
+  /** Ends all sessions of a user. Requires an operator, or that user. */
   endSessionsOf(principal: Principal, userId: string): Promise<Outcome<null>>;
   /** Returns read-write access for roles that may use the instance, and read-only access for roles that only see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;

@@ -39,8 +39,8 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
     create: (principal, { name, region, type, teamId }) =>
       rules.inTurn(async () => {
         const accountId = teamId ?? principal.user.userId;
-        const check = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (check.kind !== 'allowed') return check;
+        const rightCheck = await rules.checkRight(principal, accountId, 'change', 'team');
+        if (rightCheck.kind !== 'allowed') return rightCheck;
         const refusal = await checkIndexLimit(principal, accountId);
         if (refusal) return refusal;
         const indexId = rules.newId('idx');
@@ -54,7 +54,7 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
           accountIds: [accountId],
         };
         await indexes.create(index, rules.audit(principal, entry));
-        return done({ ...visibleIndexes.view(index, check.role), ...tokens });
+        return done({ ...visibleIndexes.view(index, rightCheck.role), ...tokens });
       }, [teamId ?? principal.user.userId]),
 
     transfer: (principal, { indexId, accountId }) =>
@@ -68,8 +68,8 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
             'body.target_account is the id of a personal account; a transfer to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId: accountId }))) return notFound('team');
-        const check = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (check.kind !== 'allowed') return check;
+        const rightCheck = await rules.checkRight(principal, accountId, 'change', 'team');
+        if (rightCheck.kind !== 'allowed') return rightCheck;
         const previousOwner = lookup.index.accountId;
         if (previousOwner === accountId) return done(null);
         const refusal = await checkIndexLimit(principal, accountId);

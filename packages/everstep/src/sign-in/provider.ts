@@ -93,8 +93,8 @@ export class IdentityProvider {
   }
 
   private async discover(): Promise<DiscoveredProvider> {
-    const cached = await this.discovery?.catch(() => null);
-    if (cached && this.options.elapsedMs() - cached.readAt < FRESH_MS) return cached;
+    const cachedProvider = await this.discovery?.catch(() => null);
+    if (cachedProvider && this.options.elapsedMs() - cachedProvider.readAt < FRESH_MS) return cachedProvider;
     this.discovery = this.readMetadata();
     try {
       this.latestProvider = await this.discovery;

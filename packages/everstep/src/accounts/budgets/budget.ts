@@ -81,9 +81,9 @@ export function createBudgets(options: BudgetsOptions): Budgets {
   function usageOf(instance: QueueInstance, month: string): Promise<readonly UsageRecord[]> {
     const { instanceId } = instance;
     const accountId = instance.accountId ?? null;
-    const cached = usageByInstance.get(instanceId);
-    const isFresh = cached && elapsedMs() - cached.readAt < FRESH_MS;
-    if (isFresh && cached.month === month && cached.accountId === accountId) return cached.usage;
+    const cachedUsage = usageByInstance.get(instanceId);
+    const isFresh = cachedUsage && elapsedMs() - cachedUsage.readAt < FRESH_MS;
+    if (isFresh && cachedUsage.month === month && cachedUsage.accountId === accountId) return cachedUsage.usage;
     const usage = readUsage(instanceId, accountId, month);
     const entry: UsageOfMonth = { month, accountId, readAt: elapsedMs(), usage };
     usageByInstance.set(instanceId, entry);

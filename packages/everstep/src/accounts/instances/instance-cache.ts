@@ -125,9 +125,9 @@ export class InstanceCache implements InstanceOwners {
     const readInProgress = this.readsInProgress.get(instanceId);
     if (readInProgress) return readInProgress;
     const readAt = this.options.elapsedMs();
-    const reading = this.options.accounts.findInstance({ instanceId }).then(
+    const newRead = this.options.accounts.findInstance({ instanceId }).then(
       (instance) => {
-        if (this.readsInProgress.get(instanceId) === reading) {
+        if (this.readsInProgress.get(instanceId) === newRead) {
           this.readsInProgress.delete(instanceId);
           const previousInstance = this.entries.get(instanceId)?.instance;
           this.put(instanceId, { instance, readAt });
@@ -138,11 +138,11 @@ export class InstanceCache implements InstanceOwners {
         return instance;
       },
       (error: unknown) => {
-        if (this.readsInProgress.get(instanceId) === reading) this.readsInProgress.delete(instanceId);
+        if (this.readsInProgress.get(instanceId) === newRead) this.readsInProgress.delete(instanceId);
         throw error;
       },
     );
-    this.readsInProgress.set(instanceId, reading);
-    return reading;
+    this.readsInProgress.set(instanceId, newRead);
+    return newRead;
   }
 }

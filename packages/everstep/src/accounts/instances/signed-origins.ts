@@ -38,8 +38,8 @@ function hostOf(origin: string): string {
 const originSets = new WeakMap<QueueInstance, OriginSet>();
 
 function originSetOf(instance: QueueInstance): OriginSet {
-  const cached = originSets.get(instance);
-  if (cached) return cached;
+  const cachedSet = originSets.get(instance);
+  if (cachedSet) return cachedSet;
   const { signedOrigins, workflowOrigins = [] } = instance;
   const origins = new Set([...(signedOrigins ?? []), ...workflowOrigins]);
   // Without a workflow there is no endpoint to protect, and receivers with the published SDK expect the signing keys.

@@ -64,12 +64,12 @@ export class DailyStarts {
     for (;;) {
       const dayCount = this.dayCounts.get(instanceId);
       if (dayCount?.day === dayOf(this.options.now())) return dayCount;
-      let reading = this.readsInProgress.get(instanceId);
-      if (!reading) {
-        reading = this.read(instanceId).finally(() => this.readsInProgress.delete(instanceId));
-        this.readsInProgress.set(instanceId, reading);
+      let readInProgress = this.readsInProgress.get(instanceId);
+      if (!readInProgress) {
+        readInProgress = this.read(instanceId).finally(() => this.readsInProgress.delete(instanceId));
+        this.readsInProgress.set(instanceId, readInProgress);
       }
-      await reading;
+      await readInProgress;
     }
   }
 

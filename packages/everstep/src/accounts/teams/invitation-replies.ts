@@ -51,13 +51,13 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
         const keyHash = hashOfApiKey(apiKey);
         const record: ApiKeyRecord = { apiKeyId: rules.newId('key'), userId, name: 'first', keyHash, createdAt };
         const audit = joinAuditEntry({ user, address }, membership.member, invitedBy, true);
-        const result = await accounts.acceptInvitation({
+        const acceptance = await accounts.acceptInvitation({
           invitationId,
           member: membership.member,
           created: { user, apiKey: record },
           audit,
         });
-        return result === 'done' ? done({ ...membership, apiKey }) : NO_INVITATION;
+        return acceptance === 'done' ? done({ ...membership, apiKey }) : NO_INVITATION;
       }),
 
     joinTeam: (principal, secret) =>
@@ -74,8 +74,8 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
         const { membership } = capacity;
         const { invitationId, invitedBy } = invitation;
         const audit = joinAuditEntry(principal, membership.member, invitedBy, false);
-        const result = await accounts.acceptInvitation({ invitationId, member: membership.member, audit });
-        return result === 'done' ? done(membership) : NO_INVITATION;
+        const acceptance = await accounts.acceptInvitation({ invitationId, member: membership.member, audit });
+        return acceptance === 'done' ? done(membership) : NO_INVITATION;
       }),
 
     declineInvitation: ({ secret, address }) =>

@@ -53,8 +53,8 @@ export function createInvitations(rules: AccountRules): Invitations {
 
     async listInvitations(principal, teamId) {
       if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-      const check = await rules.checkRight(principal, teamId, 'manage-members', 'team');
-      return check.kind === 'allowed' ? done(filterPending(await accounts.listInvitations({ teamId }))) : check;
+      const rightCheck = await rules.checkRight(principal, teamId, 'manage-members', 'team');
+      return rightCheck.kind === 'allowed' ? done(filterPending(await accounts.listInvitations({ teamId }))) : rightCheck;
     },
 
     revokeInvitation: (principal, invitationId) =>
@@ -63,8 +63,8 @@ export function createInvitations(rules: AccountRules): Invitations {
         async () => {
           const invitation = await accounts.findInvitation({ invitationId });
           const { teamId, email } = invitation ?? {};
-          const check = await rules.checkRight(principal, teamId, 'manage-members', 'invitation');
-          if (check.kind !== 'allowed') return check;
+          const rightCheck = await rules.checkRight(principal, teamId, 'manage-members', 'invitation');
+          if (rightCheck.kind !== 'allowed') return rightCheck;
           if (teamId === undefined || email === undefined) return notFound('invitation');
           const change = { action: 'team.revoke-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
           const isDeleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(principal, change) });

@@ -75,10 +75,10 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
   const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean => expiresAt !== null && expiresAt <= now();
 
   function recall(token: string): Caller | undefined {
-    const cached = verifiedTokens.get(token);
-    if (!cached || (sharing && elapsedMs() >= cached.verifyAgainAt) || hasExpired(cached)) return undefined;
-    if (isNamed(token)) recordUse(cached.tokenId);
-    return cached.caller;
+    const cachedToken = verifiedTokens.get(token);
+    if (!cachedToken || (sharing && elapsedMs() >= cachedToken.verifyAgainAt) || hasExpired(cachedToken)) return undefined;
+    if (isNamed(token)) recordUse(cachedToken.tokenId);
+    return cachedToken.caller;
   }
 
   async function readNamedToken(token: string): Promise<Caller | null> {

@@ -15,7 +15,7 @@ export interface LoginPlacesOptions {
   readonly accounts: Pick<AccountStore, 'secret' | 'lastLoginAt' | 'noteLogin'>;
 }
 
-/** A user, and the address of a login. The store keeps the hash of both as the place. */
+/** A user, and the address of a login. The store contains only a hash of both. */
 export interface LoginPlace {
   readonly userId: string;
   readonly address: string;

@@ -77,7 +77,7 @@ export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<Ac
       return { kind: 'in', principal: { user, address, apiKeyId }, apiKeyId };
     }
     failedLogins.record({ email, address }, now());
-    // A submitted email is only stored if a user has it: some users enter their key there.
+    // A submitted email is stored only if a user has it: some users enter their API key as the email by mistake.
     if (user) {
       const { userId } = user;
       const change = { action: 'login.fail', subject: userId, accountIds: [userId] };

@@ -67,7 +67,7 @@ export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, insta
   });
 }
 
-/** Counts a call to the search API. It counts toward the account that owns the index, whichever token is used. */
+/** Counts a call to the search API toward the limit of the account that owns the index, whichever token is used. */
 export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limits' | 'search'>, indexId: string): Promise<void> {
   const accountId = limits && (await search.ownerOf(indexId));
   const waitMs = limits && accountId ? await limits.admitSearchCall(accountId) : null;

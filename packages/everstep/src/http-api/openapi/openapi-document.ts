@@ -63,9 +63,9 @@ interface DocumentContext {
 }
 
 function schemaConverter(namedSchemas: Readonly<Record<string, TSchema>>): SchemaConverter {
-  const names = new Map<unknown, string>(Object.entries(namedSchemas).map(([name, schema]) => [schema, name]));
+  const nameBySchema = new Map<unknown, string>(Object.entries(namedSchemas).map(([name, schema]) => [schema, name]));
   const convert: SchemaConverter = (schema, isTop = false) => {
-    const name = isTop ? undefined : names.get(schema);
+    const name = isTop ? undefined : nameBySchema.get(schema);
     if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
     if (Array.isArray(schema)) return schema.map((element) => convert(element));
     if (typeof schema !== 'object' || schema === null) return schema;

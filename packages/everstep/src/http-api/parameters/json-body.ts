@@ -163,7 +163,7 @@ export function validate<Schema extends TSchema>(schema: Schema, value: unknown,
   throw new ApiError('bad-body', describeProblem(problems, valueName));
 }
 
-/** Returns the error of a text that is not JSON, or in which a name is given twice. */
+/** Returns the error of a text that is not JSON, or in which an object contains a name twice. */
 function jsonErrorOf(text: string, isJson: boolean): ApiError | null {
   const fault = findJsonFault(text, { isJson });
   if (fault?.kind === 'duplicate-name')

@@ -33,10 +33,10 @@ export function splitQuery(query: string): RawQuery {
     const equalsIndex = parameter.indexOf('=');
     const encodedName = equalsIndex === -1 ? parameter : parameter.slice(0, equalsIndex);
     const name = decodeText(encodedName, 'the name of a query parameter');
-    const value = equalsIndex === -1 ? '' : parameter.slice(equalsIndex + 1);
+    const encodedValue = equalsIndex === -1 ? '' : parameter.slice(equalsIndex + 1);
     const values = parameters.get(name);
-    if (values) values.push(value);
-    else parameters.set(name, [value]);
+    if (values) values.push(encodedValue);
+    else parameters.set(name, [encodedValue]);
   }
   return parameters;
 }

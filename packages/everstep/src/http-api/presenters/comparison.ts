@@ -49,7 +49,7 @@ function bodyValue(body: Uint8Array): unknown {
   }
 }
 
-/** Parses JSON. A long text is compared unparsed, because parsing takes many times its memory. */
+/** Parses JSON. A long text is compared unparsed, because the parsed value takes many times the memory of the text. */
 function parseValue(text: string | null): unknown {
   if (text === null) return undefined;
   return text.length > LIMITS.maxParsedValueBytes ? text : jsonValue(text);

@@ -53,7 +53,7 @@ function redactText(text: string, redact: Redaction): string {
 
 /**
  * Applies a change to JSON text. Returns the original text if nothing changes. Text that cannot be parsed is hidden, and so is
- * long text, because parsing takes many times its memory.
+ * long text, because the parsed value takes many times the memory of the text.
  */
 function changeJson(text: string, change: (value: unknown) => unknown): string {
   if (text.length > LIMITS.maxParsedValueBytes) return REDACTED_JSON;

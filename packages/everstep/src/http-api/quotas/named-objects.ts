@@ -69,12 +69,12 @@ export async function assertObjectQuota(
   const plan = limits?.plan(instanceId);
   const maxCount = plan?.[limitName] ?? null;
   if (!limits || !plan || maxCount === null || (await exists(reads.control, instanceId, name))) return;
-  const count = await reads.control.countObjects({ instanceId, objectKind: kind });
-  if (count < maxCount) return;
+  const existingCount = await reads.control.countObjects({ instanceId, objectKind: kind });
+  if (existingCount < maxCount) return;
   limits.countRefusal(instanceId, code);
   throw new ApiError(
     code,
-    `the queue instance has reached the limit of ${maxCount} ${pluralName} of the plan ${plan.name} (${count} exist); use an existing one or ask the operator for another plan`,
+    `the queue instance has reached the limit of ${maxCount} ${pluralName} of the plan ${plan.name} (${existingCount} exist); use an existing one or ask the operator for another plan`,
   );
 }
 

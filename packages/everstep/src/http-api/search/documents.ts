@@ -139,9 +139,9 @@ const upsertDocuments = indexOperation({
     const documents = [requiredBody(body)].flat().map(readDocument);
     checkSize(documents);
     await allowDocuments(context, path.indexId, documents);
-    const result = await search.documents.upsert({ ...path, documents });
-    if (result === 'gone') throw new ApiError('not-found', 'the search index was deleted');
-    if (result === 'too-many-namespaces')
+    const upsertResult = await search.documents.upsert({ ...path, documents });
+    if (upsertResult === 'gone') throw new ApiError('not-found', 'the search index was deleted');
+    if (upsertResult === 'too-many-namespaces')
       throw new ApiError(
         'conflict',
         `the search index has reached the limit of ${LIMITS.maxSearchNamespaces} namespaces; delete one first`,

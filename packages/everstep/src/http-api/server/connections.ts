@@ -100,8 +100,8 @@ export class Connections {
   private remove(socket: Socket, network: string | null): void {
     this.openSockets.delete(socket);
     if (network === null) return;
-    const remaining = (this.countByNetwork.get(network) ?? 0) - 1;
-    if (remaining > 0) this.countByNetwork.set(network, remaining);
+    const remainingCount = (this.countByNetwork.get(network) ?? 0) - 1;
+    if (remainingCount > 0) this.countByNetwork.set(network, remainingCount);
     else this.countByNetwork.delete(network);
   }
 

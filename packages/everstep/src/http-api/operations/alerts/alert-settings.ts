@@ -173,9 +173,9 @@ const putAlertDestination = operation({
   errors: [...BODY_ERRORS, 'blocked-address', 'no-mail-server'],
   async handle({ path: { name }, body }, context, { instanceId }) {
     if (!body) throw missingBody();
-    const result = await context.service.alerts.putDestination(requestOf(body, context, { instanceId, name }));
-    if (typeof result === 'string') throw refusalError(result, 'alert destination', name);
-    return respond(200, presentDestination(result.destination, result.newSecret));
+    const putResult = await context.service.alerts.putDestination(requestOf(body, context, { instanceId, name }));
+    if (typeof putResult === 'string') throw refusalError(putResult, 'alert destination', name);
+    return respond(200, presentDestination(putResult.destination, putResult.newSecret));
   },
 });
 
@@ -244,9 +244,9 @@ const putAlertRule = operation({
       ...{ name, isEnabled, condition: conditionOf(condition), destinations: [...new Set(destinations)] },
       ...optional('quietHours', quietHours),
     };
-    const result = await service.alerts.putRule({ instanceId, rule });
-    if (typeof result === 'string') throw refusalError(result, 'alert rule', name);
-    return respond(200, presentRule(result));
+    const putResult = await service.alerts.putRule({ instanceId, rule });
+    if (typeof putResult === 'string') throw refusalError(putResult, 'alert rule', name);
+    return respond(200, presentRule(putResult));
   },
 });
 
@@ -288,9 +288,9 @@ const putLifecycleWebhook = operation({
       ...optional('label', label),
       destination,
     };
-    const result = await service.alerts.putWebhook({ instanceId, webhook });
-    if (typeof result === 'string') throw refusalError(result, 'lifecycle webhook', name);
-    return respond(200, presentWebhook(result));
+    const putResult = await service.alerts.putWebhook({ instanceId, webhook });
+    if (typeof putResult === 'string') throw refusalError(putResult, 'lifecycle webhook', name);
+    return respond(200, presentWebhook(putResult));
   },
 });
 

@@ -18,7 +18,7 @@ const KeyPath = Type.Object({
   flowControlKey: StoredText(LIMITS.maxFlowControlKeyLength, { description: 'Flow control key, percent-encoded.' }),
 });
 
-/** Query parameters that select the limits to unpin. A missing parameter means false if the other one is present. */
+/** Query parameters that select the limits to unpin. If only one parameter is present, the other parameter is false. */
 export const UnpinQuery = Type.Object({
   parallelism: Type.Optional(Type.Boolean({ description: 'Whether to unpin the parallelism.' })),
   rate: Type.Optional(Type.Boolean({ description: 'Whether to unpin the rate and its period.' })),

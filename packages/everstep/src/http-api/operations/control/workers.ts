@@ -87,9 +87,9 @@ export const listWorkers = operation({
       .toSorted((a, b) => comparePositions(positionOf(a), positionOf(b)));
     const page = remainingWorkers.slice(0, count);
     const lastOnPage = remainingWorkers.length > count ? page.at(-1) : undefined;
-    const next = lastOnPage && { after: JSON.stringify(positionOf(lastOnPage)), horizon: null, remaining: null };
+    const nextState = lastOnPage && { after: JSON.stringify(positionOf(lastOnPage)), horizon: null, remaining: null };
     return respond(200, {
-      ...(next ? { cursor: await cursors.seal(scope, next) } : {}),
+      ...(nextState ? { cursor: await cursors.seal(scope, nextState) } : {}),
       workers: page.map(presentWorker),
       unserved: destinations.flatMap(unservedWorkflowsOf).filter(isWanted).slice(0, LIMITS.maxListedUnservedWorkflows),
     });

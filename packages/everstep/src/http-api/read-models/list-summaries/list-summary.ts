@@ -35,8 +35,8 @@ interface SummarySources {
 
 /** Returns the intervals of the list. Without a filter by time, they start with the oldest entry. */
 function rangeOf({ fromDate, toDate, now }: ListTime, oldestAt: number | undefined): Intervals {
-  const last = Math.max(Math.min(toDate ?? now, now), fromDate ?? 0);
-  return intervalsOf(fromDate ?? Math.min(oldestAt ?? Math.max(0, last - DAY_MS), last), last);
+  const lastMs = Math.max(Math.min(toDate ?? now, now), fromDate ?? 0);
+  return intervalsOf(fromDate ?? Math.min(oldestAt ?? Math.max(0, lastMs - DAY_MS), lastMs), lastMs);
 }
 
 const PERIODS = [

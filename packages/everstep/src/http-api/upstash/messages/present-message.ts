@@ -75,7 +75,7 @@ const presentRunFields = ({ run, failureFunctionState, responseStatus }: DeadLet
         ...(responseStatus === null ? { responseStatus: 0, responseHeader: {}, responseBody: '' } : {}),
       };
 
-/** Presents a dead letter. `history` is given for a run if the response to its failure callback is shown. */
+/** Presents a dead letter. `history` is set for a run if the response to its failure callback is shown. */
 export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHistory | null = null): DlqMessage {
   const { run } = entry;
   const { settings } = run;

@@ -114,8 +114,8 @@ const endRun = operation({
         `the workflow returned ${body.byteLength} bytes, but the limit is ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`,
       );
     const text = body.toString('utf8');
-    const result = text === '' ? {} : { result: jsonOf(text) };
-    const submission = { done: [], planned: [], end: { kind: 'finished', ...result } } as const;
+    const resultField = text === '' ? {} : { result: jsonOf(text) };
+    const submission = { done: [], planned: [], end: { kind: 'finished', ...resultField } } as const;
     const outcome = await service.runs.submit({ instanceId: caller.instanceId, workflowRunId, submission });
     // Ending a run twice is allowed, because the response to the first request may have been lost.
     if (outcome === 'not-found') throw runOver();
@@ -206,8 +206,8 @@ const startWorkflow = operation({
   ],
   async handle({ body, request }, context, caller) {
     const destination = destinationOf(request.target);
-    const start = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
-    const command = startCommand(start, context, request, caller);
+    const startRequest = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
+    const command = startCommand(startRequest, context, request, caller);
     allowSize(context, caller.instanceId, body);
     return respond(200, presentTriggeredRun(await startTriggeredRun(command, context), command, context));
   },

@@ -46,9 +46,9 @@ async function hasMessage(store: RunReads, { key }: RunRecord, wantedId: string)
 
 /** Loads the payload of a run, without its body if the page has no space left for it. */
 async function loadPayload(store: RunReads, runKey: string, budget: PageBudget, trimBody: boolean): Promise<ShownPayload | null> {
-  const head = await store.payloadHead({ runKey });
-  if (!head) return null;
-  const { bodyBytes, ...headers } = head;
+  const payloadHead = await store.payloadHead({ runKey });
+  if (!payloadHead) return null;
+  const { bodyBytes, ...headers } = payloadHead;
   if (!trimBody && (await budget.addIfFits(bodyBytes))) return store.loadPayload({ runKey });
   return { ...headers, body: new Uint8Array(), ...(trimBody ? {} : { bodyLeftOut: bodyBytes }) };
 }
