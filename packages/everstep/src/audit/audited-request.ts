@@ -24,7 +24,7 @@ export class AuditedRequest {
     this.facts = facts;
   }
 
-  /** Returns the entry if no unit includes it yet. It must be written with the unit. */
+  /** Returns the entry if no unit includes it yet. The entry must then be written with this unit. */
   take(unit: CommitUnit): AuditNote | null {
     const { entry, withChange } = this.facts;
     if (!entry || !withChange || this.entryState !== 'open' || unit.writes.length === 0) return null;

@@ -1,6 +1,6 @@
 /**
- * The hash chain of the audit log: the hash of an entry covers the entry and the previous hash. It reveals entries
- * that were changed, removed or inserted outside the server.
+ * The hash chain of the audit log: the hash of an entry covers the entry and the previous hash. The chain reveals entries that
+ * were changed, removed or inserted outside the server.
  */
 import { createHash } from 'node:crypto';
 import type { AuditNote } from '../engine/writes.js';

@@ -67,7 +67,7 @@ export function snippetOf(body: Uint8Array, hidesData: boolean): string {
   return `a body that begins with "${characters.slice(0, SNIPPET_LENGTH).join('')}"`;
 }
 
-/** Returns the stored part of a body. It is copied if it would otherwise keep a longer body in memory. */
+/** Returns the part of a body that is stored. A part of a longer body is a copy, which does not keep the body in memory. */
 export function truncateBody(body: Uint8Array): Uint8Array {
   return body.byteLength <= LIMITS.maxKeptResponseBytes ? body : new Uint8Array(body.subarray(0, LIMITS.maxKeptResponseBytes));
 }

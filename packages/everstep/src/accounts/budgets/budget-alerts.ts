@@ -80,7 +80,7 @@ export class BudgetAlerts {
     });
   }
 
-  /** Aborts deliveries and resolves when they have ended. They are repeated after the next start. */
+  /** Aborts the deliveries in progress and resolves when they have ended. The next start repeats them. */
   async stop(): Promise<void> {
     this.stopController.abort();
     this.cancelCheck?.();

@@ -35,7 +35,7 @@ export class LoginLinks {
     this.random = random;
   }
 
-  /** Returns the secret of a new link. It replaces the previous link. */
+  /** Creates a link, which replaces the previous link, and returns its secret. */
   create(credential: LoginCredential): string {
     const secret = `lnk_${Buffer.from(this.random.bytes(SECRET_BYTES)).toString('base64url')}`;
     this.activeLink = { secretHash: hashOf(secret), credential, expiresAtMs: this.elapsedMs() + LIMITS.loginLinkMs };

@@ -1,6 +1,6 @@
 /**
- * The built files of the dashboard. They are read once, by name. The name in a request is only looked up among them and never
- * becomes a file path, so no other file can be read.
+ * The built files of the dashboard, which are read once. The name in a request is only looked up among the names of these files
+ * and never becomes a file path, so no other file can be read.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';

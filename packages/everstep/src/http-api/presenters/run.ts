@@ -171,7 +171,7 @@ export const presentAttempt = (attempt: FailedAttempt) => ({
   ...optional('thrown', presentThrown(attempt.thrown)),
 });
 
-/** Lists of a journal. They are complete, or are read while they are sent. */
+/** Lists of a journal, which are either complete or read while they are sent. */
 export type JournalLists = Pick<RunJournal, 'steps' | 'tasks' | 'attempts'>;
 
 /** Returns the lists of a short journal. */

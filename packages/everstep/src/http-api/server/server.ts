@@ -54,8 +54,8 @@ const secureServerFactory =
 
 const STRICT_TRANSPORT = 'max-age=31536000';
 /**
- * Returns whether the host is localhost. It does not receive the Strict-Transport-Security header: browsers apply the header to
- * all ports of a host, which would break other programs on the machine.
+ * Returns whether the host is localhost. Its responses have no Strict-Transport-Security header, because browsers apply the
+ * header to all ports of a host, which would break other programs on the machine.
  */
 const isLocalhost = (hostname: string): boolean => /(?:^|\.)localhost$/i.test(hostname);
 

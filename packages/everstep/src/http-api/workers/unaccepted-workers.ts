@@ -1,6 +1,6 @@
 /**
- * Counts the connections whose worker is not accepted yet, by network and in total. They need no token, so anyone who can
- * reach the port can open them. Keeps invariant 35.
+ * Counts the connections whose worker is not accepted yet, by network and in total. Such a connection needs no token, so anyone
+ * who can reach the port can open one. Keeps invariant 35.
  */
 import { LIMITS } from '../../config/limits.js';
 
