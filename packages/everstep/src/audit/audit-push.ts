@@ -57,7 +57,7 @@ export class AuditPush {
     }
   }
 
-  /** Aborts the current push. It is repeated after the next start. */
+  /** Aborts the current push, which is repeated after the next start. */
   stop(): void {
     this.stopController.abort();
   }

@@ -1,5 +1,5 @@
 /**
- * Background work on the audit log: adds entries to the hash chain, removes entries older than the retention, and
+ * Background work on the audit log: adds entries to the hash chain, removes entries older than the retention period, and
  * pushes new entries to the operator's webhook.
  */
 import { LIMITS } from '../config/limits.js';

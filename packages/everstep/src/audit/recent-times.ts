@@ -1,4 +1,4 @@
-/** Remembers when events last occurred, for a limited number of events. */
+/** Stores when events last occurred, for a limited number of events. */
 export class RecentTimes {
   private readonly maxEvents: number;
   private readonly intervalMs: number;

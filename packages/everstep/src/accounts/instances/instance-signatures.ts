@@ -90,7 +90,7 @@ export function createInstanceSignatures(options: InstanceSignaturesOptions): In
 
   async function addWorkflowOrigin(instanceId: string, origin: string): Promise<void> {
     await accounts.addWorkflowOrigin({ instanceId, origin, limit: LIMITS.maxWorkflowOrigins });
-    // A read that starts after the write sees it, and every concurrent write that came before it.
+    // Read after the write, so that the result contains this change and all concurrent changes before it.
     await read(instanceId);
     options.notifyChanged(instanceId);
   }

@@ -52,7 +52,7 @@ export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<Ac
   }
 
   async function logIn({ email: rawEmail, apiKey, address }: Parameters<AccountService['logIn']>[0]): Promise<Login> {
-    // Keeps one character more than the limit, so that a longer email never matches a user.
+    // Keeps one more character than the limit, so that a longer email never matches a user.
     const email = rawEmail.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
     const user = await accounts.findUserByEmail({ email });
     const place = { userId: user?.userId ?? UNKNOWN_USER, address };

@@ -89,7 +89,7 @@ type StoreValue<F> = F extends { readonly kind: 'time' | 'duration' | 'text' }
 /** Filters of a request. */
 export type RequestFilters<Table extends FilterTable> = { -readonly [Name in keyof Table]?: RequestValue<Table[Name]> };
 
-/** Filters of a request in which one value may be given instead of a list. */
+/** Filters of a request in which a single value is allowed instead of a list. */
 export type OneOrMoreFilters<Table extends FilterTable> = {
   -readonly [Name in keyof Table]?: RequestValue<Table[Name]> | OneValue<Table[Name]>;
 };

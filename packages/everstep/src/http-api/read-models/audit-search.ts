@@ -41,7 +41,7 @@ export interface AuditSearch {
   readonly read: (query: AuditPageQuery) => Promise<readonly AuditEntry[]>;
   readonly matches: (entry: AuditEntry) => boolean;
   readonly maxSearched: number;
-  /** Runs a part of the search when other work has had its turn. */
+  /** Runs a part of the search after other work that is waiting. */
   readonly runSlice: <Result>(work: () => Promise<Result>) => Promise<Result>;
 }
 
