@@ -11,7 +11,11 @@ const isFields = (value: unknown): value is Fields => typeof value === 'object' 
 const isPosition = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 
 /** Returns an object with the start of a text under the name; empty if there is no text. */
-const truncatedField = <Name extends string>(name: Name, value: unknown, maxLength: number): { readonly [Key in Name]?: string } =>
+const truncatedField = <Name extends string>(
+  name: Name,
+  value: unknown,
+  maxLength: number,
+): { readonly [Key in Name]?: string } =>
   typeof value === 'string' && value !== '' ? ({ [name]: value.slice(0, maxLength) } as { [Key in Name]: string }) : {};
 
 function causeOf(value: unknown): readonly ErrorCause[] {

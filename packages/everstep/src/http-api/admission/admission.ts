@@ -88,13 +88,13 @@ const requiredScopeOf = ({ method, needsReadWrite, scope, showsPayloads }: Opera
  */
 function requireAccess<Value extends { readonly access: InstanceAccess['access'] }>(
   outcome: Outcome<Value>,
-  need: RequiredScope,
+  requiredScope: RequiredScope,
 ): Value {
   if (outcome.kind !== 'done') {
     const code = outcome.kind === 'not-found' ? 'not-found' : 'forbidden';
     throw new ApiError(code, outcome.message);
   }
-  if (!permits(scopesOf(outcome.value.access), need))
+  if (!permits(scopesOf(outcome.value.access), requiredScope))
     throw new ApiError('forbidden', 'your role in this account is read-only; ask a member with the role owner, admin or dev');
   return outcome.value;
 }
@@ -157,7 +157,8 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
         'bad-header',
         `requests with a session require the header ${INSTANCE_HEADER} with the id of a queue instance`,
       );
-    const access = requireAccess(await accounts.accessTo(session.principal, namedInstance.instanceId), requiredScopeOf(operation));
+    const outcome = await accounts.accessTo(session.principal, namedInstance.instanceId);
+    const access = requireAccess(outcome, requiredScopeOf(operation));
     // Another node may have created the instance, so this node may not know it yet.
     await authority.prepare(namedInstance.instanceId);
     if (!operation.countsCalls) allowCall(context, namedInstance.instanceId);

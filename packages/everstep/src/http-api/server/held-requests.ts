@@ -38,7 +38,8 @@ export class HeldRequests {
     }
     const openRequests = this.share.takenBy(instanceId);
     if (openRequests >= maxPerInstance || !this.share.allows(instanceId) || sharedCapacity?.allows(instanceId) === false) {
-      const limitName = openRequests >= maxPerInstance ? 'the limit of a queue instance' : 'the current fair share of its account';
+      const limitName =
+        openRequests >= maxPerInstance ? 'the limit of a queue instance' : 'the current fair share of its account';
       const message = `the queue instance has ${openRequests} ${requestName}, which is ${limitName}; close some, or retry later`;
       throw new ApiError('rate-limited', message, RETRY_AFTER);
     }

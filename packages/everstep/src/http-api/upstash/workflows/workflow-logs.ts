@@ -66,7 +66,11 @@ async function loadInvokedRuns({ invoked }: ShownHistory, store: RunReads, budge
   return runs;
 }
 
-async function loadDeadLetter(store: DeadLetterReads, instanceId: string, dlqId: string | null): Promise<LogSource['deadLetter']> {
+async function loadDeadLetter(
+  store: DeadLetterReads,
+  instanceId: string,
+  dlqId: string | null,
+): Promise<LogSource['deadLetter']> {
   const entry = dlqId === null ? null : await store.findDeadLetter({ instanceId, dlqId });
   const bodies = entry && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [entry.dlqId] })).get(entry.dlqId);
   return entry && { ...entry, responseBody: bodies?.responseBody ?? new Uint8Array() };
