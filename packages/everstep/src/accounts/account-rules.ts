@@ -1,6 +1,6 @@
 /**
- * Shared parts of all account rules: ids, audit entries, rights, and turns. Changes run in turn, so that nothing
- * changes between the check of a right and the write.
+ * Shared parts of all account rules: ids, audit entries, rights, and the order of changes. The changes of an account run one
+ * at a time, so that nothing changes between the check of a right and the write.
  * Keeps invariant 37.
  */
 import { markWithRequest } from '../audit/audited-request.js';
@@ -11,7 +11,7 @@ import { type Outcome, type Principal, RIGHTS, type Right } from './account-serv
 import { Turns } from './quotas/turns.js';
 
 const SECRET_BYTES = 32;
-/** Account id for the turn of an object that does not exist or has no owner yet. */
+/** Account id for changes of objects that do not exist or have no owner yet. */
 const NO_OWNER = '';
 
 export type Refusal = Exclude<Outcome<never>, { readonly kind: 'done' }>;
@@ -48,7 +48,7 @@ export interface Change {
   readonly accountIds: readonly string[];
 }
 
-/** Turns are shared by all rules on one store, whichever part of the server they belong to. */
+/** All rules on one store share its turns, whichever part of the server uses them. */
 const turnsByStore = new WeakMap<AccountStore, Turns>();
 
 export class AccountRules {
@@ -95,19 +95,19 @@ export class AccountRules {
     return turns.take(accountIds, () => (exclusively ? exclusively(change, accountIds) : change()));
   }
 
-  /** Runs a change of an object in the turn of the account that owns the object. */
-  async inTurnOfOwner<Value>(ownerOf: () => Promise<string | null>, change: () => Promise<Value>): Promise<Value> {
+  /** Runs a change of an object after the earlier changes of the account that owns the object. */
+  async inTurnOfOwner<Value>(findOwnerId: () => Promise<string | null>, change: () => Promise<Value>): Promise<Value> {
     for (;;) {
-      const owner = await ownerOf();
+      const ownerId = await findOwnerId();
       // The owner may have changed while the change waited for its turn.
-      const changeIfSameOwner = async () => ((await ownerOf()) === owner ? { value: await change() } : null);
-      const result = await this.inTurn(changeIfSameOwner, [owner ?? NO_OWNER]);
+      const changeIfSameOwner = async () => ((await findOwnerId()) === ownerId ? { value: await change() } : null);
+      const result = await this.inTurn(changeIfSameOwner, [ownerId ?? NO_OWNER]);
       if (result) return result.value;
     }
   }
 
   inTurnOfInstance<Value>(instanceId: string, change: () => Promise<Value>): Promise<Value> {
-    const ownerOf = async () => (await this.accounts.findInstance({ instanceId }))?.accountId ?? null;
-    return this.inTurnOfOwner(ownerOf, change);
+    const findOwnerId = async () => (await this.accounts.findInstance({ instanceId }))?.accountId ?? null;
+    return this.inTurnOfOwner(findOwnerId, change);
   }
 }

@@ -100,7 +100,7 @@ export interface Plan {
   readonly maxQueues: number | null;
   readonly maxUrlGroups: number | null;
   readonly maxFlowControlKeys: number | null;
-  /** This limit and the following ones apply to the whole account. The largest value of its instances counts. */
+  /** This limit and the following ones apply to the whole account: the largest value among the plans of its instances. */
   readonly maxStoredBytes: number | null;
   readonly maxActiveRuns: number | null;
   readonly maxInstances: number | null;
@@ -143,7 +143,7 @@ export interface InstanceStats {
   readonly budgetDollars: number;
   readonly spentDollars: number;
   readonly storage: StorageUsage;
-  /** Messages about work that is currently refused; empty if nothing is. */
+  /** Messages about work that is currently rejected; empty if nothing is. */
   readonly refused: readonly string[];
   readonly requestsToday: number;
   /** Refusals on the UTC days within the period, by kind. */
@@ -188,7 +188,7 @@ export interface AccountService extends IdentityRules {
   logIn(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<Login>;
 
   /** Returns the time that every login from the address must wait, whatever the credentials; 0 for no wait. */
-  loginWaitMs(from: { readonly address: string }): number;
+  loginWaitMs(client: { readonly address: string }): number;
 
   /** Logs in and starts a session. If `isHttps` is true, the secret is valid only in the cookie for https. */
   beginSession(credential: {
@@ -216,20 +216,20 @@ export interface AccountService extends IdentityRules {
   ): Promise<Outcome<readonly UserRecord[]>>;
   /** Disables or enables a user. A disabled user cannot log in, and its sessions end. Requires an operator. */
   setUserDisabled(principal: Principal, request: { readonly userId: string; readonly disabled: boolean }): Promise<Outcome<null>>;
-  /** Deletes a user. Requires an operator, or the user itself. */
+  /** Deletes a user. Requires an operator, or that user. */
   deleteUser(
     principal: Principal,
     request: { readonly userId: string; readonly successorId: string | null },
   ): Promise<Outcome<null>>;
   /** Grants or revokes the operator role. Requires an operator. */
   setOperator(principal: Principal, request: { readonly userId: string; readonly isOperator: boolean }): Promise<Outcome<null>>;
-  /** Lists the API keys of a user. Requires an operator, or the user itself. */
+  /** Lists the API keys of a user. Requires an operator, or that user. */
   listApiKeysOf(principal: Principal, userId: string): Promise<Outcome<readonly ApiKeyRecord[]>>;
   /** Revokes an API key of a user, even the last valid one. Requires an operator. */
   revokeApiKeyOf(principal: Principal, key: { readonly userId: string; readonly apiKeyId: string }): Promise<Outcome<null>>;
   /** Revokes all API keys of a user and ends the sessions. Requires an operator. */
   revokeApiKeysOf(principal: Principal, userId: string): Promise<Outcome<null>>;
-  /** Ends all sessions of a user. Requires an operator, or the user itself. */
+  /** Ends all sessions of a user. Requires an operator, or that user. */
   endSessionsOf(principal: Principal, userId: string): Promise<Outcome<null>>;
   /** Returns read-write access for roles that may use the instance, and read-only access for roles that only see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
@@ -284,9 +284,9 @@ export interface AccountService extends IdentityRules {
     request: { readonly name: string; readonly region: string; readonly teamId?: string },
   ): Promise<Outcome<InstanceView>>;
   /**
-   * Deletes an instance. Requires a role that may transfer it, or an operator. Once it resolves, the instance is not
-   * found, its tokens are refused, and nothing is delivered for it. Its rows are removed in the background. `confirm`
-   * must be the name of the instance.
+   * Deletes an instance. Requires a role that may transfer it, or an operator. After the promise resolves, the instance is
+   * not found, its tokens are rejected, and nothing is delivered for it. Its rows are removed in the background.
+   * `confirm` must be the name of the instance.
    */
   deleteInstance(
     principal: Principal,
@@ -294,7 +294,7 @@ export interface AccountService extends IdentityRules {
   ): Promise<Outcome<null>>;
   /** Lists instances whose rows are still being removed, with the user's role in the former owner's account. */
   listDeletedInstances(principal: Principal): Promise<readonly DeletedInstanceView[]>;
-  /** Replaces the permanent tokens of an instance. Once it resolves, the old tokens are refused. */
+  /** Replaces the permanent tokens of an instance. After the promise resolves, the old tokens are rejected. */
   rotateTokens(principal: Principal, instanceId: string): Promise<Outcome<InstanceView>>;
   /** Lists the tokens of an instance, including recently revoked and expired ones. */
   listTokens(principal: Principal, instanceId: string): Promise<Outcome<readonly TokenView[]>>;
@@ -313,7 +313,7 @@ export interface AccountService extends IdentityRules {
     principal: Principal,
     token: { readonly instanceId: string; readonly tokenId: string; readonly overlapMs: number },
   ): Promise<Outcome<NewToken>>;
-  /** Revokes a token. Once it resolves, the token is refused. */
+  /** Revokes a token. After the promise resolves, the token is rejected. */
   revokeToken(principal: Principal, token: { readonly instanceId: string; readonly tokenId: string }): Promise<Outcome<null>>;
   /** Moves an instance. Requires rights in both accounts. A personal account as target is `invalid`. */
   moveToTeam(principal: Principal, move: { readonly instanceId: string; readonly teamId: string }): Promise<Outcome<null>>;
@@ -322,9 +322,9 @@ export interface AccountService extends IdentityRules {
     principal: Principal,
     alert: { readonly instanceId: string; readonly url: string | null },
   ): Promise<Outcome<null>>;
-  /** Returns the outbound rules of an instance. Requires a member of the account, or an operator. */
+  /** Returns the outbound rules of an instance. The user must be a member of the account, or an operator. */
   outboundRules(principal: Principal, instanceId: string): Promise<Outcome<OutboundRules>>;
-  /** Restricts the destinations of an instance. Requires a member of the account who may change the instance. */
+  /** Restricts the destinations of an instance. Requires a role that may change the instance. */
   setOutboundRules(
     principal: Principal,
     rules: { readonly instanceId: string } & Pick<OutboundRules, 'deny' | 'only'>,

@@ -33,7 +33,7 @@ export interface AccountServiceOptions {
   readonly onInstanceChanged?: (instanceId: string) => unknown;
   /** Called after an instance was deleted, and awaited before the response is sent. */
   readonly onInstanceDeleted?: (instanceId: string) => unknown;
-  /** Returns messages about work of the instance that is currently refused. Default: none. */
+  /** Returns messages about work of the instance that is currently rejected. Default: none. */
   readonly currentRefusals?: (instanceId: string) => Promise<readonly string[]>;
   /** Returns the storage usage of the account of an instance. Default: unknown. */
   readonly storage?: (instanceId: string) => Promise<StorageUsage | null>;

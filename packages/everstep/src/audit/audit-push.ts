@@ -10,11 +10,11 @@ import type { AuditStore } from '../ports/stores/audit-store.js';
 import { exportLines, NDJSON_TYPE } from './exported-entry.js';
 
 const TIMEOUT_MS = 30_000;
-/** Time for which a claim is valid after its process ended during a push. */
+/** Duration of a claim. If a process ends during a push, another process can push after this time. */
 const CLAIM_MS = 2 * TIMEOUT_MS;
 const MAX_RESPONSE_BYTES = 64 * 1024;
-/** Maximum wait after failures. The wait doubles up to it. */
-const MAX_WAIT_MS = 300_000;
+/** Maximum delay of a retry. The delay doubles with each failure. */
+const MAX_RETRY_DELAY_MS = 300_000;
 
 /** Instance id of messages of the installation itself, which belong to no queue instance. */
 export const INSTALLATION = '';
@@ -32,8 +32,8 @@ export class AuditPush {
   private readonly options: AuditPushOptions;
   private readonly failureLog: PeriodicLog;
   private readonly stopController = new AbortController();
-  private waitMs = 0;
-  private notBefore = Number.NEGATIVE_INFINITY;
+  private retryDelayMs = 0;
+  private nextAttemptAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: AuditPushOptions) {
     this.options = options;
@@ -43,7 +43,7 @@ export class AuditPush {
   /** Pushes all new entries, unless the endpoint failed recently or another process pushes. Rejects if the store fails. */
   async pushNew(): Promise<void> {
     const { audit, now } = this.options;
-    if (now() < this.notBefore || this.stopController.signal.aborted) return;
+    if (now() < this.nextAttemptAt || this.stopController.signal.aborted) return;
     let seq = await audit.claimPush({ now: now(), until: now() + CLAIM_MS });
     if (seq === null) return;
     for (;;) {
@@ -57,7 +57,7 @@ export class AuditPush {
     }
   }
 
-  /** Aborts the current push. It is repeated after the next start. */
+  /** Aborts the current push, which is repeated after the next start. */
   stop(): void {
     this.stopController.abort();
   }
@@ -81,15 +81,15 @@ export class AuditPush {
       this.stopController.signal,
     );
     if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) {
-      this.waitMs = 0;
+      this.retryDelayMs = 0;
       return true;
     }
     if (this.stopController.signal.aborted) return false;
-    this.waitMs = Math.min(MAX_WAIT_MS, Math.max(LIMITS.auditPushEveryMs, 2 * this.waitMs));
-    this.notBefore = now() + this.waitMs;
+    this.retryDelayMs = Math.min(MAX_RETRY_DELAY_MS, Math.max(LIMITS.auditPushEveryMs, 2 * this.retryDelayMs));
+    this.nextAttemptAt = now() + this.retryDelayMs;
     const status = outcome.kind === 'answered' ? outcome.status : null;
     const cause = outcome.kind === 'answered' ? 'http' : outcome.failure.cause;
-    this.failureLog.warn({ cause, status, retryAfterMs: this.waitMs });
+    this.failureLog.warn({ cause, status, retryAfterMs: this.retryDelayMs });
     return false;
   }
 }

@@ -1,4 +1,4 @@
-/** Writes audit log entries for requests: successful ones individually, refused ones as counts. */
+/** Writes audit log entries for requests: successful ones individually, rejected ones as counts. */
 import { newKey } from '../engine/ids.js';
 import type { AuditNote, AuditRequest } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
@@ -8,14 +8,14 @@ import type { AccountStore } from '../ports/stores/account-store.js';
 import { RecentTimes } from './recent-times.js';
 import { type RefusedRequest, RefusedRequests } from './refused-requests.js';
 
-/** Time within which refusals share one entry. */
+/** Time within which equal rejected requests share one entry. */
 const REFUSALS_INTERVAL_MS = 60_000;
 /** Time within which logins with HTTP Basic are recorded at most once: every request with HTTP Basic is a login. */
 const LOGIN_INTERVAL_MS = 3_600_000;
 /** Time within which repeated reads of a secret share one entry, because pages request it repeatedly. */
 const READ_INTERVAL_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
-/** Audit actions of commands that a user gives on the machine, and the channel of each command. */
+/** Audit action and channel of each command that is given on the machine of the server. */
 const COMMANDS = {
   backup: { action: 'backup.create', credential: 'control socket' },
   'rotate-secrets': { action: 'secrets.rotate', credential: 'control socket' },
@@ -39,9 +39,9 @@ export class AuditRecords {
   private readonly options: AuditRecordsOptions;
   private readonly refusedRequests = new RefusedRequests();
   private readonly logins = new RecentTimes(MAX_REMEMBERED, LOGIN_INTERVAL_MS);
-  private readonly reads = new RecentTimes(MAX_REMEMBERED, READ_INTERVAL_MS);
+  private readonly secretReads = new RecentTimes(MAX_REMEMBERED, READ_INTERVAL_MS);
   private cancelTimer: (() => void) | null = null;
-  private writing: Promise<void> = Promise.resolve();
+  private latestWrite: Promise<void> = Promise.resolve();
 
   constructor(options: AuditRecordsOptions) {
     this.options = options;
@@ -54,7 +54,7 @@ export class AuditRecords {
     return { auditId: `aud_${newKey({ now: at, random })}`, at, ...fields };
   }
 
-  /** Records a command of the user of the process, who alone can open its control socket or send it a signal. */
+  /** Records a command. Only the operating system user of the process can open its control socket or send it a signal. */
   async command(operation: keyof typeof COMMANDS, details: AuditNote['details']): Promise<void> {
     const { action, credential } = COMMANDS[operation];
     const request: AuditRequest = { operation, credential, userAgent: '', instanceId: null, outcome: 'done' };
@@ -67,8 +67,8 @@ export class AuditRecords {
 
   /** Returns a list with the current owner of the instance; empty if it has none. */
   async ownersOf(instanceId: string): Promise<readonly string[]> {
-    const owner = (await this.options.accounts.findInstance({ instanceId }))?.accountId;
-    return owner === undefined ? [] : [owner];
+    const ownerId = (await this.options.accounts.findInstance({ instanceId }))?.accountId;
+    return ownerId === undefined ? [] : [ownerId];
   }
 
   /** Records a login with HTTP Basic, once an hour for each API key and network. */
@@ -79,7 +79,7 @@ export class AuditRecords {
   /** Records a read of a secret, once a minute for each caller, object and network. */
   async recordSecretRead(entry: NewEntry, network: string): Promise<void> {
     const { subject, request } = entry;
-    await this.writeOnce(this.reads, JSON.stringify([request?.credential, request?.operation, subject, network]), entry);
+    await this.writeOnce(this.secretReads, JSON.stringify([request?.credential, request?.operation, subject, network]), entry);
   }
 
   private async writeOnce(times: RecentTimes, key: string, entry: NewEntry): Promise<void> {
@@ -92,7 +92,7 @@ export class AuditRecords {
     }
   }
 
-  /** Counts a refused request. Counts are written within a minute, combined by kind. A crash loses them. */
+  /** Counts a rejected request. Counts are written within a minute, combined by kind. A crash loses unwritten counts. */
   countRefusal(request: RefusedRequest): void {
     this.refusedRequests.count(request);
     if (this.cancelTimer) return;
@@ -105,16 +105,16 @@ export class AuditRecords {
     this.cancelTimer?.();
     this.cancelTimer = null;
     const counts = this.refusedRequests.take();
-    this.writing = this.writing.then(async () => {
+    this.latestWrite = this.latestWrite.then(async () => {
       for (const { request, count } of counts) await this.writeCount(request, count);
     });
-    await this.writing;
+    await this.latestWrite;
   }
 
   private async writeCount(request: RefusedRequest, count: number): Promise<void> {
     const { operation, credential, instanceId, actor, network, code, userId } = request;
     try {
-      const owners = instanceId === null ? [] : await this.ownersOf(instanceId);
+      const ownerIds = instanceId === null ? [] : await this.ownersOf(instanceId);
       const auditRequest: AuditRequest = { operation, credential, userAgent: '', instanceId, outcome: 'refused' };
       await this.write(
         this.entry({
@@ -123,7 +123,7 @@ export class AuditRecords {
           subject: instanceId ?? userId ?? '',
           details: { code, count },
           address: network,
-          accountIds: userId === null ? owners : [...owners, userId],
+          accountIds: userId === null ? ownerIds : [...ownerIds, userId],
           request: auditRequest,
         }),
       );

@@ -1,5 +1,5 @@
 /**
- * Background work on the audit log: adds entries to the hash chain, removes entries older than the retention, and
+ * Background work on the audit log: adds entries to the hash chain, removes entries older than the retention period, and
  * pushes new entries to the operator's webhook.
  */
 import { LIMITS } from '../config/limits.js';
@@ -38,7 +38,7 @@ export class AuditUpkeep {
   private readonly options: AuditUpkeepOptions;
   private readonly failureLog: PeriodicLog;
   private readonly cancelTimers = new Map<string, () => void>();
-  private readonly inProgress = new Set<Promise<void>>();
+  private readonly workInProgress = new Set<Promise<void>>();
   private isStopped = false;
 
   constructor(options: AuditUpkeepOptions) {
@@ -59,12 +59,12 @@ export class AuditUpkeep {
     this.isStopped = true;
     for (const cancel of this.cancelTimers.values()) cancel();
     this.options.push?.stop();
-    await Promise.allSettled([...this.inProgress]);
+    await Promise.allSettled([...this.workInProgress]);
   }
 
   /** Resolves when the work in progress has ended. */
   async waitForWork(): Promise<void> {
-    await Promise.allSettled([...this.inProgress]);
+    await Promise.allSettled([...this.workInProgress]);
   }
 
   /** Repeats work. If `everyMs` is null, it runs once, and again only after a failure. */
@@ -88,8 +88,8 @@ export class AuditUpkeep {
           repeatAfter(retryAfterMs);
         },
       )
-      .finally(() => this.inProgress.delete(run));
-    this.inProgress.add(run);
+      .finally(() => this.workInProgress.delete(run));
+    this.workInProgress.add(run);
   }
 
   private async seal(): Promise<void> {

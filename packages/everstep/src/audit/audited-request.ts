@@ -6,9 +6,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AuditNote, AuditRequest, CommitUnit, StoreWrite } from '../engine/writes.js';
 
-/** Facts from the operation's declaration and the request, known before the operation runs. */
+/** Data of an audited request that is available before its operation runs. */
 export interface AuditedFacts {
-  /** Entry of the request; null if the operation is not audited. Entries that it makes itself are still marked with the request. */
+  /** Entry of the request; null if the operation has no entry or writes its own entries, which are marked with the request. */
   readonly entry: AuditNote | null;
   readonly request: AuditRequest;
   /** Whether a unit of writes may include the entry. False for bulk actions, whose counts are known only at the end. */
@@ -17,37 +17,38 @@ export interface AuditedFacts {
 
 export class AuditedRequest {
   private readonly facts: AuditedFacts;
-  private state: 'open' | 'taken' | 'recorded' | 'closed' = 'open';
+  /** State of the entry. */
+  private entryState: 'open' | 'taken' | 'recorded' | 'closed' = 'open';
 
   constructor(facts: AuditedFacts) {
     this.facts = facts;
   }
 
-  /** Returns the entry if no unit includes it yet. It must be written with the unit. */
+  /** Returns the entry if no unit includes it yet. The entry must then be written with this unit. */
   take(unit: CommitUnit): AuditNote | null {
     const { entry, withChange } = this.facts;
-    if (!entry || !withChange || this.state !== 'open' || unit.writes.length === 0) return null;
-    this.state = 'taken';
+    if (!entry || !withChange || this.entryState !== 'open' || unit.writes.length === 0) return null;
+    this.entryState = 'taken';
     return entry.subject === '' ? { ...entry, subject: subjectOf(unit.writes) } : entry;
   }
 
   /** Records whether the unit with the entry was written. */
-  settle(applied: boolean): void {
-    if (this.state === 'taken') this.state = applied ? 'recorded' : 'open';
+  settle(isApplied: boolean): void {
+    if (this.entryState === 'taken') this.entryState = isApplied ? 'recorded' : 'open';
   }
 
-  /** Adds the request to an entry that a part of the server makes itself. That entry replaces the declared one. */
+  /** Adds the request to an entry that another part of the server creates. That entry replaces the entry of the request. */
   mark(entry: AuditNote): AuditNote {
-    if (this.state === 'closed') return entry;
-    this.state = 'recorded';
+    if (this.entryState === 'closed') return entry;
+    this.entryState = 'recorded';
     return { ...entry, request: this.facts.request };
   }
 
   /** Returns the entry that must still be written after the request succeeded; null if there is none. */
   close(): AuditNote | null {
-    const { state } = this;
-    this.state = 'closed';
-    return state === 'open' ? this.facts.entry : null;
+    const { entryState } = this;
+    this.entryState = 'closed';
+    return entryState === 'open' ? this.facts.entry : null;
   }
 }
 
@@ -71,7 +72,7 @@ export const markWithRequest = (entry: AuditNote): AuditNote => currentRequest.g
 /** A unit with the entry of the request that submits it. */
 export interface AuditedUnit {
   readonly unit: CommitUnit;
-  readonly settle: (applied: boolean) => void;
+  readonly settle: (isApplied: boolean) => void;
 }
 
 const noop = (): void => {};
@@ -82,5 +83,5 @@ export function addRequestEntry(unit: CommitUnit): AuditedUnit {
   const entry = request?.take(unit);
   if (!request || !entry) return { unit, settle: noop };
   const writes: readonly StoreWrite[] = [...unit.writes, { kind: 'add-audit', entry }];
-  return { unit: { ...unit, writes }, settle: (applied) => request.settle(applied) };
+  return { unit: { ...unit, writes }, settle: (isApplied) => request.settle(isApplied) };
 }

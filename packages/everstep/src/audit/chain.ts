@@ -1,6 +1,6 @@
 /**
- * The hash chain of the audit log: the hash of an entry covers the entry and the previous hash. It reveals entries
- * that were changed, removed or inserted outside the server.
+ * The hash chain of the audit log: the hash of an entry covers the entry and the previous hash. The chain reveals entries that
+ * were changed, removed or inserted outside the server.
  */
 import { createHash } from 'node:crypto';
 import type { AuditNote } from '../engine/writes.js';
@@ -10,7 +10,7 @@ import type { ChainLink } from '../ports/stores/audit-store.js';
 export const GENESIS = '0'.repeat(64);
 
 /** Returns the SHA-256 hash, in hexadecimal, of a JSON list: the previous hash, and the fields of the entry in this order. */
-export function hashOf(previous: string, entry: AuditNote): string {
+export function hashOf(previousHash: string, entry: AuditNote): string {
   const { auditId, at, actor, action, subject, address, accountIds, details, request } = entry;
   const requestFields = request && [
     request.operation,
@@ -19,7 +19,7 @@ export function hashOf(previous: string, entry: AuditNote): string {
     request.instanceId,
     request.outcome,
   ];
-  const fields = [previous, auditId, at, actor, action, subject, address, accountIds, details, requestFields ?? null];
+  const fields = [previousHash, auditId, at, actor, action, subject, address, accountIds, details, requestFields ?? null];
   return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
 }
 

@@ -1,4 +1,4 @@
-/** Remembers when events last occurred, for a limited number of events. */
+/** Stores when events last occurred, for a limited number of events. */
 export class RecentTimes {
   private readonly maxEvents: number;
   private readonly intervalMs: number;
@@ -15,8 +15,8 @@ export class RecentTimes {
     if (lastAt !== undefined && now - lastAt < this.intervalMs) return false;
     this.times.delete(key);
     this.times.set(key, now);
-    const [oldest] = this.times.keys();
-    if (this.times.size > this.maxEvents && oldest !== undefined) this.times.delete(oldest);
+    const [oldestKey] = this.times.keys();
+    if (this.times.size > this.maxEvents && oldestKey !== undefined) this.times.delete(oldestKey);
     return true;
   }
 

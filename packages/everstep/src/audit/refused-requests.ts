@@ -1,10 +1,9 @@
 /**
- * Counts refused requests. The number of distinct counts is limited, so that a flood of requests cannot fill the
- * audit log.
+ * Counts rejected requests. The number of distinct counts is limited, so that a flood of requests cannot fill the audit log.
  */
 
 export interface RefusedRequest {
-  /** The `operationId`. For anonymous requests that are counted together, the one of the first request. */
+  /** The `operationId`. For anonymous requests that are counted together, the `operationId` of the first request. */
   readonly operation: string;
   /** Error code of the response. */
   readonly code: string;
@@ -18,7 +17,7 @@ export interface RefusedRequest {
   readonly network: string;
 }
 
-/** Maximum number of distinct counts of identified callers, and of all others, until the counts are taken. */
+/** Maximum number of distinct counts of identified callers, and of all other callers, until the counts are written. */
 const MAX_IDENTIFIED = 100;
 const MAX_ANONYMOUS = 20;
 const VARIOUS = 'various';
@@ -30,7 +29,7 @@ export class RefusedRequests {
 
   count(request: RefusedRequest): void {
     if (this.add(request, this.isBelowLimit(request))) return;
-    // The caller is not recorded, but the number is kept. The number of codes is limited.
+    // The request is still counted, without its caller. The number of error codes is limited.
     this.add({ ...OTHER_REQUESTS, code: request.code }, true);
   }
 

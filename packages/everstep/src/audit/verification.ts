@@ -20,12 +20,12 @@ export interface ChainVerification {
 }
 
 /**
- * Verifies the links. `previous` is the hash before the first one. After a fault, verification continues with the
+ * Verifies the links. `initialHash` is the hash before the first link. After a fault, verification continues with the
  * stored hash.
  */
-export function verifyLinks(previous: string, links: readonly ChainLink[]): ChainVerification {
+export function verifyLinks(initialHash: string, links: readonly ChainLink[]): ChainVerification {
   const faults: ChainFault[] = [];
-  let previousHash = previous;
+  let previousHash = initialHash;
   for (const { seq, hash, entry } of links) {
     const fault = (kind: ChainFault['kind']) => faults.push({ seq, auditId: entry?.auditId ?? null, kind });
     if (hash === null) fault('inserted');

@@ -7,7 +7,7 @@ import type { RunSettings } from '../engine/runs/settings.js';
 
 type LimitName = keyof typeof LIMITS;
 
-type Values =
+type SettingValue =
   /** `absent` is the default if the header is absent: the name of a limit, or a value. */
   | { readonly kind: 'count'; readonly maximum: LimitName; readonly absent: LimitName }
   | { readonly kind: 'duration'; readonly minMs: number; readonly maxMs: LimitName; readonly absent?: LimitName }
@@ -19,7 +19,7 @@ type Values =
   | { readonly kind: 'url' };
 
 /** A header with a setting. */
-export type SettingHeader = Values & {
+export type SettingHeader = SettingValue & {
   /** Setting whose value this header alone determines. */
   readonly field?: keyof RunSettings;
   readonly description: string;

@@ -324,7 +324,7 @@ export const JournalStep = Type.Object(
 
 export type JournalStep = Static<typeof JournalStep>;
 
-const OpenTask = Type.Object(
+const PendingTask = Type.Object(
   {
     kind: Type.Enum(['advance', 'message', 'step', 'sleep', 'wait', 'call', 'notify', 'invoke', 'callback'], {
       type: 'string',
@@ -387,7 +387,7 @@ export const RunJournal = Type.Object(
     result: Type.Optional(ResultValue),
     error: Type.Optional(Type.String({ description: 'Why the run failed.' })),
     steps: Type.Array(JournalStep, { description: 'Steps in the order in which they were recorded.' }),
-    tasks: Type.Array(OpenTask, { description: 'Pending tasks of the run.' }),
+    tasks: Type.Array(PendingTask, { description: 'Pending tasks of the run.' }),
     attempts: Type.Array(FailedAttemptSchema, { description: 'Failed attempts, oldest first.' }),
     keptEvents: Type.Optional(
       Type.Array(

@@ -83,11 +83,11 @@ const filter = Type.String({
 const includeMetadata = Type.Optional(Type.Boolean({ description: '`false` omits the metadata.' }));
 const includeData = Type.Optional(Type.Boolean({ description: '`false` omits the content.' }));
 
-const NO_EFFECT = { description: 'Accepted for compatibility. Has no effect.' } as const;
 /**
- * Fields that clients of other search services send. All other unknown fields are rejected, because a misspelled filter
- * must not match everything.
+ * Options of fields that clients of other search services send. All other unknown fields are rejected, because a misspelled
+ * filter must not match everything.
  */
+const NO_EFFECT = { description: 'Accepted for compatibility. Has no effect.' } as const;
 const includeVectors = Type.Optional(Type.Boolean(NO_EFFECT));
 
 export const SearchBody = Type.Object(

@@ -78,8 +78,8 @@ export function problemOf(program: Command, words: readonly string[], { isComple
   }
   if (positionals.length > maxArguments(command))
     return `${command.name()} takes no argument ${positionals[maxArguments(command)]}`;
-  const min = command.registeredArguments.filter(({ required }) => required).length;
-  if (isComplete && positionals.length < min) return `${command.name()} needs ${min} arguments`;
+  const requiredCount = command.registeredArguments.filter(({ required }) => required).length;
+  if (isComplete && positionals.length < requiredCount) return `${command.name()} needs ${requiredCount} arguments`;
   return null;
 }
 

@@ -23,7 +23,7 @@ export const read = (path: string): string => readFileSync(join(ROOT, path), 'ut
 
 /** Paths of all Markdown pages except the changelog, which describes earlier states. */
 export const ALL_PAGES: readonly string[] = filesBelow('', /\.md$/).filter((path) => path !== 'CHANGELOG.md');
-/** Paths of the pages about the current state. A decision describes the time when it was made. */
+/** Paths of the pages about the current state. A decision describes the state at the time of the decision. */
 export const PAGES: readonly string[] = ALL_PAGES.filter((path) => !path.startsWith('docs/decisions/'));
 
 /** A fenced block of a page. */

@@ -10,7 +10,7 @@ import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
 export interface RequestContext {
   readonly dialect: Dialect;
   readonly callerIp: string;
-  /** Headers with lower-case names, without the session secret. */
+  /** Headers with lowercase names, without the session secret. */
   readonly headers: ReceivedHeaders;
   /** Whether the client uses https, according to the public URL, this connection or a trusted proxy. */
   readonly isHttps: boolean;
@@ -26,7 +26,7 @@ export interface RequestContext {
   isStillAdmitted(): Promise<boolean>;
 }
 
-/** Who was admitted to an operation. */
+/** Admitted caller of an operation, by kind of access. */
 export type Admitted =
   | { readonly access: 'open' }
   | { readonly access: 'token'; readonly caller: Caller }

@@ -62,8 +62,8 @@ function detachedLogLevel(): LogLevelSetting {
     get level() {
       return level;
     },
-    set(next) {
-      level = next;
+    set(newLevel) {
+      level = newLevel;
     },
   };
 }
@@ -141,7 +141,7 @@ export interface HttpApiDependencies {
   readonly workers?: {
     readonly pools: WorkerPools;
     readonly clock: Clock;
-    /** Memory for replies, shared with those over HTTP. If absent, workers have a budget of their own. */
+    /** Memory for replies, shared with replies over HTTP. If absent, workers have a separate budget. */
     readonly replies?: ReplyBudget;
     /** Workers of all nodes. If absent, no other process uses the store. */
     readonly cluster?: ConnectionNodes & WorkerDirectory;
@@ -184,24 +184,29 @@ interface ServedOperations {
 }
 
 function operationsServedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDependencies): ServedOperations {
-  const runtime = [...OPERATIONS, ...SEARCH_OPERATIONS, ...(dialectOperations?.runtime ?? [])];
-  const management = [...MANAGEMENT_OPERATIONS, ...(dialectOperations?.management ?? [])];
-  const pages = dashboard === undefined ? [] : dashboardOperations(dashboard);
+  const runtimeOperations = [...OPERATIONS, ...SEARCH_OPERATIONS, ...(dialectOperations?.runtime ?? [])];
+  const managementOperations = [...MANAGEMENT_OPERATIONS, ...(dialectOperations?.management ?? [])];
+  const pageOperations = dashboard === undefined ? [] : dashboardOperations(dashboard);
   const runtimeReferences = [RUNTIME_REFERENCE, ...(dialectOperations?.references ?? [])];
   switch (serves) {
     case 'both': {
       const reference = referenceOperations([...runtimeReferences, MANAGEMENT_REFERENCE]);
-      return { operations: [...runtime, ...management, ...pages, ...reference], forSessions: [], takesLogins: true };
+      const operations = [...runtimeOperations, ...managementOperations, ...pageOperations, ...reference];
+      return { operations, forSessions: [], takesLogins: true };
     }
     case 'runtime':
-      return { operations: [...runtime, ...referenceOperations(runtimeReferences)], forSessions: [], takesLogins: false };
+      return {
+        operations: [...runtimeOperations, ...referenceOperations(runtimeReferences)],
+        forSessions: [],
+        takesLogins: false,
+      };
     case 'management': {
       const healthChecks = [getHealth, getReadiness];
       const sessionOperations = [...OPERATIONS, ...SEARCH_OPERATIONS].filter(({ access }) => access !== 'open');
       const forSessions = dashboard === undefined ? [] : sessionOperations;
       const reference = referenceOperations([MANAGEMENT_REFERENCE]);
       return {
-        operations: [...management, ...healthChecks, ...forSessions, ...pages, ...reference],
+        operations: [...managementOperations, ...healthChecks, ...forSessions, ...pageOperations, ...reference],
         forSessions,
         takesLogins: true,
       };

@@ -109,7 +109,7 @@ export interface Input<Path, Query, Headers, Body> {
   readonly headers: ParametersOf<Headers>;
   /** The JSON value, or undefined if there was no body. For operations that accept any content, the bytes. */
   readonly body: BodyOf<Body>;
-  /** Headers of each family, such as `Forward-*`, with lower-case names without the prefix of the family. */
+  /** Headers of each family, such as `Forward-*`, with lowercase names without the prefix of the family. */
   readonly headersByFamily: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly request: RequestContext;
 }
@@ -171,7 +171,7 @@ export interface TokenOperation<Path, Query, Headers, Body, Responses> extends O
   readonly countsCalls?: true;
   /** True if reading requires a read-write token. Otherwise the method decides. */
   readonly needsReadWrite?: true;
-  /** Scope that is sufficient, if not one to read or write. */
+  /** Scope that is sufficient for the operation, besides `write`. By default, a scope to read or write is required. */
   readonly scope?: 'trigger' | 'notify';
   /** True if tokens without access to payloads are rejected. */
   readonly showsPayloads?: true;
@@ -277,7 +277,7 @@ export interface Operation extends OperationDescription {
 const JSON_FACTOR = 2;
 
 /**
- * Returns the maximum size of a request body in bytes. An operation that takes no body ignores a short one. If a plan limits
+ * Returns the maximum size of a request body in bytes. An operation without a body ignores a short body. If a plan limits
  * messages to `maxMessageBytes`, requests with several messages are limited in the same proportion.
  */
 export function maxBodyBytesOf(
@@ -290,8 +290,8 @@ export function maxBodyBytesOf(
     if (kind === 'bytes') return Math.min(LIMITS.maxBodyBytes, maxMessageBytes);
     return access === 'token' || access === 'index' ? LIMITS.maxJsonBodyBytes : LIMITS.maxAccountBodyBytes;
   }
-  const share = Math.ceil((maxBytes * maxMessageBytes) / LIMITS.maxBodyBytes) * (kind === 'json' ? JSON_FACTOR : 1);
-  return Math.min(maxBytes, Math.max(LIMITS.maxJsonBodyBytes, share));
+  const proportionalBytes = Math.ceil((maxBytes * maxMessageBytes) / LIMITS.maxBodyBytes) * (kind === 'json' ? JSON_FACTOR : 1);
+  return Math.min(maxBytes, Math.max(LIMITS.maxJsonBodyBytes, proportionalBytes));
 }
 
 type Responses = Readonly<Record<number, TSchema>>;

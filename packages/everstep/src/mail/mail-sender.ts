@@ -46,7 +46,7 @@ function contentOf({ body }: Message): MailContent | null {
 }
 
 /**
- * Sends email. Implements both ports, so that an address that is refused when a message is sent is also refused when a
+ * Sends email. Implements both ports, so that an address that is rejected when a message is sent is also rejected when a
  * destination is saved.
  */
 export class MailSender implements MessageSender, MailRecipients {
@@ -151,8 +151,8 @@ export class MailSender implements MessageSender, MailRecipients {
   }
 
   /**
-   * Creates the transporter. The library is loaded with the first email, because loading it would more than double the time of
-   * the start.
+   * Creates the transporter. The library is loaded for the first email, because loading it at startup would more than double
+   * the startup time.
    */
   private async createTransporter(): Promise<Transporter> {
     const { settings, ca } = this.options;

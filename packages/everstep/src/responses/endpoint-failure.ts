@@ -23,7 +23,7 @@ const STATUS_HINTS: Readonly<Record<number, string>> = {
 /** A complete response of an endpoint. */
 export interface EndpointResponse {
   readonly status: number;
-  /** Headers with lower-case names. */
+  /** Headers with lowercase names. */
   readonly headers: ResponseHeaders;
   readonly body: Buffer;
 }

@@ -4,7 +4,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
  * Returns the canonical form of a header name, such as `X-Request-Id` and `Etag`. The first letter and every letter
- * after a hyphen are in upper case, all others in lower case. A text that is not a valid header name is returned
+ * after a hyphen are uppercase, and all other letters are lowercase. A text that is not a valid header name is returned
  * unchanged.
  */
 export const canonicalHeaderName = (name: string): string =>

@@ -1,6 +1,6 @@
 /**
- * Reads the error that an endpoint reports. It explains a failure and decides nothing, so parts that are invalid are
- * omitted instead of rejected.
+ * Reads the error that an endpoint reports. The error only explains a failure, so its invalid parts are omitted instead of
+ * rejected.
  */
 import { ERROR_BOUNDS, type ErrorCause, type ErrorFrame, type ErrorSource, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
@@ -11,7 +11,11 @@ const isFields = (value: unknown): value is Fields => typeof value === 'object' 
 const isPosition = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 
 /** Returns an object with the start of a text under the name; empty if there is no text. */
-const textUnder = <Name extends string>(name: Name, value: unknown, maxLength: number): { readonly [Key in Name]?: string } =>
+const truncatedField = <Name extends string>(
+  name: Name,
+  value: unknown,
+  maxLength: number,
+): { readonly [Key in Name]?: string } =>
   typeof value === 'string' && value !== '' ? ({ [name]: value.slice(0, maxLength) } as { [Key in Name]: string }) : {};
 
 function causeOf(value: unknown): readonly ErrorCause[] {
@@ -21,8 +25,8 @@ function causeOf(value: unknown): readonly ErrorCause[] {
     {
       name: name.slice(0, ERROR_BOUNDS.nameLength),
       message: value.message.slice(0, ERROR_BOUNDS.causeMessageLength),
-      ...textUnder('code', value.code, ERROR_BOUNDS.codeLength),
-      ...textUnder('stack', value.stack, ERROR_BOUNDS.causeStackLength),
+      ...truncatedField('code', value.code, ERROR_BOUNDS.codeLength),
+      ...truncatedField('stack', value.stack, ERROR_BOUNDS.causeStackLength),
     },
   ];
 }
@@ -33,23 +37,23 @@ function sourceOf(value: unknown): ErrorSource | undefined {
     file: value.file.slice(-ERROR_BOUNDS.fileLength),
     line: value.line,
     ...(isPosition(value.column) ? { column: value.column } : {}),
-    ...textUnder('function', value.function, ERROR_BOUNDS.functionLength),
-    ...textUnder('code', value.code, ERROR_BOUNDS.sourceLineLength),
+    ...truncatedField('function', value.function, ERROR_BOUNDS.functionLength),
+    ...truncatedField('code', value.code, ERROR_BOUNDS.sourceLineLength),
   };
 }
 
 /** Reads an error with this name and message. All its parts are truncated. */
 export function readError(name: string, message: string, { stack, code, causes, source }: Fields): ErrorFrame {
-  const readCauses = Array.isArray(causes) ? causes.slice(0, ERROR_BOUNDS.causes).flatMap(causeOf) : [];
-  const readSource = sourceOf(source);
+  const parsedCauses = Array.isArray(causes) ? causes.slice(0, ERROR_BOUNDS.causes).flatMap(causeOf) : [];
+  const parsedSource = sourceOf(source);
   return {
     name: name.slice(0, ERROR_BOUNDS.nameLength),
     message: message.slice(0, LIMITS.maxKeptErrorLength),
     // A published SDK repeats the message before the frames.
-    ...textUnder('stack', stack, ERROR_BOUNDS.stackLength + message.length + ERROR_BOUNDS.nameLength),
-    ...textUnder('code', code, ERROR_BOUNDS.codeLength),
-    ...(readCauses.length === 0 ? {} : { causes: readCauses }),
-    ...(readSource ? { source: readSource } : {}),
+    ...truncatedField('stack', stack, ERROR_BOUNDS.stackLength + message.length + ERROR_BOUNDS.nameLength),
+    ...truncatedField('code', code, ERROR_BOUNDS.codeLength),
+    ...(parsedCauses.length === 0 ? {} : { causes: parsedCauses }),
+    ...(parsedSource ? { source: parsedSource } : {}),
   };
 }
 

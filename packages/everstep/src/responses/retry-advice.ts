@@ -9,7 +9,7 @@ const NON_RETRYABLE_HEADER = /^(?:[a-z0-9]+-)?nonretryable-error$/;
 const SNIPPET_LENGTH = 100;
 const MAX_SHOWN_HEADER_LENGTH = 300;
 
-/** Headers of a response, by lower-case name. */
+/** Headers of a response, by lowercase name. */
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Returns the first value of a header, shortened for display. */
@@ -67,7 +67,7 @@ export function snippetOf(body: Uint8Array, hidesData: boolean): string {
   return `a body that begins with "${characters.slice(0, SNIPPET_LENGTH).join('')}"`;
 }
 
-/** Returns the stored part of a body. It is copied if it would otherwise keep a longer body in memory. */
+/** Returns the part of a body that is stored. A part of a longer body is a copy, which does not keep the body in memory. */
 export function truncateBody(body: Uint8Array): Uint8Array {
   return body.byteLength <= LIMITS.maxKeptResponseBytes ? body : new Uint8Array(body.subarray(0, LIMITS.maxKeptResponseBytes));
 }

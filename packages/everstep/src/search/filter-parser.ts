@@ -7,8 +7,8 @@
  *   operator  = ("=" | "!=" | "<" | "<=" | ">" | ">=") value | [NOT] GLOB text
  *             | [NOT] IN "(" value { "," value } ")" | [NOT] CONTAINS value
  *
- * Keywords are case-insensitive. A string is in single or double quotes, which are doubled inside it. A field is a name with
- * dots and array indexes: `author.name`, `tags[0]`, `tags[#-1]`. The prefix `@metadata.` refers to the metadata.
+ * Keywords are case-insensitive. A string is in single or double quotes; the same quote inside the string is doubled. A field
+ * is a name with dots and array indexes: `author.name`, `tags[0]`, `tags[#-1]`. The prefix `@metadata.` refers to the metadata.
  */
 import { LIMITS } from '../config/limits.js';
 import type { FieldPath, Filter, FilterValue } from '../ports/stores/search-store.js';
@@ -26,19 +26,19 @@ type Token =
 
 class FilterSyntaxError extends Error {}
 
-const TOKENS =
+const TOKEN_PATTERN =
   /\s*(?:(?<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]))|(?<name>@?[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*|\[(?:\d+|#-\d+)\])*)|(?<text>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?<symbol>!=|<=|>=|[=<>(),]))/y;
-const STEPS = /\.?([A-Za-z_][\w-]*)|\[(#-)?(\d+)\]/g;
-const METADATA = '@metadata.';
+const PATH_STEP_PATTERN = /\.?([A-Za-z_][\w-]*)|\[(#-)?(\d+)\]/g;
+const METADATA_PREFIX = '@metadata.';
 const COMPARISONS = ['=', '!=', '<', '<=', '>', '>='] as const;
 const MAX_POSITION = 1_000_000;
 
 function tokensOf(source: string): Token[] {
   const tokens: Token[] = [];
   const end = source.trimEnd().length;
-  for (let at = 0; at < end; at = TOKENS.lastIndex) {
-    TOKENS.lastIndex = at;
-    const groups = TOKENS.exec(source)?.groups;
+  for (let at = 0; at < end; at = TOKEN_PATTERN.lastIndex) {
+    TOKEN_PATTERN.lastIndex = at;
+    const groups = TOKEN_PATTERN.exec(source)?.groups;
     if (!groups) throw new FilterSyntaxError(`at character ${at + 1}: unexpected character`);
     const { number, name, text, symbol } = groups;
     if (number !== undefined) tokens.push({ kind: 'value', value: Number(number), at });
@@ -55,12 +55,13 @@ function tokensOf(source: string): Token[] {
 }
 
 function fieldOf(name: string, at: number): FieldPath {
-  const inMetadata = name.startsWith(METADATA);
+  const inMetadata = name.startsWith(METADATA_PREFIX);
   if (name.startsWith('@') && !inMetadata)
     throw new FilterSyntaxError(
       `at character ${at + 1}: the only field that starts with @ is @metadata, followed by a dot and a name`,
     );
-  const steps = [...(inMetadata ? name.slice(METADATA.length) : name).matchAll(STEPS)].map(([, step, fromEnd, position]) => {
+  const path = inMetadata ? name.slice(METADATA_PREFIX.length) : name;
+  const steps = [...path.matchAll(PATH_STEP_PATTERN)].map(([, step, fromEnd, position]) => {
     if (step !== undefined) return step;
     const number = Number(position);
     if (number > MAX_POSITION || (fromEnd && number === 0))
@@ -70,7 +71,8 @@ function fieldOf(name: string, at: number): FieldPath {
   return { of: inMetadata ? 'metadata' : 'content', steps };
 }
 
-class Reader {
+/** Reads a filter from its tokens. */
+class FilterReader {
   private readonly tokens: readonly Token[];
   private nextIndex = 0;
   private valueCount = 0;
@@ -89,15 +91,15 @@ class Reader {
   private readOr(): Filter {
     const parts = [this.readAnd()];
     while (this.takeWord('OR')) parts.push(this.readAnd());
-    const [first] = parts;
-    return first && parts.length === 1 ? first : { kind: 'or', parts };
+    const [firstPart] = parts;
+    return firstPart && parts.length === 1 ? firstPart : { kind: 'or', parts };
   }
 
   private readAnd(): Filter {
     const parts = [this.readCondition()];
     while (this.takeWord('AND')) parts.push(this.readCondition());
-    const [first] = parts;
-    return first && parts.length === 1 ? first : { kind: 'and', parts };
+    const [firstPart] = parts;
+    return firstPart && parts.length === 1 ? firstPart : { kind: 'and', parts };
   }
 
   private readCondition(): Filter {
@@ -214,7 +216,7 @@ export function parseFilter(source: string): ParsedFilter {
   if (source.length > LIMITS.maxSearchFilterLength)
     return { ok: false, message: `the filter can have at most ${LIMITS.maxSearchFilterLength} characters` };
   try {
-    return { ok: true, filter: new Reader(tokensOf(source)).readFilter() };
+    return { ok: true, filter: new FilterReader(tokensOf(source)).readFilter() };
   } catch (error) {
     if (error instanceof FilterSyntaxError) return { ok: false, message: `invalid filter: ${error.message}` };
     throw error;

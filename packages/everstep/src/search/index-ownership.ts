@@ -17,7 +17,7 @@ export interface IndexOwnershipOptions {
   readonly indexes: SearchIndexStore;
   readonly visibleIndexes: VisibleIndexes;
   readonly removals: IndexRemovals;
-  /** If it is undefined, only the limit of the server applies. */
+  /** If undefined, only the limit of the server applies. */
   readonly limitOf: LimitOf | undefined;
 }
 
@@ -25,22 +25,22 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
   const { rules, indexes, visibleIndexes, removals, limitOf } = options;
   const { accounts } = rules;
 
-  /** Returns null if the account may own another index. */
+  /** Returns a refusal if the account may not own another index, otherwise null. */
   async function checkIndexLimit({ user }: Principal, accountId: string) {
     const limit = (await limitOf?.('maxSearchIndexes', accountId, user.userId)) ?? LIMITS.maxSearchIndexes;
-    const max = Math.min(LIMITS.maxSearchIndexes, limit);
+    const maxIndexes = Math.min(LIMITS.maxSearchIndexes, limit);
     const ownedIndexes = await indexes.list({ accountIds: [accountId] });
-    return ownedIndexes.length < max
+    return ownedIndexes.length < maxIndexes
       ? null
-      : refuse('conflict', `this account has reached its limit of search indexes (maxSearchIndexes: ${max}); delete one first`);
+      : refuse('conflict', `this account has reached its limit of search indexes (maxSearchIndexes: ${maxIndexes}); delete one first`);
   }
 
   return {
     create: (principal, { name, region, type, teamId }) =>
       rules.inTurn(async () => {
         const accountId = teamId ?? principal.user.userId;
-        const check = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (check.kind !== 'allowed') return check;
+        const rightCheck = await rules.checkRight(principal, accountId, 'change', 'team');
+        if (rightCheck.kind !== 'allowed') return rightCheck;
         const refusal = await checkIndexLimit(principal, accountId);
         if (refusal) return refusal;
         const indexId = rules.newId('idx');
@@ -54,7 +54,7 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
           accountIds: [accountId],
         };
         await indexes.create(index, rules.audit(principal, entry));
-        return done({ ...visibleIndexes.view(index, check.role), ...tokens });
+        return done({ ...visibleIndexes.view(index, rightCheck.role), ...tokens });
       }, [teamId ?? principal.user.userId]),
 
     transfer: (principal, { indexId, accountId }) =>
@@ -68,8 +68,8 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
             'body.target_account is the id of a personal account; a transfer to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId: accountId }))) return notFound('team');
-        const check = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (check.kind !== 'allowed') return check;
+        const rightCheck = await rules.checkRight(principal, accountId, 'change', 'team');
+        if (rightCheck.kind !== 'allowed') return rightCheck;
         const previousOwner = lookup.index.accountId;
         if (previousOwner === accountId) return done(null);
         const refusal = await checkIndexLimit(principal, accountId);

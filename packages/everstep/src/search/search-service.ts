@@ -57,9 +57,9 @@ export interface SearchService {
   rename(principal: Principal, request: { readonly indexId: string; readonly name: string }): Promise<Outcome<null>>;
   /** Transfers an index. Requires rights in both accounts. A personal account as target is `invalid`. */
   transfer(principal: Principal, move: { readonly indexId: string; readonly accountId: string }): Promise<Outcome<null>>;
-  /** Replaces the tokens of an index. Once it resolves, the old tokens are refused. */
+  /** Replaces the tokens of an index. After the promise resolves, the old tokens are rejected. */
   resetPassword(principal: Principal, indexId: string): Promise<Outcome<IssuedSearchIndex>>;
-  /** Removes an index. Once it resolves, the index is not found. Its documents are removed later. */
+  /** Removes an index. After the promise resolves, the index is not found. Its documents are removed later. */
   remove(principal: Principal, indexId: string): Promise<Outcome<null>>;
   stats(principal: Principal): Promise<readonly SearchIndexStats[]>;
   statsOf(principal: Principal, indexId: string): Promise<Outcome<SearchIndexStats>>;
@@ -74,7 +74,7 @@ export interface SearchService {
   ownerOf(indexId: string): Promise<string | null>;
   /** Continues interrupted removals. */
   start(): void;
-  /** Resolves when no removal is in progress. Remaining ones continue after the next start. */
+  /** Resolves when no removal is in progress. Remaining removals continue after the next start. */
   stop(): Promise<void>;
 }
 

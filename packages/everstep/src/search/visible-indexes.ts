@@ -50,8 +50,8 @@ export function createVisibleIndexes(options: {
     async find(principal, indexId, right) {
       const index = await indexes.find({ indexId });
       if (!index) return notFound(INDEX);
-      const check = await rules.checkRight(principal, index.accountId, right, INDEX);
-      return check.kind === 'allowed' ? { kind: 'found', index, role: check.role } : check;
+      const rightCheck = await rules.checkRight(principal, index.accountId, right, INDEX);
+      return rightCheck.kind === 'allowed' ? { kind: 'found', index, role: rightCheck.role } : rightCheck;
     },
 
     async list(principal) {

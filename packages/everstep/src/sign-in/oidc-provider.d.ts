@@ -1,4 +1,4 @@
-/** The parts of the package that the tests use. It has no types of its own. */
+/** Types for the parts of `oidc-provider` that the tests use. The package does not include types. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

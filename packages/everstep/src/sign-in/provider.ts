@@ -93,9 +93,9 @@ export class IdentityProvider {
   }
 
   private async discover(): Promise<DiscoveredProvider> {
-    const cached = await this.discovery?.catch(() => null);
-    if (cached && this.options.elapsedMs() - cached.readAt < FRESH_MS) return cached;
-    this.discovery = this.read();
+    const cachedProvider = await this.discovery?.catch(() => null);
+    if (cachedProvider && this.options.elapsedMs() - cachedProvider.readAt < FRESH_MS) return cachedProvider;
+    this.discovery = this.readMetadata();
     try {
       this.latestProvider = await this.discovery;
       return this.latestProvider;
@@ -106,7 +106,7 @@ export class IdentityProvider {
     }
   }
 
-  private async read(): Promise<DiscoveredProvider> {
+  private async readMetadata(): Promise<DiscoveredProvider> {
     // Loaded on demand, so that a server without single sign-on starts faster.
     const oidc = await import('openid-client');
     const { settings, send } = this.options;

@@ -38,22 +38,22 @@ export function seal(secret: string, state: SignInState): string {
 /** Returns the state in a sealed text; null if no key of the ring sealed the text, or if the state has expired. */
 export function unseal(ring: Ring, text: string, now: number): SignInState | null {
   for (const { key } of ring) {
-    const state = openState(key, text);
+    const state = decryptState(key, text);
     if (state) return state.expiresAt > now ? state : null;
   }
   return null;
 }
 
-function openState(secret: string, text: string): SignInState | null {
+function decryptState(secret: string, text: string): SignInState | null {
   if (text.length > MAX_LENGTH) return null;
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length <= IV_BYTES + TAG_BYTES) return null;
   const decipher = createDecipheriv(CIPHER, keyOf(secret), bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   try {
-    const plain = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
-    // The authentication tag proves that this server sealed it.
-    const state: SignInState = JSON.parse(plain);
+    const plaintext = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+    // The authentication tag proves that this installation sealed the state.
+    const state: SignInState = JSON.parse(plaintext);
     return isText(state.state) ? state : null;
   } catch {
     return null;

@@ -61,7 +61,7 @@ class UsedStates {
   }
 }
 
-/** Returns the loggable part of an error: its code and message, without the data sent. */
+/** Returns the part of an error that may be logged: its name, message and code. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'unknown';
   const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';

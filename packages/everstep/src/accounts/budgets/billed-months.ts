@@ -1,7 +1,7 @@
 /** Calendar months (UTC) for billing, and rounding of amounts. */
 import { endOfMonth, monthOf } from './months.js';
 
-/** Rounds dollars to nine decimal places: a message costs a fraction of a cent, and further digits are floating-point noise. */
+/** Dollars are rounded to nine decimal places: a message costs a fraction of a cent, and further digits are rounding errors. */
 const DECIMAL_FACTOR = 1e9;
 
 /** Returns the months that overlap the period, newest first. Times are in Unix ms. */

@@ -1,8 +1,9 @@
 /**
  * Notifies the owner of an instance when 80% and 100% of a monthly budget are spent: once each, at the configured
- * URL. An alert is stored before it is sent, and stays pending until it is accepted or given up. After a crash it may
- * be sent twice, but it is never lost. If several processes deliver alerts, the sender first postpones the alert, so
- * that no other process sends it too. When the budget or the owner changes, the store resets the alerts.
+ * URL. An alert is stored before it is sent, and stays pending until it is accepted or its retries are used up. After a crash
+ * an alert may be sent twice, but it is never lost. If several processes deliver alerts, a process postpones an alert before
+ * it sends it, so that no other process sends the same alert. When the budget or the owner changes, the store resets the
+ * alerts.
  * Keeps invariant 19.
  */
 
@@ -16,15 +17,15 @@ import type { BudgetStatus } from './budget.js';
 /** Highest first: if the whole budget is exceeded at once, only one alert is sent. */
 const PERCENTS = [100, 80] as const;
 /** Messages counted within this time are checked together. */
-const CHECK_AFTER_MS = 1_000;
-const RETRY_AFTER_FAULT_MS = 1_000;
-const RETRY_AFTER_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
+const CHECK_DELAY_MS = 1_000;
+const FAULT_RETRY_DELAY_MS = 1_000;
+const RETRY_DELAYS_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
 const TIMEOUT_MS = 30_000;
 /** Other processes ignore an alert in delivery for this time. After it, the sender is assumed to have ended. */
 const DELIVERY_LEASE_MS = 2 * TIMEOUT_MS;
 const MAX_RESPONSE_BYTES = 64 * 1024;
 /** Maximum number of alerts sent concurrently. */
-const MAX_CONCURRENT = 50;
+const MAX_ALERTS_IN_DELIVERY = 50;
 
 export interface BudgetAlertsOptions {
   readonly accounts: Pick<
@@ -49,7 +50,7 @@ export class BudgetAlerts {
   private readonly options: BudgetAlertsOptions;
   private readonly instancesToCheck = new Set<string>();
   private readonly keysInDelivery = new Set<string>();
-  private readonly inProgress = new Set<Promise<void>>();
+  private readonly workInProgress = new Set<Promise<void>>();
   private readonly stopController = new AbortController();
   private cancelCheck: (() => void) | null = null;
   private cancelWake: () => void = () => {};
@@ -69,35 +70,36 @@ export class BudgetAlerts {
     this.instancesToCheck.add(instanceId);
     if (this.cancelCheck || this.stopController.signal.aborted) return;
     const { clock } = this.options;
-    this.cancelCheck = clock.setTimer(clock.now() + CHECK_AFTER_MS, () => {
+    this.cancelCheck = clock.setTimer(clock.now() + CHECK_DELAY_MS, () => {
       this.cancelCheck = null;
-      const instances = [...this.instancesToCheck];
+      const instanceIds = [...this.instancesToCheck];
       this.instancesToCheck.clear();
       // The store may be available again by then.
-      for (const instanceId of instances)
+      for (const instanceId of instanceIds)
         this.track(this.checkBudget(instanceId), { instanceId }, () => this.scheduleCheck(instanceId));
     });
   }
 
-  /** Aborts deliveries and resolves when they have ended. They are repeated after the next start. */
+  /** Aborts the deliveries in progress and resolves when they have ended. The next start repeats them. */
   async stop(): Promise<void> {
     this.stopController.abort();
     this.cancelCheck?.();
     this.cancelWake();
-    await Promise.allSettled([...this.inProgress]);
+    await Promise.allSettled([...this.workInProgress]);
   }
 
   private async checkBudget(instanceId: string): Promise<void> {
     const { accounts, status, clock } = this.options;
-    const current = await status(instanceId);
-    if (!current || current.budget <= 0 || current.alertUrl === null) return;
-    const { month, budget, spent, accountId } = current;
-    const [percent, ...lesser] = PERCENTS.filter((threshold) => spent * 100 >= budget * threshold);
+    const budgetStatus = await status(instanceId);
+    if (!budgetStatus || budgetStatus.budget <= 0 || budgetStatus.alertUrl === null) return;
+    const { month, budget, spent, accountId } = budgetStatus;
+    const [percent, ...lowerPercents] = PERCENTS.filter((threshold) => spent * 100 >= budget * threshold);
     if (percent === undefined) return;
     const body = JSON.stringify({ queue_id: instanceId, month, budget, spent, percent });
     const alert = { instanceId, month, percent, body, retried: 0, dueAt: clock.now() };
     // If the instance changed since it was read, another check follows.
-    if (await accounts.createBudgetAlert({ alert, lesser, budgetDollars: budget, accountId })) this.wake(alert.dueAt);
+    if (await accounts.createBudgetAlert({ alert, lesser: lowerPercents, budgetDollars: budget, accountId }))
+      this.wake(alert.dueAt);
   }
 
   /** Schedules the delivery of an alert that is due at `at`. */
@@ -108,47 +110,47 @@ export class BudgetAlerts {
     const { clock } = this.options;
     const deliver = () => {
       this.wakeAt = Number.POSITIVE_INFINITY;
-      this.track(this.deliverDue(), {}, () => this.wake(clock.now() + RETRY_AFTER_FAULT_MS));
+      this.track(this.deliverDueAlerts(), {}, () => this.wake(clock.now() + FAULT_RETRY_DELAY_MS));
     };
     this.cancelWake = () => {};
     if (at <= clock.now()) deliver();
     else this.cancelWake = clock.setTimer(at, deliver);
   }
 
-  private async deliverDue(): Promise<void> {
+  private async deliverDueAlerts(): Promise<void> {
     const { accounts, clock, writes = ALWAYS_OPEN } = this.options;
     const now = clock.now();
-    if (!writes.isOpen) return this.wake(now + RETRY_AFTER_FAULT_MS);
-    for (const alert of await accounts.dueBudgetAlerts({ before: now, limit: MAX_CONCURRENT })) {
+    if (!writes.isOpen) return this.wake(now + FAULT_RETRY_DELAY_MS);
+    for (const alert of await accounts.dueBudgetAlerts({ before: now, limit: MAX_ALERTS_IN_DELIVERY })) {
       const key = keyOf(alert);
       if (this.keysInDelivery.has(key) || this.stopController.signal.aborted) continue;
       this.keysInDelivery.add(key);
       const delivery = this.deliver(alert).finally(() => this.keysInDelivery.delete(key));
-      this.track(delivery, { instanceId: alert.instanceId }, () => this.wake(clock.now() + RETRY_AFTER_FAULT_MS));
+      this.track(delivery, { instanceId: alert.instanceId }, () => this.wake(clock.now() + FAULT_RETRY_DELAY_MS));
     }
     const nextAt = await accounts.nextBudgetAlertAt({ after: now });
     if (nextAt !== null) this.wake(nextAt);
   }
 
-  /** Makes one attempt. If the server stops during it, the alert stays unchanged. */
-  private async deliver(pending: PendingBudgetAlert): Promise<void> {
+  /** Makes one attempt to deliver an alert. If the server stops during the attempt, the alert stays unchanged. */
+  private async deliver(pendingAlert: PendingBudgetAlert): Promise<void> {
     const { accounts, clock, shared } = this.options;
-    const alert = shared ? { ...pending, dueAt: clock.now() + DELIVERY_LEASE_MS } : pending;
-    if (shared && !(await accounts.rescheduleBudgetAlert({ alert: pending, retried: pending.retried, dueAt: alert.dueAt })))
-      return;
-    const { instanceId, retried } = alert;
+    const { retried } = pendingAlert;
+    const alert = shared ? { ...pendingAlert, dueAt: clock.now() + DELIVERY_LEASE_MS } : pendingAlert;
+    if (shared && !(await accounts.rescheduleBudgetAlert({ alert: pendingAlert, retried, dueAt: alert.dueAt }))) return;
+    const { instanceId } = alert;
     // Reads the current URL: it may have been changed because the previous one did not work.
     const url = (await accounts.findInstance({ instanceId }))?.budgetAlertUrl;
     const isDone = url === undefined || (await this.send(alert, url));
     if (this.stopController.signal.aborted) {
-      if (shared) await accounts.rescheduleBudgetAlert({ alert, retried, dueAt: pending.dueAt });
+      if (shared) await accounts.rescheduleBudgetAlert({ alert, retried, dueAt: pendingAlert.dueAt });
       return;
     }
-    const delayMs = isDone ? null : (RETRY_AFTER_MS[retried] ?? null);
+    const delayMs = isDone ? null : (RETRY_DELAYS_MS[retried] ?? null);
     const dueAt = delayMs === null ? null : clock.now() + delayMs;
     await accounts.rescheduleBudgetAlert({ alert, retried: retried + 1, dueAt });
     // Further alerts may wait for a free slot.
-    this.wake(this.keysInDelivery.size >= MAX_CONCURRENT ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
+    this.wake(this.keysInDelivery.size >= MAX_ALERTS_IN_DELIVERY ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
   }
 
   private async send({ instanceId, body, retried }: PendingBudgetAlert, url: string): Promise<boolean> {
@@ -173,7 +175,7 @@ export class BudgetAlerts {
     if (this.stopController.signal.aborted) return false;
     const status = outcome.kind === 'answered' ? outcome.status : null;
     const cause = outcome.kind === 'answered' ? 'http' : outcome.failure.cause;
-    const retryAfterMs = RETRY_AFTER_MS[retried] ?? null;
+    const retryAfterMs = RETRY_DELAYS_MS[retried] ?? null;
     log.warn({ instanceId, cause, status, retried, retryAfterMs }, 'budget alert delivery failed');
     return false;
   }
@@ -186,7 +188,7 @@ export class BudgetAlerts {
           log.error({ ...logFields, error: String(error) }, 'could not process budget alerts, retrying in 1 s');
         retry();
       })
-      .finally(() => this.inProgress.delete(settled));
-    this.inProgress.add(settled);
+      .finally(() => this.workInProgress.delete(settled));
+    this.workInProgress.add(settled);
   }
 }

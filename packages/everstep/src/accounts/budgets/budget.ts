@@ -46,7 +46,7 @@ export interface BudgetsOptions {
 }
 
 export interface Budgets {
-  /** Returns null while budget is left, or if there is none. */
+  /** Returns null if the budget is not spent yet, or if the instance has no budget. */
   check(instanceId: string): Promise<BudgetExceeded | null>;
   /** Returns the dollars spent by the current owner in this month. */
   spentDollars(instanceId: string): Promise<number>;
@@ -54,7 +54,7 @@ export interface Budgets {
   status(instanceId: string): Promise<BudgetStatus | null>;
   /** Returns the spending as stored, without the cache. */
   storedStatus(instanceId: string): Promise<BudgetStatus | null>;
-  /** Reads the instance again. Call it after a change of its budget, plan or owner. Resolves when the new state is known. */
+  /** Drops the cached usage and reads the instance again. Call it after a change of the budget, plan or owner. */
   forget(instanceId: string): Promise<void>;
   /** Clears the cached counts of all instances. */
   forgetCounts(): void;
@@ -73,7 +73,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
   const instances = options.instances ?? new InstanceCache({ accounts, elapsedMs });
   const usageByInstance = new Map<string, UsageOfMonth>();
 
-  async function read(instanceId: string, accountId: string | null, month: string): Promise<readonly UsageRecord[]> {
+  async function readUsage(instanceId: string, accountId: string | null, month: string): Promise<readonly UsageRecord[]> {
     const records = await accounts.usage({ instanceId, fromMonth: month });
     return records.filter((record) => record.month === month && record.accountId === accountId);
   }
@@ -81,10 +81,10 @@ export function createBudgets(options: BudgetsOptions): Budgets {
   function usageOf(instance: QueueInstance, month: string): Promise<readonly UsageRecord[]> {
     const { instanceId } = instance;
     const accountId = instance.accountId ?? null;
-    const cached = usageByInstance.get(instanceId);
-    const isFresh = cached && elapsedMs() - cached.readAt < FRESH_MS;
-    if (isFresh && cached.month === month && cached.accountId === accountId) return cached.usage;
-    const usage = read(instanceId, accountId, month);
+    const cachedUsage = usageByInstance.get(instanceId);
+    const isFresh = cachedUsage && elapsedMs() - cachedUsage.readAt < FRESH_MS;
+    if (isFresh && cachedUsage.month === month && cachedUsage.accountId === accountId) return cachedUsage.usage;
+    const usage = readUsage(instanceId, accountId, month);
     const entry: UsageOfMonth = { month, accountId, readAt: elapsedMs(), usage };
     usageByInstance.set(instanceId, entry);
     // A failure is only reported to the callers that wait for this read. The next caller reads again.
@@ -126,9 +126,9 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     async check(instanceId) {
       const instance = await instances.find(instanceId);
       if (!instance || (instance.budgetDollars ?? 0) <= 0) return null;
-      const current = await status(instanceId);
-      if (!current || current.budget <= 0 || current.spent < current.budget) return null;
-      const { spent, budget, until } = current;
+      const budgetStatus = await status(instanceId);
+      if (!budgetStatus || budgetStatus.budget <= 0 || budgetStatus.spent < budgetStatus.budget) return null;
+      const { spent, budget, until } = budgetStatus;
       return { spent, budget, until };
     },
     async spentDollars(instanceId) {

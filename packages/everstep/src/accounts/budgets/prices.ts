@@ -36,7 +36,7 @@ export async function recordPrices({ accounts, plans, now, random }: RecordPrice
   const priceOf = (instance: QueueInstance): number => plans.planOf(instance).pricePer100kMessages;
 
   /** Returns the audit entry of a price change, or undefined for the first price, which is not a change. */
-  function auditOf(instance: QueueInstance): AuditEntry | undefined {
+  function priceChangeEntry(instance: QueueInstance): AuditEntry | undefined {
     const { instanceId, accountId, price: from } = instance;
     if (from === undefined || accountId === undefined) return undefined;
     return {
@@ -55,7 +55,7 @@ export async function recordPrices({ accounts, plans, now, random }: RecordPrice
   for (let start = 0; start < staleInstances.length; start += MAX_CONCURRENT) {
     await Promise.all(
       staleInstances.slice(start, start + MAX_CONCURRENT).map((instance) => {
-        const audit = auditOf(instance);
+        const audit = priceChangeEntry(instance);
         const change = { price: priceOf(instance) };
         return accounts.changeInstance({ instanceId: instance.instanceId, change, ...(audit ? { audit } : {}) });
       }),

@@ -8,7 +8,7 @@ type DeletionPart = Pick<AccountService, 'deleteInstance' | 'listDeletedInstance
 export interface DeletionOptions {
   readonly rules: AccountRules;
   readonly isOperator: (userId: string) => Promise<boolean>;
-  /** Awaited before the response. Afterwards nothing of the instance is accepted or delivered. */
+  /** Called after an instance was deleted, and awaited before the response. Nothing is accepted or delivered for it afterward. */
   readonly onInstanceDeleted: (instanceId: string) => unknown;
   readonly accountsOf: AccountService['accountsOf'];
   /** The plan shown for an instance that is being deleted. */

@@ -58,8 +58,8 @@ export function createInstanceBilling(
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);
         const newPlan = plans.find(plan);
-        const names = plans.all.map(({ name }) => name);
-        if (!newPlan) return refuse('invalid', `body.plan_name must be one of ${names.join(', ')}`);
+        const planNames = plans.all.map(({ name }) => name);
+        if (!newPlan) return refuse('invalid', `body.plan_name must be one of ${planNames.join(', ')}`);
         const details = { from: plans.planOf(instance).name, to: plan };
         const accountIds = [...new Set([instance.accountId ?? principal.user.userId, principal.user.userId])];
         // Usage already counted keeps its price.

@@ -17,7 +17,7 @@ interface CachedInstance {
 
 export interface InstanceCacheOptions {
   readonly accounts: Pick<AccountStore, 'findInstance'>;
-  /** A monotonic clock in ms, which also advances while the server clock stands still. */
+  /** A monotonic clock in ms, which also advances while the server clock is stopped. */
   readonly elapsedMs: () => number;
   /** Called when a read finds that another process has changed the instance. */
   readonly onChangedElsewhere?: (instanceId: string) => void;
@@ -35,8 +35,8 @@ export class InstanceCache implements InstanceOwners {
   /** Number of cached instances by account. */
   private readonly instanceCounts = new Map<string, number>();
   private readonly readsInProgress = new Map<string, Promise<QueueInstance | null>>();
-  /** Times when an instance of each account was last used, except accounts that have been inactive for long. */
-  private readonly usedAt = new Map<string, number>();
+  /** Time when an instance of each account was last used. Accounts that have become inactive are removed. */
+  private readonly lastUsedAt = new Map<string, number>();
 
   constructor(options: InstanceCacheOptions) {
     this.options = options;
@@ -52,14 +52,14 @@ export class InstanceCache implements InstanceOwners {
   recall(instanceId: string): QueueInstance | null {
     const entry = this.entries.get(instanceId);
     // An error is ignored here: it occurs again, and is reported, where a caller waits for the read.
-    if (!entry || this.isOld(entry)) this.read(instanceId).catch(() => {});
+    if (!entry || this.isExpired(entry)) this.read(instanceId).catch(() => {});
     return entry?.instance ?? null;
   }
 
   /** Returns null if the instance does not exist. Rejects if the store fails. */
   async find(instanceId: string): Promise<QueueInstance | null> {
     const entry = this.entries.get(instanceId);
-    return entry && !this.isOld(entry) ? entry.instance : this.read(instanceId);
+    return entry && !this.isExpired(entry) ? entry.instance : this.read(instanceId);
   }
 
   /**
@@ -90,8 +90,8 @@ export class InstanceCache implements InstanceOwners {
   othersAreActive(instanceId: string): boolean {
     const now = this.options.elapsedMs();
     const accountId = this.accountOf(instanceId);
-    for (const [otherAccountId, at] of this.usedAt) {
-      if (now - at >= ACTIVE_MS) this.usedAt.delete(otherAccountId);
+    for (const [otherAccountId, usedAt] of this.lastUsedAt) {
+      if (now - usedAt >= ACTIVE_MS) this.lastUsedAt.delete(otherAccountId);
       else if (otherAccountId !== accountId) return true;
     }
     return false;
@@ -117,32 +117,32 @@ export class InstanceCache implements InstanceOwners {
     else this.instanceCounts.delete(accountId);
   }
 
-  private isOld({ readAt }: CachedInstance): boolean {
+  private isExpired({ readAt }: CachedInstance): boolean {
     return this.options.elapsedMs() - readAt >= FRESH_MS;
   }
 
   private read(instanceId: string): Promise<QueueInstance | null> {
-    const inProgress = this.readsInProgress.get(instanceId);
-    if (inProgress) return inProgress;
+    const readInProgress = this.readsInProgress.get(instanceId);
+    if (readInProgress) return readInProgress;
     const readAt = this.options.elapsedMs();
-    const reading = this.options.accounts.findInstance({ instanceId }).then(
+    const newRead = this.options.accounts.findInstance({ instanceId }).then(
       (instance) => {
-        if (this.readsInProgress.get(instanceId) === reading) {
+        if (this.readsInProgress.get(instanceId) === newRead) {
           this.readsInProgress.delete(instanceId);
           const previousInstance = this.entries.get(instanceId)?.instance;
           this.put(instanceId, { instance, readAt });
-          if (instance?.accountId) this.usedAt.set(instance.accountId, readAt);
+          if (instance?.accountId) this.lastUsedAt.set(instance.accountId, readAt);
           if (previousInstance && instance && !hasSameBilling(previousInstance, instance))
             this.options.onChangedElsewhere?.(instanceId);
         }
         return instance;
       },
       (error: unknown) => {
-        if (this.readsInProgress.get(instanceId) === reading) this.readsInProgress.delete(instanceId);
+        if (this.readsInProgress.get(instanceId) === newRead) this.readsInProgress.delete(instanceId);
         throw error;
       },
     );
-    this.readsInProgress.set(instanceId, reading);
-    return reading;
+    this.readsInProgress.set(instanceId, newRead);
+    return newRead;
   }
 }

@@ -31,13 +31,13 @@ export function createInstanceOwnership(
   const { rules, find, change, view, newTokens, plans } = options;
   const { accounts, now } = rules;
 
-  /** Returns null if the account may own another instance. */
+  /** Returns a refusal if the account may not own another instance, otherwise null. */
   async function checkInstanceLimit({ user }: Principal, accountId: string) {
-    const max = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
+    const maxInstances = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
     const ownedInstances = await accounts.instancesOf({ accountIds: [accountId] });
-    return ownedInstances.length < max
+    return ownedInstances.length < maxInstances
       ? null
-      : refuse('conflict', `this account has reached its limit of queue instances (maxInstances: ${max}); delete one first`);
+      : refuse('conflict', `this account has reached its limit of queue instances (maxInstances: ${maxInstances}); delete one first`);
   }
 
   return {
@@ -46,8 +46,8 @@ export function createInstanceOwnership(
         if (!REGIONS.some((knownRegion) => knownRegion === region))
           return refuse('invalid', `region must be one of ${REGIONS.join(', ')}`);
         const accountId = teamId ?? principal.user.userId;
-        const check = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (check.kind !== 'allowed') return check;
+        const rightCheck = await rules.checkRight(principal, accountId, 'change', 'team');
+        if (rightCheck.kind !== 'allowed') return rightCheck;
         const refusal = await checkInstanceLimit(principal, accountId);
         if (refusal) return refusal;
         const isOperator = await options.isOperator(principal.user.userId);
@@ -67,7 +67,7 @@ export function createInstanceOwnership(
         const entry = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
         await accounts.createInstance(instance, rules.audit(principal, entry), newTokens(instanceId));
         await options.onInstanceChanged(instanceId);
-        return done(await view(instance, check.role));
+        return done(await view(instance, rightCheck.role));
       }, [teamId ?? principal.user.userId]),
 
     moveToTeam: (principal, { instanceId, teamId }) =>
@@ -81,8 +81,8 @@ export function createInstanceOwnership(
             'body.target_team_id is the id of a personal account; moving to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-        const check = await rules.checkRight(principal, teamId, 'change', 'team');
-        if (check.kind !== 'allowed') return check;
+        const rightCheck = await rules.checkRight(principal, teamId, 'change', 'team');
+        if (rightCheck.kind !== 'allowed') return rightCheck;
         if (lookup.owner === teamId) return done(null);
         const refusal = await checkInstanceLimit(principal, teamId);
         if (refusal) return refusal;

@@ -1,4 +1,4 @@
-/** Queue instances: listing, tokens, and the parts about ownership, billing, usage and outbound rules. */
+/** Rules of queue instances: listings and tokens, combined with the rules of ownership, billing, usage and outbound requests. */
 import type { TokenRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound } from '../account-rules.js';
 import { type AccountService, type InstanceView, RIGHTS, type StorageUsage } from '../account-service.js';
@@ -21,7 +21,7 @@ export interface InstanceRulesOptions {
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Called after an instance has changed, so that no outdated state remains in use. */
   readonly onInstanceChanged: (instanceId: string) => unknown;
-  /** Returns messages about work of the instance that is currently refused. */
+  /** Returns messages about work of the instance that is currently rejected. */
   readonly currentRefusals: (instanceId: string) => Promise<readonly string[]>;
   readonly storage: (instanceId: string) => Promise<StorageUsage | null>;
   readonly accountsOf: AccountService['accountsOf'];

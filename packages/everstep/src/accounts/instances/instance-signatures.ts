@@ -19,7 +19,7 @@ export interface ChangeAuthor {
 /** An action in an instance, and its author, for the audit log. */
 export type AuditedAction = ChangeAuthor & Pick<AuditEntry, 'action' | 'subject' | 'details'>;
 
-/** The current private key. */
+/** The current private key of an instance, with its id. */
 export interface PrivateKey {
   readonly kid: string;
   /** The key in PKCS #8 format, base64url. */
@@ -52,10 +52,10 @@ export interface InstanceSignatures {
   recordWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null;
   /** Returns null if the instance does not exist. */
   signatureSettings(instanceId: string): Promise<SignatureSettings | null>;
-  /** Changes the settings. The audit log contains `by`. Rejects if the instance does not exist. */
-  changeSignatureSettings(instanceId: string, change: SignatureSettingsChange, by: ChangeAuthor): Promise<SignatureSettings>;
+  /** Changes the settings and records `author` in the audit log. Rejects if the instance does not exist. */
+  changeSignatureSettings(instanceId: string, change: SignatureSettingsChange, author: ChangeAuthor): Promise<SignatureSettings>;
   /** Makes the next key pair the current one and creates a new next pair. Returns null if the instance has none. */
-  rotateKeyPairs(instanceId: string, by: ChangeAuthor): Promise<SignatureSettings | null>;
+  rotateKeyPairs(instanceId: string, author: ChangeAuthor): Promise<SignatureSettings | null>;
 }
 
 export interface InstanceSignaturesOptions {
@@ -86,11 +86,11 @@ const settingsOf = (instance: QueueInstance): SignatureSettings => {
 export function createInstanceSignatures(options: InstanceSignaturesOptions): InstanceSignatures {
   const { accounts, recall, find, read, auditOf, inTurn } = options;
   /** Writes of origins in progress. */
-  const writes = new Map<string, Promise<void>>();
+  const writesInProgress = new Map<string, Promise<void>>();
 
   async function addWorkflowOrigin(instanceId: string, origin: string): Promise<void> {
     await accounts.addWorkflowOrigin({ instanceId, origin, limit: LIMITS.maxWorkflowOrigins });
-    // A read that starts after the write sees it, and every concurrent write that came before it.
+    // Read after the write, so that the result contains this change and all concurrent changes before it.
     await read(instanceId);
     options.notifyChanged(instanceId);
   }
@@ -116,17 +116,17 @@ export function createInstanceSignatures(options: InstanceSignaturesOptions): In
       const { workflowOrigins = [] } = recall(instanceId);
       if (workflowOrigins.includes(origin) || workflowOrigins.length >= LIMITS.maxWorkflowOrigins) return null;
       const key = `${instanceId} ${origin}`;
-      const inProgress = writes.get(key);
-      if (inProgress) return inProgress;
-      const write = addWorkflowOrigin(instanceId, origin).finally(() => writes.delete(key));
-      writes.set(key, write);
+      const writeInProgress = writesInProgress.get(key);
+      if (writeInProgress) return writeInProgress;
+      const write = addWorkflowOrigin(instanceId, origin).finally(() => writesInProgress.delete(key));
+      writesInProgress.set(key, write);
       return write;
     },
     async signatureSettings(instanceId) {
       const instance = await find(instanceId);
       return instance && settingsOf(instance);
     },
-    changeSignatureSettings: (instanceId, { origins, ed25519 }, by) =>
+    changeSignatureSettings: (instanceId, { origins, ed25519 }, author) =>
       inTurn(instanceId, async () => {
         const keyPairs = (await read(instanceId))?.keyPairs ?? newKeyPairs();
         const details = {
@@ -136,19 +136,19 @@ export function createInstanceSignatures(options: InstanceSignaturesOptions): In
         const action = { action: 'queue.change-signatures', subject: instanceId, details };
         return change(
           instanceId,
-          { ...by, ...action },
+          { ...author, ...action },
           {
             ...(origins === undefined ? {} : { signedOrigins: origins }),
             ...(ed25519 === undefined ? {} : { keyPairs: ed25519 ? keyPairs : null }),
           },
         );
       }),
-    rotateKeyPairs: (instanceId, by) =>
+    rotateKeyPairs: (instanceId, author) =>
       inTurn(instanceId, async () => {
         const keyPairs = (await read(instanceId))?.keyPairs;
         if (!keyPairs) return null;
         const action = { action: 'queue.rotate-key-pairs', subject: instanceId, details: {} };
-        return change(instanceId, { ...by, ...action }, { keyPairs: rotateKeyPairs(keyPairs) });
+        return change(instanceId, { ...author, ...action }, { keyPairs: rotateKeyPairs(keyPairs) });
       }),
   };
 }

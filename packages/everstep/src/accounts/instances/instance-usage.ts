@@ -21,7 +21,7 @@ export interface InstanceUsageOptions {
   readonly rules: AccountRules;
   readonly find: FindInstance;
   readonly plans: Plans;
-  /** Returns messages about work of the instance that is currently refused. */
+  /** Returns messages about work of the instance that is currently rejected. */
   readonly currentRefusals: (instanceId: string) => Promise<readonly string[]>;
   readonly storage: (instanceId: string) => Promise<StorageUsage | null>;
 }

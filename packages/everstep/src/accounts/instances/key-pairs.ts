@@ -26,8 +26,8 @@ const publicKeys = new Map<string, PublicKey>();
 
 /** Returns the public key of a private key (PKCS #8, base64url). Throws if the key is invalid. */
 export function publicKeyOf(privateKey: string): PublicKey {
-  const cached = publicKeys.get(privateKey);
-  if (cached) return cached;
+  const cachedKey = publicKeys.get(privateKey);
+  if (cachedKey) return cachedKey;
   const secret = createPrivateKey({ key: Buffer.from(privateKey, 'base64url'), format: 'der', type: 'pkcs8' });
   const { x = '' } = createPublicKey(secret).export({ format: 'jwk' });
   const kid = createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url');

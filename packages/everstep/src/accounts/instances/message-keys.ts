@@ -9,8 +9,8 @@ const MAX_CACHED_KEYS = 1_000;
 const derivedKeys = new Map<string, string>();
 
 export function messageKeyOf(signingKey: string): string {
-  const cached = derivedKeys.get(signingKey);
-  if (cached !== undefined) return cached;
+  const cachedKey = derivedKeys.get(signingKey);
+  if (cachedKey !== undefined) return cachedKey;
   const messageKey = SIGNING_KEY_PREFIX + createHmac('sha256', signingKey).update(MESSAGE_KEY_CONTEXT).digest('base64url');
   if (derivedKeys.size >= MAX_CACHED_KEYS) derivedKeys.clear();
   derivedKeys.set(signingKey, messageKey);

@@ -22,7 +22,7 @@ export function readSignedOrigin(text: string): string | null {
 }
 
 interface OriginSet {
-  readonly hasAll: boolean;
+  readonly includesAll: boolean;
   readonly origins: ReadonlySet<string>;
   /** Scheme and host of origins that belong to the owner on every port. */
   readonly hosts: ReadonlySet<string>;
@@ -38,15 +38,15 @@ function hostOf(origin: string): string {
 const originSets = new WeakMap<QueueInstance, OriginSet>();
 
 function originSetOf(instance: QueueInstance): OriginSet {
-  const cached = originSets.get(instance);
-  if (cached) return cached;
+  const cachedSet = originSets.get(instance);
+  if (cachedSet) return cachedSet;
   const { signedOrigins, workflowOrigins = [] } = instance;
   const origins = new Set([...(signedOrigins ?? []), ...workflowOrigins]);
   // Without a workflow there is no endpoint to protect, and receivers with the published SDK expect the signing keys.
   const isUnrestricted = signedOrigins === undefined && workflowOrigins.length === 0;
   // A host that runs workflows belongs to the owner on every port, unless the owner has set origins.
   const hosts = new Set(signedOrigins === undefined ? workflowOrigins.map(hostOf) : []);
-  const originSet = { hasAll: isUnrestricted || origins.has(EVERYWHERE), origins, hosts };
+  const originSet = { includesAll: isUnrestricted || origins.has(EVERYWHERE), origins, hosts };
   originSets.set(instance, originSet);
   return originSet;
 }
@@ -59,8 +59,8 @@ function* patternsOf(origin: string): Generator<string> {
 
 /** Returns whether plain messages to `origin`, in `URL.origin` format, are signed with the signing keys. */
 export function isSignedOrigin(instance: QueueInstance, origin: string): boolean {
-  const { hasAll, origins, hosts } = originSetOf(instance);
-  if (hasAll || origins.has(origin) || (hosts.size > 0 && hosts.has(hostOf(origin)))) return true;
+  const { includesAll, origins, hosts } = originSetOf(instance);
+  if (includesAll || origins.has(origin) || (hosts.size > 0 && hosts.has(hostOf(origin)))) return true;
   for (const pattern of patternsOf(origin)) if (origins.has(pattern)) return true;
   return false;
 }

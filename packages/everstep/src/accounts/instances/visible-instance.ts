@@ -28,6 +28,6 @@ export async function findVisibleInstance(
   const instance = await rules.accounts.findInstance({ instanceId });
   const owner = instance?.accountId;
   if (!instance || owner === undefined) return notFound(INSTANCE);
-  const check = await rules.checkRight(principal, owner, right, INSTANCE);
-  return check.kind === 'allowed' ? { kind: 'found', instance, owner, role: check.role } : check;
+  const rightCheck = await rules.checkRight(principal, owner, right, INSTANCE);
+  return rightCheck.kind === 'allowed' ? { kind: 'found', instance, owner, role: rightCheck.role } : rightCheck;
 }

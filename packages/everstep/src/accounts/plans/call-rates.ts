@@ -10,7 +10,7 @@ interface Bucket {
   refilledAt: number;
 }
 
-const LEVEL_OF_CALL = 1000;
+const LEVEL_PER_CALL = 1000;
 
 export class CallRates {
   private readonly elapsedMs: () => number;
@@ -20,7 +20,10 @@ export class CallRates {
     this.elapsedMs = elapsedMs;
   }
 
-  /** Admits and counts a call. Returns null, or the ms until a call is admitted. Null for `callsPerSecond` means no limit. */
+  /**
+   * Admits and counts a call, or returns the time in ms after which a call is admitted. Returns null if the call was
+   * admitted. Null for `callsPerSecond` means no limit.
+   */
   admit(instanceId: string, callsPerSecond: number | null): number | null {
     if (callsPerSecond === null) {
       if (this.buckets.size > 0) this.buckets.delete(instanceId);
@@ -29,13 +32,13 @@ export class CallRates {
     const at = this.elapsedMs();
     let bucket = this.buckets.get(instanceId);
     if (!bucket) {
-      bucket = { level: callsPerSecond * LEVEL_OF_CALL, refilledAt: at };
+      bucket = { level: callsPerSecond * LEVEL_PER_CALL, refilledAt: at };
       this.buckets.set(instanceId, bucket);
     }
-    bucket.level = Math.min(callsPerSecond * LEVEL_OF_CALL, bucket.level + (at - bucket.refilledAt) * callsPerSecond);
+    bucket.level = Math.min(callsPerSecond * LEVEL_PER_CALL, bucket.level + (at - bucket.refilledAt) * callsPerSecond);
     bucket.refilledAt = at;
-    if (bucket.level < LEVEL_OF_CALL) return (LEVEL_OF_CALL - bucket.level) / callsPerSecond;
-    bucket.level -= LEVEL_OF_CALL;
+    if (bucket.level < LEVEL_PER_CALL) return (LEVEL_PER_CALL - bucket.level) / callsPerSecond;
+    bucket.level -= LEVEL_PER_CALL;
     return null;
   }
 }

@@ -24,7 +24,7 @@ export interface DailyStartsOptions {
 
 export class DailyStarts {
   private readonly options: DailyStartsOptions;
-  private readonly days = new Map<string, DayCount>();
+  private readonly dayCounts = new Map<string, DayCount>();
   private readonly readsInProgress = new Map<string, Promise<void>>();
 
   constructor(options: DailyStartsOptions) {
@@ -46,30 +46,30 @@ export class DailyStarts {
 
   /** Subtracts runs that were admitted at `at` (Unix ms) but not started. */
   release(instanceId: string, runs: number, at: number): void {
-    const cachedDay = this.days.get(instanceId);
-    if (cachedDay?.day === dayOf(at)) cachedDay.runs = Math.max(0, cachedDay.runs - runs);
+    const dayCount = this.dayCounts.get(instanceId);
+    if (dayCount?.day === dayOf(at)) dayCount.runs = Math.max(0, dayCount.runs - runs);
   }
 
   async startedToday(instanceId: string): Promise<number> {
     return (await this.today(instanceId)).runs;
   }
 
-  /** Drops the cached count of an instance whose runs are not admitted here, because the count becomes outdated. */
+  /** Drops the cached count of an instance. Runs that are not admitted here make the count outdated. */
   forget(instanceId: string): void {
-    if (this.days.size > 0) this.days.delete(instanceId);
+    if (this.dayCounts.size > 0) this.dayCounts.delete(instanceId);
   }
 
   /** Returns the counter of the current day. A caller must read and change it without an `await` in between. */
   private async today(instanceId: string): Promise<DayCount> {
     for (;;) {
-      const cachedDay = this.days.get(instanceId);
-      if (cachedDay?.day === dayOf(this.options.now())) return cachedDay;
-      let reading = this.readsInProgress.get(instanceId);
-      if (!reading) {
-        reading = this.read(instanceId).finally(() => this.readsInProgress.delete(instanceId));
-        this.readsInProgress.set(instanceId, reading);
+      const dayCount = this.dayCounts.get(instanceId);
+      if (dayCount?.day === dayOf(this.options.now())) return dayCount;
+      let readInProgress = this.readsInProgress.get(instanceId);
+      if (!readInProgress) {
+        readInProgress = this.read(instanceId).finally(() => this.readsInProgress.delete(instanceId));
+        this.readsInProgress.set(instanceId, readInProgress);
       }
-      await reading;
+      await readInProgress;
     }
   }
 
@@ -77,6 +77,6 @@ export class DailyStarts {
     const day = dayOf(this.options.now());
     const counts = await this.options.accounts.countsByDay({ instanceId, fromDay: day });
     const runs = counts.find((count) => count.day === day && count.what === 'run')?.count ?? 0;
-    this.days.set(instanceId, { day, runs });
+    this.dayCounts.set(instanceId, { day, runs });
   }
 }

@@ -20,7 +20,7 @@ import type { Plans } from './plans.js';
 import type { RefusalKind, Refusals } from './refusals.js';
 import { SharedDailyStarts } from './shared-daily-starts.js';
 
-/** Reason for refusing new work. `message` is for the caller. */
+/** Reason for rejecting new work. `message` is for the caller. */
 export type Refusal =
   | { readonly kind: 'budget-exceeded' | 'storage-quota-exceeded' | 'too-many-active-runs'; readonly message: string }
   /** `resetAt` is the start of the next day in Unix ms. */
@@ -39,7 +39,7 @@ export interface Limits extends InstanceLimits {
   readonly owners: InstanceOwners;
   /** Returns the cached plan, or the default plan for an unknown instance. */
   plan(instanceId: string): Plan;
-  /** Admits an API call. Returns null, or the ms until the next call is admitted. */
+  /** Admits an API call and returns null, or returns the time in ms after which a call is admitted. */
   admitCall(instanceId: string): number | null;
   /** Admits an API call to a search index, counted by the owning account. */
   admitSearchCall(accountId: string): Promise<number | null>;
@@ -53,7 +53,7 @@ export interface Limits extends InstanceLimits {
   refuseDocuments(accountId: string, bytes: number): Promise<Refusal | null>;
   /** Returns null if the instance does not exist or has no owner. */
   storage(instanceId: string): Promise<StorageUsage | null>;
-  /** Returns messages about work that is currently refused; empty if nothing is. */
+  /** Returns messages about work that is currently rejected; empty if nothing is. */
   currentRefusals(instanceId: string): Promise<readonly string[]>;
   /** Counts a refusal, for the owner to see. */
   countRefusal(instanceId: string, kind: RefusalKind): void;
@@ -68,7 +68,7 @@ export interface LimitsOptions {
   readonly plans: Plans;
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
-  /** A monotonic clock in ms that also advances while `now` stands still. Default: `now`. */
+  /** A monotonic clock in ms that also advances while the clock of `now` is stopped. Default: `now`. */
   readonly elapsedMs?: () => number;
   /** Called when messages were counted for an instance with a budget, and when an instance has changed. */
   readonly onSpending?: (instanceId: string) => void;
@@ -145,8 +145,8 @@ function limitsOfPlan(
   };
 }
 
-/** Returns the message about the daily limit if it is reached. */
-async function dailyRefusals(
+/** Returns a list with the message about the daily limit if it is reached, otherwise an empty list. */
+async function dailyRefusalMessages(
   starts: Pick<SharedDailyStarts | DailyStarts, 'startedToday'>,
   instanceId: string,
   plan: Plan,
@@ -162,9 +162,9 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const { accounts, plans, now, onSpending } = options;
   const elapsedMs = options.elapsedMs ?? now;
   const { sharedDailyRuns, documentBytes, maxTimeoutMs = LIMITS.maxDeliveryTimeoutMs } = options;
-  const listeners: ((instanceId: string) => void)[] = [];
+  const changeListeners: ((instanceId: string) => void)[] = [];
   const notifyListeners = (instanceId: string): void => {
-    for (const listener of listeners) listener(instanceId);
+    for (const listener of changeListeners) listener(instanceId);
   };
   const onChangedElsewhere = (instanceId: string): void => {
     onSpending?.(instanceId);
@@ -173,7 +173,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const instances = new InstanceCache({ accounts, elapsedMs, ...(sharedDailyRuns ? { onChangedElsewhere } : {}) });
   instances.addAll(await accounts.listInstances());
   const budgets = createBudgets({ accounts, plans, now, elapsedMs, instances });
-  const rates = new CallRates(elapsedMs);
+  const callRates = new CallRates(elapsedMs);
   const starts = sharedDailyRuns ? new SharedDailyStarts({ sharedDailyRuns, now }) : new DailyStarts({ accounts, now });
 
   const planOf = (instanceId: string): Plan => plans.planOf(instances.recall(instanceId) ?? {});
@@ -203,9 +203,9 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     storage: (instanceId) => quotas.usage(instanceId),
     async admitSearchCall(accountId) {
       const limit = totalsCache.limit(await totalsCache.get(accountId), 'apiCallsPerSecond');
-      return rates.admit(`search ${accountId}`, limit);
+      return callRates.admit(`search ${accountId}`, limit);
     },
-    admitCall: (instanceId) => rates.admit(instanceId, planOf(instanceId).apiCallsPerSecond),
+    admitCall: (instanceId) => callRates.admit(instanceId, planOf(instanceId).apiCallsPerSecond),
     async currentRefusals(instanceId) {
       const messages: string[] = [];
       const spendingRefusal = await refuseSpending(instanceId);
@@ -213,7 +213,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       const activeRunsRefusal = await quotas.refuseActive(instanceId, 1);
       if (activeRunsRefusal) messages.push(activeRunsRefusal.message);
       const plan = plans.planOf((await instances.find(instanceId)) ?? {});
-      return [...messages, ...(await dailyRefusals(starts, instanceId, plan, now()))];
+      return [...messages, ...(await dailyRefusalMessages(starts, instanceId, plan, now()))];
     },
     countRefusal: (instanceId, kind) => options.refusals?.count(instanceId, kind),
     async forget(instanceId) {
@@ -231,7 +231,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       if (storedInstances) instances.addAll(storedInstances);
       for (const instanceId of instances.ids()) onChangedElsewhere(instanceId);
     },
-    onChange: (listener) => listeners.push(listener),
+    onChange: (listener) => changeListeners.push(listener),
     releaseRuns(instanceId, runs, { at }) {
       if (at !== null) starts.release(instanceId, runs, at);
     },

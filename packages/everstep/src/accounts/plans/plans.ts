@@ -105,10 +105,10 @@ export type LoadedPlans =
   /** Sentences that explain the problems to the operator. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
-function plansOf(list: readonly Plan[]): Plans {
-  const byName = new Map([UNLIMITED, STANDARD, ...list].map((plan) => [plan.name, plan]));
+function plansOf(filePlans: readonly Plan[]): Plans {
+  const byName = new Map([UNLIMITED, STANDARD, ...filePlans].map((plan) => [plan.name, plan]));
   const defaultPlan = byName.get(DEFAULT_PLAN_NAME) ?? UNLIMITED;
-  const isInFile = (planName: string) => list.some(({ name }) => name === planName);
+  const isInFile = (planName: string) => filePlans.some(({ name }) => name === planName);
   // An operator's own default plan also applies to new instances.
   const newInstancePlanName =
     isInFile(DEFAULT_PLAN_NAME) && !isInFile(STANDARD_PLAN_NAME) ? DEFAULT_PLAN_NAME : STANDARD_PLAN_NAME;
@@ -132,34 +132,38 @@ export function setPlanForNewInstances(plans: Plans, name: string): Plans | null
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function readLimit(entry: Readonly<Record<string, unknown>>, limit: LimitName, problem: (text: string) => void): number | null {
-  const value = entry[limit] ?? null;
+function readLimit(
+  entry: Readonly<Record<string, unknown>>,
+  limitName: LimitName,
+  reportProblem: (text: string) => void,
+): number | null {
+  const value = entry[limitName] ?? null;
   if (value === null) return null;
-  const [min, max] = RANGES[limit];
+  const [min, max] = RANGES[limitName];
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
-  problem(`${limit} must be a whole number from ${min} to ${max}, or null for no limit`);
+  reportProblem(`${limitName} must be a whole number from ${min} to ${max}, or null for no limit`);
   return null;
 }
 
-function readPrice(entry: Readonly<Record<string, unknown>>, problem: (text: string) => void): number {
+function readPrice(entry: Readonly<Record<string, unknown>>, reportProblem: (text: string) => void): number {
   const value = entry.pricePer100kMessages ?? DEFAULT_PRICE;
   if (typeof value === 'number' && value >= 0 && value <= MAX_PRICE) return value;
-  problem(`pricePer100kMessages must be a number of dollars from 0 to ${MAX_PRICE}`);
+  reportProblem(`pricePer100kMessages must be a number of dollars from 0 to ${MAX_PRICE}`);
   return DEFAULT_PRICE;
 }
 
-function readPlan(entry: unknown, problem: (text: string) => void): Plan | null {
+function readPlan(entry: unknown, reportProblem: (text: string) => void): Plan | null {
   if (!isObject(entry)) {
-    problem('must be an object');
+    reportProblem('must be an object');
     return null;
   }
   const { name } = entry;
   if (typeof name !== 'string' || !NAME.test(name)) {
-    problem('name must consist of 1 to 64 lowercase letters, digits and hyphens, and must not start with a hyphen');
+    reportProblem('name must consist of 1 to 64 lowercase letters, digits and hyphens, and must not start with a hyphen');
     return null;
   }
-  for (const key of Object.keys(entry)) if (!(key in UNLIMITED)) problem(`${key} is not a known field of a plan`);
-  const limit = (limitName: LimitName): number | null => readLimit(entry, limitName, problem);
+  for (const key of Object.keys(entry)) if (!(key in UNLIMITED)) reportProblem(`${key} is not a known field of a plan`);
+  const limit = (limitName: LimitName): number | null => readLimit(entry, limitName, reportProblem);
   return Object.freeze({
     name,
     maxMessageBytes: limit('maxMessageBytes'),
@@ -179,7 +183,7 @@ function readPlan(entry: unknown, problem: (text: string) => void): Plan | null 
     maxSearchIndexes: limit('maxSearchIndexes'),
     maxTeams: limit('maxTeams'),
     maxTeamMembers: limit('maxTeamMembers'),
-    pricePer100kMessages: readPrice(entry, problem),
+    pricePer100kMessages: readPrice(entry, reportProblem),
   });
 }
 

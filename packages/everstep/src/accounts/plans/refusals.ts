@@ -1,7 +1,7 @@
 /**
- * Counts the API requests that plans and budgets refuse, for the owner to see. A refusal must be cheaper than the
- * work it prevents, so counts are collected in memory and written at most once per second. A crash loses up to one
- * second of counts.
+ * Counts the API requests that are rejected because of plans and budgets, for the owner to see. A rejection must be cheaper
+ * than the work that it prevents, so counts are collected in memory and written at most once per second. A crash loses up to
+ * one second of counts.
  */
 
 import type { Clock } from '../../ports/clock.js';
@@ -9,8 +9,8 @@ import type { Log } from '../../ports/log.js';
 import type { AccountStore, CountOfDay, DayCountKind } from '../../ports/stores/account-store.js';
 import { dayOf } from '../budgets/months.js';
 
-/** Delay of a write, and so the period of counts that a crash can lose. */
-const WRITE_AFTER_MS = 1_000;
+/** Delay before counts are written. A crash loses the counts of at most this period. */
+const WRITE_DELAY_MS = 1_000;
 
 export type RefusalKind = Exclude<DayCountKind, 'run' | 'unknown-login'>;
 type Count = Omit<CountOfDay, 'kind'>;
@@ -26,9 +26,9 @@ export interface RefusalsOptions {
 
 export class Refusals {
   private readonly options: RefusalsOptions;
-  private readonly unwritten = new Map<string, Count>();
+  private readonly unwrittenCounts = new Map<string, Count>();
   private cancelTimer: (() => void) | null = null;
-  private writing: Promise<void> = Promise.resolve();
+  private latestWrite: Promise<void> = Promise.resolve();
 
   constructor(options: RefusalsOptions) {
     this.options = options;
@@ -38,17 +38,17 @@ export class Refusals {
     this.add({ instanceId, what, count: 1, at: this.options.now() });
     if (this.cancelTimer) return;
     const { clock } = this.options;
-    this.cancelTimer = clock.setTimer(clock.now() + WRITE_AFTER_MS, () => void this.write());
+    this.cancelTimer = clock.setTimer(clock.now() + WRITE_DELAY_MS, () => void this.write());
   }
 
   /** Resolves when all counts are written, or could not be written. */
   async write(): Promise<void> {
     this.cancelTimer?.();
     this.cancelTimer = null;
-    const counts = [...this.unwritten.values()];
-    this.unwritten.clear();
-    if (counts.length > 0) this.writing = this.writing.then(() => this.writeCounts(counts));
-    await this.writing;
+    const counts = [...this.unwrittenCounts.values()];
+    this.unwrittenCounts.clear();
+    if (counts.length > 0) this.latestWrite = this.latestWrite.then(() => this.writeCounts(counts));
+    await this.latestWrite;
   }
 
   private async writeCounts(counts: readonly Count[]): Promise<void> {
@@ -65,7 +65,8 @@ export class Refusals {
 
   private add({ instanceId, what, count, at }: Count): void {
     const key = `${instanceId}\n${what} ${dayOf(at)}`;
-    const previous = this.unwritten.get(key);
-    this.unwritten.set(key, { instanceId, what, count: count + (previous?.count ?? 0), at: Math.max(at, previous?.at ?? 0) });
+    const previous = this.unwrittenCounts.get(key);
+    const total = count + (previous?.count ?? 0);
+    this.unwrittenCounts.set(key, { instanceId, what, count: total, at: Math.max(at, previous?.at ?? 0) });
   }
 }

@@ -32,9 +32,9 @@ export class SharedDailyStarts {
   admit(instanceId: string, runs: number, max: number): Promise<DayDecision> {
     return new Promise((decide, fail) => {
       const request = { runs, max, decide, fail };
-      const waiting = this.waitingRuns.get(instanceId);
-      if (waiting) {
-        waiting.push(request);
+      const waitingRequests = this.waitingRuns.get(instanceId);
+      if (waitingRequests) {
+        waitingRequests.push(request);
         return;
       }
       this.waitingRuns.set(instanceId, []);
@@ -51,11 +51,11 @@ export class SharedDailyStarts {
     return this.options.sharedDailyRuns.used({ instanceId, day: dayOf(this.options.now()) });
   }
 
-  /** Does nothing, because no count is cached. */
+  /** Has no effect, because no count is cached. */
   forget(_instanceId: string): void {}
 
   private async decideAll(instanceId: string, firstBatch: readonly WaitingRuns[]): Promise<void> {
-    for (let batch = firstBatch; batch.length > 0; batch = this.takeWaiting(instanceId)) {
+    for (let batch = firstBatch; batch.length > 0; batch = this.takeWaitingRuns(instanceId)) {
       const max = Math.min(...batch.map((request) => request.max));
       const runs = batch.reduce((sum, request) => sum + request.runs, 0);
       if (await this.tryCount(instanceId, batch, runs, max)) continue;
@@ -65,9 +65,8 @@ export class SharedDailyStarts {
     this.waitingRuns.delete(instanceId);
   }
 
-  private takeWaiting(instanceId: string): readonly WaitingRuns[] {
-    const waiting = this.waitingRuns.get(instanceId) ?? [];
-    return waiting.splice(0);
+  private takeWaitingRuns(instanceId: string): readonly WaitingRuns[] {
+    return (this.waitingRuns.get(instanceId) ?? []).splice(0);
   }
 
   /** Returns false, without a decision, if a batch of more than one request exceeds the limit. */

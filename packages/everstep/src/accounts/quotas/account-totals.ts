@@ -27,43 +27,43 @@ export interface AccountTotalsCacheOptions {
 }
 
 /** Maximum number of cached accounts. The oldest entry is evicted first. */
-const MAX_CACHED = 10_000;
+const MAX_CACHED_ACCOUNTS = 10_000;
 
-interface Reading {
+interface CachedTotals {
   readonly readAt: number;
   readonly totals: Promise<AccountTotals>;
 }
 
 export class AccountTotalsCache {
   private readonly options: AccountTotalsCacheOptions;
-  private readonly readings = new Map<string, Reading>();
+  private readonly cachedTotals = new Map<string, CachedTotals>();
 
   constructor(options: AccountTotalsCacheOptions) {
     this.options = options;
   }
 
   get(accountId: string): Promise<AccountTotals> {
-    const cached = this.readings.get(accountId);
+    const cachedEntry = this.cachedTotals.get(accountId);
     const readAt = this.options.elapsedMs();
-    if (cached && readAt - cached.readAt < FRESH_MS) return cached.totals;
+    if (cachedEntry && readAt - cachedEntry.readAt < FRESH_MS) return cachedEntry.totals;
     const totals = this.read(accountId);
-    const reading = { readAt, totals };
-    this.readings.delete(accountId);
-    this.readings.set(accountId, reading);
-    for (const [oldest] of this.readings) {
-      if (this.readings.size <= MAX_CACHED) break;
-      this.readings.delete(oldest);
+    const newEntry = { readAt, totals };
+    this.cachedTotals.delete(accountId);
+    this.cachedTotals.set(accountId, newEntry);
+    for (const [oldestAccountId] of this.cachedTotals) {
+      if (this.cachedTotals.size <= MAX_CACHED_ACCOUNTS) break;
+      this.cachedTotals.delete(oldestAccountId);
     }
     // A failure is only reported to the callers that wait for this read. The next caller reads again.
     totals.catch(() => {
-      if (this.readings.get(accountId) === reading) this.readings.delete(accountId);
+      if (this.cachedTotals.get(accountId) === newEntry) this.cachedTotals.delete(accountId);
     });
     return totals;
   }
 
   /** Clears the cache after a plan or an owner has changed. */
   forget(): void {
-    this.readings.clear();
+    this.cachedTotals.clear();
   }
 
   limit(totals: AccountTotals, limitName: AccountLimit): number | null {

@@ -1,6 +1,6 @@
 /**
- * Quotas for stored bytes and active runs of an account. They are checked when something new is created. Started work
- * continues.
+ * Quotas for stored bytes and active runs of an account. They are checked when something new is created. Work that has
+ * started continues.
  * Keeps invariant 44.
  */
 import type { StorageUsage } from '../account-service.js';
@@ -75,8 +75,8 @@ export class Quotas {
     const limit = this.options.totalsCache.limit(totals, 'maxStoredBytes');
     const { storedBytes } = totals;
     if (limit === null || (storedBytes < limit && storedBytes + bytes <= limit)) return null;
-    const required = bytes === 0 || storedBytes >= limit ? '' : `, and this requires ${bytesText(bytes)}`;
-    const message = `the account stores ${bytesText(storedBytes)} of the ${bytesText(limit)} that its plan allows (maxStoredBytes)${required}; delete dead letters, documents or schedules, or shorten the retention of runs. Active runs continue`;
+    const requiredText = bytes === 0 || storedBytes >= limit ? '' : `, and this requires ${bytesText(bytes)}`;
+    const message = `the account stores ${bytesText(storedBytes)} of the ${bytesText(limit)} that its plan allows (maxStoredBytes)${requiredText}; delete dead letters, documents or schedules, or shorten the retention of runs. Active runs continue`;
     return { kind: 'storage-quota-exceeded', message };
   }
 }

@@ -13,7 +13,7 @@ export interface MappedRoles {
 
 /** Verified identity from the identity provider. */
 export interface VerifiedIdentity extends Identity {
-  /** Email address in lower case, verified by the identity provider. */
+  /** Lowercase email address, verified by the identity provider. */
   readonly email: string;
   readonly roles: MappedRoles;
 }
@@ -42,6 +42,6 @@ export type SignInResult =
 
 export interface IdentityRules {
   /** Counts an invalid response of the identity provider as a failed login from the address. */
-  signInFailed(from: { readonly address: string }): void;
+  signInFailed(client: { readonly address: string }): void;
   signIn(request: IdentitySignIn): Promise<SignInResult>;
 }

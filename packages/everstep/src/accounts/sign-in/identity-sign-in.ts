@@ -2,8 +2,8 @@
  * Finds the user for an identity of an identity provider, and applies the roles from the provider.
  *
  * A user is identified by issuer and subject. An email alone does not identify an existing user, because anyone can
- * invite an email, accept the invitation and so control that user. Instead, the user links the identity while logged
- * in, or an operator configures the server to trust emails.
+ * invite an email, accept the invitation, and thus control that user. Instead, the user links the identity while logged in,
+ * or an operator configures the server to trust emails.
  */
 import type { UserRecord } from '../../ports/stores/account-store.js';
 import type { AccountRules } from '../account-rules.js';
@@ -18,7 +18,7 @@ export interface IdentityRulesOptions {
   readonly countFailure: IdentityRules['signInFailed'];
   readonly startSession: (
     principal: Principal,
-    by: { readonly issuer: string },
+    origin: { readonly issuer: string },
     isHttps: boolean,
   ) => Promise<StartedSession | null>;
 }
@@ -26,7 +26,7 @@ export interface IdentityRulesOptions {
 export function createIdentityRules({ rules, startSession, countFailure }: IdentityRulesOptions): IdentityRules {
   const { accounts, now } = rules;
 
-  async function link(user: UserRecord, { identity, address }: IdentitySignIn): Promise<UserResult> {
+  async function linkUser(user: UserRecord, { identity, address }: IdentitySignIn): Promise<UserResult> {
     const { issuer, subject } = identity;
     const change = { action: 'user.link-identity', subject: user.userId, details: { issuer }, accountIds: [user.userId] };
     const audit = rules.audit({ user, address }, change);
@@ -34,7 +34,7 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
     return isLinked ? { user } : { reason: 'sso-identity-taken' };
   }
 
-  async function create({ identity, address }: IdentitySignIn): Promise<UserResult> {
+  async function createUser({ identity, address }: IdentitySignIn): Promise<UserResult> {
     const { issuer, subject, email } = identity;
     const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
     const change = { action: 'user.create', subject: user.userId, details: { email, issuer }, accountIds: [user.userId] };
@@ -50,25 +50,25 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
     if (linkTo !== null) {
       if (linkedUser) return linkedUser.userId === linkTo ? { user: linkedUser } : { reason: 'sso-identity-taken' };
       const linkingUser = await accounts.findUser({ userId: linkTo });
-      return linkingUser ? link(linkingUser, request) : { reason: 'sso-unknown-user' };
+      return linkingUser ? linkUser(linkingUser, request) : { reason: 'sso-unknown-user' };
     }
     if (linkedUser) return { user: linkedUser };
     const userWithEmail = await accounts.findUserByEmail({ email });
-    if (userWithEmail) return policy.linkByEmail ? link(userWithEmail, request) : { reason: 'sso-email-taken' };
-    return policy.createUsers ? create(request) : { reason: 'sso-unknown-user' };
+    if (userWithEmail) return policy.linkByEmail ? linkUser(userWithEmail, request) : { reason: 'sso-email-taken' };
+    return policy.createUsers ? createUser(request) : { reason: 'sso-unknown-user' };
   }
 
   /** Applies the roles from the provider. The last operator and the last owner of a team keep their roles. */
   async function applyRoles(user: UserRecord, { identity, address }: IdentitySignIn): Promise<void> {
     const { userId, email } = user;
     const { roles, issuer } = identity;
-    const auditOf = (action: string, subject: string, details: Readonly<Record<string, string | null>>) =>
+    const auditEntry = (action: string, subject: string, details: Readonly<Record<string, string | null>>) =>
       rules.audit(
         { user, address },
         { action, subject, details: { ...details, issuer }, accountIds: [...new Set([subject, userId])] },
       );
     if (roles.isOperator !== null && roles.isOperator !== (await isOperator(rules, userId))) {
-      const audit = auditOf(roles.isOperator ? 'user.grant-operator' : 'user.revoke-operator', userId, { email });
+      const audit = auditEntry(roles.isOperator ? 'user.grant-operator' : 'user.revoke-operator', userId, { email });
       await accounts.setOperator({ userId, isOperator: roles.isOperator, audit });
     }
     for (const [teamId, role] of roles.teams) {
@@ -78,11 +78,11 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
         await accounts.removeMember({
           teamId,
           userId,
-          audit: auditOf('team.remove-member', teamId, { email, from: previousRole, to: null }),
+          audit: auditEntry('team.remove-member', teamId, { email, from: previousRole, to: null }),
         });
         continue;
       }
-      const audit = auditOf('team.put-member', teamId, { email, from: previousRole, to: role });
+      const audit = auditEntry('team.put-member', teamId, { email, from: previousRole, to: role });
       await accounts.putMember({ member: { teamId, userId, email, role, addedAt: now() }, audit });
     }
   }
@@ -102,15 +102,15 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
 
     signIn: (request) =>
       rules.inTurn(async () => {
-        const result = await findOrCreateUser(request);
-        if (!('user' in result)) return { kind: 'refused', reason: result.reason };
-        const { userId } = result.user;
-        if (result.user.disabledAt !== undefined) {
-          await auditRefusal(result.user, request);
+        const userResult = await findOrCreateUser(request);
+        if (!('user' in userResult)) return { kind: 'refused', reason: userResult.reason };
+        const { userId } = userResult.user;
+        if (userResult.user.disabledAt !== undefined) {
+          await auditRefusal(userResult.user, request);
           return { kind: 'refused', reason: 'sso-user-disabled' };
         }
-        await applyRoles(result.user, request);
-        const user = (await accounts.findUser({ userId })) ?? result.user;
+        await applyRoles(userResult.user, request);
+        const user = (await accounts.findUser({ userId })) ?? userResult.user;
         const startedSession = await startSession(
           { user, address: request.address },
           { issuer: request.identity.issuer },

@@ -14,7 +14,7 @@ const NO_LINK = refuse('not-found', 'there is no recovery link with this secret;
 export interface RecoveryOptions {
   readonly rules: AccountRules;
   /** Counts an invalid secret as a failed login from the address. */
-  readonly countFailure: (from: { readonly address: string }) => void;
+  readonly countFailure: (client: { readonly address: string }) => void;
 }
 
 export function createRecovery({ rules, countFailure }: RecoveryOptions): Pick<AccountService, 'createRecoveryLink' | 'recover'> {

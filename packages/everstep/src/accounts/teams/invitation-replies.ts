@@ -1,8 +1,9 @@
 /**
  * Replies to invitations to teams: accept, join and decline. Invitations are not sent by email; the inviter passes the secret on.
  *
- * An email proves nothing: anyone can invite any email, accept the invitation, and so own that user. Joining a team therefore
- * requires the secret from an admin of that team. If a user already has the email, it also requires the login of that user.
+ * An email proves nothing: anyone can invite any email, accept the invitation, and thus control that user. Joining a team
+ * therefore requires the secret from an admin of that team. If a user already has the email, joining also requires the login
+ * of that user.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { ApiKeyRecord, MemberRecord, UserRecord } from '../../ports/stores/account-store.js';
@@ -16,11 +17,11 @@ type InvitationReplies = Pick<AccountService, 'acceptInvitation' | 'joinTeam' | 
 export function createInvitationReplies(options: InvitationOptions): InvitationReplies {
   const { rules, countFailure } = options;
   const { accounts, now } = rules;
-  const pending = createPendingInvitations(options);
-  const teamOfSecret = (secret: string) => async () =>
+  const pendingInvitations = createPendingInvitations(options);
+  const findTeamOfSecret = (secret: string) => async () =>
     (await accounts.findInvitation({ secretHash: hashOfInvitation(secret) }))?.teamId ?? null;
 
-  const auditOfJoining = (
+  const joinAuditEntry = (
     principal: Principal,
     { teamId, userId, email, role }: MemberRecord,
     invitedBy: string,
@@ -33,8 +34,8 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
 
   return {
     acceptInvitation: ({ secret, address }) =>
-      rules.inTurnOfOwner(teamOfSecret(secret), async () => {
-        const invitation = await pending.find(secret, address);
+      rules.inTurnOfOwner(findTeamOfSecret(secret), async () => {
+        const invitation = await pendingInvitations.find(secret, address);
         if (!invitation) return NO_INVITATION;
         const { invitationId, email, invitedBy } = invitation;
         if (await accounts.findUserByEmail({ email })) {
@@ -43,50 +44,50 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
         }
         const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
         const { userId, createdAt } = user;
-        const capacity = await pending.checkCapacity(invitation, userId);
+        const capacity = await pendingInvitations.checkCapacity(invitation, userId);
         if (capacity.kind !== 'available') return capacity;
         const { membership } = capacity;
         const apiKey = rules.newSecret('ek');
         const keyHash = hashOfApiKey(apiKey);
         const record: ApiKeyRecord = { apiKeyId: rules.newId('key'), userId, name: 'first', keyHash, createdAt };
-        const audit = auditOfJoining({ user, address }, membership.member, invitedBy, true);
-        const result = await accounts.acceptInvitation({
+        const audit = joinAuditEntry({ user, address }, membership.member, invitedBy, true);
+        const acceptance = await accounts.acceptInvitation({
           invitationId,
           member: membership.member,
           created: { user, apiKey: record },
           audit,
         });
-        return result === 'done' ? done({ ...membership, apiKey }) : NO_INVITATION;
+        return acceptance === 'done' ? done({ ...membership, apiKey }) : NO_INVITATION;
       }),
 
     joinTeam: (principal, secret) =>
-      rules.inTurnOfOwner(teamOfSecret(secret), async () => {
+      rules.inTurnOfOwner(findTeamOfSecret(secret), async () => {
         const { user, address } = principal;
-        const invitation = await pending.find(secret, address);
+        const invitation = await pendingInvitations.find(secret, address);
         if (!invitation) return NO_INVITATION;
         if (invitation.email !== user.email)
           return refuse('forbidden', 'this invitation is for a different email; sign in as that user');
         if ((await accounts.listTeams({ userId: user.userId })).length >= LIMITS.maxTeams)
           return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
-        const capacity = await pending.checkCapacity(invitation, user.userId);
+        const capacity = await pendingInvitations.checkCapacity(invitation, user.userId);
         if (capacity.kind !== 'available') return capacity;
         const { membership } = capacity;
         const { invitationId, invitedBy } = invitation;
-        const audit = auditOfJoining(principal, membership.member, invitedBy, false);
-        const result = await accounts.acceptInvitation({ invitationId, member: membership.member, audit });
-        return result === 'done' ? done(membership) : NO_INVITATION;
+        const audit = joinAuditEntry(principal, membership.member, invitedBy, false);
+        const acceptance = await accounts.acceptInvitation({ invitationId, member: membership.member, audit });
+        return acceptance === 'done' ? done(membership) : NO_INVITATION;
       }),
 
     declineInvitation: ({ secret, address }) =>
-      rules.inTurnOfOwner(teamOfSecret(secret), async () => {
-        const invitation = await pending.find(secret, address);
+      rules.inTurnOfOwner(findTeamOfSecret(secret), async () => {
+        const invitation = await pendingInvitations.find(secret, address);
         if (!invitation) return NO_INVITATION;
         const { invitationId, teamId, email } = invitation;
         // Anyone with the secret may decline, without a login.
         const invitee: Principal = { user: { userId: '', email, createdAt: 0 }, address };
         const change = { action: 'team.decline-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
-        const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(invitee, change) });
-        return deleted ? done(null) : NO_INVITATION;
+        const isDeleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(invitee, change) });
+        return isDeleted ? done(null) : NO_INVITATION;
       }),
   };
 }

@@ -6,7 +6,7 @@ import type { AccountService, Outcome, Principal, PutMemberResult } from '../acc
 import { hashOfInvitation, isPending } from './pending-invitations.js';
 
 export interface Invitations extends Pick<AccountService, 'listInvitations' | 'revokeInvitation'> {
-  /** Invites an email address. The caller has checked the rights, and holds the turn of the team. */
+  /** Invites an email address. The caller has checked the rights, and runs in the turn of the team. */
   invite(
     principal: Principal,
     request: { readonly teamId: string; readonly email: string; readonly role: Role },
@@ -15,20 +15,20 @@ export interface Invitations extends Pick<AccountService, 'listInvitations' | 'r
 
 export function createInvitations(rules: AccountRules): Invitations {
   const { accounts, now } = rules;
-  const pendingOnly = (invitations: readonly InvitationRecord[]) =>
+  const filterPending = (invitations: readonly InvitationRecord[]) =>
     invitations.filter((invitation) => isPending(invitation, now()));
 
   return {
     async invite(principal, { teamId, email, role }) {
       const { userId } = principal.user;
-      const teamInvitations = pendingOnly(await accounts.listInvitations({ teamId }));
+      const teamInvitations = filterPending(await accounts.listInvitations({ teamId }));
       const isRepeated = teamInvitations.some((invitation) => invitation.email === email);
       if (!isRepeated && teamInvitations.length >= LIMITS.maxTeamInvitations)
         return refuse(
           'conflict',
           `a team can have at most ${LIMITS.maxTeamInvitations} pending invitations; revoke one or wait until one is accepted`,
         );
-      const ownInvitations = pendingOnly(await accounts.listInvitations({ invitedBy: userId }));
+      const ownInvitations = filterPending(await accounts.listInvitations({ invitedBy: userId }));
       if (!isRepeated && ownInvitations.length >= LIMITS.maxInvitationsOfUser)
         return refuse(
           'conflict',
@@ -53,8 +53,8 @@ export function createInvitations(rules: AccountRules): Invitations {
 
     async listInvitations(principal, teamId) {
       if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-      const check = await rules.checkRight(principal, teamId, 'manage-members', 'team');
-      return check.kind === 'allowed' ? done(pendingOnly(await accounts.listInvitations({ teamId }))) : check;
+      const rightCheck = await rules.checkRight(principal, teamId, 'manage-members', 'team');
+      return rightCheck.kind === 'allowed' ? done(filterPending(await accounts.listInvitations({ teamId }))) : rightCheck;
     },
 
     revokeInvitation: (principal, invitationId) =>
@@ -63,12 +63,12 @@ export function createInvitations(rules: AccountRules): Invitations {
         async () => {
           const invitation = await accounts.findInvitation({ invitationId });
           const { teamId, email } = invitation ?? {};
-          const check = await rules.checkRight(principal, teamId, 'manage-members', 'invitation');
-          if (check.kind !== 'allowed') return check;
+          const rightCheck = await rules.checkRight(principal, teamId, 'manage-members', 'invitation');
+          if (rightCheck.kind !== 'allowed') return rightCheck;
           if (teamId === undefined || email === undefined) return notFound('invitation');
           const change = { action: 'team.revoke-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
-          const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(principal, change) });
-          return deleted ? done(null) : notFound('invitation');
+          const isDeleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(principal, change) });
+          return isDeleted ? done(null) : notFound('invitation');
         },
       ),
   };

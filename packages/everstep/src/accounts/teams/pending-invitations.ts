@@ -20,7 +20,7 @@ export interface InvitationOptions {
   readonly rules: AccountRules;
   readonly limitOf: LimitOf;
   /** Counts an invalid secret as a failed login from the address. */
-  readonly countFailure: (from: { readonly address: string }) => void;
+  readonly countFailure: (client: { readonly address: string }) => void;
 }
 
 export interface PendingInvitations {
@@ -59,9 +59,9 @@ export function createPendingInvitations({ rules, limitOf, countFailure }: Invit
     if (!team) return NO_INVITATION;
     const members = await accounts.listMembers({ teamId });
     if (members.some((member) => member.userId === userId)) return refuse('conflict', 'you are already a member of this team');
-    const max = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
-    if (members.length >= max)
-      return refuse('conflict', `this team has reached its limit of members (${max}); an owner or admin can remove one`);
+    const maxMembers = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
+    if (members.length >= maxMembers)
+      return refuse('conflict', `this team has reached its limit of members (${maxMembers}); an owner or admin can remove one`);
     return { kind: 'available', membership: { team, member: { teamId, userId, email, role, addedAt: now() } } };
   }
 

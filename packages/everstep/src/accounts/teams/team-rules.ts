@@ -10,22 +10,22 @@ type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' |
 
 const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; make another member an owner first');
 
-/** Returns whether the caller is not an owner but would change one. An admin could otherwise take over the team. */
+/** Returns whether a caller who is not an owner would change an owner or make one. An admin could thus take over the team. */
 const lacksOwnerRight = (callerRole: Role, ...roles: (Role | undefined)[]): boolean =>
   callerRole !== 'owner' && roles.includes('owner');
 
-function teamLimitRefusal(teams: readonly { readonly role: Role }[], max: number): Refusal | null {
+function teamLimitRefusal(teams: readonly { readonly role: Role }[], maxOwned: number): Refusal | null {
   if (teams.length >= LIMITS.maxTeams)
     return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
-  if (teams.filter(({ role }) => role === 'owner').length < max) return null;
-  return refuse('conflict', `you have reached the limit of teams that you can own (maxTeams: ${max}); delete one first`);
+  if (teams.filter(({ role }) => role === 'owner').length < maxOwned) return null;
+  return refuse('conflict', `you have reached the limit of teams that you can own (maxTeams: ${maxOwned}); delete one first`);
 }
 
-function teamSizeRefusal(members: number, max: number): Refusal | null {
-  if (members >= LIMITS.maxTeamMembers)
+function teamSizeRefusal(memberCount: number, maxMembers: number): Refusal | null {
+  if (memberCount >= LIMITS.maxTeamMembers)
     return refuse('conflict', `a team can have at most ${LIMITS.maxTeamMembers} members; remove one first`);
-  if (members < max) return null;
-  return refuse('conflict', `this team has reached its limit of members (maxTeamMembers: ${max}); remove one first`);
+  if (memberCount < maxMembers) return null;
+  return refuse('conflict', `this team has reached its limit of members (maxTeamMembers: ${maxMembers}); remove one first`);
 }
 
 export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitOf): TeamPart {
@@ -55,8 +55,8 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
 
     deleteTeam: (principal, teamId) =>
       rules.inTurn(async () => {
-        const check = await checkTeamRight(principal, teamId, 'transfer');
-        if (check.kind !== 'allowed') return check;
+        const rightCheck = await checkTeamRight(principal, teamId, 'transfer');
+        if (rightCheck.kind !== 'allowed') return rightCheck;
         // The deleted account has no members, so the entry also belongs to the user who deleted it.
         const accountIds = [teamId, principal.user.userId];
         const audit = rules.audit(principal, { action: 'team.delete', subject: teamId, accountIds });
@@ -71,21 +71,21 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
       }, [teamId]),
 
     async listMembers(principal, teamId) {
-      const check = await checkTeamRight(principal, teamId, 'see');
-      return check.kind === 'allowed' ? done(await accounts.listMembers({ teamId })) : check;
+      const rightCheck = await checkTeamRight(principal, teamId, 'see');
+      return rightCheck.kind === 'allowed' ? done(await accounts.listMembers({ teamId })) : rightCheck;
     },
 
     putMember: (principal, { teamId, email: rawEmail, role }) =>
       rules.inTurn(async () => {
         const email = rawEmail.toLowerCase();
-        const check = await checkTeamRight(principal, teamId, 'manage-members');
-        if (check.kind !== 'allowed') return check;
+        const rightCheck = await checkTeamRight(principal, teamId, 'manage-members');
+        if (rightCheck.kind !== 'allowed') return rightCheck;
         const members = await accounts.listMembers({ teamId });
         const member = members.find((candidate) => candidate.email === email);
-        if (lacksOwnerRight(check.role, member?.role, role))
+        if (lacksOwnerRight(rightCheck.role, member?.role, role))
           return refuse('forbidden', 'only an owner of the team can make another member an owner, or change an owner');
-        const limit = () => limitOf('maxTeamMembers', teamId, principal.user.userId);
-        const refusal = member ? null : teamSizeRefusal(members.length, await limit());
+        const memberLimit = () => limitOf('maxTeamMembers', teamId, principal.user.userId);
+        const refusal = member ? null : teamSizeRefusal(members.length, await memberLimit());
         if (refusal) return refusal;
         if (member?.role === 'owner' && role !== 'owner' && members.filter((other) => other.role === 'owner').length === 1)
           return LAST_OWNER;
@@ -93,18 +93,19 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
         const changedMember: MemberRecord = { ...member, role };
         const details = { email, from: member.role, to: role };
         const change = { action: 'team.put-member', subject: teamId, details, accountIds: [teamId, member.userId] };
-        const result = await accounts.putMember({ member: changedMember, audit: rules.audit(principal, change) });
-        return result === 'done' ? done({ kind: 'member', member: changedMember }) : LAST_OWNER;
+        const putResult = await accounts.putMember({ member: changedMember, audit: rules.audit(principal, change) });
+        return putResult === 'done' ? done({ kind: 'member', member: changedMember }) : LAST_OWNER;
       }, [teamId]),
 
     removeMember: (principal, { teamId, email: rawEmail }) =>
       rules.inTurn(async () => {
         const email = rawEmail.toLowerCase();
-        const check = await checkTeamRight(principal, teamId, email === principal.user.email ? 'see' : 'manage-members');
-        if (check.kind !== 'allowed') return check;
+        const rightCheck = await checkTeamRight(principal, teamId, email === principal.user.email ? 'see' : 'manage-members');
+        if (rightCheck.kind !== 'allowed') return rightCheck;
         const member = (await accounts.listMembers({ teamId })).find((candidate) => candidate.email === email);
         if (!member) return refuse('not-found', 'the team has no member with this email');
-        if (lacksOwnerRight(check.role, member.role)) return refuse('forbidden', 'only an owner of the team can remove an owner');
+        if (lacksOwnerRight(rightCheck.role, member.role))
+          return refuse('forbidden', 'only an owner of the team can remove an owner');
         const { userId } = member;
         const details = { email, from: member.role, to: null };
         const change = { action: 'team.remove-member', subject: teamId, details, accountIds: [teamId, userId] };

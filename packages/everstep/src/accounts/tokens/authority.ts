@@ -38,11 +38,11 @@ export interface Authority extends InstanceSignatures {
   issueToken(request: { readonly instanceId: string; readonly access: Access }): Promise<string>;
   /** Rebuilds the token of a record. Rejects if the instance does not exist. */
   tokenOf(record: TokenRecord): Promise<string>;
-  /** Drops tokens that were revoked in the store from the cache, so that they are refused. */
+  /** Drops tokens that were revoked in the store from the cache, so that they are rejected. */
   dropRevoked(instanceId: string, tokenIds: readonly string[]): void;
-  /** Calls the listener when tokens may have become invalid, after they are refused. Null means tokens of any instance. */
+  /** Calls the listener after tokens that may be invalid were dropped from the cache. Null means tokens of any instance. */
   onTokensChanged(listener: (instanceId: string | null) => void): void;
-  /** When it resolves, the token is refused. An unknown or revoked token stays refused. */
+  /** Revokes a token. After the promise resolves, the token is rejected. Has no effect on unknown and revoked tokens. */
   revoke(tokenId: string): Promise<void>;
   /** Returns the cached verdict, or undefined if the token must be verified. */
   recall(token: string, region: string): TokenVerdict | undefined;
@@ -58,15 +58,17 @@ export interface Authority extends InstanceSignatures {
   /** Returns the cached outbound rules of the instance; null if it has none or is unknown. */
   outboundRulesOf(instanceId: string): OutboundRules | null;
   /**
-   * Makes the next key the current one and creates a new next key. The audit log contains `by`. Rejects if the
-   * instance does not exist.
+   * Makes the next key the current one, creates a new next key, and records `author` in the audit log. Rejects if the instance
+   * does not exist.
    */
-  rotateSigningKeys(instanceId: string, by?: ChangeAuthor): Promise<SigningKeys>;
+  rotateSigningKeys(instanceId: string, author?: ChangeAuthor): Promise<SigningKeys>;
   /** Writes an audit log entry for the current owner of the instance. */
   note(instanceId: string, action: AuditedAction): Promise<void>;
   /** Returns the audit entry, to be written together with the change. */
   auditEntry(instanceId: string, action: AuditedAction): Promise<AuditEntry>;
-  /** Reads an instance, or all if null, again after another process changed it. Also resolves if the read fails. */
+  /**
+   * Reads an instance again after another process has changed it. Null means all instances. Also resolves if the read fails.
+   */
   forget(instanceId: string | null): Promise<void>;
 }
 
@@ -108,12 +110,12 @@ interface AuthorityOptions {
 function createAuditEntries({ store: { accounts }, now }: AuthorityOptions): Authority['auditEntry'] {
   return async (instanceId, action) => {
     const at = now();
-    const owner = (await accounts.findInstance({ instanceId }))?.accountId;
+    const ownerId = (await accounts.findInstance({ instanceId }))?.accountId;
     return markWithRequest({
       auditId: `aud_${newKey({ now: at, random: { bytes: randomBytes } })}`,
       at,
       ...action,
-      accountIds: owner === undefined ? [] : [owner],
+      accountIds: ownerId === undefined ? [] : [ownerId],
     });
   };
 }
@@ -175,18 +177,18 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     return signToken(record, { region, keys: await ring.keys() });
   };
 
-  async function rotate(instanceId: string, by: ChangeAuthor | undefined): Promise<SigningKeys> {
+  async function rotate(instanceId: string, author: ChangeAuthor | undefined): Promise<SigningKeys> {
     const instance = (sharing && (await instances.read(instanceId))) ?? (await instances.require(instanceId));
     const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };
     const action = { action: 'queue.rotate-signing-keys', subject: instanceId, details: {} };
-    const audit = by && (await auditEntryOf(instanceId, { ...by, ...action }));
+    const audit = author && (await auditEntryOf(instanceId, { ...author, ...action }));
     await accounts.setSigningKeys({ instanceId, ...keys, ...(audit ? { audit } : {}) });
-    const latest = instances.peek(instanceId) ?? instance;
-    instances.putWritten({ ...latest, currentSigningKey: keys.current, nextSigningKey: keys.next });
+    const latestInstance = instances.peek(instanceId) ?? instance;
+    instances.putWritten({ ...latestInstance, currentSigningKey: keys.current, nextSigningKey: keys.next });
     return keys;
   }
 
-  /** Runs changes one at a time on the current state, because another process may just have changed it. */
+  /** Runs the work while no other process changes keys of the instance, then notifies the other processes. */
   async function inTurn<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
     const result = await (accounts.exclusively?.(work, [instanceId]) ?? work());
     sharing?.notifyChanged(instanceId);
@@ -232,7 +234,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     },
     outboundRulesOf: (instanceId) => instances.recall(instanceId)?.outboundRules ?? null,
     regionOf: (instanceId) => instances.peek(instanceId)?.region ?? null,
-    rotateSigningKeys: (instanceId, by) => inTurn(instanceId, () => rotate(instanceId, by)),
+    rotateSigningKeys: (instanceId, author) => inTurn(instanceId, () => rotate(instanceId, author)),
     auditEntry: auditEntryOf,
     async note(instanceId, action) {
       await accounts.addAudit(await auditEntryOf(instanceId, action));

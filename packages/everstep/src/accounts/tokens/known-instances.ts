@@ -44,22 +44,23 @@ export function createKnownInstances(
   const startRead = () => ({ readAt: elapsedMs(), readNumber: ++readCount });
 
   function put(instance: QueueInstance, readStart: Omit<CachedInstance, 'instance'>): void {
-    const cached = instances.get(instance.instanceId);
-    if (!cached || cached.readNumber <= readStart.readNumber) instances.set(instance.instanceId, { instance, ...readStart });
+    const cachedInstance = instances.get(instance.instanceId);
+    if (!cachedInstance || cachedInstance.readNumber <= readStart.readNumber)
+      instances.set(instance.instanceId, { instance, ...readStart });
   }
 
   /** Removes a deleted instance. */
   function remove(instanceId: string, { readNumber }: Omit<CachedInstance, 'instance'>): void {
-    const cached = instances.get(instanceId);
-    if (cached && cached.readNumber <= readNumber) instances.delete(instanceId);
+    const cachedInstance = instances.get(instanceId);
+    if (cachedInstance && cachedInstance.readNumber <= readNumber) instances.delete(instanceId);
   }
 
   async function readAll(): Promise<void> {
     const readStart = startRead();
-    const stored = await accounts.listInstances();
-    for (const instance of stored) put(instance, readStart);
-    const ids = new Set(stored.map(({ instanceId }) => instanceId));
-    for (const instanceId of instances.keys()) if (!ids.has(instanceId)) remove(instanceId, readStart);
+    const storedInstances = await accounts.listInstances();
+    for (const instance of storedInstances) put(instance, readStart);
+    const storedIds = new Set(storedInstances.map(({ instanceId }) => instanceId));
+    for (const instanceId of instances.keys()) if (!storedIds.has(instanceId)) remove(instanceId, readStart);
   }
 
   async function read(instanceId: string): Promise<QueueInstance | null> {
@@ -71,13 +72,13 @@ export function createKnownInstances(
   }
 
   function recall(instanceId: string): QueueInstance | null {
-    const cached = instances.get(instanceId);
-    if (sharing && cached && elapsedMs() - cached.readAt >= CACHED_MS) {
-      // Prevents concurrent refreshes. A failed one is repeated later.
-      put(cached.instance, { ...cached, readAt: elapsedMs() });
+    const cachedInstance = instances.get(instanceId);
+    if (sharing && cachedInstance && elapsedMs() - cachedInstance.readAt >= CACHED_MS) {
+      // Prevents concurrent refreshes. A failed refresh is repeated later.
+      put(cachedInstance.instance, { ...cachedInstance, readAt: elapsedMs() });
       read(instanceId).catch(() => {});
     }
-    return cached?.instance ?? null;
+    return cachedInstance?.instance ?? null;
   }
 
   const find = async (instanceId: string): Promise<QueueInstance | null> => recall(instanceId) ?? read(instanceId);

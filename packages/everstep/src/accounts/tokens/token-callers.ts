@@ -14,13 +14,13 @@ import { readSignedToken } from './signed-tokens.js';
 import { accessOf, permanentTokenName, scopesOf, tokenActor } from './token-scopes.js';
 
 const MAX_REMEMBERED_TOKENS = 10_000;
-const USE_NOTED_EVERY_MS = 10 * 60_000;
+const USE_RECORD_INTERVAL_MS = 10 * 60_000;
 
 /** A valid token in the cache. */
 interface VerifiedToken {
   readonly tokenId: string;
   readonly caller: Caller;
-  /** Time at which the token must be verified again. */
+  /** Time at which the token must be verified again, on the clock of `elapsedMs`. */
   readonly verifyAgainAt: number;
   /** Expiry in Unix milliseconds; null if the token does not expire. */
   readonly expiresAt: number | null;
@@ -49,18 +49,18 @@ export interface TokenCallers {
 }
 
 /** Returns a function that records a use of a named token at most once in ten minutes. */
-function createUseNotes({ accounts, now }: Pick<TokenCallersOptions, 'accounts' | 'now'>): (tokenId: string) => void {
+function createUseRecorder({ accounts, now }: Pick<TokenCallersOptions, 'accounts' | 'now'>): (tokenId: string) => void {
   /** Times at which uses of named tokens were written, Unix ms, oldest first. */
-  const notedUses = new Map<string, number>();
+  const recordedUses = new Map<string, number>();
   /** Runs in the background. If a write fails, the next use is written. */
   return (tokenId) => {
     const at = now();
-    if (at - (notedUses.get(tokenId) ?? Number.NEGATIVE_INFINITY) < USE_NOTED_EVERY_MS) return;
-    notedUses.delete(tokenId);
-    notedUses.set(tokenId, at);
-    const [oldest] = notedUses.keys();
-    if (notedUses.size > MAX_REMEMBERED_TOKENS && oldest !== undefined) notedUses.delete(oldest);
-    accounts.noteTokenUse({ tokenId, at }).catch(() => notedUses.delete(tokenId));
+    if (at - (recordedUses.get(tokenId) ?? Number.NEGATIVE_INFINITY) < USE_RECORD_INTERVAL_MS) return;
+    recordedUses.delete(tokenId);
+    recordedUses.set(tokenId, at);
+    const [oldestTokenId] = recordedUses.keys();
+    if (recordedUses.size > MAX_REMEMBERED_TOKENS && oldestTokenId !== undefined) recordedUses.delete(oldestTokenId);
+    accounts.noteTokenUse({ tokenId, at }).catch(() => recordedUses.delete(tokenId));
   };
 }
 
@@ -68,17 +68,17 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
   const { accounts, ring, instances, now, sharing } = options;
   const elapsedMs = sharing?.elapsedMs ?? (() => 0);
   const verifiedTokens = new RecentTokens<VerifiedToken>(MAX_REMEMBERED_TOKENS);
-  const noteUse = createUseNotes(options);
+  const recordUse = createUseRecorder(options);
   /** Counts changes, so that a verification that started before a change is not cached. */
   let changeCount = 0;
 
   const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean => expiresAt !== null && expiresAt <= now();
 
   function recall(token: string): Caller | undefined {
-    const cached = verifiedTokens.get(token);
-    if (!cached || (sharing && elapsedMs() >= cached.verifyAgainAt) || hasExpired(cached)) return undefined;
-    if (isNamed(token)) noteUse(cached.tokenId);
-    return cached.caller;
+    const cachedToken = verifiedTokens.get(token);
+    if (!cachedToken || (sharing && elapsedMs() >= cachedToken.verifyAgainAt) || hasExpired(cachedToken)) return undefined;
+    if (isNamed(token)) recordUse(cachedToken.tokenId);
+    return cachedToken.caller;
   }
 
   async function readNamedToken(token: string): Promise<Caller | null> {
@@ -91,7 +91,7 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
     const actor = tokenActor(tokenId, name);
     const caller: Caller = Object.freeze({ actor, instanceId, region: instance.region, access: accessOf(scopes), scopes });
     if (changeCountBefore === changeCount) verifiedTokens.set(token, { tokenId, caller, verifyAgainAt, expiresAt });
-    noteUse(tokenId);
+    recordUse(tokenId);
     return caller;
   }
 

@@ -130,9 +130,9 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
           await accounts.addAudit(audit);
           return done(null);
         }
-        const revoked = await accounts.revokeNamedToken({ instanceId, tokenId, at: now(), audit });
+        const isRevoked = await accounts.revokeNamedToken({ instanceId, tokenId, at: now(), audit });
         authority.dropRevoked(instanceId, [tokenId]);
-        return revoked ? done(null) : notFound('token');
+        return isRevoked ? done(null) : notFound('token');
       }),
   };
 }

@@ -6,16 +6,16 @@ import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
 /** Scope that an operation requires. It is `read` if the response would be useless without payloads. */
 export type RequiredScope = Exclude<TokenScope, 'connect' | `connect:${string}`>;
 
-export function permits(scopes: readonly TokenScope[], need: RequiredScope): boolean {
-  if (scopes.includes('write') || scopes.includes(need)) return true;
-  return need === 'read-metadata' && scopes.includes('read');
+export function permits(scopes: readonly TokenScope[], requiredScope: RequiredScope): boolean {
+  if (scopes.includes('write') || scopes.includes(requiredScope)) return true;
+  return requiredScope === 'read-metadata' && scopes.includes('read');
 }
 
 /** Returns the error for a worker whose token may not connect workers of the app, or null if the token may. */
 export function connectProblem(scopes: readonly TokenScope[], app: string): string | null {
   if (scopes.includes('write') || scopes.includes('connect') || scopes.includes(`connect:${app}`)) return null;
-  const required = `"connect:${app}", "connect" or "write"`;
-  return `a worker of the app "${app}" requires a token with the scope ${required}; this token has: ${scopes.join(', ')}`;
+  const scopeChoices = `"connect:${app}", "connect" or "write"`;
+  return `a worker of the app "${app}" requires a token with the scope ${scopeChoices}; this token has: ${scopes.join(', ')}`;
 }
 
 /** Returns the scopes of a permanent token, which has only an access. */

@@ -10,7 +10,7 @@ type ApiKeyPart = Pick<AccountService, 'listApiKeys' | 'createApiKey' | 'revokeA
 export function createApiKeyRules(rules: AccountRules): ApiKeyPart {
   const { accounts, now } = rules;
 
-  const validKeys = async (userId: string): Promise<readonly ApiKeyRecord[]> =>
+  const findValidKeys = async (userId: string): Promise<readonly ApiKeyRecord[]> =>
     (await accounts.listApiKeys({ userId })).filter(({ revokedAt }) => revokedAt === undefined);
 
   const accountsOf: AccountService['accountsOf'] = async ({ user }) => {
@@ -24,7 +24,7 @@ export function createApiKeyRules(rules: AccountRules): ApiKeyPart {
     createApiKey: (principal, name) =>
       rules.inTurn(async () => {
         const { userId } = principal.user;
-        if ((await validKeys(userId)).length >= LIMITS.maxApiKeys)
+        if ((await findValidKeys(userId)).length >= LIMITS.maxApiKeys)
           return refuse('conflict', `a user can have at most ${LIMITS.maxApiKeys} valid API keys; revoke one first`);
         const apiKey = rules.newSecret('ek');
         const apiKeyId = rules.newId('key');
@@ -36,16 +36,16 @@ export function createApiKeyRules(rules: AccountRules): ApiKeyPart {
     revokeApiKey: (principal, apiKeyId) =>
       rules.inTurn(async () => {
         const { userId } = principal.user;
-        const valid = await validKeys(userId);
-        if (!valid.some((key) => key.apiKeyId === apiKeyId)) return notFound('valid API key');
-        if (valid.length === 1)
+        const userKeys = await findValidKeys(userId);
+        if (!userKeys.some((key) => key.apiKeyId === apiKeyId)) return notFound('valid API key');
+        if (userKeys.length === 1)
           return refuse(
             'conflict',
             "this is the user's last valid API key, and without it the user could not sign in; create another one first",
           );
         const audit = rules.audit(principal, { action: 'api-key.revoke', subject: apiKeyId, accountIds: [userId] });
-        const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit });
-        return revoked ? done(null) : notFound('valid API key');
+        const isRevoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit });
+        return isRevoked ? done(null) : notFound('valid API key');
       }, [principal.user.userId]),
     async auditLog(principal, { after, limit }) {
       const accountIds = (await accountsOf(principal)).map(({ accountId }) => accountId);

@@ -40,9 +40,9 @@ const groupsOf = (part: string): string[] =>
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = (address.toLowerCase().split('%', 1)[0] ?? '').split('::');
-  const [first, last] = [groupsOf(head), groupsOf(tail)];
-  const missingGroups = Math.max(0, GROUPS - first.length - last.length);
-  return [...first, ...Array.from({ length: missingGroups }, () => '0'), ...last]
+  const [headGroups, tailGroups] = [groupsOf(head), groupsOf(tail)];
+  const omittedCount = Math.max(0, GROUPS - headGroups.length - tailGroups.length);
+  return [...headGroups, ...Array.from({ length: omittedCount }, () => '0'), ...tailGroups]
     .slice(0, NETWORK_GROUPS)
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':');

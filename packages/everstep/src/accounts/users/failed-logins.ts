@@ -9,8 +9,8 @@
 import { LIMITS } from '../../config/limits.js';
 import { isPrivateAddress, networkOf } from './client-network.js';
 
-/** Number of users with successful logins that make a network a shared one. */
-const SHARED_BY = 2;
+/** Number of users who must have logged in from a network before it counts as shared. */
+const MIN_USERS_OF_SHARED_NETWORK = 2;
 
 export interface FailedLoginLimits {
   /** Limit for one account from one address. */
@@ -66,7 +66,8 @@ export class FailedLogins {
     const { network } = keysOf(attempt);
     const users = this.successfulUsers.get(network) ?? [];
     this.successfulUsers.delete(network);
-    this.successfulUsers.set(network, users.includes(attempt.email) ? users : [...users, attempt.email].slice(-SHARED_BY));
+    const latestUsers = users.includes(attempt.email) ? users : [...users, attempt.email].slice(-MIN_USERS_OF_SHARED_NETWORK);
+    this.successfulUsers.set(network, latestUsers);
     forgetOldest(this.successfulUsers, this.limits.maxRemembered);
   }
 
@@ -91,14 +92,14 @@ export class FailedLogins {
 
   private isShared(attempt: LoginAttempt): boolean {
     if (isPrivateAddress(attempt.address)) return true;
-    return (this.successfulUsers.get(keysOf(attempt).network)?.length ?? 0) >= SHARED_BY;
+    return (this.successfulUsers.get(keysOf(attempt).network)?.length ?? 0) >= MIN_USERS_OF_SHARED_NETWORK;
   }
 
   private waitMsOf(key: string, limit: number, now: number): number {
     const times = this.failures.get(key) ?? [];
-    const oldestCounted = times.at(-limit);
-    if (times.length < limit || oldestCounted === undefined) return 0;
-    return Math.max(0, oldestCounted + this.limits.windowMs - now);
+    const oldestCountedAt = times.at(-limit);
+    if (times.length < limit || oldestCountedAt === undefined) return 0;
+    return Math.max(0, oldestCountedAt + this.limits.windowMs - now);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * One-time login links, which `everstep dev` prints: the secret in the link logs the first user in once, without typing an API
- * key. They exist in the memory of this process only, so a restart revokes them.
+ * key. Links exist only in the memory of this process, so a restart revokes them.
  */
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
@@ -17,17 +17,17 @@ const SECRET_BYTES = 32;
 
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
-interface OpenLink {
+interface ActiveLink {
   readonly secretHash: string;
   readonly credential: LoginCredential;
-  /** On the clock of `elapsedMs`. */
+  /** Expiry, on the clock of `elapsedMs`. */
   readonly expiresAtMs: number;
 }
 
 export class LoginLinks {
   private readonly elapsedMs: () => number;
   private readonly random: Random;
-  private openLink: OpenLink | null = null;
+  private activeLink: ActiveLink | null = null;
 
   /** @param elapsedMs a clock that never moves backwards, in ms */
   constructor(elapsedMs: () => number, random: Random) {
@@ -35,10 +35,10 @@ export class LoginLinks {
     this.random = random;
   }
 
-  /** Returns the secret of a new link. It replaces the previous link. */
+  /** Creates a link, which replaces the previous link, and returns its secret. */
   create(credential: LoginCredential): string {
     const secret = `lnk_${Buffer.from(this.random.bytes(SECRET_BYTES)).toString('base64url')}`;
-    this.openLink = { secretHash: hashOf(secret), credential, expiresAtMs: this.elapsedMs() + LIMITS.loginLinkMs };
+    this.activeLink = { secretHash: hashOf(secret), credential, expiresAtMs: this.elapsedMs() + LIMITS.loginLinkMs };
     return secret;
   }
 
@@ -51,9 +51,9 @@ export class LoginLinks {
 
   /** Returns the credential of the link and revokes the link; null if the secret is invalid, used or expired. */
   use(secret: string): LoginCredential | null {
-    const { openLink } = this;
-    if (openLink === null || !SECRET.test(secret) || hashOf(secret) !== openLink.secretHash) return null;
-    this.openLink = null;
-    return this.elapsedMs() < openLink.expiresAtMs ? openLink.credential : null;
+    const { activeLink } = this;
+    if (activeLink === null || !SECRET.test(secret) || hashOf(secret) !== activeLink.secretHash) return null;
+    this.activeLink = null;
+    return this.elapsedMs() < activeLink.expiresAtMs ? activeLink.credential : null;
   }
 }

@@ -8,14 +8,14 @@ import type { AccountStore } from '../../ports/stores/account-store.js';
 import { currentKey, KEY_RINGS, KeyRing } from '../../secrets/key-ring.js';
 import { networkOf } from './client-network.js';
 
-/** A recent login is not recorded again, because every request is a login. */
-const RECORD_AFTER_MS = 86_400_000;
+/** Minimum time between two records of a place, because every request with HTTP Basic is a login. */
+const RECORD_INTERVAL_MS = 86_400_000;
 
 export interface LoginPlacesOptions {
   readonly accounts: Pick<AccountStore, 'secret' | 'lastLoginAt' | 'noteLogin'>;
 }
 
-/** A user, and the address of a login. The store keeps the hash of both as the place. */
+/** A user, and the address of a login. The store contains only a hash of both. */
 export interface LoginPlace {
   readonly userId: string;
   readonly address: string;
@@ -40,7 +40,7 @@ export class LoginPlaces {
 
   /** Records a successful login. Rejects if it could not be stored. */
   async note(place: LoginPlace, recordedAt: RecordedAt, at: number): Promise<void> {
-    if (recordedAt !== null && at - recordedAt < RECORD_AFTER_MS) return;
+    if (recordedAt !== null && at - recordedAt < RECORD_INTERVAL_MS) return;
     const { userId } = place;
     await this.options.accounts.noteLogin({ userId, place: await this.hashOf(place), at });
   }

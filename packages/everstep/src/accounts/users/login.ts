@@ -10,7 +10,7 @@ import { LoginPlaces } from './login-places.js';
 
 /** Id that is queried if no user has the email, so that the login takes the same time. */
 const UNKNOWN_USER = 'usr_nobody';
-/** Hash that is always compared, even if the user has no key. No known value has it. */
+/** Hash that is always compared, even if the user has no key. No known API key has this hash. */
 const NO_HASH = '0'.repeat(64);
 
 /** Returns whether one of the stored hashes matches. Compares all of them, so that the time does not reveal a match. */
@@ -27,7 +27,7 @@ function includesHash(storedHashes: readonly string[], hash: string): boolean {
 /** Failed logins without an account are only counted per day, under this id. */
 const INSTALLATION = '';
 /** Minimum time between log lines about unknown emails. */
-const LOG_AFTER_MS = 60_000;
+const LOG_INTERVAL_MS = 60_000;
 
 export interface LoginOptions {
   readonly rules: AccountRules;
@@ -44,7 +44,7 @@ export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<Ac
   async function countUnknownEmail(): Promise<void> {
     const at = now();
     unknownEmails = { ...unknownEmails, failures: unknownEmails.failures + 1 };
-    if (at - unknownEmails.loggedAt >= LOG_AFTER_MS) {
+    if (at - unknownEmails.loggedAt >= LOG_INTERVAL_MS) {
       log?.warn({ failures: unknownEmails.failures }, 'sign-in attempts failed for unknown email addresses');
       unknownEmails = { failures: 0, loggedAt: at };
     }
@@ -52,7 +52,7 @@ export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<Ac
   }
 
   async function logIn({ email: rawEmail, apiKey, address }: Parameters<AccountService['logIn']>[0]): Promise<Login> {
-    // Keeps one character more than the limit, so that a longer email never matches a user.
+    // Keeps one more character than the limit, so that a longer email never matches a user.
     const email = rawEmail.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
     const user = await accounts.findUserByEmail({ email });
     const place = { userId: user?.userId ?? UNKNOWN_USER, address };
@@ -77,7 +77,7 @@ export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<Ac
       return { kind: 'in', principal: { user, address, apiKeyId }, apiKeyId };
     }
     failedLogins.record({ email, address }, now());
-    // A submitted email is only stored if a user has it: some users enter their key there.
+    // A submitted email is stored only if a user has it: some users enter their API key as the email by mistake.
     if (user) {
       const { userId } = user;
       const change = { action: 'login.fail', subject: userId, accountIds: [userId] };

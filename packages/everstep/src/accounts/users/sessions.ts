@@ -16,8 +16,8 @@ const csrfTokenOf = (secret: string): string => createHmac('sha256', secret).upd
 
 /** Returns whether the request contains the CSRF token of the session. */
 export function isCsrfToken(session: Session, token: string | undefined): boolean {
-  const [expected, sent] = [Buffer.from(session.csrfToken), Buffer.from(token ?? '')];
-  return expected.length === sent.length && timingSafeEqual(expected, sent);
+  const [expectedToken, sentToken] = [Buffer.from(session.csrfToken), Buffer.from(token ?? '')];
+  return expectedToken.length === sentToken.length && timingSafeEqual(expectedToken, sentToken);
 }
 
 type SessionPart = Pick<
@@ -29,18 +29,18 @@ const SESSION_ID_LENGTH = 32;
 /** The id does not reveal the secret, which has more bits. */
 const idOf = (sessionHash: string): string => `ses_${sessionHash.slice(0, SESSION_ID_LENGTH)}`;
 
-/** What a session was started with: an API key or an identity provider. */
+/** Credential with which a session was started: an API key, or a sign-in with an identity provider. */
 export type SessionOrigin = { readonly apiKeyId: string } | { readonly issuer: string };
 
 export interface Sessions extends SessionPart {
   /** Starts a session. Returns null if the user was disabled or the key was revoked in the meantime. */
-  start(principal: Principal, by: SessionOrigin, isHttps: boolean): Promise<StartedSession | null>;
+  start(principal: Principal, origin: SessionOrigin, isHttps: boolean): Promise<StartedSession | null>;
 }
 
 export function createSessions(rules: AccountRules, logIn: AccountService['logIn']): Sessions {
   const { accounts, now } = rules;
 
-  const endAt = (createdAt: number): number => Math.min(now() + LIMITS.sessionIdleMs, createdAt + LIMITS.sessionMaxMs);
+  const extendedExpiry = (createdAt: number): number => Math.min(now() + LIMITS.sessionIdleMs, createdAt + LIMITS.sessionMaxMs);
 
   const toSession = (
     secret: string,
@@ -54,18 +54,18 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
     expiresAt,
   });
 
-  async function start({ user, address }: Principal, by: SessionOrigin, isHttps: boolean): Promise<StartedSession | null> {
+  async function start({ user, address }: Principal, origin: SessionOrigin, isHttps: boolean): Promise<StartedSession | null> {
     const secret = rules.newSecret(isHttps ? 'eh' : 'es');
     const createdAt = now();
     const { userId } = user;
     const session: SessionRecord = {
       sessionHash: hashOf(secret),
       userId,
-      apiKeyId: 'apiKeyId' in by ? by.apiKeyId : null,
+      apiKeyId: 'apiKeyId' in origin ? origin.apiKeyId : null,
       createdAt,
-      expiresAt: endAt(createdAt),
+      expiresAt: extendedExpiry(createdAt),
     };
-    const change = { action: 'session.begin', subject: userId, details: by, accountIds: [userId] };
+    const change = { action: 'session.begin', subject: userId, details: origin, accountIds: [userId] };
     const audit = rules.audit({ user, address }, change);
     if (!(await accounts.createSession({ session, audit }))) return null;
     return { secret, session: toSession(secret, { user, address }, session) };
@@ -77,21 +77,21 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
     async beginSession({ isHttps = false, ...credential }) {
       const login = await logIn(credential);
       if (login.kind !== 'in') return login;
-      const started = await start(login.principal, { apiKeyId: login.apiKeyId }, isHttps);
-      return started ? { kind: 'in', ...started } : { kind: 'refused' };
+      const startedSession = await start(login.principal, { apiKeyId: login.apiKeyId }, isHttps);
+      return startedSession ? { kind: 'in', ...startedSession } : { kind: 'refused' };
     },
 
     async findSession({ secret, address }) {
       if (!SECRET.test(secret)) return null;
       const sessionHash = hashOf(secret);
-      const stored = await accounts.findSession({ sessionHash });
-      if (!stored) return null;
-      const { session, user } = stored;
+      const storedSession = await accounts.findSession({ sessionHash });
+      if (!storedSession) return null;
+      const { session, user } = storedSession;
       if (session.expiresAt <= now() || user.disabledAt !== undefined) {
         await accounts.deleteSession({ sessionHash });
         return null;
       }
-      const expiresAt = endAt(session.createdAt);
+      const expiresAt = extendedExpiry(session.createdAt);
       if (expiresAt - session.expiresAt < EXTEND_AFTER_MS) return toSession(secret, { user, address }, session);
       await accounts.extendSession({ sessionHash, expiresAt });
       return toSession(secret, { user, address }, { ...session, expiresAt });
@@ -121,8 +121,8 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
       const session = (await accounts.listSessions({ userId })).find(({ sessionHash }) => idOf(sessionHash) === sessionId);
       const change = { action: 'session.end', subject: userId, details: { sessionId }, accountIds: [userId] };
       const audit = rules.audit(principal, change);
-      const ended = session && (await accounts.deleteSession({ sessionHash: session.sessionHash, audit }));
-      return ended ? done(null) : notFound('session');
+      const isEnded = session && (await accounts.deleteSession({ sessionHash: session.sessionHash, audit }));
+      return isEnded ? done(null) : notFound('session');
     },
 
     async endSessions(principal) {

@@ -29,7 +29,7 @@ function outcomeOf(result: 'done' | 'deleted' | 'not-found' | 'last-operator'): 
   return result === 'last-operator' ? LAST_OPERATOR : done(null);
 }
 
-const auditOf = (
+const auditEntryOf = (
   rules: AccountRules,
   { user, address }: Principal,
   action: string,
@@ -67,19 +67,19 @@ export function createUserRules(rules: AccountRules): UserPart {
 
     setUserDisabled: (principal, { userId, disabled }) =>
       rules.inTurn(async () => {
-        const target = await find(principal, userId, 'operator');
-        if (target.kind !== 'found') return target;
-        const entry = auditOf(rules, principal, disabled ? 'user.disable' : 'user.enable', target.user);
+        const lookup = await find(principal, userId, 'operator');
+        if (lookup.kind !== 'found') return lookup;
+        const entry = auditEntryOf(rules, principal, disabled ? 'user.disable' : 'user.enable', lookup.user);
         return outcomeOf(await accounts.setUserDisabled({ userId, at: disabled ? now() : null, audit: entry }));
       }),
 
     deleteUser: (principal, { userId, successorId }) =>
       rules.inTurn(async () => {
-        const target = await find(principal, userId, 'operator-or-self');
-        if (target.kind !== 'found') return target;
-        const entry = auditOf(rules, principal, 'user.delete', target.user, { handedOverTo: successorId });
-        const result = await accounts.deleteUser({ userId, successorId, audit: entry });
-        switch (result) {
+        const lookup = await find(principal, userId, 'operator-or-self');
+        if (lookup.kind !== 'found') return lookup;
+        const entry = auditEntryOf(rules, principal, 'user.delete', lookup.user, { handedOverTo: successorId });
+        const deletionResult = await accounts.deleteUser({ userId, successorId, audit: entry });
+        switch (deletionResult) {
           case 'owns-something':
             return refuse('conflict', 'the user owns queue instances or search indexes; move or delete them first');
           case 'last-owner':
@@ -88,47 +88,48 @@ export function createUserRules(rules: AccountRules): UserPart {
               'the user is the last owner of a team; make another member an owner, name a member of each such team in hand_over_to, or delete the team first',
             );
           default:
-            return outcomeOf(result);
+            return outcomeOf(deletionResult);
         }
       }),
 
     setOperator: (principal, { userId, isOperator: shouldGrant }) =>
       rules.inTurn(async () => {
-        const target = await find(principal, userId, 'operator');
-        if (target.kind !== 'found') return target;
-        if (shouldGrant && target.user.disabledAt !== undefined)
+        const lookup = await find(principal, userId, 'operator');
+        if (lookup.kind !== 'found') return lookup;
+        if (shouldGrant && lookup.user.disabledAt !== undefined)
           return refuse('conflict', 'the user is disabled; enable the user first');
-        const entry = auditOf(rules, principal, shouldGrant ? 'user.grant-operator' : 'user.revoke-operator', target.user);
+        const entry = auditEntryOf(rules, principal, shouldGrant ? 'user.grant-operator' : 'user.revoke-operator', lookup.user);
         return outcomeOf(await accounts.setOperator({ userId, isOperator: shouldGrant, audit: entry }));
       }),
 
     async listApiKeysOf(principal, userId) {
-      const target = await find(principal, userId, 'operator-or-self');
-      return target.kind === 'found' ? done(await accounts.listApiKeys({ userId })) : target;
+      const lookup = await find(principal, userId, 'operator-or-self');
+      return lookup.kind === 'found' ? done(await accounts.listApiKeys({ userId })) : lookup;
     },
 
     revokeApiKeyOf: (principal, { userId, apiKeyId }) =>
       rules.inTurn(async () => {
-        const target = await find(principal, userId, 'operator');
-        if (target.kind !== 'found') return target;
-        const entry = { ...auditOf(rules, principal, 'api-key.revoke', target.user), subject: apiKeyId };
-        const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit: entry });
-        return revoked ? done(null) : notFound('valid API key');
+        const lookup = await find(principal, userId, 'operator');
+        if (lookup.kind !== 'found') return lookup;
+        const entry = { ...auditEntryOf(rules, principal, 'api-key.revoke', lookup.user), subject: apiKeyId };
+        const isRevoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit: entry });
+        return isRevoked ? done(null) : notFound('valid API key');
       }),
 
     revokeApiKeysOf: (principal, userId) =>
       rules.inTurn(async () => {
-        const target = await find(principal, userId, 'operator');
-        if (target.kind !== 'found') return target;
-        await accounts.revokeApiKeys({ userId, at: now(), audit: auditOf(rules, principal, 'api-key.revoke-all', target.user) });
+        const lookup = await find(principal, userId, 'operator');
+        if (lookup.kind !== 'found') return lookup;
+        const entry = auditEntryOf(rules, principal, 'api-key.revoke-all', lookup.user);
+        await accounts.revokeApiKeys({ userId, at: now(), audit: entry });
         return done(null);
       }),
 
     endSessionsOf: (principal, userId) =>
       rules.inTurn(async () => {
-        const target = await find(principal, userId, 'operator-or-self');
-        if (target.kind !== 'found') return target;
-        await accounts.deleteSessions({ userId, audit: auditOf(rules, principal, 'session.end-all', target.user) });
+        const lookup = await find(principal, userId, 'operator-or-self');
+        if (lookup.kind !== 'found') return lookup;
+        await accounts.deleteSessions({ userId, audit: auditEntryOf(rules, principal, 'session.end-all', lookup.user) });
         return done(null);
       }),
   };

@@ -23,7 +23,7 @@ type LimitName = keyof typeof LIMITS;
  * Values that a filter accepts. Except for `time`, `duration` and `text`, the store filter has a list, of which any value
  * matches.
  */
-type Values =
+type FilterValues =
   /** A time in Unix milliseconds, inclusive. */
   | { readonly kind: 'time' }
   /** A duration in milliseconds, inclusive. */
@@ -49,7 +49,7 @@ type Values =
   | { readonly kind: 'numbers'; readonly minimum: number; readonly maximum: number };
 
 /** A filter of the API. */
-export type Filter<Field extends string = string> = Values & {
+export type Filter<Field extends string = string> = FilterValues & {
   /** Field of the store filter. */
   readonly field: Field;
   /** Documentation: a noun phrase without a period if the filter accepts several values, otherwise a sentence. */
@@ -89,7 +89,7 @@ type StoreValue<F> = F extends { readonly kind: 'time' | 'duration' | 'text' }
 /** Filters of a request. */
 export type RequestFilters<Table extends FilterTable> = { -readonly [Name in keyof Table]?: RequestValue<Table[Name]> };
 
-/** Filters of a request in which one value may be given instead of a list. */
+/** Filters of a request in which a single value is allowed instead of a list. */
 export type OneOrMoreFilters<Table extends FilterTable> = {
   -readonly [Name in keyof Table]?: RequestValue<Table[Name]> | OneValue<Table[Name]>;
 };

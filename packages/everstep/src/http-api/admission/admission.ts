@@ -76,7 +76,7 @@ function checkRequestLimits(request: FastifyRequest): void {
     );
 }
 
-const needOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): RequiredScope => {
+const requiredScopeOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): RequiredScope => {
   if (scope) return scope;
   if (method !== 'GET' || needsReadWrite) return 'write';
   return showsPayloads ? 'read' : 'read-metadata';
@@ -88,13 +88,13 @@ const needOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): Re
  */
 function requireAccess<Value extends { readonly access: InstanceAccess['access'] }>(
   outcome: Outcome<Value>,
-  need: RequiredScope,
+  requiredScope: RequiredScope,
 ): Value {
   if (outcome.kind !== 'done') {
     const code = outcome.kind === 'not-found' ? 'not-found' : 'forbidden';
     throw new ApiError(code, outcome.message);
   }
-  if (!permits(scopesOf(outcome.value.access), need))
+  if (!permits(scopesOf(outcome.value.access), requiredScope))
     throw new ApiError(
       'forbidden',
       'your role in this account can only read; a member with the role owner, admin or dev can do this',
@@ -160,7 +160,8 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
         'bad-header',
         `requests with a session require the header ${INSTANCE_HEADER} with the id of a queue instance`,
       );
-    const access = requireAccess(await accounts.accessTo(session.principal, namedInstance.instanceId), needOf(operation));
+    const outcome = await accounts.accessTo(session.principal, namedInstance.instanceId);
+    const access = requireAccess(outcome, requiredScopeOf(operation));
     // Another node may have created the instance, so this node may not know it yet.
     await authority.prepare(namedInstance.instanceId);
     if (!operation.countsCalls) allowCall(context, namedInstance.instanceId);
@@ -178,7 +179,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     }
     const region = regionOf(host, defaultRegion);
     const { token, target } = credentialOf(authorization, fullTarget, dialect, queryTokens);
-    const caller = authenticate(authority, token, region, needOf(operation));
+    const caller = authenticate(authority, token, region, requiredScopeOf(operation));
     const admit = (verifiedCaller: Caller): Admission => {
       if (!operation.countsCalls) allowCall(context, verifiedCaller.instanceId);
       return { ...route, admitted: { access: 'token', caller: verifiedCaller }, target };

@@ -5,7 +5,7 @@ import { quoteValue } from '../parameters/value-errors.js';
 
 const CHALLENGE = { 'www-authenticate': 'Basic realm="Everstep management API", charset="UTF-8"' } as const;
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
-const FORM = 'send "Authorization: Basic <base64 of email:API key>"';
+const CREDENTIAL_HINT = 'send "Authorization: Basic <base64 of email:API key>"';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 interface BasicCredential {
@@ -27,7 +27,8 @@ function decodeCredential(encoded: string): BasicCredential | null {
 
 /** Returns the credential of the header. Throws ApiError `missing-token` or `bad-credential`. */
 export function basicCredentialOf(authorization: string | undefined): BasicCredential {
-  if (authorization === undefined) throw new ApiError('missing-token', `the request has no credential; ${FORM}`, CHALLENGE);
+  if (authorization === undefined)
+    throw new ApiError('missing-token', `the request has no credential; ${CREDENTIAL_HINT}`, CHALLENGE);
   const encodedCredential = BASIC.exec(authorization)?.[1];
   if (encodedCredential === undefined) {
     const scheme = authorization.split(' ', 1)[0] ?? '';
@@ -35,13 +36,13 @@ export function basicCredentialOf(authorization: string | undefined): BasicCrede
       scheme.toLowerCase() === 'basic'
         ? 'the value after "Basic" is not base64'
         : `the Authorization header has the scheme ${quoteValue(scheme)}`;
-    throw new ApiError('bad-credential', `the management API requires HTTP Basic: ${problem}; ${FORM}`, CHALLENGE);
+    throw new ApiError('bad-credential', `the management API requires HTTP Basic: ${problem}; ${CREDENTIAL_HINT}`, CHALLENGE);
   }
   const credential = decodeCredential(encodedCredential);
   if (credential) return credential;
   throw new ApiError(
     'bad-credential',
-    `the value after "Basic" is not the base64 of an email, a colon and an API key; ${FORM}`,
+    `the value after "Basic" is not the base64 of an email, a colon and an API key; ${CREDENTIAL_HINT}`,
     CHALLENGE,
   );
 }

@@ -67,7 +67,7 @@ export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, insta
   });
 }
 
-/** Counts a call to the search API. It counts toward the account that owns the index, whichever token is used. */
+/** Counts a call to the search API toward the limit of the account that owns the index, whichever token is used. */
 export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limits' | 'search'>, indexId: string): Promise<void> {
   const accountId = limits && (await search.ownerOf(indexId));
   const waitMs = limits && accountId ? await limits.admitSearchCall(accountId) : null;
@@ -89,17 +89,17 @@ export interface AllowedRuns {
   readonly runAdmission: RunAdmission;
 }
 
-/** Like `startAllowed`, for runs that were allowed separately. The outcomes are in the same order. */
+/** Like `startAllowedRuns`, for runs that were allowed separately. The outcomes are in the order of `allowedBatches`. */
 export async function startAllowedBatches<Outcome>(
   { limits }: LimitsContext,
   instanceId: string,
-  allowed: readonly AllowedRuns[],
+  allowedBatches: readonly AllowedRuns[],
   start: () => Promise<readonly Outcome[]>,
   countStarted: (outcome: Outcome | undefined) => number,
 ): Promise<readonly Outcome[]> {
   try {
     const outcomes = await start();
-    for (const [index, { runs, runAdmission }] of allowed.entries())
+    for (const [index, { runs, runAdmission }] of allowedBatches.entries())
       limits?.releaseRuns(instanceId, runs - countStarted(outcomes[index]), runAdmission);
     return outcomes;
   } catch (error) {
@@ -145,11 +145,11 @@ export const overQuota = (context: LimitsContext, instanceId: string, message: s
 /** Throws ApiError if the timeout in the header is longer than the instance may use. */
 export function allowTimeout({ limits }: LimitsContext, instanceId: string, header: string, timeoutMs: number | undefined): void {
   if (limits === null || timeoutMs === undefined) return;
-  const max = limits.maxTimeoutMs(instanceId);
-  if (timeoutMs <= max) return;
+  const maxMs = limits.maxTimeoutMs(instanceId);
+  if (timeoutMs <= maxMs) return;
   const { name, maxTimeoutMs } = limits.plan(instanceId);
-  const limitSource = maxTimeoutMs === max ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
-  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(max)}, the limit of ${limitSource}`);
+  const limitSource = maxTimeoutMs === maxMs ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
+  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(maxMs)}, the limit of ${limitSource}`);
 }
 
 /** Throws ApiError if a message is larger than the plan allows. */

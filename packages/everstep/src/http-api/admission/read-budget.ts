@@ -97,7 +97,7 @@ export class ReadBudget {
     });
   }
 
-  /** Grants waiting requests in order. A request that waits for its own owner does not block other owners. */
+  /** Grants waiting reads in order. A read that waits because its owner is at its limit does not block other owners. */
   private grant(): void {
     for (const read of [...this.waitingReads]) {
       if (this.usedBytes + read.bytes > this.limits.maxBytes) return;

@@ -18,14 +18,14 @@ const isObject = (value: unknown): value is Fields =>
 const fieldsOf = (value: unknown): readonly (readonly [string, unknown])[] =>
   isObject(value) ? Object.entries(value).filter(([, field]) => field !== undefined) : [];
 
-/** Removes the query, because it often contains secrets, and truncates the text. */
-const removeQuery = (text: string): string => text.replace(/[?#].*$/s, '').slice(0, MAX_TEXT_LENGTH);
+/** Removes the query or fragment of a URL, because it often contains secrets, and truncates the text. */
+const sanitizeText = (text: string): string => text.replace(/[?#].*$/s, '').slice(0, MAX_TEXT_LENGTH);
 
 /** Returns the value of the first parameter or field with this name that is a string; empty when there is none. */
 export function subjectIn(input: Partial<Pick<OperationInput, 'path' | 'query' | 'body'>>, name: string): string {
   for (const part of [input.path, input.query, input.body]) {
     const value = isObject(part) ? part[name] : undefined;
-    if (typeof value === 'string') return removeQuery(value);
+    if (typeof value === 'string') return sanitizeText(value);
   }
   return '';
 }
@@ -37,15 +37,15 @@ export function subjectIn(input: Partial<Pick<OperationInput, 'path' | 'query' |
 export function inputDetails({ query, body }: Pick<OperationInput, 'query' | 'body'>, rule: ChangeRule): Details {
   const fields = [...fieldsOf(query), ...fieldsOf(body)];
   if (rule.bulk) return Object.fromEntries(fields.slice(0, MAX_FIELDS).map(([name, value]) => [name, filterValue(value)]));
-  const names = fields.map(([name]) => name).filter((name) => name !== rule.subject);
-  return names.length === 0 ? {} : { fields: names.slice(0, MAX_FIELDS).join(',') };
+  const fieldNames = fields.map(([name]) => name).filter((name) => name !== rule.subject);
+  return fieldNames.length === 0 ? {} : { fields: fieldNames.slice(0, MAX_FIELDS).join(',') };
 }
 
 function filterValue(value: unknown): string | number | boolean | null {
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
-  if (typeof value === 'string') return removeQuery(value);
+  if (typeof value === 'string') return sanitizeText(value);
   if (!Array.isArray(value)) return 'given';
-  const texts = value.filter((field) => typeof field === 'string').map(removeQuery);
+  const texts = value.filter((field) => typeof field === 'string').map(sanitizeText);
   const [firstText = ''] = texts;
   return texts.length <= 1 ? firstText : `${value.length} values`;
 }

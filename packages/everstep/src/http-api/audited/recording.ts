@@ -123,11 +123,11 @@ export class AuditRecorder {
     recordedRequest: RecordedRequest,
   ): Promise<Pick<NewEntry, 'actor' | 'address' | 'accountIds' | 'request'>> {
     const { actor, instanceId, accountIds } = identityOf(recordedRequest.admitted);
-    const owners = instanceId === null ? accountIds : await this.records.ownersOf(instanceId);
+    const ownerIds = instanceId === null ? accountIds : await this.records.ownersOf(instanceId);
     return {
       actor,
       address: recordedRequest.input.request.callerIp,
-      accountIds: owners,
+      accountIds: ownerIds,
       request: this.requestOf(recordedRequest),
     };
   }
@@ -153,18 +153,18 @@ export class AuditRecorder {
     if (rule?.kind !== 'secret-read') return;
     const secretObjects = rule.field === undefined ? [] : objectsWith(body, rule.field);
     if (rule.field !== undefined && secretObjects.length === 0) return;
-    const common = await this.commonFields(recordedRequest);
+    const commonFields = await this.commonFields(recordedRequest);
     const subject = rule.subject === undefined ? defaultSubject(recordedRequest) : subjectIn(input, rule.subject);
-    const owners = secretObjects.flatMap(({ customer_id: owner }) => (typeof owner === 'string' ? [owner] : []));
+    const ownerIds = secretObjects.flatMap(({ customer_id: ownerId }) => (typeof ownerId === 'string' ? [ownerId] : []));
     await this.records.recordSecretRead(
       {
-        ...common,
+        ...commonFields,
         action: rule.action,
         subject,
         details: rule.field === undefined ? {} : { count: secretObjects.length },
-        accountIds: [...new Set([...common.accountIds, ...owners])],
+        accountIds: [...new Set([...commonFields.accountIds, ...ownerIds])],
       },
-      networkOf(common.address),
+      networkOf(commonFields.address),
     );
   }
 
@@ -175,9 +175,9 @@ export class AuditRecorder {
       admitted.access === 'account' ? admitted.principal : admitted.access === 'index' ? admitted.caller.principal : undefined;
     if (!principal || principal.sessionId !== undefined) return;
     const { userId } = principal.user;
-    const common = await this.commonFields(recordedRequest);
-    const entry = { ...common, action: 'login.basic', subject: userId, details: {}, accountIds: [userId] };
-    await this.records.recordLogin(entry, networkOf(common.address));
+    const commonFields = await this.commonFields(recordedRequest);
+    const entry = { ...commonFields, action: 'login.basic', subject: userId, details: {}, accountIds: [userId] };
+    await this.records.recordLogin(entry, networkOf(commonFields.address));
   }
 }
 
@@ -192,4 +192,4 @@ const isObject = (value: unknown): value is Fields => typeof value === 'object' 
 
 /** Returns the response itself, or its elements, that have the field. */
 const objectsWith = (body: unknown, field: string): readonly Fields[] =>
-  [body].flat().filter((part): part is Fields => isObject(part) && part[field] !== undefined);
+  [body].flat().filter((element): element is Fields => isObject(element) && element[field] !== undefined);

@@ -22,7 +22,7 @@ const COMMON_FIELDS = {
   errors: [],
 } as const;
 
-/** Returns the operations of the dashboard. `files` is null if it was not built; every page then says so. */
+/** Returns the operations of the dashboard. `files` is null if the dashboard was not built, which every page then says. */
 export function dashboardOperations(files: DashboardFiles | null): readonly Operation[] {
   const page = (operationId: string, path: string, options: { readonly unknownQuery?: 'part-of-path' } = {}): Operation =>
     openOperation({

@@ -1,6 +1,6 @@
 /**
- * The built files of the dashboard. They are read once, by name. The name in a request is only looked up among them and never
- * becomes a file path, so no other file can be read.
+ * The built files of the dashboard, which are read once. The name in a request is only looked up among the names of these files
+ * and never becomes a file path, so no other file can be read.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -31,7 +31,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 const INCOMPRESSIBLE_EXTENSIONS: readonly string[] = ['.png', '.woff2'];
 
-const COMPRESS: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
+const COMPRESSORS: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
   br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
   gzip: (bytes) => promisify(gzip)(bytes),
 };
@@ -51,8 +51,8 @@ export class StaticFile {
     this.tag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
     this.isCompressible = bytes.length >= MIN_COMPRESSED_BYTES && !INCOMPRESSIBLE_EXTENSIONS.includes(extension);
     for (const encoding of ENCODINGS) {
-      const compressed = precompressed[encoding];
-      if (compressed) this.encodedContents.set(encoding, Promise.resolve(compressed));
+      const compressedBytes = precompressed[encoding];
+      if (compressedBytes) this.encodedContents.set(encoding, Promise.resolve(compressedBytes));
     }
   }
 
@@ -62,9 +62,9 @@ export class StaticFile {
 
   /** Returns the compressed content. It is compressed on first use, unless the build already contains it compressed. */
   encode(encoding: Encoding): Promise<Buffer> {
-    const compressed = this.encodedContents.get(encoding) ?? COMPRESS[encoding](this.bytes);
-    this.encodedContents.set(encoding, compressed);
-    return compressed;
+    const compressedContent = this.encodedContents.get(encoding) ?? COMPRESSORS[encoding](this.bytes);
+    this.encodedContents.set(encoding, compressedContent);
+    return compressedContent;
   }
 }
 
@@ -96,8 +96,8 @@ function filesOf(folder: ReadonlyMap<string, Buffer>): ReadonlyMap<string, Stati
     );
     if (isCompressedCopy) continue;
     const precompressed = ENCODINGS.flatMap((encoding) => {
-      const compressed = folder.get(name + SUFFIXES[encoding]);
-      return compressed ? [[encoding, compressed] as const] : [];
+      const compressedBytes = folder.get(name + SUFFIXES[encoding]);
+      return compressedBytes ? [[encoding, compressedBytes] as const] : [];
     });
     files.set(name, new StaticFile(name, bytes, Object.fromEntries(precompressed)));
   }

@@ -9,7 +9,7 @@ import type { LiveHint } from '../../ports/live-hints.js';
 
 /** Number of unread pings after which a client counts as gone or too slow. */
 const MAX_UNREAD_PINGS = 2;
-/** Fits slightly more than one hint. Unread hints are combined instead of being buffered. */
+/** Size of slightly more than one hint. Unread hints are combined instead of being buffered. */
 const BUFFER_BYTES = 4 * 1024;
 /** Time until a browser reconnects. */
 const RECONNECT_MS = 1_000;
@@ -22,7 +22,7 @@ export interface HintStreamOptions {
   readonly signal: AbortSignal;
 }
 
-const textOf = (change: LiveChange): string => `event: change\ndata: ${JSON.stringify(change)}\n\n`;
+const eventText = (change: LiveChange): string => `event: change\ndata: ${JSON.stringify(change)}\n\n`;
 
 export class HintStream extends Readable {
   private readonly options: HintStreamOptions;
@@ -30,9 +30,9 @@ export class HintStream extends Readable {
   private readonly runIds = new Set<string>();
   private moreRuns = false;
   private readonly unsubscribe: () => void;
-  private readonly pings: NodeJS.Timeout;
+  private readonly pingTimer: NodeJS.Timeout;
   private readonly onAbort = () => this.end();
-  private cooldown: NodeJS.Timeout | null = null;
+  private cooldownTimer: NodeJS.Timeout | null = null;
   private canPush = false;
   private unreadPings = 0;
   private hasEnded = false;
@@ -43,8 +43,8 @@ export class HintStream extends Readable {
     // Sent immediately, so that the client knows that it is connected.
     this.push(`retry: ${RECONNECT_MS}\n\n`);
     this.unsubscribe = options.subscribe((hint) => this.add(hint));
-    this.pings = setInterval(() => this.ping(), LIMITS.livePingMs);
-    this.pings.unref();
+    this.pingTimer = setInterval(() => this.ping(), LIMITS.livePingMs);
+    this.pingTimer.unref();
     options.signal.addEventListener('abort', this.onAbort);
     if (options.signal.aborted) this.end();
   }
@@ -72,14 +72,14 @@ export class HintStream extends Readable {
 
   /** Sends the collected hints, unless the last event is too recent or was not read. */
   private send(): void {
-    if (this.topics.size === 0 || this.cooldown !== null || !this.canPush || this.hasEnded) return;
+    if (this.topics.size === 0 || this.cooldownTimer !== null || !this.canPush || this.hasEnded) return;
     const moreRuns = this.moreRuns ? { moreRuns: true as const } : {};
-    const text = textOf({ topics: [...this.topics], runIds: [...this.runIds], ...moreRuns });
+    const text = eventText({ topics: [...this.topics], runIds: [...this.runIds], ...moreRuns });
     this.topics.clear();
     this.runIds.clear();
     this.moreRuns = false;
-    this.cooldown = setTimeout(() => {
-      this.cooldown = null;
+    this.cooldownTimer = setTimeout(() => {
+      this.cooldownTimer = null;
       this.send();
     }, LIMITS.liveHintEveryMs);
     this.canPush = this.push(text);
@@ -106,8 +106,8 @@ export class HintStream extends Readable {
   private stop(): void {
     this.hasEnded = true;
     this.unsubscribe();
-    clearInterval(this.pings);
-    if (this.cooldown) clearTimeout(this.cooldown);
+    clearInterval(this.pingTimer);
+    if (this.cooldownTimer) clearTimeout(this.cooldownTimer);
     this.options.signal.removeEventListener('abort', this.onAbort);
   }
 }

@@ -5,7 +5,7 @@ import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
 import { NO_OTHER_PROPERTIES } from '../../contract/fields/no-other-properties.js';
 import { respond } from '../operation.js';
 
-const CODES = { 'not-found': 'not-found', forbidden: 'forbidden', invalid: 'bad-body', conflict: 'conflict' } as const;
+const ERROR_CODES = { 'not-found': 'not-found', forbidden: 'forbidden', invalid: 'bad-body', conflict: 'conflict' } as const;
 
 /** Error codes of operations that change an existing object. */
 export const CHANGE_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'not-found', 'forbidden'];
@@ -14,7 +14,7 @@ export const BODY_ERRORS: readonly ErrorCode[] = ['bad-body', 'unsupported-media
 /** Returns the value of a successful outcome. Throws ApiError for other outcomes. */
 export function valueOrThrow<Value>(outcome: Outcome<Value>): Value {
   if (outcome.kind === 'done') return outcome.value;
-  throw new ApiError(CODES[outcome.kind], outcome.message);
+  throw new ApiError(ERROR_CODES[outcome.kind], outcome.message);
 }
 
 /** Response that the specification defines for operations without data. */

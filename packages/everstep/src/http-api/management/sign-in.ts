@@ -59,9 +59,9 @@ const startSignIn = openOperation({
   async handle({ request }, context) {
     const signIn = requireSignIn(context);
     const returnTo = returnPathOf(new URLSearchParams(request.target.query).get('return'));
-    const start = await signIn.begin({ returnTo, linkTo: null });
-    if (start.kind === 'failed') return redirectTo(loginPageOf(start.error), forgetSignInCookie(request.isHttps));
-    return redirectTo(start.url, setSignInCookie(start.cookie, request.isHttps));
+    const signInStart = await signIn.begin({ returnTo, linkTo: null });
+    if (signInStart.kind === 'failed') return redirectTo(loginPageOf(signInStart.error), forgetSignInCookie(request.isHttps));
+    return redirectTo(signInStart.url, setSignInCookie(signInStart.cookie, request.isHttps));
   },
 });
 
@@ -82,10 +82,10 @@ const completeSignIn = openOperation({
     const { isHttps, callerIp, target, headers } = request;
     const signIn = requireSignIn(context);
     const cookie = signInCookieOf(headers, isHttps);
-    const result = await signIn.finish({ query: target.query, cookie, address: callerIp, isHttps });
+    const signInResult = await signIn.finish({ query: target.query, cookie, address: callerIp, isHttps });
     // A failed sign-in cannot be repeated with the same cookie.
-    if (result.kind === 'failed') return redirectTo(loginPageOf(result.error), forgetSignInCookie(isHttps));
-    return redirectTo(result.returnTo, setCookie(result.secret, isHttps));
+    if (signInResult.kind === 'failed') return redirectTo(loginPageOf(signInResult.error), forgetSignInCookie(isHttps));
+    return redirectTo(signInResult.returnTo, setCookie(signInResult.secret, isHttps));
   },
 });
 
@@ -102,9 +102,10 @@ const linkIdentity = sessionOperation({
   responses: { 200: Redirected },
   errors: ['bad-parameter', 'not-found', 'unavailable'],
   async handle({ request }, context, { principal }) {
-    const start = await requireSignIn(context).begin({ returnTo: '/', linkTo: principal.user.userId });
-    if (start.kind === 'failed') throw new ApiError('unavailable', 'the identity provider cannot be reached; try again later');
-    return respond(200, { location: start.url }, { 'set-cookie': setSignInCookie(start.cookie, request.isHttps) });
+    const signInStart = await requireSignIn(context).begin({ returnTo: '/', linkTo: principal.user.userId });
+    if (signInStart.kind === 'failed')
+      throw new ApiError('unavailable', 'the identity provider cannot be reached; try again later');
+    return respond(200, { location: signInStart.url }, { 'set-cookie': setSignInCookie(signInStart.cookie, request.isHttps) });
   },
 });
 

@@ -39,7 +39,7 @@ const listUsers = accountOperation({
     const scope = { operation: 'listUsers', instanceId: principal.user.userId, filters: {} };
     const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
     const limit = query.count ?? LIMITS.userPageDefault;
-    // One user more than shown reveals whether there is a next page.
+    // One extra user is read to find out whether there is a next page.
     const users = valueOrThrow(await accounts.listUsers(principal, { after, limit: limit + 1 }));
     const page = users.slice(0, limit);
     const lastUser = page.at(-1);

@@ -6,12 +6,12 @@
 import { RawBody } from '../requests/raw-body.js';
 import { JSON_TYPE } from '../responses/error-replies.js';
 
-/** Returns a function that returns the document of a version. It caches only the last version, because a process has one. */
+/** Returns a function that returns the document of a version. Only the last document is cached: a process has one version. */
 export function cacheDocument(createDocument: (serviceVersion: string) => object): (serviceVersion: string) => RawBody {
-  let cached: { readonly version: string; readonly body: RawBody } | null = null;
+  let cachedDocument: { readonly version: string; readonly body: RawBody } | null = null;
   return (version) => {
-    if (cached?.version !== version)
-      cached = { version, body: new RawBody(JSON_TYPE, Buffer.from(JSON.stringify(createDocument(version)))) };
-    return cached.body;
+    if (cachedDocument?.version !== version)
+      cachedDocument = { version, body: new RawBody(JSON_TYPE, Buffer.from(JSON.stringify(createDocument(version)))) };
+    return cachedDocument.body;
   };
 }

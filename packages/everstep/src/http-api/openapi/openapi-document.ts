@@ -51,7 +51,7 @@ export const SESSION_SECURITY = {
 } as const;
 
 /**
- * Returns a copy of a schema in which named schemas are replaced by references. A schema with `isTop` is itself copied in full.
+ * Returns a copy of a schema in which named schemas are replaced by references. With `isTop`, the schema itself is not replaced.
  */
 type SchemaConverter = (schema: unknown, isTop?: boolean) => unknown;
 
@@ -63,9 +63,9 @@ interface DocumentContext {
 }
 
 function schemaConverter(namedSchemas: Readonly<Record<string, TSchema>>): SchemaConverter {
-  const names = new Map<unknown, string>(Object.entries(namedSchemas).map(([name, schema]) => [schema, name]));
+  const nameBySchema = new Map<unknown, string>(Object.entries(namedSchemas).map(([name, schema]) => [schema, name]));
   const convert: SchemaConverter = (schema, isTop = false) => {
-    const name = isTop ? undefined : names.get(schema);
+    const name = isTop ? undefined : nameBySchema.get(schema);
     if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
     if (Array.isArray(schema)) return schema.map((element) => convert(element));
     if (typeof schema !== 'object' || schema === null) return schema;
@@ -76,11 +76,11 @@ function schemaConverter(namedSchemas: Readonly<Record<string, TSchema>>): Schem
 
 function parametersOf(convert: SchemaConverter, location: 'path' | 'query', schema: TObject | undefined) {
   if (!schema) return [];
-  const required = new Set<string>(schema.required ?? []);
+  const requiredNames = new Set<string>(schema.required ?? []);
   return Object.entries(schema.properties).map(([name, property]) => ({
     name,
     in: location,
-    required: location === 'path' || required.has(name),
+    required: location === 'path' || requiredNames.has(name),
     ...descriptionOf(property),
     ...(location === 'query' && Type.IsArray(property) ? { style: 'form', explode: true } : {}),
     schema: convert(property),
@@ -93,11 +93,11 @@ function descriptionOf(schema: TSchema): { description?: string } {
 }
 
 function headersOf({ convert, dialect }: DocumentContext, operation: Operation) {
-  const required = new Set<string>(operation.headers?.required ?? []);
+  const requiredNames = new Set<string>(operation.headers?.required ?? []);
   const headers = Object.entries(operation.headers?.properties ?? {}).map(([name, property]) => ({
     name: dialect.spell(name),
     in: 'header',
-    required: required.has(name),
+    required: requiredNames.has(name),
     ...descriptionOf(property),
     schema: convert(property),
   }));
@@ -168,9 +168,9 @@ function responsesOf({ convert, dialect }: DocumentContext, operation: Operation
 function operationObject(context: DocumentContext, operation: Operation, path: string) {
   const { convert } = context;
   const security = operation.access === 'open' ? [] : context.securityOf?.(operation);
-  const alternative = pathsOf(operation).indexOf(path);
+  const pathIndex = pathsOf(operation).indexOf(path);
   return {
-    operationId: alternative === 0 ? operation.operationId : `${operation.operationId}AtPath${alternative + 1}`,
+    operationId: pathIndex === 0 ? operation.operationId : `${operation.operationId}AtPath${pathIndex + 1}`,
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.description === undefined ? {} : { description: operation.description }),
@@ -207,9 +207,9 @@ export function openApiOf(parts: DocumentParts): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
     for (const path of pathsOf(operation)) {
-      const item = paths[path] ?? {};
-      item[operation.method.toLowerCase()] = operationObject(context, operation, path);
-      paths[path] = item;
+      const pathItem = paths[path] ?? {};
+      pathItem[operation.method.toLowerCase()] = operationObject(context, operation, path);
+      paths[path] = pathItem;
     }
   }
   return {

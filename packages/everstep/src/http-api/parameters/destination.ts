@@ -24,7 +24,10 @@ export function parseWorkflowUrl(text: string): string {
   return url;
 }
 
-/** Returns the URL without its fragment, otherwise unchanged. Throws InvalidValueError with the code `bad-url`. */
+/**
+ * Returns the URL without its fragment, and with two slashes after the scheme. Throws InvalidValueError with the code
+ * `bad-url`.
+ */
 export function parseDestination(text: string): string {
   const url = text.replace(/#.*$/s, '').replace(SCHEME_AND_SLASHES, '$1://');
   const refusal = (message: string) => new InvalidValueError(`${message}, not ${quoteValue(text)}`, 'bad-url');

@@ -1,6 +1,6 @@
 /** Durations such as `30s`, `5m` and `1d10h`. A number without a unit is in seconds. */
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const PART = /(\d{1,12})([smhd])/gy;
+const DURATION_PART = /(\d{1,12})([smhd])/gy;
 
 export const DURATION_FORM = 'a duration such as 30s, 5m, 12h or 1d10h (a number without a unit is in seconds)';
 
@@ -10,7 +10,7 @@ export function parseDuration(text: string): number | null {
   let totalMs = 0;
   let end = 0;
   const units = new Set<string>();
-  for (const [part, value, unit = ''] of text.matchAll(PART)) {
+  for (const [part, value, unit = ''] of text.matchAll(DURATION_PART)) {
     if (units.has(unit)) return null;
     units.add(unit);
     totalMs += Number(value) * (UNIT_MS[unit] ?? 0);

@@ -47,7 +47,7 @@ export function storeFilterOf<Table extends FilterTable>(
   return filter as StoredFilters<Table>;
 }
 
-/** Returns the request filters of a store filter. The table must not contain filters with `stored` or `one`. */
+/** Returns the request filters of a store filter. The table must not contain filters with `stored` or `hasOneValue`. */
 export function requestFiltersOf<Table extends FilterTable>(table: Table, filter: StoredFilters<Table>): RequestFilters<Table> {
   const storeFields: Readonly<Record<string, unknown>> = filter;
   const requestFilters: Record<string, unknown> = {};

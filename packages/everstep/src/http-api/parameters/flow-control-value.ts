@@ -10,7 +10,7 @@ export interface FlowControlLimits {
   readonly periodMs?: number;
 }
 
-const FORM = 'the form "parallelism=<number>, rate=<number>, period=<duration>"';
+const EXPECTED_FORM = 'the form "parallelism=<number>, rate=<number>, period=<duration>"';
 /** Period of a rate without an explicit period. */
 export const DEFAULT_PERIOD_MS = 1_000;
 
@@ -29,16 +29,16 @@ function parsePeriod(text: string): number {
 
 /** Parses the value. Throws InvalidValueError if it is invalid. */
 export function parseFlowControlValue(text: string): FlowControlLimits {
-  const parts = new Map<string, string>();
+  const textByName = new Map<string, string>();
   for (const part of text.split(',')) {
-    const [name = '', value, ...more] = part.split('=').map((piece) => piece.trim());
-    if (value === undefined || more.length > 0 || !['parallelism', 'rate', 'period'].includes(name)) {
-      throw new InvalidValueError(`must have ${FORM}; ${quoteValue(part.trim())} is not allowed`);
+    const [name = '', value, ...extraPieces] = part.split('=').map((piece) => piece.trim());
+    if (value === undefined || extraPieces.length > 0 || !['parallelism', 'rate', 'period'].includes(name)) {
+      throw new InvalidValueError(`must have ${EXPECTED_FORM}; ${quoteValue(part.trim())} is not allowed`);
     }
-    if (parts.has(name)) throw new InvalidValueError(`must have ${FORM}; ${name} is given more than once`);
-    parts.set(name, value);
+    if (textByName.has(name)) throw new InvalidValueError(`must have ${EXPECTED_FORM}; ${name} is given more than once`);
+    textByName.set(name, value);
   }
-  const [parallelism, rate, period] = [parts.get('parallelism'), parts.get('rate'), parts.get('period')];
+  const [parallelism, rate, period] = [textByName.get('parallelism'), textByName.get('rate'), textByName.get('period')];
   if (rate === undefined && period !== undefined)
     throw new InvalidValueError('must not have a period without a rate; add rate=<number>');
   return {

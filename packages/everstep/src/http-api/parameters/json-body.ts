@@ -92,7 +92,7 @@ function requirementOf(problem: Problem, problemsAtPath: readonly Problem[]): st
  * Returns the names of the unknown fields of an object, with its pointer, or null if there are none. The validator reports each
  * field and then all fields together, unless it has reached its maximum number of problems.
  */
-function unknownFields(problems: readonly Problem[]): { readonly pointer: string; readonly names: readonly string[] } | null {
+function findUnknownFields(problems: readonly Problem[]): { readonly pointer: string; readonly names: readonly string[] } | null {
   const summary = problems.find(({ keyword }) => keyword === 'additionalProperties');
   if (summary?.keyword === 'additionalProperties')
     return { pointer: summary.instancePath, names: summary.params.additionalProperties };
@@ -116,8 +116,8 @@ function unknownFields(problems: readonly Problem[]): { readonly pointer: string
 }
 
 /**
- * Describes the problem. For a choice between schemas, uses the one that the value matches best; for a choice between
- * types, names all of them.
+ * Describes the problem. If a value can match one of several schemas, the description is about the schema that it matches
+ * best. If a value can have one of several types, the description contains all of them.
  */
 function describeProblem(problems: readonly Problem[], valueName: string): string {
   const [firstProblem] = problems;
@@ -189,12 +189,12 @@ export function validate<Schema extends TSchema>(schema: Schema, value: unknown,
   // A value that matches the schema has its type.
   if (validator.Check(value)) return value as Static<Schema>;
   const problems = validator.Errors(value);
-  const unknown = unknownFields(problems);
-  if (unknown) {
-    const shownNames = unknown.names.slice(0, MAX_SHOWN_FIELDS).map(quoteValue).join(', ');
-    const ending = unknown.names.length > MAX_SHOWN_FIELDS ? ' and others' : '';
-    const fields = unknown.names.length === 1 ? 'an unknown field' : 'unknown fields';
-    throw new ApiError('bad-body', `${nameOf(valueName, pointerText(unknown.pointer))} has ${fields}: ${shownNames}${ending}`);
+  const unknownFields = findUnknownFields(problems);
+  if (unknownFields) {
+    const shownNames = unknownFields.names.slice(0, MAX_SHOWN_FIELDS).map(quoteValue).join(', ');
+    const ending = unknownFields.names.length > MAX_SHOWN_FIELDS ? ' and others' : '';
+    const fields = unknownFields.names.length === 1 ? 'an unknown field' : 'unknown fields';
+    throw new ApiError('bad-body', `${nameOf(valueName, pointerText(unknownFields.pointer))} has ${fields}: ${shownNames}${ending}`);
   }
   throw new ApiError('bad-body', describeProblem(problems, valueName));
 }

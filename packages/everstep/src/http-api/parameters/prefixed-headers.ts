@@ -26,13 +26,13 @@ export function toUtf8(value: string): string {
  */
 export interface ReadHeaders<Schema extends TObject, Family extends string> {
   readonly values: StaticDecode<Schema>;
-  /** Headers by their lower-case names, without the name of the family. Their values are unchanged. */
+  /** Headers by their lowercase names, without the name of the family. Their values are unchanged. */
   readonly families: Readonly<Record<Family, Readonly<Record<string, string>>>>;
 }
 
 const namesBySchema = new WeakMap<TObject, ReadonlyMap<string, string>>();
 
-/** Returns the names of the headers by their lower-case form. */
+/** Returns the names of the headers by their lowercase form. */
 function namesOf(schema: TObject): ReadonlyMap<string, string> {
   let names = namesBySchema.get(schema);
   if (!names) {
@@ -43,7 +43,7 @@ function namesOf(schema: TObject): ReadonlyMap<string, string> {
 }
 
 /**
- * Reads every header with the prefix. Unknown headers are rejected, because a misspelled setting must not be ignored silently.
+ * Reads every header with the prefix. Unknown headers are rejected, because a misspelled setting must not be silently ignored.
  * Headers that clients of the dialect send with every request are ignored. Throws ApiError `bad-header`, or the
  * code of the value.
  */

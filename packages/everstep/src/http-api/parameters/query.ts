@@ -1,7 +1,7 @@
 /**
  * Reads query parameters. A parameter with several values is repeated, or given once with the values separated by commas. A
- * percent-encoded comma also separates, because most clients encode every comma. If a value can contain a comma, a repeated
- * parameter is not split.
+ * percent-encoded comma also separates values, because most clients encode every comma. If a value can contain a comma, a
+ * repeated parameter is not split.
  */
 import Type, { type StaticDecode, type TArray, type TObject, type TSchema } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -28,20 +28,21 @@ export function decodeText(text: string, subject: string): string {
 export function splitQuery(query: string): RawQuery {
   if (query === '') return EMPTY;
   const parameters = new Map<string, string[]>();
-  for (const part of query.split('&')) {
-    if (part === '') continue;
-    const equals = part.indexOf('=');
-    const name = decodeText(equals === -1 ? part : part.slice(0, equals), 'the name of a query parameter');
-    const value = equals === -1 ? '' : part.slice(equals + 1);
+  for (const parameter of query.split('&')) {
+    if (parameter === '') continue;
+    const equalsIndex = parameter.indexOf('=');
+    const encodedName = equalsIndex === -1 ? parameter : parameter.slice(0, equalsIndex);
+    const name = decodeText(encodedName, 'the name of a query parameter');
+    const encodedValue = equalsIndex === -1 ? '' : parameter.slice(equalsIndex + 1);
     const values = parameters.get(name);
-    if (values) values.push(value);
-    else parameters.set(name, [value]);
+    if (values) values.push(encodedValue);
+    else parameters.set(name, [encodedValue]);
   }
   return parameters;
 }
 
 export interface QueryRules {
-  /** Treatment of unknown parameters. Operations refuse them if a misspelled filter would match more than intended. */
+  /** Treatment of unknown parameters. Operations reject them if a misspelled filter would match more than intended. */
   readonly unknown: 'ignore' | 'refuse';
   /** Names of parameters that do not belong to the operation, such as the token. */
   readonly otherNames: readonly string[];
@@ -49,18 +50,18 @@ export interface QueryRules {
 
 interface SplitValues {
   /** Values to read. Each must be valid. */
-  readonly parts: readonly string[];
+  readonly texts: readonly string[];
   /** The text before it was split, if it can be a value itself; otherwise null. */
-  readonly unsplit: string | null;
+  readonly unsplitText: string | null;
 }
 
 function splitValues(schema: TArray, texts: readonly string[]): SplitValues {
   const { separator, keepsWhole } = splitRuleOf(schema);
   const [text = '', ...otherTexts] = texts;
-  if (!keepsWhole) return { parts: texts.flatMap((value) => value.split(separator)), unsplit: null };
-  if (otherTexts.length > 0 || !text.includes(',')) return { parts: texts, unsplit: null };
+  if (!keepsWhole) return { texts: texts.flatMap((value) => value.split(separator)), unsplitText: null };
+  if (otherTexts.length > 0 || !text.includes(',')) return { texts, unsplitText: null };
   // Two consecutive commas separate nothing in a value that may contain commas.
-  return { parts: text.split(separator).filter((part) => part !== ''), unsplit: text };
+  return { texts: text.split(separator).filter((part) => part !== ''), unsplitText: text };
 }
 
 function isReadable(schema: TSchema, text: string): boolean {
@@ -73,22 +74,22 @@ function isReadable(schema: TSchema, text: string): boolean {
   }
 }
 
-function readValues(schema: TArray, texts: readonly string[]): unknown[] {
-  const { parts, unsplit } = splitValues(schema, texts);
-  const values = new Set(parts.map((text) => readValue(schema.items, text)));
+function readValues(schema: TArray, receivedTexts: readonly string[]): unknown[] {
+  const { texts, unsplitText } = splitValues(schema, receivedTexts);
+  const values = new Set(texts.map((text) => readValue(schema.items, text)));
   if (values.size > LIMITS.maxFilterValues)
     throw new InvalidValueError(`must not have more than ${LIMITS.maxFilterValues} values; ${values.size} are given`);
   // The whole text may be too long for a single value.
-  if (unsplit !== null && isReadable(schema.items, unsplit)) values.add(readValue(schema.items, unsplit));
+  if (unsplitText !== null && isReadable(schema.items, unsplitText)) values.add(readValue(schema.items, unsplitText));
   return [...values];
 }
 
 function readParameter(schema: TSchema, name: string, rawValues: readonly string[]): unknown {
   const texts = rawValues.map((text) => decodeText(text, `the query parameter ${name}`));
   if (Type.IsArray(schema)) return readValues(schema, texts);
-  const [first = '', second] = texts;
-  if (second !== undefined) throw new InvalidValueError(`must have one value; ${rawValues.length} are given`);
-  return readValue(schema, first);
+  const [text = '', secondText] = texts;
+  if (secondText !== undefined) throw new InvalidValueError(`must have one value; ${rawValues.length} are given`);
+  return readValue(schema, text);
 }
 
 /** Reads the query. Throws ApiError `bad-parameter`, whose message contains the parameter, its value and the allowed values. */

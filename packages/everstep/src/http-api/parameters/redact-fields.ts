@@ -14,32 +14,32 @@ const CORRECTIONS: Readonly<Record<string, string>> = { headers: 'header', bodie
 
 /** Parses the list. Throws InvalidValueError if it is invalid. */
 export function parseRedactFields(text: string): Redaction {
-  const parts = text.split(',').map((part) => part.trim());
-  if (parts.length > LIMITS.maxRedactedFields) {
-    throw new InvalidValueError(`must not contain more than ${LIMITS.maxRedactedFields} fields; ${parts.length} are given`);
+  const entries = text.split(',').map((entry) => entry.trim());
+  if (entries.length > LIMITS.maxRedactedFields) {
+    throw new InvalidValueError(`must not contain more than ${LIMITS.maxRedactedFields} fields; ${entries.length} are given`);
   }
-  let [body, allHeaders] = [false, false];
+  let [hidesBody, hidesAllHeaders] = [false, false];
   const headers = new Set<string>();
   const fields = new Set<string>();
-  for (const part of parts) {
-    const header = HEADER_NAME.exec(part)?.[1];
-    const field = BODY_FIELD.exec(part)?.[1];
-    const correction = Object.hasOwn(CORRECTIONS, part) ? CORRECTIONS[part] : undefined;
+  for (const entry of entries) {
+    const header = HEADER_NAME.exec(entry)?.[1];
+    const field = BODY_FIELD.exec(entry)?.[1];
+    const correction = Object.hasOwn(CORRECTIONS, entry) ? CORRECTIONS[entry] : undefined;
     if (correction !== undefined) {
       throw new InvalidValueError(
-        `must not contain ${quoteValue(part)}; use ${correction}, or body[${part}] for a field with that name`,
+        `must not contain ${quoteValue(entry)}; use ${correction}, or body[${entry}] for a field with that name`,
       );
     }
-    if (part === 'body') body = true;
-    else if (part === 'header') allHeaders = true;
+    if (entry === 'body') hidesBody = true;
+    else if (entry === 'header') hidesAllHeaders = true;
     else if (header !== undefined) headers.add(header.toLowerCase());
     else if (field !== undefined) fields.add(field.trim());
-    else if (BARE_FIELD.test(part)) fields.add(part);
+    else if (BARE_FIELD.test(entry)) fields.add(entry);
     else {
       throw new InvalidValueError(
-        `must be a comma-separated list of body, header, header[<name>], body[<field>] and field names; ${quoteValue(part)} is none of these`,
+        `must be a comma-separated list of body, header, header[<name>], body[<field>] and field names; ${quoteValue(entry)} is none of these`,
       );
     }
   }
-  return { body, headers: allHeaders ? true : [...headers], fields: [...fields] };
+  return { body: hidesBody, headers: hidesAllHeaders ? true : [...headers], fields: [...fields] };
 }

@@ -16,6 +16,6 @@ export class InvalidValueError extends Error {
 
 /** Quotes a value for an error message, shortened and without characters that could disrupt a terminal. */
 export function quoteValue(text: string): string {
-  const short = text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text;
-  return JSON.stringify(short).replace(/[\u007f-\u009f\u2028\u2029]/g, '?');
+  const shortText = text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text;
+  return JSON.stringify(shortText).replace(/[\u007f-\u009f\u2028\u2029]/g, '?');
 }

@@ -13,7 +13,7 @@ import { parseRedactFields } from './redact-fields.js';
 import { InvalidValueError, quoteValue } from './value-errors.js';
 
 /** Encoder of all codecs: values are only read, never written. */
-function refuseEncoding(): never {
+function rejectEncoding(): never {
   throw new Error('parameter values cannot be encoded');
 }
 
@@ -23,7 +23,7 @@ export const UnixMs = (description: string) => Type.Integer({ minimum: 0, format
 export const Duration = (bounds: { readonly minMs: number; readonly maxMs: number }, options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, pattern: '^(\\d+|(\\d+[smhd])+)$', ...options }))
     .Decode((text) => readDuration(text, bounds))
-    .Encode(refuseEncoding);
+    .Encode(rejectEncoding);
 
 export function readDuration(text: string, { minMs, maxMs }: { readonly minMs: number; readonly maxMs: number }): number {
   const ms = parseDuration(text);
@@ -40,7 +40,7 @@ export const ResultWait = (options: TSchemaOptions) =>
       if (text === 'true') return LIMITS.defaultResultWaitMs;
       return readDuration(text, { minMs: 0, maxMs: LIMITS.maxResultWaitMs });
     })
-    .Encode(refuseEncoding);
+    .Encode(rejectEncoding);
 
 /** One label or several labels separated by commas. Duplicates are removed. */
 export const Labels = (options: TSchemaOptions) =>
@@ -58,39 +58,42 @@ export const Labels = (options: TSchemaOptions) =>
         );
       return labels;
     })
-    .Encode(refuseEncoding);
+    .Encode(rejectEncoding);
 
 /** Expression of a retry delay. It is validated, but not converted. */
 export const RetryDelay = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, maxLength: LIMITS.maxRetryExpressionLength, ...options }))
     .Decode((text) => {
-      const parsed = parseRetryDelay(text);
-      if (!parsed.ok)
-        throw new InvalidValueError(`is not a valid expression: ${parsed.message} (in ${quoteValue(text)})`, 'bad-expression');
+      const parsedExpression = parseRetryDelay(text);
+      if (!parsedExpression.ok)
+        throw new InvalidValueError(
+          `is not a valid expression: ${parsedExpression.message} (in ${quoteValue(text)})`,
+          'bad-expression',
+        );
       return text;
     })
-    .Encode(refuseEncoding);
+    .Encode(rejectEncoding);
 
 export const FlowControlValue = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, ...options }))
     .Decode(parseFlowControlValue)
-    .Encode(refuseEncoding);
+    .Encode(rejectEncoding);
 
 export const RedactFields = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, ...options }))
     .Decode(parseRedactFields)
-    .Encode(refuseEncoding);
+    .Encode(rejectEncoding);
 
 export const Destination = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, format: 'uri', ...options }))
     .Decode(parseDestination)
-    .Encode(refuseEncoding);
+    .Encode(rejectEncoding);
 
 /** URL of a workflow: a destination, or the URL of a workflow that workers serve. */
 export const WorkflowUrl = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, format: 'uri', ...options }))
     .Decode(parseWorkflowUrl)
-    .Encode(refuseEncoding);
+    .Encode(rejectEncoding);
 
 /** String that is not converted. */
 export const Text = (maxLength: number, options: TStringOptions) => Type.String({ minLength: 1, maxLength, ...options });
@@ -106,11 +109,11 @@ export const ChosenId = (maxLength: number, options: TStringOptions) =>
       if (!fitsInPaths(text)) throw new InvalidValueError(NOT_IN_PATHS);
       return text;
     })
-    .Encode(refuseEncoding);
+    .Encode(rejectEncoding);
 
 /**
- * String in a path that Everstep stores. U+0000 is rejected, because some stores cannot store it. (Headers cannot contain U+0000,
- * and a lookup with it finds nothing.)
+ * String from a URL path, which Everstep stores. U+0000 is rejected, because some stores cannot store it. (Headers cannot
+ * contain U+0000, and a lookup with it finds nothing.)
  */
 export const StoredText = (maxLength: number, options: TStringOptions) =>
   Type.Codec(Text(maxLength, { pattern: '^[^\\u0000]*$', ...options }))
@@ -123,7 +126,7 @@ export const StoredText = (maxLength: number, options: TStringOptions) =>
       if (!fitsInPaths(text)) throw new InvalidValueError(NOT_IN_PATHS);
       return text;
     })
-    .Encode(refuseEncoding);
+    .Encode(rejectEncoding);
 
 /**
  * Cursor of a listing. The operation opens it, because it is bound to the operation. An empty cursor starts from the beginning.

@@ -145,7 +145,8 @@ function countUntil(times: readonly number[], at: number): number {
   return low;
 }
 
-class Attempts {
+/** Presents the attempts of one run, from failed attempts and recorded steps that are read on demand. */
+class AttemptPresenter {
   private readonly source: AttemptSource;
   private readonly redact: Redaction | undefined;
   /** Number of failed attempts so far, by message. */
@@ -214,8 +215,8 @@ class Attempts {
   }
 
   /**
-   * Returns the entry of the successful attempt of a step. Returns null for steps without requests of their own, and for calls
-   * whose attempts all failed.
+   * Returns the entry of the successful attempt of a step. Returns null for steps that send no request, and for calls whose
+   * attempts all failed.
    */
   private async entryOf(step: ListedStep): Promise<Entry | null> {
     const { type, completedAt: at } = step;
@@ -354,13 +355,13 @@ function stepIdOfEntry(entry: Entry): number | null {
   }
 }
 
-/** Parses the recorded outcome of a call. Invalid data is possible, because it may come from an endpoint. */
+/** Parses the recorded outcome of a call. Returns null for invalid data, which an endpoint may have sent. */
 function callOutcomeOf({ out }: RecordedStep): CallOutcome | null {
   try {
     const outcome = parseJson(out ?? 'null') as Partial<CallOutcome> | null;
     const { status, headers, body } = outcome ?? {};
-    const isWhole = typeof status === 'number' && typeof headers === 'object' && typeof body?.data === 'string';
-    return isWhole && (body.encoding === 'utf8' || body.encoding === 'base64') ? (outcome as CallOutcome) : null;
+    const isComplete = typeof status === 'number' && typeof headers === 'object' && typeof body?.data === 'string';
+    return isComplete && (body.encoding === 'utf8' || body.encoding === 'base64') ? (outcome as CallOutcome) : null;
   } catch {
     return null;
   }
@@ -372,4 +373,4 @@ export const presentAttempts = (
   filter: AttemptFilter,
   skip: number,
   limit: number,
-): Promise<AttemptPage> => new Attempts(source).page(filter, skip, limit);
+): Promise<AttemptPage> => new AttemptPresenter(source).page(filter, skip, limit);

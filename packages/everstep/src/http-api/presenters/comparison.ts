@@ -24,7 +24,7 @@ export interface ComparedRun {
 }
 
 type Difference = RunComparison['differences'][number];
-type Row = RunComparison['steps'][number];
+type StepRow = RunComparison['steps'][number];
 type Side = 'left' | 'right';
 
 /** Maximum length of a value in a difference. The steps contain the whole values. */
@@ -49,7 +49,7 @@ function bodyValue(body: Uint8Array): unknown {
   }
 }
 
-/** Parses JSON. A long text is compared unparsed, because parsing takes many times its memory. */
+/** Parses JSON. A long text is compared unparsed, because the parsed value takes many times the memory of the text. */
 function parseValue(text: string | null): unknown {
   if (text === null) return undefined;
   return text.length > LIMITS.maxParsedValueBytes ? text : jsonValue(text);
@@ -95,13 +95,13 @@ function stepsByKey({ steps }: ComparedRun): readonly (readonly [key: string, st
     });
 }
 
-type Pair = { readonly left: ListedStep | null; readonly right: ListedStep | null };
+type StepPair = { readonly left: ListedStep | null; readonly right: ListedStep | null };
 
-function pairSteps(left: ComparedRun, right: ComparedRun): readonly Pair[] {
+function pairSteps(left: ComparedRun, right: ComparedRun): readonly StepPair[] {
   const [leftSteps, rightSteps] = [stepsByKey(left), stepsByKey(right)];
   const positionInRight = new Map(rightSteps.map(([key], position) => [key, position]));
   const leftKeys = new Set(leftSteps.map(([key]) => key));
-  const pairs: Pair[] = [];
+  const pairs: StepPair[] = [];
   let rightPosition = 0;
   const addUnmatchedRightSteps = (end: number): void => {
     for (; rightPosition < end; rightPosition++) {
@@ -131,8 +131,8 @@ function stateText({ run }: ComparedRun): string {
 
 function missingStepDifference(
   index: number,
-  pair: Pair,
-  pairs: readonly Pair[],
+  pair: StepPair,
+  pairs: readonly StepPair[],
   runs: Readonly<Record<Side, ComparedRun>>,
 ): Difference {
   const presentSide: Side = pair.left ? 'left' : 'right';
@@ -173,14 +173,14 @@ class Differences {
 }
 
 function outcomeDifference(left: ComparedRun, right: ComparedRun, redactions: Redactions): [Difference, boolean] | null {
-  const [a, b] = [left, right].map(({ run }) => ({
+  const [leftOutcome, rightOutcome] = [left, right].map(({ run }) => ({
     state: stateOfRun(run.status),
     error: run.error ?? undefined,
     result: parseValue(redactions.json(run.result)),
   }));
-  const result = jsonDifference(a, b);
-  const message = `the runs ended differently${result ? locationText(result) : ''}`;
-  return result && [{ kind: 'outcome', index: null, ...sideTexts(result), message }, result.isOnlyIds];
+  const difference = jsonDifference(leftOutcome, rightOutcome);
+  const message = `the runs ended differently${difference ? locationText(difference) : ''}`;
+  return difference && [{ kind: 'outcome', index: null, ...sideTexts(difference), message }, difference.isOnlyIds];
 }
 
 /** Includes results as long as they fit into the response. */
@@ -208,38 +208,38 @@ const presentRun = ({ run }: ComparedRun) => ({
 /** Compares two runs. `isShortened` means that only the first steps are compared. */
 export async function comparisonOf(left: ComparedRun, right: ComparedRun, isShortened = false): Promise<RunComparison> {
   const redactions = new Redactions(left, right);
-  const results = new ResultBudget();
+  const resultBudget = new ResultBudget();
   const outOf = async (run: ComparedRun, step: ListedStep | null): Promise<string | null> =>
     step && redactions.out(step, await run.outOf(step));
-  const input = jsonDifference(redactions.input(left.payload), redactions.input(right.payload));
+  const inputDifference = jsonDifference(redactions.input(left.payload), redactions.input(right.payload));
   const differences = new Differences();
-  if (input) {
-    const message = `the runs have different inputs${locationText(input)}`;
-    differences.add({ kind: 'input', index: null, ...sideTexts(input), message }, input.isOnlyIds);
+  if (inputDifference) {
+    const message = `the runs have different inputs${locationText(inputDifference)}`;
+    differences.add({ kind: 'input', index: null, ...sideTexts(inputDifference), message }, inputDifference.isOnlyIds);
   }
   let hasSameSteps = true;
   const pairs = pairSteps(left, right);
-  const steps: Row[] = [];
+  const steps: StepRow[] = [];
   for (const [index, pair] of pairs.entries()) {
     const [leftOut, rightOut] = [await outOf(left, pair.left), await outOf(right, pair.right)];
     const isPair = pair.left !== null && pair.right !== null;
-    const result = isPair && leftOut !== rightOut ? jsonDifference(parseValue(leftOut), parseValue(rightOut)) : null;
+    const resultDifference = isPair && leftOut !== rightOut ? jsonDifference(parseValue(leftOut), parseValue(rightOut)) : null;
     if (hasSameSteps && !isPair) {
       hasSameSteps = false;
       differences.add(missingStepDifference(index, pair, pairs, { left, right }));
     }
-    if (result && pair.left) {
-      const message = `${labelOf(pair.left)} has different results${locationText(result)}`;
-      differences.addFirst({ kind: 'result', index, ...sideTexts(result), message }, result.isOnlyIds);
+    if (resultDifference && pair.left) {
+      const message = `${labelOf(pair.left)} has different results${locationText(resultDifference)}`;
+      differences.addFirst({ kind: 'result', index, ...sideTexts(resultDifference), message }, resultDifference.isOnlyIds);
     }
     const { name, type } = pair.left ?? pair.right ?? {};
-    const isSame = isPair && result === null;
+    const isSame = isPair && resultDifference === null;
     steps.push({
       index,
       stepName: name ?? '',
       stepType: type ?? 'Run',
-      left: pair.left && results.presentSide(pair.left, isSame ? null : leftOut),
-      right: pair.right && results.presentSide(pair.right, isSame ? null : rightOut),
+      left: pair.left && resultBudget.presentSide(pair.left, isSame ? null : leftOut),
+      right: pair.right && resultBudget.presentSide(pair.right, isSame ? null : rightOut),
       same: isSame,
     });
   }

@@ -10,7 +10,7 @@ import { mayBeSecret } from '../../engine/runs/exchanges.js';
 export const MASKED = '[HIDDEN]';
 
 /** Ids of webhooks, as the server and the published SDK create them, and URLs that end in one. */
-const WEBHOOK =
+const WEBHOOK_PATTERN =
   /\bwhk_[0-9A-Za-z]+\.[0-9A-Za-z_]+|\bevt_[0-9A-Za-z_-]{15}(?![0-9A-Za-z_-])|(?<=\/v2\/workflows\/hooks\/)[^\s"\\?]+/g;
 const HOOKS_PATH = '/v2/workflows/hooks/';
 const HEADERS_FIELD = /headers?$/i;
@@ -31,7 +31,9 @@ function maskHeaders(headers: Readonly<Record<string, unknown>>): Readonly<Recor
 }
 
 const maskQuery = (url: string): string =>
-  url.replace(QUERY_VALUE, (match, mark: string, name: string) => (mayBeSecret(name) ? `${mark}${name}=${MASKED}` : match));
+  url.replace(QUERY_VALUE, (match, separator: string, name: string) =>
+    mayBeSecret(name) ? `${separator}${name}=${MASKED}` : match,
+  );
 
 function maskText(text: string): string {
   if (NESTED_JSON.test(text)) {
@@ -41,7 +43,7 @@ function maskText(text: string): string {
       // Not JSON, so it is masked like other text.
     }
   }
-  const maskedText = text.replace(WEBHOOK, MASKED);
+  const maskedText = text.replace(WEBHOOK_PATTERN, MASKED);
   return /^https?:/i.test(maskedText) ? maskQuery(maskedText) : maskedText;
 }
 
@@ -51,9 +53,9 @@ function maskBase64(text: string): string {
   return decodedText.includes(HOOKS_PATH) ? Buffer.from(maskText(decodedText)).toString('base64') : text;
 }
 
-function maskField(field: string, value: unknown): unknown {
+function maskField(fieldName: string, value: unknown): unknown {
   if (typeof value === 'string') return BASE64.test(value) ? maskBase64(value) : maskText(value);
-  return HEADERS_FIELD.test(field) && isRecord(value) ? maskHeaders(value) : value;
+  return HEADERS_FIELD.test(fieldName) && isRecord(value) ? maskHeaders(value) : value;
 }
 
 /** Fields with payloads and results, or parts of them. */
@@ -62,17 +64,17 @@ const PAYLOAD_FIELDS: ReadonlySet<string> = new Set([
   ...['out', 'result', 'workflowRunResponse', 'data', 'content', 'recorded', 'edits', 'query'],
 ]);
 
-function maskPayloadField(field: string, value: unknown): unknown {
+function maskPayloadField(fieldName: string, value: unknown): unknown {
   if (value === null || value === '') return value;
-  if (PAYLOAD_FIELDS.has(field)) return typeof value === 'object' && 'body' in value ? value : MASKED;
-  if (HEADERS_FIELD.test(field) && isRecord(value)) {
+  if (PAYLOAD_FIELDS.has(fieldName)) return typeof value === 'object' && 'body' in value ? value : MASKED;
+  if (HEADERS_FIELD.test(fieldName) && isRecord(value)) {
     const maskedEntries = Object.entries(value).map(([name, headerValue]) => [
       name,
       Array.isArray(headerValue) ? headerValue.map(() => MASKED) : MASKED,
     ]);
     return Object.fromEntries(maskedEntries);
   }
-  return maskField(field, value);
+  return maskField(fieldName, value);
 }
 
 /** Returns a response as JSON text for a caller who may not see payloads, results and headers. */

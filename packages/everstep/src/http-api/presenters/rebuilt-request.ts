@@ -1,7 +1,7 @@
 /**
  * Reconstructs the request of an attempt whose body was not stored, from the input of the run and the steps recorded
  * before. It contains what the endpoint received, but not the frame format, which depends on the journal entries that the
- * endpoint held.
+ * endpoint already had.
  */
 import { parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
@@ -60,7 +60,7 @@ export class RebuiltRequests {
       // An omitted result is longer than everything that is shown.
       if (outLeftOut !== undefined) remainingBytes = -1;
       const entry: unknown =
-        remainingBytes <= 0 ? null : { stepId, name, ...resultOf(out === null ? null : shownOut(type, out, redact)) };
+        remainingBytes <= 0 ? null : { stepId, name, ...resultField(out === null ? null : shownOut(type, out, redact)) };
       remainingBytes -= entry === null ? 0 : Buffer.byteLength(JSON.stringify(entry));
       if (entry === null || remainingBytes < 0) omittedCount++;
       else recordedSteps.push(entry);
@@ -93,7 +93,7 @@ export class RebuiltRequests {
 }
 
 /** Returns a recorded result as a field, or no field if there is no result. */
-function resultOf(out: string | null): { readonly result?: unknown } {
+function resultField(out: string | null): { readonly result?: unknown } {
   if (out === null) return {};
   try {
     return { result: parseJson(out) };

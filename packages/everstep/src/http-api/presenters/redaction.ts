@@ -53,7 +53,7 @@ function redactText(text: string, redact: Redaction): string {
 
 /**
  * Applies a change to JSON text. Returns the original text if nothing changes. Text that cannot be parsed is hidden, and so is
- * long text, because parsing takes many times its memory.
+ * long text, because the parsed value takes many times the memory of the text.
  */
 function changeJson(text: string, change: (value: unknown) => unknown): string {
   if (text.length > LIMITS.maxParsedValueBytes) return REDACTED_JSON;
@@ -75,7 +75,7 @@ export function shownJson(text: string, redact: Redaction | undefined): string {
   return changeJson(text, (value) => redactValue(value, redact));
 }
 
-/** Redacts a long body without parsing it. It is hidden if it might contain a hidden value. */
+/** Redacts a long body without parsing it: the body is hidden if it might contain a hidden value. */
 function shownLongBody(body: Uint8Array, redact: Redaction): Uint8Array {
   const mayBeJson = /^\s*[[{]/.test(Buffer.from(body.subarray(0, 64)).toString('latin1'));
   return redact.fields.length > 0 || (mayBeJson && hidesHeaders(redact)) ? REDACTED_BYTES : body;

@@ -63,14 +63,14 @@ function addToList<Key>(map: Map<Key, FailedAttempt[]>, key: Key, attempt: Faile
   else map.set(key, [attempt]);
 }
 
-const errorsOf = (attempts: readonly FailedAttempt[]) =>
+const errorsField = (attempts: readonly FailedAttempt[]) =>
   optional('errors', attempts.length > 0 ? attempts.map(presentError) : null);
 
 function presentRecordedStep(
   step: ListedStep,
   attempts: readonly FailedAttempt[],
   { settings }: RunRecord,
-  invoked: InvokedByStep,
+  invokedRuns: InvokedByStep,
   options: RunLogOptions,
 ): LoggedStep {
   return {
@@ -84,13 +84,13 @@ function presentRecordedStep(
     concurrent: step.concurrent,
     state: 'STEP_SUCCESS',
     createdAt: step.createdAt,
-    ...fieldsOfRecorded(step, invoked),
-    ...errorsOf(attempts),
+    ...fieldsOfRecorded(step, invokedRuns),
+    ...errorsField(attempts),
   };
 }
 
 /** Returns the state of a step without a result. */
-function openState(status: RunStatus, attempts: readonly FailedAttempt[]): StepState {
+function stateWithoutResult(status: RunStatus, attempts: readonly FailedAttempt[]): StepState {
   const lastAttempt = attempts.at(-1);
   if (status === 'active') return lastAttempt ? 'STEP_RETRY' : 'STEP_PROGRESS';
   return status === 'failed' && lastAttempt?.retryAt === null ? 'STEP_FAILED' : 'STEP_CANCELED';
@@ -100,18 +100,18 @@ function openState(status: RunStatus, attempts: readonly FailedAttempt[]): StepS
  * Returns the state of an invoke step of a failed run. The invoked run continues, and a resume uses its outcome as the
  * result of the step. Returns null for other steps, and if no run was invoked yet.
  */
-function invokeState(task: Task, { run }: ShownHistory, invoked: InvokedByStep): StepState | null {
-  const invokedRun = run.status === 'failed' && task.kind === 'invoke' ? invoked.get(task.slot) : undefined;
+function invokeState(task: Task, { run }: ShownHistory, invokedRuns: InvokedByStep): StepState | null {
+  const invokedRun = run.status === 'failed' && task.kind === 'invoke' ? invokedRuns.get(task.slot) : undefined;
   return invokedRun ? (invokedRun.status === 'active' ? 'STEP_PROGRESS' : 'STEP_SUCCESS') : null;
 }
 
 type RunTask = Exclude<Task, { readonly kind: 'callback' }>;
 
 /** Presents a task without a recorded result. */
-function presentOpenTask(
+function presentUnrecordedTask(
   task: RunTask,
   history: ShownHistory,
-  invoked: InvokedByStep,
+  invokedRuns: InvokedByStep,
   attempts: readonly FailedAttempt[],
 ): LoggedStep {
   const { status, settings } = history.run;
@@ -121,10 +121,10 @@ function presentOpenTask(
     callType: 'step',
     messageId: task.messageId,
     concurrent: isStepTask(task) ? task.concurrent : 1,
-    state: invokeState(task, history, invoked) ?? openState(status, attempts),
+    state: invokeState(task, history, invokedRuns) ?? stateWithoutResult(status, attempts),
     createdAt: task.createdAt,
     ...fieldsOfTask(task, settings.redact),
-    ...errorsOf(attempts),
+    ...errorsField(attempts),
   };
 }
 
@@ -138,7 +138,7 @@ function presentUnassignedAttempts(attempts: readonly FailedAttempt[], createdAt
     concurrent: 1,
     state: attempts.at(-1)?.retryAt === null ? 'STEP_FAILED' : 'STEP_RETRY',
     createdAt,
-    ...errorsOf(attempts),
+    ...errorsField(attempts),
   };
 }
 
@@ -151,7 +151,7 @@ interface TimedGroup {
 /** Presents the log of a run. */
 export function presentRunLog(history: ShownHistory, options: RunLogOptions): RunLogEntry {
   const { run, steps } = history;
-  const invoked = invokedByStep(history.invoked);
+  const invokedRuns = invokedByStep(history.invoked);
   // The failure callback is not a step of the run.
   const tasks = history.tasks.filter((task) => task.kind !== 'callback');
   const attempts = new AttemptsByStep(history.attempts.filter(({ slot }) => slot !== CALLBACK_SLOT));
@@ -160,7 +160,7 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
     number,
     { readonly concurrent: number; readonly at: number; readonly members: Map<number, LoggedStep> }
   >();
-  const membersOf = (groupId: number, concurrent: number, at: number) => {
+  const getOrCreateMembers = (groupId: number, concurrent: number, at: number) => {
     const group = groups.get(groupId);
     if (group) return group.members;
     const members = new Map<number, LoggedStep>();
@@ -168,15 +168,15 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
     return members;
   };
   for (const step of steps) {
-    const loggedStep = presentRecordedStep(step, attempts.takeAttempts(step.stepId, step.messageId), run, invoked, options);
-    membersOf(step.group, step.concurrent, step.createdAt).set(step.stepId, loggedStep);
+    const loggedStep = presentRecordedStep(step, attempts.takeAttempts(step.stepId, step.messageId), run, invokedRuns, options);
+    getOrCreateMembers(step.group, step.concurrent, step.createdAt).set(step.stepId, loggedStep);
   }
   const isActive = run.status === 'active';
   const nextSteps: LoggedStep[] = [];
   for (const task of tasks.filter((candidate): candidate is StepTask => isStepTask(candidate))) {
-    const loggedStep = presentOpenTask(task, history, invoked, attempts.takeAttempts(task.slot, task.messageId));
+    const loggedStep = presentUnrecordedTask(task, history, invokedRuns, attempts.takeAttempts(task.slot, task.messageId));
     if (task.concurrent === 1 && isActive) nextSteps.push(loggedStep);
-    else membersOf(task.group, task.concurrent, task.createdAt).set(task.slot, loggedStep);
+    else getOrCreateMembers(task.group, task.concurrent, task.createdAt).set(task.slot, loggedStep);
   }
   const timedGroups: TimedGroup[] = [...groups].map(([, { concurrent, at, members }]) => ({
     at,
@@ -185,10 +185,10 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
       steps: [...members].sort(([a], [b]) => a - b).map(([, step]) => step),
     },
   }));
-  const advance = tasks.find(({ kind }) => kind === 'advance');
-  if (advance) {
-    const failedAttempts = attempts.takeAttempts(ADVANCE_SLOT, advance.messageId);
-    const loggedStep = presentOpenTask(advance, history, invoked, failedAttempts);
+  const advanceTask = tasks.find(({ kind }) => kind === 'advance');
+  if (advanceTask) {
+    const failedAttempts = attempts.takeAttempts(ADVANCE_SLOT, advanceTask.messageId);
+    const loggedStep = presentUnrecordedTask(advanceTask, history, invokedRuns, failedAttempts);
     // While steps are pending, a pending call to the workflow is only shown if it fails.
     const isShown = failedAttempts.length > 0 || tasks.length === 1;
     if (isActive && isShown) nextSteps.push(loggedStep);

@@ -132,7 +132,7 @@ export const presentFoundRun = (run: RunRecord, waiting: Waiting | undefined): F
   ...optional('workflowRunError', run.error),
 });
 
-export const presentJournalStep = (step: ListedStep, redact: Redaction | undefined, invoked: InvokedByStep): JournalStep => ({
+export const presentJournalStep = (step: ListedStep, redact: Redaction | undefined, invokedRuns: InvokedByStep): JournalStep => ({
   stepId: step.stepId,
   stepName: step.name,
   stepType: step.type,
@@ -144,7 +144,7 @@ export const presentJournalStep = (step: ListedStep, redact: Redaction | undefin
   createdAt: step.createdAt,
   ...optional('startedAt', step.startedAt),
   completedAt: step.completedAt,
-  ...fieldsOfRecorded(step, invoked),
+  ...fieldsOfRecorded(step, invokedRuns),
 });
 
 export const presentTask = (task: Task, redact: Redaction | undefined) => ({
@@ -171,7 +171,7 @@ export const presentAttempt = (attempt: FailedAttempt) => ({
   ...optional('thrown', presentThrown(attempt.thrown)),
 });
 
-/** Lists of a journal. They are complete, or are read while they are sent. */
+/** Lists of a journal, which are either complete or read while they are sent. */
 export type JournalLists = Pick<RunJournal, 'steps' | 'tasks' | 'attempts'>;
 
 /** Returns the lists of a short journal. */

@@ -66,9 +66,10 @@ const integerOrNull = (value: unknown): number | null => (Number.isSafeInteger(v
 
 /** Invoked runs by the id of the step that invoked them. */
 export type InvokedByStep = ReadonlyMap<number, InvokedRun>;
-export const invokedByStep = (invoked: readonly InvokedRun[]): InvokedByStep => new Map(invoked.map((run) => [run.stepId, run]));
+export const invokedByStep = (invokedRuns: readonly InvokedRun[]): InvokedByStep =>
+  new Map(invokedRuns.map((run) => [run.stepId, run]));
 
-export function fieldsOfRecorded(step: RecordedStep, invoked: InvokedByStep): Fields {
+export function fieldsOfRecorded(step: RecordedStep, invokedRuns: InvokedByStep): Fields {
   switch (step.type) {
     case 'Wait':
     case 'WaitForWebhook': {
@@ -78,7 +79,7 @@ export function fieldsOfRecorded(step: RecordedStep, invoked: InvokedByStep): Fi
     case 'Call':
       return optional('callResponseStatus', integerOrNull(parseOut(step).status));
     case 'Invoke': {
-      const invokedRun = invoked.get(step.stepId);
+      const invokedRun = invokedRuns.get(step.stepId);
       const { workflowRunId, workflowCreatedAt } = invokedRun
         ? { workflowRunId: invokedRun.workflowRunId, workflowCreatedAt: invokedRun.createdAt }
         : parseOut(step);

@@ -7,7 +7,7 @@ import type { WholeDeadLetter } from '../../ports/stores/store.js';
 import { errorIn } from '../../responses/reported-error.js';
 import { optional } from './optional.js';
 
-const linesOf = (stack: string | undefined): StackLine[] | undefined =>
+const stackLinesOf = (stack: string | undefined): StackLine[] | undefined =>
   stack?.split('\n').map((text) => {
     const frame = parseFrame(text);
     return { text, own: frame !== null && isOwnFile(frame.file) };
@@ -18,13 +18,13 @@ export const presentThrown = (details: ErrorDetails | undefined): ThrownError | 
   details && {
     ...optional('code', details.code),
     ...optional('source', details.source),
-    ...optional('stack', linesOf(details.stack)),
+    ...optional('stack', stackLinesOf(details.stack)),
     ...optional(
       'causes',
       details.causes?.map(({ name, message, code, stack }) => ({
         ...{ name, message },
         ...optional('code', code),
-        ...optional('stack', linesOf(stack)),
+        ...optional('stack', stackLinesOf(stack)),
       })),
     ),
   };

@@ -25,7 +25,7 @@ type Context = Pick<ApiContext, 'limits' | 'reads'>;
 type ObjectKind = 'queue' | 'url-group' | 'flow-control';
 
 interface KindLimit {
-  readonly limit: 'maxQueues' | 'maxUrlGroups' | 'maxFlowControlKeys';
+  readonly limitName: 'maxQueues' | 'maxUrlGroups' | 'maxFlowControlKeys';
   readonly code: RefusalKind & ErrorCode;
   readonly pluralName: string;
   readonly exists: (store: ControlStore, instanceId: string, name: string) => Promise<boolean>;
@@ -33,19 +33,19 @@ interface KindLimit {
 
 const KINDS: Readonly<Record<ObjectKind, KindLimit>> = {
   queue: {
-    limit: 'maxQueues',
+    limitName: 'maxQueues',
     code: 'too-many-queues',
     pluralName: 'queues',
     exists: async (store, instanceId, name) => (await store.findQueue({ instanceId, name })) !== null,
   },
   'url-group': {
-    limit: 'maxUrlGroups',
+    limitName: 'maxUrlGroups',
     code: 'too-many-url-groups',
     pluralName: 'URL groups',
     exists: async (store, instanceId, name) => (await store.findUrlGroup({ instanceId, name })) !== null,
   },
   'flow-control': {
-    limit: 'maxFlowControlKeys',
+    limitName: 'maxFlowControlKeys',
     code: 'too-many-flow-control-keys',
     pluralName: 'flow control keys',
     exists: async (store, instanceId, key) => {
@@ -65,16 +65,16 @@ export async function assertObjectQuota(
   kind: ObjectKind,
   name: string,
 ): Promise<void> {
-  const { limit, code, pluralName, exists } = KINDS[kind];
+  const { limitName, code, pluralName, exists } = KINDS[kind];
   const plan = limits?.plan(instanceId);
-  const max = plan?.[limit] ?? null;
-  if (!limits || !plan || max === null || (await exists(reads.control, instanceId, name))) return;
-  const count = await reads.control.countObjects({ instanceId, objectKind: kind });
-  if (count < max) return;
+  const maxCount = plan?.[limitName] ?? null;
+  if (!limits || !plan || maxCount === null || (await exists(reads.control, instanceId, name))) return;
+  const existingCount = await reads.control.countObjects({ instanceId, objectKind: kind });
+  if (existingCount < maxCount) return;
   limits.countRefusal(instanceId, code);
   throw new ApiError(
     code,
-    `the queue instance has reached the limit of ${pluralName} of the plan ${plan.name} (${limit}: ${max}, existing: ${count}); use an existing one, or ask the operator for another plan`,
+    `the queue instance has reached the limit of ${pluralName} of the plan ${plan.name} (${limit}: ${maxCount}, existing: ${existingCount}); use an existing one, or ask the operator for another plan`,
   );
 }
 

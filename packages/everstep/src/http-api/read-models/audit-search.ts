@@ -1,4 +1,4 @@
-/** Reads pages of the audit log, optionally only the entries that contain all given words. */
+/** Reads pages of the audit log. A search returns only the entries that contain all of its words. */
 import { LIMITS } from '../../config/limits.js';
 import type { AuditEntry } from '../../ports/stores/account-store.js';
 
@@ -20,7 +20,7 @@ interface AuditPage {
   readonly next: string | null;
 }
 
-/** Returns whether each word, in lower case, occurs in a text of the entry. */
+/** Returns whether each of the lowercase words occurs in a text of the entry, ignoring case. */
 export function hasWords({ actor, action, subject, address, details, request }: AuditEntry, words: readonly string[]): boolean {
   if (words.length === 0) return true;
   const requestTexts = request ? [request.operation, request.credential, request.outcome] : [];
@@ -33,15 +33,15 @@ export function hasWords({ actor, action, subject, address, details, request }: 
     ...Object.values(details).map(String),
     ...Object.keys(details),
   ];
-  const lowerCaseTexts = texts.map((text) => text.toLowerCase());
-  return words.every((word) => lowerCaseTexts.some((text) => text.includes(word)));
+  const lowercaseTexts = texts.map((text) => text.toLowerCase());
+  return words.every((word) => lowercaseTexts.some((text) => text.includes(word)));
 }
 
 export interface AuditSearch {
   readonly read: (query: AuditPageQuery) => Promise<readonly AuditEntry[]>;
   readonly matches: (entry: AuditEntry) => boolean;
   readonly maxSearched: number;
-  /** Runs a part of the search when other work has had its turn. */
+  /** Runs a part of the search after other work that is waiting. */
   readonly runSlice: <Result>(work: () => Promise<Result>) => Promise<Result>;
 }
 
@@ -55,7 +55,7 @@ export async function readMatchingEntries(
   for (let searchedCount = 0; ; ) {
     const size = Math.min(maxSearched - searchedCount, SLICE_SIZE);
     const batch = await runSlice(async () => {
-      // One entry more than the slice reveals whether there are more entries.
+      // One extra entry is read to find out whether there are more entries.
       const page = await read({ after, limit: size + 1 });
       return page.map((entry) => ({ entry, isMatch: matches(entry) }));
     });

@@ -11,7 +11,7 @@ import { withWholeResult } from './run-histories.js';
 /** Maximum memory for the steps of one of the two runs of a comparison. */
 const MAX_STEP_BYTES = LIMITS.maxPageBytes / 2;
 
-/** Reads the results of steps. Keeps the last part, because it usually contains the next results. */
+/** Reads the results of steps. Caches the last part that was read, because it usually contains the next results. */
 class ResultReader {
   private readonly store: HistoryStore;
   private readonly runKey: string;

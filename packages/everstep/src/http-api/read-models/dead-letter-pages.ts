@@ -17,13 +17,13 @@ const bytesOf = ({ bodyBytes, responseBytes, error }: DeadLetterRecord): number 
 
 /** Returns the entries that still exist, with their bodies. */
 async function readWithBodies(store: DeadLetterStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {
-  const [first] = entries;
-  if (!first) return [];
+  const [firstEntry] = entries;
+  if (!firstEntry) return [];
   const dlqIds = entries.map(({ dlqId }) => dlqId);
-  const bodies = await store.loadDeadLetterBodies({ instanceId: first.instanceId, dlqIds });
+  const bodies = await store.loadDeadLetterBodies({ instanceId: firstEntry.instanceId, dlqIds });
   return entries.flatMap((entry) => {
-    const body = bodies.get(entry.dlqId);
-    return body ? [{ ...entry, ...body }] : [];
+    const entryBodies = bodies.get(entry.dlqId);
+    return entryBodies ? [{ ...entry, ...entryBodies }] : [];
   });
 }
 
@@ -40,17 +40,17 @@ export async function readDeadLetters(
   reserve: Reserve,
 ): Promise<DeadLetterPage> {
   let bytes = 0;
-  let end = 0;
+  let entryCount = 0;
   for (const entry of items) {
     const totalBytes = bytes + bytesOf(entry);
-    if (end > 0 && totalBytes > LIMITS.maxPageBytes) break;
+    if (entryCount > 0 && totalBytes > LIMITS.maxPageBytes) break;
     bytes = totalBytes;
-    end++;
+    entryCount++;
   }
   await reserve(bytes);
-  const pageItems = items.slice(0, end);
+  const pageItems = items.slice(0, entryCount);
   const entries = await readWithBodies(store, pageItems);
-  return { entries, next: end < items.length ? (pageItems.at(-1)?.position ?? null) : next };
+  return { entries, next: entryCount < items.length ? (pageItems.at(-1)?.position ?? null) : next };
 }
 
 /** Returns the entry with its bodies, or null if it does not exist. */

@@ -91,16 +91,16 @@ async function readMore<Item>(
 async function readSteps(
   store: HistoryStore,
   { run: { key: runKey }, journalLength: below }: RunHistory,
-  results: ByteBudget,
-  rows: ByteBudget,
+  resultBudget: ByteBudget,
+  rowBudget: ByteBudget,
 ): Promise<ListPart<ListedStep>> {
   const read = async (from: Position): Promise<Part<ListedStep>> => {
-    const part = await store.listSteps({ runKey, from, below, bounds: PART, maxOutBytes: results.remaining });
+    const part = await store.listSteps({ runKey, from, below, bounds: PART, maxOutBytes: resultBudget.remaining });
     // The last row of a part may exceed the budget.
-    results.take(Math.min(results.remaining, totalBytes(part.items, stepBytes)));
+    resultBudget.take(Math.min(resultBudget.remaining, totalBytes(part.items, stepBytes)));
     return part;
   };
-  return readMore(await read('0'), rows, read, ({ name }) => name.length);
+  return readMore(await read('0'), rowBudget, read, ({ name }) => name.length);
 }
 
 /**
@@ -115,8 +115,8 @@ export async function shortenHistory(
 ): Promise<ShownHistory> {
   const { next, ...firstParts } = history;
   const { key: runKey, resultLeftOut } = history.run;
-  const results = new ByteBudget(withResults ? maxBytes : 0);
-  const resultFits = resultLeftOut !== undefined && results.take(resultLeftOut);
+  const resultBudget = new ByteBudget(withResults ? maxBytes : 0);
+  const resultFits = resultLeftOut !== undefined && resultBudget.take(resultLeftOut);
   const run = resultFits ? await withWholeResult(store, history.run) : history.run;
   const bytesPerList = Math.floor(maxBytes / 3);
   const tasks = await readMore(
@@ -131,7 +131,7 @@ export async function shortenHistory(
     (from) => store.listAttempts({ runKey, from, bounds: PART }),
     attemptBytes,
   );
-  const steps = await readSteps(store, history, results, new ByteBudget(bytesPerList));
+  const steps = await readSteps(store, history, resultBudget, new ByteBudget(bytesPerList));
   const isShortened = [steps, tasks, attempts].some((list) => list.next !== null);
   return {
     ...firstParts,

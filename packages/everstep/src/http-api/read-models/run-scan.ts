@@ -138,18 +138,18 @@ export async function scanRuns(deps: ScanDeps, scan: Scan): Promise<ScannedRuns>
     const selectedRuns = comparedFilter.waitingFor === undefined ? candidates.slice(0, remaining) : candidates;
     const matchingRecords = await recordsOf(deps, scan, selectedRuns);
     runs.push(...matchingRecords.slice(0, remaining));
-    // The next scan starts after the last run that is returned if others of the batch match too.
-    const lastSelected =
+    // If other runs of the batch also match, the next scan starts after the last run that is returned.
+    const lastSelectedRun =
       matchingRecords.length > remaining
         ? runs.at(-1)
         : selectedRuns.length < candidates.length
           ? selectedRuns.at(-1)
           : undefined;
-    const lastScanned =
-      lastSelected === undefined ? items.at(-1) : items.find(({ position }) => position === lastSelected.position);
-    after = lastScanned?.position ?? after;
-    scannedUntil = lastScanned?.createdAt ?? scannedUntil;
-    if (next === null && lastScanned === items.at(-1)) return { runs, next: null, scannedUntil };
+    const lastScannedRun =
+      lastSelectedRun === undefined ? items.at(-1) : items.find(({ position }) => position === lastSelectedRun.position);
+    after = lastScannedRun?.position ?? after;
+    scannedUntil = lastScannedRun?.createdAt ?? scannedUntil;
+    if (next === null && lastScannedRun === items.at(-1)) return { runs, next: null, scannedUntil };
     if (runs.length === count) break;
     // Yields to other requests.
     await new Promise((resolve) => setImmediate(resolve));

@@ -38,7 +38,7 @@ const tooLargeError = (maxBytes: number): ApiError =>
 
 export class RequestBodies {
   private readonly limits: BodyLimits;
-  private readonly perOwner = new Map<string, number>();
+  private readonly bytesByOwner = new Map<string, number>();
   private heldBytes = 0;
 
   constructor(limits: BodyLimits = BODY_LIMITS) {
@@ -73,10 +73,10 @@ export class RequestBodies {
       });
       const stop = (error: ApiError) => {
         chunks.length = 0;
-        raw.off('data', take);
+        raw.off('data', receiveChunk);
         reject(error);
       };
-      const take = (chunk: Buffer): void => {
+      const receiveChunk = (chunk: Buffer): void => {
         length += chunk.length;
         const refusal = length > maxBytes ? refuseSize(maxBytes, length) : this.refusalFor(owner, chunk.length);
         if (refusal) {
@@ -87,7 +87,7 @@ export class RequestBodies {
         countedBytes += chunk.length;
         chunks.push(chunk);
       };
-      raw.on('data', take);
+      raw.on('data', receiveChunk);
       raw.once('error', reject);
       raw.once('end', () => {
         if (contentLength !== null && contentLength !== length)
@@ -99,7 +99,7 @@ export class RequestBodies {
 
   private refusalFor(owner: string, bytes: number): ApiError | null {
     const { maxBytesTotal, maxBytesOfOwner } = this.limits;
-    if ((this.perOwner.get(owner) ?? 0) + bytes > maxBytesOfOwner)
+    if ((this.bytesByOwner.get(owner) ?? 0) + bytes > maxBytesOfOwner)
       return new ApiError(
         'rate-limited',
         'this caller is sending too many bytes of request bodies at once; send fewer requests in parallel',
@@ -112,8 +112,8 @@ export class RequestBodies {
 
   private add(owner: string, bytes: number): void {
     this.heldBytes += bytes;
-    const ownerBytes = (this.perOwner.get(owner) ?? 0) + bytes;
-    if (ownerBytes > 0) this.perOwner.set(owner, ownerBytes);
-    else this.perOwner.delete(owner);
+    const ownerBytes = (this.bytesByOwner.get(owner) ?? 0) + bytes;
+    if (ownerBytes > 0) this.bytesByOwner.set(owner, ownerBytes);
+    else this.bytesByOwner.delete(owner);
   }
 }

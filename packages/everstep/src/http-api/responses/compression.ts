@@ -13,13 +13,13 @@ import { type Encoding, encodingFor, headerText } from './encodings.js';
 const GZIP = { level: 3 } as const;
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 2, [constants.BROTLI_PARAM_LGWIN]: 18 } } as const;
 
-const COMPRESS: Readonly<Record<Encoding, (text: string) => Promise<Buffer>>> = {
+const COMPRESSORS: Readonly<Record<Encoding, (text: string) => Promise<Buffer>>> = {
   br: (text) => promisify(brotliCompress)(text, BROTLI),
   gzip: (text) => promisify(gzip)(text, GZIP),
 };
 
 /** Creates streams that flush each part, so that the client can read it while the next part is read from the store. */
-const STREAMS: Readonly<Record<Encoding, () => Transform>> = {
+const STREAM_FACTORIES: Readonly<Record<Encoding, () => Transform>> = {
   br: () => createBrotliCompress({ ...BROTLI, flush: constants.BROTLI_OPERATION_FLUSH }),
   gzip: () => createGzip({ ...GZIP, flush: constants.Z_SYNC_FLUSH }),
 };
@@ -48,7 +48,7 @@ export class Compression {
   async text(text: string, encoding: Encoding | null): Promise<EncodedContent> {
     if (encoding === null || !this.tryStart()) return { content: text, encoding: null };
     try {
-      return { content: await COMPRESS[encoding](text), encoding };
+      return { content: await COMPRESSORS[encoding](text), encoding };
     } finally {
       this.activeCount--;
     }
@@ -57,7 +57,7 @@ export class Compression {
   stream(content: Readable, encoding: Encoding | null): EncodedContent {
     if (encoding === null || !this.tryStart()) return { content, encoding: null };
     // An error of the source must end the response early, which `pipeline` does.
-    return { content: pipeline(content, STREAMS[encoding](), () => this.activeCount--), encoding };
+    return { content: pipeline(content, STREAM_FACTORIES[encoding](), () => this.activeCount--), encoding };
   }
 
   private tryStart(): boolean {

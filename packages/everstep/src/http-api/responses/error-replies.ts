@@ -12,7 +12,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 /** Name of the header with the error code, without the prefix of a dialect. */
 export const ERROR_CODE_HEADER = 'Error-Code';
 
-/** Headers of every response. Many responses contain secrets: caches must not store them, nor browsers guess their type. */
+/** Headers of every response. Many responses contain secrets, so caches must not store them, and browsers not guess their type. */
 export const API_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
 
 export interface ErrorReply {
@@ -111,6 +111,6 @@ export function clientError(code: string): ApiError {
 export function replyOnSocket(socket: Writable, error: ApiError, dialect: Dialect): void {
   const { status, headers, body } = errorReply(error, dialect);
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' });
-  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`);
+  const headerText = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${headerText}\r\n${body}`);
 }

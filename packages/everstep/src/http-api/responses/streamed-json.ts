@@ -1,6 +1,6 @@
 /**
  * JSON response whose long lists are read while they are sent. The next part of a list is read when the client has read the
- * previous one, so that memory contains at most two parts. The text equals that of the whole value.
+ * previous one, so that memory contains at most two parts. The text is the same as for the whole value.
  */
 import { Readable } from 'node:stream';
 

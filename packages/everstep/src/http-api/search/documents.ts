@@ -64,9 +64,9 @@ function requiredBody<Body>(body: Body | undefined): Body {
 }
 
 function readFilter(source: string): Filter {
-  const parsed = parseFilter(source);
-  if (!parsed.ok) throw new ApiError('bad-body', `body.filter is invalid: ${parsed.message}`);
-  return parsed.filter;
+  const parsedFilter = parseFilter(source);
+  if (!parsedFilter.ok) throw new ApiError('bad-body', `body.filter is invalid: ${parsedFilter.message}`);
+  return parsedFilter.filter;
 }
 
 /** Returns the selected documents. Requires exactly one of ids, prefix and filter. */
@@ -104,10 +104,10 @@ async function allowDocuments(
   indexId: string,
   documents: readonly SearchDocument[],
 ): Promise<void> {
-  const owner = limits && (await search.ownerOf(indexId));
-  if (!limits || !owner) return;
+  const ownerId = limits && (await search.ownerOf(indexId));
+  if (!limits || !ownerId) return;
   const bytes = documents.reduce((sum, { content, metadata }) => sum + RECORD_BYTES + contentBytes(content, metadata), 0);
-  const refusal = await limits.refuseDocuments(owner, bytes);
+  const refusal = await limits.refuseDocuments(ownerId, bytes);
   if (refusal) throw new ApiError('storage-quota-exceeded', refusal.message);
 }
 
@@ -139,9 +139,9 @@ const upsertDocuments = indexOperation({
     const documents = [requiredBody(body)].flat().map(readDocument);
     checkSize(documents);
     await allowDocuments(context, path.indexId, documents);
-    const result = await search.documents.upsert({ ...path, documents });
-    if (result === 'gone') throw new ApiError('not-found', 'the search index was deleted');
-    if (result === 'too-many-namespaces')
+    const upsertResult = await search.documents.upsert({ ...path, documents });
+    if (upsertResult === 'gone') throw new ApiError('not-found', 'the search index was deleted');
+    if (upsertResult === 'too-many-namespaces')
       throw new ApiError(
         'conflict',
         `the search index has reached the limit of ${LIMITS.maxSearchNamespaces} namespaces; delete one first`,
@@ -246,7 +246,7 @@ const listDocuments = indexOperation({
   async handle({ path, body, request }, { search }) {
     const { cursor, limit, prefix = '', ...inclusion } = requiredBody(body);
     await request.reserve(maxResponseBytes(limit));
-    // One document more than shown reveals whether there is a next page.
+    // One extra document is read to find out whether there is a next page.
     const documents = await search.documents.range({
       ...path,
       prefix,

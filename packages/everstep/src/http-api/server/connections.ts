@@ -4,7 +4,7 @@ import { networkOf } from '../../accounts/users/client-network.js';
 import type { ConnectionLimits } from '../../config/connection-limits.js';
 
 /** Share of the connections that one address or IPv6 network may use. */
-const SHARE_OF_NETWORK = 1 / 2;
+const MAX_NETWORK_SHARE = 1 / 2;
 
 const TOO_MANY_CONNECTIONS = 'too many open connections; retry later, or raise the open file limit of the server';
 const TOO_MANY_FROM_ADDRESS =
@@ -44,7 +44,7 @@ export class Connections {
   private readonly tlsSockets = new WeakMap<Socket, Socket>();
   private readonly limits: ConnectionLimits | null;
   private readonly proxies: BlockList;
-  /** Addresses without a limit of their own. */
+  /** Addresses whose connections are limited only in total. */
   private readonly unlimitedAddresses: BlockList;
 
   constructor({ limits, trustedProxies }: ConnectionsOptions) {
@@ -65,7 +65,7 @@ export class Connections {
     if (this.limits) {
       const { served } = this.limits;
       if (this.openSockets.size > served) this.refusals.set(socket, TOO_MANY_CONNECTIONS);
-      else if (network !== null && networkConnections > Math.ceil(served * SHARE_OF_NETWORK))
+      else if (network !== null && networkConnections > Math.ceil(served * MAX_NETWORK_SHARE))
         this.refusals.set(socket, TOO_MANY_FROM_ADDRESS);
     }
     socket.once('close', () => {
@@ -100,8 +100,8 @@ export class Connections {
   private remove(socket: Socket, network: string | null): void {
     this.openSockets.delete(socket);
     if (network === null) return;
-    const remaining = (this.countByNetwork.get(network) ?? 0) - 1;
-    if (remaining > 0) this.countByNetwork.set(network, remaining);
+    const remainingCount = (this.countByNetwork.get(network) ?? 0) - 1;
+    if (remainingCount > 0) this.countByNetwork.set(network, remainingCount);
     else this.countByNetwork.delete(network);
   }
 

@@ -46,8 +46,8 @@ function ownerOf(admitted: Admitted, request: FastifyRequest): string {
   }
 }
 
-/** Returns the function that writes the response as JSON without data that the caller may not read. */
-function jsonFor({ admitted, operation }: Admission): (body: unknown) => string {
+/** Returns the function that converts a response to JSON without the data that the caller may not read. */
+function serializerFor({ admitted, operation }: Admission): (body: unknown) => string {
   if (admitted.access !== 'token' || permits(admitted.caller.scopes, 'write')) return (body) => JSON.stringify(body);
   // A caller that may start or notify a run may read its result.
   const mayReadPayloads = operation.scope !== undefined || permits(admitted.caller.scopes, 'read');
@@ -148,10 +148,10 @@ export function createOperationHandler(
     const encoding = responseEncoding(operation, request);
     if (responseBody instanceof StreamedJson) {
       if (request.method === 'HEAD') return reply.send('');
-      const parts = responseBody.stream(jsonFor(admission), (work) => context.slices.run(sliceKey, work));
+      const parts = responseBody.stream(serializerFor(admission), (work) => context.slices.run(sliceKey, work));
       return sendEncoded(reply, compression.stream(parts, encoding));
     }
-    const text = jsonFor(admission)(responseBody);
+    const text = serializerFor(admission)(responseBody);
     // The hot path: a short response is sent without another turn of the event loop.
     if (text.length < LIMITS.minCompressedBytes) return reply.send(text);
     return sendEncoded(reply, await compression.text(text, encoding));

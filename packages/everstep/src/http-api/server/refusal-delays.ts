@@ -1,11 +1,11 @@
 /**
  * Delays responses to callers that exceed a rate and ignore Retry-After. Thousands of such requests per second would otherwise
- * slow down other callers, although each of them is refused.
+ * slow down other callers, although each of them is rejected.
  */
 import type { LoopTime } from '../../ports/loop-time.js';
 
 /** Number of refusals per caller and second that are sent immediately. */
-const MAX_IMMEDIATE = 50;
+const MAX_IMMEDIATE_REFUSALS = 50;
 const DELAY_PER_REFUSAL_MS = 20;
 const MAX_DELAY_MS = 10_000;
 const WINDOW_MS = 1_000;
@@ -38,6 +38,7 @@ export class RefusalDelays {
     }
     const count = (this.counts.get(caller) ?? 0) + 1;
     this.counts.set(caller, count);
-    return count <= MAX_IMMEDIATE ? null : this.time.wait(limitDelayMs((count - MAX_IMMEDIATE) * DELAY_PER_REFUSAL_MS));
+    const delayedCount = count - MAX_IMMEDIATE_REFUSALS;
+    return delayedCount <= 0 ? null : this.time.wait(limitDelayMs(delayedCount * DELAY_PER_REFUSAL_MS));
   }
 }

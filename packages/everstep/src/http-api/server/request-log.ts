@@ -20,8 +20,8 @@ export function requestIdOf({ headers }: { readonly headers: IncomingHttpHeaders
   return typeof receivedId === 'string' && ACCEPTED_ID.test(receivedId) ? receivedId : randomUUID();
 }
 
-/** Returns the caller, named as in the audit log. Empty for operations without authentication. */
-function callerOf(admitted: Admitted | undefined): Readonly<Record<string, string>> {
+/** Returns the log fields of the caller, who is named as in the audit log. Empty for operations without authentication. */
+function callerFields(admitted: Admitted | undefined): Readonly<Record<string, string>> {
   switch (admitted?.access) {
     case 'token':
       return { caller: admitted.caller.actor, instanceId: admitted.caller.instanceId };
@@ -57,8 +57,8 @@ export function createRequestLog(
     const { method } = request;
     observer.answered({ method, route, status: reply.statusCode, durationMs: reply.elapsedTime });
     const durationMs = Math.round(reply.elapsedTime);
-    const line = { requestId: request.id, method: request.method, route, status: reply.statusCode, durationMs };
-    if (isAccessLogEnabled) log.info({ ...line, callerIp: callerIpOf(request), ...callerOf(admitted) }, 'request');
-    else log.debug(line, 'request');
+    const logFields = { requestId: request.id, method: request.method, route, status: reply.statusCode, durationMs };
+    if (isAccessLogEnabled) log.info({ ...logFields, callerIp: callerIpOf(request), ...callerFields(admitted) }, 'request');
+    else log.debug(logFields, 'request');
   };
 }

@@ -47,7 +47,7 @@ export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, '
 
 /**
  * Returns the URL for the router. `resolvePath` resolves the path. Workflow URLs and dashboard pages are replaced by a
- * placeholder, because they contain slashes and percent signs of their own.
+ * placeholder, because they can contain slashes and percent signs.
  */
 export function routedUrl(method: string, url: string, resolvePath: (path: string) => string = (path) => path): string {
   const { path, query } = splitTarget(url);
@@ -55,8 +55,8 @@ export function routedUrl(method: string, url: string, resolvePath: (path: strin
   if (hasUrlAfter(TRIGGER_PATH)) return TRIGGER_PATH + URL_PLACEHOLDER;
   if (hasUrlAfter(PUBLISH_PATH)) return PUBLISH_PATH + URL_PLACEHOLDER;
   if (hasUrlAfter(ENQUEUE_PATH)) {
-    const end = path.indexOf('/', ENQUEUE_PATH.length);
-    if (end !== -1 && end < path.length - 1) return path.slice(0, end + 1) + URL_PLACEHOLDER;
+    const nameEnd = path.indexOf('/', ENQUEUE_PATH.length);
+    if (nameEnd !== -1 && nameEnd < path.length - 1) return path.slice(0, nameEnd + 1) + URL_PLACEHOLDER;
   }
   if ((method === 'GET' || method === 'HEAD') && hasUrlAfter(PAGES_PATH)) return PAGES_PATH + URL_PLACEHOLDER;
   if (method === 'POST' && hasUrlAfter(SCHEDULE_PATH) && !SCHEDULE_ACTION_PATH.test(path)) return SCHEDULE_PATH + URL_PLACEHOLDER;

@@ -34,12 +34,12 @@ import { WaitingRequests } from './waiting-requests.js';
 
 const LIVENESS_PATH = '/health';
 
-function schemaOfRoute(): never {
+function rejectRouteSchema(): never {
   throw new Error('routes have no framework schemas: operations read their input themselves');
 }
 
 /** Avoids loading the schema compiler of the framework, which is slow. */
-const NO_SCHEMAS = { buildValidator: () => schemaOfRoute, buildSerializer: () => schemaOfRoute };
+const NO_SCHEMAS = { buildValidator: () => rejectRouteSchema, buildSerializer: () => rejectRouteSchema };
 
 // Node would reject a request without a Host header in its own format; such requests are rejected later.
 const HTTP_OPTIONS = { maxHeaderSize: LIMITS.maxHeaderBytes, requireHostHeader: false };
@@ -53,8 +53,11 @@ const secureServerFactory =
   };
 
 const STRICT_TRANSPORT = 'max-age=31536000';
-/** Returns whether the host is localhost. Browsers apply the header to all its ports, which would break other programs. */
-const isThisMachine = (hostname: string): boolean => /(?:^|\.)localhost$/i.test(hostname);
+/**
+ * Returns whether the host is localhost. Its responses have no Strict-Transport-Security header, because browsers apply the
+ * header to all ports of a host, which would break other programs on the machine.
+ */
+const isLocalhost = (hostname: string): boolean => /(?:^|\.)localhost$/i.test(hostname);
 
 export interface ServerOptions {
   readonly context: ApiContext;
@@ -125,7 +128,7 @@ function selectOperation({ operations }: OperationRoute, request: FastifyRequest
   return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : requestDialect };
 }
 
-/** Refuses connections and requests beyond the limits. */
+/** Rejects connections and requests beyond the limits. */
 function limitConnections(
   app: FastifyInstance,
   { connections, limits, log }: { readonly connections: Connections; readonly limits: ConnectionLimits; readonly log: Log },
@@ -260,7 +263,7 @@ export function createServer({
   }
   if (tls || isPublicHttps) {
     app.addHook('onRequest', (request, reply, done) => {
-      if (!isThisMachine(request.hostname)) reply.header('strict-transport-security', STRICT_TRANSPORT);
+      if (!isLocalhost(request.hostname)) reply.header('strict-transport-security', STRICT_TRANSPORT);
       done();
     });
   }

@@ -57,8 +57,8 @@ export function splitTarget(url: string): Target {
     : { path: originForm.slice(0, queryStart), query: originForm.slice(queryStart + 1) };
 }
 
-function parameterName(part: string): string {
-  const name = part.split('=', 1)[0] ?? '';
+function parameterName(parameter: string): string {
+  const name = parameter.split('=', 1)[0] ?? '';
   try {
     return decodeURIComponent(name);
   } catch {
@@ -78,16 +78,16 @@ export interface QueryToken {
  */
 export function takeToken(query: string, tokenParameter: string): QueryToken | null {
   if (!query.includes('=')) return null;
-  const parts = query.split('&');
-  const index = parts.findLastIndex((part) => parameterName(part) === tokenParameter);
-  const part = parts[index];
-  if (part === undefined) return null;
-  const value = part.slice(part.indexOf('=') + 1);
-  let token = value;
+  const parameters = query.split('&');
+  const index = parameters.findLastIndex((parameter) => parameterName(parameter) === tokenParameter);
+  const parameter = parameters[index];
+  if (parameter === undefined) return null;
+  const encodedToken = parameter.slice(parameter.indexOf('=') + 1);
+  let token = encodedToken;
   try {
-    token = decodeURIComponent(value);
+    token = decodeURIComponent(encodedToken);
   } catch {
     // A value that cannot be decoded is not a token; the verification reports it.
   }
-  return { token, remainingQuery: parts.filter((_, otherIndex) => otherIndex !== index).join('&') };
+  return { token, remainingQuery: parameters.filter((_, otherIndex) => otherIndex !== index).join('&') };
 }

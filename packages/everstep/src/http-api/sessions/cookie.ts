@@ -13,28 +13,29 @@ export const HOST_COOKIE = `__Host-${SESSION_COOKIE}`;
 /** Prefix of secrets that are valid in `HOST_COOKIE` only. */
 const HOST_SECRET = /^eh_/;
 
-interface CookiePart {
+interface Cookie {
   readonly name: string;
   readonly value: string;
 }
 
-function partOf(text: string): CookiePart | null {
-  const equals = text.indexOf('=');
-  return equals === -1 ? null : { name: text.slice(0, equals).trim(), value: text.slice(equals + 1).trim() };
+function parseCookie(text: string): Cookie | null {
+  const equalsIndex = text.indexOf('=');
+  if (equalsIndex === -1) return null;
+  return { name: text.slice(0, equalsIndex).trim(), value: text.slice(equalsIndex + 1).trim() };
 }
 
-const isSessionCookie = (part: CookiePart | null): part is CookiePart =>
-  part !== null && (part.name === SESSION_COOKIE || part.name === HOST_COOKIE);
+const isSessionCookie = (cookie: Cookie | null): cookie is Cookie =>
+  cookie !== null && (cookie.name === SESSION_COOKIE || cookie.name === HOST_COOKIE);
 
 const textOf = (cookie: ReceivedHeaders[string]): string => (typeof cookie === 'string' ? cookie : (cookie ?? []).join('; '));
 
 /** Returns the session secret, or null when there is none. */
 export function secretOf({ cookie }: ReceivedHeaders): string | null {
   if (cookie === undefined) return null;
-  const parts = textOf(cookie).split(';').map(partOf).filter(isSessionCookie);
+  const sessionCookies = textOf(cookie).split(';').map(parseCookie).filter(isSessionCookie);
   const secretIn = (cookieName: string, isValid: (value: string) => boolean): string | null =>
     // Browsers send the cookie with the most specific path first.
-    parts.find(({ name, value }) => name === cookieName && value !== '' && isValid(value))?.value ?? null;
+    sessionCookies.find(({ name, value }) => name === cookieName && value !== '' && isValid(value))?.value ?? null;
   return secretIn(HOST_COOKIE, () => true) ?? secretIn(SESSION_COOKIE, (value) => !HOST_SECRET.test(value));
 }
 
@@ -43,12 +44,12 @@ export function secretOf({ cookie }: ReceivedHeaders): string | null {
  * path. Returns the same object when there is no secret.
  */
 export function removeSecret(headers: ReceivedHeaders): ReceivedHeaders {
-  const { cookie, ...others } = headers;
+  const { cookie, ...otherHeaders } = headers;
   if (cookie === undefined) return headers;
-  const parts = textOf(cookie).split(';');
-  const otherCookies = parts.filter((part) => !isSessionCookie(partOf(part))).map((part) => part.trim());
-  if (otherCookies.length === parts.length) return headers;
-  return otherCookies.length === 0 ? others : { ...others, cookie: otherCookies.join('; ') };
+  const cookies = textOf(cookie).split(';');
+  const otherCookies = cookies.filter((text) => !isSessionCookie(parseCookie(text))).map((text) => text.trim());
+  if (otherCookies.length === cookies.length) return headers;
+  return otherCookies.length === 0 ? otherHeaders : { ...otherHeaders, cookie: otherCookies.join('; ') };
 }
 
 /**

@@ -23,7 +23,7 @@ export const headerOf = ({ headers }: FastifyRequest, name: string): string | un
 export const sessionEndedError = (): ApiError =>
   new ApiError('session-ended', 'the session does not exist or has ended; sign in with POST /v2/session', CHALLENGE);
 
-/** Returns whether a page made the request. For such requests a Basic challenge would open a password dialog. */
+/** Returns whether a page sent the request. For such requests a Basic challenge would open a password dialog. */
 export const isFromPage = (request: FastifyRequest): boolean =>
   headerOf(request, CSRF_HEADER) !== undefined ||
   (headerOf(request, 'sec-fetch-site') !== undefined && headerOf(request, 'sec-fetch-mode') !== 'navigate');

@@ -49,6 +49,6 @@ export function filtersOf<Schema extends TObject>(
     const isList = Array.isArray(value) && Type.IsArray(schema.properties[name]);
     return [name, isList ? [...values, ...values] : values] as const;
   });
-  const nonEmpty = encodedFields.filter(([, values]) => values.length > 0);
-  return { query: readQuery(schema, new Map(nonEmpty), { unknown: 'refuse', otherNames: [] }), matchesNothing };
+  const nonEmptyFields = encodedFields.filter(([, values]) => values.length > 0);
+  return { query: readQuery(schema, new Map(nonEmptyFields), { unknown: 'refuse', otherNames: [] }), matchesNothing };
 }

@@ -1,6 +1,5 @@
 /**
- * Reads the headers of items. Headers that the operation does not know are ignored, because the SDKs send additional
- * ones.
+ * Reads the headers of items. Headers that the operation does not know are ignored, because the SDKs send additional headers.
  */
 import type { TObject } from 'typebox';
 import { upstash } from '../../dialects/upstash/index.js';

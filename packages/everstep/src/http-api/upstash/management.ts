@@ -57,16 +57,16 @@ function convertTokens(body: unknown): unknown {
 }
 
 function renameOperation({ nativeId, operationId, path, body, fieldNames = {} }: RenamedOperation): Operation {
-  const native = MANAGEMENT_OPERATIONS.find((operation) => operation.operationId === nativeId);
-  if (!native) throw new Error(`the management API has no operation ${nativeId}`);
+  const nativeOperation = MANAGEMENT_OPERATIONS.find((operation) => operation.operationId === nativeId);
+  if (!nativeOperation) throw new Error(`the management API has no operation ${nativeId}`);
   return {
-    ...native,
+    ...nativeOperation,
     operationId,
     path,
     dialect: 'upstash',
     ...(body ? { body } : {}),
     async run(input: OperationInput, context, admitted): Promise<OperationResponse> {
-      const response = await native.run({ ...input, body: renameFields(input.body, fieldNames) }, context, admitted);
+      const response = await nativeOperation.run({ ...input, body: renameFields(input.body, fieldNames) }, context, admitted);
       return { ...response, body: convertTokens(response.body) };
     },
   };

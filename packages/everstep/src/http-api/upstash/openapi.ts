@@ -23,9 +23,9 @@ import {
  * Operations that parse their headers themselves, because they publish several kinds of items. The document shows the
  * headers that messages accept.
  */
-const PARSES_OWN_HEADERS: ReadonlySet<string> = new Set(['publish', 'enqueueMessage']);
+const HEADER_PARSING_OPERATIONS: ReadonlySet<string> = new Set(['publish', 'enqueueMessage']);
 const addHeaders = (operation: Operation): Operation =>
-  PARSES_OWN_HEADERS.has(operation.operationId)
+  HEADER_PARSING_OPERATIONS.has(operation.operationId)
     ? { ...operation, headers: MessageHeaders, headerFamilies: MESSAGE_FAMILIES }
     : operation;
 

@@ -64,15 +64,15 @@ export interface ConnectionNodes {
   onNodesChange(listener: () => void): void;
 }
 
-/** Reason why a worker is rejected. `retry` is true if another attempt can succeed. */
+/** Reason why a worker is rejected. `canRetry` is true if another attempt can succeed. */
 class WorkerRejection extends Error {
   readonly code: RejectionCode;
-  readonly retry: boolean;
+  readonly canRetry: boolean;
 
-  constructor(code: RejectionCode, message: string, retry: boolean) {
+  constructor(code: RejectionCode, message: string, canRetry: boolean) {
     super(message);
     this.code = code;
-    this.retry = retry;
+    this.canRetry = canRetry;
   }
 }
 
@@ -87,19 +87,19 @@ const SOCKET_OPTIONS = {
   handleProtocols: () => false as const,
 };
 
-/** Facts about a client that are available before it sends anything. */
+/** Data about a client that is available before the client sends its first frame. */
 interface Client {
   readonly host: string | undefined;
   readonly address: string;
 }
 
-/** Returns whether a request asks for the connection of a worker. */
+/** Returns whether a request is for a worker connection. */
 function opensWorkerConnection({ method, url, headers }: IncomingMessage): boolean {
   const [path] = (url ?? '').split('?');
   return method === 'GET' && path === CONNECT_PATH && headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-const unavailable = (message: string): ApiError => new ApiError('unavailable', message, { 'retry-after': '1' });
+const unavailableError = (message: string): ApiError => new ApiError('unavailable', message, { 'retry-after': '1' });
 
 /** Returns why the headers of the request do not permit a connection, or null. */
 function headerProblem({ headers, httpVersion }: IncomingMessage): ApiError | null {
@@ -162,12 +162,12 @@ export class WorkerAcceptor {
           connections.refusalOf(request.socket) ??
           (isStopping() ? 'the server is stopping; retry later' : null) ??
           this.unacceptedWorkers.refusalOf(connections.limitedNetworkOf(addressOf(request)));
-        return refusal === null ? headerProblem(request) : unavailable(refusal);
+        return refusal === null ? headerProblem(request) : unavailableError(refusal);
       },
       accept: (request, socket, head) => {
         const client = { host: request.headers.host, address: addressOf(request) };
         this.server.handleUpgrade(request, socket, head, (webSocket) =>
-          this.open(webSocket, socket, {
+          this.waitForHello(webSocket, socket, {
             client,
             onAccepted: this.unacceptedWorkers.add(connections.limitedNetworkOf(client.address)),
           }),
@@ -184,7 +184,7 @@ export class WorkerAcceptor {
   }
 
   /** Waits for the first message. `onAccepted` is called when the worker no longer counts as unaccepted. */
-  private open(
+  private waitForHello(
     socket: WebSocket,
     transport: Socket,
     { client, onAccepted }: { readonly client: Client; readonly onAccepted: () => void },
@@ -208,7 +208,7 @@ export class WorkerAcceptor {
     // The close event follows every error.
     socket.on('error', () => {});
     socket.once('close', stopCounting);
-    // A worker must wait for the welcome.
+    // A worker must not send another message before the welcome frame.
     const terminate = () => socket.terminate();
     socket.once('message', (data, isBinary) => {
       socket.pause();
@@ -232,9 +232,9 @@ export class WorkerAcceptor {
     client: Client,
   ): Promise<() => void> {
     if (text === null) throw new WorkerRejection('bad-request', 'the first message is not text', false);
-    const parsed = readHello(text);
-    if (!parsed.ok) throw new WorkerRejection(parsed.code, parsed.message, false);
-    const { hello } = parsed;
+    const parsedHello = readHello(text);
+    if (!parsedHello.ok) throw new WorkerRejection(parsedHello.code, parsedHello.message, false);
+    const { hello } = parsedHello;
     const token = bareToken(hello.token);
     const region = this.regionOf(client);
     const caller = await this.callerOf(token, region);
@@ -327,9 +327,9 @@ export class WorkerAcceptor {
   private reject(socket: WebSocket, error: unknown): void {
     const rejection = error instanceof WorkerRejection ? error : null;
     if (!rejection) this.options.log.error({ error: String(error) }, 'could not accept a worker');
-    const { code, message, retry } = rejection ?? new WorkerRejection('unavailable', 'the worker could not be accepted', true);
+    const { code, message, canRetry } = rejection ?? new WorkerRejection('unavailable', 'the worker could not be accepted', true);
     this.logOf(code).warn({ code });
-    const frame: ServiceFrame = { kind: 'rejected', code, message, retry };
+    const frame: ServiceFrame = { kind: 'rejected', code, message, retry: canRetry };
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify([frame]));
     socket.close(CLOSE.policy, code);
   }

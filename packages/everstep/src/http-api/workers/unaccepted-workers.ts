@@ -1,17 +1,17 @@
 /**
- * Counts the connections whose worker is not accepted yet, by network and in total. They need no token, so anyone who can
- * reach the port can open them. Keeps invariant 35.
+ * Counts the connections whose worker is not accepted yet, by network and in total. Such a connection needs no token, so anyone
+ * who can reach the port can open one. Keeps invariant 35.
  */
 import { LIMITS } from '../../config/limits.js';
 
 export class UnacceptedWorkers {
   private total = 0;
-  private readonly byNetwork = new Map<string, number>();
+  private readonly countByNetwork = new Map<string, number>();
 
-  /** Returns why another connection is refused, or null. `network` is null if it has no limit of its own. */
+  /** Returns why another connection is rejected, or null. `network` is null if only the total limit applies. */
   refusalOf(network: string | null): string | null {
     if (this.total >= LIMITS.maxUnacceptedWorkers) return 'too many workers are connecting; retry later';
-    const networkCount = network === null ? 0 : (this.byNetwork.get(network) ?? 0);
+    const networkCount = network === null ? 0 : (this.countByNetwork.get(network) ?? 0);
     return networkCount < LIMITS.maxUnacceptedWorkersOfAddress
       ? null
       : 'too many workers are connecting from this address; retry later, or add the address to EVERSTEP_TRUSTED_PROXIES if it is a proxy';
@@ -30,8 +30,8 @@ export class UnacceptedWorkers {
   private count(network: string | null, change: 1 | -1): void {
     this.total += change;
     if (network === null) return;
-    const count = (this.byNetwork.get(network) ?? 0) + change;
-    if (count > 0) this.byNetwork.set(network, count);
-    else this.byNetwork.delete(network);
+    const count = (this.countByNetwork.get(network) ?? 0) + change;
+    if (count > 0) this.countByNetwork.set(network, count);
+    else this.countByNetwork.delete(network);
   }
 }

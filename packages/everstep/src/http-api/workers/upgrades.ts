@@ -10,7 +10,7 @@ export interface UpgradeTarget {
   /** Whether the request is for the target. */
   readonly isFor: (request: IncomingMessage) => boolean;
   readonly accept: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
-  /** Returns why the request is refused, or null. */
+  /** Returns the error with which the request is rejected, or null. */
   readonly refusalOf: (request: IncomingMessage) => ApiError | null;
 }
 
@@ -30,14 +30,14 @@ const removeUpgradeOptions = (connection: string): string =>
     .filter((option) => !UPGRADE_HEADERS.has(option.trim().toLowerCase()))
     .join(',');
 
-/** Returns the head of a request as bytes, without the headers that ask for an upgrade. */
+/** Returns the head of a request as bytes, without the headers that request an upgrade. */
 function requestHeadOf({ method = 'GET', url = '/', httpVersion, rawHeaders }: IncomingMessage): Buffer {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = rawHeaders.slice(index, index + 2);
-    const lowerName = name.toLowerCase();
-    if (!UPGRADE_HEADERS.has(lowerName))
-      lines.push(`${name}: ${lowerName === 'connection' ? removeUpgradeOptions(value) : value}`);
+    const lowercaseName = name.toLowerCase();
+    if (!UPGRADE_HEADERS.has(lowercaseName))
+      lines.push(`${name}: ${lowercaseName === 'connection' ? removeUpgradeOptions(value) : value}`);
   }
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }
@@ -49,10 +49,10 @@ export function refuseUpgrade(socket: Duplex, refusal: ApiError): void {
 }
 
 /**
- * Handles upgrade requests. Clients may ask for an upgrade, for example to `h2c`, with any request, and a server may ignore it.
+ * Handles upgrade requests. Clients may request an upgrade, for example to `h2c`, with any request, and a server may ignore it.
  * Node stops reading the connection at each upgrade request. A request for another protocol is pushed back onto the socket
- * without its upgrade headers, and the connection is handed to the server again. `shouldUpgradeCallback` of newer versions of Node cannot
- * replace this: it loses requests that follow in the same chunk.
+ * without its upgrade headers, and the connection is passed to the server again. The `shouldUpgradeCallback` of newer versions of
+ * Node is not an alternative: it loses requests that follow in the same chunk.
  */
 export function serveUpgrades(server: Server, { target, connectionEvent, latestResponse }: UpgradeOptions): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {

@@ -22,7 +22,7 @@ export interface WorkerCredentialsOptions {
 
 export class WorkerCredentials {
   private readonly options: WorkerCredentialsOptions;
-  private readonly holders = new Map<string, Set<TokenHolder>>();
+  private readonly holdersByToken = new Map<string, Set<TokenHolder>>();
   private cancelTimer: (() => void) | null = null;
 
   constructor(options: WorkerCredentialsOptions) {
@@ -33,17 +33,17 @@ export class WorkerCredentials {
   /** Watches the token of a connection until the returned function is called. */
   watch(holder: TokenHolder): () => void {
     const { token, region } = holder;
-    const existing = this.holders.get(token);
-    if (existing) existing.add(holder);
-    else this.holders.set(token, new Set([holder]));
+    const otherHolders = this.holdersByToken.get(token);
+    if (otherHolders) otherHolders.add(holder);
+    else this.holdersByToken.set(token, new Set([holder]));
     this.checkLater();
     // The token may have changed since it was verified.
     if (!this.options.authority.recall(token, region)?.ok) void this.checkToken(token);
     return () => {
-      const holders = this.holders.get(token);
+      const holders = this.holdersByToken.get(token);
       holders?.delete(holder);
-      if (holders?.size === 0) this.holders.delete(token);
-      if (this.holders.size > 0) return;
+      if (holders?.size === 0) this.holdersByToken.delete(token);
+      if (this.holdersByToken.size > 0) return;
       this.cancelTimer?.();
       this.cancelTimer = null;
     };
@@ -51,7 +51,7 @@ export class WorkerCredentials {
 
   /** Verifies the tokens of an instance again, or all tokens if `instanceId` is null. Never rejects. */
   private async checkInstance(instanceId: string | null): Promise<void> {
-    for (const [token, holders] of [...this.holders]) {
+    for (const [token, holders] of [...this.holdersByToken]) {
       const [holder] = holders;
       if (holder && (instanceId === null || holder.instanceId === instanceId)) await this.checkToken(token);
     }
@@ -59,13 +59,13 @@ export class WorkerCredentials {
 
   private async checkToken(token: string): Promise<void> {
     const { authority } = this.options;
-    const [firstHolder] = this.holders.get(token) ?? [];
+    const [firstHolder] = this.holdersByToken.get(token) ?? [];
     if (!firstHolder) return;
-    // While the store is unavailable, the token cannot be verified; the next check does so.
+    // While the store is unavailable, the token cannot be verified. The next check verifies it.
     const verdict =
       authority.recall(token, firstHolder.region) ?? (await authority.verify(token, firstHolder.region).catch(() => null));
     if (verdict === null || verdict.ok) return;
-    for (const holder of [...(this.holders.get(token) ?? [])]) holder.end(verdict.message);
+    for (const holder of [...(this.holdersByToken.get(token) ?? [])]) holder.end(verdict.message);
   }
 
   private checkLater(): void {
@@ -73,7 +73,7 @@ export class WorkerCredentials {
     this.cancelTimer ??= clock.setTimer(clock.now() + LIMITS.workerTokenCheckMs, () => {
       this.cancelTimer = null;
       void this.checkInstance(null).then(() => {
-        if (this.holders.size > 0) this.checkLater();
+        if (this.holdersByToken.size > 0) this.checkLater();
       });
     });
   }

@@ -55,7 +55,7 @@ export class WorkerSocket implements FrameSocket {
     socket.on('pong', () => link.countUnexpected(0));
     socket.once('close', () => {
       this.replyBytes?.release();
-      for (const bytes of this.unrecordedReplies) bytes.release();
+      for (const replyBytes of this.unrecordedReplies) replyBytes.release();
       link.end();
     });
   }
@@ -127,46 +127,46 @@ export class WorkerSocket implements FrameSocket {
       return;
     }
     const { replies, instanceId } = this.options;
-    const bytes = this.replyBytes ?? replies.open(instanceId, LIMITS.maxWorkerMessageBytes);
-    this.replyBytes = bytes;
-    if (!bytes.canContinue(this.receivedBytes, null, () => this.resume(bytes))) this.pause(bytes);
+    const replyBytes = this.replyBytes ?? replies.open(instanceId, LIMITS.maxWorkerMessageBytes);
+    this.replyBytes = replyBytes;
+    if (!replyBytes.canContinue(this.receivedBytes, null, () => this.resume(replyBytes))) this.pause(replyBytes);
   }
 
   private receive(data: RawData, isBinary: boolean): void {
-    const { link, replyBytes: bytes } = this;
+    const { link, replyBytes } = this;
     this.receivedBytes = 0;
     this.replyBytes = null;
     if (!link || this.isClosing) {
-      bytes?.release();
+      replyBytes?.release();
       return;
     }
     if (isBinary) {
       link.close(CLOSE.policy, 'a message is not text');
-      bytes?.release();
+      replyBytes?.release();
       return;
     }
     const text = textOf(data);
-    if (text.length < LONG_BYTES) link.receive(text, bytes ? this.releaseFunction(bytes) : undefined);
-    else this.receiveLong(link, text, bytes);
+    if (text.length < LONG_BYTES) link.receive(text, replyBytes ? this.releaseFunction(replyBytes) : undefined);
+    else this.receiveLong(link, text, replyBytes);
   }
 
-  private receiveLong(link: WorkerLink, text: string, bytes: ReplyBytes | null): void {
+  private receiveLong(link: WorkerLink, text: string, replyBytes: ReplyBytes | null): void {
     const { slices, instanceId } = this.options;
-    const turn = {};
-    this.pause(turn);
+    const pauseReason = {};
+    this.pause(pauseReason);
     void slices
-      .run(instanceId, async () => link.receive(text, bytes ? this.releaseFunction(bytes) : undefined))
-      .finally(() => this.resume(turn));
+      .run(instanceId, async () => link.receive(text, replyBytes ? this.releaseFunction(replyBytes) : undefined))
+      .finally(() => this.resume(pauseReason));
   }
 
   /** Returns a function that frees the memory of a message. */
-  private releaseFunction(bytes: ReplyBytes): () => void {
-    this.unrecordedReplies.add(bytes);
+  private releaseFunction(replyBytes: ReplyBytes): () => void {
+    this.unrecordedReplies.add(replyBytes);
     return () => {
-      this.unrecordedReplies.delete(bytes);
-      bytes.release();
+      this.unrecordedReplies.delete(replyBytes);
+      replyBytes.release();
       // The whole message may have arrived before its memory was granted.
-      this.resume(bytes);
+      this.resume(replyBytes);
     };
   }
 

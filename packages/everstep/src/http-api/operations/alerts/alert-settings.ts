@@ -31,9 +31,9 @@ import { type AlertObject, noSuchObject, refusalError } from './refusals.js';
 
 const TAG = 'Alerts';
 const PATH = '/v2/alerts';
-const DESTINATIONS = `${PATH}/destinations`;
-const RULES = `${PATH}/rules`;
-const WEBHOOKS = `${PATH}/webhooks`;
+const DESTINATIONS_PATH = `${PATH}/destinations`;
+const RULES_PATH = `${PATH}/rules`;
+const WEBHOOKS_PATH = `${PATH}/webhooks`;
 const NamePath = (description: string) =>
   Type.Object({
     name: Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNameLength, ...patternOption('name'), description }),
@@ -91,22 +91,22 @@ function requestOf(
   context: ApiContext,
   object: { readonly instanceId: string; readonly name: string },
 ): DestinationRequest {
-  const extra = kind === 'email' ? url : to;
-  const [required, unused] = kind === 'email' ? ['to', 'url'] : ['url', 'to'];
-  if (extra !== undefined) throw new ApiError('bad-body', `"${unused}" is not used by the kind ${kind}; omit it`);
+  const unusedValue = kind === 'email' ? url : to;
+  const [requiredName, unusedName] = kind === 'email' ? ['to', 'url'] : ['url', 'to'];
+  if (unusedValue !== undefined) throw new ApiError('bad-body', `"${unusedName}" is not used by the kind ${kind}; omit it`);
   if (kind === 'email' && to) {
     const recipients = recipientsOf(context);
-    const refused = to.find((address) => !recipients.allows(address));
-    if (refused !== undefined)
+    const disallowedAddress = to.find((address) => !recipients.allows(address));
+    if (disallowedAddress !== undefined)
       throw new ApiError(
         'bad-body',
-        `"to": ${quoteValue(refused)} is not allowed to receive email from this installation; ask the operator to allow it`,
+        `"to": ${quoteValue(disallowedAddress)} is not allowed to receive email from this installation; ask the operator to allow it`,
       );
     return { ...object, kind, to: [...new Set(to)], rotateSecret: false };
   }
   if (kind !== 'email' && url !== undefined)
     return { ...object, kind, url: checkUrl(url, context, object.instanceId), rotateSecret };
-  throw new ApiError('bad-body', `"${required}" is missing; the kind ${kind} requires it`);
+  throw new ApiError('bad-body', `"${requiredName}" is missing; the kind ${kind} requires it`);
 }
 
 /** Returns an operation that deletes an object by its name. */
@@ -145,7 +145,7 @@ const listAlertDestinations = operation({
   summary: 'List alert destinations',
   description: 'Returns the destinations without their secrets.',
   method: 'GET',
-  path: DESTINATIONS,
+  path: DESTINATIONS_PATH,
   unknownQuery: 'ignore',
   responses: { 200: AlertDestinations },
   errors: [],
@@ -165,7 +165,7 @@ const putAlertDestination = operation({
   description:
     'A new webhook gets a secret, which is in the response and cannot be read again. A replaced webhook keeps its secret, unless `rotateSecret` is true.',
   method: 'PUT',
-  path: `${DESTINATIONS}/{name}`,
+  path: `${DESTINATIONS_PATH}/{name}`,
   unknownQuery: 'refuse',
   pathParameters: NamePath('Name of the destination.'),
   body: { kind: 'json', required: true, schema: PutAlertDestination },
@@ -173,9 +173,9 @@ const putAlertDestination = operation({
   errors: [...BODY_ERRORS, 'blocked-address', 'no-mail-server'],
   async handle({ path: { name }, body }, context, { instanceId }) {
     if (!body) throw missingBody();
-    const result = await context.service.alerts.putDestination(requestOf(body, context, { instanceId, name }));
-    if (typeof result === 'string') throw refusalError(result, 'alert destination', name);
-    return respond(200, presentDestination(result.destination, result.newSecret));
+    const putResult = await context.service.alerts.putDestination(requestOf(body, context, { instanceId, name }));
+    if (typeof putResult === 'string') throw refusalError(putResult, 'alert destination', name);
+    return respond(200, presentDestination(putResult.destination, putResult.newSecret));
   },
 });
 
@@ -186,7 +186,7 @@ const testAlertDestination = operation({
   summary: 'Send a test notice',
   description: `Sends a notice of the type \`alert.test\` to the destination. At most ${LIMITS.maxTestNoticesPerHour} per hour.`,
   method: 'POST',
-  path: `${DESTINATIONS}/{name}/test`,
+  path: `${DESTINATIONS_PATH}/{name}/test`,
   unknownQuery: 'refuse',
   pathParameters: NamePath('Name of the destination.'),
   responses: { 200: AlertTest },
@@ -209,7 +209,7 @@ const listAlertRules = operation({
   summary: 'List alert rules',
   description: 'Returns all rules of the queue instance.',
   method: 'GET',
-  path: RULES,
+  path: RULES_PATH,
   unknownQuery: 'ignore',
   responses: { 200: AlertRules },
   errors: [],
@@ -224,7 +224,7 @@ const putAlertRule = operation({
   summary: 'Create or replace an alert rule',
   description: 'The rule applies to events from now on. If the kind of its condition changes, the open alerts of the rule end.',
   method: 'PUT',
-  path: `${RULES}/{name}`,
+  path: `${RULES_PATH}/{name}`,
   unknownQuery: 'refuse',
   pathParameters: NamePath('Name of the rule.'),
   body: { kind: 'json', required: true, schema: PutAlertRule },
@@ -244,9 +244,9 @@ const putAlertRule = operation({
       ...{ name, isEnabled, condition: conditionOf(condition), destinations: [...new Set(destinations)] },
       ...optional('quietHours', quietHours),
     };
-    const result = await service.alerts.putRule({ instanceId, rule });
-    if (typeof result === 'string') throw refusalError(result, 'alert rule', name);
-    return respond(200, presentRule(result));
+    const putResult = await service.alerts.putRule({ instanceId, rule });
+    if (typeof putResult === 'string') throw refusalError(putResult, 'alert rule', name);
+    return respond(200, presentRule(putResult));
   },
 });
 
@@ -256,7 +256,7 @@ const listLifecycleWebhooks = operation({
   summary: 'List lifecycle webhooks',
   description: 'Returns all lifecycle webhooks of the queue instance.',
   method: 'GET',
-  path: WEBHOOKS,
+  path: WEBHOOKS_PATH,
   unknownQuery: 'ignore',
   responses: { 200: LifecycleWebhooks },
   errors: [],
@@ -271,7 +271,7 @@ const putLifecycleWebhook = operation({
   summary: 'Create or replace a lifecycle webhook',
   description: 'The destination receives a notice for each matching event of a run from now on. Each notice is a billed message.',
   method: 'PUT',
-  path: `${WEBHOOKS}/{name}`,
+  path: `${WEBHOOKS_PATH}/{name}`,
   unknownQuery: 'refuse',
   pathParameters: NamePath('Name of the webhook.'),
   body: { kind: 'json', required: true, schema: PutLifecycleWebhook },
@@ -288,9 +288,9 @@ const putLifecycleWebhook = operation({
       ...optional('label', label),
       destination,
     };
-    const result = await service.alerts.putWebhook({ instanceId, webhook });
-    if (typeof result === 'string') throw refusalError(result, 'lifecycle webhook', name);
-    return respond(200, presentWebhook(result));
+    const putResult = await service.alerts.putWebhook({ instanceId, webhook });
+    if (typeof putResult === 'string') throw refusalError(putResult, 'lifecycle webhook', name);
+    return respond(200, presentWebhook(putResult));
   },
 });
 
@@ -299,7 +299,7 @@ export const alertSettingOperations: readonly Operation[] = [
   putAlertDestination,
   deleteOperation(
     'deleteAlertDestination',
-    DESTINATIONS,
+    DESTINATIONS_PATH,
     'alert destination',
     'A destination cannot be deleted while a rule or a lifecycle webhook uses it.',
     (alerts, object) => alerts.deleteDestination(object),
@@ -307,14 +307,18 @@ export const alertSettingOperations: readonly Operation[] = [
   testAlertDestination,
   listAlertRules,
   putAlertRule,
-  deleteOperation('deleteAlertRule', RULES, 'alert rule', 'The open alerts of the rule end without a notice.', (alerts, object) =>
-    alerts.deleteRule(object),
+  deleteOperation(
+    'deleteAlertRule',
+    RULES_PATH,
+    'alert rule',
+    'The open alerts of the rule end without a notice.',
+    (alerts, object) => alerts.deleteRule(object),
   ),
   listLifecycleWebhooks,
   putLifecycleWebhook,
   deleteOperation(
     'deleteLifecycleWebhook',
-    WEBHOOKS,
+    WEBHOOKS_PATH,
     'lifecycle webhook',
     'Notices that already exist are still sent.',
     (alerts, object) => alerts.deleteWebhook(object),

@@ -49,13 +49,13 @@ export const listAlerts = operation({
   async handle({ query }, { service, cursors }, { instanceId }) {
     const { state, cursor: cursorText, count: limit = LIMITS.alertsPageDefault } = query;
     const scope = { operation: 'alerts', instanceId, filters: { state } };
-    const start = cursorText ? await cursors.open(scope, cursorText) : null;
+    const cursorState = cursorText ? await cursors.open(scope, cursorText) : null;
     const stateFilter = state === undefined ? {} : { isOpen: state === 'open' };
-    // One alert more than shown reveals whether there is a next page.
+    // One extra alert is read to find out whether there is a next page.
     const matchingAlerts = await service.alerts.list({
       instanceId,
       ...stateFilter,
-      after: start?.after ?? null,
+      after: cursorState?.after ?? null,
       limit: limit + 1,
     });
     const alerts = matchingAlerts.slice(0, limit);

@@ -15,7 +15,7 @@ const MAX_COUNT: Readonly<Record<AlertObject, number>> = {
 export const noSuchObject = (objectKind: AlertObject, name: string): ApiError =>
   new ApiError('not-found', `${objectKind} ${quoteValue(name)} not found`);
 
-/** Returns the error of a refused change. */
+/** Returns the error of a rejected change. */
 export function refusalError(refusal: SettingsRefusal, objectKind: AlertObject, name: string): ApiError {
   switch (refusal) {
     case 'not-found':

@@ -30,8 +30,8 @@ function originOf(body: { readonly origin?: string; readonly url?: string }): st
     throw new ApiError('bad-body', 'the body must have either "origin" or "url": an absolute http or https URL, or a worker URL');
   }
   try {
-    const parsed = parseWorkflowUrl(text);
-    return isWorkerUrl(parsed) ? parsed : new URL(parsed).origin;
+    const url = parseWorkflowUrl(text);
+    return isWorkerUrl(url) ? url : new URL(url).origin;
   } catch (error) {
     if (error instanceof InvalidValueError) throw new ApiError('bad-body', `"${fieldName}" ${error.message}`);
     throw error;

@@ -18,7 +18,7 @@ const KeyPath = Type.Object({
   flowControlKey: StoredText(LIMITS.maxFlowControlKeyLength, { description: 'Flow control key, percent-encoded.' }),
 });
 
-/** Query parameters that select the limits to unpin. A missing parameter means false if the other one is present. */
+/** Query parameters that select the limits to unpin. If only one parameter is present, the other parameter is false. */
 export const UnpinQuery = Type.Object({
   parallelism: Type.Optional(Type.Boolean({ description: 'Whether to unpin the parallelism.' })),
   rate: Type.Optional(Type.Boolean({ description: 'Whether to unpin the rate and its period.' })),
@@ -90,8 +90,11 @@ export const listWaitingDeliveries = operation({
   responses: { 200: FlowControlWaitList },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key }, query: { count } }, { service }, { instanceId }) {
-    const list = requireKey(key, await service.flowControl.waitList({ instanceId, key, limit: count ?? LIMITS.waitListDefault }));
-    return respond(200, { waiting: list.waiting.map(presentKeyWaiter), waitListSize: list.size });
+    const waitList = requireKey(
+      key,
+      await service.flowControl.waitList({ instanceId, key, limit: count ?? LIMITS.waitListDefault }),
+    );
+    return respond(200, { waiting: waitList.waiting.map(presentKeyWaiter), waitListSize: waitList.size });
   },
 });
 

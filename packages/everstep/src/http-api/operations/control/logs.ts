@@ -51,11 +51,11 @@ async function listLogs(
   const { reads, cursors, service, slices } = context;
   const { instanceId } = caller;
   const scope = { operation: 'logs', instanceId, filters: filterQuery };
-  const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+  const cursorState = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
   if (isEmptyRange(filterQuery)) return respond(200, { runs: [] });
   const filter = storeFilterOf(INDEXED_RUN_FILTERS, filterQuery);
   const comparedFilter = storeFilterOf(UNINDEXED_RUN_FILTERS, filterQuery);
-  const [after, limit] = [start?.after ?? null, count ?? LIMITS.runsPageDefault];
+  const [after, limit] = [cursorState?.after ?? null, count ?? LIMITS.runsPageDefault];
   const listing = hasConditions(comparedFilter)
     ? await listByScan(
         { reads: reads.runs, service: service.runs, slices },

@@ -1,4 +1,4 @@
-/** Metrics of the process, for the operator. They have a token of their own, because they belong to no queue instance. */
+/** Metrics of the process, for the operator. They have a separate token, because they belong to no queue instance. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';

@@ -13,9 +13,9 @@ import { noSuchSchedule, SchedulePath } from './schedules.js';
 /** Returns the new times, or undefined if they do not change. Throws ApiError if they are invalid. */
 function timesOf({ cron, timezone }: ScheduleChange, schedule: Schedule): Pick<Schedule, 'cron' | 'timeZone'> | undefined {
   if (cron === undefined && timezone === undefined) return undefined;
-  const parsed = parseCron(cron ?? schedule.cron, timezone ?? schedule.timeZone);
-  if (!parsed.ok) throw new ApiError('bad-body', `"cron" is not a valid cron expression: ${parsed.message}`);
-  return { cron: parsed.cron, timeZone: parsed.timeZone };
+  const parsedCron = parseCron(cron ?? schedule.cron, timezone ?? schedule.timeZone);
+  if (!parsedCron.ok) throw new ApiError('bad-body', `"cron" is not a valid cron expression: ${parsedCron.message}`);
+  return { cron: parsedCron.cron, timeZone: parsedCron.timeZone };
 }
 
 function labelsOf({ labels }: ScheduleChange): readonly string[] | undefined {

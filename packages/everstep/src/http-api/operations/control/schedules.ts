@@ -40,9 +40,10 @@ export function cronOf(
       `${dialect.spell('Cron')} and ${dialect.spell('Cron-Timezone')} both contain a time zone; set it in only one of them`,
     );
   }
-  const parsed = parseCron(expression, timeZone ?? DEFAULT_TIME_ZONE);
-  if (!parsed.ok) throw new ApiError('bad-header', `${dialect.spell('Cron')} is not a valid cron expression: ${parsed.message}`);
-  return { cron: parsed.cron, timeZone: parsed.timeZone };
+  const parsedCron = parseCron(expression, timeZone ?? DEFAULT_TIME_ZONE);
+  if (!parsedCron.ok)
+    throw new ApiError('bad-header', `${dialect.spell('Cron')} is not a valid cron expression: ${parsedCron.message}`);
+  return { cron: parsedCron.cron, timeZone: parsedCron.timeZone };
 }
 
 /** Creates or replaces a schedule. Throws ApiError when the limit is reached; replacing a schedule is always possible. */
@@ -50,11 +51,12 @@ export async function putSchedule(context: ApiContext, command: Omit<ScheduleCom
   const { limits, service } = context;
   const { instanceId } = command;
   const plan = limits?.plan(instanceId) ?? null;
-  const max = plan?.maxSchedules ?? null;
-  const schedule = await service.schedules.put({ ...command, max: Math.min(max ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
+  const planMax = plan?.maxSchedules ?? null;
+  const max = Math.min(planMax ?? LIMITS.maxSchedules, LIMITS.maxSchedules);
+  const schedule = await service.schedules.put({ ...command, max });
   if (schedule !== 'too-many-schedules') return schedule;
-  if (plan && max !== null) {
-    const message = `the queue instance has reached the limit of schedules of the plan ${plan.name} (maxSchedules: ${max}); delete one, or ask the operator for another plan`;
+  if (plan && planMax !== null) {
+    const message = `the queue instance has reached the limit of schedules of the plan ${plan.name} (maxSchedules: ${planMax}); delete one, or ask the operator for another plan`;
     throw tooManySchedules(context, instanceId, message);
   }
   throw new ApiError(
@@ -98,8 +100,8 @@ const createSchedule = operation({
   async handle({ headers, headersByFamily, body, request }, context, { instanceId }) {
     const destination = destinationOf(request.target, SCHEDULE_PATH);
     const workflowUrl = workflowUrlOf({ destination, destinationName: 'the workflow URL' });
-    const use = { context, request, instanceId };
-    checkDestination(workflowUrl, null, use);
+    const destinationContext = { context, request, instanceId };
+    checkDestination(workflowUrl, null, destinationContext);
     const scheduleId = headers['Schedule-Id'] ?? null;
     const command = {
       instanceId,
@@ -112,7 +114,7 @@ const createSchedule = operation({
         contentType: stringOrNull(request.headers['content-type']),
         forwardHeaders: headersByFamily[FORWARD] ?? {},
       },
-      settings: scheduledSettings(settingsOf({ headers, headersByFamily }, use)),
+      settings: scheduledSettings(settingsOf({ headers, headersByFamily }, destinationContext)),
       delayMs: headers.Delay ?? 0,
       callerIp: request.callerIp,
     };

@@ -1,4 +1,4 @@
-/** Lists the connected workers, and the workflows that wait for one. */
+/** Lists the connected workers, and the workflows that wait for a worker. */
 import { parseWorkerUrl, WORKER_APP } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -82,14 +82,14 @@ export const listWorkers = operation({
       cursorText === undefined || cursorText === '' ? null : parsePosition((await cursors.open(scope, cursorText)).after);
     const destinations = await service.destinations.list({ instanceId });
     const isWanted = (entry: { readonly app: string }) => app === undefined || entry.app === app;
-    const remaining = (await workers.connectionsOf(instanceId))
+    const remainingWorkers = (await workers.connectionsOf(instanceId))
       .filter((entry) => isWanted(entry) && (after === null || comparePositions(positionOf(entry), after) > 0))
       .toSorted((a, b) => comparePositions(positionOf(a), positionOf(b)));
-    const page = remaining.slice(0, count);
-    const lastOnPage = remaining.length > count ? page.at(-1) : undefined;
-    const next = lastOnPage && { after: JSON.stringify(positionOf(lastOnPage)), horizon: null, remaining: null };
+    const page = remainingWorkers.slice(0, count);
+    const lastOnPage = remainingWorkers.length > count ? page.at(-1) : undefined;
+    const nextState = lastOnPage && { after: JSON.stringify(positionOf(lastOnPage)), horizon: null, remaining: null };
     return respond(200, {
-      ...(next ? { cursor: await cursors.seal(scope, next) } : {}),
+      ...(nextState ? { cursor: await cursors.seal(scope, nextState) } : {}),
       workers: page.map(presentWorker),
       unserved: destinations.flatMap(unservedWorkflowsOf).filter(isWanted).slice(0, LIMITS.maxListedUnservedWorkflows),
     });

@@ -1,6 +1,6 @@
 /**
  * Bulk operations on the dead letter queue, in pages of 50 entries. A bulk operation covers the entries that exist at its
- * first request, oldest first. The cursor contains the position reached and the number of entries still to process.
+ * first request, oldest first. The cursor contains the current position and the number of entries that remain to be processed.
  */
 import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -80,22 +80,23 @@ export function hasFilter({ cursor: _cursor, count: _count, ...filters }: BulkQu
 export async function runBulk<Done>(context: ApiContext, request: BulkRequest, take: TakeEntries<Done>): Promise<BulkPage<Done>> {
   const { reads, cursors } = context;
   const { instanceId, query, matchRunId, pageMax = LIMITS.bulkMax } = request;
-  const max = Math.min(pageMax, LIMITS.bulkMax);
+  const maxPerPage = Math.min(pageMax, LIMITS.bulkMax);
   const { cursor: cursorText, count, dlqIds: _dlqIds, ...filters } = query;
   const scope = { operation: request.operation, instanceId, filters };
-  const start: CursorState | null = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+  const cursorState: CursorState | null =
+    cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
   if (isEmptyRange(filters)) return { done: [], cursor: '' };
-  const horizon = start?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
+  const horizon = cursorState?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
   const filter: DeadLetterFilter = {
     kind: 'workflow',
     ...storeFilterOf(matchRunId === 'exact' ? DEAD_LETTER_FILTERS : PREFIX_FILTERS, filters),
   };
-  let remaining = start === null ? (count ?? null) : start.remaining;
-  let after: string | null = start?.after ?? null;
+  let remaining = cursorState === null ? (count ?? null) : cursorState.remaining;
+  let after: string | null = cursorState?.after ?? null;
   let done: readonly Done[] = [];
-  // If other requests have already taken all entries of a page, the next page is tried: an empty result means the end.
+  // If other requests have already taken all entries of a page, the next page is read, because an empty result means the end.
   do {
-    const limit = Math.min(max, remaining ?? max);
+    const limit = Math.min(maxPerPage, remaining ?? maxPerPage);
     const page = await reads.deadLetters.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     if (page.items.length > 0) done = await take(page.items);
     if (remaining !== null) remaining -= done.length;

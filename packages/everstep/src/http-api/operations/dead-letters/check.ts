@@ -56,10 +56,10 @@ export const checkDeadLetters = operation({
   async handle({ body = {}, request }, { reads, service, cursors }, { instanceId }) {
     const { filter = {}, count = LIMITS.checksMax, cursor: cursorText } = body;
     const scope = { operation: 'dlq-check', instanceId, filters: filter };
-    const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+    const cursorState = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
     const storeFilter = filterOf('check', filter);
     const entries: DeadLetterRecord[] = [];
-    let after = start?.after ?? null;
+    let after = cursorState?.after ?? null;
     do {
       const limit = count - entries.length;
       const page = await reads.deadLetters.listDeadLetters({

@@ -58,12 +58,12 @@ const listGroups = operation({
   async handle({ query }, { reads, service, cursors }, { instanceId }) {
     const { cursor: cursorText, count, ...filterQuery } = query;
     const scope = { operation: 'dlq-groups', instanceId, filters: filterQuery };
-    const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+    const cursorState = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
     const kind = filterQuery.kind ?? 'workflow';
     const totals = presentTotals(await reads.deadLetterGroups.totals({ instanceId, kind, now: service.now() }));
     if (isEmptyRange(filterQuery)) return respond(200, { cursor: '', groups: [], totals });
     // Group states depend on the time, so all pages use the time of the first page.
-    const now = start?.horizon ? Number(start.horizon) : service.now();
+    const now = cursorState?.horizon ? Number(cursorState.horizon) : service.now();
     const { items, next } = await reads.deadLetterGroups.list({
       instanceId,
       filter: {
@@ -75,7 +75,7 @@ const listGroups = operation({
         withEmpty: filterQuery.withEmpty === true,
       },
       now,
-      after: start?.after ?? null,
+      after: cursorState?.after ?? null,
       limit: count ?? LIMITS.groupsPageDefault,
     });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: String(now), remaining: null });

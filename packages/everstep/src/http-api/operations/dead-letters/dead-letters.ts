@@ -16,9 +16,9 @@ export const DlqIdPath = Type.Object({ dlqId: Text(LIMITS.maxRunIdLength, { desc
 
 export const noSuchEntry = (dlqIds: readonly string[]): ApiError => {
   const shownIds = dlqIds.slice(0, 5).map(quoteValue).join(', ');
-  const more = dlqIds.length > 5 ? ` and ${dlqIds.length - 5} more` : '';
+  const moreText = dlqIds.length > 5 ? ` and ${dlqIds.length - 5} more` : '';
   const cause = 'already resumed, restarted or deleted, or never existed';
-  return new ApiError('not-found', `not found in the dead letter queue: ${shownIds}${more} (${cause}); nothing was changed`);
+  return new ApiError('not-found', `not found in the dead letter queue: ${shownIds}${moreText} (${cause}); nothing was changed`);
 };
 
 export const listDeadLetters = operation({
@@ -48,13 +48,13 @@ export const listDeadLetters = operation({
   async handle({ query, request }, { reads, cursors }, { instanceId }) {
     const { cursor: cursorText, count, ...filterQuery } = query;
     const scope = { operation: 'dlq', instanceId, filters: filterQuery };
-    const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+    const cursorState = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
     if (isEmptyRange(filterQuery)) return respond(200, { cursor: '', messages: [] });
     const listing = await reads.deadLetters.listDeadLetters({
       instanceId,
       filter: { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, filterQuery) },
       order: filterQuery.order ?? 'newest-first',
-      after: start?.after ?? null,
+      after: cursorState?.after ?? null,
       horizon: null,
       limit: count ?? LIMITS.deadLettersPageDefault,
     });

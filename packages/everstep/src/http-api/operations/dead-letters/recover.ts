@@ -64,14 +64,14 @@ interface OverrideInput {
 }
 
 /** Returns the overrides. Throws ApiError when the failure callback is not allowed. */
-export function overridesOf({ headers, headersByFamily }: OverrideInput, use: DestinationContext): RunOverrides {
+export function overridesOf({ headers, headersByFamily }: OverrideInput, destinationContext: DestinationContext): RunOverrides {
   const failureCallback = headers['Failure-Callback'];
   const forwardedHeaders = headersByFamily[FAILURE_CALLBACK_FORWARD] ?? {};
-  if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', use);
+  if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', destinationContext);
   else if (Object.keys(forwardedHeaders).length > 0) {
-    const { dialect } = use.request;
-    const [family, callback] = [dialect.spell(FAILURE_CALLBACK_FORWARD), dialect.spell('Failure-Callback')];
-    throw new ApiError('bad-header', `${family}* requires ${callback}, which is missing`);
+    const { dialect } = destinationContext.request;
+    const [familyName, callbackName] = [dialect.spell(FAILURE_CALLBACK_FORWARD), dialect.spell('Failure-Callback')];
+    throw new ApiError('bad-header', `${familyName}* requires ${callbackName}, which is missing`);
   }
   return {
     ...valuesOf<Pick<RunOverrides, OverrideSetting>>(OVERRIDE_HEADERS, headers, 'none'),
@@ -108,8 +108,8 @@ export async function recover(
         `an active run already has the id ${quoteValue(outcome.run.workflowRunId)}; choose another id, or wait until that run has ended`,
       );
     case 'no-flow-control-key': {
-      const [value, key] = [request.dialect.spell('Flow-Control-Value'), request.dialect.spell('Flow-Control-Key')];
-      const message = `${value} requires ${key}, because the run of the dead letter ${outcome.dlqId} has no flow control key; nothing was changed`;
+      const [valueName, keyName] = [request.dialect.spell('Flow-Control-Value'), request.dialect.spell('Flow-Control-Key')];
+      const message = `${valueName} requires ${keyName}, because the run of the dead letter ${outcome.dlqId} has no flow control key; nothing was changed`;
       throw new ApiError('bad-header', message);
     }
   }

@@ -68,9 +68,9 @@ function overridesOf(action: string, overrides: RepairOverrides): Overrides {
   if (action === 'delete' && Object.keys(overrides).length > 0)
     throw badBody('"overrides" apply to new runs, and a delete creates none; omit them');
   const { retries: maxRetries, retryDelay, labels } = overrides;
-  const parsed = retryDelay === undefined ? null : parseRetryDelay(retryDelay);
-  if (parsed && !parsed.ok)
-    throw new ApiError('bad-expression', `"overrides.retryDelay" is not a valid expression: ${parsed.message}`);
+  const parsedExpression = retryDelay === undefined ? null : parseRetryDelay(retryDelay);
+  if (parsedExpression && !parsedExpression.ok)
+    throw new ApiError('bad-expression', `"overrides.retryDelay" is not a valid expression: ${parsedExpression.message}`);
   return {
     maxRetries,
     retryDelay,
@@ -182,10 +182,10 @@ const listRepairs = operation({
   async handle({ query, request }, { reads, cursors }, { instanceId }) {
     const { cursor: cursorText, count: limit = LIMITS.repairsPageDefault, state } = query;
     const scope = { operation: 'repairs', instanceId, filters: { state } };
-    const start = cursorText ? await cursors.open(scope, cursorText) : null;
+    const cursorState = cursorText ? await cursors.open(scope, cursorText) : null;
     const phases = state && state.length > 0 ? { phases: state } : {};
     const repairs: RepairEntry[] = [];
-    let after = start?.after ?? null;
+    let after = cursorState?.after ?? null;
     let bytes = 0;
     // Filters and plans may be large, so few repairs are read at a time, and a page with large repairs ends early.
     do {
@@ -245,9 +245,9 @@ const listRepairItems = operation({
     await requireRepair(context, instanceId, repairId);
     const { cursor: cursorText, count: limit = LIMITS.repairItemsPageDefault, state } = query;
     const scope = { operation: 'repair-items', instanceId, filters: { repairId, state } };
-    const start = cursorText ? await cursors.open(scope, cursorText) : null;
+    const cursorState = cursorText ? await cursors.open(scope, cursorText) : null;
     const states = state && state.length > 0 ? { states: [...new Set(state)] } : {};
-    const after = start === null ? -1 : Number(start.after);
+    const after = cursorState === null ? -1 : Number(cursorState.after);
     const { items, next } = await reads.repairs.items({ instanceId, repairId, ...states, after, limit });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, remaining: null });
     return respond(200, { cursor, items: items.map(presentRepairItem) });

@@ -15,7 +15,7 @@ import { encodeBody } from '../../responses/encoded-bytes.js';
 import { STORED_EVENT_LIMITS } from './notify.js';
 
 /** Headers of the connection, which are not part of the request. */
-const HOP_BY_HOP: readonly string[] = [
+const HOP_BY_HOP_HEADERS: readonly string[] = [
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -32,7 +32,7 @@ function recordedHeaders(headers: ReceivedHeaders): Readonly<Record<string, read
   const connectionHeaders = (typeof connection === 'string' ? connection : connection.join())
     .split(',')
     .map((name) => name.trim());
-  const removedHeaders = new Set([...HOP_BY_HOP, ...connectionHeaders.map((name) => name.toLowerCase())]);
+  const removedHeaders = new Set([...HOP_BY_HOP_HEADERS, ...connectionHeaders.map((name) => name.toLowerCase())]);
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => {
       if (value === undefined || removedHeaders.has(name)) return [];

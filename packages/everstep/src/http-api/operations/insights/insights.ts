@@ -22,8 +22,8 @@ const MAX_ERROR_LENGTH = 300;
 const MAX_BACKLOG = 1_000;
 const DEFAULT_WINDOW = '24h';
 
-/** Returns the time of sums. Counters by minute may be kept for less than a day, so sums of a day or more start on the hour. */
-const timeOfSums = ({ from, to }: InsightRange): InsightTime => ({ from: to - from < DAY_MS ? from : startOfHour(from), to });
+/** Returns the time range of sums. Minute counters may be deleted within a day, so a range of a day or more starts on the hour. */
+const sumRangeOf = ({ from, to }: InsightRange): InsightTime => ({ from: to - from < DAY_MS ? from : startOfHour(from), to });
 
 const getInsights = operation({
   operationId: 'getInsights',
@@ -42,7 +42,7 @@ const getInsights = operation({
     const range = rangeOf(window, now);
     const [series, totals, dueTasks, connections] = await Promise.all([
       readSeries(reads.insights, instanceId, 'runs', range),
-      reads.insights.workflowTotals({ instanceId, ...timeOfSums(range) }),
+      reads.insights.workflowTotals({ instanceId, ...sumRangeOf(range) }),
       reads.tasks.dueTasks({ before: now, after: null, limit: MAX_BACKLOG, instanceId }),
       workers.connectionsOf(instanceId),
     ]);
@@ -106,7 +106,7 @@ const getWorkflowInsights = operation({
     const range = rangeOf(window, service.now());
     const [series, sum, failures, versions] = await Promise.all([
       readSeries(reads.insights, instanceId, { workflow: workflowUrl }, range),
-      reads.insights.workflowSum({ instanceId, workflow: workflowUrl, ...timeOfSums(range) }),
+      reads.insights.workflowSum({ instanceId, workflow: workflowUrl, ...sumRangeOf(range) }),
       reads.deadLetters.listDeadLetters({
         instanceId,
         filter: { kind: 'workflow', workflowUrls: [workflowUrl] },

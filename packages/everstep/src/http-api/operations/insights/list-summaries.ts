@@ -125,7 +125,7 @@ const summarizeRuns = operation({
       : narrowFilter(storeFilterOf(INDEXED_RUN_FILTERS, filterQuery), comparedFilter, now);
     if (filter === null) return respond(200, emptySummary(time, field !== undefined));
     const isCounted = searchWords.length === 0 && hasOnlyFilters(filterQuery, ['workflowUrl', 'fromDate', 'toDate']);
-    const list = listOfRuns(
+    const summarizedList = listOfRuns(
       { reads, service },
       {
         instanceId,
@@ -136,7 +136,7 @@ const summarizeRuns = operation({
         valuesOf: field === undefined ? null : RUN_VALUES[field],
       },
     );
-    return respond(200, await summaryOf({ ...reads, slices }, list, time));
+    return respond(200, await summaryOf({ ...reads, slices }, summarizedList, time));
   },
 });
 
@@ -171,7 +171,7 @@ const summarizeMessages = operation({
   async handle({ query: { state, field, messageIds, ...filterQuery } }, { reads, service, slices }, { instanceId }) {
     const runKeys = messageIds?.map(runKeyOfMessage).filter((key) => key !== null);
     const { fromDate, toDate } = filterQuery;
-    const list = listOfRuns(
+    const summarizedList = listOfRuns(
       { reads, service },
       {
         instanceId,
@@ -187,7 +187,7 @@ const summarizeMessages = operation({
         valuesOf: field === undefined ? null : MESSAGE_VALUES[field],
       },
     );
-    return respond(200, await summaryOf({ ...reads, slices }, list, { now: service.now(), fromDate, toDate }));
+    return respond(200, await summaryOf({ ...reads, slices }, summarizedList, { now: service.now(), fromDate, toDate }));
   },
 });
 
@@ -216,7 +216,7 @@ const summarizeDeadLetters = operation({
     const filter = { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, filterQuery) } as const;
     const page = firstPageOf(instanceId, filter, RECORDS_AT_ONCE);
     const read = async (after: Position | null) => examinedPage(await reads.deadLetters.listDeadLetters({ ...page, after }));
-    const list: SummarizedList<DeadLetterRecord> = {
+    const summarizedList: SummarizedList<DeadLetterRecord> = {
       instanceId,
       // No counters apply: they count failed runs, but a dead letter leaves the queue when it is resumed.
       subject: null,
@@ -225,7 +225,7 @@ const summarizeDeadLetters = operation({
       read,
       field: field === undefined ? null : { read, valuesOf: DEAD_LETTER_VALUES[field] },
     };
-    return respond(200, await summaryOf({ ...reads, slices }, list, { now: service.now(), fromDate, toDate }));
+    return respond(200, await summaryOf({ ...reads, slices }, summarizedList, { now: service.now(), fromDate, toDate }));
   },
 });
 

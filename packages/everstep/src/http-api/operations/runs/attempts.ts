@@ -22,7 +22,11 @@ async function findMessage(store: RunReads, instanceId: string, messageId: strin
 }
 
 /** Returns the data of attempts, which is read in parts, or null if the run was removed. */
-async function sourceOf(store: RunReads, runKey: string, reserve: RequestContext['reserve']): Promise<AttemptSource | null> {
+async function openAttemptSource(
+  store: RunReads,
+  runKey: string,
+  reserve: RequestContext['reserve'],
+): Promise<AttemptSource | null> {
   const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.maxInlineBytes });
   if (!history) return null;
   const { longestOutBytes } = await store.journalSize({ runKey });
@@ -76,14 +80,14 @@ export const listRunAttempts = operation({
   async handle({ path: { workflowRunId }, query, request }, { reads, cursors }, { instanceId }) {
     const { cursor: cursorText, count, ...filter } = query;
     const scope = { operation: 'attempts', instanceId, filters: { workflowRunId, ...filter } };
-    const start = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
+    const cursorState = cursorText === undefined || cursorText === '' ? null : await cursors.open(scope, cursorText);
     const run =
       (await findMessage(reads.runs, instanceId, workflowRunId)) ??
       (await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: filter.createdAt }));
-    const source = await sourceOf(reads.runs, run.key, request.reserve);
+    const source = await openAttemptSource(reads.runs, run.key, request.reserve);
     if (!source) throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} was removed`);
     const limit = count ?? LIMITS.attemptsPageDefault;
-    const { attempts, next } = await presentAttempts(source, filter, start ? Number(start.after) : 0, limit);
+    const { attempts, next } = await presentAttempts(source, filter, cursorState ? Number(cursorState.after) : 0, limit);
     const position = next === null ? null : { after: String(next), horizon: null, remaining: null };
     return respond(200, { ...(position ? { cursor: await cursors.seal(scope, position) } : {}), attempts });
   },

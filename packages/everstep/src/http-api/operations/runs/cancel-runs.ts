@@ -14,7 +14,7 @@ import { storeFilterOf } from '../../parameters/filters.js';
 import { Text } from '../../parameters/values.js';
 import { isEmptyRange } from '../filters.js';
 
-/** Number of runs that are canceled per page. */
+/** Number of runs that are read and canceled at a time. */
 const PAGE_SIZE = 100;
 
 const CancelFilter = Type.Object(

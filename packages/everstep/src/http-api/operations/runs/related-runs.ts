@@ -117,7 +117,7 @@ async function descendantsOf(store: RunReads, run: RunRecord): Promise<Relatives
   const parents: RunRecord[] = [run];
   for (const parent of parents) {
     const remaining = LIMITS.relativesMax - relatives.length;
-    // One child more than fits reveals whether the listing is complete.
+    // One extra child is read to find out whether the listing is complete.
     const children = await store.descendantsOf({ runKey: parent.key, limit: remaining + 1 });
     for (const child of children.slice(0, remaining)) {
       const relation = originOf(child);

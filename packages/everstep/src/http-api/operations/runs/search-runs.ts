@@ -1,6 +1,6 @@
 /**
- * Search over runs by words in their id, labels, URL and error. There is no index for it: each request scans a bounded number
- * of runs, newest first, and the response shows its progress. An exact id is found with the index of ids.
+ * Search over runs by words in their id, labels, URL and error. No index supports such a search: each request scans a limited
+ * number of runs, newest first, and the response shows its progress. An exact id is found with the index of ids.
  */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -34,7 +34,7 @@ function parsePosition(text: string): SearchPosition {
   return { part, after: after === undefined || after === '' ? null : after };
 }
 
-/** Returns the distinct words in lower case, because the search is case-insensitive. */
+/** Returns the distinct words in lowercase, because the search is case-insensitive. */
 export function wordsOf(text: string): readonly string[] {
   const words = [...new Set(text.toLowerCase().split(/\s+/))].filter((word) => word !== '');
   if (words.length > LIMITS.maxRunQueryWords)
@@ -125,8 +125,12 @@ async function readNamedRuns(reads: RunStore, instanceId: string, names: readonl
     );
   const runs = await Promise.all(
     names.map((name) => {
-      const dot = name.indexOf('.');
-      return reads.findRun({ instanceId, createdAt: Number(name.slice(0, dot)), workflowRunId: name.slice(dot + 1) });
+      const dotIndex = name.indexOf('.');
+      return reads.findRun({
+        instanceId,
+        createdAt: Number(name.slice(0, dotIndex)),
+        workflowRunId: name.slice(dotIndex + 1),
+      });
     }),
   );
   return runs.filter((run) => run !== null);

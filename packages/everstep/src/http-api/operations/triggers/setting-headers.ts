@@ -131,10 +131,10 @@ export interface DestinationContext {
  * Throws ApiError if the instance must not call the URL. `header` is the name of the header with the URL, or null for the
  * workflow URL.
  */
-export function checkDestination(url: string, header: string | null, use: DestinationContext): void {
+export function checkDestination(url: string, header: string | null, destinationContext: DestinationContext): void {
   if (isWorkerUrl(url)) return;
-  const verdict = use.context.destinationPolicy?.check(url, use.instanceId);
+  const verdict = destinationContext.context.destinationPolicy?.check(url, destinationContext.instanceId);
   if (verdict === undefined || verdict.ok) return;
-  const subject = header === null ? 'the workflow URL' : use.request.dialect.spell(header);
+  const subject = header === null ? 'the workflow URL' : destinationContext.request.dialect.spell(header);
   throw new ApiError('blocked-address', `${subject} is not allowed: ${verdict.message}`);
 }

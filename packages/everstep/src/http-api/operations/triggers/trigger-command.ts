@@ -95,12 +95,12 @@ export function settingsOf(
     headersByFamily,
     received: itemHeaders,
   }: { readonly headers: SettingHeaders } & Pick<TriggerRequest, 'headersByFamily' | 'received'>,
-  use: DestinationContext,
+  destinationContext: DestinationContext,
 ): RunSettings {
-  const { context, request, instanceId } = use;
+  const { context, request, instanceId } = destinationContext;
   allowTimeout(context, instanceId, request.dialect.spell('Timeout'), headers.Timeout);
   const callbackUrl = headers['Failure-Callback'];
-  if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Failure-Callback', use);
+  if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Failure-Callback', destinationContext);
   return settingsFrom({
     ...valuesOf<Pick<EverySetting, HeaderSetting>>(SETTING_HEADERS, headers, 'defaults'),
     flowControl: flowControlOf(headers, request),
@@ -126,10 +126,10 @@ export function notBeforeOf(
   if (notBeforeS === undefined) return headers.Delay === undefined ? null : now + headers.Delay;
   const notBeforeMs = notBeforeS * 1000;
   if (notBeforeMs - now <= LIMITS.maxDelayMs) return notBeforeMs;
-  const max = formatDuration(LIMITS.maxDelayMs);
+  const maxDelay = formatDuration(LIMITS.maxDelayMs);
   throw new ApiError(
     'bad-header',
-    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${max} in the future`,
+    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${maxDelay} in the future`,
   );
 }
 
@@ -161,15 +161,15 @@ export function triggerCommand(
 ): TriggerCommand {
   const { headers } = trigger;
   const { instanceId } = caller;
-  const use = { context, request, instanceId };
+  const destinationContext = { context, request, instanceId };
   const workflowUrl = workflowUrlOf(trigger);
-  checkDestination(workflowUrl, null, use);
+  checkDestination(workflowUrl, null, destinationContext);
   return {
     instanceId,
     dialect: dialectFor(workflowUrl, request),
     workflowUrl,
     payload: { body: trigger.body, contentType: trigger.contentType, forwardHeaders: trigger.headersByFamily[FORWARD] ?? {} },
-    settings: settingsOf(trigger, use),
+    settings: settingsOf(trigger, destinationContext),
     callerIp: request.callerIp,
     workflowRunId: headers['Workflow-RunId'] ?? null,
     notBefore: notBeforeOf(headers, context.service.now(), request),

@@ -19,7 +19,7 @@ const RAW_URL = /^(?:https?|worker):/i;
 
 /**
  * Returns the workflow URL that follows the prefix in the path. A raw URL ends with the query of the request. A percent-encoded
- * URL contains its own query, and anything after it in the path belongs to it too.
+ * URL contains its own query, and the query of the request is appended to it.
  */
 export function destinationOf({ path, query }: Target, prefix = TRIGGER_PATH): string {
   const pathUrl = path.slice(prefix.length);

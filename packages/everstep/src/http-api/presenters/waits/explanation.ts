@@ -23,7 +23,7 @@ function flowControlMessage({ key, place, waiting, because, until }: FlowControl
   return `${position}: ${cause}${until === null ? '' : `; the next delivery can start at ${isoOf(until)}`}.`;
 }
 
-const NO_SLOT: Readonly<Record<QueuedBecause, string>> = {
+const NO_SLOT_CAUSES: Readonly<Record<QueuedBecause, string>> = {
   slots: 'all slots are in use',
   plan: 'the queue instance has reached the parallelism limit of its plan',
   'fair-share': 'the account has used its fair share of slots',
@@ -34,7 +34,7 @@ const NO_SLOT: Readonly<Record<QueuedBecause, string>> = {
 };
 
 const queuedMessage = (because: QueuedBecause | null): string =>
-  `Due, waiting for a delivery slot${because === null ? '' : `: ${NO_SLOT[because]}`}.`;
+  `Due, waiting for a delivery slot${because === null ? '' : `: ${NO_SLOT_CAUSES[because]}`}.`;
 
 /** Presents a reason. The URL of a call is hidden if the run redacts the data that it depends on. */
 export function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | undefined): Reason {
@@ -169,9 +169,10 @@ const ACTIVITIES: Readonly<Record<Reason['kind'] | 'pending', readonly [singular
 };
 
 function summaryOf(tasks: ExplanationResponse['tasks'], status: Explanation['run']['status']): string {
-  const [first, ...otherTasks] = tasks;
-  if (!first) return SUMMARIES_WITHOUT_TASKS[status];
-  if (otherTasks.length === 0) return `${subjectOf(first)}. ${first.reasons.map(({ message }) => message).join(' ')}`.trim();
+  const [firstTask, ...otherTasks] = tasks;
+  if (!firstTask) return SUMMARIES_WITHOUT_TASKS[status];
+  if (otherTasks.length === 0)
+    return `${subjectOf(firstTask)}. ${firstTask.reasons.map(({ message }) => message).join(' ')}`.trim();
   const counts = new Map<keyof typeof ACTIVITIES, number>();
   for (const { reasons } of tasks) {
     const kind = reasons[0]?.kind ?? 'pending';

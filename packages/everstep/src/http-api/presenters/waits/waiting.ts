@@ -13,8 +13,9 @@ function textOf(reason: RunWait['reason']): string {
     case 'sleeping':
       return 'Waiting for a timer';
     case 'waiting-for-event': {
-      const [first = '', ...otherEventIds] = reason.eventIds;
-      return `Waiting for event ${JSON.stringify(first)}${otherEventIds.length === 0 ? '' : ` or ${otherEventIds.length} more`}`;
+      const [firstEventId = '', ...otherEventIds] = reason.eventIds;
+      const otherText = otherEventIds.length === 0 ? '' : ` or ${otherEventIds.length} more`;
+      return `Waiting for event ${JSON.stringify(firstEventId)}${otherText}`;
     }
     case 'waiting-for-run':
       return `Waiting for run ${reason.workflowRunId}`;

@@ -1,6 +1,6 @@
 /**
- * Summary of a list: its entries over time, and the most frequent values of a field. Counters are used if they count what the list
- * contains; otherwise entries are examined.
+ * Summary of a list: its entries over time, and the most frequent values of a field. Counters are used if they count exactly the
+ * entries of the list; otherwise entries are examined.
  */
 import type { ListSummary, TopValues } from '../../../contract/insights/list-summaries.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/insights/counts.js';
@@ -13,7 +13,7 @@ import { type ExaminedPage, scanList } from './scan.js';
 const MAX_VALUES = 20;
 /** The longest retention of counters, in whole days. */
 const MAX_DAYS = 417;
-/** Name under which workflows without counters of their own are counted. */
+/** Name under which the workflows without separate counters are counted. */
 const OTHER_WORKFLOWS = '';
 
 type Histogram = Omit<ListSummary, 'topValues'>;
@@ -35,8 +35,8 @@ interface SummarySources {
 
 /** Returns the intervals of the list. Without a filter by time, they start with the oldest entry. */
 function rangeOf({ fromDate, toDate, now }: ListTime, oldestAt: number | undefined): Intervals {
-  const last = Math.max(Math.min(toDate ?? now, now), fromDate ?? 0);
-  return intervalsOf(fromDate ?? Math.min(oldestAt ?? Math.max(0, last - DAY_MS), last), last);
+  const lastMs = Math.max(Math.min(toDate ?? now, now), fromDate ?? 0);
+  return intervalsOf(fromDate ?? Math.min(oldestAt ?? Math.max(0, lastMs - DAY_MS), lastMs), lastMs);
 }
 
 const PERIODS = [
@@ -75,7 +75,7 @@ async function histogramOfCounters(
   const readStartedCounts = async (counterSubject: InsightSubject) =>
     (await insights.series({ ...query, subject: counterSubject })).map(({ start, counts }) => [start, counts.started] as const);
   if (typeof subject === 'object') {
-    // Runs of the workflow may be counted there, together with runs of other workflows.
+    // Runs of the workflow may be counted among those of the other workflows.
     const otherWorkflows = await readStartedCounts({ workflow: OTHER_WORKFLOWS });
     if (otherWorkflows.some(([, started]) => started > 0)) return null;
   }
@@ -145,7 +145,7 @@ function histogramOfEntries({ times, complete, until }: ExaminedEntries, time: L
   return { ...range, counts, source: 'entries', coveredFrom: complete ? null : (until ?? null) };
 }
 
-/** Counts values. */
+/** Number of examined entries with each value of a field. */
 class ValueCounts {
   private readonly counts = new Map<string, number>();
 
@@ -197,7 +197,7 @@ export async function summaryOf<Listed extends Entry>(
     if (counterHistogram !== null) return { ...counterHistogram, topValues: null };
     return { ...histogramOfEntries(await examine(sources, instanceId, read, () => {}), time), topValues: null };
   }
-  const values = new ValueCounts();
-  const entries = await examine(sources, instanceId, field.read, (entry) => values.add(field.valuesOf(entry)));
-  return { ...(counterHistogram ?? histogramOfEntries(entries, time)), topValues: values.top(entries) };
+  const valueCounts = new ValueCounts();
+  const entries = await examine(sources, instanceId, field.read, (entry) => valueCounts.add(field.valuesOf(entry)));
+  return { ...(counterHistogram ?? histogramOfEntries(entries, time)), topValues: valueCounts.top(entries) };
 }

@@ -39,18 +39,18 @@ export async function scanList<Entry>(
 ): Promise<ScannedEntries> {
   const endsAt = performance.now() + LIMITS.maxRunSearchMs;
   let after: Position | null = null;
-  let examined = 0;
+  let examinedCount = 0;
   let until: number | undefined;
   do {
     const position: Position | null = after;
     const page: ExaminedPage<Entry> = await slices.run(instanceId, () => read(position));
     for (const entry of page.entries) visit(entry);
-    examined += page.examined;
+    examinedCount += page.examined;
     until = page.until ?? until;
     after = page.next;
-    if (after === null) return { examined, complete: true, until };
+    if (after === null) return { examined: examinedCount, complete: true, until };
     // Yields to other requests.
     await new Promise((resolve) => setImmediate(resolve));
-  } while (examined < LIMITS.maxRunsSearched && performance.now() < endsAt);
-  return { examined, complete: false, until };
+  } while (examinedCount < LIMITS.maxRunsSearched && performance.now() < endsAt);
+  return { examined: examinedCount, complete: false, until };
 }

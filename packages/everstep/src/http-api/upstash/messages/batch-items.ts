@@ -9,7 +9,7 @@ import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
 export interface BatchItem {
   /** A URL or the name of a URL group, as received. */
   readonly destination: string;
-  /** Headers with names in lower case, and with values as Node receives them. */
+  /** Headers with lowercase names, and with values as Node receives them. */
   readonly headers: ReceivedHeaders;
   /** Empty if there is none. */
   readonly body: Uint8Array;

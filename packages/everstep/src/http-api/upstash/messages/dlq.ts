@@ -224,13 +224,13 @@ async function retry(
   request: RequestContext,
 ): Promise<readonly RunReference[]> {
   const idsByKind: Record<'restart' | 'resume', string[]> = { restart: [], resume: [] };
-  const missing: string[] = [];
+  const missingIds: string[] = [];
   for (const dlqId of dlqIds) {
     const entry = await context.reads.deadLetters.findDeadLetter({ instanceId: rest.instanceId, dlqId });
     if (entry) idsByKind[entry.run.settings.message ? 'restart' : 'resume'].push(dlqId);
-    else missing.push(dlqId);
+    else missingIds.push(dlqId);
   }
-  if (missing.length > 0 && rest.whenMissing === 'fail') throw noSuchEntry(missing);
+  if (missingIds.length > 0 && rest.whenMissing === 'fail') throw noSuchEntry(missingIds);
   const runs: RunReference[] = [];
   for (const kind of ['restart', 'resume'] as const)
     if (idsByKind[kind].length > 0) runs.push(...(await recover({ kind, dlqIds: idsByKind[kind], ...rest }, context, request)));

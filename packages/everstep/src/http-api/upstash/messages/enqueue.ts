@@ -13,9 +13,9 @@ import { publishOne } from './publish-items.js';
 /** Reads the queue name in `/v2/enqueue/{queue}/{destination}`. Throws ApiError. */
 function queueOf(path: string): { readonly queue: string; readonly prefix: string } {
   const afterPrefix = path.slice(ENQUEUE_PATH.length);
-  const slash = afterPrefix.indexOf('/');
-  if (slash <= 0) throw new ApiError('bad-parameter', 'the path must be /v2/enqueue/{queue}/{destination}');
-  const encodedQueue = afterPrefix.slice(0, slash);
+  const slashIndex = afterPrefix.indexOf('/');
+  if (slashIndex <= 0) throw new ApiError('bad-parameter', 'the path must be /v2/enqueue/{queue}/{destination}');
+  const encodedQueue = afterPrefix.slice(0, slashIndex);
   try {
     return { queue: decodeURIComponent(encodedQueue), prefix: `${ENQUEUE_PATH}${encodedQueue}/` };
   } catch {

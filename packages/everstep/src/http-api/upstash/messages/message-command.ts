@@ -34,7 +34,7 @@ export function checkName(name: string, subject: string): string {
 }
 
 /** Returns the destination of a message. Throws ApiError if `text` is neither an allowed URL nor the name of a URL group. */
-export function destinationFor(text: string, use: DestinationContext): MessageDestination {
+export function destinationFor(text: string, destinationContext: DestinationContext): MessageDestination {
   if (!IS_URL.test(text)) {
     if (NAME.test(text)) return { kind: 'url-group', name: checkName(text, 'the name of a URL group') };
     throw new ApiError(
@@ -43,7 +43,7 @@ export function destinationFor(text: string, use: DestinationContext): MessageDe
     );
   }
   const url = workflowUrlOf({ destination: text, destinationName: 'the destination' });
-  checkDestination(url, null, use);
+  checkDestination(url, null, destinationContext);
   return { kind: 'url', url };
 }
 
@@ -81,15 +81,18 @@ export interface ParsedMessageSettings {
 export function messageSettings(
   headers: SharedHeaders,
   familyHeaders: FamilyHeaders,
-  use: DestinationContext,
+  destinationContext: DestinationContext,
   receivedHeaders?: ReceivedHeaders,
 ): ParsedMessageSettings {
-  const settings = settingsOf({ headers, headersByFamily: familyHeaders, ...optional('received', receivedHeaders) }, use);
-  const { context, request, instanceId } = use;
+  const settings = settingsOf(
+    { headers, headersByFamily: familyHeaders, ...optional('received', receivedHeaders) },
+    destinationContext,
+  );
+  const { context, request, instanceId } = destinationContext;
   for (const name of ['Callback-Timeout', 'Failure-Callback-Timeout'] as const)
     allowTimeout(context, instanceId, request.dialect.spell(name), headers[name]);
   const { Callback: callbackUrl, 'Failure-Callback': failureUrl } = headers;
-  if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Callback', use);
+  if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Callback', destinationContext);
   const failureCallback =
     failureUrl === undefined
       ? null
@@ -120,8 +123,8 @@ const textOrNull = (value: string | readonly string[] | undefined): string | nul
 export function messageCommand(item: BatchItem, context: ApiContext, request: RequestContext, caller: Caller): MessageCommand {
   const { values, families } = readPrefixedHeaders(MessageHeaders, FAMILIES, item.headers, request.dialect);
   const { instanceId } = caller;
-  const use = { context, request, instanceId };
-  const destination = destinationFor(item.destination, use);
+  const destinationContext = { context, request, instanceId };
+  const destination = destinationFor(item.destination, destinationContext);
   const contentType = textOrNull(item.headers['content-type']);
   const { body } = item;
   if (body.byteLength > LIMITS.maxBodyBytes)
@@ -137,7 +140,7 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
     dialect: request.dialect.name,
     destination,
     payload: { body, contentType, forwardHeaders: families[FORWARD] ?? {} },
-    ...messageSettings(values, families, use, item.headers),
+    ...messageSettings(values, families, destinationContext, item.headers),
     queue: item.queue === null ? null : checkName(item.queue, 'the name of a queue'),
     notBefore: notBeforeOf(values, context.service.now(), request),
     deduplicationId: id === null ? null : `message ${id}`,

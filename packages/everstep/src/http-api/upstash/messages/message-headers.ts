@@ -81,8 +81,8 @@ export type MessageHeaders = StaticDecode<typeof MessageHeaders>;
 export const CALLBACK_FORWARD = 'Callback-Forward-';
 
 /**
- * A header belongs to the first family that matches, so longer prefixes come first. SDK metadata and workflow headers
- * without a meaning for messages are accepted and ignored.
+ * A header belongs to the first family that matches, so longer prefixes come first. SDK metadata, and workflow headers that do
+ * not apply to messages, are accepted and ignored.
  */
 export const MESSAGE_FAMILIES = Object.freeze({
   'Failure-Callback-Forward-': 'Forwarded to the failure callback, without the prefix.',

@@ -37,7 +37,7 @@ const presentSettings = (settings: RunSettings) => ({
   ...presentLabels(settings.labels),
 });
 
-const callerOf = ({ callerIp }: { readonly callerIp: string }) => ({ callerIP: callerIp, callerIp });
+const callerFields = ({ callerIp }: { readonly callerIp: string }) => ({ callerIP: callerIp, callerIp });
 
 export function presentMessage({ run, retried, nextAttemptAt }: MessageRecord, payload: RunPayload): MessageEntry {
   const { settings } = run;
@@ -52,7 +52,7 @@ export function presentMessage({ run, retried, nextAttemptAt }: MessageRecord, p
     ...presentSettings(settings),
     notBefore: message.notBefore ?? run.createdAt,
     createdAt: run.createdAt,
-    ...callerOf(run),
+    ...callerFields(run),
     ...presentLimits(settings.flowControl),
     retried,
     ...optional('nextDeliveryTime', nextAttemptAt),
@@ -63,7 +63,7 @@ export function presentMessage({ run, retried, nextAttemptAt }: MessageRecord, p
  * Returns the fields specific to a failed run. `messageId` is the run id, because runs have no other permanent
  * message id.
  */
-const presentRunOf = ({ run, failureFunctionState, responseStatus }: DeadLetterRecord) =>
+const presentRunFields = ({ run, failureFunctionState, responseStatus }: DeadLetterRecord) =>
   run.settings.message
     ? {}
     : {
@@ -75,7 +75,7 @@ const presentRunOf = ({ run, failureFunctionState, responseStatus }: DeadLetterR
         ...(responseStatus === null ? { responseStatus: 0, responseHeader: {}, responseBody: '' } : {}),
       };
 
-/** Presents a dead letter. `history` is given for a run if the response to its failure callback is shown. */
+/** Presents a dead letter. `history` is set for a run if the response to its failure callback is shown. */
 export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHistory | null = null): DlqMessage {
   const { run } = entry;
   const { settings } = run;
@@ -98,7 +98,7 @@ export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHisto
     ...presentSettings(settings),
     notBefore: message?.notBefore ?? run.createdAt,
     createdAt: run.createdAt,
-    ...callerOf(run),
+    ...callerFields(run),
     ...presentLimits(settings.flowControl),
     ...optional('responseStatus', responseStatus),
     ...optional('responseHeader', responseHeader),
@@ -106,7 +106,7 @@ export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHisto
     ...optional('responseBodyBase64', responseBodyBase64),
     error: entry.error,
     failedAt: entry.createdAt,
-    ...presentRunOf(entry),
+    ...presentRunFields(entry),
     ...optional('failureCallbackInfo', state && { state, ...optional('responseStatus', failureFunction?.responseStatus) }),
   };
 }

@@ -24,11 +24,11 @@ function resultOf(
   if (!outcome) throw new Error('a message has no outcome');
   if (outcome.kind === 'url-group-not-found') throw noSuchGroup(outcome.name);
   const publishedItems = outcome.messages.map(present);
-  const [first] = publishedItems;
-  return destination.kind === 'url' && first ? first : publishedItems;
+  const [firstItem] = publishedItems;
+  return destination.kind === 'url' && firstItem ? firstItem : publishedItems;
 }
 
-/** A message that may be published. One for each endpoint counts toward the daily limit until the outcome is known. */
+/** A message that may be published. Until the outcome is known, one message for each endpoint counts toward the daily limit. */
 interface AllowedMessage extends AllowedRuns {
   readonly command: MessageCommand;
 }

@@ -120,11 +120,11 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
   const triggers = indexedItems.filter(({ kind }) => kind === 'trigger');
   const messages = indexedItems.filter(({ kind }) => kind === 'message');
   if (triggers.length + messages.length > 0) allowCall(context, caller.instanceId);
-  const max = LIMITS.maxBatchItems;
-  if (triggers.length + messages.length > max)
+  const maxItems = LIMITS.maxBatchItems;
+  if (triggers.length + messages.length > maxItems)
     throw new ApiError(
       'bad-body',
-      `a batch can contain at most ${max} messages and runs, but this one contains ${triggers.length + messages.length}`,
+      `a batch can contain at most ${maxItems} messages and runs, but this one contains ${triggers.length + messages.length}`,
     );
 
   const submissions = readSubmissions(

@@ -79,9 +79,9 @@ const createSchedule = operation({
     'too-many-schedules',
   ],
   async handle({ headers, headersByFamily, body, request }, context, { instanceId }) {
-    const use = { context, request, instanceId };
-    const destination = destinationFor(destinationOf(request.target, SCHEDULE_PATH), use);
-    const { settings, method, callback } = messageSettings(headers, headersByFamily, use);
+    const destinationContext = { context, request, instanceId };
+    const destination = destinationFor(destinationOf(request.target, SCHEDULE_PATH), destinationContext);
+    const { settings, method, callback } = messageSettings(headers, headersByFamily, destinationContext);
     const queue = headers['Queue-Name'];
     const message = {
       method,

@@ -33,9 +33,9 @@ const present = ({ name, createdAt, updatedAt, endpoints }: UrlGroup): UrlGroupE
   endpoints: endpoints.map((endpoint) => ({ ...optional('name', endpoint.name), url: endpoint.url })),
 });
 
-function checkUrl(text: string, index: number, use: DestinationContext): string {
+function checkUrl(text: string, index: number, destinationContext: DestinationContext): string {
   const url = workflowUrlOf({ destination: text, destinationName: `the url of endpoint ${index}` });
-  checkDestination(url, null, use);
+  checkDestination(url, null, destinationContext);
   return url;
 }
 

@@ -12,14 +12,14 @@ import { stepsOf, yieldToOthers } from '../../../ports/stores/history-parts.js';
 import type { HistoryStore, ListedStep } from '../../../ports/stores/store.js';
 
 /**
- * Yields the steps of the group that starts with `first`: planned together and recorded consecutively. Results are
- * not loaded.
+ * Yields the steps of the group that starts with `firstStep`. They were planned together and recorded consecutively. Results
+ * are not loaded.
  */
-async function* groupOf(store: HistoryStore, runKey: string, first: ListedStep): AsyncGenerator<readonly ListedStep[]> {
-  let from: string | null = String(first.index);
+async function* groupOf(store: HistoryStore, runKey: string, firstStep: ListedStep): AsyncGenerator<readonly ListedStep[]> {
+  let from: string | null = String(firstStep.index);
   while (from !== null) {
     const part = await store.listSteps({ runKey, bounds: PART, maxOutBytes: 0, from });
-    const end = part.items.findIndex(({ group }) => group !== first.group);
+    const end = part.items.findIndex(({ group }) => group !== firstStep.group);
     yield end === -1 ? part.items : part.items.slice(0, end);
     if (end !== -1) return;
     from = part.next;
@@ -33,7 +33,7 @@ export async function* longJournal(
   source: Omit<JournalSource, 'recorded'>,
   recordedCount: number,
 ): AsyncGenerator<readonly WireEntry[]> {
-  const { runKey, payload, openSteps: open } = source;
+  const { runKey, payload, openSteps } = source;
   yield [firstEntry(runKey, payload)];
   let group: number | null = null;
   for await (const part of stepsOf(store, { runKey, bounds: PART, below: recordedCount })) {
@@ -47,5 +47,5 @@ export async function* longJournal(
     }
     yield entries;
   }
-  yield open.map(openStepEntry);
+  yield openSteps.map(openStepEntry);
 }

@@ -15,7 +15,7 @@ import type { BatchItem } from '../messages/batch-items.js';
 import { durationMs, stepHead } from './step-reader.js';
 
 const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-const CALLBACK = 'upstash-callback-forward-upstash-workflow-';
+const CALLBACK_PREFIX = 'upstash-callback-forward-upstash-workflow-';
 
 const DELIVERY_HEADERS = {
   Retries: settingHeaders.Retries,
@@ -90,8 +90,8 @@ export function readCall({ destination, headers, body }: BatchItem): OwnedStep {
       `the body of a call has ${body.byteLength} bytes, over the limit of ${LIMITS.maxCallBodyBytes} (maxCallBodyBytes)`,
     );
   const { stepId, name } = stepHead({
-    stepId: Number(headerText(headers, `${CALLBACK}stepid`)),
-    stepName: headerText(headers, `${CALLBACK}stepname`),
+    stepId: Number(headerText(headers, `${CALLBACK_PREFIX}stepid`)),
+    stepName: headerText(headers, `${CALLBACK_PREFIX}stepname`),
     stepType: 'Call',
   });
   const forwardHeaders = families[FORWARD];

@@ -34,7 +34,7 @@ export interface LogSource {
   readonly payload: ShownPayload | null;
   /** Dead letter queue entry of the run. */
   readonly deadLetter: (DeadLetterRecord & Pick<DeadLetterBodies, 'responseBody'>) | null;
-  /** The run that invoked this one. */
+  /** The run that invoked this run. */
   readonly invoker: RunRecord | null;
   /** Invoked runs by the id of the invoking step. */
   readonly invokedRuns: ReadonlyMap<number, InvokedRun>;
@@ -217,14 +217,14 @@ class StepWriter {
     });
   }
 
-  /** Returns the groups of the steps. A step that is not known yet is in a group of type `next`; a pending step is not. */
+  /** Returns the groups of the steps. Only steps that are not identified yet are in a group of type `next`. */
   presentGroups({ type, steps }: NativeGroup): readonly StepGroup[] {
     const loggedSteps = steps.map((step) => this.presentStep(step));
     if (type === 'parallel') return [{ type, steps: loggedSteps }];
-    const unidentified = loggedSteps.filter(({ stepType }) => stepType === undefined);
-    const identified = loggedSteps.filter(({ stepType }) => stepType !== undefined);
-    const groups: StepGroup[] = identified.map((step) => ({ type: 'sequential', steps: [step] }));
-    return unidentified.length > 0 ? [...groups, { type: 'next', steps: unidentified }] : groups;
+    const unidentifiedSteps = loggedSteps.filter(({ stepType }) => stepType === undefined);
+    const identifiedSteps = loggedSteps.filter(({ stepType }) => stepType !== undefined);
+    const groups: StepGroup[] = identifiedSteps.map((step) => ({ type: 'sequential', steps: [step] }));
+    return unidentifiedSteps.length > 0 ? [...groups, { type: 'next', steps: unidentifiedSteps }] : groups;
   }
 }
 
@@ -237,23 +237,29 @@ function responseOf({ run, responseHeaders, responseBody }: NonNullable<LogSourc
 }
 
 function failureFunctionOf({ history, deadLetter }: LogSource): FailureFunction | null {
-  const info = presentFailureFunction(history, deadLetter?.failureFunctionState ?? null);
-  if (!info) return null;
+  const callbackInfo = presentFailureFunction(history, deadLetter?.failureFunctionState ?? null);
+  if (!callbackInfo) return null;
   const task = history.tasks.find(({ kind }) => kind === 'callback');
   const attempts = history.attempts.filter(({ slot }) => slot < 0);
   const response = deadLetter ? responseOf(deadLetter) : { body: '', headers: {} };
-  const errors = info.errors.map(({ error, status, time }) => ({ error, body: '', headers: {}, status: status ?? 0, time }));
+  const errors = callbackInfo.errors.map(({ error, status, time }) => ({
+    error,
+    body: '',
+    headers: {},
+    status: status ?? 0,
+    time,
+  }));
   return {
     ...optional('messageId', task?.messageId ?? attempts.at(-1)?.messageId),
-    url: info.url,
-    ...optional('state', info.state ?? (attempts.at(-1)?.retryAt === null ? ('CALLBACK_FAIL' as const) : null)),
+    url: callbackInfo.url,
+    ...optional('state', callbackInfo.state ?? (attempts.at(-1)?.retryAt === null ? ('CALLBACK_FAIL' as const) : null)),
     failHeaders: response.headers,
     failStatus: deadLetter?.responseStatus ?? 0,
     failResponse: response.body,
     ...optional('dlqId', deadLetter?.dlqId),
     ...optional('errors', errors.length > 0 ? errors : null),
-    ...optional('responseStatus', info.responseStatus),
-    ...optional('nextDeliveryTime', info.nextAttemptAt),
+    ...optional('responseStatus', callbackInfo.responseStatus),
+    ...optional('nextDeliveryTime', callbackInfo.nextAttemptAt),
   };
 }
 

@@ -62,22 +62,22 @@ const getJournal = operation({
     if (record?.status !== 'active' || record.dialect !== 'upstash') throw noActiveRun();
     const runKey = record.key;
     const run = await reads.runs.loadRun({ runKey });
-    const head = await reads.runs.payloadHead({ runKey });
-    if (!run || !head || run.status !== 'active') throw noActiveRun();
+    const payloadHead = await reads.runs.payloadHead({ runKey });
+    if (!run || !payloadHead || run.status !== 'active') throw noActiveRun();
     const openSteps = [...run.tasks.values()].filter(isStep).sort((a, b) => a.slot - b.slot);
     const { journalLength, journalBytes } = run;
-    const isShort = journalLength <= LIMITS.partRows && journalBytes + head.bodyBytes <= LIMITS.partBytes;
+    const isShort = journalLength <= LIMITS.partRows && journalBytes + payloadHead.bodyBytes <= LIMITS.partBytes;
     const { longestOutBytes } = isShort ? { longestOutBytes: 0 } : await reads.runs.journalSize({ runKey });
     const bytes = isShort ? journalBytes : Math.max(LIMITS.partBytes, longestOutBytes);
     // A running workflow waits for the response, so the request waits for memory until the endpoint would time out.
-    await request.reserve(2 * (bytes + head.bodyBytes), { waitMs: LIMITS.requestTimeoutMs });
+    await request.reserve(2 * (bytes + payloadHead.bodyBytes), { waitMs: LIMITS.requestTimeoutMs });
     const payload = await reads.runs.loadPayload({ runKey });
     if (!payload) throw noActiveRun();
     const source = { instanceId, workflowRunId, runKey, payload, openSteps };
     if (!isShort)
       return respond(200, streamedResponse<WireEntry[]>(new StreamedList(longJournal(reads.runs, source, journalLength))));
-    const recorded = (await reads.runs.loadJournal({ runKey, from: 0 })).slice(0, journalLength);
-    return respond(200, [...wireJournal({ ...source, recorded })]);
+    const recordedSteps = (await reads.runs.loadJournal({ runKey, from: 0 })).slice(0, journalLength);
+    return respond(200, [...wireJournal({ ...source, recorded: recordedSteps })]);
   },
 });
 
@@ -114,8 +114,8 @@ const endRun = operation({
         `the workflow returned ${body.byteLength} bytes, but the limit is ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`,
       );
     const text = body.toString('utf8');
-    const result = text === '' ? {} : { result: jsonOf(text) };
-    const submission = { done: [], planned: [], end: { kind: 'finished', ...result } } as const;
+    const resultField = text === '' ? {} : { result: jsonOf(text) };
+    const submission = { done: [], planned: [], end: { kind: 'finished', ...resultField } } as const;
     const outcome = await service.runs.submit({ instanceId: caller.instanceId, workflowRunId, submission });
     // Ending a run twice is allowed, because the response to the first request may have been lost.
     if (outcome === 'not-found') throw runOver();
@@ -206,8 +206,8 @@ const startWorkflow = operation({
   ],
   async handle({ body, request }, context, caller) {
     const destination = destinationOf(request.target);
-    const start = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
-    const command = startCommand(start, context, request, caller);
+    const startRequest = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
+    const command = startCommand(startRequest, context, request, caller);
     allowSize(context, caller.instanceId, body);
     return respond(200, presentTriggeredRun(await startTriggeredRun(command, context), command, context));
   },

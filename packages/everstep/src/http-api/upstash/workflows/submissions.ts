@@ -17,35 +17,35 @@ interface SubmittedSteps {
   planned: Submission['planned'];
 }
 
-function addItem(item: BatchItem, runs: Map<string, SubmittedSteps>, now: number): void {
+function addItem(item: BatchItem, stepsByRun: Map<string, SubmittedSteps>, now: number): void {
   checkVersion(item.headers);
-  const stepsOf = (workflowRunId: string): SubmittedSteps => {
-    const steps = runs.get(workflowRunId) ?? { done: [], planned: [] };
-    runs.set(workflowRunId, steps);
+  const getOrCreateSteps = (workflowRunId: string): SubmittedSteps => {
+    const steps = stepsByRun.get(workflowRunId) ?? { done: [], planned: [] };
+    stepsByRun.set(workflowRunId, steps);
     return steps;
   };
   const kind = kindOf(item);
   if (kind === 'call' || kind === 'invoke') {
     const { workflowRunId, step } = kind === 'call' ? readCall(item) : readInvoke(item);
-    const steps = stepsOf(workflowRunId);
+    const steps = getOrCreateSteps(workflowRunId);
     steps.planned = [...steps.planned, step];
     return;
   }
   const workflowRunId = headerText(item.headers, RUN_ID_HEADER);
   if (workflowRunId === undefined) throw new Problem('the id of the run that the step belongs to is missing');
-  const steps = stepsOf(workflowRunId);
+  const steps = getOrCreateSteps(workflowRunId);
   const submittedStep = readStep(item.body, now);
   if (submittedStep.kind === 'done') steps.done = [...steps.done, submittedStep.step];
   else steps.planned = [...steps.planned, submittedStep.step];
 }
 
-/** Returns one submission for each run. Steps that are planned together come in one request. */
+/** Returns one submission for each run. Steps that are planned together arrive in one request. */
 export function readSubmissions(items: readonly BatchItem[], now: number): ReadonlyMap<string, Submission> {
   return withStepRefusals(() => {
-    const runs = new Map<string, SubmittedSteps>();
-    for (const item of items) addItem(item, runs, now);
-    for (const steps of runs.values()) steps.planned = [...steps.planned].sort((a, b) => a.stepId - b.stepId);
-    return runs;
+    const stepsByRun = new Map<string, SubmittedSteps>();
+    for (const item of items) addItem(item, stepsByRun, now);
+    for (const steps of stepsByRun.values()) steps.planned = [...steps.planned].sort((a, b) => a.stepId - b.stepId);
+    return stepsByRun;
   });
 }
 

@@ -66,7 +66,7 @@ async function nextPage<Done>(context: ApiContext, { operation: name, instanceId
     callerIp: filters.callerIp ?? callerIP,
     failureFunctionState: filters.failureFunctionState ?? failureCallbackState,
   };
-  // The cursor does not carry a remaining count: each request has its own count.
+  // The cursor contains no remaining count: each request has its own count.
   return runBulk(
     context,
     { operation: name, instanceId, query: nativeQuery, matchRunId: 'exact', pageMax: count ?? LIMITS.bulkMax },

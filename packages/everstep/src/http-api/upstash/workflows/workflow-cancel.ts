@@ -75,13 +75,13 @@ const filtersOf = ({ workflowUrl, host, path, ...rest }: CancelBody): CancelFilt
 /** Returns the filters whose union selects the runs. A run that matches several of them is canceled once. */
 function storeFiltersOf(filters: CancelFilters): readonly RunFilter[] {
   const { workflowUrl: urlFilter, workflowUrlExactMatch: isExact = false } = filters;
-  const base: RunFilter = {
+  const baseFilter: RunFilter = {
     statuses: ['active'],
     ...storeFilterOf(CANCEL_FILTERS, filters),
     ...(isExact && urlFilter ? { workflowUrls: urlFilter } : {}),
   };
   const urlFilters: readonly RunFilter[] =
-    urlFilter && !isExact ? urlFilter.map((workflowUrlPrefix) => ({ ...base, workflowUrlPrefix })) : [base];
+    urlFilter && !isExact ? urlFilter.map((workflowUrlPrefix) => ({ ...baseFilter, workflowUrlPrefix })) : [baseFilter];
   if (!filters.workflowRunIds) return urlFilters;
   return [...new Set(filters.workflowRunIds)].flatMap((workflowRunId) =>
     urlFilters.map((filter) => ({ ...filter, workflowRunId })),

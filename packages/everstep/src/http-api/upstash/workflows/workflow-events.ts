@@ -20,9 +20,9 @@ const presentWaiter = (waiter: Waiter): Static<typeof UpstashWaiter> => ({
   timeoutUrl: waiter.url,
   timeoutHeaders: waiter.headers,
 });
-const presentNotifiedWaiter = (notified: NotifiedWaiter): Static<typeof UpstashNotifiedWaiter> => ({
-  ...notified,
-  waiter: presentWaiter(notified.waiter),
+const presentNotifiedWaiter = (notifiedWaiter: NotifiedWaiter): Static<typeof UpstashNotifiedWaiter> => ({
+  ...notifiedWaiter,
+  waiter: presentWaiter(notifiedWaiter.waiter),
   error: '',
 });
 

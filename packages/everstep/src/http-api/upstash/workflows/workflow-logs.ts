@@ -46,9 +46,9 @@ async function hasMessage(store: RunReads, { key }: RunRecord, wantedId: string)
 
 /** Loads the payload of a run, without its body if the page has no space left for it. */
 async function loadPayload(store: RunReads, runKey: string, budget: PageBudget, trimBody: boolean): Promise<ShownPayload | null> {
-  const head = await store.payloadHead({ runKey });
-  if (!head) return null;
-  const { bodyBytes, ...headers } = head;
+  const payloadHead = await store.payloadHead({ runKey });
+  if (!payloadHead) return null;
+  const { bodyBytes, ...headers } = payloadHead;
   if (!trimBody && (await budget.addIfFits(bodyBytes))) return store.loadPayload({ runKey });
   return { ...headers, body: new Uint8Array(), ...(trimBody ? {} : { bodyLeftOut: bodyBytes }) };
 }
@@ -66,7 +66,11 @@ async function loadInvokedRuns({ invoked }: ShownHistory, store: RunReads, budge
   return runs;
 }
 
-async function deadLetterOf(store: DeadLetterReads, instanceId: string, dlqId: string | null): Promise<LogSource['deadLetter']> {
+async function loadDeadLetter(
+  store: DeadLetterReads,
+  instanceId: string,
+  dlqId: string | null,
+): Promise<LogSource['deadLetter']> {
   const entry = dlqId === null ? null : await store.findDeadLetter({ instanceId, dlqId });
   const bodies = entry && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [entry.dlqId] })).get(entry.dlqId);
   return entry && { ...entry, responseBody: bodies?.responseBody ?? new Uint8Array() };
@@ -89,7 +93,7 @@ async function loadLoggedRun(
     trimBody,
     payload,
     repeatsHeaders,
-    deadLetter: await deadLetterOf(deadLetters, instanceId, dlqId),
+    deadLetter: await loadDeadLetter(deadLetters, instanceId, dlqId),
     invoker: origin?.kind === 'invoke' ? await store.findRun({ runKey: origin.runKey }) : null,
     invokedRuns: await loadInvokedRuns(history, store, budget, trimBody),
   });
@@ -121,19 +125,19 @@ async function listLogs(
   };
   const runs: LoggedRun[] = [];
   let after = cursorState?.after ?? null;
-  let scanned = 0;
+  let scannedCount = 0;
   let isFull = false;
   // Filters without an index are checked run by run. A request scans a limited number of runs; the cursor continues
   // after them.
   do {
     const position = { after, horizon: null, limit: limit - runs.length };
     const listing = await reads.runs.listRuns({ instanceId, filter, order: 'newest-first', ...position });
-    scanned += listing.items.length;
+    scannedCount += listing.items.length;
     const page = await readPage(listing, presentRun);
     runs.push(...page.runs);
     isFull = page.isFull;
     after = page.isFull && page.next === null ? after : page.next;
-  } while (after !== null && !isFull && runs.length < limit && scanned < LIMITS.maxRunsScanned);
+  } while (after !== null && !isFull && runs.length < limit && scannedCount < LIMITS.maxRunsScanned);
   if (after === null) return respond(200, { runs });
   return respond(200, { cursor: await cursors.seal(scope, { after, horizon: null, remaining: null }), runs });
 }
