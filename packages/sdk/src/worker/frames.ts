@@ -32,7 +32,7 @@ export interface HelloFrame {
   readonly sdk: string;
 }
 
-/** A node of the server. `url` is absent if the node has no address of its own. */
+/** A node of the server. `url` is absent if workers cannot reach the node directly. */
 export interface ConnectionNode {
   readonly nodeId: string;
   readonly url?: string;

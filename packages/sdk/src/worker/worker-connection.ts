@@ -68,7 +68,7 @@ function parseFrames(data: unknown): readonly ServiceFrame[] | null {
   }
 }
 
-/** A socket whose constructor failed: it closes immediately. */
+/** Replaces a socket whose constructor threw an error. It closes immediately. */
 class FailedSocket implements SocketLike {
   readonly readyState = CLOSED;
   binaryType = 'blob';
@@ -103,7 +103,7 @@ export class WorkerConnection {
   private rejection: Rejection | null = null;
   /** Ids of the requests in progress. */
   private readonly openRequests = new Set<number>();
-  private outgoing: WorkerFrame[] = [];
+  private outgoingFrames: WorkerFrame[] = [];
   private isFlushPlanned = false;
   private lastReceivedId = 0;
   private lastAcknowledgedId = 0;
@@ -230,7 +230,7 @@ export class WorkerConnection {
 
   private send(frame: WorkerFrame): void {
     if (this.hasEnded) return;
-    this.outgoing.push(frame);
+    this.outgoingFrames.push(frame);
     // An answer also acknowledges that all work up to its id has started.
     if ('id' in frame) this.lastAcknowledgedId = Math.max(this.lastAcknowledgedId, frame.id);
     // With other work in progress, more answers may follow in this turn.
@@ -250,29 +250,29 @@ export class WorkerConnection {
   private flush(): void {
     if (this.socket.readyState !== OPEN || this.hasEnded) return;
     if (this.lastReceivedId > this.lastAcknowledgedId && this.openRequests.size > 0)
-      this.outgoing.push({ kind: 'received', through: this.lastReceivedId });
+      this.outgoingFrames.push({ kind: 'received', through: this.lastReceivedId });
     this.lastAcknowledgedId = this.lastReceivedId;
-    if (this.outgoing.length === 0) return;
-    const frames = this.outgoing.map((frame) => this.frameText(frame));
-    this.outgoing = [];
+    if (this.outgoingFrames.length === 0) return;
+    const frameTexts = this.outgoingFrames.map((frame) => this.frameText(frame));
+    this.outgoingFrames = [];
     let message = '';
-    for (const frame of frames) {
-      if (message.length + frame.length > MAX_JOINED_LENGTH && message !== '') {
+    for (const text of frameTexts) {
+      if (message.length + text.length > MAX_JOINED_LENGTH && message !== '') {
         this.socket.send(`[${message}]`);
         message = '';
       }
-      message += message === '' ? frame : `,${frame}`;
+      message += message === '' ? text : `,${text}`;
     }
     this.socket.send(`[${message}]`);
   }
 
-  /** Returns the JSON of a frame. An answer that the server would not accept is replaced, because it ends the connection. */
+  /** Returns the JSON of a frame. Replaces an answer that is too long, because the server would close the connection. */
   private frameText(frame: WorkerFrame): string {
     const text = JSON.stringify(frame);
-    const max = this.welcome?.maxFrameBytes ?? Number.POSITIVE_INFINITY;
-    if (!('id' in frame) || text.length * MAX_BYTES_PER_CHARACTER <= max) return text;
+    const maxBytes = this.welcome?.maxFrameBytes ?? Number.POSITIVE_INFINITY;
+    if (!('id' in frame) || text.length * MAX_BYTES_PER_CHARACTER <= maxBytes) return text;
     const bytes = new TextEncoder().encode(text).length;
-    return bytes <= max ? text : JSON.stringify({ kind: 'too-long', id: frame.id, bytes } satisfies WorkerFrame);
+    return bytes <= maxBytes ? text : JSON.stringify({ kind: 'too-long', id: frame.id, bytes } satisfies WorkerFrame);
   }
 
   /** Ends the connection if no frame arrives within `limitMs`. One timer is enough, however many frames arrive. */

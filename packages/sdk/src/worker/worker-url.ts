@@ -1,9 +1,9 @@
 /** URLs of workflows that a worker serves over its connection: `worker://<app>/<workflow>`. */
 
-/** Scheme of the URLs, with the characters that follow it. */
+/** Scheme of the URLs, including `://`. */
 export const WORKER_SCHEME = 'worker://';
 
-/** Name of an app: lower-case letters, digits, `-`, `_` and `.`; at most 63 characters. */
+/** Name of an app: lowercase letters, digits, `-`, `_` and `.`; at most 63 characters. */
 export const WORKER_APP = /^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$/;
 /** Name of a workflow: parts of letters, digits, `-`, `_`, `.` and `~`, separated by `/`; at most 256 characters. */
 export const WORKER_WORKFLOW = /^(?=.{1,256}$)[A-Za-z0-9_~-][A-Za-z0-9._~-]*(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$/;
