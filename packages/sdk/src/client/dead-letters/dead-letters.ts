@@ -213,12 +213,12 @@ export class DeadLetters {
 
   /** Resumes all matching runs, request after request, and yields the new runs. */
   resumeAll(options: BulkOptions = {}, overrides: RunOverrides = {}): AsyncGenerator<RunReference, void, undefined> {
-    return followRuns(options, (page) => this.resumeMany(page, overrides));
+    return runsOfAllPages(options, (page) => this.resumeMany(page, overrides));
   }
 
   /** Restarts all matching runs, request after request, and yields the new runs. */
   restartAll(options: BulkOptions = {}, overrides: RunOverrides = {}): AsyncGenerator<RunReference, void, undefined> {
-    return followRuns(options, (page) => this.restartMany(page, overrides));
+    return runsOfAllPages(options, (page) => this.restartMany(page, overrides));
   }
 
   /** Deletes all matching entries, request after request, and returns their number. */
@@ -234,7 +234,7 @@ export class DeadLetters {
   }
 }
 
-async function* followRuns(
+async function* runsOfAllPages(
   options: BulkOptions,
   request: (page: BulkOptions) => Promise<RecoveredRuns>,
 ): AsyncGenerator<RunReference, void, undefined> {
