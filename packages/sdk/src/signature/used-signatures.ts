@@ -5,7 +5,7 @@
  */
 export class UsedSignatures {
   /** Expiry in Unix seconds, by signature id, in order of use. */
-  private readonly used = new Map<string, number>();
+  private readonly expiryById = new Map<string, number>();
   private readonly max: number;
 
   constructor(max: number) {
@@ -13,18 +13,18 @@ export class UsedSignatures {
   }
 
   get size(): number {
-    return this.used.size;
+    return this.expiryById.size;
   }
 
   /** Marks a signature as used. Returns false if it was used before. Both times are in Unix seconds. */
   use(id: string, expiryS: number, nowS: number): boolean {
-    for (const [oldestId, oldestExpiryS] of this.used) {
-      if (oldestExpiryS > nowS && this.used.size < this.max) break;
-      this.used.delete(oldestId);
+    for (const [oldestId, oldestExpiryS] of this.expiryById) {
+      if (oldestExpiryS > nowS && this.expiryById.size < this.max) break;
+      this.expiryById.delete(oldestId);
     }
-    const usedExpiryS = this.used.get(id);
+    const usedExpiryS = this.expiryById.get(id);
     if (usedExpiryS !== undefined && usedExpiryS > nowS) return false;
-    this.used.set(id, expiryS);
+    this.expiryById.set(id, expiryS);
     return true;
   }
 }
