@@ -43,7 +43,7 @@ export interface WorkflowContext<Payload> {
   readonly runCreatedAt: number;
   /** Labels of the run. */
   readonly labels: readonly string[];
-  /** Headers that the trigger forwarded, by lower-case name. */
+  /** Headers that the trigger forwarded, by lowercase name. */
   readonly headers: Readonly<Record<string, string>>;
   /** URL of this workflow: the `url` option, or the URL that the run was triggered with. */
   readonly url: string;
@@ -114,7 +114,7 @@ export interface WorkflowContext<Payload> {
    */
   logFields(): LogFields;
 
-  /** Ends the run as canceled. Code after it does not run. */
+  /** Cancels the run. Code after this call does not run. */
   cancel(): Promise<never>;
 }
 

@@ -16,7 +16,7 @@ export interface RunFailure<Payload> {
    * failed, it is the raw JSON, text or bytes.
    */
   readonly payload: Payload;
-  /** Headers that the trigger forwarded, by lower-case name. */
+  /** Headers that the trigger forwarded, by lowercase name. */
   readonly headers: Readonly<Record<string, string>>;
   /** Labels of the run. */
   readonly labels: readonly string[];
@@ -65,14 +65,14 @@ export function readFailureNotice(value: unknown): FunctionNotice | null {
 }
 
 function inputOf({ sourceHeader, sourceBody }: FailureNotice): RunInput {
-  const { 'content-type': contentTypes = [], ...forwarded } = Object.fromEntries(
+  const { 'content-type': contentTypes = [], ...forwardedHeaders } = Object.fromEntries(
     Object.entries(sourceHeader).map(([name, values]) => [name.toLowerCase(), values]),
   );
   const [contentType] = contentTypes;
   return {
     body: encodeBody(bytesOf({ encoding: 'base64', data: sourceBody })),
     ...(contentType === undefined ? {} : { contentType }),
-    headers: Object.fromEntries(Object.entries(forwarded).map(([name, values]) => [name, values.join(', ')])),
+    headers: Object.fromEntries(Object.entries(forwardedHeaders).map(([name, values]) => [name, values.join(', ')])),
   };
 }
 

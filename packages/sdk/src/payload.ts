@@ -43,7 +43,7 @@ function headerText(value: string): string {
   }
 }
 
-/** Returns the forwarded headers, by lower-case name. */
+/** Returns the forwarded headers, by lowercase name. */
 export function headersOf(input: RunInput): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(input.headers).map(([name, value]) => [name, headerText(value)]));
 }

@@ -85,7 +85,7 @@ export interface EncodedBody {
 export interface RunInput {
   readonly body: EncodedBody;
   readonly contentType?: string;
-  /** Forwarded headers (`Forward-*` without the prefix), by lower-case name. */
+  /** Forwarded headers (`Forward-*` without the prefix), by lowercase name. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -144,7 +144,7 @@ export interface StepRequest {
     readonly entries: readonly JournalEntry[];
   };
   /**
-   * The server records several results from one reply: after the step that it asks for, the worker may execute the steps
+   * The server records several results from one reply: after the step that it requests, the worker may execute the steps
    * that follow, one after the other. Older servers omit it and record one result.
    */
   readonly checkpoint?: CheckpointLimits;
@@ -182,7 +182,7 @@ export interface InvokeSpec {
   readonly workflowUrl: string;
   readonly body?: EncodedBody;
   readonly contentType?: string;
-  /** Headers forwarded to the invoked workflow, by lower-case name. */
+  /** Headers forwarded to the invoked workflow, by lowercase name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly workflowRunId?: string;
   readonly retries?: number;
@@ -205,7 +205,7 @@ export type EventContent = {
       readonly method: string;
       /** Query of the request, including the `?`; empty if there was none. */
       readonly query: string;
-      /** Headers by lower-case name. */
+      /** Headers by lowercase name. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: EncodedBody;
     }
@@ -261,7 +261,7 @@ export interface NotifyOutcome {
 /** Result of a Call step, regardless of its status. `status` is 0 if no response arrived; `error` then contains the reason. */
 export interface CallOutcome {
   readonly status: number;
-  /** Headers by lower-case name. */
+  /** Headers by lowercase name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: EncodedBody;
   /** Number of attempts, including the last one. */
@@ -330,7 +330,7 @@ export interface ProgressReply {
   /**
    * True if the code continued after `done` until it was quiet. `planned` and `end` are then complete, provided that
    * `done` become the entries directly after `base`. False if the code could not continue past them because other
-   * steps are still open, or if the reply would be too long. The server then asks again when it has recorded them.
+   * steps are still open, or if the reply would be too long. The server then sends another request once it has recorded `done`.
    */
   readonly advanced: boolean;
   /** New steps in order, with ids from `known` upward and no gaps. */

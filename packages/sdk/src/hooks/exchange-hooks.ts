@@ -4,7 +4,7 @@ import type { HookCaller, HookRun, HookStep } from './workflow-hooks.js';
 
 type Step = Pick<PlannedStep, 'stepId' | 'name' | 'type'>;
 
-/** The hooks of one request. */
+/** Calls the hooks for one request. */
 export class ExchangeHooks {
   private readonly callers: readonly HookCaller[];
   private readonly request: StepRequest;

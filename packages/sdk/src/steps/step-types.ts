@@ -73,7 +73,7 @@ export interface CallResult<Body> {
   readonly status: number;
   /** True for a status from 200 to 299. */
   readonly ok: boolean;
-  /** Headers by lower-case name. */
+  /** Headers by lowercase name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   /**
    * Body of the response: the parsed value if it is JSON, otherwise text, or bytes if it is not text; undefined if it
@@ -133,7 +133,7 @@ export interface WebhookRequest {
   readonly method: string;
   /** Query including the `?`; empty if there was none. */
   readonly query: string;
-  /** Headers by lower-case name. */
+  /** Headers by lowercase name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   /** Raw body of the request. */
   readonly body: Uint8Array;

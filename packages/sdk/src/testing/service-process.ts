@@ -36,7 +36,7 @@ const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 10_000;
 const MAX_OUTPUT_LENGTH = 8_000;
 /** Matches the output of a server that accepts requests and has written its env file. */
-const LISTENING = /is listening on/;
+const LISTENING_MESSAGE = /is listening on/;
 
 /** Returns the command of the installed package, resolved from the working directory (an app) or from this file (a workspace). */
 async function installedCommand(): Promise<readonly string[]> {
@@ -71,7 +71,7 @@ class ServerProcess {
     this.listening = new Promise((resolve) => {
       const appendOutput = (chunk: Buffer) => {
         this.output = (this.output + chunk).slice(-MAX_OUTPUT_LENGTH);
-        if (LISTENING.test(this.output)) resolve(null);
+        if (LISTENING_MESSAGE.test(this.output)) resolve(null);
       };
       this.child.stdout?.on('data', appendOutput);
       this.child.stderr?.on('data', appendOutput);
@@ -125,9 +125,9 @@ export async function startTestService(options: StartOptions = {}): Promise<Star
   const directory = await mkdtemp(join(tmpdir(), 'everstep-test-'));
   const envFile = join(directory, 'service.env');
   // Settings in the environment of the test belong to another server.
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_'));
+  const inheritedEnv = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_'));
   const server = new ServerProcess(command, {
-    ...Object.fromEntries(inherited),
+    ...Object.fromEntries(inheritedEnv),
     EVERSTEP_PORT: '0',
     EVERSTEP_DATA_DIR: join(directory, 'data'),
     EVERSTEP_ENV_FILE: envFile,

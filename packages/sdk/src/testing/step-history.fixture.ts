@@ -72,7 +72,7 @@ export class StepWitness {
     return witnessed.value;
   }
 
-  /** Notes the outcome of a step that the server executes. */
+  /** Records the outcome of a step that the server executes. */
   saw(step: string, outcome: unknown): void {
     this.seen[step] = JSON.stringify(outcome) ?? 'undefined';
   }
@@ -123,12 +123,12 @@ export class StepHistory {
       if (recordedTokens.has(name)) problems.push(`step "${name}" is recorded twice`);
       if (isWitnessed(out)) recordedTokens.set(name, out.token);
     }
-    const names = new Set(recorded.map(({ name }) => name));
+    const stepNames = new Set(recorded.map(({ name }) => name));
     const compare = (observer: string, seen: readonly (readonly [step: string, token: string])[]): void => {
       for (const [step, token] of seen) {
         const recordedToken = recordedTokens.get(step);
         // Steps that the server executed have no token in the journal. All observers of them must agree.
-        if (recordedToken === undefined && names.has(step)) recordedTokens.set(step, token);
+        if (recordedToken === undefined && stepNames.has(step)) recordedTokens.set(step, token);
         else if (recordedToken !== token)
           problems.push(`${observer} saw ${token}, but "${step}" is recorded as ${recordedToken ?? 'nothing'}`);
       }
@@ -138,7 +138,8 @@ export class StepHistory {
     for (const { name, out } of recorded)
       if (isWitnessed(out)) compare(`the recorded step "${name}" (${out.token})`, Object.entries(out.seen));
     for (const { step, token, seen } of this.executions.get(run) ?? []) {
-      // The results before it in a checkpoint are lost together with its own. They are the last ones that it saw.
+      // If the result of this execution was not recorded, the results before it in the same checkpoint are lost as well. They
+      // are the last results that the execution saw.
       const maxLost = recordedTokens.get(step) === token ? 0 : this.checkpointSteps - 1;
       const entries = Object.entries(seen);
       let comparedCount = entries.length;
