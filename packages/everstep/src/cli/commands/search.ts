@@ -76,13 +76,13 @@ function fetchCommand(shell: Shell): Command {
     const choice = idsOrPrefix(ids, command.opts<ChoiceOptions>());
     if (!choice) throw new UsageError('Give document ids or --prefix.');
     const { documents, options } = await openSearch(command, shell);
-    const fetched = await documents.fetch(choice);
-    const existing = fetched.filter((document) => document !== null);
-    if (options.json) screen.write(json(fetched));
-    else if (existing.length > 0) screen.write(table(screen, HEAD, existing.map(cellsOf)));
-    const missing = ids.filter((_, index) => fetched[index] === null);
-    if (missing.length > 0) throw new NotFoundError(`document not found: ${missing.map(printable).join(', ')}`);
-    if (existing.length === 0 && !options.json) screen.write('No matching documents.\n');
+    const fetchedDocuments = await documents.fetch(choice);
+    const foundDocuments = fetchedDocuments.filter((document) => document !== null);
+    if (options.json) screen.write(json(fetchedDocuments));
+    else if (foundDocuments.length > 0) screen.write(table(screen, HEAD, foundDocuments.map(cellsOf)));
+    const missingIds = ids.filter((_, index) => fetchedDocuments[index] === null);
+    if (missingIds.length > 0) throw new NotFoundError(`document not found: ${missingIds.map(printable).join(', ')}`);
+    if (foundDocuments.length === 0 && !options.json) screen.write('No matching documents.\n');
   });
 }
 

@@ -127,7 +127,7 @@ export async function examine(config: Config, { backups, maxBackupAgeMs, probe }
   const clockFinding = version === null ? null : assessServerClock(url, health);
   const storeFindings = isPostgres ? await checkDatabase(store.url) : checkFile(store.file, dataDir, version !== null);
   const backupFacts = backups === null ? null : await findBackups(backups);
-  const limits = readSystemFile('/proc/self/limits');
+  const processLimits = readSystemFile('/proc/self/limits');
   return [
     assessServer(url, health, ready),
     assessVersions(SERVER_VERSION, version),
@@ -139,7 +139,7 @@ export async function examine(config: Config, { backups, maxBackupAgeMs, probe }
     ...(await checkTls(config, probe)),
     ...(await checkAddresses(config, version, probe)),
     ...assessSettings(config),
-    assessDescriptors(limits === null ? null : descriptorLimitIn(limits)),
+    assessDescriptors(processLimits === null ? null : descriptorLimitIn(processLimits)),
     assessMemory({ limitBytes: readMemoryLimit(), heapBytes: getHeapStatistics().heap_size_limit }),
   ];
 }

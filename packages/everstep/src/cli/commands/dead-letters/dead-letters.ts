@@ -188,16 +188,16 @@ function deleteCommand(shell: Shell): Command {
 }
 
 export function deadLetterCommand(shell: Shell): Command {
-  const resume = 'Start new runs that continue from the failed step and keep the recorded results.';
-  const restart = 'Start new runs from the first step, with the original payload and settings.';
+  const resumeDescription = 'Start new runs that continue from the failed step and keep the recorded results.';
+  const restartDescription = 'Start new runs from the first step, with the original payload and settings.';
   return new Command('dlq')
     .description('Manage dead letters: runs that failed after all retries.')
     .addCommand(listCommand(shell))
     .addCommand(getCommand(shell))
     .addCommand(deadLetterGroupsCommand(shell))
     .addCommand(dlqCheckCommand(shell, withDeadLetterFilters(withConnection(new Command('check')))))
-    .addCommand(recoverCommand(shell, 'resume', resume))
-    .addCommand(recoverCommand(shell, 'restart', restart))
+    .addCommand(recoverCommand(shell, 'resume', resumeDescription))
+    .addCommand(recoverCommand(shell, 'restart', restartDescription))
     .addCommand(deleteCommand(shell))
     .addCommand(failureCallbackCommand(shell));
 }

@@ -1,6 +1,6 @@
 /**
  * `everstep verify`, `everstep backup`, `everstep verify-backup` and `everstep restore`: maintenance of the embedded store on
- * its own machine.
+ * the server's machine.
  */
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -116,7 +116,7 @@ export function backupCommand(shell: Shell): Command {
 }
 
 /** Prints the violated invariants. Throws BackupError if there are any. */
-function assertInvariants(checks: readonly CheckResult[] | null, isJson: boolean, { screen, printError }: Shell): void {
+function assertInvariants(checks: readonly CheckResult[] | null, printsJson: boolean, { screen, printError }: Shell): void {
   if (!checks) {
     printError('Warning: the store has the schema of an older version. Start the server once to check its invariants.\n');
     return;
@@ -130,15 +130,15 @@ function assertInvariants(checks: readonly CheckResult[] | null, isJson: boolean
     throw new BackupError(
       `${violatedChecks.length} of ${checks.length} invariants do not hold. Keep a copy of the store and report this.`,
     );
-  if (!isJson) screen.write(`${checks.length} invariants hold.\n`);
+  if (!printsJson) screen.write(`${checks.length} invariants hold.\n`);
 }
 
-async function verifyPostgres(url: string, isJson: boolean, shell: Shell): Promise<void> {
+async function verifyPostgres(url: string, printsJson: boolean, shell: Shell): Promise<void> {
   const { verifyDatabase } = await import('../../../stores/postgres/storage/consistency.js');
   const ignore = () => {};
   const checks = await verifyDatabase(url, { debug: ignore, info: ignore, warn: ignore, error: ignore });
-  if (isJson) shell.screen.write(json({ checks }));
-  assertInvariants(checks, isJson, shell);
+  if (printsJson) shell.screen.write(json({ checks }));
+  assertInvariants(checks, printsJson, shell);
 }
 
 export function verifyCommand(shell: Shell): Command {

@@ -89,8 +89,8 @@ function distributeCommand(shell: Shell): Command {
       await administer(url, distributionState);
       if (options.yes) await createTables(url);
       const state = await administer(url, async (client) => {
-        const before = await distributionState(client);
-        if (options.yes !== true) return before;
+        const initialState = await distributionState(client);
+        if (options.yes !== true) return initialState;
         await distribute(client, {
           shards: options.shards,
           done: ({ table: name, by }) => printError(`${name}: ${by === null ? 'on every server' : `distributed by ${by}`}\n`),
