@@ -100,7 +100,7 @@ export const LIMITS = Object.freeze({
   maxKeptAttemptHeadersLength: 8 * KiB,
   deduplicationWindowMs: 10 * MINUTE_MS,
   maxBatchItems: 100,
-  /** Maximum size of a batch. An item may carry the longest step result, twice as long as JSON text. */
+  /** Maximum size of a batch. An item may contain the longest step result, which can be twice as long as JSON text. */
   maxBatchBytes: 40 * MiB,
   /** A longer journal is fetched instead of sent with a delivery, if the protocol supports it. Body parsers often accept 100 kB. */
   maxDeliveredJournalBytes: 96 * KiB,

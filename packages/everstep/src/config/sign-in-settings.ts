@@ -33,7 +33,7 @@ const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/;
 const GRANT = /^(?<value>[^=,]+)=(?:(?<operator>operator)|(?<team>team_[A-Za-z0-9]+):(?<role>\w+))$/;
 
-/** Returns the URL without a trailing slash, as the identity provider writes it. */
+/** Returns the URL unchanged, exactly as the identity provider writes it. */
 function parseIssuer(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isSecure = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname));
