@@ -5,7 +5,7 @@ import { BackupError, type Manifest, readManifest, STORE_FILE, sealedText } from
 import { assertMatches } from './encryption/backed-up-files.js';
 import { type BackupCipher, type BackupSecret, cipherFor, isSameSeal } from './encryption/backup-cipher.js';
 
-/** What an inspection of the files has found: the schema of the store, and the number of its records. */
+/** Result of an inspection of the files: the schema of the store, and the number of its records. */
 export interface InspectedFiles {
   /** Version of the store's tables. */
   readonly schema: number;

@@ -1,6 +1,6 @@
 /**
- * Copies everything into a backup directory. The running server does this part itself, because it alone has access
- * to its open files. Slow work that does not need the server (checks, checksums) is left to the command.
+ * Copies everything into a backup directory. The running server performs this part, because only the server has access to its
+ * open files. The command does the slow work that does not need the server (checks, checksums).
  */
 import { chmod, mkdir, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,7 @@ const OWNER_ONLY = 0o700;
 /** Source of the copies: a running server, or the files of a stopped one. */
 export interface BackupSource {
   copyStore(request: CopyRequest): Promise<void>;
-  /** Returns the ids of all search indexes. It is called after the store was copied. */
+  /** Returns the ids of all search indexes. Called after the store was copied. */
   searchIndexIds(): Promise<readonly string[]>;
   /** Copies the documents of an index. Resolves with false if it has none. */
   copyDocuments(request: CopyRequest & { readonly indexId: string }): Promise<boolean>;
