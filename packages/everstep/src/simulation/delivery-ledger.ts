@@ -9,14 +9,14 @@ export class DeliveryLedger {
 
   /** Returns a caller that records all deliveries. `isForbidden` returns whether nothing may currently be delivered. */
   watch(caller: StepCaller & MessageSender, isForbidden: () => boolean): StepCaller & MessageSender {
-    const checkIsAllowed = (): void => {
+    const countIfForbidden = (): void => {
       if (isForbidden()) this.forbiddenCount++;
     };
     return {
       call: async (call, ...options) => {
         const { run, messageId, retried } = call.request;
         const delivery = `${run.key} ${messageId} ${retried}`;
-        checkIsAllowed();
+        countIfForbidden();
         const outcome = await caller.call(call, ...options);
         // A worker that requests the journal has executed nothing, and receives the same attempt again.
         const isCounted = outcome.kind !== 'reply' || outcome.reply.kind !== 'journal-needed';
@@ -25,7 +25,7 @@ export class DeliveryLedger {
       },
       send: (message, ...options) => {
         // Messages without an id, such as calls, may be sent twice.
-        checkIsAllowed();
+        countIfForbidden();
         return caller.send(message, ...options);
       },
       close: () => caller.close(),

@@ -121,27 +121,27 @@ export class SimulatedNode implements Cluster {
         return results;
       },
       dueTasks: async (query) => {
-        const due = await store.dueTasks(query);
-        return due.filter((task) => claims.get(claimKeyOf(task.runKey, task))?.nodeId === this.nodeId);
+        const dueTasks = await store.dueTasks(query);
+        return dueTasks.filter((task) => claims.get(claimKeyOf(task.runKey, task))?.nodeId === this.nodeId);
       },
     };
   }
 
   async claimDue(query: ClaimQuery): Promise<readonly DueTask[]> {
-    const due = await this.options.shared.store.dueTasks({ ...query, after: null });
+    const dueTasks = await this.options.shared.store.dueTasks({ ...query, after: null });
     if (this.options.isDead()) return [];
-    return due
+    return dueTasks
       .filter((task) => this.claim(task))
       .map((task) => ({ ...task, runVersion: this.options.shared.versionOf(task.runKey) }));
   }
 
   private claim(task: DueTask): boolean {
     const { claims, clock, random, nodeId, faults } = this.options;
-    const id = claimKeyOf(task.runKey, task);
-    const current = claims.get(id);
-    const isOwn = current?.nodeId === nodeId;
-    if (current && clock.now() - current.at < faults.claimMs && (isOwn || !random.chance(faults.steal))) return false;
-    claims.set(id, { nodeId, at: clock.now() });
+    const claimKey = claimKeyOf(task.runKey, task);
+    const currentClaim = claims.get(claimKey);
+    const isOwn = currentClaim?.nodeId === nodeId;
+    if (currentClaim && clock.now() - currentClaim.at < faults.claimMs && (isOwn || !random.chance(faults.steal))) return false;
+    claims.set(claimKey, { nodeId, at: clock.now() });
     return true;
   }
 
