@@ -47,9 +47,9 @@ export class WaitingServer {
     this.servers = null;
     await Promise.all(
       servers.map(async (server) => {
-        const closed = once(server.close(), 'close');
+        const closePromise = once(server.close(), 'close');
         server.closeAllConnections();
-        await closed;
+        await closePromise;
       }),
     );
   }
