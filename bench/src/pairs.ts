@@ -48,13 +48,13 @@ async function measurePairs(options: Options, sliceCount: number, isChangedFirst
       await runConcurrently(warmup, concurrency, shortRun(engine));
       return engine;
     };
-    const [first, second] = [await start(isChangedFirst), await start(!isChangedFirst)];
+    const [firstEngine, secondEngine] = [await start(isChangedFirst), await start(!isChangedFirst)];
     const pairs: Pair[] = [];
     for (let index = 0; index < sliceCount; index++) {
-      const results = new Map<Engine, Slice>();
-      for (const engine of index % 2 === 0 ? [first, second] : [second, first])
-        results.set(engine, await runSlice(engine, runs, concurrency));
-      const [firstSlice, secondSlice] = [results.get(first), results.get(second)];
+      const slices = new Map<Engine, Slice>();
+      for (const engine of index % 2 === 0 ? [firstEngine, secondEngine] : [secondEngine, firstEngine])
+        slices.set(engine, await runSlice(engine, runs, concurrency));
+      const [firstSlice, secondSlice] = [slices.get(firstEngine), slices.get(secondEngine)];
       if (firstSlice && secondSlice)
         pairs.push(isChangedFirst ? { base: secondSlice, changed: firstSlice } : { base: firstSlice, changed: secondSlice });
     }

@@ -48,16 +48,16 @@ async function measureColumn(via: Transport, options: Options, measure: Measure)
 export async function writeTable(options: Options, measure: Measure): Promise<number> {
   const columns = new Map<string, ReadonlyMap<string, number>>();
   for (const via of ['http', 'connection'] as const) columns.set(via, await measureColumn(via, options, measure));
-  const connected = await measure({ ...options, via: 'connection', workload: 'connected' });
-  if (connected.error !== undefined) throw new Error(`connected: ${String(connected.error)}`);
+  const connectedReport = await measure({ ...options, via: 'connection', workload: 'connected' });
+  if (connectedReport.error !== undefined) throw new Error(`connected: ${String(connectedReport.error)}`);
   const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / BYTES_PER_GB)} GB, Node ${process.version}`;
   const [http, connection] = [columns.get('http'), columns.get('connection')];
   const rows = [...(http ?? [])].map(([name, value]) => `| ${name} | ${value} | ${connection?.get(name) ?? ''} |`);
-  const connectedRows = `| memory, idle, MB | ${numberOf(connected.beforeRssMB)} | |\n| KB per connected worker | | ${numberOf(connected.kilobytesPerWorker)} |`;
+  const connectedRows = `| memory, idle, MB | ${numberOf(connectedReport.beforeRssMB)} | |\n| KB per connected worker | | ${numberOf(connectedReport.kilobytesPerWorker)} |`;
   const table = `${machine}\n\n| | HTTP | connection |\n| --- | --- | --- |\n${rows.join('\n')}\n${connectedRows}\n`;
   const figures = Object.fromEntries([...columns].map(([via, cells]) => [via, Object.fromEntries(cells)]));
   writeFileSync(`${options.out}.md`, table);
-  writeFileSync(`${options.out}.json`, `${JSON.stringify({ machine, ...figures, connected }, null, 2)}\n`);
+  writeFileSync(`${options.out}.json`, `${JSON.stringify({ machine, ...figures, connected: connectedReport }, null, 2)}\n`);
   console.log(table);
   return 0;
 }

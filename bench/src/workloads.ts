@@ -107,13 +107,13 @@ async function measureLongJournal(engine: Engine, options: Options): Promise<Rep
   await engine.run('seq', 100);
   for (const steps of options.steps ?? [100, 1_000, 2_000, 10_000]) {
     const costs = await repeat(options.repeat, () => measure(engine, () => engine.run('seq', steps)));
-    const middle = costs.sort((a, b) => a.seconds - b.seconds)[costs.length >> 1];
-    if (!middle) continue;
-    report[`s${steps}`] = round(middle.seconds, 3);
-    report[`msPerStep${steps}`] = round((middle.seconds * 1000) / steps, 3);
-    report[`cpuServer${steps}`] = middle.cpuServer;
-    report[`cpuWorker${steps}`] = middle.cpuWorker;
-    if (middle.cpuDatabase !== null) report[`cpuDatabase${steps}`] = middle.cpuDatabase;
+    const medianCost = costs.sort((a, b) => a.seconds - b.seconds)[costs.length >> 1];
+    if (!medianCost) continue;
+    report[`s${steps}`] = round(medianCost.seconds, 3);
+    report[`msPerStep${steps}`] = round((medianCost.seconds * 1000) / steps, 3);
+    report[`cpuServer${steps}`] = medianCost.cpuServer;
+    report[`cpuWorker${steps}`] = medianCost.cpuWorker;
+    if (medianCost.cpuDatabase !== null) report[`cpuDatabase${steps}`] = medianCost.cpuDatabase;
   }
   return report;
 }
@@ -148,8 +148,8 @@ async function measureBacklog(engine: Engine, options: Options): Promise<Report>
       ...timedOut,
     };
   });
-  const middle = [...samples].sort((a, b) => a.triggersPerS - b.triggersPerS)[samples.length >> 1];
-  return { runs, concurrency, ...middle, ...(samples.length > 1 ? { all: samples } : {}) };
+  const medianSample = [...samples].sort((a, b) => a.triggersPerS - b.triggersPerS)[samples.length >> 1];
+  return { runs, concurrency, ...medianSample, ...(samples.length > 1 ? { all: samples } : {}) };
 }
 
 async function measureMemory(engine: Engine, options: Options): Promise<Report> {
@@ -159,9 +159,9 @@ async function measureMemory(engine: Engine, options: Options): Promise<Report> 
   const samples: { readonly runs: number; readonly rssMB: number }[] = [];
   const startedAt = performance.now();
   for (let finished = 0; finished < runs; ) {
-    const next = Math.min(MEMORY_SAMPLE_RUNS, runs - finished);
-    await runConcurrently(next, concurrency, shortRun(engine));
-    finished += next;
+    const batchSize = Math.min(MEMORY_SAMPLE_RUNS, runs - finished);
+    await runConcurrently(batchSize, concurrency, shortRun(engine));
+    finished += batchSize;
     samples.push({ runs: finished, rssMB: memoryOf(engine.serverPids).rssMB });
   }
   const seconds = (performance.now() - startedAt) / 1000;
@@ -220,27 +220,30 @@ async function measureWaiting(engine: Engine, options: Options): Promise<Report>
   };
 }
 
-const LIMITED: Readonly<Record<string, string>> = { 'svc-flow-control-key': 'busy', 'svc-flow-control-value': 'parallelism=64' };
+const LIMITED_HEADERS: Readonly<Record<string, string>> = {
+  'svc-flow-control-key': 'busy',
+  'svc-flow-control-value': 'parallelism=64',
+};
 
 /** Compares a key with a long wait list with runs without a key at the same parallelism. Each run is one delivery. */
 async function measureLimited(engine: Engine, options: Options): Promise<Report> {
   const { runs = 100_000, concurrency = 64 } = options;
-  const sample = Math.min(5_000, runs);
+  const sampleRuns = Math.min(5_000, runs);
   const runOneStep = (): Promise<void> => engine.run('seq', 1);
   await runConcurrently(500, concurrency, runOneStep);
-  const unlimitedCost = await measure(engine, () => runConcurrently(sample, concurrency, runOneStep));
-  await engine.trigger('seq', 1, LIMITED);
+  const unlimitedCost = await measure(engine, () => runConcurrently(sampleRuns, concurrency, runOneStep));
+  await engine.trigger('seq', 1, LIMITED_HEADERS);
   await engine.flowControl('busy', 'pause');
-  await runConcurrently(runs, concurrency, () => engine.trigger('seq', 1, LIMITED));
+  await runConcurrently(runs, concurrency, () => engine.trigger('seq', 1, LIMITED_HEADERS));
   const waitListSize = await engine.waitListSize('busy');
   const rssMB = memoryOf(engine.serverPids).rssMB;
-  const besideCost = await measure(engine, () => runConcurrently(sample, concurrency, runOneStep));
+  const besideCost = await measure(engine, () => runConcurrently(sampleRuns, concurrency, runOneStep));
   await engine.resetFinishedRuns();
   await engine.flowControl('busy', 'resume');
   let done = 0;
   const drainCost = await measure(engine, async () => {
     const startedAt = performance.now();
-    while (done < sample && (performance.now() - startedAt) / 1000 < options.limitS) {
+    while (done < sampleRuns && (performance.now() - startedAt) / 1000 < options.limitS) {
       await pause(20);
       done = await engine.finishedRuns();
     }
@@ -249,8 +252,8 @@ async function measureLimited(engine: Engine, options: Options): Promise<Report>
     runs,
     waitListSize,
     rssMB,
-    freeRunsPerS: round(sample / unlimitedCost.seconds, 1),
-    besideRunsPerS: round(sample / besideCost.seconds, 1),
+    freeRunsPerS: round(sampleRuns / unlimitedCost.seconds, 1),
+    besideRunsPerS: round(sampleRuns / besideCost.seconds, 1),
     limitedRunsPerS: round(done / drainCost.seconds, 1),
   };
 }
@@ -273,9 +276,9 @@ async function measureConnected(engine: Engine, options: Options): Promise<Repor
   const otherWorkers = await connectWorkers(workers - firstWorkers.length);
   await pause(IDLE_COLLECT_MS);
   const after = memoryOf(engine.serverPids);
-  const cpu = cpuSeconds(engine.serverPids);
+  const idleCpuStart = cpuSeconds(engine.serverPids);
   await pause(IDLE_S * 1000);
-  const idleCpu = (cpuSeconds(engine.serverPids) - cpu) / IDLE_S;
+  const idleCpu = (cpuSeconds(engine.serverPids) - idleCpuStart) / IDLE_S;
   await Promise.all([...firstWorkers, ...otherWorkers].map((worker) => worker.close({ graceMs: 0 })));
   return {
     workers,

@@ -98,10 +98,10 @@ export const ATTACKS: readonly Attack[] = [
     },
     async begin(client) {
       client.loop(1, async () => {
-        const plan = await client.send('POST', '/v2/workflows/repairs', JSON.stringify({ action: 'restart' }));
-        if (plan.status >= 300) return plan;
+        const planResponse = await client.send('POST', '/v2/workflows/repairs', JSON.stringify({ action: 'restart' }));
+        if (planResponse.status >= 300) return planResponse;
         await pause(2_000);
-        return client.send('POST', `/v2/workflows/repairs/${fieldOf(plan.text, 'repairId')}/start`, '{}');
+        return client.send('POST', `/v2/workflows/repairs/${fieldOf(planResponse.text, 'repairId')}/start`, '{}');
       });
     },
   },
@@ -128,8 +128,8 @@ export const ATTACKS: readonly Attack[] = [
     description: '2 forks at a time of a run with 72 MiB of results',
     prepare: prepareLargeRun,
     async begin(client) {
-      const fork = JSON.stringify({ fromStep: 72 });
-      client.loop(2, () => client.send('POST', `/v2/workflows/runs/${largeRunId}/fork`, fork));
+      const forkBody = JSON.stringify({ fromStep: 72 });
+      client.loop(2, () => client.send('POST', `/v2/workflows/runs/${largeRunId}/fork`, forkBody));
     },
   },
   {
