@@ -40,8 +40,8 @@ export class Shop {
   /** Throws while the bank is down. */
   async chargeBank(order: Order, amountCents: number, key: string): Promise<string> {
     await pause(80);
-    const paid = this.payments.get(key);
-    if (paid) return paid;
+    const existingPaymentId = this.payments.get(key);
+    if (existingPaymentId) return existingPaymentId;
     if (!this.bankIsUp) throw new PaymentError('the bank is unavailable (503)');
     const paymentId = `pay-${order.orderId}-${amountCents}`;
     this.payments.set(key, paymentId);
