@@ -37,8 +37,8 @@ export function recordDurations({ files }, path = DURATIONS) {
 
 /** @returns {(source: string) => number} recorded seconds of a file, by its source */
 export function recordedDurations(path = DURATIONS) {
-  const recorded = JSON.parse(readFileSync(path, 'utf8'));
-  return (source) => recorded[slashes(source)] ?? DEFAULT_SECONDS;
+  const recordedSeconds = JSON.parse(readFileSync(path, 'utf8'));
+  return (source) => recordedSeconds[slashes(source)] ?? DEFAULT_SECONDS;
 }
 
 /**
