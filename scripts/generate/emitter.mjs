@@ -67,7 +67,7 @@ function union(alternatives, column, indent) {
  *   type has no `from`
  * @param {readonly string[]} options.bases names of types that others extend if they have all of their fields, largest first
  * @param {(text: string) => string} [options.describe] edits a description
- * @returns {ReadonlyMap<string, string>} text of each file, without its head
+ * @returns {ReadonlyMap<string, string>} text of each file, without its header
  */
 export function typesOf(files, { imports, bases, describe = (text) => text }) {
   const typesById = new Map(Object.entries(imports).map(([name, { from, schema }]) => [idOf(schema), { name, from, schema }]));
@@ -133,25 +133,25 @@ export function typesOf(files, { imports, bases, describe = (text) => text }) {
           return `${repeatsDescription ? '' : doc(schema, indent)}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;
         })
         .join('');
-    /** Splits the fields of an object into its own ones and those of types that it extends. */
+    /** Splits the fields of an object into its own fields and the fields of types that it extends. */
     const split = (schema, self) => {
-      const extended = [];
+      const baseNames = [];
       let { properties } = schema;
       for (const name of bases) {
         const base = [...typesById.values()].find((each) => each.name === name);
         if (name === self || !hasFieldsOf({ ...schema, properties }, base.schema)) continue;
-        extended.push(name);
+        baseNames.push(name);
         usedImports.set(name, base.from);
         properties = Object.fromEntries(Object.entries(properties).filter(([field]) => !(field in base.schema.properties)));
       }
-      return { own: { ...schema, properties }, extended };
+      return { ownSchema: { ...schema, properties }, baseNames };
     };
     const declarations = Object.entries(types).map(([declaration, schema]) => {
       const parameter = declaration.match(/<(\w+)/)?.[1] ?? 'unknown';
       if (schema.properties) {
-        const { own, extended } = split(schema, nameOf(declaration));
-        const start = `export interface ${declaration}${extended.length > 0 ? ` extends ${extended.join(', ')}` : ''}`;
-        return `${doc(schema, '')}${start} {\n${fields(own, '  ', parameter)}}\n`;
+        const { ownSchema, baseNames } = split(schema, nameOf(declaration));
+        const start = `export interface ${declaration}${baseNames.length > 0 ? ` extends ${baseNames.join(', ')}` : ''}`;
+        return `${doc(schema, '')}${start} {\n${fields(ownSchema, '  ', parameter)}}\n`;
       }
       const start = `export type ${declaration} =`;
       const type = typeOf(schema, { indent: '', column: start.length + 1, parameter, isTopLevel: true });

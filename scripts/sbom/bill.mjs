@@ -1,4 +1,4 @@
-// Creates the CycloneDX bill of materials of the server. The same lock file gives the same bytes.
+// Creates the CycloneDX bill of materials of the server. The same lock file produces the same bytes.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ function bundledPackages() {
 const nameOf = (ref) => ref.slice(0, ref.lastIndexOf('@'));
 
 /** Packages that the build of the dashboard replaces with Preact (`resolve.alias` in packages/dashboard/vite.config.js). */
-const REPLACED = ['react', 'react-dom'];
+const REPLACED_PACKAGES = ['react', 'react-dom'];
 
 /** Returns the given packages and all their dependencies, except the replaced ones. */
 function dependencyClosure({ dependencies }, refs) {
@@ -42,7 +42,7 @@ function dependencyClosure({ dependencies }, refs) {
   const refsInClosure = new Set();
   for (const pending = [...refs]; pending.length > 0; ) {
     const ref = pending.pop();
-    if (refsInClosure.has(ref) || REPLACED.includes(nameOf(ref))) continue;
+    if (refsInClosure.has(ref) || REPLACED_PACKAGES.includes(nameOf(ref))) continue;
     refsInClosure.add(ref);
     pending.push(...(edges.get(ref) ?? []));
   }
@@ -58,17 +58,19 @@ export function billOfMaterials() {
   );
   const npmDocument = npmBill();
   const serverRef = `everstep@${version}`;
-  const bundled = bundledPackages();
-  const dashboardRefs = npmDocument.components.map((component) => component['bom-ref']).filter((ref) => bundled.has(nameOf(ref)));
+  const bundledNames = bundledPackages();
+  const dashboardRefs = npmDocument.components
+    .map((component) => component['bom-ref'])
+    .filter((ref) => bundledNames.has(nameOf(ref)));
   const edges = new Map(npmDocument.dependencies.map((edge) => [edge.ref, edge]));
   const runtimeRefs = edges.get(serverRef).dependsOn.filter((ref) => nameOf(ref) in dependencies);
-  const included = new Set([serverRef, ...dependencyClosure(npmDocument, [...runtimeRefs, ...dashboardRefs])]);
+  const includedRefs = new Set([serverRef, ...dependencyClosure(npmDocument, [...runtimeRefs, ...dashboardRefs])]);
   const components = new Map(npmDocument.components.map((component) => [component['bom-ref'], component]));
-  const refs = [...included].sort(byRef);
+  const refs = [...includedRefs].sort(byRef);
   const dependsOn = (ref) => {
-    const directRefs = (edges.get(ref)?.dependsOn ?? []).filter((ref) => included.has(ref));
+    const directRefs = (edges.get(ref)?.dependsOn ?? []).filter((ref) => includedRefs.has(ref));
     return [
-      ...new Set(ref === serverRef ? [...directRefs, ...dashboardRefs.filter((ref) => included.has(ref))] : directRefs),
+      ...new Set(ref === serverRef ? [...directRefs, ...dashboardRefs.filter((ref) => includedRefs.has(ref))] : directRefs),
     ].sort(byRef);
   };
   const content = {
