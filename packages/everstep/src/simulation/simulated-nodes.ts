@@ -41,11 +41,11 @@ export class SharedStore {
     return this.versions.get(runKey) ?? 0;
   }
 
-  /** Serializes reads and writes, so that a state is read with its version and written on it. */
+  /** Serializes reads and writes, so that a run is always read together with its version. */
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.latestWork.then(work);
-    this.latestWork = result.catch(() => {});
-    return result;
+    const outcome = this.latestWork.then(work);
+    this.latestWork = outcome.catch(() => {});
+    return outcome;
   }
 
   private async commit(store: Store, units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {

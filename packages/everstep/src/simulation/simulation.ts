@@ -83,9 +83,9 @@ export class Simulation {
   outages = 0;
   readonly deliveries = new DeliveryLedger();
   /** Number of reported notifications of a waiting run, by run key. */
-  private readonly notifications = new Map<string, number>();
+  private readonly notificationCounts = new Map<string, number>();
   /** Number of notifications whose outcome no client received. */
-  private lostOutcomes = 0;
+  private lostOutcomeCount = 0;
   /** Number of dead letters that were recovered. */
   recoveries = 0;
   forks = 0;
@@ -236,10 +236,10 @@ export class Simulation {
       (outcome) => {
         if (outcome.kind !== 'notified') return;
         for (const { waiter } of outcome.notified)
-          this.notifications.set(waiter.runKey, (this.notifications.get(waiter.runKey) ?? 0) + 1);
+          this.notificationCounts.set(waiter.runKey, (this.notificationCounts.get(waiter.runKey) ?? 0) + 1);
       },
       () => {
-        this.lostOutcomes++;
+        this.lostOutcomeCount++;
       },
     );
   }
@@ -277,14 +277,14 @@ export class Simulation {
     for (const run of runs) {
       if (run.origin !== null || run.workflowUrl !== `${this.baseUrl}approval`) continue;
       const steps = await this.store.loadJournal({ runKey: run.key, from: 0 });
-      const notifications = this.notifications.get(run.key) ?? 0;
+      const notificationCount = this.notificationCounts.get(run.key) ?? 0;
       const wait = steps.find(({ type }) => type === 'Wait');
       const hasTimedOut = wait === undefined || JSON.parse(wait.out ?? '{}').timeout;
-      assert.ok(notifications <= 1, `${run.workflowRunId} was notified ${notifications} times`);
-      if (hasTimedOut) assert.equal(notifications, 0, `${run.workflowRunId} timed out, but was notified`);
+      assert.ok(notificationCount <= 1, `${run.workflowRunId} was notified ${notificationCount} times`);
+      if (hasTimedOut) assert.equal(notificationCount, 0, `${run.workflowRunId} timed out, but was notified`);
       else
         assert.ok(
-          notifications === 1 || this.lostOutcomes > 0 || this.crashes > 0,
+          notificationCount === 1 || this.lostOutcomeCount > 0 || this.crashes > 0,
           `${run.workflowRunId} was notified by no client`,
         );
     }

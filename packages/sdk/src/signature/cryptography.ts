@@ -37,16 +37,16 @@ const isEd25519 = ({ kty, crv }: PublicSigningKey): boolean => kty === 'OKP' && 
 /** Caches objects that are derived from a key. */
 class KeyCache<Value> {
   private readonly values = new Map<string, Value>();
-  private readonly max: number;
+  private readonly maxSize: number;
 
-  constructor(max: number) {
-    this.max = max;
+  constructor(maxSize: number) {
+    this.maxSize = maxSize;
   }
 
   get(key: string, create: () => Value): Value {
-    const cached = this.values.get(key);
-    if (cached !== undefined) return cached;
-    if (this.values.size >= this.max) this.values.clear();
+    const cachedValue = this.values.get(key);
+    if (cachedValue !== undefined) return cachedValue;
+    if (this.values.size >= this.maxSize) this.values.clear();
     const value = create();
     this.values.set(key, value);
     return value;

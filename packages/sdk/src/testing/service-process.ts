@@ -56,19 +56,19 @@ async function installedCommand(): Promise<readonly string[]> {
 class ServerProcess {
   private readonly child: ChildProcess;
   /** Resolves with a description of how the process ended. */
-  private readonly exit: Promise<string>;
-  private readonly listening: Promise<null>;
+  private readonly exitPromise: Promise<string>;
+  private readonly listeningPromise: Promise<null>;
   private readonly killAtExit = () => void this.child.kill('SIGKILL');
   private output = '';
 
   constructor([file = '', ...args]: readonly string[], env: NodeJS.ProcessEnv) {
     this.child = spawn(file, [...args, 'dev', '--virtual-clock', '--no-demo'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     process.once('exit', this.killAtExit);
-    this.exit = new Promise((resolve) => {
+    this.exitPromise = new Promise((resolve) => {
       this.child.once('error', (error) => resolve(`could not be started: ${error.message}`));
       this.child.once('close', (code, signal) => resolve(`ended with ${signal ?? code}`));
     });
-    this.listening = new Promise((resolve) => {
+    this.listeningPromise = new Promise((resolve) => {
       const appendOutput = (chunk: Buffer) => {
         this.output = (this.output + chunk).slice(-MAX_OUTPUT_LENGTH);
         if (LISTENING_MESSAGE.test(this.output)) resolve(null);
@@ -83,7 +83,7 @@ class ServerProcess {
    *
    * Rejects with the output of the process if it ends early or takes too long.
    */
-  async ready(timeoutMs: number): Promise<void> {
+  async waitUntilReady(timeoutMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<string>((resolve) => {
       timer = setTimeout(
@@ -92,7 +92,7 @@ class ServerProcess {
         `did not start within ${timeoutMs} ms; increase startTimeoutMs if the machine is slow`,
       );
     });
-    const failure = await Promise.race([this.listening, this.exit, timeout]);
+    const failure = await Promise.race([this.listeningPromise, this.exitPromise, timeout]);
     clearTimeout(timer);
     if (failure !== null) throw new Error(`the server ${failure}\n${this.output}`.trimEnd());
   }
@@ -100,7 +100,7 @@ class ServerProcess {
   async stop(): Promise<void> {
     const timer = setTimeout(() => this.child.kill('SIGKILL'), STOP_TIMEOUT_MS);
     this.child.kill('SIGTERM');
-    await this.exit;
+    await this.exitPromise;
     clearTimeout(timer);
     process.removeListener('exit', this.killAtExit);
   }
@@ -139,7 +139,7 @@ export async function startTestService(options: StartOptions = {}): Promise<Star
     return stopPromise;
   };
   try {
-    await server.ready(options.startTimeoutMs ?? START_TIMEOUT_MS);
+    await server.waitUntilReady(options.startTimeoutMs ?? START_TIMEOUT_MS);
     const env = await readEnvFile(envFile);
     const setting = (name: string): string => env.get(name) ?? '';
     return {

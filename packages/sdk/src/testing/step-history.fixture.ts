@@ -51,7 +51,7 @@ export function witnessedEnd(result: unknown): WitnessedEnd<unknown> | null {
 /** One execution of the code of a run, from its start. Each replay is a separate one. */
 export class StepWitness {
   private readonly recordExecution: (step: string, seen: SeenResults) => string;
-  private readonly seen: Record<string, string> = {};
+  private readonly seenResults: Record<string, string> = {};
 
   constructor(recordExecution: (step: string, seen: SeenResults) => string) {
     this.recordExecution = recordExecution;
@@ -64,21 +64,21 @@ export class StepWitness {
     work: () => T | Promise<T>,
   ): Promise<T> {
     const witnessed = await requestStep(async () => {
-      const seen = { ...this.seen };
+      const seen = { ...this.seenResults };
       const token = this.recordExecution(step, seen);
       return { value: await work(), token, seen };
     });
-    this.seen[step] = witnessed.token;
+    this.seenResults[step] = witnessed.token;
     return witnessed.value;
   }
 
   /** Records the outcome of a step that the server executes. */
   saw(step: string, outcome: unknown): void {
-    this.seen[step] = JSON.stringify(outcome) ?? 'undefined';
+    this.seenResults[step] = JSON.stringify(outcome) ?? 'undefined';
   }
 
   end<T>(result: T): WitnessedEnd<T> {
-    return { result, seen: { ...this.seen } };
+    return { result, seen: { ...this.seenResults } };
   }
 }
 

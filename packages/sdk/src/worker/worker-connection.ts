@@ -102,7 +102,7 @@ export class WorkerConnection {
   private welcome: Welcome | null = null;
   private rejection: Rejection | null = null;
   /** Ids of the requests in progress. */
-  private readonly openRequests = new Set<number>();
+  private readonly openRequestIds = new Set<number>();
   private outgoingFrames: WorkerFrame[] = [];
   private isFlushPlanned = false;
   private lastReceivedId = 0;
@@ -130,7 +130,7 @@ export class WorkerConnection {
 
   /** Number of requests in progress. */
   get inFlight(): number {
-    return this.openRequests.size;
+    return this.openRequestIds.size;
   }
 
   /** Accepts no more work, and resolves when the work in progress has been answered, or after `graceMs`. */
@@ -142,7 +142,7 @@ export class WorkerConnection {
 
   private async finishWork(graceMs: number): Promise<void> {
     if (this.welcome) this.send({ kind: 'drain' });
-    if (this.openRequests.size > 0) {
+    if (this.openRequestIds.size > 0) {
       let cancel = (): void => {};
       await new Promise<void>((resolve) => {
         this.onIdle = resolve;
@@ -207,10 +207,10 @@ export class WorkerConnection {
   }
 
   private perform(work: Work): void {
-    this.openRequests.add(work.id);
+    this.openRequestIds.add(work.id);
     this.lastReceivedId = Math.max(this.lastReceivedId, work.id);
     this.flushSoon();
-    const isAbandoned = (): boolean => !this.openRequests.has(work.id);
+    const isAbandoned = (): boolean => !this.openRequestIds.has(work.id);
     void this.events.perform(work, isAbandoned).then((reply) => {
       if (isAbandoned()) return;
       this.send(reply);
@@ -219,8 +219,8 @@ export class WorkerConnection {
   }
 
   private finish(id: number): void {
-    this.openRequests.delete(id);
-    if (this.openRequests.size === 0) this.notifyIdle();
+    this.openRequestIds.delete(id);
+    if (this.openRequestIds.size === 0) this.notifyIdle();
   }
 
   private notifyIdle(): void {
@@ -234,7 +234,7 @@ export class WorkerConnection {
     // An answer also acknowledges that all work up to its id has started.
     if ('id' in frame) this.lastAcknowledgedId = Math.max(this.lastAcknowledgedId, frame.id);
     // With other work in progress, more answers may follow in this turn.
-    if (this.openRequests.size > 1) this.flushSoon();
+    if (this.openRequestIds.size > 1) this.flushSoon();
     else this.flush();
   }
 
@@ -249,7 +249,7 @@ export class WorkerConnection {
 
   private flush(): void {
     if (this.socket.readyState !== OPEN || this.hasEnded) return;
-    if (this.lastReceivedId > this.lastAcknowledgedId && this.openRequests.size > 0)
+    if (this.lastReceivedId > this.lastAcknowledgedId && this.openRequestIds.size > 0)
       this.outgoingFrames.push({ kind: 'received', through: this.lastReceivedId });
     this.lastAcknowledgedId = this.lastReceivedId;
     if (this.outgoingFrames.length === 0) return;
@@ -288,7 +288,7 @@ export class WorkerConnection {
     if (this.hasEnded) return;
     this.hasEnded = true;
     this.cancelSilenceCheck();
-    this.openRequests.clear();
+    this.openRequestIds.clear();
     this.notifyIdle();
     this.socket.close(NORMAL_CLOSURE);
     const { rejection } = this;

@@ -271,7 +271,7 @@ export class Worker {
     return neededLinks({ nodes: this.nodes, reachedNodeIds: this.reachedNodeIds, directFailures, searchCount: this.searchCount });
   }
 
-  /** Connects to nodes without a connection, and gives up nodes that no longer exist. */
+  /** Connects to nodes without a connection, and drops the links to nodes that no longer exist. */
   private connectAsNeeded(): void {
     if (this.isEnding) return;
     const listedNodeIds = new Set(this.nodes.map(({ nodeId }) => nodeId));
