@@ -237,7 +237,8 @@ export class Execution {
     if (digest === undefined && from > appliedCount - unconfirmedCount) return 'behind';
     for (let index = from; index < Math.min(appliedCount, length); index++) {
       const [digestBefore, entry] = [digests[index], entries[index - from]];
-      if (digestBefore === undefined || !entry || extendJournalDigest(digestBefore, entry) !== digests[index + 1]) return 'refuted';
+      if (digestBefore === undefined || !entry || extendJournalDigest(digestBefore, entry) !== digests[index + 1])
+        return 'refuted';
     }
     this.unconfirmedCount = 0;
     return 'fits';

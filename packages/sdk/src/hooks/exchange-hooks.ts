@@ -37,7 +37,7 @@ export class ExchangeHooks {
     this.call('stepFinished', { ...this.hookStep(step, retried + 1), durationMs: performance.now() - startedAt });
   }
 
-  /** Called when a step threw an error, or the code between steps if there is no step. */
+  /** Called when a step threw an error. If `step` is undefined, the code between steps threw it. */
   onError(
     error: unknown,
     { retry }: FailedReply,

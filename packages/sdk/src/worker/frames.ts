@@ -11,7 +11,7 @@ export const CONNECTION_VERSION = 1;
 /** Path of the connection at the server. */
 export const CONNECT_PATH = '/v2/workers/connect';
 
-/** First frame of a worker. It must be the only frame of its message and at most 64 KiB long. */
+/** First frame of a worker. It must be the only frame of its message, which has at most 128 KiB. */
 export interface HelloFrame {
   readonly kind: 'hello';
   readonly connection: number;
@@ -74,7 +74,7 @@ export type ServiceFrame =
   /** The server is stopping: it sends no more work, and waits for the answers to the work in progress. */
   | { readonly kind: 'drain' };
 
-/** Outcome of a failure notice. `retry` says whether the server sends it again. */
+/** Outcome of a failure notice. `retry` says whether the server sends the notice again. */
 export type NoticeAnswer =
   | { readonly kind: 'handled' }
   | { readonly kind: 'failed'; readonly message: string; readonly retry: FailedReply['retry'] };

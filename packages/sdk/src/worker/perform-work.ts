@@ -1,4 +1,4 @@
-/** Performs the work that a connection receives with the workflows of the app. */
+/** Handles the work that a connection receives, using the workflows of the app. */
 import { describeError } from '../errors.js';
 import { refusal } from '../executor/executor.js';
 import { PROTOCOL_VERSION } from '../protocol.js';

@@ -1,4 +1,4 @@
-/** Drains a worker when its process is asked to stop. */
+/** Drains a worker when its process receives a signal to stop. */
 
 /** Signals that can start a drain. */
 export type DrainSignal = 'SIGTERM' | 'SIGINT';
