@@ -19,7 +19,7 @@ const RESERVED_DESCRIPTORS = 64;
 /** Share of the accepted connections whose requests get 503. */
 const SURPLUS_SHARE = 1 / 4;
 
-/** Returns the limits for a number of descriptors. Deliveries get as many as they need, but at most half. */
+/** Returns the limits for a number of descriptors. Deliveries get as many descriptors as they need, but at most half. */
 export function connectionLimitsFor(descriptorCount: number): ConnectionLimits {
   const usableDescriptors = Math.max(2, descriptorCount - RESERVED_DESCRIPTORS);
   const deliveryDescriptors = Math.min(LIMITS.maxDeliveriesInFlight, Math.floor(usableDescriptors / 2));
