@@ -34,7 +34,7 @@ export class StoreOutages {
     this.onOutage = onOutage;
   }
 
-  /** Whether the store rejects writes and has rejected one, so that the server knows. */
+  /** Whether the store currently rejects writes. An outage starts with a rejected write, so the server knows about it. */
   get isNoticed(): boolean {
     return this.clock.now() < this.outageEndsAt;
   }

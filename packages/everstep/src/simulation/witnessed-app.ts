@@ -37,8 +37,8 @@ export function startApp(store: Store, history: StepHistory, { base, checkpointS
                   createdAt: ctx.runCreatedAt,
                 });
                 const journal = await store.loadJournal({ runKey: run?.key ?? '', from: 0 });
-                const minRecordedCount = earlierStepCount - (checkpointSteps - 1);
-                assert.ok(journal.length >= minRecordedCount, 'a step started before the results that it depends on were recorded');
+                const minStepCount = earlierStepCount - (checkpointSteps - 1);
+                assert.ok(journal.length >= minStepCount, 'a step started before the results that it depends on were recorded');
                 return step();
               });
               earlierStepCount++;
