@@ -1,6 +1,6 @@
 /**
  * The channel between the commands and the running server: a socket that only users with access to the data
- * directory can open. The server locks its files, so it must make the copies. Their destination must not be set
+ * directory can open. The server locks its files, so only the server can copy them. Their destination must not be set
  * through an API.
  *
  * A request is a line of JSON, and so is a response. Disconnecting before the response cancels the request.

@@ -82,8 +82,8 @@ export class KeyRing {
   }
 
   /**
-   * Returns the ring and creates it if there is none. Rejects only if it was never read: if the store fails, the
-   * cached ring is used.
+   * Returns the ring, and creates it if there is none. Rejects only if the ring was never read: if the store fails later,
+   * the cached ring is used.
    */
   async keys(): Promise<Ring> {
     const { cachedRing } = this;

@@ -87,7 +87,7 @@ function waitMs({ tasks }: RunJournal): number {
 }
 
 /** Describes the state of a run that has not ended. */
-function stateOf(journal: RunJournal): string {
+function stateText(journal: RunJournal): string {
   const eventId = waitEventIdOf(journal);
   if (eventId !== undefined) return `waiting for event ${eventId}`;
   const remainingMs = waitMs(journal);
@@ -184,7 +184,7 @@ class DemoPlayback {
   private printEnd(journal: RunJournal): void {
     const { screen } = this.context;
     if (journal.workflowState === 'RUN_STARTED') {
-      this.print(`   ${stateOf(journal)}; details: npx everstep runs explain ${journal.workflowRunId}`);
+      this.print(`   ${stateText(journal)}; details: npx everstep runs explain ${journal.workflowRunId}`);
       return;
     }
     const durationText = duration((journal.workflowRunCompletedAt ?? journal.workflowCreatedAt) - journal.workflowCreatedAt);
@@ -232,7 +232,8 @@ class DemoPlayback {
     this.printEnd(failedRun);
     const { messages } = await this.client.dlq.list({ workflowRunId });
     const [entry] = messages;
-    if (!entry) throw new Error(`the run ${workflowRunId} ended as ${failedRun.workflowState} and is not in the dead letter queue`);
+    if (!entry)
+      throw new Error(`the run ${workflowRunId} ended as ${failedRun.workflowState} and is not in the dead letter queue`);
     this.print(`   the run is in the dead letter queue as ${styled(screen, 'yellow', entry.dlqId)}`);
     await this.showFailureFunction(entry);
     this.print('');

@@ -61,8 +61,8 @@ export class WaitingServer {
         response.setHeader('content-type', JSON_TYPE).end(JSON.stringify({ status: 'ok', version: SERVER_VERSION }));
         return;
       }
-      const isReadinessRequest = request.url === '/ready';
-      const error = new ApiError('store-unavailable', this.reason, RETRY_HEADERS, isReadinessRequest ? 'store-unavailable' : null);
+      const isReadyCheck = request.url === '/ready';
+      const error = new ApiError('store-unavailable', this.reason, RETRY_HEADERS, isReadyCheck ? 'store-unavailable' : null);
       const { status, headers, body } = errorReply(error, dialectOf({ headers: request.headers }));
       response.writeHead(status, headers).end(body);
     };

@@ -179,7 +179,9 @@ const COLORS: Readonly<Record<RunCheck['outcome'], Style>> = { fits: 'green', di
 function showChecks(screen: Screen, checks: readonly RunCheck[]): void {
   for (const { workflowRunId, dlqId, outcome, message } of checks) {
     const entryText = dlqId === null ? '' : `  ${styled(screen, 'dim', dlqId)}`;
-    screen.write(`${styled(screen, COLORS[outcome], outcome.padEnd(11))}  ${workflowRunId}${entryText}\n  ${printable(message)}\n`);
+    screen.write(
+      `${styled(screen, COLORS[outcome], outcome.padEnd(11))}  ${workflowRunId}${entryText}\n  ${printable(message)}\n`,
+    );
   }
 }
 
