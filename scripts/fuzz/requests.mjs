@@ -53,7 +53,7 @@ const headerText = (text) => Buffer.from(removeLineBreaks(text)).toString('latin
 /** Returns a text for each parameter. Objects and lists are JSON. */
 function parametersOf({ operation, resolve }, random, nameOf) {
   const parameters = [];
-  // Optional headers are rarer the more there are. Otherwise, an operation with many headers would always have an invalid one.
+  // The more headers an operation has, the less often each optional one is sent. Otherwise, one of them would always be invalid.
   const headerCount = (operation.parameters ?? []).filter((reference) => resolve(reference).in === 'header').length;
   const optionalShares = { header: Math.min(0.3, 1.5 / Math.max(1, headerCount)) };
   for (const reference of operation.parameters ?? []) {

@@ -44,7 +44,7 @@ export class Tenant {
     const teamId = team.team_id ?? team.id;
     const tenant = new Tenant(base, { email, apiKey, user, userId, teamId });
     await tenant.createInstance();
-    // The plan has no limits, because requests that it refused would test nothing.
+    // The plan has no limits, because requests that exceed a limit would test nothing.
     await sendJson(base, operator, 'POST', `/v2/queue/set-plan/${tenant.instanceId}`, { body: { plan_name: 'default' } });
     return tenant;
   }

@@ -89,7 +89,7 @@ export function billOfMaterials() {
     components: refs.filter((ref) => ref !== serverRef).map((ref) => ({ ...components.get(ref), scope: 'required' })),
     dependencies: refs.map((ref) => ({ ref, dependsOn: dependsOn(ref) })),
   };
-  // The serial number is derived from the content, and there is no time, so that the output is reproducible.
+  // The serial number is derived from the content, and the document contains no timestamp, so that the output is reproducible.
   const hex = createHash('sha256').update(JSON.stringify(content)).digest('hex');
   const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   const { bomFormat, specVersion, $schema } = npmDocument;

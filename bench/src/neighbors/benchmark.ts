@@ -15,8 +15,8 @@ const scriptOf = (name: string): string => fileURLToPath(new URL(name, import.me
 const SLEEP_MS = 100;
 const QUIET_CONNECTIONS = 512;
 /**
- * Scripts of the hostile account. They would run on other machines, so their processes have the lowest priority: the benchmark
- * measures the server, not how processes share a small machine.
+ * Scripts of the hostile account. In reality, they would run on other machines, so their processes have the lowest priority: the
+ * benchmark measures the server, not how processes share a small machine.
  */
 const HOSTILE_SCRIPTS = ['./attacker.js', './endpoints.js'];
 
