@@ -42,9 +42,9 @@ const server = createServer((request, response) => void handler(request, respons
 async function runOn(node) {
   const env = { ...process.env, PATH: `${dirname(node)}:${process.env.PATH}` };
   for (const name of Object.keys(env)) if (name.startsWith('EVERSTEP_')) delete env[name];
-  const data = mkdtempSync(join(directory, 'data-'));
-  const envFile = join(data, 'service.env');
-  const args = ['node_modules/everstep/bin/everstep.js', 'dev', '--no-demo', '--port', '0', '--data-dir', data];
+  const dataDir = mkdtempSync(join(directory, 'data-'));
+  const envFile = join(dataDir, 'service.env');
+  const args = ['node_modules/everstep/bin/everstep.js', 'dev', '--no-demo', '--port', '0', '--data-dir', dataDir];
   const server = spawn(node, [...args, '--write-env-file', envFile], { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [server.stdout, server.stderr]) stream.on('data', (chunk) => (output += chunk));

@@ -40,11 +40,11 @@ const REPLACED_PACKAGES = ['react', 'react-dom'];
 function dependencyClosure({ dependencies }, refs) {
   const edges = new Map(dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
   const refsInClosure = new Set();
-  for (const pending = [...refs]; pending.length > 0; ) {
-    const ref = pending.pop();
+  for (const pendingRefs = [...refs]; pendingRefs.length > 0; ) {
+    const ref = pendingRefs.pop();
     if (refsInClosure.has(ref) || REPLACED_PACKAGES.includes(nameOf(ref))) continue;
     refsInClosure.add(ref);
-    pending.push(...(edges.get(ref) ?? []));
+    pendingRefs.push(...(edges.get(ref) ?? []));
   }
   return refsInClosure;
 }

@@ -105,14 +105,14 @@ class ProcessGroup {
  * @returns {Promise<{ appEnvironment: string, stop(): Promise<void> }>} `appEnvironment` is the output of `everstep env`
  */
 export async function startEverstep(directory) {
-  const data = join(directory, 'data');
+  const dataDir = join(directory, 'data');
   const envFile = join(directory, 'service.env');
   const env = cleanEnvironment();
-  const args = [EVERSTEP, 'dev', '--no-demo', '--port', '0', '--data-dir', data, '--write-env-file', envFile];
+  const args = [EVERSTEP, 'dev', '--no-demo', '--port', '0', '--data-dir', dataDir, '--write-env-file', envFile];
   const group = new ProcessGroup(process.execPath, args, { cwd: directory, env });
   try {
     await group.waitUntilReady(() => existsSync(envFile) && readFileSync(envFile, 'utf8'));
-    const appEnvironment = run(process.execPath, [EVERSTEP, 'env', '--data-dir', data], { cwd: directory, env });
+    const appEnvironment = run(process.execPath, [EVERSTEP, 'env', '--data-dir', dataDir], { cwd: directory, env });
     return { appEnvironment, stop: () => group.stop() };
   } catch (error) {
     await group.stop();
