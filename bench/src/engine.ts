@@ -117,17 +117,17 @@ export async function startEngine(options: EngineOptions, changed: ChangedServer
       hasChannel: true,
     });
     children.push(worker);
-    let workerReady: WorkerReady | undefined;
+    let readyMessage: WorkerReady | undefined;
     worker.on('message', (message) => {
-      if (isWorkerReady(message)) workerReady = message;
+      if (isWorkerReady(message)) readyMessage = message;
     });
-    const ready = await untilReady('the worker', worker, workerLog, () => workerReady);
+    const { url: workerUrl, controlUrl } = await untilReady('the worker', worker, workerLog, () => readyMessage);
 
     client = createEngineClient({
       urls,
       token: requireVariable(env, 'EVERSTEP_TOKEN'),
-      workerUrl: ready.url,
-      controlUrl: ready.controlUrl,
+      workerUrl,
+      controlUrl,
       sdk,
       limitS,
     });

@@ -121,21 +121,21 @@ export async function measure(
   const flushesBefore = diskFlushes();
   const writers = [...serverPids, ...databasePids];
   const writtenBefore = writtenMB(writers);
-  const serverCpu = cpuSeconds(serverPids);
-  const workerCpu = cpuSeconds([workerPid]);
-  const databaseCpu = cpuSeconds(databasePids);
-  const clientCpu = process.cpuUsage();
+  const serverCpuBefore = cpuSeconds(serverPids);
+  const workerCpuBefore = cpuSeconds([workerPid]);
+  const databaseCpuBefore = cpuSeconds(databasePids);
+  const clientCpuBefore = process.cpuUsage();
   const startedAt = performance.now();
   await work();
   const seconds = (performance.now() - startedAt) / 1000;
-  const { user, system } = process.cpuUsage(clientCpu);
+  const { user, system } = process.cpuUsage(clientCpuBefore);
   return {
     seconds,
     flushes: diskFlushes() - flushesBefore,
     writtenMB: round(writtenMB(writers) - writtenBefore, 1),
-    cpuServer: round(cpuSeconds(serverPids) - serverCpu),
-    cpuWorker: round(cpuSeconds([workerPid]) - workerCpu),
-    cpuDatabase: databasePids.length === 0 ? null : round(cpuSeconds(databasePids) - databaseCpu),
+    cpuServer: round(cpuSeconds(serverPids) - serverCpuBefore),
+    cpuWorker: round(cpuSeconds([workerPid]) - workerCpuBefore),
+    cpuDatabase: databasePids.length === 0 ? null : round(cpuSeconds(databasePids) - databaseCpuBefore),
     cpuClient: round((user + system) / 1e6),
   };
 }

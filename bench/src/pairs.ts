@@ -42,13 +42,13 @@ async function measurePairs(options: Options, sliceCount: number, isChangedFirst
   const { runs = 400, concurrency = 64, warmup = 6_000, changed } = options;
   const engines: Engine[] = [];
   try {
-    const start = async (isChanged: boolean): Promise<Engine> => {
+    const startServer = async (isChanged: boolean): Promise<Engine> => {
       const engine = await startEngine(options, isChanged ? changed : undefined);
       engines.push(engine);
       await runConcurrently(warmup, concurrency, shortRun(engine));
       return engine;
     };
-    const [firstEngine, secondEngine] = [await start(isChangedFirst), await start(!isChangedFirst)];
+    const [firstEngine, secondEngine] = [await startServer(isChangedFirst), await startServer(!isChangedFirst)];
     const pairs: Pair[] = [];
     for (let index = 0; index < sliceCount; index++) {
       const slices = new Map<Engine, Slice>();

@@ -46,8 +46,8 @@ const workflowServer = createServer(async (incoming, response) => {
     response.writeHead(404).end();
     return;
   }
-  const result = await handlers[incoming.url].handler(await requestOf(incoming));
-  response.writeHead(result.status, Object.fromEntries(result.headers)).end(await result.text());
+  const workflowResponse = await handlers[incoming.url].handler(await requestOf(incoming));
+  response.writeHead(workflowResponse.status, Object.fromEntries(workflowResponse.headers)).end(await workflowResponse.text());
 });
 const controlServer = createServer((request, response) => {
   if (request.url === '/reset') finishedRunIds = new Set();

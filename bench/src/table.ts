@@ -13,7 +13,7 @@ const BYTES_PER_GB = 1024 ** 3;
 const DATABASE_SIZES = [20_000, 100_000];
 
 const numberOf = (value: unknown): number => (typeof value === 'number' ? value : Number.NaN);
-const firstOf = (value: unknown): Report => (Array.isArray(value) ? (value[value.length >> 1] ?? {}) : {});
+const middleReportOf = (value: unknown): Report => (Array.isArray(value) ? (value[value.length >> 1] ?? {}) : {});
 
 /** Measures the cells of one transport. Resolves with the cells by the name of their row. */
 async function measureColumn(via: Transport, options: Options, measure: Measure): Promise<ReadonlyMap<string, number>> {
@@ -25,7 +25,7 @@ async function measureColumn(via: Transport, options: Options, measure: Measure)
   };
   const runs = options.runs ?? 5_000;
   const w1 = await measureWorkload('W1', { runs, warmup: options.warmup ?? 10_000, repeat: 3 });
-  const { runsPerS, cpuServer, cpuWorker } = firstOf(w1.all);
+  const { runsPerS, cpuServer, cpuWorker } = middleReportOf(w1.all);
   cells.set('W1 runs/s', numberOf(w1.medianRunsPerS));
   cells.set('W1 steps/s', round(numberOf(runsPerS) * STEPS_PER_RUN, 0));
   cells.set('CPU of the server, ms a step', round((numberOf(cpuServer) * 1000) / (runs * STEPS_PER_RUN), 3));

@@ -44,7 +44,7 @@ interface Pace {
   readonly perSecond: number;
 }
 
-/** Starts runs at fixed times, regardless of earlier ones. A failed run counts as the longest. */
+/** Starts runs at fixed times, even if earlier ones have not ended. A failed run counts as the longest. */
 async function latencyOf({ quietRun }: Benchmark, { runs, perSecond }: Pace): Promise<Latency & { readonly failed: number }> {
   const startedAt = performance.now();
   const results = await Promise.allSettled(
@@ -53,15 +53,15 @@ async function latencyOf({ quietRun }: Benchmark, { runs, perSecond }: Pace): Pr
       return quietRun();
     }),
   );
-  const times = results
+  const durationsMs = results
     .flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [Number.POSITIVE_INFINITY]))
     .sort((a, b) => a - b);
-  const percentile = (share: number): number => round(times[Math.min(runs - 1, Math.floor(runs * share))] ?? Number.NaN);
+  const percentile = (share: number): number => round(durationsMs[Math.min(runs - 1, Math.floor(runs * share))] ?? Number.NaN);
   return {
     p50: percentile(0.5),
     p99: percentile(0.99),
     max: percentile(1),
-    failed: times.filter((time) => time === Number.POSITIVE_INFINITY).length,
+    failed: durationsMs.filter((durationMs) => durationMs === Number.POSITIVE_INFINITY).length,
   };
 }
 
@@ -119,6 +119,6 @@ if (values.help || !areNamesValid || !(pace.runs > 0) || !(pace.perSecond > 0)) 
     }
   }
   console.log(JSON.stringify({ node: process.version, ...pace, report, failures }));
-  const isGood = report.every(({ ratio, failed }) => ratio <= MAX_SLOWDOWN && failed === 0);
-  process.exitCode = Object.keys(failures).length > 0 || (values.assert && !isGood) ? 1 : 0;
+  const isWithinLimits = report.every(({ ratio, failed }) => ratio <= MAX_SLOWDOWN && failed === 0);
+  process.exitCode = Object.keys(failures).length > 0 || (values.assert && !isWithinLimits) ? 1 : 0;
 }
