@@ -1,5 +1,5 @@
 /**
- * The frames of a worker connection. A worker opens a WebSocket to the server and sends a HelloFrame. From then on the
+ * The frames of a worker connection. A worker opens a WebSocket to the server and sends a HelloFrame. From then on, the
  * server sends work, and the worker answers it. Each WebSocket message is a JSON array of frames, so that many frames
  * share one write. The contents are the frames of the step protocol, which do not depend on the transport.
  */
@@ -11,7 +11,7 @@ export const CONNECTION_VERSION = 1;
 /** Path of the connection at the server. */
 export const CONNECT_PATH = '/v2/workers/connect';
 
-/** First frame of a worker. It must be the only frame of its message, which has at most 128 KiB. */
+/** First frame of a worker. It must be the only frame of its message, which is at most 128 KiB long. */
 export interface HelloFrame {
   readonly kind: 'hello';
   readonly connection: number;
