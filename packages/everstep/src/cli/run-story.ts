@@ -143,27 +143,27 @@ export class RunStory {
   private stepLine(step: StoryStep, page: StoryPage): string {
     const { past } = page;
     if (past && step.completedAt < past.until) {
-      return styled(this.screen, 'dim', `= ${this.subject(step.name, step.concurrent)}  ${past.text}`);
+      return styled(this.screen, 'dim', `= ${this.subjectText(step.name, step.concurrent)}  ${past.text}`);
     }
     const failedAttempts = page.attempts.filter(({ messageId }) => messageId === step.messageId);
     const startedAt = Math.max(step.startedAt ?? failedAttempts.at(-1)?.retryAt ?? step.createdAt, past?.until ?? 0);
     const attemptText = failedAttempts.length === 0 ? '' : `, attempt ${failedAttempts.length + 1}`;
     const durationText = duration(Math.max(0, step.completedAt - startedAt));
     const text = `${outcomeText(step.outcome, durationText)}${attemptText}`;
-    return `${styled(this.screen, 'green', '✓')} ${this.subject(step.name, step.concurrent)}  ${text}`;
+    return `${styled(this.screen, 'green', '✓')} ${this.subjectText(step.name, step.concurrent)}  ${text}`;
   }
 
   private attemptLine({ name, retried, message, at, retryAt }: StoryAttempt): string {
     const nextText = retryAt === null ? 'no attempts left' : `retry in ${duration(retryAt - at)}`;
     const text = `attempt ${retried + 1} failed: ${shorten(printable(message), MAX_ERROR_LENGTH)}; ${nextText}`;
-    return `${styled(this.screen, 'red', '✗')} ${this.subject(name ?? '(workflow code)', 1)}  ${text}`;
+    return `${styled(this.screen, 'red', '✗')} ${this.subjectText(name ?? '(workflow code)', 1)}  ${text}`;
   }
 
   private waitLine(wait: StoryWait): string {
-    return `${styled(this.screen, 'yellow', '…')} ${this.subject(wait.name, wait.concurrent)}  ${waitText(wait)}`;
+    return `${styled(this.screen, 'yellow', '…')} ${this.subjectText(wait.name, wait.concurrent)}  ${waitText(wait)}`;
   }
 
-  private subject(name: string, concurrent: number): string {
+  private subjectText(name: string, concurrent: number): string {
     const mark = concurrent > 1 ? '‖' : ' ';
     return `${mark} ${printable(name).padEnd(NAME_WIDTH)}`;
   }

@@ -46,17 +46,17 @@ function upsertCommand(shell: Shell): Command {
   return command.action(async (input: string) => {
     const newDocuments = await readDocuments(input);
     const { documents, options } = await openSearch(command, shell);
-    let upserted = 0;
+    let upsertedCount = 0;
     for (const request of requestsOf(newDocuments)) {
       try {
         await documents.upsert(request);
       } catch (error) {
-        if (upserted > 0) shell.printError(`Upserted the first ${upserted} documents; the remaining ones failed.\n`);
+        if (upsertedCount > 0) shell.printError(`Upserted the first ${upsertedCount} documents; the remaining ones failed.\n`);
         throw error;
       }
-      upserted += request.length;
+      upsertedCount += request.length;
     }
-    screen.write(options.json ? json({ upserted }) : `${upserted} upserted\n`);
+    screen.write(options.json ? json({ upserted: upsertedCount }) : `${upsertedCount} upserted\n`);
   });
 }
 
@@ -101,8 +101,8 @@ function deleteCommand(shell: Shell): Command {
     const choice: DocumentChoice | null = choiceOptions.filter === undefined ? documentsById : { filter: choiceOptions.filter };
     if (!choice) throw new UsageError('Give document ids, --prefix or --filter. To delete all documents, use reset.');
     const { documents, options } = await openSearch(command, shell);
-    const deleted = await documents.delete(choice);
-    screen.write(options.json ? json({ deleted }) : `${deleted} deleted\n`);
+    const deletedCount = await documents.delete(choice);
+    screen.write(options.json ? json({ deleted: deletedCount }) : `${deletedCount} deleted\n`);
   });
 }
 

@@ -94,12 +94,12 @@ export async function checkDatabase(url: string): Promise<readonly Finding[]> {
 export async function findBackups(directory: string): Promise<BackupFacts> {
   const entryNames = await readdir(directory).catch(() => []);
   const candidates = [directory, ...entryNames.slice(-MAX_BACKUPS).map((name) => join(directory, name))];
-  let newest: BackupFacts['newest'] = null;
+  let newestBackup: BackupFacts['newest'] = null;
   for (const candidate of candidates) {
     const manifest = await readManifest(candidate).catch(() => null);
     const startedAt = manifest === null ? Number.NaN : Date.parse(manifest.beganAt);
-    if (!Number.isNaN(startedAt) && (newest === null || startedAt > newest.startedAt))
-      newest = { directory: candidate, startedAt };
+    if (!Number.isNaN(startedAt) && (newestBackup === null || startedAt > newestBackup.startedAt))
+      newestBackup = { directory: candidate, startedAt };
   }
-  return { directory, newest };
+  return { directory, newest: newestBackup };
 }

@@ -12,12 +12,12 @@ const HEAD = ['KEY', 'WAITING', 'IN FLIGHT', 'RATE', 'WINDOW SINCE (UTC)', 'STAT
 const countWithLimit = (count: number, max: number | undefined): string =>
   max === undefined ? String(count) : `${count} of ${max}`;
 
-function rateOf({ rateCount, rateMax, ratePeriod }: FlowControlEntry): string | undefined {
+function rateText({ rateCount, rateMax, ratePeriod }: FlowControlEntry): string | undefined {
   if (rateMax === undefined) return undefined;
   return `${rateCount ?? 0} of ${rateMax} in ${duration((ratePeriod ?? 0) * 1000)}`;
 }
 
-function stateOf({ isPaused, isPinnedParallelism, isPinnedRate }: FlowControlEntry): string | undefined {
+function stateText({ isPaused, isPinnedParallelism, isPinnedRate }: FlowControlEntry): string | undefined {
   const states = [
     ...(isPaused ? ['paused'] : []),
     ...(isPinnedParallelism ? ['parallelism pinned'] : []),
@@ -30,9 +30,9 @@ const rowOf = (entry: FlowControlEntry) => [
   entry.flowControlKey,
   entry.waitListSize,
   countWithLimit(entry.parallelismCount, entry.parallelismMax),
-  rateOf(entry),
+  rateText(entry),
   instant(entry.ratePeriodStart === undefined ? undefined : entry.ratePeriodStart * 1000),
-  stateOf(entry),
+  stateText(entry),
 ];
 
 const showEntries = (screen: Screen, entries: readonly FlowControlEntry[]): void =>

@@ -176,14 +176,14 @@ function deleteCommand(shell: Shell): Command {
   return command.action(async (dlqId: string | undefined) => {
     const selection = selectionOf(dlqId, command);
     const { client, options } = await openClient(command, shell);
-    let deleted = 1;
+    let deletedCount = 1;
     if ('dlqId' in selection) await client.dlq.delete(selection.dlqId);
     else {
       // The API requires a filter for a deletion; --all without one selects everything.
       const { filter } = selection;
-      deleted = await client.dlq.deleteAll(hasFilter({ ...filter, count: undefined }) ? filter : { ...filter, fromDate: 0 });
+      deletedCount = await client.dlq.deleteAll(hasFilter({ ...filter, count: undefined }) ? filter : { ...filter, fromDate: 0 });
     }
-    screen.write(options.json ? json({ deleted }) : `${deleted} deleted\n`);
+    screen.write(options.json ? json({ deleted: deletedCount }) : `${deletedCount} deleted\n`);
   });
 }
 

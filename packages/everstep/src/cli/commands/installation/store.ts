@@ -36,13 +36,13 @@ function statusCommand(shell: Shell): Command {
       const status = await administer(urlOf(options, shell), async (client) => {
         const { version, pending } = await distributionState(client);
         const isDistributed = pending.length === 0;
-        const only = options.instance === undefined ? {} : { only: options.instance };
+        const instanceFilter = options.instance === undefined ? {} : { only: options.instance };
         return {
           citus: version,
           distributed: isDistributed,
           pendingTables: pending.map((entry) => entry.table),
           servers: isDistributed ? await serversOf(client) : [],
-          instances: isDistributed ? await locationsOf(client, { ...only, limit: MAX_LISTED_INSTANCES }) : [],
+          instances: isDistributed ? await locationsOf(client, { ...instanceFilter, limit: MAX_LISTED_INSTANCES }) : [],
         };
       });
       const { screen } = shell;
