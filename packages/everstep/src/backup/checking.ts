@@ -21,16 +21,16 @@ export function assertSound(path: string, problems: readonly string[]): void {
 
 /** Reads every database completely. Rejects with BackupError or StoreOpenError if one is damaged. */
 export async function inspectFiles(directory: string, paths: readonly string[]): Promise<InspectedFiles> {
-  const store = inspectStore(filePath(directory, STORE_FILE));
-  assertSound(STORE_FILE, store.problems);
-  let documents = 0;
+  const storeInspection = inspectStore(filePath(directory, STORE_FILE));
+  assertSound(STORE_FILE, storeInspection.problems);
+  let documentCount = 0;
   for (const path of paths) {
     if (!isDatabase(path) || path === STORE_FILE) continue;
-    const index = inspectDocuments(filePath(directory, path));
-    assertSound(path, index.problems);
-    documents += index.documents;
+    const indexInspection = inspectDocuments(filePath(directory, path));
+    assertSound(path, indexInspection.problems);
+    documentCount += indexInspection.documents;
   }
-  return { schema: store.schema, counts: { ...store.counts, documents } };
+  return { schema: storeInspection.schema, counts: { ...storeInspection.counts, documents: documentCount } };
 }
 
 export interface VerifiedBackup {

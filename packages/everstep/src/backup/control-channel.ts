@@ -80,8 +80,8 @@ function parseRequest(line: string): Request | null {
     }
     const to = fields.get('to');
     if (typeof to !== 'string') return null;
-    const parts = { credentials: fields.get('credentials') !== false, secretsKey: fields.get('secretsKey') !== false };
-    return { kind: 'back-up', backup: { to, ...parts } };
+    const backupParts = { credentials: fields.get('credentials') !== false, secretsKey: fields.get('secretsKey') !== false };
+    return { kind: 'back-up', backup: { to, ...backupParts } };
   } catch {
     return null;
   }
@@ -94,14 +94,14 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
  * before it returns, so the mask affects no other files, except files of other threads, which get fewer permissions.
  */
 export async function listenPrivately(server: Server, path: string): Promise<void> {
-  const listening = once(server, 'listening');
+  const listeningPromise = once(server, 'listening');
   const mask = process.umask(OWNER_ONLY_MASK);
   try {
     server.listen(path);
   } finally {
     process.umask(mask);
   }
-  await listening;
+  await listeningPromise;
 }
 
 /** Listens in the data directory of a server with an open store. Rejects if the file system does not support sockets. */

@@ -33,8 +33,8 @@ export interface CopyOptions extends BackupParts {
 /** Creates the backup directory. Resolves with true if it did not exist. Rejects with BackupError if it is not empty. */
 export async function claimDirectory(directory: string): Promise<boolean> {
   try {
-    const firstCreated = await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
-    if (firstCreated !== undefined) return true;
+    const firstCreatedDirectory = await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
+    if (firstCreatedDirectory !== undefined) return true;
     if ((await readdir(directory)).some((name) => name !== 'lost+found'))
       throw new BackupError(`${directory} is not empty. A backup requires an empty directory.`);
     return false;
