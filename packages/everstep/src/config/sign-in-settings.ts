@@ -74,10 +74,10 @@ const parseGrants = (text: string): readonly RoleGrant[] =>
   text.split(',').map((part) => {
     const { value = '', operator, team: teamId, role } = GRANT.exec(part.trim())?.groups ?? {};
     if (operator !== undefined) return { value, grants: 'operator' };
-    const grants = TEAM_ROLES.find((teamRole) => teamRole === role);
-    if (teamId === undefined || grants === undefined)
+    const grantedRole = TEAM_ROLES.find((teamRole) => teamRole === role);
+    if (teamId === undefined || grantedRole === undefined)
       throw new Error('must be a list such as admins=operator,devs=team_01ABC:dev; roles are owner, admin, dev and finance');
-    return { value, grants, teamId };
+    return { value, grants: grantedRole, teamId };
   });
 
 function parseSwitch(text: string): boolean {

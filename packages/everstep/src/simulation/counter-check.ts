@@ -10,13 +10,13 @@ export async function checkCounters(
   runs: readonly RunRecord[],
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<void> {
-  const time = { from: startOfHour(from), to: startOfHour(to) + HOUR_MS };
-  const sum = noCounts();
-  for (const { counts } of await insights.series({ instanceId, subject: 'runs', period: 'hour', ...time }))
-    addCounts(sum, counts);
+  const timeRange = { from: startOfHour(from), to: startOfHour(to) + HOUR_MS };
+  const totals = noCounts();
+  for (const { counts } of await insights.series({ instanceId, subject: 'runs', period: 'hour', ...timeRange }))
+    addCounts(totals, counts);
   const countOf = (expectedStatus: RunRecord['status']) => runs.filter(({ status }) => status === expectedStatus).length;
   assert.deepEqual(
-    { started: sum.started, succeeded: sum.succeeded, failed: sum.failed, canceled: sum.canceled },
+    { started: totals.started, succeeded: totals.succeeded, failed: totals.failed, canceled: totals.canceled },
     { started: runs.length, succeeded: countOf('succeeded'), failed: countOf('failed'), canceled: countOf('canceled') },
     'the counters are those of the runs',
   );
