@@ -110,7 +110,7 @@ export class ExchangeResults {
   /** Returns whether the planned steps or the result of the run fit into the reply. If not, the server requests them again. */
   hasRoomFor(planned: readonly PlannedStep[], end: RunEnd | undefined): boolean {
     if (this.done.length < 2) return true;
-    const result = end?.kind === 'finished' ? (end.result?.length ?? 0) : 0;
-    return result + JSON.stringify(planned).length <= this.limits.maxChars;
+    const resultLength = end?.kind === 'finished' ? (end.result?.length ?? 0) : 0;
+    return resultLength + JSON.stringify(planned).length <= this.limits.maxChars;
   }
 }

@@ -167,7 +167,7 @@ export class Execution {
       );
     }
     const plan = planAt(++this.requestedCount);
-    const result = new Promise<T>((resolve, reject) => {
+    const stepPromise = new Promise<T>((resolve, reject) => {
       this.pending.set(plan.stepId, {
         plan,
         ...(action ? { action } : {}),
@@ -177,8 +177,8 @@ export class Execution {
       this.onActivity?.();
     });
     // The code may await the promise later. Until then, an error of `read` must not count as unhandled.
-    if (read) result.catch(() => {});
-    return result;
+    if (read) stepPromise.catch(() => {});
+    return stepPromise;
   }
 
   /** Resolves when the code is quiet and either has ended or waits for steps. Also waits for awaits that are not steps. */

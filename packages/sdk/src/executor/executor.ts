@@ -255,8 +255,8 @@ export class Executor {
       try {
         if (canAdvance()) {
           await execution.applyOptimistically(step, out);
-          const next = await this.nextStep(execution, request, results);
-          if (next) return next;
+          const nextStep = await this.nextStep(execution, request, results);
+          if (nextStep) return nextStep;
           const { settlement } = execution;
           return this.respond(execution, request, results, {
             ...{ advanced: true, settlement, planned: execution.plannedFrom(request.known) },

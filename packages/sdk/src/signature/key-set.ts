@@ -47,12 +47,12 @@ async function boundedText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   if (!reader) return '';
   const decoder = new TextDecoder();
-  let [text, bytes] = ['', 0];
+  let [text, receivedBytes] = ['', 0];
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return text + decoder.decode();
-    bytes += value.byteLength;
-    if (bytes > MAX_RESPONSE_BYTES) {
+    receivedBytes += value.byteLength;
+    if (receivedBytes > MAX_RESPONSE_BYTES) {
       await reader.cancel();
       throw new Error(`the response is larger than ${MAX_RESPONSE_BYTES} bytes`);
     }
@@ -135,8 +135,8 @@ const keySets = new Map<string, KeySet>();
 
 /** Returns the key set at a URL. All endpoints of this process share it. */
 export function keySetAt(url: string): KeySet {
-  const cached = keySets.get(url);
-  if (cached) return cached;
+  const cachedKeySet = keySets.get(url);
+  if (cachedKeySet) return cachedKeySet;
   if (keySets.size >= MAX_KEY_SETS) keySets.clear();
   const keySet = new KeySet({
     url,

@@ -223,14 +223,14 @@ export class DeadLetters {
 
   /** Deletes all matching entries, request after request, and returns their number. */
   async deleteAll(options: BulkOptions): Promise<number> {
-    let deleted = 0;
+    let deletedCount = 0;
     let cursor = options.cursor;
     do {
       const page = await this.deleteMany({ ...options, ...(cursor ? { cursor } : {}) });
-      deleted += page.deleted;
+      deletedCount += page.deleted;
       cursor = page.cursor;
     } while (cursor);
-    return deleted;
+    return deletedCount;
   }
 }
 
